@@ -1,7 +1,6 @@
-"""Sources → what a vendor's tool would make of every pipelined loop: ``check_sources``.
+"""The check of a translation unit: its pipelined loops at a clock, its memories and its multipliers.
 
-Loops that are compiled several times over, because their function is called several times, are one loop: the slowest
-of them.
+A loop is compiled several times if its function is called several times. The check reports the slowest copy.
 """
 
 from __future__ import annotations
@@ -21,14 +20,21 @@ from hls_schedule.reading.ir import Loop, read_loops, read_module
 from hls_schedule.reading.layout import Types
 from hls_schedule.reading.llvm_text import Module
 
-MOST_OPERATIONS, MOST_PRODUCTS = 10_000, 1_024
-"""Of a pipeline whose schedule takes no hours and whose enable, which stops all of it, reaches no whole array. A
-judgement: no tool states such a number."""
+MAX_OPERATIONS, MAX_PRODUCTS = 10_000, 1_024
+"""Limits for one pipeline. Above them, scheduling takes hours, and one enable must stop a whole array of registers.
+They
+are a judgement: no tool documents such a limit."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """source: file:line. ns: of the operators on that line that lie on the path, named in ``operators``."""
+    """The part of a path on one source line.
+
+    Attributes:
+        source: The line as ``file:line``.
+        ns: The delay of the line's operators on the path.
+        operators: The names of these operators.
+    """
 
     source: str
     ns: float
@@ -37,12 +43,19 @@ class Step:
 
 @dataclass(frozen=True)
 class CheckedLoop:
-    """A pipelined loop: what its code declares and what follows from it. process: the function of its region.
+    """A pipelined loop: what its code declares, and what the scheduler derives.
 
-    path: of the longest loop-carried value, whose operators take ``path_ns`` behind each other; ``budget_ns``: what the
-    cycles of the declared interval leave for them. reason: what bounds the interval, "" where nothing does.
-    operations, products, streams: of an iteration, all behind one enable: operators, those of them that multiply, FIFOs
-    that can stop it.
+    Attributes:
+        process: The function of the dataflow region that contains the loop.
+        source: The place of the loop as ``file:line``.
+        path_ns: The delay of the slowest loop-carried path, per iteration of its distance.
+        budget_ns: The time for that path in the cycles of the declared interval.
+        path: The steps of that path.
+        reason: The cause of an interval above the declared one; "" if it is kept.
+        period_ns: The longest combinational delay within a stage.
+        operations: Operators of an iteration, which share one enable.
+        products: The multiplications among them.
+        streams: FIFOs that can stall the iteration.
     """
 
     process: str
@@ -72,8 +85,8 @@ class CheckedLoop:
 
     @property
     def broad(self) -> bool:
-        """Whether so much stands behind one enable that it should be several processes."""
-        return self.operations > MOST_OPERATIONS or self.products > MOST_PRODUCTS
+        """Whether one enable drives so many operators that the loop should be several processes."""
+        return self.operations > MAX_OPERATIONS or self.products > MAX_PRODUCTS
 
 
 @dataclass(frozen=True)
@@ -89,14 +102,14 @@ class Sources:
         clock_mhz: float,
         uncertainty: float = UNCERTAINTY,
         table: OperatorTable | None = None,
-        tell: Progress = silent,
+        report: Progress = silent,
     ) -> tuple[CheckedLoop, ...]:
-        """Every pipelined loop at a clock, in the order of the sources. tell: is told before each how far it is."""
+        """Schedule every pipelined loop for a clock; return the loops in the order of the sources."""
         delays, types = table or load_table(), Types(self.module.types)
         slowest: dict[tuple[str, str], CheckedLoop] = {}
         total, done = sum(len(loop.operations) for loop in self.loops), 0
         for number, loop in enumerate(self.loops):
-            tell(ProgressStep(f"scheduling the loops, {number} of {len(self.loops)}", done, total))
+            report(ProgressStep(f"scheduling the loops, {number} of {len(self.loops)}", done, total))
             done += len(loop.operations)
             knowledge = self.directives.knowledge(loop)
             predicted = predict(loop, types, delays, 1000 / clock_mhz, uncertainty, knowledge)
@@ -107,16 +120,20 @@ class Sources:
         return tuple(slowest.values())
 
     def memories(self) -> tuple[BuiltMemory, ...]:
-        """What the arrays that pragmas bind to memories are built of."""
+        """Return the memories of the arrays that pragmas bind to memories."""
         return built_memories(self.module, self.directives, self.loops)
 
     def multipliers(self) -> tuple[BuiltMultiplier, ...]:
-        """What the products of the sources are built of."""
+        """Return the multipliers of the products in the sources."""
         return built_multipliers(self.module, self.directives)
 
 
 def read_sources(source: Path, include: Sequence[Path] = (), defines: Sequence[str] = ()) -> Sources:
-    """Compile one translation unit. Raises as ``compile_sources`` and ``read_module`` do."""
+    """Compile one translation unit and find its loops.
+
+    Raises:
+        SystolicError: The errors of ``compile_sources`` and ``read_module``.
+    """
     compiled = compile_sources(source, include, defines)
     module = read_module(compiled.text)
     directives = Directives(module, compiled.pragmas)
@@ -148,7 +165,7 @@ def _checked(loop: Loop, predicted: Prediction, directives: Directives) -> Check
 
 
 def _reason(predicted: Prediction, directives: Directives) -> str:
-    """What bounds the interval."""
+    """Return the cause of an interval above the declared one; "" if it is kept."""
     if predicted.holding <= max(1, predicted.loop.declared_ii):
         return ""
     if predicted.holding > predicted.ports:
@@ -159,7 +176,7 @@ def _reason(predicted: Prediction, directives: Directives) -> str:
 
 
 def _steps(loop: Loop, path: Sequence[int], delays: Sequence[float]) -> tuple[Step, ...]:
-    """Operators of a path, those of a line together."""
+    """Return the operators of a path; neighbours of the same source line are one step."""
     steps: list[Step] = []
     for index in path:
         operation = loop.operations[index]

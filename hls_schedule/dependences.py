@@ -1,7 +1,8 @@
-"""What an iteration waits for in the iterations before it, and in which order it touches a memory.
+"""Dependences of a loop: between its iterations, and between the accesses of one iteration to a memory.
 
-Two accesses whose addresses differ by whole steps meet that many iterations later; where nothing is known they may meet
-in the next one, as a careful tool assumes too. Arrays that are registers are followed byte by byte.
+If two addresses advance by the same step per iteration and differ by n steps, the accesses meet n iterations later. If
+nothing is known of the addresses, they may meet in the next iteration; Vitis HLS assumes the same. Arrays in registers
+are tracked byte by byte.
 """
 
 from __future__ import annotations
@@ -15,14 +16,20 @@ from hls_schedule.ports import Ports
 from hls_schedule.reading.addresses import Linear
 from hls_schedule.reading.ir import Access, Loop, Operation
 
-LONGEST = 4096
-"""Bytes of an access to registers that are followed one by one."""
+MAX_TRACKED_BYTES = 4096
+"""Limit for the bytes of a register access that are tracked."""
 
 
 @dataclass(frozen=True)
 class Dependence:
-    """``sink`` of the iteration ``distance`` later needs what ``source`` did; 0: of the same one. wait: whether it
-    starts a cycle later, as a load does after a store to a memory."""
+    """An operation that needs the result of another one.
+
+    Attributes:
+        source: The operation that is needed.
+        sink: The operation that needs it.
+        distance: Iterations between the two; 0 if they are in the same one.
+        wait: Whether the sink starts a cycle later, as a load after a store to a memory does.
+    """
 
     source: int
     sink: int
@@ -32,7 +39,11 @@ class Dependence:
 
 @dataclass(frozen=True)
 class Dependences:
-    """Of one loop. independent: memories whose iterations the code declares independent (DEPENDENCE … false)."""
+    """The dependences of one loop.
+
+    Attributes:
+        independent: Memories whose iterations a pragma declares independent (DEPENDENCE … false).
+    """
 
     loop: Loop
     ports: Ports
@@ -40,7 +51,7 @@ class Dependences:
 
     @cached_property
     def carried(self) -> tuple[Dependence, ...]:
-        """From one iteration to a later one."""
+        """Dependences from one iteration to a later one."""
         values = {Dependence(source, sink, 1) for source, sink in self.loop.carried}
         return tuple(
             sorted(values | {dependence for dependence in self._through_memories if dependence.distance}, key=_order)
@@ -48,14 +59,14 @@ class Dependences:
 
     @cached_property
     def within(self) -> tuple[Dependence, ...]:
-        """Of one iteration."""
+        """Dependences through memories within one iteration."""
         return tuple(
             sorted({dependence for dependence in self._through_memories if not dependence.distance}, key=_order)
         )
 
     @cached_property
     def inputs(self) -> tuple[tuple[Dependence, ...], ...]:
-        """Of every operation, what it needs of its own iteration."""
+        """Dependences of each operation on operations of its own iteration."""
         needs = [
             [Dependence(dependence, number, 0) for dependence in o.inputs]
             for number, o in enumerate(self.loop.operations)
@@ -66,7 +77,7 @@ class Dependences:
 
     @cached_property
     def readers(self) -> tuple[tuple[Dependence, ...], ...]:
-        """Of every operation, what needs it in its own iteration."""
+        """Dependences on each operation by operations of its own iteration."""
         needing: list[list[Dependence]] = [[] for _ in self.loop.operations]
         for inputs in self.inputs:
             for dependence in inputs:
@@ -100,11 +111,17 @@ class Dependences:
                 if distance is not None:
                     yield Dependence(store, index, distance, True)
             elif store < index and written.offset.terms != access.offset.terms:
-                yield Dependence(store, index, 0, True)  # two stores that nothing keeps apart stay in their order
+                yield Dependence(store, index, 0, True)  # two stores that may meet keep their order
                 yield Dependence(index, store, 1, True)
 
     def _distance(self, written: Access, read: Access, later: bool) -> int | None:
-        """Iterations after which what is written is read; None for never. later: the load follows the store."""
+        """Return the iterations from a store to the load of the same address; None if the two never meet.
+
+        Args:
+            written: The store.
+            read: The load.
+            later: Whether the load follows the store within an iteration.
+        """
         carried = None if written.memory in self._forwarded else 1
         apart = written.offset.constant - read.offset.constant
         if written.offset.terms != read.offset.terms:
@@ -116,12 +133,12 @@ class Dependences:
         return carried if steps == 1 else steps
 
     def _unknown(self, offset: Linear) -> bool:
-        """Whether it depends on data."""
+        """Return whether an offset depends on data."""
         return any(name in self._names and name not in self.loop.steps for name, _ in offset.terms)
 
     @cached_property
     def _forwarded(self) -> frozenset[str]:
-        """Memories beside which the vendor's tool has put a register that has what the iteration before wrote."""
+        """Memories for which Vitis HLS has added a register that holds the word written by the last iteration."""
         registered = {index for operation in self.loop.operations for index in operation.inputs if _keeps(operation)}
         stores = (operation for operation in self.loop.operations if registered.intersection(operation.inputs))
         return frozenset(
@@ -133,7 +150,7 @@ class Dependences:
         return frozenset(dependence.name for dependence in self.loop.operations if dependence.name)
 
     def _of_registers(self, accesses: list[tuple[int, Access]]) -> Iterator[Dependence]:
-        """A load needs every store before it that may be to its bytes, and of the iteration before those behind it."""
+        """Yield the stores that may reach each load: earlier ones of its iteration, later ones of the one before."""
         stores = [(index, access) for index, access in accesses if access.store]
         every, anywhere = {index for index, _ in stores}, {index for index, access in stores if access.offset.terms}
         exact = _by_byte(stores)
@@ -153,7 +170,7 @@ def _by_byte(stores: list[tuple[int, Access]]) -> dict[int, list[int]]:
 
 
 def _whole_steps(apart: int, step: int, later: bool) -> int | None:
-    """Iterations until an address that moves on by ``step`` has moved ``apart``; None for never."""
+    """Return the iterations in which an address that advances by ``step`` covers ``apart``; None if it never does."""
     soonest = 0 if later else 1
     if step == 0:
         return None if apart else soonest
@@ -166,7 +183,7 @@ def _keeps(operation: Operation) -> bool:
 
 
 def _bytes(access: Access) -> range:
-    return range(access.offset.constant, access.offset.constant + max(1, min(access.size, LONGEST)))
+    return range(access.offset.constant, access.offset.constant + max(1, min(access.size, MAX_TRACKED_BYTES)))
 
 
 def _order(dependence: Dependence) -> tuple[int, int, int]:

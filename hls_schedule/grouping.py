@@ -1,7 +1,8 @@
-"""Operators that share hardware with the one behind them, and then take no time of their own.
+"""Operators that are merged into the operator that reads them, and so have no delay of their own.
 
-Reports say so: "grouped into LUT with out node …" of choices and logic whose only reader is another choice, logic or
-adder, while a look-up table's inputs suffice; "grouped into TernaryAdder" of an addition that only another one reads.
+Vitis HLS reports two cases. "Grouped into LUT with out node …": a select or logic operator is merged into its only
+reader, a select, logic operator or adder, if one LUT has enough inputs. "Grouped into TernaryAdder": an addition is
+merged into the only addition that reads it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _SMALL = frozenset({"logic", "select"})
 
 
 def grouped(loop: Loop) -> dict[int, int]:
-    """Index of an operation that vanishes → the one in which it does."""
+    """Return the merged operations: their index, and the index of the operation that absorbs them."""
     readers = _readers(loop)
     vanished: dict[int, int] = {}
     inputs = [max(2, len(operation.inputs)) for operation in loop.operations]
@@ -27,8 +28,10 @@ def grouped(loop: Loop) -> dict[int, int]:
 
 
 def chained_additions(loop: Loop) -> frozenset[int]:
-    """Additions that only another one reads. The tool adds a loop-carried value last (expression balancing): on its way
-    lies the last of them alone."""
+    """Return the additions whose only reader is another addition.
+
+    Expression balancing adds a loop-carried value last, so that only the last addition of a chain is on its path.
+    """
     readers = _readers(loop)
     adds = [operation.index for operation in loop.operations if operation.operator == "add"]
     return frozenset(
@@ -39,7 +42,7 @@ def chained_additions(loop: Loop) -> frozenset[int]:
 
 
 def _readers(loop: Loop) -> list[list[int]]:
-    """Of every operation those that take its result; −1 stands for the next iteration."""
+    """Return the readers of each operation's result; −1 means the next iteration."""
     readers: list[list[int]] = [[] for _ in loop.operations]
     for operation in loop.operations:
         for source in operation.inputs:
@@ -50,7 +53,7 @@ def _readers(loop: Loop) -> list[list[int]]:
 
 
 def _reader(loop: Loop, readers: list[list[int]], index: int) -> int | None:
-    """The only operation that reads another, with nothing but wiring between; None where there are several."""
+    """Return the only operation that reads another, perhaps through wiring; None if there are several."""
     while len(readers[index]) == 1 and readers[index][0] > index:
         index = readers[index][0]
         if loop.operations[index].operator or loop.operations[index].accesses:
@@ -59,9 +62,9 @@ def _reader(loop: Loop, readers: list[list[int]], index: int) -> int | None:
 
 
 def _joins(loop: Loop, index: int, reader: int, inputs: list[int], vanished: dict[int, int]) -> bool:
-    first, behind = loop.operations[index].operator, loop.operations[reader].operator
-    if first == behind == "add":  # a third operand, and no fourth
+    first, second = loop.operations[index].operator, loop.operations[reader].operator
+    if first == second == "add":  # a ternary adder has no fourth operand
         return index not in vanished.values() and reader not in vanished.values()
     if first == "shift":
-        return behind in ("logic", "shift")
-    return first in _SMALL and behind in (*_SMALL, "add") and inputs[index] + inputs[reader] - 1 <= LUT_INPUTS
+        return second in ("logic", "shift")
+    return first in _SMALL and second in (*_SMALL, "add") and inputs[index] + inputs[reader] - 1 <= LUT_INPUTS

@@ -1,4 +1,4 @@
-"""Memories of a translation unit as they are built: partitions, words, and bits of a word at their true width."""
+"""The memories that Vitis HLS builds for a translation unit: partitions, words, and the true width of a word."""
 
 from __future__ import annotations
 
@@ -19,9 +19,15 @@ _WIDTH = re.compile(r"ap_int_base<(\d+)")
 
 @dataclass(frozen=True)
 class BuiltMemory:
-    """``partitions`` memories of ``words`` words of ``bits``. source: file and line of the pragma that binds it;
-    primitive: what it is bound to, in lower case. constant: whether it is never written. processes: that access it.
-    copies: of each partition, one for every reader of an iteration where its type allows for many (ROM_NP)."""
+    """The memories of one array: ``partitions`` memories of ``words`` words of ``bits`` bits.
+
+    Attributes:
+        source: File and line of the pragma that binds the array.
+        primitive: The primitive that the pragma names, in lower case.
+        constant: Whether the array is never written.
+        processes: The processes that access it.
+        copies: Copies of each partition. A type for many readers (ROM_NP) has one copy per reader of an iteration.
+    """
 
     name: str
     source: str
@@ -35,7 +41,7 @@ class BuiltMemory:
 
 
 def built_memories(module: Module, directives: Directives, loops: Sequence[Loop]) -> tuple[BuiltMemory, ...]:
-    """Every array that a pragma binds to a memory and that a pipelined loop touches, by its place."""
+    """Return the arrays that a pragma binds to a memory and a pipelined loop accesses, sorted by their pragma."""
     types, constants = Types(module.types), Constants(module)
     built: dict[tuple[str, str], BuiltMemory] = {}
     processes: dict[tuple[str, str], set[str]] = {}
@@ -62,7 +68,6 @@ def _memories(loop: Loop) -> set[str]:
 
 
 def _built(name: str, pragma: Pragma, extent: tuple[Shape, int], processes: set[str], copies: int) -> BuiltMemory:
-    """extent: shape, and true bits of a word."""
     shape, bits = extent
     return BuiltMemory(
         name, f"{pragma.file}:{pragma.line}", pragma.value("impl").lower(), shape.partitions, shape.words, bits,
@@ -71,7 +76,7 @@ def _built(name: str, pragma: Pragma, extent: tuple[Shape, int], processes: set[
 
 
 def _true_bits(constants: Constants, key: tuple[str, str], shape: Shape) -> int:
-    """Of a word, from the types that the sources give the array; as a computer stores it where they do not say."""
+    """Return the bits of a word by the array's type in the sources; if that is unknown, by its size in memory."""
     for reference in constants.types_of(*key):
         total = _bits(constants.module, reference)
         if total and total % (shape.partitions * shape.words) == 0:
@@ -80,7 +85,7 @@ def _true_bits(constants: Constants, key: tuple[str, str], shape: Shape) -> int:
 
 
 def _bits(module: Module, reference: str) -> int:
-    """Of a type of debug information; 0 where it is not known."""
+    """Return the bits of a type of the debug information; 0 if they are not known."""
     record = module.record(int(reference[1:])) if reference.startswith("!") else {}
     kind, tag = record.get("kind", ""), record.get("tag", "")
     width = _WIDTH.match(record.get("name", ""))

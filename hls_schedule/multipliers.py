@@ -1,8 +1,8 @@
-"""Multipliers of a translation unit as they are built: how many, how wide, and in what.
+"""The multipliers that Vitis HLS builds for a translation unit: their number, width and primitive.
 
-A product is a multiplier of its own, whatever its sum becomes: a DSP adds what it multiplies, and several products in
-one are what the sources pack into it. A function that is called twice has two of each, unless an ALLOCATION allows it
-fewer.
+Each product is one multiplier. A DSP adds the product to a sum by itself, and packing several products into one
+multiplication is done in the sources. A function that is called twice has each multiplier twice, unless an ALLOCATION
+pragma limits its instances.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from hls_schedule.pragmas import Directives
 from hls_schedule.reading.llvm_text import Function, Instruction, Locations, Module, split
 from hls_schedule.reading.widths import Ranges
 
-SUMMED = 3
-"""Operations between a product and the result that a BIND_OP names: extensions, choices and sums."""
+MAX_DISTANCE = 3
+"""Limit for the operations between a product and the result that a BIND_OP names: extensions, selects and sums."""
 
-ADDED = 3
-"""Signed digits of a constant up to which a product with it is additions of what is shifted."""
+MAX_DIGITS = 3
+"""Limit for the non-zero signed digits of a constant factor. Such a product is built of shifts and additions."""
 
 _BOUND = re.compile(r"hls_schedule5boundILi(\d+)E")
 _TYPED = re.compile(r"(?:(?:nuw|nsw) )*(i\d+) ")
@@ -30,10 +30,17 @@ _TYPED = re.compile(r"(?:(?:nuw|nsw) )*(i\d+) ")
 
 @dataclass(frozen=True)
 class BuiltMultiplier:
-    """``count`` multipliers of signed factors, the wider first. source: file and line of the product.
+    """``count`` multipliers of two signed factors.
 
-    primitive: "dsp" or "fabric" where a BIND_OP says so, else "auto". chained: whether its sums stay in their order, as
-    a cascade of DSPs adds them (EXPRESSION_BALANCE off); a tool may make a tree of others, with adders of its own.
+    Attributes:
+        process: The function of the dataflow region that contains the product.
+        source: File and line of the product.
+        wide_bits: Bits of the wider factor.
+        narrow_bits: Bits of the narrower factor.
+        primitive: "dsp" or "fabric" by a BIND_OP pragma, else "auto".
+        chained: Whether sums keep their order (EXPRESSION_BALANCE off), so that a cascade of DSPs can add them. Other
+            sums may become a tree with adders of its own.
+        count: The number of multipliers.
     """
 
     process: str
@@ -46,7 +53,7 @@ class BuiltMultiplier:
 
 
 def built_multipliers(module: Module, directives: Directives) -> tuple[BuiltMultiplier, ...]:
-    """Every product of two values that change, by its process and place. One with a constant of few digits is none."""
+    """Return the multipliers, sorted by process and place. A product with a constant of few digits has none."""
     counted: Counter[tuple[str, str, int, int, str, bool]] = Counter()
     products = _Products(module, directives)
     for function in module.functions.values():
@@ -61,7 +68,7 @@ class _Products:
     module: Module
     directives: Directives
     sites: dict[str, list[int]] = field(default_factory=dict)
-    """Function of an ALLOCATION → the calls that were inlined, by their location's number."""
+    """The inlined calls of each function with an ALLOCATION pragma, as numbers of their locations."""
 
     @cached_property
     def locations(self) -> Locations:
@@ -69,13 +76,15 @@ class _Products:
 
     @cached_property
     def limits(self) -> Mapping[str, int]:
-        """Function → how often ALLOCATION lets it be built."""
+        """Largest number of instances of each function with an ALLOCATION pragma."""
         allocations = (pragma for pragma in self.directives.pragmas if pragma.kind == "ALLOCATION")
         return {p.value("instances"): p.number("limit", 1) for p in allocations if p.has("function")}
 
     def keys(self, function: Function) -> Iterator[tuple[str, str, int, int, str, bool]]:
-        """Process, source, bits of both factors, primitive and chaining of each multiplier, those of calls beyond a
-        limit left out."""
+        """Yield process, source, bits of both factors, primitive and chaining of each multiplier.
+
+        Multipliers of calls beyond an ALLOCATION's limit are skipped: they share the instances of other calls.
+        """
         ranges, primitives = Ranges(function.definitions), self._bound(function)
         for block in function.blocks.values():
             for position, instruction in enumerate(block):
@@ -94,7 +103,7 @@ class _Products:
                 yield self.directives.process_of(location), source, broad, narrow, primitive, chained
 
     def instances(self, name: str) -> int:
-        """How often a function that is not inlined is built: once for each call, in each instance of its caller."""
+        """Return the instances of a function that is not inlined: one per call and instance of the caller."""
         calls = 0
         for caller in self.module.functions.values():
             called = sum(
@@ -107,8 +116,10 @@ class _Products:
         return max(1, min(calls, limit))
 
     def _built(self, number: int | None) -> bool:
-        """Whether all functions that a location was inlined from are within their limits. What a compiler joined of
-        several calls, whose place is line 0, is there once."""
+        """Return whether all functions that a location was inlined from are within their limits.
+
+        Code that the compiler merged from several calls has line 0 as its place; it is counted once.
+        """
         while number is not None:
             record = self.module.record(number)
             name, called_at = self.locations.function_name(record.get("scope", "")), record.get("inlinedAt", "")
@@ -122,18 +133,18 @@ class _Products:
         return True
 
     def _bound(self, function: Function) -> Mapping[str, str]:
-        """Product → primitive, of those whose result a BIND_OP names (``bind`` of include/marks.h)."""
+        """Return the primitives of the products whose result a BIND_OP names (``bind`` of include/marks.h)."""
         primitives: dict[str, str] = {}
         for block in function.blocks.values():
             for instruction in block:
                 marked = _BOUND.search(instruction.text) if instruction.opcode == "call" else None
-                for name in _products_of(function, instruction, SUMMED) if marked else ():
+                for name in _products_of(function, instruction, MAX_DISTANCE) if marked else ():
                     primitives[name] = self.directives.pragmas[int(marked[1])].value("impl").lower() if marked else ""
         return primitives
 
 
 def _products_of(function: Function, instruction: Instruction, depth: int) -> Iterator[str]:
-    """The products that a value is made of."""
+    """Yield the products that a value is computed from."""
     for value in instruction.values:
         source = function.definitions.get(value)
         if source is not None and source.opcode == "mul":
@@ -143,7 +154,7 @@ def _products_of(function: Function, instruction: Instruction, depth: int) -> It
 
 
 def _few_digits(factor: str) -> bool:
-    """Whether a constant is the sum of few powers of two, each added or subtracted."""
+    """Return whether a constant is a sum of few powers of two, each added or subtracted."""
     if not factor.lstrip("-").isdigit():
         return False
     number, digits = abs(int(factor)), 0
@@ -152,4 +163,4 @@ def _few_digits(factor: str) -> bool:
             digits += 1
             number += -1 if number & 3 == 1 else 1
         number >>= 1
-    return digits <= ADDED
+    return digits <= MAX_DIGITS

@@ -1,4 +1,4 @@
-"""Delays of operators: what a reports' table says of an operator of a width, interpolated between the widths it has."""
+"""Delays of operators from a table that was read from reports, interpolated between the widths in the table."""
 
 from __future__ import annotations
 
@@ -22,27 +22,34 @@ TABLE = Path(__file__).with_name("operators.toml")
 
 @dataclass(frozen=True)
 class Timing:
-    """An operator takes ``stages`` clock cycles, in each of which its logic needs ``ns`` nanoseconds.
+    """The stages of an operator, and the delay in each.
 
-    With one stage it is combinational: operators are chained behind each other within a cycle. pipelined: a core with
-    registers of its own, whose result is valid in its last stage.
+    Attributes:
+        stages: Clock cycles. An operator of one stage is combinational and can be chained with others in a cycle.
+        ns: Nanoseconds of the logic in each stage.
+        setup: Whether the operator is the input of a register, which never moves to the next cycle.
     """
 
     stages: int
     ns: float
     setup: bool = False
-    """Whether it is a register's input, which never waits for the next cycle."""
 
     @property
     def pipelined(self) -> bool:
+        """Whether the operator is a core with registers, whose result is valid in its last stage."""
         return self.stages > 1
 
 
 @dataclass(frozen=True)
 class OperatorTable:
-    """Delays for one family and speed grade. widths: operator → ((bits, stages, ns), …), bits ascending.
+    """Delays for one family and speed grade.
 
-    memories: (least words, least bits of a word, ns of an access), the last row that holds is taken.
+    Attributes:
+        part: The part of the reports.
+        source: The origin of the reports.
+        widths: Rows (bits, stages, ns) per operator, in ascending order of the bits.
+        memories: Rows (minimum words, minimum bits of a word, ns of an access). The last row that applies is taken.
+        grades: Factor of the delays per speed grade and core voltage, such as ``-1 0.85``, from the data sheet's DSPs.
     """
 
     part: str
@@ -50,12 +57,14 @@ class OperatorTable:
     widths: Mapping[str, tuple[tuple[int, int, float], ...]]
     memories: tuple[tuple[int, int, float], ...]
     grades: Mapping[str, float]
-    """Speed grade and volts of the core, ``-1 0.85`` → by how much longer delays are, as data sheets say of DSPs."""
 
     def timing(self, operator: str, bits: int) -> Timing:
-        """Return the timing of ``operator`` on values of ``bits``; beyond the table's widths that of the nearest width.
+        """Return the timing of an operator on values of ``bits`` bits.
 
-        Raises ChoiceError if the table does not have the operator.
+        Delays between two widths of the table are interpolated; beyond its widths, the nearest width is taken.
+
+        Raises:
+            ChoiceError: The table does not have the operator.
         """
         rows = self.widths.get(operator)
         if rows is None:
@@ -68,7 +77,7 @@ class OperatorTable:
         return Timing(stages, low + (high - low) * (bits - narrow) / (broad - narrow))
 
     def memory_ns(self, words: int, bits: int) -> float:
-        """Nanoseconds of an access to a memory of so many words of so many bits."""
+        """Return the nanoseconds of an access to a memory."""
         holding = [ns for words_from, bits_from, ns in self.memories if words >= words_from and bits >= bits_from]
         return holding[-1]
 
@@ -79,7 +88,7 @@ def load_table(path: Path = TABLE) -> OperatorTable:
 
     Raises:
         FileAccessError: The file cannot be read.
-        DamagedFileError: It does not hold a table of delays.
+        DamagedFileError: The file is not a table of delays.
     """
     try:
         values: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
@@ -100,6 +109,7 @@ def load_table(path: Path = TABLE) -> OperatorTable:
 
 
 def _grades(clocks: Mapping[str, Any]) -> dict[str, float]:
-    """clocks: MHz by grade, and which grade was measured."""
+    """Return the factor of the delays per grade, from the clocks of the grades in MHz and the key of the measured
+    one."""
     reference = float(clocks[clocks["measured"]])
     return {grade: reference / float(mhz) for grade, mhz in clocks.items() if grade != "measured"}

@@ -1,8 +1,8 @@
-"""Memories as they are built: partitions, ports, and how many accesses of an iteration each serves.
+"""The partitions and ports of memories, and the accesses of an iteration that each port serves.
 
-An array is taken apart along the dimensions that ARRAY_PARTITION names. An element that is a struct is taken apart into
-its members, an array of a member becoming a further dimension, unless AGGREGATE makes it one word (UG1399, "Structs").
-An access whose index along a partitioned dimension is only known at run time may be to each of the partitions.
+An array is partitioned along the dimensions that ARRAY_PARTITION names. A struct element is split into its members, and
+an array member adds a dimension, unless AGGREGATE makes the element one word (UG1399, "Structs"). An access whose index
+along a partitioned dimension is known only at run time may go to any partition.
 """
 
 from __future__ import annotations
@@ -19,20 +19,26 @@ from hls_schedule.reading.ir import Access, Loop, Operation
 from hls_schedule.reading.layout import Types
 
 DUAL_PORT = 2
-"""Accesses a cycle of a memory with two ports, for whatever they are."""
+"""Accesses per cycle to a memory with two ports, each a read or a write."""
 
 COPIED = ("ram_1wnr", "rom_np")
-"""Types of BIND_STORAGE that have a copy of the memory for every read of an iteration."""
+"""Types of BIND_STORAGE with one copy of the memory per read of an iteration."""
 
 COPIES = 16
-"""Reads a cycle of a memory inside the design that a loop only reads: the tool copies it as often (RAM_1WnR)."""
+"""Reads per cycle of an internal memory that a loop only reads: Vitis HLS makes up to this number of copies
+(RAM_1WnR)."""
 
 
 @dataclass(frozen=True)
 class Binding:
-    """What pragmas say of an array. partitions: dimension, from 1 → (type, factor); 0 stands for all dimensions.
+    """The pragmas of an array.
 
-    storage, primitive: type and impl of BIND_STORAGE. reshaped: dimensions that ARRAY_RESHAPE joins to a word.
+    Attributes:
+        partitions: Type and factor of ARRAY_PARTITION per dimension, counted from 1; 0 means every dimension.
+        aggregated: Whether AGGREGATE makes an element one word.
+        storage: The type of BIND_STORAGE.
+        primitive: The impl of BIND_STORAGE.
+        reshaped: Dimensions that ARRAY_RESHAPE joins to one word.
     """
 
     partitions: Mapping[int, tuple[str, int]] = field(default_factory=dict)
@@ -47,23 +53,34 @@ PLAIN = Binding()
 
 @dataclass(frozen=True)
 class Dimension:
-    """count elements, stride bytes apart. banks: partitions along it. cyclic: whether neighbours lie in different
-    ones."""
+    """One dimension of an array.
+
+    Attributes:
+        count: Its elements.
+        stride: Bytes between two elements.
+        banks: Partitions along it.
+        cyclic: Whether neighbours are in different partitions.
+        joined: Whether all elements along it are one word.
+    """
 
     count: int
     stride: int
     banks: int = 1
     cyclic: bool = True
     joined: bool = False
-    """Whether all elements along it are one word."""
 
     def choices(self, index: int, moving: Mapping[str, int]) -> Sequence[int]:
-        """Banks in which an element may lie: ``index`` and what moves, each with its factor."""
+        """Return the banks that an index may select.
+
+        Args:
+            index: The constant part of the index.
+            moving: The values that are added to it, each with its factor.
+        """
         steady = self.cyclic and all(factor % self.banks == 0 for factor in moving.values())
         return (self.bank(index),) if not moving or steady else range(self.banks)
 
     def bank(self, index: int) -> int:
-        """Of an element."""
+        """Return the bank of an element."""
         if self.cyclic:
             return index % self.banks
         return min(self.banks - 1, max(0, index) * self.banks // self.count)
@@ -71,33 +88,38 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Shape:
-    """An array's dimensions, the outermost first; words of a partition, and bytes of a word."""
+    """The shape of an array as it is built.
+
+    Attributes:
+        dimensions: Its dimensions, the outermost first.
+        word_bytes: Bytes of an element's first member, or of the element if it is one word.
+        members: The first byte of each member of an element; one entry if the element is one word.
+    """
 
     dimensions: tuple[Dimension, ...]
     word_bytes: int
     members: tuple[int, ...] = (0,)
-    """Bytes at which the members of an element begin; one for a word."""
 
     @property
     def partitions(self) -> int:
-        """Memories that it is built of."""
+        """The number of memories."""
         return math.prod(dimension.banks for dimension in self.dimensions) * len(self.members)
 
     @property
     def words(self) -> int:
-        """Of the largest partition."""
+        """Words of the largest partition."""
         return math.prod(
             -(-dimension.count // dimension.banks) for dimension in self.dimensions if not dimension.joined
         )
 
     @property
     def bits(self) -> int:
-        """Of a word, as it lies in the memory of a computer."""
+        """Bits of a word as a computer stores it."""
         return 8 * self.word_bytes * math.prod(dimension.count for dimension in self.dimensions if dimension.joined)
 
 
 def shape_of(kind: str, types: Types, binding: Binding = PLAIN) -> Shape:
-    """kind: an array's LLVM type."""
+    """Return the shape of an array by its LLVM type and its pragmas."""
     dimensions: list[Dimension] = []
     while (array := types.array(kind)) is not None:
         count, kind = array
@@ -126,7 +148,14 @@ def _partitioned(number: int, count: int, stride: int, binding: Binding) -> Dime
 
 @dataclass(frozen=True)
 class Claim:
-    """A word of a partition that an iteration accesses. port: the memory, its partition and direction."""
+    """An access of an iteration to a word of a partition.
+
+    Attributes:
+        operation: The index of the first operation that accesses the word.
+        block: The label of the operation's block.
+        port: The memory, with its partition and direction.
+        limit: Accesses per cycle that the port serves.
+    """
 
     operation: int
     block: str
@@ -136,25 +165,31 @@ class Claim:
 
 @dataclass(frozen=True)
 class Ports:
-    """Of one loop's memories. bindings: memory → what pragmas say of it."""
+    """The ports of the memories of one loop.
+
+    Attributes:
+        loop: The loop.
+        types: The types of its module.
+        bindings: The pragmas of each memory.
+        crowded: Memories that some loop writes more than once per iteration: they are not copied.
+    """
 
     loop: Loop
     types: Types
     bindings: Mapping[str, Binding] = field(default_factory=dict)
     crowded: frozenset[str] = frozenset()
-    """Memories that some loop writes more than once in an iteration: they are not copied."""
 
     def shape(self, access: Access) -> tuple[int, int]:
-        """Words of a partition and bits of a word."""
+        """Return the words of a partition, and the bits of a word."""
         shape = self._shapes[access.memory]
         return (shape.words, shape.bits) if shape else (1024, 8 * max(1, min(access.size, 64)))
 
     def needed(self, operation: Operation) -> dict[str, int]:
-        """Port → accesses a cycle that it serves, of the ports that an operation takes."""
+        """Return the ports that an operation takes, each with the accesses per cycle that it serves."""
         return {claim.port: claim.limit for claim in self._by_operation.get(operation.index, ())}
 
     def apart(self, first: Access, second: Access) -> bool:
-        """Whether two accesses to a memory are to different partitions of it."""
+        """Return whether two accesses to a memory are certainly to different partitions."""
         shape = self._shapes[first.memory]
         if shape is None or shape.partitions == 1:
             return False
@@ -170,13 +205,13 @@ class Ports:
         return {}
 
     def interval(self) -> tuple[int, str]:
-        """The least interval that ports allow, and the memory that bounds it ("" for none)."""
+        """Return the lowest interval that the ports allow, and the port that bounds it; "" if none does."""
         bounds = [(math.ceil(self._together(claims) / claims[0].limit), port) for port, claims in self._by_port.items()]
         interval, port = max(bounds, default=(1, ""))
         return (interval, port) if interval > 1 else (1, "")
 
     def copies(self, memory: str) -> int:
-        """Of each partition of a memory, for its readers in one iteration."""
+        """Return the copies of each partition of a memory that the reads of an iteration need."""
         if self.bindings.get(memory, PLAIN).storage not in COPIED:
             return 1
         reads = (access for operation in self.loop.operations for access in operation.accesses)
@@ -189,7 +224,7 @@ class Ports:
         return max((self._together(self._by_port[port]) for port in ports), default=1)
 
     def _together(self, claims: list[Claim]) -> int:
-        """Most accesses to a port in one iteration: those of blocks that exclude each other do not add up."""
+        """Return the accesses to a port in one iteration; blocks that exclude each other are not added up."""
         counts: dict[str, int] = {}
         for claim in claims:
             counts[claim.block] = counts.get(claim.block, 0) + 1
@@ -228,7 +263,7 @@ class Ports:
 
     @cached_property
     def _claims(self) -> tuple[Claim, ...]:
-        """Of every word once in each direction, for the first operation that touches it."""
+        """One claim per word and direction, for the first operation that accesses the word."""
         claims: dict[tuple[str, bool, object], Claim] = {}
         for operation in self.loop.operations:
             for access in operation.accesses:
@@ -257,7 +292,7 @@ class Ports:
 
     @cached_property
     def written_often(self) -> frozenset[str]:
-        """Memories of which an iteration writes more than one word."""
+        """Memories that an iteration writes more than once."""
         stores = Counter(
             access.memory for operation in self.loop.operations for access in operation.accesses if access.store
         )
@@ -270,7 +305,7 @@ class Ports:
         )
 
     def _words(self, access: Access) -> Iterator[tuple[str, object]]:
-        """(partition, address of the word in it) of all words that an access touches."""
+        """Yield the partition and the address of each word of an access."""
         shape = self._shapes[access.memory]
         if shape is None:
             yield "", access.offset
@@ -281,7 +316,7 @@ class Ports:
 
 
 def _located(shape: Shape, offset: Linear) -> Iterator[tuple[str, object]]:
-    """Partitions in which a word may lie, with its address there."""
+    """Yield the partitions that may hold a word, with its address there."""
     byte, terms = offset.constant, dict(offset.terms)
     choices: list[Sequence[int]] = []
     address: list[object] = []

@@ -1,7 +1,7 @@
-"""Pragmas of the sources, and to which arrays and loops of the compiled code they belong.
+"""The pragmas of the sources, assigned to arrays and loops of the compiled code.
 
-A variable of a pragma is found by its name in the function that the pragma stands in: compiled code says of every
-array under which names, in which functions, the sources have it.
+A pragma's variable is found by its name and by the function that contains the pragma. The debug information lists the
+names of each array, with the function of each name.
 """
 
 from __future__ import annotations
@@ -19,16 +19,22 @@ from hls_schedule.reading.llvm_text import Location, Locations, Module
 from hls_schedule.reading.members import Constants, parted
 
 Place = tuple[str, int]
-"""File and line at which a function begins."""
+"""The file and the first line of a function."""
 
 
 EVERYWHERE = ("", 0)
-"""Of a variable outside of functions."""
+"""The place of a variable outside of functions."""
 
 
 @dataclass(frozen=True)
 class Pragma:
-    """words: what follows ``#pragma HLS``. The file and line are those of the source."""
+    """One ``#pragma HLS``.
+
+    Attributes:
+        file: The source file.
+        line: The source line.
+        words: The text after ``#pragma HLS``.
+    """
 
     file: str
     line: int
@@ -36,40 +42,43 @@ class Pragma:
 
     @property
     def kind(self) -> str:
-        """ARRAY_PARTITION, DEPENDENCE, …"""
+        """The name of the pragma in capitals: ARRAY_PARTITION, DEPENDENCE, …"""
         return self.words.split()[0].upper() if self.words.split() else ""
 
     def value(self, name: str) -> str:
-        """Of ``name = value``; "" without it."""
+        """Return the value of ``name = value``; "" if the pragma does not have it."""
         matched = re.search(rf"\b{name}\s*=\s*([^\s=]+)", self.words, re.IGNORECASE)
         return matched[1] if matched else ""
 
     def has(self, word: str) -> bool:
-        """Whether a word stands in it, as an option or as a value."""
+        """Return whether the pragma contains a word, as an option or as a value."""
         return re.search(rf"\b{word}\b", self.words, re.IGNORECASE) is not None
 
     def number(self, name: str, default: int) -> int:
-        """Of ``name = 2``; default where it is no number."""
+        """Return the number of ``name = 2``; ``default`` if the value is not a number."""
         text = self.value(name)
         return int(text) if text.isdigit() else default
 
 
 @dataclass(frozen=True)
 class Directives:
-    """The pragmas of a translation unit, for its module."""
+    """The pragmas of a translation unit, and its module."""
 
     module: Module
     pragmas: tuple[Pragma, ...]
 
     @cached_property
     def dataflow(self) -> frozenset[Place]:
-        """Functions that are DATAFLOW regions."""
+        """The functions that are DATAFLOW regions."""
         return frozenset(self.function_of(pragma) for pragma in self.pragmas if pragma.kind == "DATAFLOW")
 
     @cached_property
     def registers(self) -> frozenset[tuple[str, str]]:
-        """(function, value) of arrays along which everything, or a whole dimension, is partitioned, and of those that
-        are part of a single struct, of which the compiler may have left no more."""
+        """Arrays in registers, as pairs (function, value).
+
+        They are the arrays with a dimension that is partitioned completely, and the arrays of a single struct variable,
+        of which the compiler may have removed all other members.
+        """
         complete = [
             pragma
             for pragma in self.pragmas
@@ -83,7 +92,7 @@ class Directives:
         )
 
     def knowledge(self, loop: Loop) -> Knowledge:
-        """What pragmas say of the memories of a loop."""
+        """Return the facts that pragmas give about the memories of a loop."""
         bindings = {name: self._binding(loop.function, name) for name in loop.memories}
         free = [
             pragma
@@ -97,7 +106,9 @@ class Directives:
         return Knowledge(bindings, frozenset(independent))
 
     def process_of(self, location: Location | None) -> str:
-        """The function of a region that a place stands in, or is inlined into; without a region the outermost."""
+        """Return the process of a location: the function called by a dataflow region that contains it or into which it
+        is
+        inlined; without a region, the outermost function."""
         if location is None:
             return ""
         for scope, outer in zip(location.scopes, location.functions[1:], strict=False):
@@ -106,7 +117,7 @@ class Directives:
         return location.scopes[-1]
 
     def keeps_order(self, location: Location | None) -> bool:
-        """Whether sums of a place stay as they are written: EXPRESSION_BALANCE off in a function around it."""
+        """Return whether sums keep their written order: an enclosing function has EXPRESSION_BALANCE off."""
         return location is not None and not self._in_order.isdisjoint(location.functions)
 
     @cached_property
@@ -114,11 +125,11 @@ class Directives:
         return frozenset(self.function_of(p) for p in self.pragmas if p.kind == "EXPRESSION_BALANCE" and p.has("off"))
 
     def binding_pragma(self, function: str, value: str) -> Pragma | None:
-        """The pragma that binds an array to a memory; None without one."""
+        """Return the pragma that binds an array to a memory; None if there is none."""
         return next((pragma for pragma in self._of(function, value) if pragma.kind == "BIND_STORAGE"), None)
 
     def _encloses(self, pragma: Pragma, loop: Loop) -> bool:
-        """Whether the loop stands in the pragma's function, or in one that is inlined into it."""
+        """Return whether the loop is in the pragma's function, or in a function that is inlined into it."""
         file, line = self.function_of(pragma)
         return loop.location is not None and (file, line) in loop.location.functions
 
@@ -147,7 +158,7 @@ class Directives:
 
     @cached_property
     def _numbers(self) -> dict[str, list[int]]:
-        """Pragmas by the name of their variable."""
+        """The numbers of the pragmas of each variable's name."""
         numbers: dict[str, list[int]] = {}
         for number, pragma in enumerate(self.pragmas):
             if pragma.value("variable"):
@@ -155,7 +166,7 @@ class Directives:
         return numbers
 
     def _names(self, pragma: Pragma, function: str, value: str) -> bool:
-        """Whether a pragma is about a value of compiled code."""
+        """Return whether a pragma names a value of the compiled code."""
         root, member = parted(value)
         if member:
             return pragma.value("variable") == member and self._constants.encloses(root, pragma.file, pragma.line)
@@ -163,7 +174,7 @@ class Directives:
         return name in names or ((name[0], EVERYWHERE) in names and name not in self._local)
 
     def source_name(self, function: str, value: str) -> str:
-        """What the sources call a value, in the function that has it longest; ``value`` itself where they do not."""
+        """Return the longest name of a value in the sources; ``value`` itself if it has none."""
         root, member = parted(value)
         if member:
             return f"{self.source_name(function, root)}.{member}"
@@ -171,13 +182,13 @@ class Directives:
         return names[0] if names else value.strip("%@")
 
     def owned_name(self, function: str, value: str) -> str:
-        """What the sources call a value where they define it, and not where it is handed to; ``source_name`` else."""
+        """Return the name of a value where the sources define it, not where it is an argument; else ``source_name``."""
         records = (self.module.record(number) for number in sorted(self.module.variables_of(function, value)))
         names = [record["name"] for record in records if "name" in record and "arg" not in record]
         return names[0] if names else self.source_name(function, value)
 
     def names_of(self, function: str, value: str) -> frozenset[tuple[str, Place]]:
-        """Names that the sources have for a value, each with its function."""
+        """Return the names of a value in the sources, each with its function."""
         key = (function, value)
         if key not in self._known:
             numbers = self.module.variables_of(function, value)
@@ -194,7 +205,7 @@ class Directives:
         return {}
 
     def function_of(self, pragma: Pragma) -> Place:
-        """The function in which a pragma stands."""
+        """Return the function that contains a pragma."""
         if pragma not in self._places:
             lines = [line for file, line in self._functions if file == pragma.file and line <= pragma.line]
             self._places[pragma] = (pragma.file, max(lines, default=0))
@@ -202,7 +213,7 @@ class Directives:
 
     @cached_property
     def _local(self) -> frozenset[tuple[str, Place]]:
-        """Names that a function has of its own."""
+        """Names of local variables, each with its function."""
         numbers = [n for n, (kind, _) in self.module.records.items() if kind in ("DILocalVariable", "DIGlobalVariable")]
         return frozenset(self._locations.variable(number) for number in numbers)
 
@@ -223,6 +234,6 @@ class Directives:
 
 
 def _partition(pragma: Pragma) -> tuple[str, int]:
-    """Type and factor; complete without a type."""
+    """Return type and factor of an ARRAY_PARTITION; the type is complete if the pragma has none."""
     kind = next((name for name in ("complete", "cyclic", "block") if pragma.has(name)), "complete")
     return kind, pragma.number("factor", 1)

@@ -1,4 +1,4 @@
-"""A pipelined loop → initiation interval, depth and the clock that it needs."""
+"""Prediction of a pipelined loop: its initiation interval, its depth and the clock that it reaches."""
 
 from __future__ import annotations
 
@@ -14,13 +14,18 @@ from hls_schedule.reading.layout import Types
 from hls_schedule.schedule import Recurrence, place, recurrences, timings
 
 UNCERTAINTY = 0.27
-"""Share of the clock's period that the tool leaves to routing (UG1399, ``set_clock_uncertainty``: 27 % by default)."""
+"""Share of the clock period reserved for routing (UG1399, ``set_clock_uncertainty``: 27 % by default)."""
 
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What pragmas say of a loop's memories, how they are built and of which iterations are independent; and which of
-    them some loop of the unit writes more than once in an iteration."""
+    """Facts about a loop's memories from outside of the loop.
+
+    Attributes:
+        bindings: The pragmas of each memory.
+        independent: Memories whose iterations a pragma declares independent.
+        crowded: Memories that some loop of the unit writes more than once per iteration.
+    """
 
     bindings: Mapping[str, Binding] = field(default_factory=dict)
     independent: frozenset[str] = frozenset()
@@ -32,12 +37,20 @@ NOTHING = Knowledge()
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the tool would report of a loop.
+    """The report that Vitis HLS would give for a loop.
 
-    interval: initiation interval in cycles as the tool reports it, bounded by ``recurrence`` (None where it bounds
-    nothing), by the interval ``ports`` of ``memory``, or by neither; holding: the one at which the clock holds too.
-    depth: stages of an iteration. period_ns: the longest chain within a stage; budget_ns: the clock's period less its
-    uncertainty. path: the slowest loop-carried one (None without any). delays: nanoseconds of every operation.
+    Attributes:
+        loop: The loop.
+        interval: The initiation interval in cycles that Vitis HLS reports.
+        holding: The interval at which the clock is met, too.
+        depth: Stages of an iteration.
+        period_ns: The longest combinational delay within a stage.
+        budget_ns: The clock period minus the uncertainty.
+        recurrence: The loop-carried value that bounds the interval; None if none does.
+        memory: The memory that bounds the interval; "" if none does.
+        ports: The lowest interval that the ports of the memories allow.
+        path: The slowest loop-carried path; None if there is none.
+        delays: Nanoseconds of every operation.
     """
 
     loop: Loop
@@ -54,12 +67,12 @@ class Prediction:
 
     @property
     def fits(self) -> bool:
-        """Whether the longest chain ends within the cycle."""
+        """Whether the longest combinational delay fits into the clock period."""
         return self.period_ns <= self.budget_ns
 
 
 def crowded_memories(loops: Sequence[Loop], types: Types) -> frozenset[str]:
-    """Memories that one of the loops writes more than once in an iteration."""
+    """Return the memories that one of the loops writes more than once per iteration."""
     return frozenset().union(*(Ports(loop, types).written_often for loop in loops))
 
 
@@ -71,7 +84,11 @@ def predict(
     uncertainty: float = UNCERTAINTY,
     knowledge: Knowledge = NOTHING,
 ) -> Prediction:
-    """Schedule ``loop`` for a clock of ``period_ns`` nanoseconds; ChoiceError names an operator without a delay."""
+    """Schedule a loop for a clock of ``period_ns`` nanoseconds.
+
+    Raises:
+        ChoiceError: The table has no delay of an operator.
+    """
     budget = period_ns * (1 - uncertainty)
     ports = Ports(loop, types, knowledge.bindings, knowledge.crowded)
     needs = Dependences(loop, ports, knowledge.independent)
@@ -93,6 +110,6 @@ def predict(
 
 
 def _balanced(loop: Loop, timing: Sequence[Timing]) -> tuple[Timing, ...]:
-    """As loop-carried values see it: of a chain of additions only the last lies on their way."""
+    """Return the delays on loop-carried paths: of a chain of additions, only the last is on the path."""
     chained = chained_additions(loop)
     return tuple(Timing(1, 0.0) if index in chained else part for index, part in enumerate(timing))

@@ -1,9 +1,9 @@
-"""Operations in stages: chained within a cycle while its budget lasts, memory ports taken in turns.
+"""Scheduling: operations are placed in stages, within the budget of a cycle and the ports of the memories.
 
-The rules are those that the vendor's schedule reports show. An operator starts in the stage in which its last input is
-ready, behind it if both fit into the cycle's budget, else in the next stage. A core of several stages delivers in its
-last one. A value that such a core delivers is handed to the next iteration in that same cycle; any other is in its
-register a cycle later.
+The rules are taken from Vitis HLS's schedule reports. An operator is chained after its last input if both fit into the
+budget of a cycle; else it starts in the next stage. A core of several stages delivers its result in the last one. The
+next iteration takes the result of such a core in the same cycle. Any other value goes through a register and is
+available a cycle later.
 """
 
 from __future__ import annotations
@@ -21,15 +21,21 @@ from hls_schedule.ports import Ports
 from hls_schedule.reading.ir import Loop, Operation
 
 PIPELINED = frozenset({"mul"})
-"""Operators that are split into stages where one cycle is too short for them."""
+"""Operators that are split into stages if they do not fit into one cycle."""
 
 WHOLE_CYCLE = frozenset({"axi_request", "axi_response", "axi_word"})
-"""Operators behind which nothing is chained, at whatever clock: their adapter has registers."""
+"""Operators after which nothing is chained at any clock: their adapter has registers."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """first, last: stages; ready: nanoseconds into the last one at which the result is there."""
+    """The place of an operation in the schedule.
+
+    Attributes:
+        first: The stage in which it starts.
+        last: The stage in which its result is ready.
+        ready: Nanoseconds from the start of the last stage until the result is ready.
+    """
 
     first: int
     last: int
@@ -38,10 +44,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Recurrence:
-    """The least interval that a loop-carried value allows, and the operations on its way, first to last.
+    """The lowest interval that a loop-carried value allows.
 
-    interval: what the vendor's tool reports; holding: the one at which the clock holds too (see ``_reported``).
-    ns: the delays one behind the other, without registers between.
+    Attributes:
+        interval: The interval that Vitis HLS reports.
+        holding: The interval at which the clock is met, too (see ``_reported``).
+        path: The operations of the longest path, first to last.
+        ns: The sum of the delays on that path, without registers.
+        distance: Iterations from the value's computation to its use.
     """
 
     interval: int
@@ -54,12 +64,20 @@ class Recurrence:
 def timings(
     loop: Loop, ports: Ports, table: OperatorTable, budget_ns: float, latencies: Mapping[int, int]
 ) -> tuple[Timing, ...]:
-    """Of every operation; wiring takes no time, nor what shares the hardware of its reader. latencies: of calls."""
+    """Return the timing of every operation. Wiring and operators that are merged into their reader take no time.
+
+    Args:
+        loop: The loop.
+        ports: The ports of its memories.
+        table: The delays of operators.
+        budget_ns: The clock period minus the uncertainty.
+        latencies: Stages of each called function, by the index of the call.
+    """
     alone = [_timing(operation, ports, table, budget_ns) for operation in loop.operations]
     for index, stages in latencies.items():
         alone[index] = Timing(stages, budget_ns)
     vanished = grouped(loop)
-    for source, reader in vanished.items():  # a shift by data is as slow where it is part of what reads it
+    for source, reader in vanished.items():  # a shift by a variable keeps its delay when it is merged into its reader
         if loop.operations[source].name.startswith("%lshr"):
             alone[reader] = max(alone[reader], alone[source], key=lambda timing: timing.ns)
     return tuple(Timing(1, 0.0) if index in vanished else timing for index, timing in enumerate(alone))
@@ -87,7 +105,7 @@ def _core(operation: Operation, table: OperatorTable, budget_ns: float) -> Timin
 
 
 def chain(earliest: tuple[int, float], timing: Timing, budget_ns: float) -> Place:
-    """Behind an input that is ready at ``earliest``, a stage and nanoseconds into it."""
+    """Place an operator after inputs that are ready at ``earliest``, a stage and the nanoseconds into it."""
     stage, ns = earliest
     if ns > 0 and ns + timing.ns > budget_ns and not timing.setup:
         stage, ns = stage + 1, 0.0
@@ -97,7 +115,7 @@ def chain(earliest: tuple[int, float], timing: Timing, budget_ns: float) -> Plac
 
 
 def recurrences(loop: Loop, needs: Dependences, timing: Sequence[Timing], budget_ns: float) -> tuple[Recurrence, ...]:
-    """Of every loop-carried dependence, the tightest first."""
+    """Return the bound of every loop-carried dependence, the highest interval first."""
     by_sink: dict[int, list[Dependence]] = {}
     for dependence in needs.carried:
         by_sink.setdefault(dependence.sink, []).append(dependence)
@@ -110,9 +128,13 @@ def recurrences(loop: Loop, needs: Dependences, timing: Sequence[Timing], budget
 
 
 class _Walk:
-    """From one operation in stage 0 to all that follow from it; what does not follow is there in time.
+    """The schedule of one operation, placed in stage 0, and of all operations that depend on it.
 
-    places: where operations come to lie. sums: nanoseconds of the longest way to each, without registers between.
+    Operations that do not depend on it are assumed to be ready in time.
+
+    Attributes:
+        places: The place of each operation.
+        sums: Nanoseconds of the longest path to each operation, without registers.
     """
 
     def __init__(
@@ -125,7 +147,7 @@ class _Walk:
         self._longest: dict[int, int] = {}
 
     def go(self, start: int) -> None:
-        """Follows everything from ``start``."""
+        """Place ``start`` and everything that depends on it."""
         earliest: dict[int, tuple[int, float, int]] = {}
         summed: dict[int, tuple[float, int]] = {}
         waiting, reached = [start], {start}
@@ -134,7 +156,7 @@ class _Walk:
             self._put(index, earliest.get(index), summed.get(index))
             for edge in self.readers[index]:
                 if edge.sink > index:
-                    arrival, total = (*_behind(self.places[index], edge), index), (self.sums[index], index)
+                    arrival, total = (*_start_after(self.places[index], edge), index), (self.sums[index], index)
                     earliest[edge.sink] = max(earliest.get(edge.sink, arrival), arrival)
                     summed[edge.sink] = max(summed.get(edge.sink, total), total)
                     if edge.sink not in reached:
@@ -150,7 +172,7 @@ class _Walk:
             self._via[index], self._longest[index] = arrival[2], total[1]
 
     def recurrence(self, dependence: Dependence) -> Recurrence | None:
-        """The bound of a dependence whose sink the walk began at; None where its source does not follow from it."""
+        """Return the bound of a dependence whose sink is the start; None if its source does not depend on the start."""
         end = dependence.source
         if end not in self.places:
             return None
@@ -160,12 +182,14 @@ class _Walk:
         return Recurrence(interval, holding, self._path(end, self._longest), self.sums[end], dependence.distance)
 
     def _handed(self, end: int, path: Sequence[int]) -> int:
-        """Cycles from the start to the one in which the next iteration has the value."""
+        """Return the cycles from the start until the next iteration has the value."""
         return self.places[end].last + (0 if self._forwarded(path) else 1)
 
     def _reported(self, end: int) -> int:
-        """The same as the tool counts where a register is written under a condition: it takes the condition in the
-        cycle in which it is known, though the value that it lets through comes a cycle later."""
+        """Return the cycles that Vitis HLS counts if the register is written under a condition.
+
+        It counts the condition in the cycle in which it is known, although the value arrives a cycle later.
+        """
         store = self.loop.operations[end]
         if any(not access.register for access in store.accesses):
             return self.places[end].last + 1
@@ -182,8 +206,10 @@ class _Walk:
         return tuple(reversed(path))
 
     def _forwarded(self, path: Sequence[int]) -> bool:
-        """Whether the value is taken in the very cycle in which it appears: a core registers what it is given, so
-        nothing but wiring may lie between the value and the first core of its way."""
+        """Return whether the next iteration takes the value in the cycle in which it appears.
+
+        A core registers its inputs. So this holds if only wiring is between the value and the first core of its path.
+        """
         if any(not access.register for access in self.loop.operations[path[-1]].accesses):
             return False
         for index in path[1:]:
@@ -194,15 +220,21 @@ class _Walk:
         return False
 
 
-def _behind(source: Place, dependence: Dependence) -> tuple[int, float]:
-    """When the sink may start: a load reads what a store wrote in an earlier cycle."""
+def _start_after(source: Place, dependence: Dependence) -> tuple[int, float]:
+    """Return the stage, and the nanoseconds into it, at which the sink may start.
+
+    A load can read a stored word only in a later cycle.
+    """
     return (source.last + 1, 0.0) if dependence.wait else (source.last, source.ready)
 
 
 def place(
     loop: Loop, needs: Dependences, ports: Ports, timing: Sequence[Timing], budget_ns: float, interval: int
 ) -> tuple[Place, ...]:
-    """Every operation as early as its inputs and the ports of its memory allow, those that may start first first."""
+    """Place every operation as early as its inputs and the ports of its memory allow.
+
+    An operation that can start earlier is placed first, so that it gets the port.
+    """
     missing = [len(inputs) for inputs in needs.inputs]
     places: dict[int, Place] = {}
     occupied: Counter[tuple[str, int]] = Counter()
@@ -210,7 +242,7 @@ def place(
     heapq.heapify(waiting)
     while waiting:
         _, index = heapq.heappop(waiting)
-        arrival = max((_behind(places[edge.source], edge) for edge in needs.inputs[index]), default=(0, 0.0))
+        arrival = max((_start_after(places[edge.source], edge) for edge in needs.inputs[index]), default=(0, 0.0))
         earliest = chain(arrival, timing[index], budget_ns)
         places[index] = _port(ports.needed(loop.operations[index]), earliest, occupied, interval)
         for edge in needs.readers[index]:
@@ -222,7 +254,7 @@ def place(
 
 
 def _port(ports: Mapping[str, int], earliest: Place, occupied: Counter[tuple[str, int]], interval: int) -> Place:
-    """``earliest``, or the next stage in which all ports are free. ports: how often each serves in a cycle."""
+    """Return ``earliest``, or the next place at which all ports are free; ``ports`` has their accesses per cycle."""
     late = 0
     while late < interval and any(occupied[p, (earliest.first + late) % interval] >= n for p, n in ports.items()):
         late += 1

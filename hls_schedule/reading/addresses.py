@@ -1,4 +1,4 @@
-"""Addresses and indices as sums: Σ factor · value + constant, as far as the code that computes them is linear."""
+"""Addresses and indices as linear sums, Σ factor · value + constant, if the code that computes them is linear."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from hls_schedule.reading.llvm_text import Instruction, arguments_of, split
 
 _OPERAND = re.compile(r'(%(?:"[^"]*"|[-\w$.]+)|@(?:"[^"]*"|[-\w$.]+)|-?\d+|true|false)$')
 _PARTS = re.compile(r"_ssdm_op_BitConcatenate")
-DEEPEST = 64
-"""Instructions behind each other that are followed."""
+MAX_DEPTH = 64
+"""Limit for the length of a chain of instructions that is followed."""
 
 
 @dataclass(frozen=True)
 class Linear:
-    """terms: (value's name, factor), sorted."""
+    """A linear sum: pairs (value's name, factor), sorted, and a constant."""
 
     terms: tuple[tuple[str, int], ...]
     constant: int
 
     def times(self, factor: int) -> Linear:
-        """Every factor and the constant multiplied."""
+        """Return the sum with every factor and the constant multiplied."""
         if not factor:
             return ZERO
         return Linear(tuple((name, factor * value) for name, value in self.terms), factor * self.constant)
 
     def plus(self, addend: Linear) -> Linear:
-        """The sum of both."""
+        """Return the sum of both."""
         if not self.terms or not addend.terms:
             return Linear(self.terms or addend.terms, self.constant + addend.constant)
         factors = Counter(dict(self.terms))
@@ -43,23 +43,29 @@ ZERO = Linear((), 0)
 
 @dataclass(frozen=True)
 class Address:
-    """``offset`` bytes behind ``root``: a global, an alloca, an argument, or a pointer of unknown origin."""
+    """The address ``offset`` bytes after ``root``: a global, an alloca, an argument, or a pointer of unknown origin."""
 
     root: str
     offset: Linear
 
 
 class Addresses:
-    """Of one function. scalars: allocas of a single value; what is loaded from one is a variable of its name."""
+    """The addresses and integers of one function.
+
+    Args:
+        definitions: The instruction that defines each value.
+        types: The types of the module.
+        scalars: Allocas of a single value. A value loaded from one is a variable with the alloca's name.
+    """
 
     def __init__(self, definitions: Mapping[str, Instruction], types: Types, scalars: frozenset[str]) -> None:
         self._definitions, self._types, self._scalars = definitions, types, scalars
         self._values: dict[str, Linear] = {}
         self.arrays: dict[str, str] = {}
-        """Root → the array type that an address in it names, for roots that have no type of their own."""
+        """The array type of each root that has no type of its own, as addresses in it name it."""
 
     def pointer(self, operand: str) -> Address:
-        """operand: a name, or a constant expression of one."""
+        """Return the address of an operand, which is a name or a constant expression of one."""
         operand = operand.strip()
         if operand.startswith("getelementptr"):
             return self._element(operand[operand.index("(") + 1 :])
@@ -73,7 +79,7 @@ class Addresses:
         return Address(name, ZERO)
 
     def _element(self, text: str) -> Address:
-        """text: of a getelementptr, from its flags on."""
+        """Return the address of a getelementptr, by its text from the flags on."""
         pieces = split(text)
         kind = re.sub(r"^(?:(?:inbounds|nuw|nusw|inrange\(.*?\)) )*", "", pieces[0])
         start = self.pointer(pieces[1].removeprefix("ptr "))
@@ -93,7 +99,7 @@ class Addresses:
         return Address(start.root, offset)
 
     def value(self, operand: str, depth: int = 0) -> Linear:
-        """Of an integer operand, with or without its type before it."""
+        """Return an integer operand as a sum; the operand may have its type in front."""
         matched = _OPERAND.search(operand)
         name = matched[1] if matched else operand
         if name.lstrip("-").isdigit():
@@ -106,11 +112,11 @@ class Addresses:
 
     def _taken_apart(self, name: str, depth: int) -> Linear:
         definition = self._definitions.get(name)
-        linear = None if definition is None or depth > DEEPEST else self._linear(name, definition, depth + 1)
+        linear = None if definition is None or depth > MAX_DEPTH else self._linear(name, definition, depth + 1)
         return Linear(((name, 1),), 0) if linear is None else linear
 
     def _linear(self, name: str, definition: Instruction, depth: int) -> Linear | None:
-        """None where an instruction is not linear."""
+        """Return an instruction's result as a sum; None if it is not linear."""
         text = definition.text
         if definition.opcode in ("zext", "sext", "trunc"):
             return self._extended(definition, depth)
@@ -144,12 +150,12 @@ class Addresses:
 
 
 def _wraps(value: Linear, bits: int) -> bool:
-    """Whether a sum leaves the range of signed numbers of so many bits."""
+    """Return whether a sum's constant is outside the range of signed numbers of ``bits`` bits."""
     return bool(value.terms) and not -(1 << (bits - 1)) <= value.constant < 1 << (bits - 1)
 
 
 def _disjoint(first: Linear, second: Linear) -> bool:
-    """Whether a constant has only bits that the first value has not."""
+    """Return whether the second number is a constant that has no bit in common with the first."""
     lowest = min((factor & -factor for _, factor in first.terms), default=0)
     return not second.terms and 0 <= second.constant < lowest and first.constant % lowest == 0
 

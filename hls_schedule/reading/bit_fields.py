@@ -1,7 +1,7 @@
-"""Additions and disjunctions that are none: of numbers that have no bit in common.
+"""Additions and ORs that are only wiring: the two numbers have no bit in common.
 
-A word that is put together of fields is a disjunction. LLVM's reassociation turns some of them into additions, and back
-only where it sees that no bit meets another, for which it looks a few instructions deep. To hardware it is wiring.
+Packing fields into a word is an OR. LLVM's reassociation turns some ORs into additions. It turns them back only if it
+sees that no bits overlap, and it looks only a few instructions deep. In hardware, such an addition is wiring.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from dataclasses import dataclass, field
 from hls_schedule.reading.layout import bits_of
 from hls_schedule.reading.llvm_text import Instruction, split
 
-DEEPEST = 400
-"""Instructions that are looked through, one behind the other."""
+MAX_DEPTH = 400
+"""Limit for the length of a chain of instructions that is followed."""
 
 _TYPED = re.compile(r"(?:(?:nuw|nsw|nneg|disjoint|exact) )*(i\d+) ")
 
 
 @dataclass
 class BitFields:
-    """Of a function's values the bits that may be set."""
+    """The bits that may be set in the values of a function."""
 
     definitions: Mapping[str, Instruction]
     _masks: dict[str, int] = field(default_factory=dict)
 
     def disjoint(self, instruction: Instruction) -> bool:
-        """Whether an addition or a disjunction is one of two numbers without a common bit."""
+        """Return whether an instruction is an addition or an OR of two numbers without a common bit."""
         matched = _TYPED.match(instruction.text)
         if instruction.opcode not in ("add", "or") or matched is None:
             return False
@@ -40,12 +40,12 @@ class BitFields:
             return int(operand) & every
         if operand not in self._masks:
             definition = self.definitions.get(operand)
-            known = definition is not None and depth < DEEPEST
+            known = definition is not None and depth < MAX_DEPTH
             self._masks[operand] = self._of(definition, depth + 1) & every if known and definition else every
         return self._masks[operand] & every
 
     def _of(self, definition: Instruction, depth: int) -> int:
-        """-1 for every bit, where nothing is known."""
+        """Return the bits that may be set in an instruction's result; -1, every bit, if nothing is known."""
         text, opcode = definition.text, definition.opcode
         if opcode == "select":
             return self._either([piece.split(" ", 1) for piece in split(text)[1:3]], depth)
@@ -69,7 +69,8 @@ class BitFields:
 
 
 def _joined(opcode: str, first: int, second: int) -> int:
-    """A sum of numbers with common bits may have any."""
     if opcode == "and":
         return first & second
-    return -1 if opcode == "add" and first & second else first | second
+    if opcode == "add" and first & second:
+        return -1  # a carry can reach any bit
+    return first | second

@@ -1,4 +1,4 @@
-"""Control flow of a function: natural loops, the order of a body's blocks, and which branches decide about a block."""
+"""Control flow of a function: natural loops, the order of a loop's blocks, and the branches that a block depends on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Graph = Mapping[str, Sequence[str]]
 
 
 def predecessors_of(successors: Graph) -> dict[str, list[str]]:
-    """The same edges, the other way."""
+    """Return the graph with its edges reversed."""
     sources: dict[str, list[str]] = {label: [] for label in successors}
     for label, ways in successors.items():
         for way in ways:
@@ -17,13 +17,16 @@ def predecessors_of(successors: Graph) -> dict[str, list[str]]:
 
 
 def innermost_loops(successors: Graph) -> dict[str, set[str]]:
-    """Header → blocks, itself included, of loops without another in them."""
+    """Return the loops that contain no other loop: the header of each, and its blocks, header included."""
     loops = natural_loops(successors)
     return {h: body for h, body in loops.items() if not any(second != h and second in body for second in loops)}
 
 
 def natural_loops(successors: Graph) -> dict[str, set[str]]:
-    """Header → blocks: an edge back to a block that dominates its start closes a loop. The first label is the entry."""
+    """Return the natural loops: the header of each, and its blocks.
+
+    An edge to a block that dominates the edge's start closes a loop. The first label is the entry of the function.
+    """
     sources = predecessors_of(successors)
     dominator = _immediate_dominators(successors, sources)
     loops: dict[str, set[str]] = {}
@@ -46,7 +49,7 @@ def _dominates(header: str, label: str, dominator: Mapping[str, str]) -> bool:
 
 
 def _immediate_dominators(successors: Graph, sources: Graph) -> dict[str, str]:
-    """Of every block that the entry reaches; of the entry itself."""
+    """Return the immediate dominator of every block that the entry reaches; the entry dominates itself."""
     entry = next(iter(successors))
     order = forward(entry, set(successors), successors)
     rank = {label: number for number, label in enumerate(order)}
@@ -69,7 +72,7 @@ def _immediate_dominators(successors: Graph, sources: Graph) -> dict[str, str]:
 
 
 def forward(header: str, body: set[str], successors: Graph) -> list[str]:
-    """The blocks of a loop, each after all that lead to it within an iteration."""
+    """Return the blocks of a loop, each after all blocks that lead to it within an iteration."""
     finished: list[str] = []
     visited = {header}
     stack = [(header, iter(successors[header]))]
@@ -86,9 +89,13 @@ def forward(header: str, body: set[str], successors: Graph) -> list[str]:
 
 
 def deciding_blocks(order: Sequence[str], successors: Graph) -> dict[str, frozenset[str]]:
-    """Blocks of an iteration whose last instruction decides whether a block is executed.
+    """Return, for each block, the blocks whose branch decides whether it is executed in an iteration.
 
-    order: of ``forward``, the header first. A branch after which a block comes either way does not decide about it.
+    A branch does not decide about a block that follows on both of its ways.
+
+    Args:
+        order: The blocks of the loop as ``forward`` returns them, the header first.
+        successors: The control-flow graph.
     """
     header, body_blocks = order[0], set(order)
     ways_on = {label: [way for way in successors[label] if way in body_blocks and way != header] for label in order}
@@ -106,12 +113,15 @@ def deciding_blocks(order: Sequence[str], successors: Graph) -> dict[str, frozen
 
 
 def _certain(order: Sequence[str], ways_on: Graph, successors: Graph, body_blocks: set[str]) -> dict[str, set[str]]:
-    """Of each block those that come in the same iteration whatever is decided; nothing is certain after a way out."""
+    """Return, for each block, the blocks that follow in the same iteration on every way.
+
+    No block is certain to follow a block that can end the loop or the iteration.
+    """
     certain: dict[str, set[str]] = {}
     for label in reversed(order):
         ways = [certain[block] for block in ways_on[label]]
-        leaves = any(way not in body_blocks for way in successors[label])
+        exits = any(way not in body_blocks for way in successors[label])
         ends = any(way == order[0] for way in successors[label])
-        shared = set.intersection(*ways) if ways and not (leaves and ways) and not ends else set()
+        shared = set.intersection(*ways) if ways and not exits and not ends else set()
         certain[label] = shared | {label}
     return certain

@@ -1,4 +1,4 @@
-"""What an iteration adds to the values that it hands on: counters, also those of loops that were joined."""
+"""Counters of a loop: the step by which each loop-carried value advances, also in loops that were flattened."""
 
 from __future__ import annotations
 
@@ -8,33 +8,39 @@ from dataclasses import dataclass
 from hls_schedule.reading.addresses import Addresses, Linear
 from hls_schedule.reading.llvm_text import Instruction, split
 
-DEEPEST = 32
-"""Choices behind each other that are followed."""
+MAX_DEPTH = 32
+"""Limit for the length of a chain of selects that is followed."""
 
 
 @dataclass(frozen=True)
 class Counters:
-    """Of one loop. definitions: its instructions. latches: loop-carried value → what the iteration leaves in it."""
+    """The counters of one loop.
+
+    Attributes:
+        addresses: The addresses and integers of the function.
+        definitions: The instructions of the loop.
+        latches: The value that each loop-carried value has after the iteration.
+    """
 
     addresses: Addresses
     definitions: Mapping[str, Instruction]
     latches: Mapping[str, str]
 
     def steps(self) -> dict[str, int]:
-        """Value → what is added to it while it runs; 0 where it may stay. A value that depends on data has no entry."""
+        """Return the step of each counter; 0 if it may keep its value. A value that depends on data has no entry."""
         choices = [name for name, instruction in self.definitions.items() if instruction.opcode in ("select", "phi")]
         steps = ((name, self._step(name)) for name in {**self.latches, **dict.fromkeys(choices)})
         return {name: step for name, step in steps if step is not None}
 
     def _step(self, name: str) -> int | None:
-        """A counter starts again at a constant; each of its other ways adds to it."""
+        """Return the smallest step of a value that is reset to a constant or advanced; None if it is not a counter."""
         added = [self._added(name, leaf) for leaf in self._leaves(self.latches.get(name, name)) if leaf.terms]
         if None in added:
             return None
         return min((number for number in added if number is not None), key=abs, default=0)
 
     def _added(self, name: str, leaf: Linear) -> int | None:
-        """What comes on top of ``name`` of the iteration before, where a leaf of its value is taken."""
+        """Return what a leaf adds to the value of ``name`` in the iteration before; None if it is something else."""
         if leaf.terms == ((name, 1),):
             return leaf.constant
         if len(leaf.terms) != 1 or leaf.terms[0][1] != 1 or leaf.terms[0][0] not in self.latches:
@@ -43,17 +49,19 @@ class Counters:
         return leaf.constant + handed.constant if handed.terms == ((name, 1),) else None
 
     def _leaves(self, operand: str) -> tuple[Linear, ...]:
-        """What a value is chosen from, each once: choices of the same two values behind each other have as many ways
-        as two to their number."""
+        """Return the values that a value is selected from, each once.
+
+        Keeping each value once bounds the work: n selects of the same two values in a chain have 2ⁿ ways.
+        """
         leaves: dict[Linear, None] = {}
         chosen = [self.addresses.value(operand)]
-        for _ in range(DEEPEST + 1):
+        for _ in range(MAX_DEPTH + 1):
             ways = dict.fromkeys(way for linear in chosen for way in self._chosen_from(linear, leaves))
             chosen = [way for way in ways if way not in leaves]
         return (*leaves, *chosen)
 
     def _chosen_from(self, linear: Linear, leaves: dict[Linear, None]) -> Iterator[Linear]:
-        """The ways of a choice; of another value none, and it is one of the leaves."""
+        """Yield the ways of a select; add any other value to ``leaves``."""
         single = len(linear.terms) == 1 and linear.terms[0][1] == 1 and linear.terms[0][0] not in self.latches
         choice = self.definitions.get(linear.terms[0][0]) if single else None
         if choice is None or choice.opcode not in ("select", "phi"):
@@ -64,7 +72,7 @@ class Counters:
 
 
 def _ways(chosen: Instruction) -> Iterator[str]:
-    """Values that a select or a phi chooses from."""
+    """Yield the values that a select or a phi chooses from."""
     if chosen.opcode == "select":
         yield from split(chosen.text)[1:3]
         return

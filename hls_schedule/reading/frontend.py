@@ -1,6 +1,6 @@
-"""HLS C++ → LLVM IR: preprocessed as for synthesis, its pragmas read, compiled by the clang of the package ziglang.
+"""Compiling HLS C++ to LLVM IR: preprocessing as for synthesis, reading pragmas, and running clang (package ziglang).
 
-Loops are unrolled as the vendor's tool does: those inside a pipelined loop, and no pipelined one. ``include/`` has the
+Loops are unrolled as in Vitis HLS: loops inside a pipelined loop are, pipelined loops are not. ``include/`` has the
 headers that a check compiles against: integers of any width, streams and bursts.
 """
 
@@ -20,8 +20,8 @@ from boards.errors import MissingToolError, ToolError
 from hls_schedule.pragmas import Pragma
 
 NOTED = ("AGGREGATE", "ARRAY_RESHAPE", "BIND_STORAGE")
-"""Pragmas of arrays that stay memories, whose array is noted. Of others the name has to do: a note would keep an array
-from becoming registers."""
+"""Pragmas whose array is marked in the compiled code. These arrays stay memories. For other pragmas, the name of the
+array must suffice, because a mark would keep the array from becoming registers."""
 
 INCLUDE = Path(__file__).with_name("include")
 COMMON = ("-target", "x86_64-linux-gnu", "-std=c++17", "-w", "-fno-exceptions", "-fno-sanitize=all")
@@ -31,13 +31,18 @@ TUNING = (
     "unroll-allow-partial=0", "unroll-allow-peeling=0", "indvars-widen-indvars=0", "enable-load-pre=0",
     "jump-threading-threshold=0", "disable-loop-idiom-all",
 )  # fmt: skip
-"""Options of LLVM's passes: everything is inlined and unrolled that can be, counters stay as wide as they are, and
-copies from register to register become no copies of memory, which would make one register of many."""
+"""Options of LLVM's passes. Everything that can be is inlined and unrolled. Counters keep their width. Copies between
+registers do not become memory copies, which would turn many registers into one."""
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """text: LLVM IR with debug information. pragmas: of all sources, in their order."""
+    """A compiled translation unit.
+
+    Attributes:
+        text: LLVM IR with debug information.
+        pragmas: The pragmas of all sources, in their order.
+    """
 
     text: str
     pragmas: tuple[Pragma, ...]
@@ -80,14 +85,17 @@ def _clang(arguments: Sequence[str], folder: Path) -> str:
 
 
 _TABLE = re.compile(r"static const ([^;={}]*?((?:\[\d+\])+)) = \{([-\d,\s]*)\};")
-_MOST_LITERALS = 1 << 14
-"""Of a table whose values a compiler is given. No pass looks into larger ones, but each literal takes nearly a kilobyte
-of its memory, and a network has millions."""
+_MAX_LITERALS = 1 << 14
+"""Limit for the values of a table that the compiler reads. No pass looks into larger tables, but each literal takes
+nearly a kilobyte of the compiler's memory, and a network has millions."""
 
 
 def _without_values(table: re.Match[str]) -> str:
-    """A large table that another unit may define, so that nothing is made of its being 0 here; in as many lines."""
-    if prod(map(int, re.findall(r"\d+", table[2]))) <= _MOST_LITERALS:
+    """Return a large table without its values, on the same number of lines.
+
+    It is declared as a table that another unit may define, so that the compiler does not take its values to be 0.
+    """
+    if prod(map(int, re.findall(r"\d+", table[2]))) <= _MAX_LITERALS:
         return table[0]
     return f"extern __attribute__((weak)) {table[1]} = {{}};" + "\n" * table[3].count("\n")
 
@@ -108,7 +116,11 @@ def _pragmas(expanded: str) -> Iterator[Pragma]:
 
 
 def _marked(expanded: str) -> str:
-    """A mark where a PIPELINE pragma stands, no loop with a mark unrolled, and arrays and results of pragmas noted."""
+    """Return the sources with pragmas replaced by code that survives compilation.
+
+    A mark replaces each PIPELINE pragma, and loops with a mark are not unrolled. Calls mark the arrays and the results
+    that other pragmas name.
+    """
     lines, number = [], 0
     for text in expanded.splitlines():
         pragma = _PRAGMA.match(text)
@@ -145,7 +157,7 @@ _BOUND = re.compile(r"/\*bound (\d+) (\w+)\*/")
 
 
 def _given(text: str, binding: re.Match[str]) -> int:
-    """Where the variable of a BIND_OP has its value: at the pragma, or behind the assignment that follows it."""
+    """Return the place at which the variable of a BIND_OP has its value: the pragma, or after the next assignment."""
     assignment = re.compile(rf"\b{binding[2]}\s*=(?!=)")
     if assignment.search(text, text.rfind("{", 0, binding.start()) + 1, binding.start()):
         return binding.end()
@@ -155,12 +167,12 @@ def _given(text: str, binding: re.Match[str]) -> int:
 
 _ROLLED = '_Pragma("clang loop unroll(disable)") '
 _END = '__asm__ volatile("//end");'
-"""At the end of an iteration, so that it stays one block: else a compiler makes two loops of one whose last branches
-lead to its start."""
+"""Code at the end of an iteration. Without it, the compiler may split a loop whose last branches lead to its start into
+two loops."""
 
 
 def _loop_start(text: str, brace: int) -> int:
-    """Where the loop begins whose body a brace opens; −1 for no loop."""
+    """Return the start of the loop whose body a brace opens; −1 if the brace opens no loop."""
     head = text[:brace].rstrip()
     if head.endswith(")"):
         parenthesis = _opening(text, len(head) - 1, "(", ")")

@@ -1,7 +1,7 @@
-"""LLVM IR → pipelined loops: operations in an order in which each follows what it needs, and the memories they touch.
+"""Pipelined loops of LLVM IR: their operations, each after the operations that it needs, and their memories.
 
-What the vendor's own compiler leaves (``a.o.3.bc``) and what clang makes are alike but for a few functions, which
-``operations.py`` names.
+The output of the vendor's own compiler (``a.o.3.bc``) and of clang can both be read. They differ in a few functions,
+which ``operations.py`` lists.
 """
 
 from __future__ import annotations
@@ -31,13 +31,23 @@ from hls_schedule.reading.llvm_text import (
 from hls_schedule.reading.members import Constants, member_memory
 from hls_schedule.reading.operations import Operator, operator_of, touched
 
-FEWEST = 4
-"""Arrays of at most so many elements are taken apart into registers (config_array_partition -complete_threshold)."""
+MAX_REGISTERS = 4
+"""Limit for the elements of an array that becomes registers without a pragma (config_array_partition
+-complete_threshold)."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """size: bytes. register: of a scalar, or of an array that lies in registers. stream: of a FIFO or an AXI port."""
+    """An access of an operation to a memory.
+
+    Attributes:
+        memory: The name of the memory.
+        store: Whether it is a write.
+        offset: Bytes from the start of the memory.
+        size: Bytes that are accessed.
+        register: Whether the memory is a scalar, or an array in registers.
+        stream: Whether the memory is a FIFO or an AXI port.
+    """
 
     memory: str
     store: bool
@@ -49,7 +59,13 @@ class Access:
 
 @dataclass(frozen=True)
 class Memory:
-    """kind: its LLVM type, "" where it does not say. interface: an argument of the top function."""
+    """A memory of a loop.
+
+    Attributes:
+        name: Its name in LLVM IR.
+        kind: Its LLVM type; "" if it is not known.
+        interface: Whether it is an argument of the top function.
+    """
 
     name: str
     kind: str
@@ -58,8 +74,19 @@ class Memory:
 
 @dataclass(frozen=True)
 class Operation:
-    """index: in the loop. operator: of the table, "" for wiring. bits: of what decides its delay. inputs, guards:
-    indices of operations of the same iteration, and those of them that compute whether it is executed. block: label."""
+    """One operation of a loop.
+
+    Attributes:
+        index: Its position in the loop.
+        name: The name of its result; "" if it has none.
+        operator: Its operator in the table of delays; "" for wiring.
+        bits: The width that decides its delay.
+        inputs: The operations of the same iteration that it needs.
+        guards: The inputs that decide only whether it is executed.
+        accesses: Its accesses to memories.
+        location: Its place in the sources; None if it is not known.
+        block: The label of its block.
+    """
 
     index: int
     name: str
@@ -74,9 +101,21 @@ class Operation:
 
 @dataclass(frozen=True)
 class Loop:
-    """declared_ii, declared_depth: of its mark, 0 where none is declared. carried: (producer, consumer) indices of
-    values of the iteration before. steps: loop-carried value → what an iteration adds to it. location: of its mark.
-    calls: operation → the function that it calls, as a loop of one iteration."""
+    """A pipelined loop.
+
+    Attributes:
+        function: The function that contains it.
+        header: The label of its first block.
+        declared_ii: The initiation interval of its mark; 0 if none is declared.
+        declared_depth: The depth of its mark; 0 if none is declared.
+        operations: Its operations, each after the operations of the iteration that it needs.
+        carried: Pairs of operations (producer, consumer), of which the consumer is in the next iteration.
+        steps: The step by which each counter advances per iteration.
+        memories: The memories that it accesses.
+        location: The place of its mark.
+        calls: The functions that its operations call, each as a loop of one iteration.
+        exclusive: For each block, the blocks that may follow it in the same iteration.
+    """
 
     function: str
     header: str
@@ -106,7 +145,12 @@ def read_module(data: bytes | str) -> Module:
 
 
 def read_loops(module: Module, registers: frozenset[tuple[str, str]] = frozenset()) -> tuple[Loop, ...]:
-    """The innermost loops that carry a mark. registers: (function, value) of arrays that are taken apart into them."""
+    """Return the innermost loops with a mark.
+
+    Args:
+        module: The module.
+        registers: The arrays in registers, as pairs (function, value).
+    """
     return tuple(loop for reader in _readers(module, registers) for loop in reader.loops())
 
 
@@ -137,7 +181,7 @@ def _readers(module: Module, registers: frozenset[tuple[str, str]]) -> list[_Rea
 
 
 class _Reader:
-    """One function, and what its addresses stand for."""
+    """A reader of one function, which resolves its addresses to memories."""
 
     def __init__(self, module: Module, function: Function, registers: frozenset[tuple[str, str]]) -> None:
         self.module, self.function, self.registers = module, function, registers
@@ -160,12 +204,12 @@ class _Reader:
 
     @cached_property
     def once(self) -> Loop:
-        """The whole function, as a loop of one iteration."""
+        """The whole function as a loop of one iteration."""
         entry = next(iter(self.function.blocks))
         return _Body(self, forward(entry, set(self.function.blocks), self.function.successors)).loop(None)
 
     def loops(self) -> Iterator[Loop]:
-        """The innermost ones that carry a mark."""
+        """Yield the innermost loops with a mark."""
         for header, body in innermost_loops(self.function.successors).items():
             mark = self._mark(body)
             if mark is not None:
@@ -182,7 +226,7 @@ class _Reader:
         return None
 
     def memory(self, root: str) -> Memory:
-        """The array that a root stands for, in the function that owns it."""
+        """Return the array of a root, which may be an argument, in the function that owns the array."""
         if root in self.function.arguments:
             if self.caller is None:
                 return Memory(root, self.addresses.arrays.get(root, ""), True)
@@ -193,9 +237,9 @@ class _Reader:
         return Memory(root, self._kind(root), False)
 
     def is_register(self, alloca: str) -> bool:
-        """Whether it is a single value, a struct, a few values, or an array that is taken apart."""
+        """Return whether an alloca is in registers: a single value, a struct, a few values, or an array by pragma."""
         array = self.types.array(self.allocas[alloca])
-        return array is None or array[0] <= FEWEST or (self.function.name, alloca) in self.registers
+        return array is None or array[0] <= MAX_REGISTERS or (self.function.name, alloca) in self.registers
 
     def _kind(self, root: str) -> str:
         if root in self.allocas:
@@ -204,7 +248,7 @@ class _Reader:
 
 
 class _Body:
-    """One loop's blocks in forward order."""
+    """The blocks of one loop in forward order."""
 
     def __init__(self, reader: _Reader, order: list[str]) -> None:
         self.reader, self.order, self.header = reader, order, order[0]
@@ -264,7 +308,10 @@ class _Body:
         )
 
     def _phi(self, index: int, label: str, instruction: Instruction) -> tuple[Operator, set[int]]:
-        """In the header it takes a value of the iteration before, elsewhere it chooses between the ways."""
+        """Return the operator and the inputs of a phi.
+
+        In the header, it is the register of a loop-carried value. Elsewhere it selects between the ways.
+        """
         ways = [split(way.strip("[] ")) for way in split(instruction.text.partition(" ")[2])]
         kind = instruction.text.partition(" ")[0]
         inputs = set()
@@ -286,7 +333,7 @@ class _Body:
         return {label} if len(self.reader.function.successors[label]) > 1 else set()
 
     def _guards(self, label: str) -> set[int]:
-        """Operations that compute whether a block is executed."""
+        """Return the operations that decide whether a block is executed."""
         return self._conditions(self.deciding[label])
 
     def _conditions(self, labels: Any) -> set[int]:
@@ -322,7 +369,7 @@ class _Body:
         return Counters(self.reader.addresses, body, {**self.latches, **dict(stores)}).steps()
 
     def _exclusive(self) -> dict[str, frozenset[str]]:
-        """Label → labels that may come after it in the same iteration."""
+        """Return, for each block, the blocks that may follow it in the same iteration."""
         reach: dict[str, frozenset[str]] = {}
         for label in reversed(self.order):
             ways = [way for way in self.reader.function.successors[label] if way in reach and way != self.header]
@@ -331,7 +378,7 @@ class _Body:
 
 
 def _declared(mark: Instruction) -> tuple[int, int]:
-    """Interval and depth of a mark."""
+    """Return interval and depth of a mark."""
     numbers = [int(piece.split()[1]) for piece in arguments_of(mark.text)[:2]]
     if "_ssdm_op_SpecPipeline" in mark.text:
         return max(1, numbers[0]), 0

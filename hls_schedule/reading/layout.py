@@ -16,7 +16,7 @@ _FLOATS = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
 
 @dataclass(frozen=True)
 class Types:
-    """named: struct name → its type."""
+    """The types of a module; ``named`` has the type of each struct name."""
 
     named: Mapping[str, str]
 
@@ -25,11 +25,12 @@ class Types:
         return {}
 
     def size(self, kind: str) -> int:
-        """Bytes of a value, its padding included."""
+        """Return the bytes of a value, padding included."""
         return self._extent(kind)[0]
 
     def element(self, kind: str, index: int | None) -> tuple[str, int]:
-        """Type and byte of element ``index``; of an array any, 0 bytes from its start where index is None."""
+        """Return the type and the first byte of element ``index`` of a struct or an array; None is the first
+        element."""
         resolved = self.named.get(kind, kind)
         array = _ARRAY.match(resolved)
         if array is not None:
@@ -44,18 +45,18 @@ class Types:
         return resolved, 0
 
     def members(self, kind: str) -> tuple[str, ...]:
-        """Types of a struct's members; none for what is no struct."""
+        """Return the types of a struct's members; empty if the type is not a struct."""
         resolved = self.named.get(kind, kind)
         braced = resolved.strip("<>").strip()
         return split(braced[1:-1]) if braced.startswith("{") else ()
 
     def array(self, kind: str) -> tuple[int, str] | None:
-        """Length and element type of an array; None for anything else."""
+        """Return length and element type of an array; None if the type is not an array."""
         matched = _ARRAY.match(self.named.get(kind, kind))
         return (int(matched[1]), matched[2]) if matched else None
 
     def _extent(self, kind: str) -> tuple[int, int]:
-        """Bytes and alignment."""
+        """Return bytes and alignment."""
         if kind not in self._known:
             self._known[kind] = self._measured(kind)
         return self._known[kind]
@@ -87,6 +88,6 @@ def _rounded(value: int, step: int) -> int:
 
 
 def bits_of(kind: str) -> int:
-    """Of a value of the LLVM type ``kind``; 64 for addresses and structs."""
+    """Return the bits of a value of an LLVM type; 64 for addresses and structs."""
     integer = _INTEGER.match(kind)
     return int(integer[1]) if integer else 8 * _FLOATS.get(kind, 8)

@@ -1,7 +1,7 @@
-"""LLVM IR as text → functions, blocks and instructions, with the source lines that its debug information names.
+"""Reading LLVM IR as text: functions, blocks and instructions, with their source lines from the debug information.
 
-The text is read in one pass, because a body of tens of thousands of instructions is usual where loops are unrolled.
-Values, blocks and metadata are known by their names; types are the words that stand there.
+The text is read in one pass, because unrolled loops commonly have tens of thousands of instructions. Values, blocks and
+metadata are identified by their names, and types by their text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,14 @@ _ASSIGNED = re.compile(rf"#dbg_assign\(.*?, !(\d+), !DIExpression\(.*?\), !\d+, 
 
 @dataclass(frozen=True)
 class Instruction:
-    """text: what follows the result's name, without metadata. location: the number of its DILocation, or None."""
+    """One instruction.
+
+    Attributes:
+        name: The name of its result; "" if it has none.
+        opcode: Its operation.
+        text: Its operands, without metadata.
+        location: The number of its DILocation; None if it has none.
+    """
 
     name: str
     opcode: str
@@ -38,13 +45,13 @@ class Instruction:
 
     @cached_property
     def values(self) -> tuple[str, ...]:
-        """Names that stand in it, in their order: of values, blocks, functions and types."""
+        """The names of values, blocks, functions and types in its text, in their order."""
         return tuple(_VALUE.findall(self.text))
 
 
 @dataclass
 class Function:
-    """A defined function. blocks: label → instructions, the entry first."""
+    """A function with its blocks, by their labels. The entry is the first."""
 
     name: str
     arguments: tuple[str, ...]
@@ -52,14 +59,14 @@ class Function:
 
     @cached_property
     def definitions(self) -> dict[str, Instruction]:
-        """Of every value that an instruction gives."""
+        """The instruction that defines each value."""
         return {
             instruction.name: instruction for block in self.blocks.values() for instruction in block if instruction.name
         }
 
     @cached_property
     def successors(self) -> dict[str, tuple[str, ...]]:
-        """Label → labels that its last instruction leads to."""
+        """The blocks to which each block's last instruction can branch."""
         return {
             label: tuple(instruction for instruction in block[-1].values if instruction in self.blocks) if block else ()
             for label, block in self.blocks.items()
@@ -68,8 +75,18 @@ class Function:
 
 @dataclass
 class Module:
-    """Everything that is defined. types, globals: name → type. variables: (function,
-    value) → numbers of DILocalVariables. notes: ("" of a global or function, value) → pragmas about it, by number."""
+    """The definitions of a module.
+
+    Attributes:
+        target: The line of the target triple.
+        functions: The functions by their names.
+        types: The type of each struct name.
+        globals: The type of each global.
+        described: The number of each global's debug record.
+        records: Kind and text of each debug record.
+        notes: The numbers of the pragmas that name a value, by (function, value); the function of a global is "".
+        variables: The numbers of a value's DILocalVariables, by (function, value).
+    """
 
     target: str = ""
     functions: dict[str, Function] = field(default_factory=dict)
@@ -81,7 +98,7 @@ class Module:
     variables: dict[tuple[str, str], set[int]] = field(default_factory=dict)
 
     def variables_of(self, function: str, value: str) -> set[int]:
-        """Numbers of the variables that the sources have for a value of a function, or for a global."""
+        """Return the numbers of the source variables of a value of a function, or of a global."""
         numbers = set(self.variables.get((function, value), ()))
         if value in self.described:
             expression = self.record(self.described[value])
@@ -89,11 +106,11 @@ class Module:
         return numbers
 
     def records_of(self, kind: str) -> Iterator[Mapping[str, str]]:
-        """All debug records of a kind."""
+        """Return all debug records of a kind."""
         return (self.record(number) for number, (name, _) in self.records.items() if name == kind)
 
     def record(self, number: int) -> Mapping[str, str]:
-        """Fields of the debug record ``!number``, with its ``kind``; empty for none."""
+        """Return the fields of the debug record ``!number`` with its ``kind``; empty if there is no such record."""
         if number not in self._fields:
             kind, text = self.records.get(number, ("", ""))
             values = {name: value.strip('"') for name, value in _FIELD.findall(text)}
@@ -101,7 +118,7 @@ class Module:
         return self._fields[number]
 
     def elements(self, record: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
-        """Records that a record lists as its elements: members of a struct, dimensions of an array."""
+        """Return the elements of a record: members of a struct, or dimensions of an array."""
         reference = record.get("elements", "")
         listed = self.records.get(int(reference[1:]), ("", "")) if reference.startswith("!") else ("", "")
         return (self.record(int(number)) for number in re.findall(r"!(\d+)", listed[1]))
@@ -112,7 +129,7 @@ class Module:
 
 
 def parse(text: str) -> Module:
-    """LLVM IR of any version that writes an instruction a line. What it does not know it leaves out."""
+    """Read LLVM IR of any version that has one instruction per line. Unknown lines are skipped."""
     module = Module()
     function: Function | None = None
     label = ""
@@ -138,7 +155,7 @@ def parse(text: str) -> Module:
 
 
 def _whole_lines(text: str) -> Iterator[str]:
-    """A switch stands on several lines."""
+    """Yield the lines of a module, with the lines of a switch joined."""
     pending = ""
     for line in text.splitlines():
         if pending:
@@ -153,7 +170,7 @@ def _whole_lines(text: str) -> Iterator[str]:
 
 
 def _outside(line: str, module: Module) -> Function | None:
-    """A line outside of functions; the function that begins in it."""
+    """Read a line outside of functions; return the function that begins in it."""
     if line.startswith("define"):
         heading = _DEFINE.match(line)
         if heading is not None:
@@ -180,7 +197,7 @@ def _outside(line: str, module: Module) -> Function | None:
 
 
 def _without_types(arguments: str) -> str:
-    """Attributes with parentheses and array lengths hold commas of their own."""
+    """Return arguments without the parentheses of their attributes, which can contain commas."""
     return re.sub(r"\([^()]*\)", "", re.sub(r"\([^()]*\)", "", arguments))
 
 
@@ -213,8 +230,14 @@ def _instruction(line: str) -> Instruction:
 
 @dataclass(frozen=True)
 class Location:
-    """file, line: in the source. scopes: functions, from the one it stands in to the one that all are inlined into;
-    functions: where each of them begins."""
+    """A place in the sources.
+
+    Attributes:
+        file: The source file.
+        line: The source line.
+        scopes: The function that contains it, and the functions into which it is inlined, up to the outermost.
+        functions: The file and the first line of each of these functions.
+    """
 
     file: str
     line: int
@@ -223,18 +246,18 @@ class Location:
 
 
 HEADERS = str(PurePath(__file__).with_name("include"))
-"""Code of these headers stands for the line that uses it."""
+"""The headers of a check. Their code is attributed to the line that uses it."""
 
 
 class Locations:
-    """Source lines of a module's instructions."""
+    """The source lines of a module's instructions."""
 
     def __init__(self, module: Module) -> None:
         self._module = module
         self._known: dict[int, Location] = {}
 
     def location(self, number: int | None) -> Location | None:
-        """Of a DILocation; None without one."""
+        """Return the place of a DILocation by its number; None for None."""
         if number is None:
             return None
         if number not in self._known:
@@ -254,7 +277,7 @@ class Locations:
         return Location(file, line, (function, *outer.scopes), (begins, *outer.functions))
 
     def _scope(self, reference: str) -> tuple[str, str]:
-        """File and function of a scope."""
+        """Return file and function of a scope."""
         file, number = "", _number(reference)
         while number is not None:
             record = self._module.record(number)
@@ -265,22 +288,22 @@ class Locations:
         return file, ""
 
     def function_name(self, reference: str) -> str:
-        """Of the function that a scope lies in."""
+        """Return the name of the function that contains a scope."""
         return self._scope(reference)[1]
 
     def file(self, reference: str) -> str:
-        """The name of a DIFile."""
+        """Return the path of a DIFile."""
         number = _number(reference)
         record = self._module.record(number) if number is not None else {}
         return str(PurePath(record.get("directory", ""), record.get("filename", "")))
 
     def variable(self, number: int) -> tuple[str, tuple[str, int]]:
-        """Name of a DILocalVariable or DIGlobalVariable, with file and line of the function that it stands in."""
+        """Return the name of a DILocalVariable or DIGlobalVariable, with file and line of its function."""
         record = self._module.record(number)
         return record.get("name", ""), self._function(record.get("scope", ""))
 
     def kind(self, number: int) -> str:
-        """The tag of a variable's type, behind its other names: DW_TAG_structure_type, DW_TAG_array_type …"""
+        """Return the tag of a variable's type, with typedefs resolved: DW_TAG_structure_type, DW_TAG_array_type, …"""
         record = self._module.record(number)
         reference = _number(record.get("type", ""))
         while reference is not None:
@@ -316,7 +339,7 @@ def arguments_of(text: str) -> tuple[str, ...]:
 
 
 def split(text: str) -> tuple[str, ...]:
-    """The pieces between commas, up to a bracket that closes what was not opened; nested ones stay together."""
+    """Return the pieces of a text between commas outside of brackets, up to a closing bracket without its partner."""
     depth, start, pieces = 0, 0, []
     for position, character in enumerate(text):
         if character in "([{<":
@@ -334,7 +357,7 @@ def split(text: str) -> tuple[str, ...]:
 
 
 def type_of(text: str) -> str:
-    """The type at the beginning of a text."""
+    """Return the type at the start of a text."""
     if text[:1] not in "[{<":
         return text.split(" ")[0].rstrip(",")
     depth = 0

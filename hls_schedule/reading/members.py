@@ -1,6 +1,6 @@
-"""Members of constant structs, as the debug information has them: each is an array of its own, with pragmas of its own.
+"""Members of constant structs, from the debug information. Each member is a separate array with its own pragmas.
 
-The type that LLVM gives such a constant does not help: a compiler splits its arrays where the rest of them is zero.
+The LLVM type of such a constant cannot be used: the compiler splits an array whose end is zero.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ _BETWEEN = "#"
 
 @dataclass(frozen=True)
 class Member:
-    """start: its first byte in the struct. kind: its LLVM type, with integers for what is stored in as many bits."""
+    """A member of a struct.
+
+    Attributes:
+        name: Its name.
+        start: Its first byte in the struct.
+        kind: Its LLVM type, in which an element is an integer of the element's size.
+    """
 
     name: str
     start: int
@@ -27,12 +33,12 @@ class Member:
 
 
 def member_memory(root: str, member: str) -> str:
-    """The name of a member's memory."""
+    """Return the name of a member's memory."""
     return root + _BETWEEN + member
 
 
 def parted(memory: str) -> tuple[str, str]:
-    """The constant and the member of a memory's name; "" for a memory that is no member."""
+    """Return the constant and the member of a memory's name; the member is "" if the memory is a whole variable."""
     root, _, member = memory.partition(_BETWEEN)
     return root, member
 
@@ -45,7 +51,7 @@ class Constants:
         self._known: dict[str, tuple[Member, ...]] = {}
 
     def member(self, root: str, byte: int) -> Member | None:
-        """The one that a byte of a constant lies in; None where it is no struct with arrays."""
+        """Return the member that contains a byte of a constant; None if the constant is not a struct with arrays."""
         if root not in self._known:
             self._known[root] = self._members(root)
         return max(
@@ -53,7 +59,7 @@ class Constants:
         )
 
     def types_of(self, function: str, memory: str) -> Iterator[str]:
-        """References of the debug types that the sources have for a memory of a function, or for a member."""
+        """Yield references to the debug types of a function's memory, or of a member."""
         root, name = parted(memory)
         for number in sorted(self.module.variables_of(function, root)):
             reference = self.module.record(number).get("type", "")
@@ -63,7 +69,7 @@ class Constants:
                 yield reference
 
     def encloses(self, root: str, file: str, line: int) -> bool:
-        """Whether a line stands in the struct of a constant: no other struct of the file begins between."""
+        """Return whether a line is in the struct of a constant: it is the last struct that begins before the line."""
         begins = (place for place in self._begins if place[0] == file and place[1] <= line)
         return max(begins, default=None) == self._place(self._struct(root))
 
@@ -91,7 +97,7 @@ class Constants:
         return {}
 
     def _named(self, reference: str) -> Mapping[str, str]:
-        """The type behind its other names."""
+        """Return a type with typedefs and qualifiers resolved."""
         record = self.module.record(int(reference[1:]) if reference.startswith("!") else 0)
         return self._named(record.get("baseType", "")) if record.get("tag") in _RENAMED else record
 

@@ -1,4 +1,4 @@
-"""What an instruction is made of in hardware, and which memory it touches."""
+"""The operator that computes an instruction in hardware, and the memories that an instruction accesses."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _OPERATORS = {
     "urem": "sdiv", "fadd": "fadd", "fsub": "fadd", "fmul": "fmul", "fdiv": "fdiv", "fcmp": "fcmp",
     "sitofp": "sitofp", "uitofp": "sitofp", "fptosi": "fcmp", "fptoui": "fcmp",
 }  # fmt: skip
-"""Instruction → operator of the table. Every other instruction is wiring."""
+"""The operator of each instruction in the table of delays. Every other instruction is wiring."""
 
 _CALLS = (
     (r"_ssdm_op_ReadReq|axi_read_request", "axi_request"),
     (r"_ssdm_op_WriteResp|axi_write_response", "axi_response"),
-    # A word, or where words are to be written: both leave in a cycle.
+    # A word, or the request of a write burst: both take one cycle.
     (r"_ssdm_op_(?:Read|Write).*m_axi|\d+axi_(?:read|write)|axi_write_request", "axi_word"),
     (r"fifo_(?:read|write|empty|full)|_ssdm_op_(?:Read|Write).*ap_fifo", "fifo"),
     (r"hls_schedule5bound", ""),
@@ -30,7 +30,7 @@ _CALLS = (
     (r"sqrt", "fsqrt"),
     (r"[mM]ux", "multiplexer"),
 )
-"""Called function → operator; ``function`` for what is not named here."""
+"""Patterns of called functions, with their operators. Any other function has the operator ``function``."""
 
 _FLAGS = re.compile(
     r"^(?:(?:nuw|nsw|exact|disjoint|nneg|samesign|fast|nnan|ninf|nsz|arcp|contract|afn|reassoc|volatile|atomic|"
@@ -40,14 +40,19 @@ _FLAGS = re.compile(
 
 @dataclass(frozen=True)
 class Operator:
-    """name: of the table of delays, "" for wiring. bits: of what decides its delay."""
+    """An operator.
+
+    Attributes:
+        name: Its name in the table of delays; "" for wiring.
+        bits: The width that decides its delay.
+    """
 
     name: str
     bits: int
 
 
 def operator_of(instruction: Instruction) -> Operator:
-    """What computes an instruction's result."""
+    """Return the operator that computes an instruction's result."""
     if instruction.opcode == "call":
         return _called(instruction.text)
     text = _FLAGS.sub("", instruction.text)
@@ -73,7 +78,7 @@ def _called(text: str) -> Operator:
 
 
 def touched(instruction: Instruction, types: Types) -> Iterator[tuple[str, bool, int, bool]]:
-    """(address, whether it is written, bytes, whether it is a stream) of every access of an instruction."""
+    """Yield every access of an instruction: address, whether it is a write, bytes, whether it is a stream."""
     if instruction.opcode == "load":
         pieces = split(_FLAGS.sub("", instruction.text))
         yield pieces[1], False, _bytes(pieces[0], types), False
@@ -85,7 +90,8 @@ def touched(instruction: Instruction, types: Types) -> Iterator[tuple[str, bool,
 
 
 def _bytes(kind: str, types: Types) -> int:
-    """That an access of a type is to: the three of an i24, though four lie between two of them."""
+    """Return the bytes that an access of a type reaches: an i24 has three, although two of them are four bytes
+    apart."""
     return min(types.size(kind), -(-bits_of(kind) // 8)) if kind.startswith("i") else types.size(kind)
 
 

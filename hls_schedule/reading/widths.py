@@ -1,6 +1,6 @@
-"""How many bits a value really has: the range that follows from the operations that give it.
+"""True widths of values: the range that follows from the operations that compute a value.
 
-A product of two wide numbers is as large as its factors are, whatever the type in which the sources write it.
+The width of a multiplier follows from the ranges of its factors, not from the type of the product in the sources.
 """
 
 from __future__ import annotations
@@ -12,44 +12,45 @@ from dataclasses import dataclass, field
 from hls_schedule.reading.layout import bits_of
 from hls_schedule.reading.llvm_text import Instruction, split
 
-DEEPEST = 200
-"""Instructions that are looked through, one behind the other."""
+MAX_DEPTH = 200
+"""Limit for the length of a chain of instructions that is followed."""
 
 _TYPED = re.compile(r"(?:(?:nuw|nsw|nneg|disjoint|exact) )*(i\d+) ")
 
 _EXTENSIONS = ("sext", "zext", "trunc")
 _SUMS = ("add", "sub", "or")
 _KEEPING = (*_EXTENSIONS, *_SUMS, "shl", "ashr", "lshr", "and")
-"""Operations that keep lower bits 0, or move them."""
+"""Operations that keep lower zero bits, or shift them."""
 
 Interval = tuple[int, int]
-"""Least and greatest value, as a signed number."""
+"""Lowest and highest value, as signed numbers."""
 
 
 @dataclass
 class Ranges:
-    """Of a function's integers."""
+    """The ranges of a function's integers."""
 
     definitions: Mapping[str, Instruction]
     _known: dict[str, Interval] = field(default_factory=dict)
     _empty: dict[str, int] = field(default_factory=dict)
 
     def signed_bits(self, operand: str, kind: str) -> int:
-        """Of the narrowest signed number that holds every value. kind: its type, ``i32``."""
+        """Return the bits of the narrowest signed number that holds every value of an operand of type ``kind``."""
         low, high = self._range(operand, bits_of(kind), 0)
         return max(low if low >= 0 else ~low, high if high >= 0 else ~high).bit_length() + 1
 
     def factor_bits(self, operand: str, kind: str) -> int:
-        """The same of a factor: lower bits that are always 0 only shift the product."""
+        """Return the bits of a factor. Lower bits that are always 0 do not count, because they only shift the
+        product."""
         return max(1, self.signed_bits(operand, kind) - self._zeros(operand, 0))
 
     def _zeros(self, operand: str, depth: int) -> int:
-        """Lower bits that are always 0."""
+        """Return the number of lower bits that are always 0."""
         if operand.lstrip("-").isdigit():
             return max(0, (int(operand) & -int(operand)).bit_length() - 1)
         if operand not in self._empty:
             definition = self.definitions.get(operand)
-            keeps = definition is not None and depth <= DEEPEST and definition.opcode in _KEEPING
+            keeps = definition is not None and depth <= MAX_DEPTH and definition.opcode in _KEEPING
             self._empty[operand] = self._zeros_of(definition, depth) if definition is not None and keeps else 0
         return self._empty[operand]
 
@@ -72,12 +73,12 @@ class Ranges:
             return (-1, -1) if operand == "true" else (0, 0)
         if operand not in self._known:
             definition = self.definitions.get(operand)
-            values = self._of(definition, depth + 1) if definition is not None and depth < DEEPEST else None
+            values = self._of(definition, depth + 1) if definition is not None and depth < MAX_DEPTH else None
             self._known[operand] = _within(values, bits)
         return self._known[operand]
 
     def _of(self, definition: Instruction, depth: int) -> Interval | None:
-        """None where nothing is known."""
+        """Return the range of an instruction's result; None if nothing is known."""
         text, opcode = definition.text, definition.opcode
         if opcode == "select":
             return self._chosen([piece.split(" ", 1) for piece in split(text)[1:3]], depth)
@@ -95,12 +96,12 @@ class Ranges:
         return _COMBINED[opcode](self._range(first, bits, depth), self._range(second, bits, depth))
 
     def _chosen(self, choices: Sequence[Sequence[str]], depth: int) -> Interval:
-        """choices: type and operand of each."""
+        """Return the range of a select between operands, each given with its type."""
         ranges = [self._range(operand, bits_of(kind), depth) for kind, operand in choices]
         return min(low for low, _ in ranges), max(high for _, high in ranges)
 
     def _shifted_left(self, operand: str, bits: int, depth: int) -> Interval | None:
-        """Of a number that is shifted to the left end: only its lower bits are left."""
+        """Return the range of a number that is shifted up to the sign bit, so that its upper bits are lost."""
         shift = self.definitions.get(operand)
         matched = _TYPED.match(shift.text) if shift is not None and shift.opcode == "shl" else None
         source, by = split(shift.text[matched.end() :])[:2] if shift is not None and matched else ("", "")
@@ -119,7 +120,7 @@ def _all(bits: int) -> Interval:
 
 
 def _within(values: Interval | None, bits: int) -> Interval:
-    """What a number of ``bits`` may be: anything where it may overflow."""
+    """Return the range of a number of ``bits`` bits: the whole range of its type if it may overflow."""
     low, high = _all(bits)
     return values if values is not None and low <= values[0] and values[1] <= high else (low, high)
 
@@ -138,13 +139,13 @@ def _product(a: Interval, b: Interval) -> Interval:
 
 
 def _masked(a: Interval, b: Interval) -> Interval | None:
-    """A mask without a sign leaves no more than itself."""
+    """Return the range of a bitwise AND, which is at most the lower of its non-negative operands."""
     limits = [high for low, high in (a, b) if low >= 0]
     return (0, min(limits)) if limits else (min(a[0], b[0]), max(a[1], b[1], 0))
 
 
 def _joined(a: Interval, b: Interval) -> Interval | None:
-    """As wide as the wider."""
+    """Return the range of a bitwise OR or XOR, which has the width of the wider operand."""
     low, high = min(a[0], b[0]), max(a[1], b[1])
     bits = max(low if low >= 0 else ~low, high if high >= 0 else ~high).bit_length()
     return (0 if low >= 0 else -(1 << bits)), (1 << bits) - 1

@@ -192,7 +192,7 @@ def check_design(folder: Path, clock_mhz: float | None, progress: Progress = sil
         )
     progress("compiling the sources")
     sources = read_sources(folder / "src" / "top.cpp")
-    loops = sources.check(clock, tell=progress)
+    loops = sources.check(clock, report=progress)
     board, estimates = board_room.of_design(design.path, design.manifest.board), style_of(design).estimates(design)
     memories = memory_rows(sources.memories(), folder / "src", board.family, estimates)
     total = design.manifest.estimate.dsp

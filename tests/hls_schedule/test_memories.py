@@ -125,7 +125,7 @@ def test_a_large_table_is_what_it_is_without_its_values(tmp_path: Path, monkeypa
     (tmp_path / "top.cpp").write_text(HEAD + WEIGHTS.replace("VALUES", values))
     compiled = {}
     for most in (20_000, 19_999):
-        monkeypatch.setattr(frontend, "_MOST_LITERALS", most)
+        monkeypatch.setattr(frontend, "_MAX_LITERALS", most)
         sources = read_sources(tmp_path / "top.cpp")
         compiled[most] = (sources.memories(), sources.check(300), sources.multipliers())
     assert compiled[20_000] == compiled[19_999]

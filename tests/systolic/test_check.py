@@ -310,7 +310,7 @@ def test_an_array_behind_one_enable_is_found_with_its_line(
     row = next(loop for loop in report.loops if loop.process == "last_pe_row")
     assert (whole.products, whole.streams) == (rows * row.products, 2 * rows + 1)
     assert whole.operations > (rows - 1) * row.operations
-    monkeypatch.setattr("hls_schedule.check.MOST_PRODUCTS", row.products)
+    monkeypatch.setattr("hls_schedule.check.MAX_PRODUCTS", row.products)
     assert (whole.broad, row.broad) == (True, False)
     line = text[:end].count("\n") + WHOLE_ARRAY[: WHOLE_ARRAY.index("SYSTOLIC_PIPELINE")].count("\n") + 1
     assert whole.source == f"pe_array.h:{line}"

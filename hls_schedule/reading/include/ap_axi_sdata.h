@@ -1,4 +1,4 @@
-// Beats of AXI4-Stream, as far as a check needs them.
+// Beats of AXI4-Stream, reduced to the parts that a check needs.
 #ifndef HLS_SCHEDULE_AP_AXI_SDATA_H
 #define HLS_SCHEDULE_AP_AXI_SDATA_H
 

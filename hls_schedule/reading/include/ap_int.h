@@ -1,6 +1,7 @@
-// Integers of any width as the vendor's ap_int.h has them, for checking alone: each is clang's _BitInt of the same
-// width, so that the compiled code shows the width of every operator. Results have the width that the vendor states
-// (UG1399, "Arbitrary Precision Integer Reference Guide"): a sum one bit more than the wider operand, a product both.
+// Integers of any width with the interface of the vendor's ap_int.h, for checks only. Each is clang's _BitInt of the
+// same
+// width, so that the compiled code shows the width of every operator. Results have the width of UG1399, "Arbitrary
+// Precision Integer Reference Guide": a sum has one bit more than the wider operand, a product the bits of both.
 #ifndef HLS_SCHEDULE_AP_INT_H
 #define HLS_SCHEDULE_AP_INT_H
 
@@ -33,7 +34,7 @@ template <int BITS>
 using ap_uint = ap_int_base<BITS, false>;
 
 namespace hls_schedule {
-// A native integer as an operand: width and sign as the vendor takes them.
+// A native integer as an operand: its width and sign in the vendor's rules.
 template <class T>
 struct operand {
     static constexpr bool known = std::is_integral<T>::value || std::is_enum<T>::value;
@@ -49,7 +50,7 @@ struct operand<ap_int_base<BITS, SIGNED>> {
 template <class T>
 using number = ap_int_base<operand<T>::bits, operand<T>::is_signed>;
 
-// Bits high … low of a number, to be read and written.
+// Bits high … low of a number, which can be read and written.
 template <int BITS, bool SIGNED>
 struct slice {
     ap_int_base<BITS, SIGNED> &whole;
@@ -173,7 +174,7 @@ HLS_SCHEDULE_OPERATOR(|, (hls_schedule::sum_bits(P::bits, P::is_signed, Q::bits,
 HLS_SCHEDULE_OPERATOR(^, (hls_schedule::sum_bits(P::bits, P::is_signed, Q::bits, Q::is_signed)),
                       (P::is_signed || Q::is_signed))
 
-// The bits of both, the first above the second.
+// The concatenation of both, the first above the second.
 template <int A, bool SIGNED_A, int B, bool SIGNED_B>
 inline ap_int_base<A + B, false> operator,(const ap_int_base<A, SIGNED_A> &upper,
                                            const ap_int_base<B, SIGNED_B> &lower) {

@@ -1,4 +1,4 @@
-// Bursts at an AXI port for checking: every access is a call that a compiler cannot look into.
+// Bursts at an AXI port, for checks. Every access is a call that the compiler cannot look into.
 #ifndef HLS_SCHEDULE_HLS_BURST_MAXI_H
 #define HLS_SCHEDULE_HLS_BURST_MAXI_H
 

@@ -1,4 +1,4 @@
-// Streams for checking: every access is a call that a compiler cannot look into, so that it stays where it is.
+// Streams, for checks. Every access is a call that the compiler cannot look into, so that accesses keep their order.
 #ifndef HLS_SCHEDULE_HLS_STREAM_H
 #define HLS_SCHEDULE_HLS_STREAM_H
 

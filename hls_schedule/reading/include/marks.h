@@ -1,9 +1,9 @@
-// What a check needs to find in compiled code: a mark in every pipelined loop, with what is declared of it.
-// It stands in for the project's instrument.h, which it keeps out.
+// Marks for the check in compiled code: one per pipelined loop, with the interval and depth that the loop declares.
+// This header replaces the project's instrument.h, whose include guard it defines.
 #ifndef SYSTOLIC_INSTRUMENT_H
 #define SYSTOLIC_INSTRUMENT_H
 
-// Tells which array a pragma is about, wherever the pragma stands.
+// Marks the array that a pragma names, independent of the place of the pragma.
 void hls_schedule_note(int pragma, const void *array __attribute__((noescape))) noexcept;
 namespace hls_schedule {
 template <class T>
@@ -11,7 +11,7 @@ inline void note(int pragma, T &array) {
     if constexpr (__is_array(T) || __is_pointer(T)) hls_schedule_note(pragma, array);
 }
 
-// What is known of a value from outside: the number of the pragma that binds the operator which gives it.
+// Marks a value with the number of the pragma that binds the operator which computes it.
 template <int PRAGMA, class T>
 T bound(T value) noexcept __attribute__((const));
 template <int PRAGMA, class T>
