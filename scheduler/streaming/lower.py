@@ -51,8 +51,7 @@ from cnn.quantized import (
     has_integers,
     label_type,
 )
-from scheduler.dilation import dense, dilation_of
-from scheduler.grouped import on_all_channels
+from scheduler.convolutions import dense, dilation_of, on_all_channels
 from scheduler.streaming import graph as g
 from scheduler.streaming.blocks.packages import BLOCKS
 from scheduler.streaming.connect import MOST_STREAMS, connect

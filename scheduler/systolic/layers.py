@@ -56,7 +56,7 @@ from cnn.quantized import (
     on_host,
 )
 from contract.program import ADDED_FIELDS, PASS_WORDS
-from scheduler.grouped import on_all_channels
+from scheduler.convolutions import on_all_channels
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.network.additions import fused_additions
 from scheduler.systolic.network.copies import UPSCALE

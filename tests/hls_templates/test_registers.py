@@ -20,7 +20,7 @@ from hls_templates.streaming.sources import (
 from hls_templates.systolic.sources import Fifo, Parameter, SystolicValues, systolic_sources
 from hls_templates.vendor.ports import Output, StreamingPorts, SystolicPorts
 from hls_templates.vendor.registers import CONTROL, Argument, address_bits, bundles, place, registers
-from scheduler.systolic.area.hls_fifos import FIFOS
+from scheduler.systolic.engines.hls.fifos import FIFOS
 from tests.support.cases import cases
 from tests.support.errors import raises
 

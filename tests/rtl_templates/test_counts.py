@@ -30,8 +30,8 @@ from rtl_templates.sources import fixed_modules
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.logic import Fabric
 from scheduler.systolic.area.resources import PRODUCTS, used_by
-from scheduler.systolic.area.rtl_fabric import ADDED_HALVES, HALVES, LINE
 from scheduler.systolic.array import TABLE_VALUES, Array
+from scheduler.systolic.engines.rtl.fabric import ADDED_HALVES, HALVES, LINE
 from systolic.files import write
 from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.generate import generate

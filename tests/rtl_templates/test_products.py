@@ -51,8 +51,9 @@ def test_what_is_taken_for_a_product(line: str, found: list[str]) -> None:
 
 
 def test_the_estimate_counts_every_product_of_addresses() -> None:
-    """Those of ``times`` are in what Yosys counted of these modules (scheduler/systolic/area/rtl_fabric.py): one more
-    asks for counting anew. That of arrange is an address of some bits, that of read_program by a constant."""
+    """Those of ``times`` are in what Yosys counted of these modules (scheduler/systolic/engines/rtl/fabric.py).
+
+    One more asks for counting anew. That of arrange is an address of some bits, that of read_program by a constant."""
     calls = {name: len(re.findall(r"\btimes\(", text)) for name, text in SOURCES.items()}
     assert {name: count for name, count in calls.items() if count} == {
         "load.sv": 7,  # one of them where rows are read further apart than two

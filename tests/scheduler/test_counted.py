@@ -16,11 +16,11 @@ from boards.board import load
 from contract.geometry import HLS, RTL
 from scheduler.hardware.ddr import DdrRate, ddr_timing
 from scheduler.systolic.array import Array
-from scheduler.systolic.engines import rtl
+from scheduler.systolic.engines.rtl import engine as rtl
+from scheduler.systolic.engines.rtl import loader, saver, stages
+from scheduler.systolic.engines.rtl.stages import LINE_STAGES, stages_of
 from scheduler.systolic.model.arrays import array_grid
 from scheduler.systolic.model.cost import cost, layer_cycles
-from scheduler.systolic.model.rtl import loader, saver, stages
-from scheduler.systolic.model.rtl.stages import LINE_STAGES, stages_of
 from scheduler.systolic.search.bounds import least_cycles
 from scheduler.systolic.search.search import search
 from scheduler.systolic.search.space import Geometry, pin

@@ -14,7 +14,7 @@ from cnn.dilation import with_zeros
 from cnn.network import Padding
 from cnn.quantized import QConvolution, QuantizedNetwork
 from cnn.quantized_shape import expected_shape
-from scheduler.dilation import dense, total_dilation
+from scheduler.convolutions import dense, total_dilation
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower as lower_to_blocks
 from scheduler.systolic.layers import lower

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from scheduler.hardware.fifos import MEMORY, MEMORY_LATENCY, SHIFT_LATENCY, SHIFT_REGISTER, fifo_kind
-from scheduler.systolic.area.hls_fifos import FIFOS, ROW_LAG
 from scheduler.systolic.array import Array
+from scheduler.systolic.engines.hls.fifos import FIFOS, ROW_LAG
 from tests.support.cases import cases
 
 ARRAY = Array(13, 16, 16)

@@ -15,12 +15,13 @@ from boards.board import load
 from contract.program import PASS_FIELDS
 from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
 from scheduler.systolic.array import Array
-from scheduler.systolic.engines.hls import program_cycles
+from scheduler.systolic.engines.hls.engine import program_cycles
+from scheduler.systolic.engines.hls.leaving import ADD_STAGES, ARRANGE_STAGES
+from scheduler.systolic.engines.hls.stages import ARRAY_STAGES, POOL_STAGES, REQUANTISE_STAGES, SLOPE_STAGES
 from scheduler.systolic.engines.table import ENGINE_NAMED
-from scheduler.systolic.model.arrays import ARRAY_STAGES, POOL_STAGES, REQUANTISE_STAGES, SLOPE_STAGES, array_column
+from scheduler.systolic.model.arrays import array_column
 from scheduler.systolic.model.cost import cost, layer_cycles
 from scheduler.systolic.model.cycles import PARTS
-from scheduler.systolic.model.leaving import ADD_STAGES, ARRANGE_STAGES
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.shape import steps_after

@@ -12,12 +12,12 @@ from boards.board import load
 from contract.geometry import RTL
 from hls_templates.headers import FOLDER, fixed_files, include_folders
 from scheduler.hardware.primitives import BRAM36_SHAPES, bram36, distributed_luts, uram
-from scheduler.systolic.area.hls_fifos import FIFOS
 from scheduler.systolic.area.logic import Fabric
 from scheduler.systolic.area.memories import BUFFERS, TABLES, units
 from scheduler.systolic.area.resources import PLACED, PRODUCTS, Usage, area, built, fabric, fixed_usage, used_as
-from scheduler.systolic.area.rtl_fabric import _array, _delays
 from scheduler.systolic.array import Array
+from scheduler.systolic.engines.hls.fifos import FIFOS
+from scheduler.systolic.engines.rtl.fabric import _array, _delays
 from tests.support.cases import cases
 
 TOP = FOLDER / "templates" / "systolic" / "top.cpp.j2"

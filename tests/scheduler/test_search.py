@@ -18,7 +18,6 @@ from scheduler.systolic.area.placement import place
 from scheduler.systolic.array import Array
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.schedule_file import to_json
-from scheduler.systolic.search.brute_force import brute_force
 from scheduler.systolic.search.costs import GeometryCosts, LayerCosts
 from scheduler.systolic.search.search import choose, search
 from scheduler.systolic.search.solve import Candidate, solve
@@ -37,6 +36,7 @@ from scheduler.systolic.shape import LayerShape
 from scheduler.systolic.tiling import ORDERS
 from scheduler.systolic.workload import workload_of
 from tests.support.arrays.spaces import SMALL
+from tests.support.brute_force import brute_force
 from tests.support.cases import cases
 from tests.support.errors import raises, raises_among
 from tests.support.quantised import Builder, tiny_yolo

@@ -23,7 +23,6 @@ from scheduler.systolic.model.cost import cost, layer_cost, layer_traffic
 from scheduler.systolic.schedule_file import to_json
 from scheduler.systolic.search import infeasible
 from scheduler.systolic.search.bounds import least_bytes, least_cycles
-from scheduler.systolic.search.brute_force import brute_force
 from scheduler.systolic.search.costs import LayerCosts
 from scheduler.systolic.search.depths import useful_depths
 from scheduler.systolic.search.pareto import pareto_front
@@ -45,6 +44,7 @@ from scheduler.systolic.search.workers import ALONE, Visit, Workers, visit_all
 from scheduler.systolic.shape import steps_after, with_maps_on_chip
 from scheduler.systolic.tiling import ORDERS, BufferNeeds, buffer_needs, column_cuts, tilings
 from scheduler.systolic.workload import workload_of
+from tests.support.brute_force import brute_force
 from tests.support.cases import cases
 from tests.support.errors import faults_of, raises, raises_among
 from tests.support.pairwise import pairwise

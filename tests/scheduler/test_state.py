@@ -10,7 +10,7 @@ from boards.board import load
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import ddr_rate, ddr_timing
 from scheduler.systolic.array import Array
-from scheduler.systolic.model import state as pass_state
+from scheduler.systolic.model import progress as pass_state
 from scheduler.systolic.model.cost import cost
 from tests.support.quantised import Builder, tiny_yolo
 from tests.support.schedules import first_fit

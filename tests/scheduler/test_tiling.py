@@ -56,7 +56,7 @@ DOES_NOT_FIT: dict[str, tuple[dict[str, int], dict[str, Any]]] = {
         {"where": "conv14", "need": 1152, "have": 500, "nearest": "weight_depth 1152, or more lanes"},
     ),
     "rows": ({"row_depth": 64}, {"where": "conv7", "have": 64}),
-    "sums": ({"kept_depth": 1}, {"have": 1, "resource": "sums in the Saver"}),
+    "sums": ({"kept_depth": 1}, {"have": 1, "resource": "sums that the Saver keeps"}),
 }
 
 

@@ -13,13 +13,13 @@ import pytest
 
 from boards.board import load
 from contract.geometry import HLS, RTL
-from scheduler.systolic.area import rtl_fabric as terms
-from scheduler.systolic.area.hls_fifos import FIFOS
 from scheduler.systolic.area.logic import Fabric
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.area.resources import fabric, fixed, used_by
-from scheduler.systolic.area.rtl_fifos import QUEUES
 from scheduler.systolic.array import Array
+from scheduler.systolic.engines.hls.fifos import FIFOS
+from scheduler.systolic.engines.rtl import fabric as terms
+from scheduler.systolic.engines.rtl.fifos import QUEUES
 
 pytestmark = pytest.mark.proof
 

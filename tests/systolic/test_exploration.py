@@ -377,7 +377,7 @@ def test_a_tiling_of_every_order_is_readable(tmp_path: Path) -> None:
 
 def test_an_order_that_fits_no_layer_is_refused_by_its_name() -> None:
     """All weights of a layer of 1024 × 1024 × 3 × 3 are more than a board has memory for."""
-    resource = "steps of 8×8 weights in the weight buffer"
+    resource = "steps of the weight buffer"
     with raises_among(DoesNotFitError, where="conv13", resource=resource) as caught:
         explore(tiny_yolo(208), ZCU104, 300, SystolicOptions(array="4x8x8", order="weights-resident"))
     assert caught.value.subject.endswith("in the order weights-resident")

@@ -14,10 +14,10 @@ from contract.geometry import ENGINES, HLS, RTL
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.hardware.primitives import shift_luts
-from scheduler.systolic.area.hls_fifos import WAIT_DEPTH
 from scheduler.systolic.area.memories import PORT_BUFFERS
 from scheduler.systolic.area.resources import fixed, used_by
 from scheduler.systolic.array import Array
+from scheduler.systolic.engines.hls.fifos import WAIT_DEPTH
 from scheduler.systolic.layers import lower
 from scheduler.systolic.schedule_file import to_json
 from systolic.checking.design import check_design

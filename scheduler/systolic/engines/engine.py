@@ -12,7 +12,7 @@ from scheduler.systolic.array import Array
 from scheduler.systolic.engines.language import Language
 from scheduler.systolic.model.grid import PassGrid, RowLoad, Times
 from scheduler.systolic.model.phases import Expected, RowPhase, TileTraffic, WeightPhase
-from scheduler.systolic.model.state import Progress
+from scheduler.systolic.model.progress import Progress
 from scheduler.systolic.shape import LayerShape
 
 S = TypeVar("S", bound=Progress)

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 from scheduler.systolic.engines.engine import Engine
-from scheduler.systolic.engines.hls import HlsEngine
-from scheduler.systolic.engines.rtl import RtlEngine
+from scheduler.systolic.engines.hls.engine import HlsEngine
+from scheduler.systolic.engines.rtl.engine import RtlEngine
 
 _ENGINES: tuple[Engine[Any], ...] = (HlsEngine(), RtlEngine())
 

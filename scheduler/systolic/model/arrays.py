@@ -1,5 +1,5 @@
-"""Arrays as numbers: one array, or a grid of them, priced by the same formulas; depths of their pipelines; and the
-tilings that they are priced under."""
+"""Arrays as numbers: one array, or a grid of them, priced by the same formulas; and the tilings that they are priced
+under."""
 
 from __future__ import annotations
 
@@ -10,29 +10,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.systolic.area.hls_fifos import ROW_LAG, row_fifo_words
 from scheduler.systolic.array import Array
 
 Numbers: TypeAlias = "npt.NDArray[np.int64]"
-
-# --- depths of the engine in C++, from the array to arrange ---------------------------------------------------------
-
-ARRAY_STAGES = 15
-"""A row of PEs: from an iteration to the write of its sums."""
-
-POOL_STAGES, REQUANTISE_STAGES = 5, 12
-"""Depths of their pipelines; a test compares them with the code."""
-
-LEAST_STAGES = ARRAY_STAGES + POOL_STAGES + REQUANTISE_STAGES
-"""From the last row's sum to its result in arrange, at least."""
-
-SLOPE_STAGES = 4
-"""More of requantise where it looks up in pieces of lines."""
-
-FIFO_WORDS = 4
-"""Depth of the FIFOs between processes in step."""
-
-# --- arrays --------------------------------------------------------------------------------------------------------
 
 PERIPHERALS = ("save_rows", "chunk", "map_ports", "weight_ports", "weight_words")
 """Numbers of what surrounds the PEs: arrays of one M × N × L differ in them, beside the depths of their buffers."""
@@ -41,8 +21,8 @@ PERIPHERALS = ("save_rows", "chunk", "map_ports", "weight_ports", "weight_words"
 @dataclass(frozen=True, eq=False)
 class ArrayGrid:
     """Arrays of one M × N × L. The five arrays of numbers, PERIPHERALS, broadcast together; [arrays, 1] in the
-    search. row_fifo_words: that the FIFOs before and after each row of PEs hold in C++. weight_depth: of the weight
-    buffer, 0 where it is not chosen yet. array: one of them, for what all of them have."""
+    search. weight_depth: of the weight buffer, 0 where it is not chosen yet. array: one of them, for what all of them
+    have."""
 
     rows: int
     columns: int
@@ -50,7 +30,6 @@ class ArrayGrid:
     word_bytes: int
     added_maps: int
     table_slopes: int
-    row_fifo_words: int
     save_rows: Numbers
     chunk: Numbers
     map_ports: Numbers
@@ -110,33 +89,7 @@ def _grid(array: Array, numbers: Mapping[str, Numbers], weight_depth: int) -> Ar
         array.word_bytes,
         array.added_maps,
         array.table_slopes,
-        row_fifo_words(array.rows, array.packing.positions),
         **numbers,
         weight_depth=weight_depth,
         array=array,
     )
-
-
-def skew_of(rows: int) -> int:
-    """Cycles by which the last row of the array is behind the first."""
-    return ROW_LAG * (rows - 1)
-
-
-def requantise_stages(arrays: ArrayGrid) -> int:
-    """Depth of its pipeline."""
-    return REQUANTISE_STAGES + SLOPE_STAGES * arrays.table_slopes
-
-
-def saver_stages(arrays: ArrayGrid) -> int:
-    """From the last row's sum to its result in arrange."""
-    return ARRAY_STAGES + POOL_STAGES + requantise_stages(arrays)
-
-
-def frozen_groups(arrays: ArrayGrid) -> int:
-    """Groups that stand in the pipelines of pool and requantise where nothing follows: one less than their depths."""
-    return POOL_STAGES + requantise_stages(arrays) - 2
-
-
-def held_groups(arrays: ArrayGrid) -> int:
-    """Groups between pool's reads and arrange's: those, and two FIFOs, less the one that waits."""
-    return frozen_groups(arrays) + 2 * FIFO_WORDS - 1

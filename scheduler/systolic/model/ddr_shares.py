@@ -22,7 +22,7 @@ import numpy as np
 from scheduler.hardware.ddr import BURST_WORDS, DDR_CHUNK, milli_cycles
 from scheduler.systolic.model.arrays import Numbers
 from scheduler.systolic.model.grid import PassGrid, Times, latest
-from scheduler.systolic.model.leaving import save_ports
+from scheduler.systolic.shape import adds_from_ddr
 
 MANY_CHUNKS = 8
 """Chunks of a burst of which a last, smaller one does not matter."""
@@ -47,6 +47,14 @@ class Ports:
         grid = np.broadcast_arrays(*numbers)
         cases = np.stack([values.ravel()[firsts] for values in grid], axis=1).tolist()
         return [(number, width, burst) for number, width, burst in cases], ranks.reshape(grid[0].shape)
+
+
+def save_ports(grid: PassGrid) -> Numbers:
+    """Return how many ports results keep busy: those of maps, or the sides of the one that writes sums and reads a
+    map."""
+    shape = grid.shape
+    sides = max(1, int(not shape.to_chip) + int(adds_from_ddr(shape)))
+    return np.full_like(grid.arrays.map_ports, sides) if shape.added else grid.arrays.map_ports
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, REQUEST_STAGES, DdrTiming, milli_cycles
-from scheduler.systolic.area.hls_fifos import FIFO_DEPTH
+from scheduler.systolic.engines.hls.fifos import FIFO_DEPTH
 from scheduler.systolic.model.arrays import ArrayGrid, PassTilings
 from scheduler.systolic.shape import LayerShape, adds_from_ddr, moved_together, rows_by_port, rows_in, saved_rows
 

@@ -25,7 +25,7 @@ from scheduler.systolic.model.arrays import ArrayGrid, PassTilings
 from scheduler.systolic.model.cycles import PARTS, Cycles
 from scheduler.systolic.model.grid import PassGrid, latest
 from scheduler.systolic.model.phases import RowPhase, TileTraffic, WeightPhase
-from scheduler.systolic.model.state import changed, sweep
+from scheduler.systolic.model.progress import changed, sweep
 from scheduler.systolic.shape import LayerShape, alike_rows
 
 

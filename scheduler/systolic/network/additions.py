@@ -27,7 +27,7 @@ from cnn.quantized import (
     Thresholds,
     on_host,
 )
-from scheduler.dilation import dilation_of
+from scheduler.convolutions import dilation_of
 from scheduler.systolic.network.views import ALIGNED, resolve, spans_of
 
 MULTIPLIER_BITS, OFFSET_BITS = 32, 48

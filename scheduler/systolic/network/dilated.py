@@ -20,7 +20,7 @@ from itertools import groupby
 
 from cnn.dilation import with_zeros
 from cnn.network import Padding, Shape
-from scheduler.dilation import dense
+from scheduler.convolutions import dense
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.reorg import Part, Rows

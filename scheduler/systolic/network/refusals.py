@@ -42,7 +42,7 @@ from cnn.quantized import (
 )
 from contract.geometry import RESULT_BITS
 from scheduler.computes import check_computes
-from scheduler.dilation import dilation_of
+from scheduler.convolutions import dilation_of
 from scheduler.systolic.network.copies import UPSCALE, with_copies
 from scheduler.systolic.network.reorg import PARTED_STRIDE, copies_of, has_parts
 from scheduler.systolic.network.strips import strips_of

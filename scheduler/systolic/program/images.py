@@ -13,7 +13,7 @@ from cnn.datatype import DataType
 from cnn.quantisation.tables import fraction_bits
 from cnn.quantized import EVEN, ODD, UP, MultiplyShift, QuantizedNetwork, Table
 from contract.geometry import PIXEL_BYTES
-from scheduler.grouped import on_all_channels
+from scheduler.convolutions import on_all_channels
 from scheduler.systolic.array import TABLE_VALUES, Array
 from scheduler.systolic.formats import pack_values
 from scheduler.systolic.network.layer import Layer

@@ -2,6 +2,5 @@
 
 ``space`` what is searched; ``problem`` for which workload on which board; ``task`` one geometry of it; ``bounds`` what
 no candidate goes below; ``costs``, ``depths`` and ``solve`` one geometry solved whole; ``search`` all of them, on the
-``workers``; ``pareto`` the front of frames/s and DSPs; ``runner_up`` and ``infeasible`` the sentences; ``brute_force``
-the same answer the slow way, for tests.
+``workers``; ``pareto`` the front of frames/s and DSPs; ``runner_up`` and ``infeasible`` the sentences.
 """

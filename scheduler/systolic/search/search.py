@@ -7,7 +7,7 @@ A geometry M × N × L is priced as one numpy grid of (arrays × tilings) a laye
 are fixed, so the best tiling of each layer is taken for every size of the buffers at once. Geometries are visited in
 the order of a bound that no candidate of theirs can beat (what a pass takes to begin, compute and end, DSPs of the PEs,
 bytes that have to cross once); when the bound of the next one is above the best candidate, the search has proven it
-best. ``brute_force`` prices every candidate one by one; the tests hold the two against each other.
+best. The tests hold it against a search that prices every candidate one by one (tests/support/brute_force.py).
 """
 
 from __future__ import annotations

@@ -40,10 +40,10 @@ from host.contract.systolic import (
 )
 from rtl_templates.sources import rtl_simulation, rtl_sources
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, PORT_LATENCY, REQUEST_STAGES
-from scheduler.systolic.area.hls_fifos import FIFOS
 from scheduler.systolic.area.memories import PRIMITIVES, TABLES, Buffer, units
 from scheduler.systolic.area.resources import PRODUCTS, built
 from scheduler.systolic.array import Array
+from scheduler.systolic.engines.hls.fifos import FIFOS
 from scheduler.systolic.engines.table import ENGINE_NAMED
 from scheduler.systolic.model.cost import LayerCost
 from scheduler.systolic.network.layer import Layer

@@ -18,7 +18,17 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.systolic.model.arrays import (
+from scheduler.systolic.engines.hls.fifos import held_positions
+from scheduler.systolic.engines.hls.leaving import (
+    Sent,
+    arrange_stages,
+    chunk_bubble,
+    leaving,
+    leaving_rows,
+    sent,
+    uses_ports,
+)
+from scheduler.systolic.engines.hls.stages import (
     ARRAY_STAGES,
     FIFO_WORDS,
     frozen_groups,
@@ -26,10 +36,10 @@ from scheduler.systolic.model.arrays import (
     saver_stages,
     skew_of,
 )
+from scheduler.systolic.engines.hls.state import State
 from scheduler.systolic.model.grid import PassGrid, Times, ceiling, latest
-from scheduler.systolic.model.leaving import Sent, arrange_stages, chunk_bubble, leaving, leaving_rows, sent, uses_ports
 from scheduler.systolic.model.phases import TileTraffic
-from scheduler.systolic.model.state import State, changed
+from scheduler.systolic.model.progress import changed
 
 THAWED = 3
 """Pipelines behind the array that move again, each a cycle behind the one before: pool, requantise, arrange."""
@@ -280,7 +290,7 @@ def _array_took(grid: PassGrid, tile: TileSave, flow: _Flow, begins: tuple[Times
     columns but those that the FIFOs of sums hold, and one that waits in the row, have left; pool reads a column as its
     first group leaves."""
     shape, (begin, pool_begin) = grid.shape, begins
-    positions_left = np.floor((fed - ARRAY_STAGES) / shape.steps) - grid.arrays.row_fifo_words - 1
+    positions_left = np.floor((fed - ARRAY_STAGES) / shape.steps) - held_positions(grid.arrays.array) - 1
     columns_left = positions_left * shape.positions / shape.column_positions
     groups_left = (np.floor(columns_left) - 1) * tile.groups + 1 - held_groups(grid.arrays)
     arranged = _arrange_took(grid, tile, flow, begin, groups_left)
@@ -293,7 +303,7 @@ def _leads(
     """By how much longer than unblocked the array takes what the FIFOs before it hold. end: its cycles for the chunk,
     and when it is through. A FIFO of rows may fill but for the words in which load enters the next phase."""
     cycles, array = end
-    held = {"rows_lead": grid.arrays.row_fifo_words - FIFO_WORDS, "weights_lead": FIFO_WORDS}
+    held = {"rows_lead": held_positions(grid.arrays.array) - FIFO_WORDS, "weights_lead": FIFO_WORDS}
     if not (array > flow.array + cycles).any():
         return dict.fromkeys(held, array * 0)
     return {

@@ -1,6 +1,6 @@
 """The engine in SystemVerilog: its cycles step by step, its logic and its FIFOs.
 
-Every depth and gap is in scheduler/systolic/model/rtl/stages.py, rows and weights in loader.py there, and the output
+Every depth and gap is in scheduler/systolic/engines/rtl/stages.py, rows and weights in loader.py there, and the output
 stage in saver.py.
 """
 
@@ -16,14 +16,11 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.area.logic import Fabric
 from scheduler.systolic.area.memories import Buffer
-from scheduler.systolic.area.rtl_fabric import DIGIT_ROWS, rtl_fabric
-from scheduler.systolic.area.rtl_fifos import QUEUES
 from scheduler.systolic.array import Array
 from scheduler.systolic.engines.language import LANGUAGES
-from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
-from scheduler.systolic.model.grid import REQUANTISER_BYTES, PassGrid, RowLoad, Times, latest
-from scheduler.systolic.model.phases import Expected, RowPhase, TileTraffic, WeightPhase
-from scheduler.systolic.model.rtl.loader import (
+from scheduler.systolic.engines.rtl.fabric import DIGIT_ROWS, rtl_fabric
+from scheduler.systolic.engines.rtl.fifos import QUEUES
+from scheduler.systolic.engines.rtl.loader import (
     first_beat,
     first_words,
     load_rows,
@@ -32,8 +29,8 @@ from scheduler.systolic.model.rtl.loader import (
     weight_pace,
     weights_at_once,
 )
-from scheduler.systolic.model.rtl.saver import save, tile_save
-from scheduler.systolic.model.rtl.stages import (
+from scheduler.systolic.engines.rtl.saver import save, tile_save
+from scheduler.systolic.engines.rtl.stages import (
     ANSWERED,
     ASKED,
     BEFORE_COUNTED,
@@ -47,8 +44,11 @@ from scheduler.systolic.model.rtl.stages import (
     STORED,
     SUMMED,
 )
-from scheduler.systolic.model.rtl.state import RtlState
-from scheduler.systolic.model.state import changed
+from scheduler.systolic.engines.rtl.state import RtlState
+from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
+from scheduler.systolic.model.grid import REQUANTISER_BYTES, PassGrid, RowLoad, Times, latest
+from scheduler.systolic.model.phases import Expected, RowPhase, TileTraffic, WeightPhase
+from scheduler.systolic.model.progress import changed
 from scheduler.systolic.shape import LayerShape, moved_together, rows_in
 
 LEAST_SUMS, LEAST_RESULTS = 7, 9

@@ -1,10 +1,10 @@
 """LUT and FF of an array's logic: counted from its structure, before any vendor tool. For comparing arrays, not for
-placing. That of the engine in SystemVerilog is in scheduler/systolic/area/rtl_fabric.py.
+placing. That of the engine in SystemVerilog is in scheduler/systolic/engines/rtl/fabric.py.
 
 What is counted of the engine in C++: one LUT and one FF a bit of an adder with its register (UG574, CARRY8: a LUT a
 bit), one LUT6 a bit of a 4:1 multiplexer (UG574), one FF a bit of a pipeline register, the multipliers of addresses,
 which the engine binds to LUTs. What is not: AXI adapters, FSMs, address counters.
-Memories are counted in scheduler/systolic/area/memories.py, and FIFOs in scheduler/systolic/area/hls_fifos.py.
+Memories are counted in scheduler/systolic/area/memories.py, and FIFOs in scheduler/systolic/engines/hls/fifos.py.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from scheduler.systolic.engines.rtl.stages import LOADED, STORED
 from scheduler.systolic.model.grid import Times
-from scheduler.systolic.model.rtl.stages import LOADED, STORED
-from scheduler.systolic.model.state import Progress
+from scheduler.systolic.model.progress import Progress
 
 
 @dataclass(frozen=True, eq=False)

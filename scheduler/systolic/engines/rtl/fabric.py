@@ -4,7 +4,7 @@ A number that is no name is what ``python -m benchmarks.counts`` counted of the 
 (tests/scheduler/yosys/ has the designs); what grows is what its text says, checked there too: a LUT a bit of an
 adder and of a multiplexer of four, half of one a bit of a comparison, a FF a bit of a register. Yosys counts a module
 without what it instantiates, so that no constant crosses a border, which makes the figures high.
-Memories are counted in scheduler/systolic/area/memories.py, and words of FIFOs in scheduler/systolic/area/rtl_fifos.py.
+Memories are counted in scheduler/systolic/area/memories.py, and words of FIFOs in fifos.py next to this module.
 """
 
 from __future__ import annotations

@@ -56,7 +56,8 @@ def row_fifo_words(rows: int, positions: int) -> int:
     return min(covered, SHIFT_WORDS * ceil_div(needed, SHIFT_WORDS))
 
 
-def _skewed(array: Array) -> int:
+def held_positions(array: Array) -> int:
+    """Return the positions that the FIFOs before and after each row of PEs hold."""
     return row_fifo_words(array.rows, array.packing.positions)
 
 
@@ -66,9 +67,9 @@ FIFOS = (
     _fifo("saved", lambda a: a.map_ports + a.added_maps, word, lambda a: FIFO_DEPTH, BEFORE_BUFFER),
     # Row m takes a step ROW_LAG · m cycles after row 0. load gives all rows theirs at once, and the Saver takes the
     # sums of all at once: a shallower FIFO makes the rows wait for each other, or deadlocks at one step a position.
-    _fifo("activations", lambda a: a.rows, lambda a: word(a) * a.packing.positions, _skewed, LAGS),
+    _fifo("activations", lambda a: a.rows, lambda a: word(a) * a.packing.positions, held_positions, LAGS),
     _fifo("weights", lambda a: a.rows, lambda a: word(a) * a.columns, _wait),
-    _fifo("sums", lambda a: a.rows, lambda a: column_sums(a) * a.packing.positions, _skewed, LAGS),
+    _fifo("sums", lambda a: a.rows, lambda a: column_sums(a) * a.packing.positions, held_positions, LAGS),
     _fifo("tiles", lambda a: 1, lambda a: POOL_TILE_BITS, lambda a: WAIT_DEPTH),
     _fifo("chunks", lambda a: 1, lambda a: CHUNK_BITS, lambda a: WAIT_DEPTH),
     _fifo("port_chunks", lambda a: a.map_ports + 2 * a.added_maps, lambda a: CHUNK_BITS, lambda a: WAIT_DEPTH),

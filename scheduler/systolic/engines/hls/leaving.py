@@ -22,8 +22,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.systolic.area.hls_fifos import FIFO_DEPTH
-from scheduler.systolic.model.arrays import Numbers
+from scheduler.systolic.engines.hls.fifos import FIFO_DEPTH
+from scheduler.systolic.model.ddr_shares import save_ports
 from scheduler.systolic.model.grid import BURSTS_TOGETHER, PassGrid, Times, ceiling, latest
 from scheduler.systolic.shape import LayerShape, adds_from_ddr
 
@@ -81,15 +81,8 @@ def leaving_rows(grid: PassGrid) -> Times:
     return np.asarray(rows, np.float64)
 
 
-def save_ports(grid: PassGrid) -> Numbers:
-    """Ports that results keep busy: those of maps, or the sides of the one that writes sums and reads a map."""
-    shape = grid.shape
-    sides = max(1, int(not shape.to_chip) + int(adds_from_ddr(shape)))
-    return np.full_like(grid.arrays.map_ports, sides) if shape.added else grid.arrays.map_ports
-
-
 def save_bytes(grid: PassGrid) -> Times:
-    """Bytes that these move a cycle."""
+    """Return the bytes that the ports which results keep busy move in a cycle."""
     return np.asarray(save_ports(grid) * grid.arrays.word_bytes, np.float64)
 
 

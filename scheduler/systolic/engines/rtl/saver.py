@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from scheduler.hardware.ddr import OUTSTANDING
+from scheduler.systolic.engines.rtl.stages import POOLED, RESUMED, TIMES_BETWEEN, stages_of
+from scheduler.systolic.engines.rtl.state import RtlState
 from scheduler.systolic.model.grid import PassGrid, Times, ceiling, latest
-from scheduler.systolic.model.rtl.stages import POOLED, RESUMED, TIMES_BETWEEN, stages_of
-from scheduler.systolic.model.rtl.state import RtlState
 
 
 @dataclass(frozen=True, eq=False)

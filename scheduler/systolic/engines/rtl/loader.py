@@ -16,10 +16,7 @@ import numpy as np
 
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING
-from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
-from scheduler.systolic.model.grid import PassGrid, RowLoad, Times, latest
-from scheduler.systolic.model.phases import RowPhase, WeightPhase
-from scheduler.systolic.model.rtl.stages import (
+from scheduler.systolic.engines.rtl.stages import (
     ANSWERED,
     ASKED,
     FED,
@@ -32,7 +29,10 @@ from scheduler.systolic.model.rtl.stages import (
     TIMES_BETWEEN,
     WEIGHTS_HELD,
 )
-from scheduler.systolic.model.rtl.state import RtlState
+from scheduler.systolic.engines.rtl.state import RtlState
+from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
+from scheduler.systolic.model.grid import PassGrid, RowLoad, Times, latest
+from scheduler.systolic.model.phases import RowPhase, WeightPhase
 from scheduler.systolic.shape import moved_together, rows_by_port, rows_in
 
 

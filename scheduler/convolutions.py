@@ -1,7 +1,7 @@
-"""How far apart the places of a window lie that are computed with, for both styles.
+"""Convolutions in another form that gives the same values, for both styles: without groups, and without zeros.
 
-A network says it of a dilated convolution. A window may in addition have weights that are 0 in all filters and
-channels, as when a file writes out the zeros of a dilation:
+A network says how far apart the places of a dilated window lie. A window may in addition have weights that are 0 in all
+filters and channels, as when a file writes out the zeros of a dilation:
 
 before                                              after
 weights 5×5, 0 but at rows and columns 0, 2, 4      weights 3×3, a dilation of 2
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnn.network import Convolution
-from cnn.quantized import QConvolution
+from cnn.quantized import IntArray, QConvolution
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -45,3 +45,12 @@ def dense(weights: npt.NDArray[Number], dilation: tuple[int, int]) -> tuple[npt.
     dilation."""
     rows, columns = total_dilation(weights, dilation)
     return np.ascontiguousarray(weights[:, :, :: rows // dilation[0], :: columns // dilation[1]]), (rows, columns)
+
+
+def on_all_channels(weights: IntArray, groups: int) -> IntArray:
+    """Return weights [filters, channels of a group, …] of ``groups`` as [filters, channels, …], 0 between groups."""
+    filters, channels = weights.shape[:2]
+    spread = np.zeros((filters, groups * channels, *weights.shape[2:]), weights.dtype)
+    for group, part in enumerate(np.split(np.arange(filters), groups)):
+        spread[part, group * channels : (group + 1) * channels] = weights[part]
+    return spread

@@ -4,7 +4,7 @@
                         ├── pe_row ─── pool ── requantise ── arrange ── write_rows
     read_weights ─ feed ┘
 
-Rows and weights are in scheduler/systolic/model/transfers.py, the output stage in saver.py and leaving.py there.
+Rows and weights are in scheduler/systolic/engines/hls/transfers.py, the output stage in saver.py and leaving.py there.
 """
 
 from __future__ import annotations
@@ -18,16 +18,12 @@ from contract.geometry import HLS, SUM_BITS
 from contract.program import PASS_WORDS
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, REQUEST_STAGES, DdrTiming
-from scheduler.systolic.area.hls_fabric import hls_fabric
-from scheduler.systolic.area.hls_fifos import FIFOS
 from scheduler.systolic.area.logic import Fabric
 from scheduler.systolic.area.memories import MULTIPLIER_BITS, Buffer
 from scheduler.systolic.array import Array
-from scheduler.systolic.engines.language import LANGUAGES
-from scheduler.systolic.model.arrays import LEAST_STAGES, frozen_groups, requantise_stages, saver_stages, skew_of
-from scheduler.systolic.model.ddr_shares import ROWS, WEIGHTS
-from scheduler.systolic.model.grid import REQUANTISER_BYTES, PassGrid, RowLoad, Times, ceiling, latest
-from scheduler.systolic.model.leaving import (
+from scheduler.systolic.engines.hls.fabric import hls_fabric
+from scheduler.systolic.engines.hls.fifos import FIFOS
+from scheduler.systolic.engines.hls.leaving import (
     CHUNK_BUBBLE,
     arrange_stages,
     chunk_bubble,
@@ -35,10 +31,10 @@ from scheduler.systolic.model.leaving import (
     sent,
     uses_ports,
 )
-from scheduler.systolic.model.phases import Expected, RowPhase, TileTraffic, WeightPhase
-from scheduler.systolic.model.saver import chunk_begin, save, tile_save
-from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, State, changed
-from scheduler.systolic.model.transfers import (
+from scheduler.systolic.engines.hls.saver import chunk_begin, save, tile_save
+from scheduler.systolic.engines.hls.stages import LEAST_STAGES, frozen_groups, requantise_stages, saver_stages, skew_of
+from scheduler.systolic.engines.hls.state import FEED_STAGES, LOAD_STAGES, State
+from scheduler.systolic.engines.hls.transfers import (
     FIRST_WEIGHTS,
     READ_STAGES,
     bytes_before_writes,
@@ -50,6 +46,11 @@ from scheduler.systolic.model.transfers import (
     save_pace,
     weights_left,
 )
+from scheduler.systolic.engines.language import LANGUAGES
+from scheduler.systolic.model.ddr_shares import ROWS, WEIGHTS
+from scheduler.systolic.model.grid import REQUANTISER_BYTES, PassGrid, RowLoad, Times, ceiling, latest
+from scheduler.systolic.model.phases import Expected, RowPhase, TileTraffic, WeightPhase
+from scheduler.systolic.model.progress import changed
 from scheduler.systolic.shape import LayerShape, moved_together
 
 REGION = 4

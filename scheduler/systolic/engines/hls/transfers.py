@@ -19,8 +19,12 @@ import numpy as np
 
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import OUTSTANDING
-from scheduler.systolic.area.hls_fifos import FIFO_DEPTH, ROW_FIFO_DEPTH
-from scheduler.systolic.model.arrays import Numbers, saver_stages, skew_of
+from scheduler.systolic.engines.hls.fifos import FIFO_DEPTH, ROW_FIFO_DEPTH
+from scheduler.systolic.engines.hls.leaving import STORED, arrange_stages, chunk_bubble, save_bytes, uses_ports
+from scheduler.systolic.engines.hls.saver import LEAD, TileSave
+from scheduler.systolic.engines.hls.stages import saver_stages, skew_of
+from scheduler.systolic.engines.hls.state import FEED_STAGES, LOAD_STAGES, ROWS_TAKEN, WEIGHTS_TAKEN, State
+from scheduler.systolic.model.arrays import Numbers
 from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
 from scheduler.systolic.model.grid import (
     ASK_PIECES,
@@ -33,10 +37,8 @@ from scheduler.systolic.model.grid import (
     ceiling,
     latest,
 )
-from scheduler.systolic.model.leaving import STORED, arrange_stages, chunk_bubble, save_bytes, uses_ports
 from scheduler.systolic.model.phases import RowPhase, TileTraffic, WeightPhase
-from scheduler.systolic.model.saver import LEAD, TileSave
-from scheduler.systolic.model.state import FEED_STAGES, LOAD_STAGES, ROWS_TAKEN, WEIGHTS_TAKEN, State, changed
+from scheduler.systolic.model.progress import changed
 from scheduler.systolic.shape import rows_by_port
 
 READ_STAGES = 4
