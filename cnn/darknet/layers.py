@@ -1,7 +1,8 @@
 """Sections of a cfg → nodes with their shapes; weights are zeros that take no memory yet.
 
 Every shape is checked, and bounded, before anything of its size exists. One function builds one kind of section; the
-table at the end says which. Those that end a network are in heads.
+table at the end says which. [shortcut] of maps of different shapes, [scale_channels] and [crop] become several nodes.
+The sections that end a network are in heads.
 """
 
 from __future__ import annotations
@@ -14,13 +15,23 @@ import numpy as np
 from boards.errors import InvalidValueError, RangeError, ShapeError, UnsupportedError, listed
 from cnn.darknet import fixed, heads
 from cnn.darknet.cfg import Section
-from cnn.darknet.graph import CHOICES, DARKNET_EPSILON, Layers, bounded, fused, layer_index, require_layer
-from cnn.darknet.moves import crop, scaled, unequal_sum
+from cnn.darknet.graph import (
+    CHOICES,
+    DARKNET_EPSILON,
+    DARKNET_FUNCTIONS,
+    Layers,
+    bounded,
+    fused,
+    layer_index,
+    require_layer,
+)
 from cnn.darknet.numbers import holds_bias, once, stored_weights
 from cnn.darknet.strides import Pair, convolved, pooled, strides_of
 from cnn.dilation import covered
 from cnn.limits import MAX_CHANNELS, MAX_KERNEL, MAX_LAYERS, MAX_MAPS, MAX_SIDE, MAX_WEIGHTS, MAX_WINDOW
 from cnn.network import (
+    ACTIVATIONS,
+    LEAKY_SLOPE,
     Activate,
     Add,
     AveragePool,
@@ -31,8 +42,10 @@ from cnn.network import (
     FloatArray,
     Input,
     MaxPool,
+    Multiply,
     Network,
     Node,
+    Op,
     Padding,
     Reorg,
     Shape,
@@ -40,6 +53,88 @@ from cnn.network import (
     Stored,
     Upsample,
 )
+
+_PLAIN = {"leaky": ("leaky_relu", (LEAKY_SLOPE,)), "relu": ("leaky_relu", (0.0,)), "relu6": ("clip", (0.0, 6.0))}
+"""What a layer does to its own sums, as a function of a map."""
+
+
+def unequal_sum(layers: Layers, section: Section, index: int, activation: str) -> Layers:
+    """As darknet's shortcut_cpu: of a larger map every stride-th pixel of every stride-th row is added, and only the
+    channels that both have; the others pass. ShapeError if one height and width is not a multiple of the other."""
+    count = len(layers.layers)
+    out, summand = layers.shape, layers.nodes[index].shape
+    stride = summand.height // out.height
+    if stride < 1 or (summand.height, summand.width) != (stride * out.height, stride * out.width):
+        required = f"the height and width of {out}, or a multiple of them"
+        what, where = "the map that [shortcut] adds", section.source_of("from")
+        raise ShapeError(what, f"shape {summand}", required, where=where)
+    channels = min(out.channels, summand.channels)
+    if stride > 1:
+        sampled = MaxPool(1, stride, Padding())
+        layers, index = _grown(layers, section, "pool", sampled, replace(out, channels=summand.channels), index)
+    if summand.channels > channels:
+        layers, index = _grown(layers, section, "slice", Slice(0, channels), replace(out, channels=channels), index)
+    base, last = layers.layers[count - 1], layers.layers[count - 1]
+    if out.channels > channels:
+        shared, rest = replace(out, channels=channels), replace(out, channels=out.channels - channels)
+        layers, base = _grown(layers, section, "slice", Slice(0, channels), shared, last)
+        layers, passed = _grown(layers, section, "slice", Slice(channels, rest.channels), rest, last)
+        layers, added = _grown(layers, section, "add", Add("linear"), shared, base, index)
+        layers, end = _grown(layers, section, "route", Concat(), out, added, passed)
+        if activation in _PLAIN:
+            function, parameters = _PLAIN[activation]
+            layers, end = _grown(layers, section, function, Activate(function, parameters), out, end)
+    else:
+        fused = activation if activation in ACTIVATIONS else "linear"
+        layers, end = _grown(layers, section, "add", Add(fused), out, base, index)
+    if activation in DARKNET_FUNCTIONS:
+        layers = replace(layers, layers=(*layers.layers[:count], end)).activated(section, activation)
+        end = layers.last
+    return replace(layers, layers=(*layers.layers[:count], end))
+
+
+def scaled(layers: Layers, section: Section) -> Layers:
+    """A [sam], the product of two maps, or a [scale_channels], of a map and one value for each channel. ShapeError if
+    they have other shapes."""
+    values = section.integers("from")
+    if len(values) != 1:
+        what = f"the number of layers that [{section.kind}] multiplies by"
+        raise RangeError(what, len(values), 1, 1, where=section.source_of("from"))
+    require_layer(layers, section)
+    index, count = layer_index(layers, section, "from", values[0]), len(layers.layers)
+    activation, out, factor = section.choice("activation", "linear", CHOICES), layers.nodes[index].shape, layers.shape
+    each = section.kind == "scale_channels"
+    expected = Shape(out.channels, 1, 1) if each else out
+    if factor != expected:
+        what, where = f"the layer before [{section.kind}], which reads {out} too,", section.source_of("from")
+        raise ShapeError(what, f"shape {factor}", f"shape {expected}", where=where)
+    last = layers.last
+    if each and out.height * out.width > 1:
+        op = Upsample(out.height, across=out.width if out.width != out.height else 0)
+        layers, last = _grown(layers, section, "upsample", op, out, last)
+    larger = layers.grown(section, "multiply", Multiply(fused(activation)), out, last, index)
+    return replace(larger, layers=(*larger.layers[:count], larger.last)).activated(section, activation)
+
+
+def crop(layers: Layers, section: Section) -> Layers:
+    """A [crop] at the beginning: pictures are resized to its size at once. Without noadjust pixels become −1…1.
+    UnsupportedError after another layer, RangeError if it is larger than the picture."""
+    if layers.layers:
+        reason = "it is taken as the first layer alone, since the host resizes the picture to its size"
+        raise UnsupportedError("[crop] after another layer", reason, where=section.source)
+    picture = layers.nodes[0].shape
+    width, height = (section.integer(f"crop_{key}", None, 1, getattr(picture, key)) for key in ("width", "height"))
+    cropped = replace(layers.nodes[0], shape=Shape(picture.channels, height, width))
+    layers = replace(layers, nodes=(cropped,))
+    if section.integer("noadjust", 0, 0, 1):
+        return layers.alias(0)
+    return layers.grown(section, "affine", Activate("affine", (2.0, -1.0)), cropped.shape)
+
+
+def _grown(layers: Layers, section: Section, stem: str, op: Op, shape: Shape, *inputs: int) -> tuple[Layers, int]:
+    """One more node, and its index."""
+    larger = layers.grown(section, stem, op, shape, *inputs)
+    return larger, larger.last
 
 
 def build_layers(sections: tuple[Section, ...], name: str) -> Network:

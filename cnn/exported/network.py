@@ -21,16 +21,21 @@ from boards.errors import ConflictError, RangeError, ShapeError, SystolicError, 
 from cnn.accumulator import accumulator_bound, magnitude
 from cnn.datatype import BIPOLAR, INT16, INT32, UINT8, DataType
 from cnn.exported.contest.numbered import is_numbered, read_numbered
-from cnn.exported.direct import (
+from cnn.exported.integers import (
     GIVEN,
     GIVEN_MULTIPLIERS,
+    NORM,
+    Step,
+    float_variance,
     given_multipliers,
     given_thresholds,
+    kernel_weights,
     norm_of_multipliers,
     norm_of_thresholds,
+    output_type,
     requantised_sum,
+    requantising,
 )
-from cnn.exported.integers import NORM, Step, float_variance, kernel_weights, output_type, requantising
 from cnn.exported.pixels import check_reader, normalised, pixel_zero
 from cnn.exported.topology import Kernel, Layer, Sum, Topology
 from cnn.exported.topology_file import read_topology

@@ -13,8 +13,7 @@ import numpy as np
 
 from boards.errors import RangeError, UnsupportedError
 from cnn.datatype import DataType
-from cnn.exported.direct import GIVEN, GIVEN_MULTIPLIERS
-from cnn.exported.integers import integer_weights, output_type
+from cnn.exported.integers import GIVEN, GIVEN_MULTIPLIERS, integer_weights, output_type
 from cnn.exported.network import array_shapes
 from cnn.exported.topology import Kernel, Layer, Sum, Topology
 from cnn.network import AveragePool, FloatArray, MaxPool

@@ -12,11 +12,20 @@ from typing import Any
 
 from boards.errors import InvalidValueError, SeveralFaultsError, SystolicError, UnsupportedError, cut
 from cnn.darknet.files import identifier
-from cnn.keras.graph import Graph
 from cnn.keras.layers import LAYERS as COMPUTING
-from cnn.keras.layers import Writer, channels_last, same
+from cnn.keras.layers import (
+    Graph,
+    Writer,
+    averaged,
+    channels_last,
+    cropped,
+    normalised,
+    repeated,
+    reshaped,
+    resized,
+    same,
+)
 from cnn.keras.operations import HOME, operation
-from cnn.keras.views import averaged, cropped, normalised, repeated, reshaped, resized
 from cnn.onnx.file import load_onnx
 from cnn.onnx.graph import named, require
 from cnn.onnx.operators import INSTEAD

@@ -1,15 +1,55 @@
-"""Keras' layers: a function each, from the graph, the layer and the names of its inputs to the name of its output."""
+"""Keras' layers, and the ONNX graph, channels first, that is written while they are walked.
+
+Each layer has a function: from the graph, the layer and the names of its inputs to the name of its output.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from boards.errors import ChoiceError, ConflictError, InvalidValueError, ShapeError, listed
-from cnn.keras.graph import Array, Graph
 from cnn.onnx.graph import require
+
+Array = npt.NDArray[Any]
+OPSET = 20
+
+
+@dataclass
+class Graph:
+    """onnx: the package. nodes, arrays: its protocol buffers. flattened: by tensor of values in a row, the channels,
+    height and width of the map whose values these are, in Keras' order channels last."""
+
+    onnx: Any
+    nodes: list[Any] = field(default_factory=list)
+    arrays: list[Any] = field(default_factory=list)
+    flattened: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def constant(self, values: Any, kind: Any = np.float32) -> str:
+        """An initialiser."""
+        name = f"constant{len(self.arrays)}"
+        self.arrays.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(values, kind), name))
+        return name
+
+    def put(self, kind: str, inputs: Sequence[str], label: str, **attributes: Any) -> str:
+        """An operator of the layer ``label``; its output."""
+        name = f"{label}/{kind}_{len(self.nodes)}"
+        node = self.onnx.helper.make_node(kind, list(inputs), [name], name=name, **attributes)
+        self.nodes.append(node)
+        return name
+
+    def model(self, shape: Sequence[int], outputs: Sequence[str]) -> Any:
+        """The file's protocol buffer, its input called "picture"."""
+        helper, kind = self.onnx.helper, self.onnx.TensorProto.FLOAT
+        ends = [helper.make_empty_tensor_value_info(name) for name in outputs]
+        entry = helper.make_tensor_value_info("picture", kind, [1, *shape])
+        graph = helper.make_graph(self.nodes, "keras", [entry], ends, self.arrays)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
+
 
 Writer: TypeAlias = Callable[[Graph, Any, Sequence[str]], str]
 
@@ -357,3 +397,68 @@ LAYERS: dict[str, Writer] = {
     "UpSampling2D": enlarged,
 }
 """By the name of their class."""
+
+
+def reshaped(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """Reshape: a map's values in a row, its positions in a row, or a row of values as a map, its channels last."""
+    sides, target = [side or 1 for side in shape_of(layer)[1:]], [*layer.target_shape]
+    size = int(np.prod(sides))
+    if -1 in target:
+        target[target.index(-1)] = size // -int(np.prod(target))
+    if len(target) == 1:
+        return flattened(graph, layer, inputs)
+    ordered = inputs[0] not in graph.flattened
+    keeps = target[-1] == sides[-1] and ordered
+    fits = len(target) <= 3 and (keeps or (len(sides) == 1 and ordered))
+    required = f"the channels of {tuple(sides)} as last side, or one row, or be a map of one row"
+    require(fits, ShapeError("its output", tuple(target), required))
+    if keeps:
+        return graph.put("Reshape", [inputs[0], graph.constant([1, target[-1], *target[:-1]], np.int64)], layer.name)
+    last = graph.put("Reshape", [inputs[0], graph.constant([1, *target], np.int64)], layer.name)
+    return graph.put("Transpose", [last], layer.name, perm=[0, len(target), *range(1, len(target))])
+
+
+def cropped(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """Cropping1D, Cropping2D."""
+    pairs = [side for side in layer.cropping if isinstance(side, (list, tuple))] or [layer.cropping]
+    sides = shape_of(layer)[1:-1]
+    ends = [(side or 0) - back for side, (_, back) in zip(sides, pairs, strict=True)]
+    values = ([front for front, _ in pairs], ends, range(2, 2 + len(pairs)))
+    return graph.put("Slice", [inputs[0], *(graph.constant([*each], np.int64) for each in values)], layer.name)
+
+
+def repeated(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """UpSampling1D."""
+    modes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    return graph.put("Resize", [inputs[0], "", graph.constant([1, 1, layer.size])], layer.name, **modes)
+
+
+def averaged(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """Average: the sum of maps, divided by how many they are."""
+    total = graph.put("Sum", inputs, layer.name)
+    return graph.put("Mul", [total, graph.constant(1 / len(inputs))], layer.name)
+
+
+def normalised(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """Normalization by a mean and a variance, of all values or of each channel."""
+    require(not layer.invert, "it is inverted; only invert=False, which subtracts the mean and divides, is")
+    rank = rank_of(layer)
+    mean, deviation = numbers(layer.mean), np.maximum(np.sqrt(numbers(layer.variance)), 1e-7)
+    for what, values in (("its mean", mean), ("its variance", deviation)):
+        fits = values.size in (1, values.shape[-1])
+        require(fits, ShapeError(what, values.shape, "one number, or one for each channel, the last axis"))
+    columns = [values.reshape(-1, *(1,) * (rank - 2)) for values in (mean, deviation)]
+    less = graph.put("Sub", [inputs[0], graph.constant(columns[0])], layer.name)
+    return graph.put("Div", [less, graph.constant(columns[1])], layer.name)
+
+
+def resized(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    """Resizing to height and width."""
+    require(layer.interpolation in MODES, ChoiceError("interpolation", layer.interpolation, tuple(MODES)))
+    for option in ("crop_to_aspect_ratio", "pad_to_aspect_ratio", "antialias"):
+        require(not getattr(layer, option, False), f"its option {option} is set")
+    sides = [1, shape_of(layer)[-1], layer.height, layer.width]
+    modes = MODES[layer.interpolation] | {"coordinate_transformation_mode": "half_pixel"}
+    if layer.interpolation == "nearest":
+        modes["nearest_mode"] = "round_prefer_ceil"
+    return graph.put("Resize", [inputs[0], "", "", graph.constant(sides, np.int64)], layer.name, **modes)

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from boards.errors import ChoiceError, InvalidValueError, ShapeError
-from cnn.keras.graph import Graph
-from cnn.keras.layers import applied
+from cnn.keras.layers import Graph, applied
 from cnn.onnx.graph import require
 
 _OF_TWO = {

@@ -1,5 +1,5 @@
-"""The ``systolic`` command: ``main`` assembles the modules of ``commands``, one a command.
+"""The ``systolic`` command: ``main`` assembles the modules of ``commands``, one per command.
 
-``options`` has the options of each command as data, and those that several have in ``options/common.py``; ``output`` is
-how commands answer, ``progress`` what they tell meanwhile.
+``options`` has the options of each command as data, and those of several sections in ``options/common.py``; ``output``
+is how commands answer, ``progress`` what they report meanwhile.
 """

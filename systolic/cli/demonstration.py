@@ -22,8 +22,7 @@ from systolic.cli.commands.run import text as seen_text
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
 from systolic.designs import design as design_of
-from systolic.evaluation.agreement import Agreement, agreement
-from systolic.evaluation.quality import rounded
+from systolic.evaluation.quality import Agreement, agreement, rounded
 from systolic.execution.build import Variant
 from systolic.execution.result import simulate
 from systolic.execution.run import fit_picture, run

@@ -1,4 +1,7 @@
-"""The commands: name → summary. ``options/NAME.py`` says what each takes, ``commands/NAME.py`` does it."""
+"""The commands: name → summary.
+
+A module of ``options`` for each section of the help says what its commands take, and ``commands/NAME.py`` does it.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +43,14 @@ SECTIONS = {
 
 COMMANDS = {name: summary for section in SECTIONS.values() for name, summary in section.items()}
 
+_MODULES = ("start", "accelerators", "mappings", "training")
+_OPTIONS = {name: module for module, section in zip(_MODULES, SECTIONS.values(), strict=True) for name in section}
+"""For each command the module of its options: one for each section, in their order."""
+
 
 def form_of(name: str) -> Form:
     """Import the options of a command; this takes a few milliseconds."""
-    form: Form = _module(f"systolic.cli.options.{name}").FORM
+    form: Form = _module(f"systolic.cli.options.{_OPTIONS[name]}").FORMS[name]
     return form
 
 

@@ -13,13 +13,12 @@ from boards.progress import Progress, ProgressStep, silent
 from cnn.integer_model import run_integer
 from host import Options
 from host.vision.channels import load_frame, network_input
-from systolic.evaluation.frames import LEAST_PROBABILITY, Frame, Seen, Subject
+from systolic.evaluation.frames import LEAST_PROBABILITY, Frame, Seen, Subject, compute_all
 from systolic.evaluation.layouts.darknet import Classes
 from systolic.evaluation.layouts.labelled import LabelledPicture, LabelledSet
 from systolic.evaluation.layouts.read import read_labelled
-from systolic.evaluation.pool import compute_all
 from systolic.evaluation.report import Evaluation, Executed
-from systolic.execution.detection import detector_of
+from systolic.execution.run import detector_of
 from systolic.styles.style import OpenedDesign
 
 

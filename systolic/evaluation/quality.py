@@ -1,19 +1,64 @@
-"""How right boxes or classes are, against labels; and how alike two sets of them, without."""
+"""How right boxes or classes are by labels, and how alike those of floats and integers are without labels."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from host.vision.detection import TOP
-from systolic.evaluation.agreement import agreement, together
+from host.vision.detection import TOP, Detection
 from systolic.evaluation.frames import Seen
 from systolic.evaluation.layouts.labelled import LabelledPicture
 from systolic.evaluation.precision import Precision, average_precisions, boxes_of, overlaps
+
+SAME = 0.5
+"""Intersection over union from which on two boxes of a class are of the same object."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """matched: boxes of both. missed: of the floats alone. added: of the integers alone. mean_iou: of the matched."""
+
+    matched: int
+    missed: int
+    added: int
+    mean_iou: float
+
+    @property
+    def differing(self) -> int:
+        """Boxes that one of them alone has."""
+        return self.missed + self.added
+
+
+def agreement(reference: Sequence[Detection], candidates: Sequence[Detection]) -> Agreement:
+    """Boxes of one picture, matched greedily by class, the pair that overlaps most first."""
+    shares = overlaps(boxes_of(reference), boxes_of(candidates))
+    alike = np.array([[a.label == b.label for b in candidates] for a in reference], bool).reshape(shares.shape)
+    shares = np.where(alike, shares, 0.0)
+    pairs: list[float] = []
+    while shares.size and shares.max() >= SAME:
+        row, column = np.unravel_index(int(np.argmax(shares)), shares.shape)
+        pairs.append(float(shares[row, column]))
+        shares[row, :] = shares[:, column] = 0.0
+    mean = float(np.mean(pairs)) if pairs else float("nan")
+    return Agreement(len(pairs), len(reference) - len(pairs), len(candidates) - len(pairs), mean)
+
+
+def together(agreements: Iterable[Agreement]) -> Agreement:
+    """Of all pictures."""
+    every = list(agreements)
+    matched = sum(each.matched for each in every)
+    overlap = sum(each.matched * each.mean_iou for each in every if each.matched)
+    return Agreement(
+        matched,
+        sum(each.missed for each in every),
+        sum(each.added for each in every),
+        overlap / matched if matched else float("nan"),
+    )
+
 
 Metrics = dict[str, float]
 

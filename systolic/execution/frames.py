@@ -19,8 +19,7 @@ from host.vision.detection import Detection, Score
 from host.vision.frame import Measured, Result
 from host.vision.video import VIDEOS, Video, check_video, record
 from host.whole_file import check_whole, write_whole
-from systolic.execution.detection import detector_of
-from systolic.execution.run import seen_values
+from systolic.execution.run import detector_of, seen_values
 from systolic.pictures import pictures_in
 from systolic.styles.style import Counts, CycleReport
 

@@ -1,9 +1,14 @@
-"""A picture through the executed design to boxes, or to classes."""
+"""A picture through the executed design to boxes, or to classes.
+
+``detector_of`` is the one way of pictures through a design, one of them or many: the host's detector over the freshly
+built library. If pynq is installed, the accelerator runs under it, on the board or a simulated one; otherwise the
+simulation library is executed by itself.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from io import BytesIO
 from pathlib import Path
@@ -14,17 +19,34 @@ from PIL import Image
 
 from boards.progress import Progress, silent
 from cnn.integer_model import run_integer
-from host import Options
+from host import Options, open_detector
+from host.detector import Detector
 from host.vision.channels import load_frame, network_input
 from host.vision.detection import OVERLAP, THRESHOLD, Detection, Score
 from host.vision.frame import Result
 from host.vision.picture import Pixels
 from host.vision.placement import Placement
-from systolic.execution.build import Variant
-from systolic.execution.detection import detector_of
+from systolic.execution.build import Variant, build
 from systolic.execution.simulation import Simulation, compared
 from systolic.report.tables import Cell, table
 from systolic.styles.style import OpenedDesign
+
+
+def detector_of(
+    folder: Path,
+    options: Options = Options(),  # noqa: B008 (frozen)
+    variant: Variant = Variant(),  # noqa: B008 (frozen)
+    tell: Progress = silent,
+) -> Detector:
+    """A detector on a generated folder, compiled first; to be closed.
+
+    variant: another than the native library is executed on a simulated board, or by itself, and never on a board.
+    """
+    library = build(folder, variant, tell)
+    return open_detector(
+        folder, options if replace(variant, quick=False) == Variant() else replace(options, library=library)
+    )
+
 
 HEADLESS = "no head to decode: these are the values of the last layers; -o FILE.npz writes them, by these names"
 

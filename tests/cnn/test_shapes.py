@@ -21,10 +21,10 @@ from cnn.network import FloatArray, Network
 from cnn.quantized import QuantizedNetwork
 from host.vision.detection import Detection, detect
 from host.vision.picture import letterbox, load_picture
-from systolic.evaluation.agreement import agreement
 from systolic.evaluation.layouts.labelled import Truth
 from systolic.evaluation.mixed import Pipeline
 from systolic.evaluation.precision import Precision, average_precisions
+from systolic.evaluation.quality import agreement
 from systolic.loading import load_model
 from systolic.manifest import head_of
 from systolic.model import Calibration, quantise_model, sample_pictures

@@ -19,7 +19,7 @@ from cnn.activations import FUNCTIONS
 from cnn.datatype import DataType
 from cnn.integer_model import run_integer
 from cnn.network import Activate, Network, Shape
-from cnn.passes.folding import merge_tables
+from cnn.passes.transform import merge_tables
 from cnn.quantisation.calibration import Ranges, calibrate
 from cnn.quantisation.fidelity import steps_off
 from cnn.quantisation.quantise import quantise, quantise_format

@@ -19,7 +19,7 @@ import pytest
 from boards.errors import FileAccessError, InvalidValueError
 from host.contract.manifest import is_design
 from host.contract.parts import MANIFEST
-from systolic import exchange
+from systolic import files
 from systolic.files import DesignFiles, design_files, output_folder, write
 from tests.support.cases import cases
 from tests.support.errors import raises
@@ -275,7 +275,7 @@ def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:
 BETWEEN_TWO_RENAMES = """
 import errno, os, sys
 from pathlib import Path
-from systolic import exchange
+from systolic import files
 from systolic.files import DesignFiles, write
 
 def no_such_call(*_):
@@ -288,7 +288,7 @@ def deadly(self, target, rename=Path.rename):
             os._exit(9)
         raise KeyboardInterrupt
 
-exchange._rename_exchange, Path.rename = no_such_call, deadly
+files._rename_exchange, Path.rename = no_such_call, deadly
 write(DesignFiles({"src/top.cpp": b"new"}), Path(sys.argv[1]), replace=True)
 """
 
@@ -305,7 +305,7 @@ def test_where_folders_change_places_in_two_steps_nothing_is_lost_between_them(e
 
 
 def test_folders_change_places_on_every_kernel(tmp_path: Path) -> None:
-    for number, change in enumerate((exchange.exchange, exchange._rename_thrice)):
+    for number, change in enumerate((files.exchange, files._rename_thrice)):
         (tmp_path / str(number)).mkdir()
         first, second = tmp_path / str(number) / "first", tmp_path / str(number) / "second"
         put(first, a="1")

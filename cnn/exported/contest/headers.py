@@ -25,7 +25,7 @@ from boards.errors import (
     cut,
 )
 from cnn.exported.contest.config import LARGEST_WINDOW, Entry, described
-from cnn.exported.direct import GIVEN_MULTIPLIERS
+from cnn.exported.integers import GIVEN_MULTIPLIERS
 from cnn.exported.topology import Kernel, Layer, Topology
 from cnn.exported.topology_file import LAYER_LIMIT
 from cnn.network import FloatArray

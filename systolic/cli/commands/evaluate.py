@@ -16,10 +16,9 @@ from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
 from systolic.evaluation.evaluate import Wishes, evaluate
 from systolic.evaluation.fidelity import Tried, weight_bits
-from systolic.evaluation.frames import Subject
+from systolic.evaluation.frames import Subject, cores
 from systolic.evaluation.mixed import Pipeline
-from systolic.evaluation.pool import cores
-from systolic.evaluation.worst import save_worst
+from systolic.evaluation.report import save_worst
 from systolic.loading import reload, trained_integers
 from systolic.model import Calibration, quantise_model
 from systolic.styles.registry import open_design

@@ -11,10 +11,10 @@ from cnn.onnx.quantised.export import to_onnx
 from cnn.quantized import MultiplyShift, QuantizedNetwork
 from host.contract.manifest import is_design
 from systolic.cli.inputs import calibration_from, check_network, model_of
-from systolic.cli.options.export import CONTEST
+from systolic.cli.options.training import CONTEST
 from systolic.cli.output import give, write_bytes
 from systolic.cli.progress import StatusLine
-from systolic.exporting.contest import contest_files
+from systolic.contest import contest_files
 from systolic.loading import trained_integers
 from systolic.model import quantise_model
 from systolic.styles.registry import open_design

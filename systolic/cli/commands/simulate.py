@@ -10,7 +10,7 @@ from host.vision.channels import load_frame
 from host.vision.picture import Pixels
 from scheduler.hardware.ddr import DdrRate
 from systolic.checking.derived import with_derived_loops
-from systolic.cli.options.simulate import NATIVE, TRACED
+from systolic.cli.options.accelerators import NATIVE, TRACED
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
 from systolic.execution.build import Variant

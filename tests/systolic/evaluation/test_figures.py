@@ -20,12 +20,11 @@ from cnn.network import Detection as DetectionHead
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise
 from host.vision.detection import Detection, Score
-from systolic.evaluation import evaluate, worst
+from systolic.evaluation import evaluate, report
 from systolic.evaluation.evaluate import Wishes, read_pictures
 from systolic.evaluation.fidelity import Tried
-from systolic.evaluation.frames import Frame, Seen, Subject, compute
+from systolic.evaluation.frames import Frame, Seen, Subject, compute, compute_all
 from systolic.evaluation.layouts.labelled import LabelledPicture, LabelledSet, Truth
-from systolic.evaluation.pool import compute_all
 from systolic.evaluation.quality import classification_quality, detection_quality
 from systolic.evaluation.report import Evaluation, Executed
 from systolic.model import Calibration, Model, sample_pictures
@@ -394,12 +393,12 @@ def test_what_differs_most_is_worst() -> None:
     """Boxes that one of them alone has, then how far the others are apart; of classes whether they are the same."""
     same, nearly, missed = seen((0.9, BOX)), seen((0.9, HALF)), seen((0.2, BOX))
     whole = evaluation([(same, same), (same, nearly), (same, missed), (missed, missed)], [BOAT] * 4)
-    differences = [worst._difference(whole, place) for place in range(4)]
+    differences = [report._difference(whole, place) for place in range(4)]
     assert differences == [(0.0, 0.0), (0.0, pytest.approx(0.4)), (1.0, 0.0), (0.0, 0.0)]
     answers = [(classes(0, 1, 2), classes(0, 2, 1)), (classes(1, 0, 2), classes(2, 1, 0))]
     further = Seen(scores=(Score("red", 0.75, 0),))
     whole = evaluation([*answers, (further, classes(0, 1, 2))], [LabelledPicture(PLACE, category="red")] * 3)
-    assert [worst._difference(whole, place) for place in range(3)] == [(0.0, 0.0), (1.0, 0.0), (0.0, 0.25)]
+    assert [report._difference(whole, place) for place in range(3)] == [(0.0, 0.0), (1.0, 0.0), (0.0, 0.25)]
 
 
 def test_the_worst_are_drawn_first_beside_their_labels(tmp_path: Path) -> None:
@@ -410,7 +409,7 @@ def test_the_worst_are_drawn_first_beside_their_labels(tmp_path: Path) -> None:
         Image.new("RGB", (20, 10), (40 * number,) * 3).save(path)
         pictures.append(LabelledPicture(path, ()))
         answers.append((seen(*((0.9, (18.0 - 4 * i, 8.0, 19.0 - 4 * i, 9.0)) for i in range(number))), seen()))
-    worst.save_worst(evaluation(answers, pictures), tmp_path / "sheet.png")
+    report.save_worst(evaluation(answers, pictures), tmp_path / "sheet.png")
     sheet = np.asarray(Image.open(tmp_path / "sheet.png"))
     assert sheet.shape == (24 + 4 * (240 + 6), 3 * (480 + 6), 3)
     for row, grey in enumerate((160, 120, 80, 40)):
@@ -419,28 +418,28 @@ def test_the_worst_are_drawn_first_beside_their_labels(tmp_path: Path) -> None:
             assert sheet[top + 3, column * 486 + 3].tolist() == [grey] * 3
             assert sheet[top + 243, column * 486 + 3].tolist() == [255] * 3
             assert sheet[top + 3, column * 486 + 483].tolist() == [255] * 3
-    worst.save_worst(evaluation(answers, [LabelledPicture(p.path) for p in pictures]), tmp_path / "two.png")
+    report.save_worst(evaluation(answers, [LabelledPicture(p.path) for p in pictures]), tmp_path / "two.png")
     assert Image.open(tmp_path / "two.png").size == (2 * 486, 24 + 4 * 246)
-    scaled = worst._scaled(Detection("boat", 0.5, (1.0, 2.0, 3.0, 4.0)), 2.5)
+    scaled = report._scaled(Detection("boat", 0.5, (1.0, 2.0, 3.0, 4.0)), 2.5)
     assert scaled == Detection("boat", 0.5, (2.5, 5.0, 7.5, 10.0))
 
 
 def test_labels_floats_and_integers_are_drawn_side_by_side() -> None:
     exact, approximate = seen((0.9, BOX), (0.1, AWAY)), seen((0.8, HALF))
     whole = evaluation([(exact, approximate)], [BOAT])
-    assert worst._columns(whole.frames[0], BOAT, whole) == [
+    assert report._columns(whole.frames[0], BOAT, whole) == [
         ([Detection("boat", 1.0, BOX)], []),
         ((Detection("boat", 0.9, BOX),), ()),
         ((Detection("boat", 0.8, HALF),), ()),
     ]
     picture = LabelledPicture(PLACE, category="red")
     named = evaluation([(classes(0, 1, 2), classes(1, 0, 2))], [picture], classifier=True)
-    assert worst._columns(named.frames[0], picture, named) == [
+    assert report._columns(named.frames[0], picture, named) == [
         ([], [Score("red", 1.0, 0)]),
         ((), (Score("red", 0.5, 0),)),
         ((), (Score("green", 0.5, 1),)),
     ]
-    head = worst._head(("a", "b"))
+    head = report._head(("a", "b"))
     assert head.shape == (24, 2 * 486, 3)
     assert head[:, :486].min() < 100
     assert head[:, 486:].min() < 100

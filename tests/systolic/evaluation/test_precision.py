@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from host.vision.detection import Detection
-from systolic.evaluation.agreement import agreement, together
 from systolic.evaluation.layouts.labelled import Truth
 from systolic.evaluation.precision import Precision, average_precisions
+from systolic.evaluation.quality import agreement, together
 from tests.support.cases import cases
 
 SQUARE = (10.0, 10.0, 30.0, 30.0)

@@ -8,9 +8,8 @@ import pytest
 
 from cnn.quantisation.fidelity import heads_sqnr_db
 from host.vision.detection import OVERLAP, THRESHOLD, Detection
-from systolic.evaluation.agreement import agreement, together
-from systolic.evaluation.frames import Subject
-from systolic.evaluation.pool import compute_all
+from systolic.evaluation.frames import Subject, compute_all
+from systolic.evaluation.quality import agreement, together
 from systolic.loading import load_model
 from systolic.model import Calibration, Model, quantise_model
 from systolic.pictures import network_inputs

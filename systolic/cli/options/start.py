@@ -1,4 +1,4 @@
-"""Options of ``systolic demo``."""
+"""Options of the commands to start with: ``demo``, ``networks`` and ``boards``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from systolic.cli.options.common import BOARD
 from systolic.cli.options.form import Form
 from systolic.option import Option, path
 
-FORM = Form(
+DEMO = Form(
     "systolic demo --style streaming -o my-demo",
     first=(
         Option(
@@ -28,3 +28,18 @@ FORM = Form(
         BOARD,
     ),
 )
+
+
+NETWORKS = Form("systolic networks")
+
+
+BOARDS = Form(
+    "systolic boards zcu104",
+    (
+        Option(
+            "board", nargs="?", metavar="BOARD", complete="board", help="Board or board file (.toml) to show in full"
+        ),
+    ),
+)
+
+FORMS = {"demo": DEMO, "networks": NETWORKS, "boards": BOARDS}

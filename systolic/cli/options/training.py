@@ -1,13 +1,68 @@
-"""Options of ``systolic train``."""
+"""Options of the commands that train and measure networks."""
 
 from __future__ import annotations
 
-from systolic.choices import FITS, TRAINING_METHODS
-from systolic.cli.options.common import CUT, INPUT_SIZE, NAMES, NETWORK, PREPROCESSING, SEED, WEIGHTS
+from systolic.choices import DIALECTS, FITS, TRAINING_METHODS, USUAL_BOARD
+from systolic.cli.options.common import (
+    BITS,
+    BOARD,
+    CALIBRATE,
+    CONF,
+    CUT,
+    INPUT_SIZE,
+    NAMES,
+    NETWORK,
+    NETWORK_OR_DESIGN,
+    OVERLAP,
+    PREPROCESSING,
+    QUANTISING,
+    SEED,
+    WEIGHTS,
+)
 from systolic.cli.options.form import Form
 from systolic.option import Option, path, real, whole
 
-FORM = Form(
+EVALUATE = Form(
+    "systolic evaluate yolo.cfg --weights yolo.weights --names voc.names --data VOC2007 --split test",
+    (NETWORK_OR_DESIGN,),
+    (
+        Option(
+            "--data",
+            type=path,
+            required=True,
+            metavar="FOLDER",
+            help="Measure on labelled pictures: YOLO, VOC, COCO, DAC-SDC, folders",
+        ),
+        Option("--split", metavar="NAME", help="Take this part of the set, such as val"),
+        Option("--pictures", type=whole, metavar="N", help="Take N pictures, evenly spread (default: all)"),
+        WEIGHTS,
+        NAMES,
+        CALIBRATE,
+        BITS,
+        CONF,
+        OVERLAP,
+        Option("--worst", type=path, metavar="FILE", help="Draw the cases that differ most"),
+    ),
+    (
+        Option(
+            "--executed",
+            type=whole,
+            default=0,
+            metavar="N",
+            help="Also execute the first N pictures on the design in DIR",
+        ),
+        Option("--workers", type=whole, metavar="N", help="Use N processes (default: one per core)"),
+        SEED,
+        INPUT_SIZE,
+        CUT,
+        *PREPROCESSING,
+        *QUANTISING,
+        BOARD.but(default=None, help=f"With --mixed: take the frame rate on this board (default: {USUAL_BOARD})"),
+    ),
+)
+
+
+TRAIN = Form(
     "systolic train yolo.cfg --weights yolo.weights --data VOC2007 --split train --bits 4 -o DIR",
     (NETWORK,),
     (
@@ -81,3 +136,36 @@ FORM = Form(
         *PREPROCESSING,
     ),
 )
+
+
+CONTEST = "contest"
+"""The dialect of the exporters of DAC-SDC's teams."""
+
+EXPORT = Form(
+    "systolic export DIR -o net.onnx",
+    (NETWORK_OR_DESIGN,),
+    (
+        Option(
+            "-o",
+            "--output",
+            type=path,
+            required=True,
+            metavar="FILE",
+            help="Write the .onnx file, or the folder of the contest dialect",
+        ),
+        Option(
+            "--dialect",
+            metavar="DIALECT",
+            choices=(*DIALECTS, CONTEST),
+            default=DIALECTS[0],
+            help="Write qonnx, finn, or contest: UltraNet's files (default: %(default)s)",
+        ),
+        WEIGHTS,
+        NAMES,
+        CALIBRATE,
+        BITS,
+    ),
+    (SEED, INPUT_SIZE, CUT, *PREPROCESSING, *QUANTISING),
+)
+
+FORMS = {"evaluate": EVALUATE, "train": TRAIN, "export": EXPORT}

@@ -1,0 +1,175 @@
+"""Options of the commands that build and run an accelerator."""
+
+from __future__ import annotations
+
+from systolic.choices import STYLES
+from systolic.cli.options.common import (
+    BITS,
+    BOARD,
+    CALIBRATE,
+    CONF,
+    CUT,
+    DESIGN,
+    HIGHEST_CLOCK,
+    INPUT_SIZE,
+    NAMES,
+    NETWORK,
+    OVERLAP,
+    PASS,
+    PREPROCESSING,
+    QUANTISING,
+    REPORT,
+    SEED,
+    WEIGHTS,
+)
+from systolic.cli.options.form import Form
+from systolic.option import Option, path, real
+from systolic.styles.arguments import MEMORY_OR_SAVED, SHARE_ARGUMENTS, memory_arguments
+from systolic.styles.streaming import arguments as streaming
+from systolic.styles.systolic import arguments as systolic
+
+GENERATE = Form(
+    "systolic generate yolo.cfg --weights yolo.weights --names voc.names --calibrate a.jpg b.jpg -o DIR",
+    (NETWORK,),
+    (
+        Option("-o", "--output", type=path, metavar="DIR", help="Write the design to DIR, a new folder"),
+        WEIGHTS,
+        NAMES,
+        BOARD,
+        CALIBRATE,
+        BITS,
+        Option(
+            "--style",
+            metavar="STYLE",
+            default=next(iter(STYLES)),
+            choices=STYLES,
+            help="Build a systolic array or a streaming pipeline (default: %(default)s)",
+        ),
+        HIGHEST_CLOCK.but(help="Set the target clock (default: the best for the array or pipeline)"),
+        INPUT_SIZE,
+        Option("--force", action="store_true", help="Replace a design that is in DIR already"),
+    ),
+    (
+        SEED,
+        CUT,
+        *PREPROCESSING,
+        *QUANTISING,
+        PASS,
+        *MEMORY_OR_SAVED,
+        *SHARE_ARGUMENTS,
+    ),
+    {"systolic style": systolic.ARGUMENTS, "streaming style": streaming.ARGUMENTS},
+)
+
+
+AP_INT = Option("--ap-int", action="store_true", help="Execute with the vendor's ap_int types and packed products")
+WAVES = Option("--waves", metavar="LAYER", help="Record the signals of LAYER, a name or number (SystemVerilog)")
+GOLDEN = Option("--golden", action="store_true", help="Also run the standalone C++ golden program")
+NATIVE = (AP_INT, WAVES, GOLDEN)
+"""Options of an execution without --cycles."""
+
+TIMELINE = Option("--timeline", type=path, metavar="FILE", help="With --cycles: draw a timeline, one lane per process")
+BANDWIDTH = Option("--bandwidth", type=path, metavar="FILE", help="With --cycles: draw the DDR's bandwidth over time")
+FIFOS = Option("--fifos", action="store_true", help="With --cycles: find the least FIFO depths that lose nothing")
+CLOCK = Option("--clock", type=real, metavar="MHZ", help="With --cycles: take this clock (default: the design's)")
+DERIVED = Option("--derived", action="store_true", help="With --cycles: take loops as derived by systolic check")
+MEMORY = tuple(
+    option.but(help=f"With --cycles: {option.help[0].lower()}{option.help[1:]}")
+    for option in memory_arguments("the design's", "the design's")
+)
+TRACED = (TIMELINE, BANDWIDTH, FIFOS, CLOCK, DERIVED, *MEMORY)
+"""Options of a traced execution, which C++ alone has."""
+
+SIMULATE = Form(
+    "systolic simulate DIR --picture dog.jpg --ap-int\n"
+    "  systolic simulate DIR --picture dog.jpg --waves conv1 -o conv1.fst",
+    (DESIGN,),
+    (
+        Option(
+            "--picture",
+            type=path,
+            required=True,
+            nargs="+",
+            metavar="PICTURE",
+            help="Execute this picture; several for a design with --batch",
+        ),
+        Option("--cycles", action="store_true", help="Trace cycles and frames/s, compared with the model"),
+        TIMELINE,
+        FIFOS,
+        CLOCK,
+        AP_INT,
+        GOLDEN,
+        WAVES,
+        Option("-o", "--output", type=path, metavar="FILE", help="With --waves: write to FILE (default: LAYER.fst)"),
+    ),
+    (
+        BANDWIDTH,
+        Option("--layer", metavar="NAME", help="With --timeline: draw this layer instead of the frame"),
+        DERIVED,
+        *MEMORY,
+        Option("--hls", action="store_true", help="With --cycles of an RTL design: also trace the same engine in C++"),
+    ),
+)
+
+
+RUN = Form(
+    "systolic run DIR dog.jpg -o boxes.png",
+    (
+        DESIGN.but(help="Folder of a generated design; pynq drives it if it is installed"),
+        Option("picture", type=path, metavar="PICTURE", help="Picture, folder of pictures, video or array (.npy)"),
+    ),
+    (
+        Option(
+            "-o",
+            "--output",
+            type=path,
+            metavar="FILE",
+            help="Draw boxes into FILE: a picture, a folder, or a video (.mp4, .avi)",
+        ),
+        CONF,
+        OVERLAP,
+    ),
+)
+
+
+CHECK = Form(
+    "systolic check build/shapes --clock 300",
+    (Option("design", type=path, metavar="DIR", complete=DESIGN.complete, help=DESIGN.help),),
+    (Option("--clock", type=real, metavar="MHZ", help="Check at this clock (default: the design's)"),),
+)
+
+
+PACKAGE = Form(
+    "systolic package DIR -o dist",
+    (DESIGN.but(help="Folder of a generated design with its bitstream"),),
+    (
+        Option(
+            "-o",
+            "--output",
+            type=path,
+            default=".",
+            metavar="DIR",
+            help="Write the wheel to DIR (default: this folder)",
+        ),
+        Option(
+            "--without-bitstream",
+            action="store_true",
+            help="Package the simulation library, for this kind of machine",
+        ),
+    ),
+)
+
+
+VENDOR = Form(
+    "systolic vendor DIR --report vendor.html",
+    (DESIGN,),
+    (
+        Option("--reports", type=path, metavar="DIR", help="Read the tools' reports in DIR (default: the design)"),
+        Option("--csynth", action="store_true", help="Run C synthesis first; needs Vitis HLS on the PATH"),
+        Option("--only", metavar="FUNCTION", help="Synthesise FUNCTION alone, as a top of its own"),
+        Option("--derived", action="store_true", help="Also show what systolic check derives for each loop"),
+        REPORT.but(help="Write one self-contained HTML file"),
+    ),
+)
+
+FORMS = {"generate": GENERATE, "simulate": SIMULATE, "run": RUN, "check": CHECK, "package": PACKAGE, "vendor": VENDOR}

@@ -1,0 +1,165 @@
+"""Options of the commands that explore mappings."""
+
+from __future__ import annotations
+
+from systolic.cli.options.common import (
+    ARRAY,
+    BEST_CLOCK,
+    BITS,
+    BOARD,
+    CALIBRATE,
+    DASK,
+    FIT,
+    HELD_RATE,
+    HIGHEST_CLOCK,
+    INPUT_SIZE,
+    METHOD,
+    MIXED,
+    NETWORK,
+    OBJECTIVE,
+    ORDER,
+    REPORT,
+    SAVE,
+    SEVERAL,
+    SHAPES,
+    WORKERS,
+)
+from systolic.cli.options.form import Form
+from systolic.option import HIDDEN, Option, path, whole
+from systolic.styles.arguments import MEMORY_OR_SAVED, SHARE_ARGUMENTS, memory_arguments
+from systolic.styles.streaming.arguments import (
+    ATTEMPTS,
+    DEADLINE,
+    EFFORT,
+    ESTIMATED_FIFOS,
+    EXTERNAL,
+    FOLDING,
+    FPS,
+    MAX_PADDING,
+    MAX_PIXELS,
+    PAD_ENDS,
+    SOFTMAX,
+)
+from systolic.styles.systolic.arguments import BATCH, DSP_ARGUMENTS, PINS, SEARCHED_ENGINE
+
+SCHEDULE = Form(
+    "systolic schedule tiny-yolov2-voc --board zcu104 --clock 300 --array 13x16x16",
+    (NETWORK,),
+    (
+        BOARD,
+        BEST_CLOCK,
+        BITS,
+        ARRAY,
+        INPUT_SIZE,
+        OBJECTIVE,
+        HELD_RATE,
+        Option("--schedule", type=path, metavar="FILE", help="Price this saved schedule instead of searching"),
+        SAVE,
+        REPORT,
+    ),
+    (
+        BATCH,
+        SEARCHED_ENGINE,
+        *SHAPES,
+        *MEMORY_OR_SAVED,
+        *SHARE_ARGUMENTS,
+        WORKERS,
+        DASK,
+    ),
+    {
+        "pinned numbers of the array": (
+            ORDER,
+            *(
+                Option(f"--{name.replace('_', '-')}", type=whole, metavar="N", help=f"Pin {meaning}")
+                for name, meaning in PINS.items()
+            ),
+        )
+    },
+)
+
+
+def several(option: Option, help: str = "") -> Option:
+    """Return the option as one that may be given several times."""
+    return option.but(f"{help or option.help}; {SEVERAL}", action="append")
+
+
+GBPS, EFFICIENCY = memory_arguments()
+
+COMPARE = Form(
+    "systolic compare tiny-yolov2-voc --board zcu104 --board zcu102 --array 13x16x16 --report compare.html",
+    (NETWORK,),
+    (
+        several(BOARD.but(default=None), "Compare this board or board file (default: zcu104)"),
+        several(ARRAY, "Compare this array, rows × columns × lanes"),
+        several(BITS, "Compare these bits of weights and activations"),
+        several(BEST_CLOCK, "Compare this clock (default: the best, or the highest)"),
+        several(BATCH),
+        INPUT_SIZE,
+        OBJECTIVE,
+        HELD_RATE,
+        REPORT,
+        WORKERS,
+    ),
+    (
+        SEARCHED_ENGINE,
+        *map(several, DSP_ARGUMENTS),
+        several(GBPS),
+        EFFICIENCY,
+        *SHAPES,
+        *SHARE_ARGUMENTS,
+        DASK,
+    ),
+)
+
+
+PARETO = Form(
+    "systolic pareto tiny-yolov2-voc --board zcu104 --clock 300 --picture front.png",
+    (NETWORK,),
+    (
+        BOARD,
+        HIGHEST_CLOCK,
+        BITS,
+        ARRAY,
+        INPUT_SIZE,
+        Option("--picture", type=path, metavar="FILE", help="Draw the front as .png, .svg or .pdf"),
+        REPORT,
+    ),
+    (BATCH, SEARCHED_ENGINE, *DSP_ARGUMENTS, *memory_arguments(), *SHAPES, *SHARE_ARGUMENTS),
+)
+
+
+FOLD = Form(
+    "systolic fold ultranet --board ultra96-v2 --fps 2000 --compare",
+    (NETWORK,),
+    (
+        BOARD.but(default="ultra96-v2"),
+        FPS,
+        HIGHEST_CLOCK,
+        BITS,
+        INPUT_SIZE,
+        FOLDING,
+        Option("--compare", action="store_true", help="Run all searches and compare them"),
+        EXTERNAL,
+        SAVE,
+        REPORT,
+    ),
+    (
+        DEADLINE,
+        EFFORT,
+        ATTEMPTS,
+        MAX_PADDING,
+        MAX_PIXELS,
+        PAD_ENDS,
+        SOFTMAX,
+        ESTIMATED_FIFOS.but(HIDDEN),  # nothing is traced here
+        MIXED,
+        CALIBRATE.but(help="With --mixed: measure ranges on these pictures (default: the samples)"),
+        METHOD,
+        FIT,
+        *SHAPES,
+        *MEMORY_OR_SAVED,
+        *SHARE_ARGUMENTS,
+    ),
+)
+
+FORMS = {"schedule": SCHEDULE, "compare": COMPARE, "pareto": PARETO, "fold": FOLD}

@@ -1,1 +1,0 @@
-"""Networks for other tools: contest writes the files of UltraNet's own accelerator (cnn.onnx.quantised writes ONNX)."""
