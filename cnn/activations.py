@@ -1,6 +1,7 @@
-"""Element-wise functions that no requantiser can be: the accelerator looks them up in a table.
+"""Functions of each value by itself.
 
-What one multiplication can do (linear, leaky, ReLU, ReLU6) belongs to the layer before (``cnn.network.ACTIVATIONS``).
+``ACTIVATIONS`` (linear, leaky, ReLU, ReLU6) are one multiplication, which the requantiser of the layer before does.
+For every other function, in ``FUNCTIONS``, the accelerator looks values up in a table.
 """
 
 from __future__ import annotations
@@ -12,9 +13,45 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from boards.errors import ChoiceError
 from cnn.extending.registry import Registry
+from cnn.maps import FloatArray
 
 Floats = npt.NDArray[np.float64]
+
+
+ACTIVATIONS = ("linear", "leaky", "relu", "relu6")
+"""What a layer does to its own sums, as one multiplication; the rest is an ``Activate``."""
+
+LEAKY_SLOPE = 0.1
+UNIT = "unit"
+"""y = x cut off to 0…1. Networks that were quantised by training have it; no cfg does."""
+SYMMETRIC = "symmetric"
+"""y = x cut off to −1…1."""
+SIGN = "sign"
+"""y = −1 where x < 0, else +1."""
+
+
+def activate(array: FloatArray, name: str) -> FloatArray:
+    """Return an activation by its name, float32 of the shape of ``array``, which may be overwritten.
+
+    ChoiceError for another name.
+    """
+    if name == "leaky":
+        np.maximum(array, array * np.float32(LEAKY_SLOPE), out=array)
+    elif name == "relu":
+        np.maximum(array, np.float32(0), out=array)
+    elif name == "relu6":
+        np.clip(array, np.float32(0), np.float32(6), out=array)
+    elif name == UNIT:
+        np.clip(array, np.float32(0), np.float32(1), out=array)
+    elif name == SYMMETRIC:
+        np.clip(array, np.float32(-1), np.float32(1), out=array)
+    elif name == SIGN:
+        array = np.where(array < 0, np.float32(-1), np.float32(1))
+    elif name != "linear":
+        raise ChoiceError("the activation", name, (*ACTIVATIONS, UNIT, SYMMETRIC, SIGN))
+    return array
 
 
 @dataclass(frozen=True)
@@ -134,4 +171,4 @@ _OWN: Mapping[str, Function] = {
 FUNCTIONS: Registry[Function] = Registry(
     "systolic.functions", _OWN, "a cnn.activations.Function", lambda value: isinstance(value, Function)
 )
-"""By the name of ``cnn.network.Activate``. Defaults are those of ONNX."""
+"""By the name of an ``Activate``. Defaults are those of ONNX."""

@@ -88,3 +88,17 @@ INT32 = DataType(32, True)
 UINT8 = DataType(8, False)
 BIPOLAR = DataType(1, True, "BIPOLAR")
 TERNARY = DataType(2, True, "TERNARY")
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """value = (integer − zero_point) × scale."""
+
+    datatype: DataType
+    scale: float
+    zero_point: int = 0
+
+
+def magnitude(datatype: DataType) -> int:
+    """max|a| over every value of the datatype."""
+    return max(-datatype.low, datatype.high)

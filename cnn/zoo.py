@@ -13,12 +13,15 @@ from pathlib import Path
 import numpy as np
 
 from boards.errors import ChoiceError, MissingValueError, RangeError, UnsupportedError
+from cnn.activations import LEAKY_SLOPE
 from cnn.darknet.files import WeightSource, read_darknet
 from cnn.darknet.numbers import Weighted, for_all, holds_bias, once, stored_weights, with_stored
 from cnn.exported.network import Exported, make_exported, read_exported
 from cnn.exported.seed import seeded_arrays
 from cnn.exported.topology_file import read_topology
-from cnn.network import LEAKY_SLOPE, BatchNorm, Convolution, Dense, FloatArray, Network, Node
+from cnn.maps import FloatArray
+from cnn.network import Network, Node
+from cnn.ops import BatchNorm, Convolution, Dense
 
 MODELS = Path(__file__).parent / "models"
 LABELS_OF = dict.fromkeys(("yolov3-tiny", "yolov4-tiny", "yolo-fastest"), "tiny-yolov2-coco")

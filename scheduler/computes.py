@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from boards.errors import UnsupportedError
-from cnn.network import Concat, Input, Network
-from cnn.quantized import QInput, QuantizedNetwork, on_host
+from cnn.network import Network
+from cnn.ops import Concat, Input, QInput
+from cnn.quantized import QuantizedNetwork, on_host
 
 
 def check_computes(network: Network | QuantizedNetwork) -> None:

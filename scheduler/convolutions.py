@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from cnn.network import Convolution
-from cnn.quantized import IntArray, QConvolution
+from cnn.maps import IntArray
+from cnn.ops import Convolution, QConvolution
 
 Number = TypeVar("Number", bound=np.generic)
 

@@ -19,12 +19,14 @@ import numpy.typing as npt
 
 from boards.errors import FileAccessError, ShapeError, ToolError
 from cnn.datatype import DataType
-from cnn.extending.layers import layer_of
-from cnn.network import PAD_MODES, Concat, Custom, DepthToSpace, MaxPool, Pad, Padding, Reorg, Slice, TopK, Upsample
-from cnn.quantisation.tables import fraction_bits
-from cnn.quantized import (
-    HALVES,
-    MultiplyShift,
+from cnn.maps import Padding
+from cnn.ops import (
+    PAD_MODES,
+    Concat,
+    Custom,
+    DepthToSpace,
+    MaxPool,
+    Pad,
     QActivate,
     QAdd,
     QAveragePool,
@@ -32,16 +34,17 @@ from cnn.quantized import (
     QDense,
     QInput,
     QMultiply,
-    QNode,
     QOp,
     QSoftmax,
-    QuantizedNetwork,
-    Requantiser,
-    Requantising,
-    Thresholds,
-    has_integers,
+    Reorg,
+    Slice,
+    TopK,
+    Upsample,
 )
+from cnn.quantized import QNode, QuantizedNetwork, has_integers
 from cnn.quantized_check import check_quantized
+from cnn.requantise import HALVES, MultiplyShift, Requantiser, Requantising, Thresholds
+from cnn.tables import fraction_bits
 from hls_templates.golden import (
     MAGIC,
     GoldenLayer,
@@ -116,7 +119,7 @@ def golden_files(network: QuantizedNetwork) -> dict[str, bytes]:
         blocks=sum(isinstance(node.op, _Parameters) for _, node in nodes),
         types=tuple(_type(datatype) for _, datatype in sorted(types.items())),
         layers=tuple(_layer(index, node, network) for index, node in nodes),
-        functions={node.op.layer: layer_of(node.op).golden for _, node in nodes if isinstance(node.op, Custom)},
+        functions={node.op.layer: node.op.definition.golden for _, node in nodes if isinstance(node.op, Custom)},
         outputs=tuple(_output(network, output) for output in _tensors(network)),
     )
     return {SOURCE: golden_source(values).encode(), PARAMETERS: parameters}

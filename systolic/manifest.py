@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from cnn.maps import Shape
 from cnn.named_outputs import NamedOutput
-from cnn.network import Detection, Network, Op, Shape, Softmax, TopK
+from cnn.network import Network
+from cnn.ops import Detection, Op, QOp, QSoftmax, Softmax, TopK
 from cnn.quantisation.fidelity import heads as leaves
-from cnn.quantized import QOp, QSoftmax, QuantizedNetwork, has_integers, on_host
+from cnn.quantized import QuantizedNetwork, has_integers, on_host
 from host.contract.named_outputs import (
     CHOSEN_LABELS,
     CHOSEN_VALUES,

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import FileAccessError, SystolicError
-from cnn.network import FloatArray, Network
+from cnn.maps import FloatArray
+from cnn.network import Network
 from host.vision.channels import checked_frame, load_frame, network_input
 from host.vision.picture import Pixels
 

@@ -30,7 +30,9 @@ from cnn.darknet.cfg import MAX_CFG_BYTES, file_label, parse_cfg, read_text
 from cnn.darknet.graph import DARKNET_EPSILON
 from cnn.darknet.layers import build_layers, parameter_count
 from cnn.darknet.numbers import Weighted, for_all, holds_bias, once, stored_weights, with_stored
-from cnn.network import BatchNorm, Convolution, Dense, Detection, FloatArray, Network, Node, TopK
+from cnn.maps import FloatArray
+from cnn.network import Network, Node
+from cnn.ops import BatchNorm, Convolution, Dense, Detection, TopK
 
 __all__ = [
     "DARKNET_EPSILON",

@@ -7,7 +7,8 @@ import numpy as np
 from boards.errors import RangeError
 from cnn.darknet.cfg import Section
 from cnn.darknet.graph import DARKNET_EPSILON, Layers
-from cnn.network import BatchNorm, Convolution, Dense, Padding, Shape, Stored
+from cnn.maps import Padding, Shape
+from cnn.ops import BatchNorm, Convolution, Dense, Stored
 
 ITSELF = Stored(itself=True)
 MOST_IN_A_ROW = 1 << 12

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from boards.errors import MissingValueError, RangeError
-from cnn.activations import FUNCTIONS
+from cnn.activations import ACTIVATIONS, FUNCTIONS
 from cnn.darknet.cfg import Section
 from cnn.limits import MAX_CHANNELS, MAX_MAP
-from cnn.network import ACTIVATIONS, Activate, Node, Op, Shape
+from cnn.maps import Shape
+from cnn.network import Node
+from cnn.ops import Activate, Op
 
 # Darknet's normalize_cpu (src/blas.c) adds 1e-6 to the root itself: (x − mean) / (sqrt(variance) + 0.000001). Its CUDA
 # kernel takes sqrt(variance + 0.00001). This project takes sqrt(variance + 1e-6). Measured on a trained YOLO-LITE, its

@@ -15,7 +15,19 @@ from boards.errors import (
 from cnn.darknet.cfg import Section
 from cnn.darknet.graph import Layers
 from cnn.limits import MAX_CHANNELS
-from cnn.network import MOST_BINS, MOST_SCALE, Activate, Detection, Softmax
+from cnn.ops import (
+    MOST_BINS,
+    MOST_SCALE,
+    Activate,
+    Cells,
+    Detection,
+    GaussianYolo,
+    Region,
+    ScaledYolo,
+    Segmentation,
+    Softmax,
+    Yolo,
+)
 
 COORDS = 4
 MOST_ANCHOR = 1_000_000
@@ -36,7 +48,7 @@ def _softmax(layers: Layers, section: Section) -> Layers:
         if groups != 1:
             subjects, reason = ("spatial=1", f"groups={groups}"), "a softmax of each position is over all channels"
             raise ConflictError(subjects, reason, where=section.source_of("groups"))
-        op = Detection("segmentation", (), layers.shape.channels, True)
+        op = Segmentation((), layers.shape.channels, True)
         return layers.grown(section, "segmentation", op, layers.shape)
     values = layers.shape.values
     if values % groups:
@@ -71,7 +83,7 @@ def cells(layers: Layers, section: Section) -> Layers:
             raise RangeError(section.name_of(key), value, required, required, where=section.source_of(key))
     side, boxes = section.integer("side", 7, 1, MOST_BINS), section.integer("num", 1, 1, 1024)
     classes = section.integer("classes", 1, 1, MAX_CHANNELS)
-    op = Detection("cells", ((1.0, 1.0),) * boxes, classes, False, COORDS, bins=side)
+    op = Cells(((1.0, 1.0),) * boxes, classes, False, COORDS, bins=side)
     if str(layers.shape) != f"{op.channels}×1×1":
         raise ShapeError(
             f"the layer before [detection], of {side}×{side} cells with {boxes} boxes and {classes} classes,",
@@ -85,10 +97,10 @@ def cells(layers: Layers, section: Section) -> Layers:
 
 def gaussian_yolo(layers: Layers, section: Section) -> Layers:
     """One more [Gaussian_yolo], a [yolo] with the variance of each coordinate; errors as of that."""
-    return yolo(layers, section, "gaussian-yolo")
+    return yolo(layers, section, GaussianYolo)
 
 
-def yolo(layers: Layers, section: Section, kind: str = "yolo") -> Layers:
+def yolo(layers: Layers, section: Section, kind: type[Detection] = Yolo) -> Layers:
     """One more [yolo] (YOLOv3); MismatchError or RangeError if anchors, mask, classes and channels do not agree."""
     anchors = _anchors(section)
     mask = section.integers("mask") if "mask" in section.options else tuple(range(len(anchors)))
@@ -102,7 +114,7 @@ def yolo(layers: Layers, section: Section, kind: str = "yolo") -> Layers:
     masked = tuple(anchors[i] for i in mask)
     if section.integer("new_coords", 0, 0, 1):
         layers = _without_logistic(layers, section)
-        return _detection(layers, section, masked, False, "scaled-yolo", scale)
+        return _detection(layers, section, masked, False, ScaledYolo, scale)
     return _detection(layers, section, masked, False, kind, scale)
 
 
@@ -133,11 +145,11 @@ def _detection(
     section: Section,
     anchors: tuple[tuple[float, float], ...],
     softmax: bool,
-    kind: str = "region",
+    kind: type[Detection] = Region,
     scale: float = 1.0,
 ) -> Layers:
     classes = section.integer("classes", 20, 1, MAX_CHANNELS)
-    op = Detection(kind, anchors, classes, softmax, COORDS, (), scale)
+    op = kind(anchors, classes, softmax, COORDS, (), scale)
     if layers.shape.channels != op.channels:
         raise MismatchError(
             f"the number of channels that [{section.kind}] reads, with {len(anchors)} anchors and {classes} classes,",
@@ -146,4 +158,4 @@ def _detection(
             where=section.source_of("classes"),
             remedy=f"set filters={op.channels} of the layer before it",
         )
-    return layers.grown(section, "gaussian" if kind == "gaussian-yolo" else section.kind, op, layers.shape)
+    return layers.grown(section, "gaussian" if kind is GaussianYolo else section.kind, op, layers.shape)

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from boards.errors import InvalidValueError, RangeError, ShapeError, UnsupportedError, listed
+from cnn.activations import ACTIVATIONS, LEAKY_SLOPE
 from cnn.darknet import fixed, heads
 from cnn.darknet.cfg import Section
 from cnn.darknet.graph import (
@@ -29,9 +30,9 @@ from cnn.darknet.numbers import holds_bias, once, stored_weights
 from cnn.darknet.strides import Pair, convolved, pooled, strides_of
 from cnn.dilation import covered
 from cnn.limits import MAX_CHANNELS, MAX_KERNEL, MAX_LAYERS, MAX_MAPS, MAX_SIDE, MAX_WEIGHTS, MAX_WINDOW
-from cnn.network import (
-    ACTIVATIONS,
-    LEAKY_SLOPE,
+from cnn.maps import FloatArray, Padding, Shape
+from cnn.network import Network, Node
+from cnn.ops import (
     Activate,
     Add,
     AveragePool,
@@ -39,16 +40,11 @@ from cnn.network import (
     Concat,
     Convolution,
     Dense,
-    FloatArray,
     Input,
     MaxPool,
     Multiply,
-    Network,
-    Node,
     Op,
-    Padding,
     Reorg,
-    Shape,
     Slice,
     Stored,
     Upsample,

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from cnn.network import Convolution, Dense, FloatArray
+from cnn.maps import FloatArray
+from cnn.ops import Convolution, Dense
 
 Weighted = Convolution | Dense
 

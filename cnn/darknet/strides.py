@@ -19,7 +19,8 @@ from cnn.darknet.cfg import Section
 from cnn.darknet.fixed import ITSELF
 from cnn.darknet.graph import Layers
 from cnn.limits import MAX_KERNEL
-from cnn.network import Concat, Convolution, DepthToSpace, MaxPool, Padding, Shape
+from cnn.maps import Padding, Shape
+from cnn.ops import Concat, Convolution, DepthToSpace, MaxPool
 
 Pair = tuple[int, int]
 """A number of rows and a number of columns."""

@@ -25,11 +25,19 @@ from math import ceil, log2
 import numpy as np
 
 from boards.errors import InvalidValueError, RangeError, UnsupportedError
-from cnn.datatype import BIPOLAR, TERNARY, DataType
+from cnn.datatype import BIPOLAR, TERNARY, DataType, TensorType
 from cnn.exported.topology import Kernel, Layer, Topology
-from cnn.network import FloatArray
-from cnn.quantized import IntArray, MultiplyShift, Requantiser, Requantising, TensorType, Thresholds
-from cnn.quantized_check import MULTIPLIER_LIMIT, PRODUCT_BIAS_LIMIT, SHIFT_LIMIT, THRESHOLD_LIMIT
+from cnn.maps import FloatArray, IntArray
+from cnn.requantise import (
+    MULTIPLIER_LIMIT,
+    PRODUCT_BIAS_LIMIT,
+    SHIFT_LIMIT,
+    THRESHOLD_LIMIT,
+    MultiplyShift,
+    Requantiser,
+    Requantising,
+    Thresholds,
+)
 
 NORM = ("gamma", "beta", "mean", "var")
 

@@ -14,21 +14,24 @@ from boards.errors import ConflictError, InvalidValueError, MismatchError, Range
 from boards.table import is_number
 from cnn.exported.json_table import JsonTable
 from cnn.exported.topology import Kernel, LayerOp, Sum
-from cnn.network import (
+from cnn.maps import Padding, Shape
+from cnn.ops import (
     MOST_SCALE,
     AveragePool,
     Concat,
     Detection,
     IntegerSoftmax,
     MaxPool,
-    Padding,
+    OneObject,
+    Region,
     Reorg,
-    Shape,
+    Segmentation,
     Softmax,
     TopK,
     Upsample,
+    Yolo,
 )
-from cnn.softmax import METHODS
+from cnn.ops.softmax import METHODS
 
 SIDE_LIMIT = 1 << 16
 WEIGHT_LIMIT = 1 << 26
@@ -185,23 +188,23 @@ def _add(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]
 
 
 def _one_object(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
-    return _head(table, shapes[0], "one-object")
+    return _head(table, shapes[0], OneObject)
 
 
 def _region(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
-    return _head(table, shapes[0], "region", softmax=table.get("softmax", bool, False))
+    return _head(table, shapes[0], Region, softmax=table.get("softmax", bool, False))
 
 
 def _yolo(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
-    return _head(table, shapes[0], "yolo", scale_xy=table.number("scale_xy", 1e-3, MOST_SCALE, 1.0))
+    return _head(table, shapes[0], Yolo, scale_xy=table.number("scale_xy", 1e-3, MOST_SCALE, 1.0))
 
 
 def _head(
-    table: JsonTable, source: Shape, kind: str, *, softmax: bool = False, scale_xy: float = 1.0
+    table: JsonTable, source: Shape, kind: type[Detection], *, softmax: bool = False, scale_xy: float = 1.0
 ) -> tuple[LayerOp, Shape]:
     classes = table.integer("classes", 1, 10_000, 1)
     anchors = tuple(_anchor(table, pair) for pair in table.get("anchors", list))
-    head = Detection(kind, anchors, classes, softmax, scale_xy=scale_xy)
+    head = kind(anchors, classes, softmax, scale_xy=scale_xy)
     if not anchors:
         raise RangeError("the number of anchors", 0, low=1, where=table.source)
     if source.channels != head.channels:
@@ -212,7 +215,7 @@ def _head(
 
 
 def _segmentation(_: JsonTable, shapes: list[Shape], __: int) -> tuple[LayerOp, Shape]:
-    return Detection("segmentation", (), shapes[0].channels, True), shapes[0]
+    return Segmentation((), shapes[0].channels, True), shapes[0]
 
 
 def _top_k(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:

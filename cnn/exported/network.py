@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from boards.errors import ConflictError, RangeError, ShapeError, SystolicError, UnsupportedError
-from cnn.accumulator import accumulator_bound, magnitude
-from cnn.datatype import BIPOLAR, INT16, INT32, UINT8, DataType
+from cnn.activations import SIGN, SYMMETRIC, UNIT
+from cnn.datatype import BIPOLAR, INT16, INT32, UINT8, DataType, TensorType, magnitude
 from cnn.exported.contest.numbered import is_numbered, read_numbered
 from cnn.exported.integers import (
     GIVEN,
@@ -39,41 +39,30 @@ from cnn.exported.integers import (
 from cnn.exported.pixels import check_reader, normalised, pixel_zero
 from cnn.exported.topology import Kernel, Layer, Sum, Topology
 from cnn.exported.topology_file import read_topology
-from cnn.network import (
-    SIGN,
-    SYMMETRIC,
-    UNIT,
+from cnn.maps import FloatArray, IntArray
+from cnn.network import Network, Node
+from cnn.ops import (
     Add,
     AveragePool,
     BatchNorm,
     Convolution,
     Detection,
-    FloatArray,
     Input,
     IntegerSoftmax,
-    Network,
-    Node,
     Op,
-    TopK,
-)
-from cnn.quantized import (
-    IntArray,
-    MultiplyShift,
     QAdd,
     QAveragePool,
     QConvolution,
     QInput,
-    QNode,
     QOp,
     QSoftmax,
-    QuantizedNetwork,
-    Requantising,
-    TensorType,
-    identity,
+    TopK,
     label_type,
 )
+from cnn.ops.softmax import SHARES, softmax_of
+from cnn.quantized import QNode, QuantizedNetwork
 from cnn.quantized_check import check_quantized
-from cnn.softmax import SHARES, softmax_of
+from cnn.requantise import MultiplyShift, Requantising, identity
 from cnn.stored.npz import array_names, read_arrays
 
 PIXEL = TensorType(UINT8, 1 / 255)
@@ -272,7 +261,7 @@ def _sum_forms(source: _Source, kernel: Kernel, plain: QConvolution, values: Ten
     if greatest >= 1 << 31:
         raise RangeError(f"{name} in sums of {scale:g}", greatest, high=INT32.high, where=source.layer.source)
     op = replace(plain, requantiser=replace(identity(kernel.filters), bias=integer.astype(np.int64)))
-    out = INT16 if accumulator_bound(op, values.datatype) <= INT16.high else INT32
+    out = INT16 if op.accumulator_bound(values.datatype) <= INT16.high else INT32
     floats = _float_form(plain, bias, None, "linear")
     floats = replace(floats, weights=floats.weights * np.float32(kernel.scale))
     return _Forms(floats, op, TensorType(out, scale))

@@ -13,7 +13,7 @@ import numpy as np
 
 from boards.errors import ConflictError, MissingValueError, UnsupportedError
 from cnn.exported.topology import Kernel, Layer, Topology
-from cnn.network import FloatArray, Padding
+from cnn.maps import FloatArray, Padding
 
 
 def pixel_zero(topology: Topology) -> int:

@@ -16,7 +16,8 @@ from cnn.datatype import DataType
 from cnn.exported.integers import GIVEN, GIVEN_MULTIPLIERS, integer_weights, output_type
 from cnn.exported.network import array_shapes
 from cnn.exported.topology import Kernel, Layer, Sum, Topology
-from cnn.network import AveragePool, FloatArray, MaxPool
+from cnn.maps import FloatArray
+from cnn.ops import AveragePool, MaxPool
 
 LARGEST_SEED = (1 << 64) - 1
 _HALF = 127  # weights are sums of two whole numbers −127…127: a triangle, nearly normal

@@ -5,19 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from cnn.network import (
-    AveragePool,
-    Concat,
-    Detection,
-    IntegerSoftmax,
-    MaxPool,
-    Padding,
-    Reorg,
-    Shape,
-    Softmax,
-    TopK,
-    Upsample,
-)
+from cnn.maps import Padding, Shape
+from cnn.ops import AveragePool, Concat, Detection, IntegerSoftmax, MaxPool, Reorg, Softmax, TopK, Upsample
 
 
 @dataclass(frozen=True)

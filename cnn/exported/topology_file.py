@@ -23,7 +23,7 @@ from cnn.darknet.files import identifier
 from cnn.exported.json_table import JsonTable
 from cnn.exported.layer_kinds import JOINS, KINDS, MOST_EXTRA_BITS, REQUANTISERS, SIDE_LIMIT
 from cnn.exported.topology import Ending, Kernel, Layer, Topology
-from cnn.network import Shape
+from cnn.maps import Shape
 
 FORMAT = "systolic exported network 1"
 TEXT_LIMIT = 1 << 20

@@ -8,17 +8,21 @@ from typing import Any
 from boards.errors import UnsupportedError
 from cnn.exported.topology import Ending, Kernel, Layer, LayerOp, Sum, Topology
 from cnn.exported.topology_file import FORMAT
-from cnn.network import (
+from cnn.maps import Padding
+from cnn.ops import (
     AveragePool,
     Concat,
     Detection,
     IntegerSoftmax,
     MaxPool,
-    Padding,
+    OneObject,
+    Region,
     Reorg,
+    Segmentation,
     Softmax,
     TopK,
     Upsample,
+    Yolo,
 )
 
 
@@ -107,13 +111,13 @@ def _padding(padding: Padding) -> dict[str, Any]:
 def head_options(op: Detection, source: str) -> tuple[str, dict[str, Any]]:
     """The type of a head, and its keys; UnsupportedError for one that the form does not know."""
     anchors = {"anchors": [list(anchor) for anchor in op.anchors], "classes": op.classes}
-    if op.kind == "one-object":
+    if isinstance(op, OneObject):
         return "one_object", anchors
-    if op.kind == "region":
+    if isinstance(op, Region):
         return "region", {**anchors, "softmax": op.softmax}
-    if op.kind == "yolo":
+    if isinstance(op, Yolo):
         return "yolo", {**anchors, "scale_xy": op.scale_xy}
-    if op.kind == "segmentation":
+    if isinstance(op, Segmentation):
         return "segmentation", {}
     reason = "the file of a network quantised by training has one-object, region, yolo and segmentation heads"
     raise UnsupportedError(f"a head of kind {op.kind}", reason, where=source, remedy="end the network before it")

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from boards.errors import InvalidValueError, RangeError, ShapeError
-from cnn.activations import FUNCTIONS
-from cnn.network import ACTIVATIONS as FUSED
-from cnn.network import LEAKY_SLOPE, Activate, Add, Convolution, Dense, Multiply
+from cnn.activations import ACTIVATIONS as FUSED
+from cnn.activations import FUNCTIONS, LEAKY_SLOPE
 from cnn.onnx.graph import Operation, RefusedError, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
 from cnn.onnx.quantised.mark import Mark
+from cnn.ops import Activate, Add, Convolution, Dense, Multiply
 
 SUMS = (Convolution, Dense, Add, Multiply)
 """Layers that may cut off what they compute."""

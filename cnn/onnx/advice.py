@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from boards.errors import MAX_VALUE_LENGTH, SystolicError
-from cnn.network import Activate, Add, AveragePool, Convolution, Dense, MaxPool, Multiply, Network
+from cnn.network import Network
 from cnn.onnx.file import needed
 from cnn.onnx.graph import Graph, Operation
 from cnn.onnx.heads import NamedHead, recognised
 from cnn.onnx.layers import NO_PADDING, Layers, Map
+from cnn.ops import Activate, Add, AveragePool, Convolution, Dense, MaxPool, Multiply
 
 MOST_ENDS = 12
 """Tensors that a sentence names to cut at."""

@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from boards.errors import RangeError, ShapeError, listed
-from cnn.datatype import INT16, DataType
-from cnn.network import Add, BatchNorm, Convolution, Dense, FloatArray, Multiply, Padding, Shape, Upsample
+from cnn.datatype import INT16, DataType, TensorType
+from cnn.maps import FloatArray, Padding, Shape
 from cnn.onnx.activations import activation, gated
 from cnn.onnx.graph import Array, Operation, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
 from cnn.onnx.quantised.linear import grown
 from cnn.onnx.quantised.mark import Mark
-from cnn.quantized import TensorType
+from cnn.ops import Add, BatchNorm, Convolution, Dense, Multiply, Upsample
 
 ROUNDED = np.float32(2.0**-22)
 """How far a factor of float32 is from 1 that two roundings made of it."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from boards.errors import ChoiceError, InvalidValueError, MismatchError, ShapeError
-from cnn.network import Convolution, Padding
+from cnn.maps import Padding
 from cnn.onnx import shapes
 from cnn.onnx.activations import ACTIVATIONS
 from cnn.onnx.arithmetic import floats
@@ -24,6 +24,7 @@ from cnn.onnx.graph import Array, Operation, RefusedError, require, whole_number
 from cnn.onnx.layers import LAST, Layers, Map, Value, first_of, last_of
 from cnn.onnx.operators import LAST_AXIS_OPSET, Builder, check_softmax, dense, softmax_of, unknown
 from cnn.onnx.quantised.values import NAMES
+from cnn.ops import Convolution
 
 Overrides = dict[str, Value]
 

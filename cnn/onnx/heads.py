@@ -30,9 +30,11 @@ from boards.table import is_number
 from cnn.darknet.cfg import file_label, read_text
 from cnn.exported.json_table import JsonTable
 from cnn.limits import MAX_CHANNELS
-from cnn.network import HEADS, MOST_BINS, MOST_SCALE, Detection, Node, Shape
+from cnn.maps import Shape
+from cnn.network import Node
 from cnn.onnx.graph import Graph, Operation
 from cnn.onnx.layers import NO_PADDING, Layers, Map
+from cnn.ops import HEADS, MOST_BINS, MOST_SCALE, Detection
 from cnn.quantized import QNode
 
 METADATA = "systolic.heads"
@@ -79,7 +81,7 @@ def parse_heads(text: str, file: str) -> tuple[NamedHead, ...]:
 
 
 def _head(table: JsonTable) -> NamedHead:
-    kind = table.choice("kind", HEADS, None)
+    kind = table.choice("kind", tuple(HEADS), None)
     tensors = table.get("tensors", list)
     if not (1 <= len(tensors) <= MOST_TENSORS and all(isinstance(name, str) and name for name in tensors)):
         raise InvalidValueError("'tensors'", tensors, f"a list of 1 to {MOST_TENSORS} names", where=table.source)
@@ -173,7 +175,7 @@ def _node(layers: Layers, head: NamedHead, source: str, name: str) -> Node:
     shapes = [layers.nodes[node].shape for node in maps]
     channels = sum(shape.channels for shape in shapes)
     classes = head.classes or _classes(head, channels)
-    op = Detection(head.kind, head.anchors, classes, head.softmax, COORDS, (), head.scale_xy, head.bins)
+    op = _detection(head, classes)
     what = f"channels of {listed(head.tensors)}"
     form = f"a head of kind {head.kind}, {len(head.anchors)} anchors and {head.bins} bins"
     if classes < 1:
@@ -197,8 +199,12 @@ def _maps(layers: Layers, head: NamedHead, source: str) -> tuple[int, ...]:
 
 def _classes(head: NamedHead, channels: int) -> int:
     """What the channels leave for classes."""
-    empty = Detection(head.kind, head.anchors, 0, head.softmax, COORDS, (), head.scale_xy, head.bins)
-    return (channels - empty.channels) // (head.bins**2 if head.kind == "cells" else max(1, len(head.anchors)))
+    empty = _detection(head, 0)
+    return (channels - empty.channels) // max(1, empty.channels_of_a_class)
+
+
+def _detection(head: NamedHead, classes: int) -> Detection:
+    return HEADS[head.kind](head.anchors, classes, head.softmax, COORDS, (), head.scale_xy, head.bins)
 
 
 # --- known layouts ---------------------------------------------------------------------------------------------------

@@ -9,15 +9,17 @@ from typing import TypeAlias
 import numpy as np
 
 from boards.errors import DoesNotFitError, RangeError, ShapeError, SystolicError
+from cnn.datatype import TensorType
 from cnn.limits import MAX_CHANNELS, MAX_LAYERS, MAX_MAP
+from cnn.maps import FloatArray, Padding, Shape
 from cnn.named_outputs import Step
-from cnn.network import Activate, Convolution, Dense, FloatArray, Node, Op, Padding, Shape
+from cnn.network import Node
 from cnn.onnx.annotation import Annotation
 from cnn.onnx.graph import Array, Operation, RefusedError, require
 from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.onnx.windows.moves import Moves
+from cnn.ops import Activate, Convolution, Dense, Op
 from cnn.quantisation.tensor_types import PASSES_ON
-from cnn.quantized import TensorType
 
 NO_PADDING = Padding()
 

@@ -25,7 +25,7 @@ from cnn.darknet.files import identifier
 from cnn.extending.registry import Registry
 from cnn.limits import MAX_MAPS, MAX_WEIGHTS
 from cnn.named_outputs import MOST_OUTPUTS, NamedOutput, Step
-from cnn.network import Convolution, Dense, Input, Network, Node, Output
+from cnn.network import Network, Node
 from cnn.onnx import channels_last, shapes
 from cnn.onnx.advice import Check, advice
 from cnn.onnx.channels_last import GUESSED
@@ -69,6 +69,7 @@ from cnn.onnx.windows.cropped import settled
 from cnn.onnx.windows.pads import put_around
 from cnn.onnx.windows.shuffled import in_order
 from cnn.onnx.windows.spread import spread
+from cnn.ops import Convolution, Dense, Input, Output
 from cnn.quantized import QuantizedNetwork
 
 FUSED: dict[str, Builder] = dict.fromkeys((FUSED_CONV, FUSED_GEMM), refuse)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from boards.errors import InvalidValueError, ShapeError
-from cnn.network import Convolution, Dense, Shape, Softmax
+from cnn.maps import Shape
 from cnn.onnx import arithmetic, shapes
 from cnn.onnx.activations import ACTIVATIONS, LOOK_UP, activation, looked_up
 from cnn.onnx.arithmetic import broadcast, floats
@@ -26,6 +26,7 @@ from cnn.onnx.windows.pads import padded
 from cnn.onnx.windows.shuffled import transposed
 from cnn.onnx.windows.slide import check_pair, check_sides, check_size, check_window, inside_map, planar, slid
 from cnn.onnx.windows.transposed import transposed_convolution
+from cnn.ops import Convolution, Dense, Softmax
 
 LAST_AXIS_OPSET = 13
 """From this opset on a Softmax without an axis is over the last one; before, over all but the first."""

@@ -10,10 +10,11 @@ import numpy as np
 
 from boards.errors import ChoiceError, InvalidValueError, RangeError, ShapeError, listed
 from cnn.limits import MAX_CHANNELS
-from cnn.network import Activate, Concat, Convolution, Dense, DepthToSpace, Input, Op, Reorg, Shape, Slice
+from cnn.maps import Shape
 from cnn.onnx.graph import Array, Operation, require, whole_numbers
 from cnn.onnx.layers import NO_PADDING, Layers, Map, Tail, bare_convolution
 from cnn.onnx.quantised.mark import NO_MARK
+from cnn.ops import Activate, Concat, Convolution, Dense, DepthToSpace, Input, Op, Reorg, Slice
 from cnn.quantisation.tensor_types import PASSES_ON
 
 PASS_PADDING = frozenset({"Cast", "DequantizeLinear", "Dropout", "Identity", "Pad", "QuantizeLinear"})

@@ -17,11 +17,13 @@ from boards.errors import InvalidValueError, MismatchError, RangeError, StateErr
 from cnn.extending.registry import Registry
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
-from cnn.network import Activate, AveragePool, Convolution, Dense, FloatArray, Network, Node, Padding
+from cnn.maps import FloatArray, Padding
+from cnn.network import Network, Node
+from cnn.ops import Activate, AveragePool, Convolution, Dense, QActivate
 from cnn.passes.view import N, checked, ends, without
 from cnn.quantisation.batch_norm import fold_batch_norms
-from cnn.quantisation.tables import looked_up
-from cnn.quantized import QActivate, QuantizedNetwork, Table, on_host
+from cnn.quantized import QuantizedNetwork, on_host
+from cnn.tables import Table, looked_up
 
 OF_PIXELS = (Activate, AveragePool, Convolution, Dense)
 """What computes other values of the picture's, whatever holds these."""

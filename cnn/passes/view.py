@@ -17,11 +17,12 @@ from boards.errors import (
     ShapeError,
     UnsupportedError,
 )
-from cnn.datatype import DataType
-from cnn.network import Input, Network, Node, Op, Shape
-from cnn.quantized import QInput, QNode, QOp, QuantizedNetwork, TensorType
-from cnn.quantized_check import check_quantized
-from cnn.quantized_shape import expected_shape
+from cnn.datatype import DataType, TensorType
+from cnn.maps import Shape
+from cnn.network import Network, Node
+from cnn.ops import Input, Op, QInput, QOp
+from cnn.quantized import QNode, QuantizedNetwork
+from cnn.quantized_check import check_quantized, expected_shape
 
 N = TypeVar("N", Network, QuantizedNetwork)
 

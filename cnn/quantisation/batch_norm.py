@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import InvalidValueError, RangeError
-from cnn.network import BatchNorm, Convolution, Dense, Network, Node
+from cnn.network import Network, Node
+from cnn.ops import BatchNorm, Convolution, Dense
 
 CHECK_WEIGHTS = "check the weights file: it is damaged or belongs to another network"
 

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from boards.errors import ChoiceError, InvalidValueError, MissingValueError, RangeError
 from cnn.float_model import run_float
-from cnn.network import FloatArray, Network
+from cnn.maps import FloatArray
+from cnn.network import Network
 from cnn.quantisation.batch_norm import CHECK_WEIGHTS
 
 BINS = 4096

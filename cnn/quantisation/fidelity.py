@@ -12,11 +12,13 @@ import numpy.typing as npt
 
 from boards.errors import MismatchError
 from cnn.float_model import run_float
-from cnn.integer_model import Integers, dequantise, run_integer
-from cnn.network import Activate, FloatArray, Network, Shape
+from cnn.integer_model import dequantise, run_integer
+from cnn.maps import FloatArray, Integers, Shape
+from cnn.network import Network
+from cnn.ops import Activate, QActivate
 from cnn.quantisation.quantise import values_of_function
-from cnn.quantisation.tables import worst_step
-from cnn.quantized import QActivate, QNode, QuantizedNetwork, on_host
+from cnn.quantized import QNode, QuantizedNetwork, on_host
+from cnn.tables import worst_step
 
 
 @dataclass(frozen=True)

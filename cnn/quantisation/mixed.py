@@ -17,7 +17,8 @@ import numpy.typing as npt
 from boards.progress import Progress, ProgressStep, silent
 from cnn.float_model import run_float
 from cnn.integer_model import dequantise, run_integer
-from cnn.network import Convolution, Dense, Network
+from cnn.network import Network
+from cnn.ops import Convolution, Dense
 from cnn.quantisation.calibration import Statistics, ranges_by_bits
 from cnn.quantisation.fidelity import heads
 from cnn.quantisation.quantise import quantise

@@ -21,12 +21,12 @@ from boards.errors import (
     SeveralFaultsError,
     UnsupportedError,
 )
-from cnn.accumulator import magnitude
-from cnn.activations import FUNCTIONS
-from cnn.datatype import DataType
-from cnn.network import (
-    ACTIVATIONS,
-    LEAKY_SLOPE,
+from cnn.activations import ACTIVATIONS, FUNCTIONS, LEAKY_SLOPE
+from cnn.datatype import DataType, TensorType, magnitude
+from cnn.maps import IntArray
+from cnn.network import Network, Node
+from cnn.ops import (
+    ADD_LIMIT,
     Activate,
     Add,
     AveragePool,
@@ -35,19 +35,6 @@ from cnn.network import (
     Input,
     IntegerSoftmax,
     Multiply,
-    Network,
-    Node,
-    Upsample,
-)
-from cnn.quantisation.batch_norm import fold_batch_norms
-from cnn.quantisation.calibration import Ranges
-from cnn.quantisation.reconstruction import Reconstruction
-from cnn.quantisation.rounding import Filters, Grid, Rounding, round_to_nearest
-from cnn.quantisation.tables import WIDEST_BITS, table_of_values
-from cnn.quantisation.tensor_types import HOST, tensor_types
-from cnn.quantisation.widths import shared_bits
-from cnn.quantized import (
-    IntArray,
     QActivate,
     QAdd,
     QAveragePool,
@@ -55,15 +42,20 @@ from cnn.quantized import (
     QDense,
     QInput,
     QMultiply,
-    QNode,
     QOp,
-    QuantizedNetwork,
-    Requantiser,
-    Table,
-    TensorType,
+    Upsample,
 )
-from cnn.quantized_check import ADD_LIMIT, MULTIPLIER_LIMIT, SHIFT_LIMIT, check_quantized
-from cnn.softmax import softmax_of
+from cnn.ops.softmax import softmax_of
+from cnn.quantisation.batch_norm import fold_batch_norms
+from cnn.quantisation.calibration import Ranges
+from cnn.quantisation.reconstruction import Reconstruction
+from cnn.quantisation.rounding import Filters, Grid, Rounding, round_to_nearest
+from cnn.quantisation.tensor_types import HOST, tensor_types
+from cnn.quantisation.widths import shared_bits
+from cnn.quantized import QNode, QuantizedNetwork
+from cnn.quantized_check import check_quantized
+from cnn.requantise import MULTIPLIER_LIMIT, SHIFT_LIMIT, Requantiser
+from cnn.tables import WIDEST_BITS, Table, table_of_values
 
 FORMATS = (4, 8, 16)
 """Bits of weights and activations that an accelerator is made for."""

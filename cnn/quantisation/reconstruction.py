@@ -19,9 +19,12 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from cnn.float_model import apart, every_place, run_float
-from cnn.integer_model import Integers, dequantise, run_node
-from cnn.network import Convolution, FloatArray, Network
+from cnn.float_model import run_float
+from cnn.integer_model import dequantise, run_node
+from cnn.maps import FloatArray, Integers
+from cnn.network import Network
+from cnn.ops import Convolution
+from cnn.ops.windows import apart, every_place
 from cnn.quantisation.rounding import Doubles, Filters, Grid, RoundedFilters
 from cnn.quantized import QNode, on_host
 

@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnn.datatype import DataType
-from cnn.quantisation.tables import SLOPE_LIMIT, fraction_bits, table_of_values
-from cnn.quantized import VALUES_BITS, Table
+from cnn.tables import SLOPE_LIMIT, VALUES_BITS, Table, fraction_bits, table_of_values
 
 Longs: TypeAlias = npt.NDArray[np.int64]
 

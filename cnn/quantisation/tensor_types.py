@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from boards.errors import RangeError, UnsupportedError
 from cnn.activations import FUNCTIONS
-from cnn.datatype import INT8, INT16, UINT8, DataType
-from cnn.network import (
+from cnn.datatype import INT8, INT16, UINT8, DataType, TensorType
+from cnn.network import Network, Node
+from cnn.ops import (
     Activate,
     Add,
     AveragePool,
@@ -29,8 +30,6 @@ from cnn.network import (
     IntegerSoftmax,
     MaxPool,
     Multiply,
-    Network,
-    Node,
     Output,
     Pad,
     Reorg,
@@ -38,10 +37,11 @@ from cnn.network import (
     Softmax,
     TopK,
     Upsample,
+    label_type,
 )
+from cnn.ops.softmax import SHARES
 from cnn.quantisation.calibration import Ranges
-from cnn.quantized import TABLE_BITS, TensorType, label_type
-from cnn.softmax import SHARES
+from cnn.tables import TABLE_BITS
 
 PASSES_ON = (MaxPool, Concat, Slice, Reorg, DepthToSpace, Pad, Upsample, Custom)
 COMPUTES = (Convolution, Dense, AveragePool, Add, Multiply, Activate)

@@ -13,8 +13,17 @@ import numpy.typing as npt
 
 from boards.errors import UnsupportedError
 from cnn.datatype import DataType
-from cnn.quantized import NEAR_HALF, ODD, UP, MultiplyShift, Requantiser, Requantising, Thresholds
-from cnn.quantized_check import THRESHOLD_BITS, THRESHOLD_LIMIT
+from cnn.requantise import (
+    NEAR_HALF,
+    ODD,
+    THRESHOLD_BITS,
+    THRESHOLD_LIMIT,
+    UP,
+    MultiplyShift,
+    Requantiser,
+    Requantising,
+    Thresholds,
+)
 
 Longs = npt.NDArray[np.int64]
 

@@ -21,7 +21,8 @@ import math
 
 import numpy as np
 
-from cnn.network import AveragePool, Convolution, Dense, Network, Node
+from cnn.network import Network, Node
+from cnn.ops import AveragePool, Convolution, Dense
 from cnn.quantisation.calibration import Ranges
 
 SUM_BITS = 31

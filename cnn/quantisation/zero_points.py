@@ -19,14 +19,16 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import RangeError
-from cnn.activations import FUNCTIONS
+from cnn.activations import FUNCTIONS, LEAKY_SLOPE
 from cnn.datatype import DataType
-from cnn.network import LEAKY_SLOPE, Activate, Add, AveragePool, Convolution, Custom, Dense, Network, Node
+from cnn.network import Network, Node
+from cnn.ops import Activate, Add, AveragePool, Convolution, Custom, Dense
 from cnn.quantisation.batch_norm import fold_batch_norms
 from cnn.quantisation.calibration import Ranges, Statistics, ranges_by_bits
 from cnn.quantisation.quantise import quantise
 from cnn.quantisation.tensor_types import COMPUTES, groups
-from cnn.quantized import TABLE_BITS, QuantizedNetwork
+from cnn.quantized import QuantizedNetwork
+from cnn.tables import TABLE_BITS
 
 MOST_BITS = 8
 """Of integers with a zero point: wider ones lose too little."""

@@ -25,7 +25,7 @@ from boards.errors import (
     cut,
     shown,
 )
-from cnn.network import FloatArray
+from cnn.maps import FloatArray
 
 Array = npt.NDArray[Any]
 

@@ -19,29 +19,15 @@ import numpy.typing as npt
 
 from boards.errors import InvalidValueError, RangeError, SystolicError, UnknownKeyError, shown
 from cnn.datatype import DataType
-from cnn.quantized import (
-    UP,
-    QActivate,
-    QAdd,
-    QAveragePool,
-    QConvolution,
-    QDense,
-    QMultiply,
-    QNode,
-    QOp,
-    QSoftmax,
-    QuantizedNetwork,
-    Requantiser,
-    Thresholds,
-    numbers_of,
-)
+from cnn.ops import Accumulating, Detection, QActivate, QConvolution, QDense, QOp, QSoftmax
+from cnn.quantized import QNode, QuantizedNetwork
 from cnn.quantized_check import check_quantized
+from cnn.requantise import UP, Requantiser, Thresholds, numbers_of
 from cnn.stored.npz import npy, opened, put
 from cnn.stored.quantized_reader import FORMAT, HEADER, LATER_OPTIONS, NODE_LIMIT, read_network
 
 FILE_LIMIT = 1 << 30
 AGAIN = "write it again"
-_COMPUTES = (QConvolution, QDense, QAveragePool, QAdd, QMultiply)
 
 Array = npt.NDArray[Any]
 
@@ -86,7 +72,7 @@ def _arrays(op: QOp) -> dict[str, Array]:
     arrays: dict[str, Array] = {}
     if isinstance(op, (QConvolution, QDense)):
         arrays["weights"] = op.weights
-    if isinstance(op, _COMPUTES):
+    if isinstance(op, Accumulating):
         arrays.update(numbers_of(op.requantiser))
     if isinstance(op, (QActivate, QSoftmax)) and op.table is not None:
         arrays["values"] = op.table.values
@@ -100,7 +86,7 @@ def _arrays(op: QOp) -> dict[str, Array]:
 def _node_header(node: QNode) -> dict[str, Any]:
     return {
         "name": node.name,
-        "op": type(node.op).__name__,
+        "op": (Detection if isinstance(node.op, Detection) else type(node.op)).__name__,
         "options": _options(node.op),
         "inputs": list(node.inputs),
         "shape": [node.shape.channels, node.shape.height, node.shape.width],
@@ -116,9 +102,11 @@ def _options(op: QOp) -> dict[str, Any]:
     plain = [f for f in fields(op) if f.name not in ("weights", "requantiser", "table")]
     needed = [f.name for f in plain if f.name not in LATER_OPTIONS or getattr(op, f.name) != f.default]
     options = {name: _plain(getattr(op, name)) for name in needed}
-    if isinstance(op, _COMPUTES) and not isinstance(op.requantiser, Requantiser):
+    if isinstance(op, Detection):
+        options["kind"] = op.kind
+    if isinstance(op, Accumulating) and not isinstance(op.requantiser, Requantiser):
         options["requantising"] = type(op.requantiser).__name__
-    if isinstance(op, _COMPUTES) and not isinstance(op.requantiser, Thresholds) and op.requantiser.halves != UP:
+    if isinstance(op, Accumulating) and not isinstance(op.requantiser, Thresholds) and op.requantiser.halves != UP:
         options["halves"] = op.requantiser.halves
     return options
 

@@ -26,9 +26,11 @@ from boards.errors import (
     cut,
     shown,
 )
-from cnn.datatype import DataType
+from cnn.datatype import DataType, TensorType
+from cnn.maps import Padding, Shape
 from cnn.named_outputs import MAP, MOST_OUTPUTS, NamedOutput, Step
-from cnn.network import (
+from cnn.network import is_label
+from cnn.ops import (
     HEADS,
     MOST_BINS,
     MOST_SCALE,
@@ -39,18 +41,6 @@ from cnn.network import (
     MaxPool,
     Output,
     Pad,
-    Padding,
-    Reorg,
-    Shape,
-    Slice,
-    Softmax,
-    TopK,
-    Upsample,
-    is_label,
-)
-from cnn.quantized import (
-    UP,
-    MultiplyShift,
     QActivate,
     QAdd,
     QAveragePool,
@@ -58,18 +48,19 @@ from cnn.quantized import (
     QDense,
     QInput,
     QMultiply,
-    QNode,
     QOp,
     QSoftmax,
-    QuantizedNetwork,
-    Requantiser,
-    Requantising,
-    Table,
-    TensorType,
-    Thresholds,
+    Reorg,
+    Slice,
+    Softmax,
+    TopK,
+    Upsample,
 )
-from cnn.softmax import METHODS
+from cnn.ops.softmax import METHODS
+from cnn.quantized import QNode, QuantizedNetwork
+from cnn.requantise import UP, MultiplyShift, Requantiser, Requantising, Thresholds
 from cnn.stored.npz import read_header
+from cnn.tables import Table
 
 FORMAT = "systolic quantised network 1"
 HEADER = "network.json"
@@ -238,9 +229,9 @@ def _read_node(index: int, table: Any, members: Mapping[str, bytes]) -> QNode:
 
 def _read_op(index: int, table: Any, members: Mapping[str, bytes]) -> QOp:
     name, options = _get(table, "op", str), _get(table, "options", dict)
-    kind = _OPS.get(name)
-    if kind is None:
+    if name not in _OPS:
         raise ChoiceError("the operation", name, tuple(_OPS))
+    kind = HEADS[_kind(options)] if name == Detection.__name__ else _OPS[name]
     values: dict[str, Any] = {}
     for field in fields(kind):
         if field.name == "weights":
@@ -315,7 +306,7 @@ def _anchors(options: Any) -> tuple[tuple[float, float], ...]:
 def _kind(options: Any) -> str:
     kind: str = _get(options, "kind", str)
     if kind not in HEADS:
-        raise ChoiceError("the kind of a detection", kind, HEADS)
+        raise ChoiceError("the kind of a detection", kind, tuple(HEADS))
     return kind
 
 
@@ -354,7 +345,6 @@ _OPTIONS: dict[str, Callable[[Any], Any]] = {
     "padding": _padding,
     "dilation": _dilation,
     "anchors": _anchors,
-    "kind": _kind,
     "bias": _bias,
     "order": _order,
     "method": _method,

@@ -11,26 +11,12 @@ import torch
 from torch import Tensor
 
 from boards.errors import ChoiceError, InvalidValueError, ShapeError, UnsupportedError
+from cnn.activations import UNIT
 from cnn.exported.topology import Kernel, Layer, LayerOp, Sum, Topology
 from cnn.float_model import run_float
-from cnn.network import (
-    UNIT,
-    Add,
-    AveragePool,
-    Concat,
-    Convolution,
-    Dense,
-    Detection,
-    FloatArray,
-    MaxPool,
-    Network,
-    Node,
-    Output,
-    Padding,
-    Reorg,
-    Softmax,
-    Upsample,
-)
+from cnn.maps import FloatArray, Padding
+from cnn.network import Network, Node
+from cnn.ops import Add, AveragePool, Concat, Convolution, Dense, Detection, MaxPool, Output, Reorg, Softmax, Upsample
 from cnn.quantisation.batch_norm import fold_batch_norms
 from cnn.training.convolution import QuantisedConvolution
 from cnn.training.grid import UNTRAINED

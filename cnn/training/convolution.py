@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from cnn.exported.topology import Kernel
-from cnn.network import FloatArray
-from cnn.quantized import MultiplyShift
+from cnn.maps import FloatArray
+from cnn.requantise import MultiplyShift
 from cnn.training.straight_through import (
     learnable,
     least_error_steps,

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import UnsupportedError
-from cnn.network import Detection, Shape
+from cnn.maps import Shape
+from cnn.ops import Detection, OneObject, Region, Yolo
 
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
@@ -42,12 +43,12 @@ class Grid:
 def grid_of(head: Detection, shape: Shape, picture: Shape) -> Grid:
     """The grid of a head that reads a map of ``shape``; UnsupportedError for a kind that has no loss here."""
     cell = picture.width / shape.width, picture.height / shape.height
-    if head.kind == "region":
+    if isinstance(head, Region):
         return Grid(head.anchors, head.classes, shape.height, shape.width, cell, True)
-    if head.kind == "one-object" or (head.kind == "yolo" and head.scale_xy == 1.0):
+    if isinstance(head, OneObject) or (isinstance(head, Yolo) and head.scale_xy == 1.0):
         anchors = tuple((width / cell[0], height / cell[1]) for width, height in head.anchors)
         return Grid(anchors, head.classes, shape.height, shape.width, cell, False)
-    scaled = f" with scale_xy {head.scale_xy:g}" if head.kind == "yolo" else ""
+    scaled = f" with scale_xy {head.scale_xy:g}" if isinstance(head, Yolo) else ""
     subject, reason = f"training of a {head.kind} head{scaled}", "region, yolo and one-object heads have a loss"
     raise UnsupportedError(subject, reason, remedy=UNTRAINED)
 

@@ -13,13 +13,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from boards.errors import ChoiceError, MismatchError, MissingValueError, RangeError
-from cnn.datatype import UINT8, DataType
+from cnn.datatype import UINT8, DataType, TensorType
 from cnn.exported.integers import NORM, Step, multiply_shift, output_type
 from cnn.exported.network import heads_alone_read, mean_requantiser, sum_scale
 from cnn.exported.topology import Kernel, Layer, Sum, Topology
-from cnn.network import AveragePool, Concat, Detection, FloatArray, MaxPool, Reorg, Upsample
-from cnn.quantized import TensorType
-from cnn.quantized_check import MULTIPLIER_LIMIT
+from cnn.maps import FloatArray
+from cnn.ops import AveragePool, Concat, Detection, MaxPool, Reorg, Upsample
+from cnn.requantise import MULTIPLIER_LIMIT
 from cnn.training.convolution import METHODS, QuantisedConvolution
 from cnn.training.grid import UNTRAINED
 from cnn.training.straight_through import learnable, quantised_activations, round_through

@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import InvalidValueError, UnsupportedError
-from cnn.network import AveragePool, BatchNorm, Convolution, Dense, MaxPool, Network, Node, Shape, Upsample
+from cnn.maps import Shape
+from cnn.network import Network, Node
+from cnn.ops import AveragePool, BatchNorm, Convolution, Dense, MaxPool, Upsample
 from cnn.quantisation.batch_norm import fold_batch_norms
 
 PASSES_ON = (MaxPool, Upsample, AveragePool)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from boards.errors import SystolicError
-from cnn.network import MaxPool, Shape
+from cnn.maps import Shape
+from cnn.ops import MaxPool
 from scheduler.streaming import graph as g
 from scheduler.streaming.lanes import in_lanes, in_shape, out_lanes, out_pixels, taps
 

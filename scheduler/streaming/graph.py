@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from cnn.datatype import DataType
-from cnn.network import MaxPool, Padding, Shape
-from cnn.quantized import IntArray, Requantising, Table
+from cnn.maps import IntArray, Padding, Shape
+from cnn.ops import MaxPool
+from cnn.requantise import Requantising
+from cnn.tables import Table
 from scheduler.streaming.blocks.kind import Kind
 
 MOST_LABELS = 32

@@ -25,18 +25,12 @@ from math import gcd
 
 from cnn.datatype import BIPOLAR, TERNARY
 from cnn.dilation import with_zeros
-from cnn.network import (
+from cnn.maps import Shape
+from cnn.ops import (
     Concat,
     Custom,
     DepthToSpace,
     MaxPool,
-    Reorg,
-    Shape,
-    Slice,
-    TopK,
-    Upsample,
-)
-from cnn.quantized import (
     QActivate,
     QAdd,
     QAveragePool,
@@ -44,13 +38,15 @@ from cnn.quantized import (
     QDense,
     QInput,
     QMultiply,
-    QNode,
     QOp,
     QSoftmax,
-    QuantizedNetwork,
-    has_integers,
+    Reorg,
+    Slice,
+    TopK,
+    Upsample,
     label_type,
 )
+from cnn.quantized import QNode, QuantizedNetwork, has_integers
 from scheduler.convolutions import dense, dilation_of, on_all_channels
 from scheduler.streaming import graph as g
 from scheduler.streaming.blocks.packages import BLOCKS

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from boards.errors import SeveralFaultsError, UnsupportedError, listed
-from cnn.network import Add, Concat, Convolution, Custom, Input, MaxPool, Network, Node, Pad, Padding, Slice, TopK
-from cnn.quantized import QAdd, QConvolution, QInput, QNode, QuantizedNetwork, has_integers, on_host
+from cnn.maps import Padding
+from cnn.network import Network, Node
+from cnn.ops import Add, Concat, Convolution, Custom, Input, MaxPool, Pad, QAdd, QConvolution, QInput, Slice, TopK
+from cnn.quantized import QNode, QuantizedNetwork, has_integers, on_host
 from scheduler.computes import check_computes
 from scheduler.streaming import graph as g
 from scheduler.streaming.blocks.packages import BLOCKS

@@ -19,7 +19,7 @@ from boards.errors import (
     SystolicError,
     listed,
 )
-from cnn.network import MaxPool
+from cnn.ops import MaxPool
 from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.streaming import graph as g
 from scheduler.streaming.blocks.kinds import kind_of

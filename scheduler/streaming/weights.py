@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from cnn.quantized import IntArray
+from cnn.maps import IntArray
 from scheduler.streaming import graph as g
 
 SLOTS = (1, 2, 4, 8, 16)

@@ -36,11 +36,12 @@ from dataclasses import replace
 import numpy as np
 
 from boards.errors import RangeError
-from cnn.network import Concat, DepthToSpace, MaxPool, Pad, Padding, Reorg, Shape, Slice, Upsample
-from cnn.quantisation.tables import all_values
-from cnn.quantized import (
-    IntArray,
-    MultiplyShift,
+from cnn.maps import IntArray, Padding, Shape
+from cnn.ops import (
+    Concat,
+    DepthToSpace,
+    MaxPool,
+    Pad,
     QActivate,
     QAdd,
     QAveragePool,
@@ -48,13 +49,14 @@ from cnn.quantized import (
     QDense,
     QInput,
     QMultiply,
-    QNode,
     QOp,
-    QuantizedNetwork,
-    Requantiser,
-    identity,
-    on_host,
+    Reorg,
+    Slice,
+    Upsample,
 )
+from cnn.quantized import QNode, QuantizedNetwork, on_host
+from cnn.requantise import MultiplyShift, Requantiser, identity
+from cnn.tables import all_values
 from contract.program import ADDED_FIELDS, PASS_WORDS
 from scheduler.convolutions import on_all_channels
 from scheduler.hardware.arithmetic import ceil_div

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from cnn.quantized import UP, MultiplyShift, QuantizedNetwork
+from cnn.quantized import QuantizedNetwork
+from cnn.requantise import UP, MultiplyShift
 from contract import formulas
 from contract.geometry import PIXEL_BYTES, SUM_BITS
 from contract.program import PASS_WORDS

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cnn.ops import QConvolution, QDense
 from cnn.quantisation.fidelity import heads_sqnr_db, steps_off
-from cnn.quantized import QConvolution, QDense, QuantizedNetwork
+from cnn.quantized import QuantizedNetwork
 from systolic.model import Calibration, Model, sample_pictures
 from systolic.pictures import network_inputs
 

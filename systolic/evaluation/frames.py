@@ -20,10 +20,12 @@ import numpy.typing as npt
 
 from cnn.float_model import run_float
 from cnn.integer_model import dequantise, run_integer
-from cnn.network import Detection as DetectionHead
-from cnn.network import FloatArray, Network
+from cnn.maps import FloatArray
+from cnn.network import Network
+from cnn.ops import Detection as DetectionHead
+from cnn.ops import QSoftmax
 from cnn.quantisation.fidelity import heads
-from cnn.quantized import QSoftmax, QuantizedNetwork
+from cnn.quantized import QuantizedNetwork
 from host.contract.named_outputs import tells_classes
 from host.vision.channels import load_frame, network_input, to_draw_on
 from host.vision.detection import Detection, Score, classify, clipped, detect, most_probable

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw
 
-from cnn.quantized import QConvolution, QDense
+from cnn.ops import QConvolution, QDense
 from host.vision.channels import load_frame, to_draw_on
 from host.vision.detection import Detection, Score
 from host.vision.drawing import draw, save_picture

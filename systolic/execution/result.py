@@ -11,7 +11,8 @@ import numpy as np
 
 from boards.progress import Progress, silent
 from cnn.float_model import run_float
-from cnn.integer_model import Integers, dequantise, run_integer
+from cnn.integer_model import dequantise, run_integer
+from cnn.maps import Integers
 from cnn.quantisation.fidelity import heads, origins, sqnr_db
 from host.vision.picture import Pixels
 from systolic.evaluation.fidelity import Tried, rounded, warning_of, weight_bits

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from boards.errors import FileAccessError, MismatchError, RangeError, ShapeError
-from cnn.integer_model import Integers
+from cnn.maps import Integers
 from cnn.quantized import QuantizedNetwork
 from cnn.stored.quantized_file import FILE_LIMIT, from_npz
 from host.contract.codec import read_bounded

@@ -11,10 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from cnn.activations import UNIT
 from cnn.darknet.files import write_darknet_weights
 from cnn.darknet.graph import DARKNET_EPSILON
 from cnn.exported.network import Exported
-from cnn.network import UNIT, BatchNorm, Convolution, Dense, FloatArray, Network, Node
+from cnn.maps import FloatArray
+from cnn.network import Network, Node
+from cnn.ops import BatchNorm, Convolution, Dense
 from cnn.quantisation.batch_norm import fold_batch_norms
 
 LARGEST = 6.0

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import RangeError
-from cnn.network import FloatArray, Shape
+from cnn.maps import FloatArray, Shape
 from host.vision.channels import load_frame, network_input
 from systolic.evaluation.layouts.labelled import LabelledPicture
 

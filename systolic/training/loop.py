@@ -18,7 +18,8 @@ from cnn.darknet.files import identifier
 from cnn.exported.network import make_exported
 from cnn.exported.topology import Sum, Topology
 from cnn.exported.topology_writer import topology_text
-from cnn.network import FloatArray, Network
+from cnn.maps import FloatArray
+from cnn.network import Network
 from cnn.stored.npz import write_arrays
 from cnn.training import learning_rate_factor
 from cnn.training.conversion import begin, normalised, topology_of

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from boards.errors import UnsupportedError
 from cnn.exported.topology import Topology
-from cnn.network import Detection
+from cnn.ops import Detection, OneObject
 from cnn.training.grid import Grid, grid_of
 from cnn.training.loss import head_losses, one_object_loss
 from systolic.training.data import Batch
@@ -33,7 +33,7 @@ def loss_of(topology: Topology) -> Loss:
             )
         return _classification
     grids = [_grid(topology, layer.inputs[0], layer.op) for layer in heads if isinstance(layer.op, Detection)]
-    sees_one = [layer.op.kind == "one-object" for layer in heads if isinstance(layer.op, Detection)]
+    sees_one = [isinstance(layer.op, OneObject) for layer in heads]
     if sees_one == [True]:
         return lambda outputs, batch: one_object_loss(outputs[0], batch.truths, grids[0])
     if any(sees_one):

@@ -14,10 +14,11 @@ from cnn.activations import FUNCTIONS
 from cnn.darknet.files import read_darknet
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
-from cnn.network import Activate, Network, Shape
+from cnn.maps import Shape
+from cnn.network import Network
+from cnn.ops import Activate, QActivate
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise, quantise_format
-from cnn.quantized import QActivate
 from cnn.stored.quantized_file import from_npz, to_npz
 from tests.support import networks
 from tests.support.kinds import as_kind

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from boards.errors import ChoiceError, ShapeError, UnsupportedError
+from boards.errors import ChoiceError, ShapeError
+from cnn.activations import activate
 from cnn.darknet.files import read_darknet, read_topology
-from cnn.float_model import activate, run_float
-from cnn.network import BatchNorm, Convolution, Dense, FloatArray, Network, Node
-from cnn.quantized import QAveragePool, identity
+from cnn.float_model import run_float
+from cnn.maps import FloatArray
+from cnn.network import Network, Node
+from cnn.ops import BatchNorm, Convolution, Dense
 from cnn.zoo import seeded
 from tests.support.errors import raises
 from tests.support.kinds import as_kind
@@ -151,11 +153,7 @@ def test_the_picture_is_checked(tmp_path: Path) -> None:
         run_float(network, np.zeros((9, 7, 4), np.float32))
 
 
-def test_what_has_no_float_reference_is_refused(tmp_path: Path) -> None:
-    network = network_of(tmp_path, "[avgpool]\n")
-    node = replace(network.nodes[1], op=QAveragePool(identity(4)))  # type: ignore[arg-type]  # the check that is tested
-    with raises(UnsupportedError, subject="QAveragePool", where="'average1' (net.cfg:5)"):
-        run_float(replace(network, nodes=(network.nodes[0], node)), picture_for(network))
+def test_activate_refuses_an_unknown_activation() -> None:
     with raises(ChoiceError, what="the activation", got="rrelu"):
         activate(np.zeros(3, np.float32), "rrelu")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
@@ -11,34 +11,30 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boards.errors import ShapeError, UnsupportedError
-from cnn.datatype import INT8, INT16, UINT8, DataType
+from boards.errors import ShapeError
+from cnn.datatype import INT8, INT16, UINT8, DataType, TensorType
 from cnn.float_model import run_float
-from cnn.integer_model import (
-    _parts,
-    _requantise_floats,
-    convolve,
-    dequantise,
-    max_pool,
-    requantise,
-    run_integer,
-)
-from cnn.network import Concat, Dense, Detection, Input, MaxPool, Network, Node, Padding, Reorg, Shape, Slice, Upsample
-from cnn.quantized import (
-    EVEN,
-    NEAR_HALF,
-    ODD,
-    MultiplyShift,
+from cnn.integer_model import dequantise, run_integer
+from cnn.maps import Padding, Shape
+from cnn.network import Network, Node
+from cnn.ops import (
+    Concat,
+    Input,
+    MaxPool,
     QAdd,
     QAveragePool,
     QConvolution,
     QDense,
     QInput,
-    QNode,
-    QuantizedNetwork,
-    Requantiser,
-    TensorType,
+    Reorg,
+    Slice,
+    Upsample,
+    Yolo,
 )
+from cnn.ops.convolution import convolve
+from cnn.ops.weights import _parts
+from cnn.quantized import QNode, QuantizedNetwork
+from cnn.requantise import EVEN, NEAR_HALF, ODD, MultiplyShift, Requantiser, requantise, requantise_floats
 from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.kinds import as_kind
@@ -65,6 +61,10 @@ def slow_convolution(a: np.ndarray, op: QConvolution, shape: Shape, datatype: Da
                 acc += int(op.weights[f, c, i, j]) * int(a[first + c, row, column])
         out[f, y, x] = slow_requantise(acc, as_kind(Requantiser, op.requantiser), f, datatype)
     return out
+
+
+def max_pool(array: np.ndarray, op: MaxPool, shape: Shape, datatype: DataType) -> np.ndarray:
+    return op.run_integer([array], [], QNode("pool", op, (0,), shape, TensorType(datatype, 1.0), "test"))
 
 
 def slow_max_pool(a: np.ndarray, op: MaxPool, shape: Shape) -> np.ndarray:
@@ -116,7 +116,7 @@ def test_requantise_is_the_contract_in_int64_and_in_floats(
     acc[:, 4:9] = -r.bias[:, None] + np.arange(-2, 3)  # around the change of sign
     expected = [[slow_requantise(int(v), r, c, datatype) for v in acc[c]] for c in range(5)]
     np.testing.assert_array_equal(requantise(acc, r, datatype), expected)
-    np.testing.assert_array_equal(_requantise_floats(acc.astype(np.float64), r, datatype), expected)
+    np.testing.assert_array_equal(requantise_floats(acc.astype(np.float64), r, datatype), expected)
     assert requantise(acc, r, datatype).dtype == datatype.carrier
 
 
@@ -140,7 +140,7 @@ def test_halves_become_even_or_odd(halves: str, shift: int) -> None:
         for by in forms:
             expected = [slow_halves(int(v), by, INT16) for v in acc[0]]
             assert requantise(acc, by, INT16)[0].tolist() == expected
-            assert _requantise_floats(acc.astype(np.float64), by, INT16)[0].tolist() == expected
+            assert requantise_floats(acc.astype(np.float64), by, INT16)[0].tolist() == expected
 
 
 def slow_halves(acc: int, by: Requantiser | MultiplyShift, datatype: DataType) -> int:
@@ -157,7 +157,7 @@ def slow_halves(acc: int, by: Requantiser | MultiplyShift, datatype: DataType) -
 def test_a_negative_multiplier_above_the_positive_one_is_selected_by_sign() -> None:
     r = Requantiser(*(np.array([v]) for v in (0, 2, 6, 1)))
     acc = np.array([[-10.0, 10.0]])
-    assert _requantise_floats(acc, r, INT8).tolist() == [[-30, 10]]
+    assert requantise_floats(acc, r, INT8).tolist() == [[-30, 10]]
 
 
 @settings(max_examples=60)
@@ -380,7 +380,7 @@ def all_operations(seed: int = 0) -> QuantizedNetwork:
         QNode("concat", Concat(), (5, 1, 5), Shape(40, 6, 4), eight, "t:7"),
         QNode("pool", QAveragePool(scaled(40, "linear")), (6,), Shape(40, 1, 1), eight, "t:8"),
         QNode("dense", QDense(head, INT8, scaled(3, "linear")), (7,), Shape(3, 1, 1), last, "t:9"),
-        QNode("yolo", Detection("yolo", ((1.0, 1.0),), 1, False), (8,), Shape(3, 1, 1), last, "t:10"),
+        QNode("yolo", Yolo(((1.0, 1.0),), 1, False), (8,), Shape(3, 1, 1), last, "t:10"),
     )
     return QuantizedNetwork("all", nodes)
 
@@ -430,13 +430,6 @@ def test_a_wrong_picture_is_refused() -> None:
     ):
         with raises(ShapeError, what="the picture for 'all'", got=got, required="type uint8 and shape 4×6×4"):
             run_integer(all_operations(), picture)  # type: ignore[arg-type]  # the check that is tested
-
-
-def test_what_is_not_an_integer_layer_is_refused() -> None:
-    q = all_operations()
-    node = replace(q.nodes[2], op=Dense(np.ones((4, 4), np.float32), np.ones(4, np.float32), None, "linear"))  # type: ignore[arg-type]
-    with raises(UnsupportedError, subject="Dense", where="'slice' (t:3)"):
-        run_integer(replace(q, nodes=(*q.nodes[:2], node)), np.zeros((4, 6, 4), np.uint8))
 
 
 def test_dequantise_multiplies_by_the_scale() -> None:

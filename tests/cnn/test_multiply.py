@@ -10,14 +10,16 @@ import pytest
 
 from boards.errors import MismatchError, RangeError, ShapeError
 from cnn import zoo
-from cnn.accumulator import accumulator_bound
 from cnn.darknet.files import read_darknet
+from cnn.datatype import TensorType
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
+from cnn.ops import QMultiply
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise
-from cnn.quantized import QMultiply, QuantizedNetwork, Requantiser, TensorType
+from cnn.quantized import QuantizedNetwork
 from cnn.quantized_check import check_quantized
+from cnn.requantise import Requantiser
 from cnn.stored.quantized_file import from_npz, to_npz
 from systolic.golden import checksums, golden_files, run_golden
 from tests.support.errors import raises
@@ -64,7 +66,7 @@ def test_its_integers_are_requantised_products(network: QuantizedNetwork, pictur
         rounded = (value * int(factor) + (1 << int(by.shift[channel] - 1))) >> int(by.shift[channel])
         assert np.asarray(outputs[4])[place] == min(max(rounded, -128), 127)
     types = [network.nodes[i].type.datatype for i in node.inputs]
-    assert accumulator_bound(as_kind(QMultiply, node.op), *types) == 128 * 128
+    assert as_kind(QMultiply, node.op).accumulator_bound(*types) == 128 * 128
 
 
 def test_it_is_stored_and_computed_elsewhere(network: QuantizedNetwork, picture: Pixels, tmp_path: Path) -> None:

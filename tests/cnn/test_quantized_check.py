@@ -20,41 +20,33 @@ from boards.errors import (
     SystolicError,
     UnsupportedError,
 )
-from cnn.datatype import BIPOLAR, INT8, INT32, UINT8, DataType
-from cnn.integer_model import requantise
-from cnn.network import (
+from cnn.datatype import BIPOLAR, INT8, INT32, UINT8, DataType, TensorType
+from cnn.maps import Padding, Shape
+from cnn.ops import (
     Concat,
     Custom,
     DepthToSpace,
     MaxPool,
-    Padding,
-    Reorg,
-    Shape,
-    Slice,
-    Softmax,
-    TopK,
-    Upsample,
-)
-from cnn.quantisation.tensor_types import _scale
-from cnn.quantisation.thresholds import thresholds_of
-from cnn.quantized import (
-    MultiplyShift,
     QActivate,
     QAdd,
     QAveragePool,
     QConvolution,
     QDense,
     QInput,
-    QNode,
     QOp,
-    QuantizedNetwork,
-    Table,
-    TensorType,
-    Thresholds,
-    identity,
+    Reorg,
+    Slice,
+    Softmax,
+    TopK,
+    Upsample,
     label_type,
 )
+from cnn.quantisation.tensor_types import _scale
+from cnn.quantisation.thresholds import thresholds_of
+from cnn.quantized import QNode, QuantizedNetwork
 from cnn.quantized_check import check_quantized
+from cnn.requantise import MultiplyShift, Thresholds, identity, requantise
+from cnn.tables import Table
 from tests.support import networks
 from tests.support.errors import check_refusals, raises
 from tests.support.kinds import as_kind
@@ -313,7 +305,7 @@ def test_an_operation_that_does_not_fit_its_input() -> None:
             (DepthToSpace(3, 1), InvalidValueError, {"what": "the block", "got": "3×1"}),
             (DepthToSpace(0, 2), InvalidValueError, {"what": "the block", "got": "0×2"}),
             (Upsample(0, 1.0), RangeError, {"what": "the stride of the upsample", "got": 0, "low": 1}),
-            (Upsample(2, 2.0), InvalidValueError, {"what": "the scale of the upsample", "got": 2.0}),
+            (Upsample(1, 2.0), InvalidValueError, {"what": "the scale of the upsample", "got": 2.0}),
             (QDense(np.ones((4, 7), np.int8), INT8, identity(4)), ShapeError, {"required": "shape (outputs, 144)"}),
         ],
     )

@@ -28,11 +28,14 @@ from boards.errors import (
 )
 from cnn.integer_model import run_integer
 from cnn.limits import MAX_WINDOW
-from cnn.network import HEADS, PAD_MODES, Network, Pad, Padding
+from cnn.maps import Padding
+from cnn.network import Network
+from cnn.ops import HEADS, PAD_MODES, Pad, QConvolution
+from cnn.ops.softmax import METHODS
 from cnn.quantisation.calibration import Ranges
 from cnn.quantisation.quantise import quantise
-from cnn.quantized import HALVES, UP, QConvolution, QuantizedNetwork, Requantiser, Thresholds
-from cnn.softmax import METHODS
+from cnn.quantized import QuantizedNetwork
+from cnn.requantise import HALVES, UP, Requantiser, Thresholds
 from cnn.stored.quantized_file import from_npz, to_npz
 from cnn.stored.quantized_reader import FORMAT, HEADER
 from tests.support import networks
@@ -206,7 +209,7 @@ def test_a_header_that_is_wrong_is_refused() -> None:
             (option(1, requantising="Shift"), ChoiceError, {"what": "the requantising", "got": "Shift"}),
             (option(1, weight_type="UINT8"), InvalidValueError, {"what": "the datatype of the weights"}),
             (option(2, size=0), RangeError, {"what": "the size and the stride of the pool", "got": 0}),
-            (option(6, kind="rce"), ChoiceError, {"what": "the kind of a detection", "choices": HEADS}),
+            (option(6, kind="rce"), ChoiceError, {"what": "the kind of a detection", "choices": tuple(HEADS)}),
             (option(6, anchors=[[1]]), InvalidValueError, {"what": "an anchor", "got": [1]}),
             (option(6, bias=[float("inf")]), InvalidValueError, {"what": "a bias"}),
             (option(6, scale_xy=0), RangeError, {"what": "'scale_xy'", "got": 0.0, "high": 10.0, "exclusive": True}),

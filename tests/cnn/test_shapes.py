@@ -16,8 +16,9 @@ from boards import board as board_room
 from boards.board import Board
 from cnn.float_model import run_float
 from cnn.integer_model import dequantise, run_integer
-from cnn.network import Detection as DetectionHead
-from cnn.network import FloatArray, Network
+from cnn.maps import FloatArray
+from cnn.network import Network
+from cnn.ops import Region
 from cnn.quantized import QuantizedNetwork
 from host.vision.detection import Detection, detect
 from host.vision.picture import letterbox, load_picture
@@ -70,7 +71,7 @@ def exact(boxes: list[list[Detection]], scenes: list[Scene]) -> Precision:
 
 
 def detections(network: Network, output_of: OutputOf, picture: Pixels, threshold: float = 0.01) -> list[Detection]:
-    op = as_kind(DetectionHead, network.nodes[-1].op)
+    op = as_kind(Region, network.nodes[-1].op)
     pixels, placement = letterbox(picture, SIZE, SIZE)
     return list(detect([output_of(pixels)], [head_of(op)], placement, network.labels, threshold))
 

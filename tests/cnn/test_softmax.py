@@ -19,16 +19,18 @@ from boards.errors import (
     ShapeError,
     UnsupportedError,
 )
-from cnn.datatype import DataType
-from cnn.float_model import run_float, softmax_of_positions
+from cnn.datatype import DataType, TensorType
+from cnn.float_model import run_float
 from cnn.integer_model import run_integer
-from cnn.network import Shape, Softmax
+from cnn.maps import IntArray, Shape
+from cnn.ops import QSoftmax, Softmax
+from cnn.ops.softmax import METHODS, MOST_CHANNELS, SHARES, shares, softmax_of, softmax_of_positions
 from cnn.quantisation.calibration import choose_ranges, observe
 from cnn.quantisation.quantise import quantise_format
-from cnn.quantisation.tables import table_of_values
-from cnn.quantized import IntArray, QNode, QSoftmax, QuantizedNetwork, Table, TensorType
+from cnn.quantized import QNode, QuantizedNetwork
 from cnn.quantized_check import check_quantized
-from cnn.softmax import METHODS, MOST_CHANNELS, SHARES, integers_on_accelerator, on_accelerator, shares, softmax_of
+from cnn.softmax import integers_on_accelerator, on_accelerator
+from cnn.tables import Table, table_of_values
 from tests.support import networks
 from tests.support.errors import check_refusals, raises
 from tests.support.low_bit import Layers

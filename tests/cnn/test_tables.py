@@ -16,17 +16,19 @@ from hypothesis import strategies as st
 
 from boards.errors import ConflictError, MissingValueError, RangeError, ShapeError
 from cnn.activations import FUNCTIONS
-from cnn.datatype import DataType
+from cnn.datatype import DataType, TensorType
 from cnn.integer_model import run_integer
-from cnn.network import Activate, Network, Shape
+from cnn.maps import Shape
+from cnn.network import Network
+from cnn.ops import Activate, QActivate
 from cnn.passes.transform import merge_tables
 from cnn.quantisation.calibration import Ranges, calibrate
 from cnn.quantisation.fidelity import steps_off
 from cnn.quantisation.quantise import quantise, quantise_format
-from cnn.quantisation.tables import SLOPE_LIMIT, all_values, looked_up, table_of_values, worst_step
-from cnn.quantized import QActivate, QNode, QuantizedNetwork, Table, TensorType
+from cnn.quantized import QNode, QuantizedNetwork
 from cnn.quantized_check import check_quantized
 from cnn.stored.quantized_file import from_npz, to_npz
+from cnn.tables import SLOPE_LIMIT, Table, all_values, looked_up, table_of_values, worst_step
 from systolic.golden import checksums, golden_files, run_golden
 from tests.support import networks
 from tests.support.errors import check_refusals

@@ -10,7 +10,9 @@ from boards.errors import ChoiceError, MissingValueError, RangeError, Unsupporte
 from cnn import zoo
 from cnn.darknet.files import parameter_count, read_topology, write_darknet_weights
 from cnn.float_model import run_float
-from cnn.network import Convolution, FloatArray, MaxPool, Network, Padding, macs
+from cnn.maps import FloatArray, Padding
+from cnn.network import Network, macs
+from cnn.ops import Convolution, MaxPool
 from tests.support.errors import raises
 from tests.support.kinds import as_kind
 

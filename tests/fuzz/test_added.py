@@ -12,7 +12,8 @@ import pytest
 
 from cnn.activations import FUNCTIONS
 from cnn.extending.layers import LAYERS
-from cnn.network import Activate, Custom, Network
+from cnn.network import Network
+from cnn.ops import Activate, Custom
 from scheduler.streaming.blocks.packages import BLOCKS
 from tests.fuzz.networks.added import with_added
 from tests.fuzz.networks.case import Case, read_case

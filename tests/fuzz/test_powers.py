@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cnn.onnx.quantised import fitted
-from cnn.quantized import UP
+from cnn.requantise import UP
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.graphs.powers import run
 

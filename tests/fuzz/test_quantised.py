@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cnn.onnx.quantised.fitted import Fit, fitted
-from cnn.quantized import Requantiser
+from cnn.requantise import Requantiser
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.graphs.quantised import Drawn, faults, run
 from tests.support.cases import cases

@@ -16,10 +16,12 @@ import pytest
 from boards.board import load
 from boards.errors import ChoiceError, InvalidValueError, MissingValueError, RangeError, UnsupportedError
 from boards.facts import Port
-from cnn.datatype import INT8, UINT8, DataType
+from cnn.datatype import INT8, UINT8, DataType, TensorType
 from cnn.integer_model import run_integer
-from cnn.network import Padding, Shape
-from cnn.quantized import QConvolution, QInput, QNode, QuantizedNetwork, Requantiser, TensorType
+from cnn.maps import Padding, Shape
+from cnn.ops import QConvolution, QInput
+from cnn.quantized import QNode, QuantizedNetwork
+from cnn.requantise import Requantiser
 from contract.geometry import PIXEL_BYTES
 from hls_templates.streaming.sources import Packet
 from hls_templates.systolic.sources import systolic_simulation, systolic_sources

@@ -22,7 +22,7 @@ from boards.errors import (
     SystolicError,
     UnsupportedError,
 )
-from cnn.quantized_check import SHIFT_LIMIT
+from cnn.requantise import SHIFT_LIMIT
 from contract.program import PASS_FIELDS, PASS_WORDS
 from host.contract.libraries import SystolicLibrary
 from host.contract.manifest import of_style, parse_manifest, read_manifest

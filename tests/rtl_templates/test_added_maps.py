@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from cnn.quantized import NEAR_HALF
+from cnn.requantise import NEAR_HALF
 from tests.support.cases import cases
 from tests.support.rtl.bench import NUMBERS, Bench, Builder, Instance, fields_of, files, packed, pass_of, unpacked
 from tests.support.rtl.streams import PATIENCE, pulse

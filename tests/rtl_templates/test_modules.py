@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from cnn.datatype import DataType
-from cnn.integer_model import requantise
-from cnn.quantized import Requantiser
+from cnn.requantise import Requantiser, requantise
 from tests.support.cases import cases
 from tests.support.rtl.bench import CHAIN, COLUMNS, LANES, ROWS, SAVE_ROWS, Bench, packed, pass_of, unpacked
 from tests.support.rtl.streams import PATIENCE, Sink, Stream, drive, pulse

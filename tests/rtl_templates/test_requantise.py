@@ -11,10 +11,9 @@ import numpy.typing as npt
 import pytest
 
 from cnn.datatype import DataType
-from cnn.integer_model import requantise
-from cnn.quantisation.tables import looked_up, table_of_values
-from cnn.quantized import HALVES, NEAR_HALF, UP, IntArray, MultiplyShift, Requantiser, numbers_of
-from cnn.quantized_check import SHIFT_LIMIT
+from cnn.maps import IntArray
+from cnn.requantise import HALVES, NEAR_HALF, SHIFT_LIMIT, UP, MultiplyShift, Requantiser, numbers_of, requantise
+from cnn.tables import looked_up, table_of_values
 from scheduler.systolic.array import TABLE_VALUES
 from scheduler.systolic.program.images import halves_mark, table_words
 from tests.support.cases import cases

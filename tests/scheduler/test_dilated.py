@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from boards.errors import SeveralFaultsError
 from cnn.dilation import with_zeros
-from cnn.network import Padding
-from cnn.quantized import QConvolution, QuantizedNetwork
-from cnn.quantized_shape import expected_shape
+from cnn.maps import Padding
+from cnn.ops import QConvolution
+from cnn.quantized import QuantizedNetwork
+from cnn.quantized_check import expected_shape
 from scheduler.convolutions import dense, total_dilation
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower as lower_to_blocks

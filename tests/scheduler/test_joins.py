@@ -9,7 +9,7 @@ import pytest
 
 from boards.errors import RangeError, SeveralFaultsError, UnsupportedError
 from cnn.integer_model import run_integer
-from cnn.network import Detection
+from cnn.ops import Yolo
 from cnn.quantized import QNode, QuantizedNetwork
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
@@ -192,7 +192,7 @@ def test_a_join_without_a_place_is_refused(name: str) -> None:
 
 def test_a_joined_map_that_the_host_reads_too_is_refused() -> None:
     build = twice().concat(1, 2).conv(4, 1)
-    head = Detection("yolo", ((1.0, 1.0),), 3, False)
+    head = Yolo(((1.0, 1.0),), 3, False)
     nodes = (*build.nodes, QNode("yolo", head, (2,), build.nodes[2].shape, build.nodes[2].type, "test:9"))
     with raises_among(UnsupportedError, subject="convolution 'conv2'") as caught:
         lower(QuantizedNetwork("heads", nodes))

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from boards.errors import SeveralFaultsError
-from cnn.network import Padding
+from cnn.maps import Padding
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.layers import lower
 from scheduler.systolic.network.copies import with_copies

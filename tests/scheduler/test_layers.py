@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from boards.errors import InvalidValueError, RangeError, SeveralFaultsError, UnsupportedError
-from cnn.datatype import DataType
-from cnn.network import Concat, MaxPool, Padding, Reorg, Shape, Upsample
-from cnn.quantized import QNode, TensorType
+from cnn.datatype import DataType, TensorType
+from cnn.maps import Padding, Shape
+from cnn.ops import Concat, MaxPool, Reorg, Upsample
+from cnn.quantized import QNode
 from scheduler.systolic.array import Array
 from scheduler.systolic.formats import least_bits
 from scheduler.systolic.layers import lower

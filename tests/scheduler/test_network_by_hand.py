@@ -10,22 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cnn.float_model import space_to_depth
-from cnn.network import (
-    Concat,
-    Convolution,
-    DepthToSpace,
-    Input,
-    MaxPool,
-    Network,
-    Node,
-    Padding,
-    Reorg,
-    Shape,
-    Slice,
-    Upsample,
-)
-from cnn.quantized import QAdd, Requantiser
+from cnn.maps import Padding, Shape
+from cnn.network import Network, Node
+from cnn.ops import Concat, Convolution, DepthToSpace, Input, MaxPool, QAdd, Reorg, Slice, Upsample
+from cnn.requantise import Requantiser
 from scheduler.systolic.layers import lower
 from scheduler.systolic.network import additions
 from scheduler.systolic.network.copies import _blocks_apart, _new_name, _upsampled_in_steps
@@ -217,7 +205,7 @@ def executed(parts: Any, values: Any, shape: tuple[int, int, int], columns: int 
 def test_parts_of_a_reorg_write_what_darknet_s_does(channels: int, height: int, width: int) -> None:
     values = np.arange(1, 1 + channels * height * width).reshape(channels, height, width)
     parts = list(darknet_parts(Shape(channels, height, width)))
-    wanted = space_to_depth(values, Reorg(2))
+    wanted = Reorg(2).move([values])
     np.testing.assert_array_equal(executed(parts, values, wanted.shape), wanted)
     assert {(part.column_stride, part.group) for part, _ in parts} == {(2, 0)}
     assert all(set(np.unique(weights)) <= {0, 1} for _, weights in parts)
@@ -233,7 +221,7 @@ def test_halves_of_many_channels_are_parts_of_their_own() -> None:
 @pytest.mark.parametrize("stride", [1, 2, 3])
 def test_a_reorg_in_blocks_is_one_convolution(stride: int) -> None:
     values = np.arange(1, 1 + 3 * 36).reshape(3, 6, 6)
-    weights, wanted = blocks_apart(3, stride), space_to_depth(values, Reorg(stride, "block"))
+    weights, wanted = blocks_apart(3, stride), Reorg(stride, "block").move([values])
     for f, y, x in np.ndindex(wanted.shape):
         window = values[:, y * stride : (y + 1) * stride, x * stride : (x + 1) * stride]
         assert (weights[f] * window).sum() == wanted[f, y, x]

@@ -9,9 +9,10 @@ import onnx
 import pytest
 
 from boards.errors import RangeError
+from cnn.ops import QMultiply
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise_format
-from cnn.quantized import QMultiply, QuantizedNetwork
+from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.network.copies import with_copies
 from scheduler.systolic.rules import check_schedule
 from systolic.loading import load_model

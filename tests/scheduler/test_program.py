@@ -9,8 +9,10 @@ import pytest
 
 from boards.errors import RangeError
 from cnn.datatype import DataType
-from cnn.network import Concat, Shape
-from cnn.quantized import QConvolution, QNode, Requantiser
+from cnn.maps import Shape
+from cnn.ops import Concat, QConvolution
+from cnn.quantized import QNode
+from cnn.requantise import Requantiser
 from contract.geometry import PIXEL_BYTES
 from contract.program import PASS_FIELDS, PASS_WORDS
 from scheduler.systolic.array import Array

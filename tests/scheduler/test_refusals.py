@@ -6,9 +6,10 @@ import pytest
 
 from boards.board import load
 from boards.errors import RangeError, SeveralFaultsError, UnsupportedError
-from cnn.datatype import DataType
-from cnn.network import Shape
-from cnn.quantized import QInput, QNode, QuantizedNetwork, TensorType
+from cnn.datatype import DataType, TensorType
+from cnn.maps import Shape
+from cnn.ops import QInput
+from cnn.quantized import QNode, QuantizedNetwork
 from scheduler.computes import check_computes
 from scheduler.systolic.formats import check_products, lane_bits, least_bits
 from scheduler.systolic.layers import check_batch, lower

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from boards.board import Board, load, names
 from boards.errors import DoesNotFitError, SeveralFaultsError
-from cnn.network import Padding
+from cnn.maps import Padding
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import Array, check

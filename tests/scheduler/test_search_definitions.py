@@ -13,7 +13,7 @@ import pytest
 
 from boards.board import load
 from boards.errors import DoesNotFitError, InvalidValueError, RangeError, SeveralFaultsError
-from cnn.network import Padding
+from cnn.maps import Padding
 from scheduler.hardware.ddr import ddr_timing, milli_cycles
 from scheduler.systolic.area.placement import excess, place
 from scheduler.systolic.area.resources import Usage

@@ -11,19 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.board import load
-from cnn.datatype import INT8, UINT8, DataType
-from cnn.network import Concat, MaxPool, Padding, Shape
-from cnn.quantized import (
-    QAveragePool,
-    QConvolution,
-    QDense,
-    QInput,
-    QNode,
-    QOp,
-    QuantizedNetwork,
-    Requantiser,
-    TensorType,
-)
+from cnn.datatype import INT8, UINT8, DataType, TensorType
+from cnn.maps import Padding, Shape
+from cnn.ops import Concat, MaxPool, QAveragePool, QConvolution, QDense, QInput, QOp
+from cnn.quantized import QNode, QuantizedNetwork
+from cnn.requantise import Requantiser
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import Array
 from systolic.execution.build import Variant, build

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from cnn.datatype import BIPOLAR, TERNARY, UINT8, DataType
-from cnn.network import Padding, Shape
-from cnn.quantized import (
-    IntArray,
-    MultiplyShift,
-    QConvolution,
-    QInput,
-    QNode,
-    QuantizedNetwork,
-    Requantising,
-    TensorType,
-    Thresholds,
-)
+from cnn.datatype import BIPOLAR, TERNARY, UINT8, DataType, TensorType
+from cnn.maps import IntArray, Padding, Shape
+from cnn.ops import QConvolution, QInput
+from cnn.quantized import QNode, QuantizedNetwork
+from cnn.requantise import MultiplyShift, Requantising, Thresholds
 
 UINT4 = DataType(4, False)
 

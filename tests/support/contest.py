@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cnn.quantized import QConvolution, QuantizedNetwork
+from cnn.ops import QConvolution
+from cnn.quantized import QuantizedNetwork
 from tests.support.exported import convolution
 
 LINEAR = {"type": "dense", "weight_bits": 4}

@@ -6,17 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from cnn.network import Padding
-from cnn.quantized import (
-    MultiplyShift,
-    QConvolution,
-    QDense,
-    QNode,
-    QuantizedNetwork,
-    Requantiser,
-    Requantising,
-    Thresholds,
-)
+from cnn.maps import Padding
+from cnn.ops import QConvolution, QDense
+from cnn.quantized import QNode, QuantizedNetwork
+from cnn.requantise import MultiplyShift, Requantiser, Requantising, Thresholds
 from tests.support.low_bit import Layers
 
 FORMATS = (("INT4", "UINT4"), ("INT8", "INT8"), ("TERNARY", "TERNARY"), ("INT2", "UINT2"), ("INT4", "INT8"))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from boards.board import Board, load
-from cnn.datatype import INT8, UINT8
-from cnn.network import Padding, Shape
-from cnn.quantized import QConvolution, QInput, QNode, QuantizedNetwork, Requantiser, TensorType
+from cnn.datatype import INT8, UINT8, TensorType
+from cnn.maps import Padding, Shape
+from cnn.ops import QConvolution, QInput
+from cnn.quantized import QNode, QuantizedNetwork
+from cnn.requantise import Requantiser
 from hls_templates.systolic.sources import (
     SystolicValues,
 )

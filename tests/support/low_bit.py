@@ -7,10 +7,13 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from cnn.datatype import UINT8, DataType
-from cnn.network import Concat, DepthToSpace, Detection, MaxPool, Pad, Padding, Reorg, Shape, Slice, TopK, Upsample
-from cnn.quantisation.tables import table_of_values
-from cnn.quantized import (
+from cnn.datatype import UINT8, DataType, TensorType
+from cnn.maps import Padding, Shape
+from cnn.ops import (
+    Concat,
+    DepthToSpace,
+    MaxPool,
+    Pad,
     QActivate,
     QAdd,
     QAveragePool,
@@ -18,14 +21,18 @@ from cnn.quantized import (
     QDense,
     QInput,
     QMultiply,
-    QNode,
     QOp,
-    QuantizedNetwork,
-    Requantiser,
-    TensorType,
+    Region,
+    Reorg,
+    Slice,
+    TopK,
+    Upsample,
     label_type,
 )
-from cnn.softmax import SHARES, softmax_of
+from cnn.ops.softmax import SHARES, softmax_of
+from cnn.quantized import QNode, QuantizedNetwork
+from cnn.requantise import Requantiser
+from cnn.tables import table_of_values
 
 NONE = Padding()
 
@@ -171,7 +178,7 @@ class Layers:
     def detect(self, at: int | None = None) -> Layers:
         index = self.last if at is None else at
         before = self.nodes[index]
-        op = Detection("region", ((1.0, 1.0),), 1, True)
+        op = Region(((1.0, 1.0),), 1, True)
         return self.add("detect", op, before.shape, index, type=before.type)
 
     def network(self, name: str = "drawn") -> QuantizedNetwork:

@@ -6,22 +6,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cnn.network import (
+from cnn.maps import Padding, Shape
+from cnn.network import Network, Node
+from cnn.ops import (
     Add,
     AveragePool,
     BatchNorm,
     Concat,
     Convolution,
     Dense,
-    Detection,
     Input,
     MaxPool,
-    Network,
-    Node,
     Op,
-    Padding,
+    Region,
     Reorg,
-    Shape,
     Slice,
     Softmax,
     Upsample,
@@ -79,7 +77,7 @@ def tiny_yolo(seed: int = 0, *, batch_norm: bool = True) -> Network:
         ("conv2", convolution(r, 8, 16, batch_norm=batch_norm), [2], Shape(16, 8, 7)),
         ("pool2", MaxPool(2, 1, Padding(bottom=1, right=1)), [3], Shape(16, 8, 7)),
         ("head", convolution(r, 16, 7, kernel=1, activation="linear"), [4], Shape(7, 8, 7)),
-        ("region", Detection("region", ((1.0, 2.0),), 2, True), [5], Shape(7, 8, 7)),
+        ("region", Region(((1.0, 2.0),), 2, True), [5], Shape(7, 8, 7)),
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.board import Board, load
-from cnn.network import Padding
+from cnn.maps import Padding
 from cnn.quantized import QuantizedNetwork
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower

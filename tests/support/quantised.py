@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from cnn.datatype import UINT8, DataType
-from cnn.network import Concat, DepthToSpace, MaxPool, Padding, Reorg, Shape, Slice, Upsample
-from cnn.quantisation.tables import table_of_values
-from cnn.quantized import (
-    IntArray,
-    MultiplyShift,
+from cnn.datatype import UINT8, DataType, TensorType
+from cnn.maps import IntArray, Padding, Shape
+from cnn.ops import (
+    Concat,
+    DepthToSpace,
+    MaxPool,
     QActivate,
     QAdd,
     QAveragePool,
@@ -23,12 +23,14 @@ from cnn.quantized import (
     QDense,
     QInput,
     QMultiply,
-    QNode,
-    QuantizedNetwork,
-    Requantiser,
-    TensorType,
+    Reorg,
+    Slice,
+    Upsample,
 )
+from cnn.quantized import QNode, QuantizedNetwork
 from cnn.quantized_check import check_quantized
+from cnn.requantise import MultiplyShift, Requantiser
+from cnn.tables import table_of_values
 
 
 class Builder:

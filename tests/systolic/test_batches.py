@@ -13,7 +13,7 @@ from PIL import Image
 from boards.board import load
 from boards.errors import DoesNotFitError, RangeError
 from cnn.integer_model import run_integer
-from cnn.network import Padding
+from cnn.maps import Padding
 from host.contract.libraries import SystolicLibrary
 from host.contract.manifest import read_manifest
 from host.contract.parts import MOST_FRAMES

@@ -7,8 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from cnn.network import Concat, DepthToSpace, MaxPool, Reorg, Slice, Upsample
-from cnn.quantized import QActivate, QAdd, QAveragePool, QConvolution, QDense, QMultiply
+from cnn.ops import (
+    Concat,
+    DepthToSpace,
+    MaxPool,
+    QActivate,
+    QAdd,
+    QAveragePool,
+    QConvolution,
+    QDense,
+    QMultiply,
+    Reorg,
+    Slice,
+    Upsample,
+)
 from systolic.execution.build import build
 from systolic.execution.simulation import Simulation
 from systolic.loading import load_model

@@ -10,7 +10,8 @@ import pytest
 
 from boards.board import load
 from cnn.onnx.network import OnnxNetwork, read_onnx
-from cnn.quantized import QActivate, QuantizedNetwork
+from cnn.ops import QActivate
+from cnn.quantized import QuantizedNetwork
 from contract.geometry import HLS, RTL
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import Array

@@ -18,9 +18,10 @@ from boards.errors import (
     SystolicError,
     UnsupportedError,
 )
-from cnn.datatype import INT8
-from cnn.network import Concat, Detection, Reorg, Shape
-from cnn.quantized import QNode, QuantizedNetwork, TensorType
+from cnn.datatype import INT8, TensorType
+from cnn.maps import Shape
+from cnn.ops import Concat, Region, Reorg
+from cnn.quantized import QNode, QuantizedNetwork
 from contract.program import PASS_FIELDS, PASS_WORDS
 from hls_templates.lint import lint
 from hls_templates.systolic.sources import TOP
@@ -47,7 +48,7 @@ def manifest_of(made: DesignFiles) -> dict:  # type: ignore[type-arg]
 def detector(name: str = "small", labels: tuple[str, ...] = (), bits: int = 16) -> QuantizedNetwork:
     made = start(3, 12, 12).convolution(8).pool().convolution(16, 1, slope=1.0, bits=bits)
     head = made.nodes[-1]
-    op = Detection("region", ((1.0, 1.0), (2.0, 3.0)), 3, True)
+    op = Region(((1.0, 1.0), (2.0, 3.0)), 3, True)
     made.nodes.append(QNode("region4", op, (3,), head.shape, head.type, "net.cfg:40"))
     return made.network(name, labels)
 

@@ -23,29 +23,33 @@ from boards.errors import (
     ShapeError,
     ToolError,
 )
-from cnn.datatype import BIPOLAR, INT8, INT16, INT32, TERNARY, UINT8, DataType
+from cnn.datatype import BIPOLAR, INT8, INT16, INT32, TERNARY, UINT8, DataType, TensorType
 from cnn.integer_model import run_integer
-from cnn.network import Concat, Detection, MaxPool, Pad, Padding, Reorg, Shape, Slice, Softmax, TopK, Upsample
-from cnn.quantized import (
-    MultiplyShift,
+from cnn.maps import Padding, Shape
+from cnn.ops import (
+    Concat,
+    MaxPool,
+    Pad,
     QActivate,
     QAdd,
     QAveragePool,
     QConvolution,
     QDense,
     QInput,
-    QNode,
     QOp,
-    QuantizedNetwork,
-    Requantiser,
-    Requantising,
-    Table,
-    TensorType,
-    Thresholds,
-    has_integers,
+    Region,
+    Reorg,
+    Slice,
+    Softmax,
+    TopK,
+    Upsample,
+    Yolo,
     label_type,
 )
-from cnn.softmax import SHARES, softmax_of
+from cnn.ops.softmax import SHARES, softmax_of
+from cnn.quantized import QNode, QuantizedNetwork, has_integers
+from cnn.requantise import MultiplyShift, Requantiser, Requantising, Thresholds
+from cnn.tables import Table
 from systolic.golden import (
     build_golden,
     checksum,
@@ -222,7 +226,7 @@ def branches(seed: int) -> QuantizedNetwork:
     both = b.concat("both", deep, down, met, deep)
     head = b.convolution("head", both, 7, (1, 1), padding=NONE, out=INT16)
     b.dense("unread", cut, 3, INT32)
-    b.put("region", Detection("region", ((1.0, 2.0),), 2, True), (head,), b.nodes[head].shape)
+    b.put("region", Region(((1.0, 2.0),), 2, True), (head,), b.nodes[head].shape)
     return b.network()
 
 
@@ -281,7 +285,7 @@ def heads(seed: int) -> QuantizedNetwork:
     for number in range(3):
         trunk = b.convolution(f"trunk{number}", trunk, 8, stride=2)
         head = b.convolution(f"head{number}", trunk, 7, (1, 1), padding=NONE, out=INT16)
-        detection = Detection("yolo", ((1.0, 2.0),), 2, True)
+        detection = Yolo(((1.0, 2.0),), 2, True)
         b.put(f"boxes{number}", detection, (head,), b.nodes[head].shape)
     b.convolution("last", trunk, 4, (1, 1), padding=NONE)
     return b.network()
@@ -370,7 +374,7 @@ def test_flat_pictures(value: int, folders: dict[str, Path]) -> None:
 
 def test_the_networks_reach_what_they_are_for() -> None:
     """Every operation; where a layer computes, both ends of the range, values between and negative ones."""
-    moves = {"QSoftmax", "MaxPool", "Concat", "Slice", "Reorg", "Upsample", "Softmax", "TopK", "Detection", "Pad"}
+    moves = {"QSoftmax", "MaxPool", "Concat", "Slice", "Reorg", "Upsample", "Softmax", "TopK", "Pad", "Region", "Yolo"}
     operations: set[str] = set()
     for name, make in NETWORKS.items():
         network = make()

@@ -12,7 +12,8 @@ import pytest
 import systolic
 from cnn.integer_model import run_integer
 from cnn.onnx.network import read_onnx
-from cnn.quantized import EVEN, ODD, QuantizedNetwork
+from cnn.quantized import QuantizedNetwork
+from cnn.requantise import EVEN, ODD
 from systolic.golden import checksums, golden_files, run_golden
 from systolic.styles.systolic.mapping import SystolicMapping
 from tests.support.onnx.grids import Grids

@@ -11,9 +11,9 @@ import pytest
 from boards.errors import ChoiceError
 from cnn.onnx.ends.preprocessing import ORDERS as CHANNEL_ORDERS
 from cnn.onnx.quantised.export import DIALECTS
+from cnn.ops.softmax import METHODS as SOFTMAX_METHODS
 from cnn.quantisation.calibration import METHODS
 from cnn.quantisation.quantise import FORMATS
-from cnn.softmax import METHODS as SOFTMAX_METHODS
 from contract.geometry import ENGINES
 from host.vision.detection import OVERLAP, THRESHOLD
 from host.vision.picture import FITS

@@ -20,7 +20,7 @@ from boards.errors import (
 )
 from cnn import zoo
 from cnn.float_model import run_float
-from cnn.network import Shape
+from cnn.maps import Shape
 from cnn.stored.quantized_file import to_npz
 from host.vision.picture import FITS
 from systolic.cli.main import main

@@ -27,7 +27,7 @@ from boards.errors import (
     ShapeError,
     UnsupportedError,
 )
-from cnn.network import Padding
+from cnn.maps import Padding
 from contract.program import PASS_FIELDS
 from host.contract.libraries import SystolicLibrary
 from scheduler.systolic.tiling import ORDERS

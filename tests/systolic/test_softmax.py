@@ -19,12 +19,12 @@ from boards.errors import (
     UnknownKeyError,
     UnsupportedError,
 )
-from cnn.float_model import softmax_of_positions
 from cnn.integer_model import dequantise, run_integer
-from cnn.network import FloatArray, IntegerSoftmax, Node, Softmax
+from cnn.maps import FloatArray
+from cnn.network import Node
 from cnn.onnx.quantised.export import to_onnx
-from cnn.quantized import QSoftmax
-from cnn.softmax import METHODS
+from cnn.ops import IntegerSoftmax, QSoftmax, Softmax
+from cnn.ops.softmax import METHODS, softmax_of_positions
 from cnn.stored.quantized_file import from_npz, to_npz
 from host import open_detector
 from host.vision.channels import load_frame, network_input

@@ -12,7 +12,9 @@ import pytest
 from boards.board import load
 from cnn import zoo
 from cnn.exported.network import read_exported
-from cnn.quantized import MultiplyShift, QConvolution, QuantizedNetwork
+from cnn.ops import QConvolution
+from cnn.quantized import QuantizedNetwork
+from cnn.requantise import MultiplyShift
 from scheduler.streaming.graph import Fold, MatrixVector, StreamingFolding, VectorVector
 from scheduler.streaming.lower import lower
 from systolic.model import DesignInputs

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from boards import board
-from cnn.network import Op
+from cnn.ops import Detection, Op
 from tools.digests.design import HERE, generate, mapping_file, model_of
 from tools.digests.onnx_networks import NETWORKS
 from tools.digests.table import DESIGNS, Row
@@ -86,6 +86,7 @@ def test_every_operation_is_in_a_network_of_each_style(style: str) -> None:
     models = [model_of(network) for network in networks]
     nodes = [node for model in models for graph in (model.network, model.quantized) if graph for node in graph.nodes]
     named = {type(node.op).__name__.removeprefix("Q") for node in nodes}
+    named |= {"Detection" for node in nodes if isinstance(node.op, Detection)}
     every = {kind.__name__ for kind in Op.__args__}
     assert every - named == ABSENT[style]
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from cnn.extending.layers import LAYERS, Layer, shape_of
+from cnn.extending.layers import LAYERS, Layer
 from cnn.extending.registry import Registry
-from cnn.network import Custom
 from cnn.onnx.network import BUILDERS
+from cnn.ops import Custom
 from scheduler.streaming.area.part import Part
 from scheduler.streaming.area.usage import StreamingUsage
 from scheduler.streaming.blocks.added import AddedBlock
@@ -100,7 +100,7 @@ def operator(layers: Any, operation: Any) -> Any:
     """Read the ONNX operator."""
     source, read = layers.picture(operation)
     op = Custom(NAME, ())
-    return layers.grown(operation, "positive", op, shape_of(op, [read]), source.node)
+    return layers.grown(operation, "positive", op, op.output_shape([read]), source.node)
 
 
 layer = Layer(lambda read, _: read[0], lambda maps, _: np.maximum(maps[0], 0), _GOLDEN)

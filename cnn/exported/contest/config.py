@@ -24,7 +24,7 @@ from cnn.exported.json_table import JsonTable
 from cnn.exported.layer_kinds import MOST_EXTRA_BITS, SIDE_LIMIT, WEIGHT_LIMIT
 from cnn.exported.topology import Topology
 from cnn.exported.topology_file import FORMAT, LAYER_LIMIT, TEXT_LIMIT, parse_topology
-from cnn.network import Shape
+from cnn.maps import Shape
 
 WEIGHT_BITS, VALUE_BITS, L_SHIFT = 4, 4, 8
 """What the exporter's own script gives every layer; pixels have 8 bits."""

@@ -16,7 +16,7 @@ from cnn.exported.contest.numbered import is_numbered, layer_parts, read_numbere
 from cnn.exported.network import array_shapes
 from cnn.exported.topology import Topology
 from cnn.exported.topology_writer import topology_text
-from cnn.network import FloatArray
+from cnn.maps import FloatArray
 from cnn.stored.npz import array_headers, finite, parse_array, read_arrays, write_arrays
 
 PARAMETERS = "param.h"

@@ -28,8 +28,7 @@ from cnn.exported.contest.config import LARGEST_WINDOW, Entry, described
 from cnn.exported.integers import GIVEN_MULTIPLIERS
 from cnn.exported.topology import Kernel, Layer, Topology
 from cnn.exported.topology_file import LAYER_LIMIT
-from cnn.network import FloatArray
-from cnn.quantized import IntArray
+from cnn.maps import FloatArray, IntArray
 
 CONVOLUTION = ("K", "S", "P", "IFM_CH", "IFM_ROW", "IFM_COL", "OFM_CH", "OFM_ROW", "OFM_COL")
 LINEAR = ("IN_LEN", "OUT_LEN")

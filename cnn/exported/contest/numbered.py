@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from boards.errors import ChoiceError, MismatchError
-from cnn.network import FloatArray
+from cnn.maps import FloatArray
 from cnn.stored.npz import array_headers, read_arrays
 
 Shapes = Mapping[str, tuple[int, ...]]

@@ -14,13 +14,16 @@ from typing import Any
 import numpy as np
 
 from boards.errors import UnsupportedError
+from cnn.datatype import TensorType
 from cnn.dilation import with_zeros
 from cnn.exported.contest.config import L_SHIFT, NETWORK, VALUE_BITS, WEIGHT_BITS
 from cnn.exported.layer_kinds import MOST_EXTRA_BITS
 from cnn.exported.topology import Topology
 from cnn.exported.topology_writer import head_options
-from cnn.network import Detection, FloatArray, MaxPool, Padding, Shape
-from cnn.quantized import UP, MultiplyShift, QConvolution, QNode, QuantizedNetwork, TensorType
+from cnn.maps import FloatArray, Padding, Shape
+from cnn.ops import Detection, MaxPool, QConvolution
+from cnn.quantized import QNode, QuantizedNetwork
+from cnn.requantise import UP, MultiplyShift
 from cnn.stored.npz import write_arrays
 
 AS_ONNX = "export it as ONNX"

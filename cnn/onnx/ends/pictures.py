@@ -16,10 +16,11 @@ import numpy as np
 
 from boards.errors import RangeError
 from cnn.limits import MAX_CHANNELS, MAX_SIDE
-from cnn.network import Activate, Convolution, Shape
+from cnn.maps import Shape
 from cnn.onnx.channels_last import OF_CHANNELS, SAME_SIDES, to_first
 from cnn.onnx.graph import Operation
 from cnn.onnx.layers import Layers, Map, map_shape
+from cnn.ops import Activate, Convolution
 
 VIEWS = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from boards.errors import ChoiceError, ConflictError, RangeError, ShapeError, UnsupportedError, shown
-from cnn.network import Shape
+from cnn.maps import Shape
 from cnn.onnx.file import graph_of
 from cnn.onnx.graph import Graph
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from boards.errors import InvalidValueError, RangeError, ShapeError
-from cnn.network import Softmax, TopK
 from cnn.onnx.graph import Operation, require, whole_numbers
 from cnn.onnx.layers import Layers, Map
+from cnn.ops import Softmax, TopK
 
 FIRST_INPUT_OPSET = 10
 """From this opset on the k of a TopK is an input; before, an attribute."""

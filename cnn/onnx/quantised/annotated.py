@@ -13,26 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import InvalidValueError, SystolicError, UnsupportedError, listed, shown
-from cnn.datatype import BIPOLAR, INT16, DataType
-from cnn.network import (
-    Activate,
-    Add,
-    Concat,
-    Convolution,
-    Dense,
-    DepthToSpace,
-    FloatArray,
-    Input,
-    MaxPool,
-    Multiply,
-    Node,
-    Output,
-    Pad,
-    Reorg,
-    Slice,
-    TopK,
-    Upsample,
-)
+from cnn.datatype import BIPOLAR, INT16, DataType, TensorType
+from cnn.maps import FloatArray
+from cnn.network import Node
 from cnn.onnx.annotation import NEAR, Annotation, check_constants, raise_all
 from cnn.onnx.ends.annotated_input import PIXEL_BITS
 from cnn.onnx.graph import Graph, Operation
@@ -40,8 +23,24 @@ from cnn.onnx.layers import Annotated, Layers, Map
 from cnn.onnx.quantised.integers import affine_of, scales_of_filters, whole_weights
 from cnn.onnx.quantised.mark import Mark
 from cnn.onnx.quantised.values import WIDEST, Values
+from cnn.ops import (
+    Activate,
+    Add,
+    Concat,
+    Convolution,
+    Dense,
+    DepthToSpace,
+    Input,
+    MaxPool,
+    Multiply,
+    Output,
+    Pad,
+    Reorg,
+    Slice,
+    TopK,
+    Upsample,
+)
 from cnn.quantisation.tensor_types import COMPUTES, PIXEL
-from cnn.quantized import TensorType
 
 Doubles = npt.NDArray[np.float64]
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from boards.errors import ChoiceError
-from cnn.network import TopK
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
+from cnn.ops import TopK
 
 TYPES = (
     *("UNDEFINED", "FLOAT", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "STRING", "BOOL", "FLOAT16"),

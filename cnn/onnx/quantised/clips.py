@@ -16,10 +16,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from cnn.network import Activate, Add, AveragePool, Convolution, Dense, Multiply, Padding
+from cnn.datatype import TensorType
+from cnn.maps import Padding
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.quantised.functions import MOVES
-from cnn.quantized import TABLE_BITS, TensorType
+from cnn.ops import Activate, Add, AveragePool, Convolution, Dense, Multiply
+from cnn.tables import TABLE_BITS
 
 _SUMS = (Add, AveragePool, Convolution, Dense, Multiply)
 _CUTS = {"linear": (-np.inf, np.inf), "relu": (0.0, np.inf), "relu6": (0.0, 6.0)}

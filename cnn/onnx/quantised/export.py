@@ -9,7 +9,7 @@ Both are read here again with equal integers (cnn.onnx.quantised.stated).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,9 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import ChoiceError, SystolicError
-from cnn.datatype import BIPOLAR, TERNARY, DataType
-from cnn.network import (
-    LEAKY_SLOPE,
+from cnn.activations import LEAKY_SLOPE
+from cnn.datatype import BIPOLAR, TERNARY, DataType, TensorType
+from cnn.maps import IntArray
+from cnn.onnx.file import load_onnx
+from cnn.onnx.graph import RefusedError, named
+from cnn.onnx.heads import named_heads, with_metadata
+from cnn.onnx.quantised import moves
+from cnn.onnx.quantised.file_writer import DOMAIN, LABELS, FileWriter, kind_of
+from cnn.onnx.quantised.stated import attributes_of
+from cnn.ops import (
     Concat,
     Custom,
     DepthToSpace,
@@ -27,23 +34,6 @@ from cnn.network import (
     MaxPool,
     Output,
     Pad,
-    Reorg,
-    Slice,
-    Softmax,
-    TopK,
-    Upsample,
-)
-from cnn.onnx.file import load_onnx
-from cnn.onnx.graph import RefusedError, named
-from cnn.onnx.heads import named_heads, with_metadata
-from cnn.onnx.quantised import moves
-from cnn.onnx.quantised.file_writer import DOMAIN, LABELS, FileWriter, kind_of
-from cnn.onnx.quantised.stated import attributes_of
-from cnn.quantisation.tables import all_values
-from cnn.quantisation.thresholds import thresholds_of
-from cnn.quantized import (
-    IntArray,
-    MultiplyShift,
     QActivate,
     QAdd,
     QAveragePool,
@@ -51,14 +41,18 @@ from cnn.quantized import (
     QDense,
     QInput,
     QMultiply,
-    QNode,
     QSoftmax,
-    QuantizedNetwork,
-    Requantising,
-    TensorType,
-    Thresholds,
+    Reorg,
+    Slice,
+    Softmax,
+    TopK,
+    Upsample,
+    assert_never,
 )
-from cnn.quantized_check import THRESHOLD_BITS
+from cnn.quantisation.thresholds import thresholds_of
+from cnn.quantized import QNode, QuantizedNetwork
+from cnn.requantise import THRESHOLD_BITS, MultiplyShift, Requantising, Thresholds
+from cnn.tables import all_values
 
 DIALECTS = ("qonnx", "finn")
 OPSET, IR = 13, 8
@@ -114,9 +108,44 @@ def _ends(writer: FileWriter) -> list[str]:
 def _written(writer: FileWriter, node: QNode) -> str:
     """The operations of a layer; the name of the tensor that they give."""
     inputs = [writer.names[i] for i in node.inputs]
-    if isinstance(node.op, QInput):
-        return _pixels(writer, node.type)
-    return _WRITERS[type(node.op)](writer, node, inputs)
+    match node.op:
+        case QInput():
+            return _pixels(writer, node.type)
+        case QConvolution() | QDense() as op:
+            return _weighted(writer, node, op, inputs)
+        case QAveragePool() as op:
+            return _average(writer, node, op, inputs)
+        case QAdd() as op:
+            return _add(writer, node, op, inputs)
+        case QMultiply() as op:
+            return _multiply(writer, node, op, inputs)
+        case QActivate() as op:
+            return _looked_up(writer, node, op, inputs)
+        case MaxPool() as op:
+            return moves.pool(writer, op, inputs)
+        case Concat():
+            return writer.put("Concat", inputs, axis=1)
+        case Slice() as op:
+            return moves.sliced(writer, op, inputs)
+        case Reorg() as op:
+            return moves.reorg(writer, node, op, inputs)
+        case DepthToSpace() as op:
+            return moves.depth_to_space(writer, node, op, inputs)
+        case Pad() as op:
+            return moves.padded(writer, op, inputs)
+        case Upsample() as op:
+            return moves.upsample(writer, op, inputs)
+        case Custom() as op:
+            raise RefusedError(f"{op.layer} is the layer of another package, which has no operator here")
+        case Softmax() as op:
+            return _softmax(writer, node, op, inputs)
+        case QSoftmax() as op:
+            return _integer_softmax(writer, op, inputs)
+        case TopK() as op:
+            return _top_k(writer, op, inputs)
+        case Output() | Detection():
+            return inputs[0]
+    assert_never(node.op)
 
 
 def _pixels(writer: FileWriter, type_: TensorType) -> str:
@@ -126,14 +155,13 @@ def _pixels(writer: FileWriter, type_: TensorType) -> str:
     return writer.put("Add", [pixels, writer.constant(offset)]) if offset else pixels
 
 
-def _weighted(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
-    op, source = node.op, writer.network.nodes[node.inputs[0]].type
-    assert isinstance(op, (QConvolution, QDense))
+def _weighted(writer: FileWriter, node: QNode, op: QConvolution | QDense, inputs: Sequence[str]) -> str:
+    source = writer.network.nodes[node.inputs[0]].type
     weights, by = op.weights.astype(np.int64), op.requantiser
     if _has_thresholds(writer, node):
         steps = thresholds_of(by, node.type.datatype)
         weights = np.where(_column(steps.flip, weights), -weights, weights)
-        sums = _sums(writer, node, inputs[0], weights, 1.0)
+        sums = _sums(writer, op, inputs[0], weights, 1.0)
         edges = steps.thresholds - 0.5 - source.zero_point * _totals(weights)[:, None]
         return _shaped(writer, node, _counted(writer, node, sums, edges * source.scale))
     gain, offset, activation = _affine(by)
@@ -141,27 +169,29 @@ def _weighted(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     scale = np.where(gain == 0, 1.0, np.abs(gain)) * node.type.scale / source.scale
     # acc · gain = (real sum / source scale + zero point · Σ w) · gain, in steps of the output
     bias = (offset + source.zero_point * _totals(weights) * np.abs(gain) - node.type.zero_point) * node.type.scale
-    sums = _sums(writer, node, inputs[0], weights, scale, bias)
+    sums = _sums(writer, op, inputs[0], weights, scale, bias)
     return _shaped(writer, node, _rounded(writer, node, _activated(writer, sums, activation)))
 
 
 def _sums(
-    writer: FileWriter, node: QNode, source: str, weights: IntArray, scale: Any, bias: Doubles | None = None
+    writer: FileWriter,
+    op: QConvolution | QDense,
+    source: str,
+    weights: IntArray,
+    scale: Any,
+    bias: Doubles | None = None,
 ) -> str:
     """Conv or MatMul of weights that are whole numbers of ``scale``, one or one a filter, and a bias."""
-    op, flat = node.op, isinstance(node.op, QDense)
-    assert isinstance(op, (QConvolution, QDense))
     sizes = np.broadcast_to(np.asarray(scale, np.float64), (len(weights),)) if np.size(scale) > 1 else np.array(scale)
     column = sizes.reshape(-1, *(1,) * (weights.ndim - 1)) if sizes.size > 1 else sizes
     values, size = weights * column, column
-    if flat:
+    if isinstance(op, QDense):
         values, size = values.T, size.T
     datatype = _least(weights, op.weight_type)
     kernel = writer.rounded(writer.constant(values), datatype, size, narrow=1)
-    if flat:
+    if isinstance(op, QDense):
         sums = writer.put("MatMul", [writer.put("Flatten", [source]), kernel])
         return sums if bias is None else writer.put("Add", [sums, writer.constant(bias)])
-    assert isinstance(op, QConvolution)
     inputs = [source, kernel, *([] if bias is None else [writer.constant(bias)])]
     slide: dict[str, Any] = {"kernel_shape": list(weights.shape[2:]), "strides": [op.stride] * 2}
     if op.dilation != (1, 1):
@@ -221,11 +251,8 @@ def _rounded(writer: FileWriter, node: QNode, source: str) -> str:
     return writer.quant(source, node.type, **attributes_of(writer.network, node))
 
 
-def _requantised(writer: FileWriter, node: QNode, source: str, per_sum: float, zero: int) -> str:
+def _requantised(writer: FileWriter, node: QNode, by: Requantising, source: str, per_sum: float, zero: int) -> str:
     """Behind an average or a sum of maps. per_sum: the float of a sum's 1; zero: the sum where the float is 0."""
-    op = node.op
-    assert isinstance(op, (QAveragePool, QAdd, QMultiply))
-    by = op.requantiser
     if _has_thresholds(writer, node):
         steps = thresholds_of(by, node.type.datatype)
         if steps.flip.any():
@@ -234,16 +261,15 @@ def _requantised(writer: FileWriter, node: QNode, source: str, per_sum: float, z
     return _rounded(writer, node, _activated(writer, source, _affine(by)[2]))
 
 
-def _average(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
+def _average(writer: FileWriter, node: QNode, op: QAveragePool, inputs: Sequence[str]) -> str:
     source = writer.network.nodes[node.inputs[0]]
     count = source.shape.height * source.shape.width
     mean = writer.put("GlobalAveragePool", inputs)
-    return _requantised(writer, node, mean, source.type.scale / count, count * source.type.zero_point)
+    return _requantised(writer, node, op.requantiser, mean, source.type.scale / count, count * source.type.zero_point)
 
 
-def _add(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
-    op, types = node.op, [writer.network.nodes[i].type for i in node.inputs]
-    assert isinstance(op, QAdd)
+def _add(writer: FileWriter, node: QNode, op: QAdd, inputs: Sequence[str]) -> str:
+    types = [writer.network.nodes[i].type for i in node.inputs]
     if _has_thresholds(writer, node):  # by the multipliers themselves
         factors = [writer.constant(m / type_.scale) for m, type_ in zip(op.multipliers, types, strict=True)]
         inputs = [writer.put("Mul", pair) for pair in zip(inputs, factors, strict=True)]
@@ -251,18 +277,17 @@ def _add(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     for name in inputs[1:]:
         total = writer.put("Add", [total, name])
     zero = sum(m * type_.zero_point for m, type_ in zip(op.multipliers, types, strict=True))
-    return _requantised(writer, node, total, 1.0, zero)
+    return _requantised(writer, node, op.requantiser, total, 1.0, zero)
 
 
-def _multiply(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
+def _multiply(writer: FileWriter, node: QNode, op: QMultiply, inputs: Sequence[str]) -> str:
     first, second = (writer.network.nodes[i].type.scale for i in node.inputs)
-    return _requantised(writer, node, writer.put("Mul", inputs), first * second, 0)
+    return _requantised(writer, node, op.requantiser, writer.put("Mul", inputs), first * second, 0)
 
 
-def _looked_up(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
+def _looked_up(writer: FileWriter, node: QNode, op: QActivate, inputs: Sequence[str]) -> str:
     """A table: the integer of each value, and what stands there. The Quant changes nothing, and says what these are."""
-    op, read = node.op, writer.network.nodes[node.inputs[0]].type
-    assert isinstance(op, QActivate)
+    read = writer.network.nodes[node.inputs[0]].type
     steps = writer.put("Div", [inputs[0], writer.constant(read.scale)])
     # A half more, since the cast to integers cuts off.
     places = writer.put("Add", [steps, writer.constant(read.zero_point - read.datatype.low + 0.5)])
@@ -271,29 +296,20 @@ def _looked_up(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
     return writer.quant(writer.put("Gather", [writer.constant(values), cast]), node.type)
 
 
-def _custom(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
-    assert isinstance(node.op, Custom)
-    raise RefusedError(f"{node.op.layer} is the layer of another package, which has no operator here")
-
-
-def _softmax(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
-    assert isinstance(node.op, Softmax)
-    if node.op.groups > 1 or (node.shape.height * node.shape.width > 1 and not node.op.each):
+def _softmax(writer: FileWriter, node: QNode, op: Softmax, inputs: Sequence[str]) -> str:
+    if op.groups > 1 or (node.shape.height * node.shape.width > 1 and not op.each):
         raise RefusedError("its softmax is over parts of the channels, or over several positions")
-    return writer.put("LogSoftmax" if node.op.logarithm else "Softmax", inputs, axis=1)
+    return writer.put("LogSoftmax" if op.logarithm else "Softmax", inputs, axis=1)
 
 
-def _integer_softmax(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
+def _integer_softmax(writer: FileWriter, op: QSoftmax, inputs: Sequence[str]) -> str:
     """A softmax of floats, whose shares are the integers' but for their roundings."""
-    assert isinstance(node.op, QSoftmax)
-    if node.op.method != "stable":
-        raise RefusedError(f"a softmax by the method {node.op.method!r} has no operator, only one by 'stable'")
+    if op.method != "stable":
+        raise RefusedError(f"a softmax by the method {op.method!r} has no operator, only one by 'stable'")
     return writer.put("Softmax", inputs, axis=1)
 
 
-def _top_k(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
-    op = node.op
-    assert isinstance(op, TopK)
+def _top_k(writer: FileWriter, op: TopK, inputs: Sequence[str]) -> str:
     values = writer.put("TopK", [inputs[0], writer.constant([op.k], np.int64)], axis=1)
     writer.nodes[-1].output.append(values + LABELS)
     return values + LABELS * op.labels
@@ -313,26 +329,3 @@ def _column(values: npt.NDArray[Any], like: IntArray) -> npt.NDArray[Any]:
 def _totals(weights: IntArray) -> IntArray:
     totals: IntArray = weights.reshape(len(weights), -1).sum(axis=1)
     return totals
-
-
-_WRITERS: dict[type[Any], Callable[[FileWriter, QNode, Sequence[str]], str]] = {
-    QConvolution: _weighted,
-    QDense: _weighted,
-    QAveragePool: _average,
-    QAdd: _add,
-    QMultiply: _multiply,
-    QActivate: _looked_up,
-    MaxPool: moves.pool,
-    Concat: lambda writer, node, inputs: writer.put("Concat", inputs, axis=1),
-    Slice: moves.sliced,
-    Reorg: moves.reorg,
-    DepthToSpace: moves.depth_to_space,
-    Pad: moves.padded,
-    Upsample: moves.upsample,
-    Custom: _custom,
-    Softmax: _softmax,
-    QSoftmax: _integer_softmax,
-    TopK: _top_k,
-    Output: lambda writer, node, inputs: inputs[0],
-    Detection: lambda writer, node, inputs: inputs[0],
-}

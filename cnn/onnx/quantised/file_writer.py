@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cnn.datatype import BIPOLAR, TERNARY, DataType
+from cnn.datatype import BIPOLAR, TERNARY, DataType, TensorType
 from cnn.onnx.file import load_onnx
-from cnn.quantized import QuantizedNetwork, TensorType
+from cnn.quantized import QuantizedNetwork
 
 DOMAIN = "qonnx.custom_op.general"
 """Of Quant and its kind."""

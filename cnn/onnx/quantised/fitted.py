@@ -24,12 +24,21 @@ import numpy as np
 import numpy.typing as npt
 
 from cnn.datatype import DataType
-from cnn.integer_model import requantise
 from cnn.network import Node
 from cnn.quantisation.quantise import requantiser_for
 from cnn.quantisation.thresholds import least_products
-from cnn.quantized import EVEN, UP, VALUES_BITS, MultiplyShift, Requantiser, beyond_zero
-from cnn.quantized_check import MULTIPLIER_LIMIT, PRODUCT_BIAS_LIMIT, SHIFT_LIMIT
+from cnn.requantise import (
+    EVEN,
+    MULTIPLIER_LIMIT,
+    PRODUCT_BIAS_LIMIT,
+    SHIFT_LIMIT,
+    UP,
+    MultiplyShift,
+    Requantiser,
+    beyond_zero,
+    requantise,
+)
+from cnn.tables import VALUES_BITS
 
 Doubles = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]

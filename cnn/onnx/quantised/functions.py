@@ -20,11 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import RangeError, listed
-from cnn.activations import FUNCTIONS
-from cnn.datatype import INT16, DataType
-from cnn.integer_model import requantise
-from cnn.network import (
-    LEAKY_SLOPE,
+from cnn.activations import FUNCTIONS, LEAKY_SLOPE
+from cnn.datatype import INT16, DataType, TensorType
+from cnn.network import Network
+from cnn.onnx.activations import GATES
+from cnn.onnx.quantised.fitted import Reach
+from cnn.onnx.quantised.mark import NO_MARK, Mark
+from cnn.ops import (
     Activate,
     Add,
     AveragePool,
@@ -33,19 +35,15 @@ from cnn.network import (
     DepthToSpace,
     MaxPool,
     Multiply,
-    Network,
     Output,
     Pad,
     Reorg,
     Slice,
     Upsample,
 )
-from cnn.onnx.activations import GATES
-from cnn.onnx.quantised.fitted import Reach
-from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.quantisation.table_fit import fit_table, table_points
-from cnn.quantisation.tables import WIDEST_BITS, all_values, looked_up, table_of_values
-from cnn.quantized import TABLE_BITS, VALUES_BITS, MultiplyShift, Requantiser, Table, TensorType, numbers_of
+from cnn.requantise import MultiplyShift, Requantiser, numbers_of, requantise
+from cnn.tables import TABLE_BITS, VALUES_BITS, WIDEST_BITS, Table, all_values, looked_up, table_of_values
 
 Doubles: TypeAlias = npt.NDArray[np.float64]
 Longs: TypeAlias = npt.NDArray[np.int64]

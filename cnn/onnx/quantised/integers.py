@@ -24,21 +24,10 @@ from boards.errors import (
     SeveralFaultsError,
     SystolicError,
 )
-from cnn.accumulator import accumulator_bound, magnitude
-from cnn.datatype import BIPOLAR, INT16, TERNARY, DataType
-from cnn.network import (
-    LEAKY_SLOPE,
-    Activate,
-    Add,
-    AveragePool,
-    Convolution,
-    Dense,
-    FloatArray,
-    Input,
-    Multiply,
-    Network,
-    Node,
-)
+from cnn.activations import LEAKY_SLOPE
+from cnn.datatype import BIPOLAR, INT16, TERNARY, DataType, TensorType, magnitude
+from cnn.maps import FloatArray, IntArray
+from cnn.network import Network, Node
 from cnn.onnx.graph import RefusedError, named
 from cnn.onnx.quantised.fitted import Fit, Reach, Rule, fitted, fitted_to_pixels
 from cnn.onnx.quantised.functions import (
@@ -53,12 +42,14 @@ from cnn.onnx.quantised.functions import (
 )
 from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.onnx.quantised.stated import WIDE_ADD_LIMIT, Sums, as_stated, float_form
-from cnn.quantisation.quantise import add_multipliers
-from cnn.quantisation.tensor_types import HOST, PASSES_ON, PIXEL, given_type
-from cnn.quantized import (
-    TABLE_BITS,
-    IntArray,
-    MultiplyShift,
+from cnn.ops import (
+    Activate,
+    Add,
+    AveragePool,
+    Convolution,
+    Dense,
+    Input,
+    Multiply,
     QActivate,
     QAdd,
     QAveragePool,
@@ -66,17 +57,14 @@ from cnn.quantized import (
     QDense,
     QInput,
     QMultiply,
-    QNode,
     QOp,
-    QuantizedNetwork,
-    Requantiser,
-    Requantising,
-    TensorType,
-    Thresholds,
-    identity,
-    numbers_of,
 )
-from cnn.quantized_check import THRESHOLD_LIMIT, check_quantized
+from cnn.quantisation.quantise import add_multipliers
+from cnn.quantisation.tensor_types import HOST, PASSES_ON, PIXEL, given_type
+from cnn.quantized import QNode, QuantizedNetwork
+from cnn.quantized_check import check_quantized
+from cnn.requantise import THRESHOLD_LIMIT, MultiplyShift, Requantiser, Requantising, Thresholds, identity, numbers_of
+from cnn.tables import TABLE_BITS
 
 Doubles = npt.NDArray[np.float64]
 ADD_LIMIT = 127
@@ -501,7 +489,7 @@ def _pixels_moved(
 def _leaving(weights: IntArray, weight_type: DataType, source: TensorType, unit: Doubles, shift: Doubles) -> TensorType:
     """Of sums that leave as floats: INT16 that no sum exceeds, the sums themselves where these fit."""
     plain = QDense(weights.reshape(len(weights), -1), weight_type, identity(len(weights)))
-    bound = accumulator_bound(plain, source.datatype) + np.abs(shift)
+    bound = plain.accumulator_bound(source.datatype) + np.abs(shift)
     same = float(unit[0]) if bool((unit == unit[0]).all()) else 0.0
     return TensorType(INT16, max(float((bound * unit).max()) / INT16.high, same))
 

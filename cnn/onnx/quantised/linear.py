@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from boards.errors import ChoiceError, InvalidValueError, MismatchError, RangeError, ShapeError
-from cnn.datatype import DataType
-from cnn.network import Activate, Add, AveragePool, Concat, DepthToSpace, FloatArray, Input, Op, Softmax
+from cnn.datatype import DataType, TensorType
+from cnn.maps import FloatArray
 from cnn.onnx.activations import SUMS
 from cnn.onnx.graph import Array, Operation, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
+from cnn.ops import Activate, Add, AveragePool, Concat, DepthToSpace, Input, Op, Softmax
 from cnn.quantisation.tensor_types import PIXEL
-from cnn.quantized import TensorType
 
 ONE_SCALE = (
     "train this activation with one scale for all channels (Brevitas: scaling_per_output_channel=False), "

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cnn.network import FloatArray
+from cnn.datatype import TensorType
+from cnn.maps import FloatArray, IntArray
 from cnn.onnx.graph import Array
-from cnn.quantized import UP, IntArray, TensorType
+from cnn.requantise import UP
 
 
 @dataclass(frozen=True, eq=False)

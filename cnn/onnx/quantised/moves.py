@@ -6,50 +6,41 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cnn.network import DepthToSpace, MaxPool, Pad, Padding, Reorg, Slice, Upsample
+from cnn.maps import Padding
 from cnn.onnx.quantised.file_writer import FileWriter
+from cnn.ops import DepthToSpace, MaxPool, Pad, Reorg, Slice, Upsample
 from cnn.quantized import QNode
 
 
-def pool(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
+def pool(writer: FileWriter, op: MaxPool, inputs: Sequence[str]) -> str:
     """MaxPool."""
-    op = node.op
-    assert isinstance(op, MaxPool)
     sides = {"kernel_shape": list(op.window), "strides": [op.stride] * 2}
     return writer.put("MaxPool", inputs, pads=pads(op.padding), **sides)
 
 
-def sliced(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
+def sliced(writer: FileWriter, op: Slice, inputs: Sequence[str]) -> str:
     """Slice along the channels."""
-    op = node.op
-    assert isinstance(op, Slice)
     ends = ([op.first], [op.first + op.channels], [1])
     return writer.put("Slice", [inputs[0], *(writer.constant(values, np.int64) for values in ends)])
 
 
-def reorg(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
+def reorg(writer: FileWriter, node: QNode, op: Reorg, inputs: Sequence[str]) -> str:
     """SpaceToDepth, or what gives darknet's order of it."""
-    op = node.op
-    assert isinstance(op, Reorg)
     if op.order == "block":
         return writer.put("SpaceToDepth", inputs, blocksize=op.stride)
     before, s = writer.network.nodes[node.inputs[0]].shape, op.stride
     return _moved(writer, node, inputs[0], (before.channels // s**2, before.height, s, before.width, s))
 
 
-def padded(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
+def padded(writer: FileWriter, op: Pad, inputs: Sequence[str]) -> str:
     """Return the name of the map with values of it repeated around."""
-    op = node.op
-    assert isinstance(op, Pad)
     top, left, bottom, right = pads(op.padding)
     sides = writer.constant([0, 0, top, left, 0, 0, bottom, right], np.int64)
     return writer.put("Pad", [*inputs, sides], mode=op.mode)
 
 
-def depth_to_space(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
+def depth_to_space(writer: FileWriter, node: QNode, op: DepthToSpace, inputs: Sequence[str]) -> str:
     """DepthToSpace, or what gives rows and columns that differ."""
-    op = node.op
-    assert isinstance(op, DepthToSpace)
     if op.rows == op.columns:
         return writer.put("DepthToSpace", inputs, blocksize=op.rows)
     before = writer.network.nodes[node.inputs[0]].shape
@@ -67,10 +58,8 @@ def _moved(
     return writer.put("Reshape", [turned, writer.constant(sides, np.int64)])
 
 
-def upsample(writer: FileWriter, node: QNode, inputs: Sequence[str]) -> str:
+def upsample(writer: FileWriter, op: Upsample, inputs: Sequence[str]) -> str:
     """Resize to the nearest."""
-    op = node.op
-    assert isinstance(op, Upsample)
     scales = writer.constant([1, 1, op.stride, op.columns])
     mode = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return writer.put("Resize", [inputs[0], "", scales], mode="nearest", **mode)

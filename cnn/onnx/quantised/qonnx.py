@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from boards.errors import ChoiceError, InvalidValueError, MismatchError, RangeError, ShapeError
-from cnn.datatype import BIPOLAR, INT16, DataType
-from cnn.network import Activate, Add, AveragePool, Convolution, Dense, Input, Multiply, Padding
+from cnn.datatype import BIPOLAR, INT16, DataType, TensorType
+from cnn.maps import Padding
 from cnn.onnx.graph import Array, Operation, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
 from cnn.onnx.quantised.linear import check_one_scale, check_scale, in_one_sum
@@ -16,7 +16,7 @@ from cnn.onnx.quantised.mark import Mark
 from cnn.onnx.quantised.stated import WIDE_ADD_LIMIT, stated_of
 from cnn.onnx.quantised.truncated import trunc
 from cnn.onnx.quantised.values import DOMAINS, KINDS, NEAR, ZERO_BEHIND, Values, bits_of, check_bits, ends_of, in_values
-from cnn.quantized import TensorType
+from cnn.ops import Activate, Add, AveragePool, Convolution, Dense, Input, Multiply
 
 _ROUNDED = {"ROUND": np.rint, "FLOOR": np.floor, "CEIL": np.ceil, "ROUND_TO_ZERO": np.trunc}
 

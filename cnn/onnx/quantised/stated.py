@@ -23,32 +23,27 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from cnn.accumulator import accumulator_bound, magnitude
-from cnn.datatype import DataType
-from cnn.integer_model import requantise
-from cnn.network import Add, Convolution, Dense, Multiply, Node
+from cnn.datatype import DataType, TensorType, magnitude
+from cnn.maps import IntArray
+from cnn.network import Node
 from cnn.onnx.file import load_onnx
 from cnn.onnx.graph import Operation
 from cnn.onnx.quantised.mark import Stated
-from cnn.quantized import (
+from cnn.ops import Add, Convolution, Dense, Multiply, QAdd, QAveragePool, QConvolution, QDense, QMultiply
+from cnn.quantized import QNode, QuantizedNetwork
+from cnn.requantise import (
     HALVES,
+    MULTIPLIER_LIMIT,
+    PRODUCT_BIAS_LIMIT,
+    SHIFT_LIMIT,
     UP,
-    IntArray,
     MultiplyShift,
-    QAdd,
-    QAveragePool,
-    QConvolution,
-    QDense,
-    QMultiply,
-    QNode,
-    QuantizedNetwork,
     Requantiser,
     Requantising,
-    TensorType,
     Thresholds,
     beyond_zero,
+    requantise,
 )
-from cnn.quantized_check import MULTIPLIER_LIMIT, PRODUCT_BIAS_LIMIT, SHIFT_LIMIT
 
 Doubles: TypeAlias = npt.NDArray[np.float64]
 Sums: TypeAlias = QConvolution | QDense | QAveragePool | QAdd | QMultiply
@@ -234,7 +229,7 @@ def _bounds(op: Sums, inputs: Sequence[TensorType], positions: int) -> IntArray:
     if isinstance(op, (QConvolution, QDense)):
         return np.asarray(np.abs(_rows(op)).sum(axis=1, keepdims=True) * magnitude(inputs[0].datatype))
     plain = replace(op, requantiser=_NO_BIAS)
-    return np.array([[accumulator_bound(plain, *(each.datatype for each in inputs), positions=positions)]])
+    return np.array([[plain.accumulator_bound(*(each.datatype for each in inputs), positions=positions)]])
 
 
 def _probes(by: Requantising, bound: IntArray, type_: TensorType) -> IntArray:

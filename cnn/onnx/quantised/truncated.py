@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import ChoiceError, InvalidValueError, MismatchError, RangeError
-from cnn.network import AveragePool, Convolution, Dense, FloatArray, Padding
+from cnn.maps import FloatArray, Padding
 from cnn.onnx.graph import Operation, RefusedError, require
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.quantised.integers import affine_of
@@ -23,6 +23,7 @@ from cnn.onnx.quantised.mark import Mark
 from cnn.onnx.quantised.operators import Steps
 from cnn.onnx.quantised.values import NEAR, Values, bits_of, check_bits, in_values
 from cnn.onnx.windows.slide import check_size
+from cnn.ops import AveragePool, Convolution, Dense
 
 _BIASES: dict[str, Callable[[int], float]] = {
     "FLOOR": lambda half: 0.5 - half,

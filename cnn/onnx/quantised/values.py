@@ -7,12 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from boards.errors import RangeError, ShapeError
-from cnn.datatype import DataType
-from cnn.network import Activate
+from cnn.datatype import DataType, TensorType
 from cnn.onnx.graph import Operation, RefusedError, require
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.quantised.linear import grown, typed
-from cnn.quantized import TensorType
+from cnn.ops import Activate
 
 DOMAINS = ("qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general")
 KINDS = ("Quant", "IntQuant", "BipolarQuant", "MultiThreshold", "Trunc")

@@ -13,12 +13,13 @@ import numpy as np
 
 from boards.errors import RangeError
 from cnn.limits import MAX_KERNEL
-from cnn.network import Convolution, FloatArray, Padding, Shape, Upsample
+from cnn.maps import FloatArray, Padding, Shape
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.quantised.mark import Mark
 from cnn.onnx.resizing.scaled import Side, place_mode
 from cnn.onnx.windows.borders import Factors, inside, weighed
+from cnn.ops import Convolution, Upsample
 
 
 @dataclass(frozen=True, eq=False)

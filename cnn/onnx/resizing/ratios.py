@@ -21,7 +21,7 @@ import numpy as np
 
 from boards.errors import RangeError
 from cnn.limits import MAX_KERNEL
-from cnn.network import Convolution, DepthToSpace, FloatArray, Padding, Shape, Upsample
+from cnn.maps import FloatArray, Padding, Shape
 from cnn.onnx.graph import Array, Operation, RefusedError, require
 from cnn.onnx.layers import Layers
 from cnn.onnx.quantised.mark import Mark
@@ -30,6 +30,7 @@ from cnn.onnx.windows.blocks import Blocks, side_by_side
 from cnn.onnx.windows.borders import Factors, weighed
 from cnn.onnx.windows.picked import Picks, picked
 from cnn.onnx.windows.slide import check_size
+from cnn.ops import Convolution, DepthToSpace, Upsample
 
 
 def respaced(layers: Layers, operation: Operation, index: int, places: tuple[Array, Array]) -> Layers:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from boards.errors import ChoiceError
-from cnn.network import Shape, Upsample
+from cnn.maps import Shape
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.resizing.interpolated import grows_wholly, interpolated
@@ -15,6 +15,7 @@ from cnn.onnx.resizing.ratios import between, respaced
 from cnn.onnx.resizing.scaled import PLACE_MODES, Side, nearest_mode, place_mode, sides_of
 from cnn.onnx.resizing.shrunk import shrinks_wholly, shrunk
 from cnn.onnx.windows.picked import Picks, picked
+from cnn.ops import Upsample
 
 
 def resize(layers: Layers, operation: Operation) -> Layers:

@@ -17,11 +17,12 @@ import numpy as np
 
 from boards.errors import RangeError
 from cnn.limits import MAX_KERNEL, MAX_WINDOW
-from cnn.network import Concat, Convolution, DepthToSpace, FloatArray, Padding, Shape
+from cnn.maps import FloatArray, Padding, Shape
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import Layers
 from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.onnx.windows.slide import Slide
+from cnn.ops import Concat, Convolution, DepthToSpace
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import RangeError
-from cnn.datatype import DataType
+from cnn.datatype import DataType, TensorType
 from cnn.limits import MAX_KERNEL
-from cnn.network import Convolution, FloatArray, Multiply, Padding
+from cnn.maps import FloatArray, Padding
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import Layers
 from cnn.onnx.quantised.mark import Mark
-from cnn.quantized import TensorType
+from cnn.ops import Convolution, Multiply
 
 FINEST = 1 << 12
 """Parts of 1 that factors of integers are whole numbers of, at the most."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from boards.errors import InvalidValueError, MissingValueError, RangeError
 from cnn.limits import MAX_CHANNELS
-from cnn.network import Shape
+from cnn.maps import Shape
 from cnn.onnx import shapes
 from cnn.onnx.graph import Array, Operation, require
 from cnn.onnx.layers import Layers, Map

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cnn.network import Concat, DepthToSpace, Padding, Reorg, Shape
+from cnn.maps import Padding, Shape
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import Layers
 from cnn.onnx.windows.picked import Picks, picked
 from cnn.onnx.windows.slide import pool_of
+from cnn.ops import Concat, DepthToSpace, Reorg
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,14 @@ import numpy as np
 
 from boards.errors import ChoiceError, InvalidValueError, RangeError, ShapeError
 from cnn.limits import MAX_KERNEL
-from cnn.network import PAD_MODES, Convolution, Pad, Padding, Shape
+from cnn.maps import Padding, Shape
 from cnn.onnx.arithmetic import affine
 from cnn.onnx.graph import Operation, require, whole_numbers
 from cnn.onnx.layers import NO_PADDING, Layers, Map, first_of, last_of
 from cnn.onnx.shapes import integers, position_of
 from cnn.onnx.windows.slide import joined
-from cnn.quantized_shape import most_repeated, sides_of
+from cnn.ops import PAD_MODES, Convolution, Pad
+from cnn.ops.moving import most_repeated
 
 MODES = ("constant", *PAD_MODES)
 """The modes that a Pad may have."""
@@ -57,7 +58,7 @@ def _with_edges(layers: Layers, operation: Operation, source: Map, mode: str) ->
     around = _sides_of(layers, operation, len(source.shape))
     if around == NO_PADDING:
         return layers.with_values(operation, source)
-    least = min(sides_of(around))
+    least = min(around.sides)
     require(least >= 0, RangeError("padding", least, low=0))
     if source.padding != NO_PADDING:
         layers = put_around(layers, operation.inputs[0])

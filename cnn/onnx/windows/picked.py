@@ -11,12 +11,13 @@ import numpy as np
 
 from boards.errors import RangeError
 from cnn.limits import MAX_KERNEL
-from cnn.network import Convolution, FloatArray, Input, MaxPool, Shape
+from cnn.maps import FloatArray, Shape
 from cnn.onnx.graph import Array, Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers
 from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.onnx.windows.blocks import Window, convolved
 from cnn.onnx.windows.slide import Slide
+from cnn.ops import Convolution, Input, MaxPool
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from math import gcd, prod
 import numpy as np
 
 from boards.errors import InvalidValueError
-from cnn.network import AveragePool, Convolution, FloatArray, Shape
+from cnn.maps import FloatArray, Shape
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map
 from cnn.onnx.quantised.mark import Mark
@@ -18,6 +18,7 @@ from cnn.onnx.windows.borders import Factors, inside, weighed
 from cnn.onnx.windows.dilated_pools import Side, dilated_max_pool
 from cnn.onnx.windows.picked import Picks, picked
 from cnn.onnx.windows.slide import Slide, check_pair, check_size, dilated, pads_of, planar, pool_of, slid
+from cnn.ops import AveragePool, Convolution
 
 
 def max_pool(layers: Layers, operation: Operation) -> Layers:

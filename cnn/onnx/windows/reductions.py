@@ -11,7 +11,7 @@ import numpy as np
 
 from boards.errors import InvalidValueError, RangeError
 from cnn.limits import MAX_WINDOW
-from cnn.network import AveragePool, Convolution, FloatArray, Shape, Slice
+from cnn.maps import FloatArray, Shape
 from cnn.onnx import shapes
 from cnn.onnx.arithmetic import extreme_of
 from cnn.onnx.graph import Operation, require
@@ -19,6 +19,7 @@ from cnn.onnx.layers import NO_PADDING, Layers, Map
 from cnn.onnx.quantised.mark import Mark
 from cnn.onnx.windows.pools import pooled
 from cnn.onnx.windows.slide import Slide
+from cnn.ops import AveragePool, Convolution, Slice
 
 Reduction: TypeAlias = Callable[[Layers, Operation, int], tuple[Layers, int]]
 """Of all channels of a node's map; the node that gives it."""

@@ -20,11 +20,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from boards.errors import InvalidValueError
-from cnn.network import DepthToSpace, Reorg, Shape
+from cnn.maps import Shape
 from cnn.onnx import shapes
 from cnn.onnx.graph import Operation, RefusedError, require
 from cnn.onnx.layers import Layers, Map, last_of
 from cnn.onnx.windows.moves import Moves, of_map
+from cnn.ops import DepthToSpace, Reorg
 
 MOST_SIDES = 8
 """Of a view."""

@@ -11,9 +11,10 @@ import numpy as np
 from boards.errors import ChoiceError, InvalidValueError, RangeError, ShapeError
 from cnn.dilation import covered, with_zeros
 from cnn.limits import MAX_DILATED, MAX_PADDED, MAX_PADDING, MAX_PLACES, MAX_SIDE, MAX_WINDOW
-from cnn.network import FloatArray, MaxPool, Padding, Shape
+from cnn.maps import FloatArray, Padding, Shape
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map
+from cnn.ops import MaxPool
 
 _OF_SIDES = {"kernel_shape": 1, "strides": 1, "dilations": 1, "pads": 0}
 """Attributes with a number for each side of a window, and what they are along a side of 1."""

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from cnn.network import DepthToSpace
 from cnn.onnx.graph import Operation
 from cnn.onnx.layers import Layers, Map, map_shape
 from cnn.onnx.shapes import reordered
+from cnn.ops import DepthToSpace
 
 
 def spread(layers: Layers, name: str) -> Layers:

@@ -12,13 +12,14 @@ import numpy as np
 
 from boards.errors import InvalidValueError, RangeError, ShapeError
 from cnn.limits import MAX_KERNEL, MAX_SIDE
-from cnn.network import Convolution, DepthToSpace, FloatArray, Padding, Shape
+from cnn.maps import FloatArray, Padding, Shape
 from cnn.onnx.arithmetic import floats
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import Layers
 from cnn.onnx.quantised.mark import Mark
 from cnn.onnx.windows.blocks import Blocks, side_by_side
 from cnn.onnx.windows.slide import check_window, dilated, planar
+from cnn.ops import Convolution, DepthToSpace
 
 
 @dataclass(frozen=True)

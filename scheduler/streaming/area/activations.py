@@ -8,7 +8,9 @@ from functools import lru_cache
 import numpy as np
 
 from cnn.datatype import DataType
-from cnn.quantized import TABLE_BITS, UP, IntArray, MultiplyShift, Requantiser, Requantising, Table, Thresholds
+from cnn.maps import IntArray
+from cnn.requantise import UP, MultiplyShift, Requantiser, Requantising, Thresholds
+from cnn.tables import TABLE_BITS, Table
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.streaming.area.memory import memory
 from scheduler.streaming.area.packing import activation_dsps

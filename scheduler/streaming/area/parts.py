@@ -8,8 +8,8 @@ from __future__ import annotations
 from math import gcd, prod
 
 from boards.board import Board
-from cnn.accumulator import magnitude
-from cnn.network import MaxPool
+from cnn.datatype import magnitude
+from cnn.ops import MaxPool
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boards.board import Board
-from cnn.softmax import POWER_BITS, SHARE_BITS
+from cnn.ops.softmax import POWER_BITS, SHARE_BITS
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import product_dsps
 from scheduler.streaming import graph as g

@@ -8,9 +8,8 @@ from functools import lru_cache
 import numpy as np
 
 from boards.board import Board
-from cnn.accumulator import magnitude
-from cnn.datatype import DataType
-from cnn.quantized import Requantising
+from cnn.datatype import DataType, magnitude
+from cnn.requantise import Requantising
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import WEIGHT_BEAT_BYTES
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH, product_luts

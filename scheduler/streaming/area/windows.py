@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from boards.board import Board
-from cnn.network import MaxPool, Shape
+from cnn.maps import Shape
+from cnn.ops import MaxPool
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes

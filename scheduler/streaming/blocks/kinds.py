@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cnn.network import MaxPool
+from cnn.ops import MaxPool
 from scheduler.streaming import graph as g
 from scheduler.streaming.blocks.kind import Kind
 

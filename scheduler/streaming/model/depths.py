@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cnn.network import MaxPool
-from cnn.quantized import Thresholds
-from cnn.softmax import DIVIDEND_BITS, POWER_BITS
+from cnn.ops import MaxPool
+from cnn.ops.softmax import DIVIDEND_BITS, POWER_BITS
+from cnn.requantise import Thresholds
 from scheduler.streaming import graph as g
 from scheduler.streaming.blocks.kinds import WALK_DEPTH, kind_of
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import product
 
 from boards.board import Board
-from cnn.network import MaxPool
+from cnn.ops import MaxPool
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes

@@ -13,20 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cnn.network import Concat, MaxPool, Network, Slice
-from cnn.quantized import (
-    UP,
-    MultiplyShift,
-    QActivate,
-    QAdd,
-    QAveragePool,
-    QConvolution,
-    QDense,
-    QOp,
-    QuantizedNetwork,
-    Thresholds,
-    on_host,
-)
+from cnn.network import Network
+from cnn.ops import Concat, MaxPool, QActivate, QAdd, QAveragePool, QConvolution, QDense, QOp, Slice
+from cnn.quantized import QuantizedNetwork, on_host
+from cnn.requantise import UP, MultiplyShift, Thresholds
 from scheduler.convolutions import dilation_of
 from scheduler.systolic.network.views import ALIGNED, resolve, spans_of
 

@@ -17,8 +17,11 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from cnn.datatype import DataType
-from cnn.network import Concat, Convolution, DepthToSpace, Network, Node, Padding, Slice, Upsample
-from cnn.quantized import QConvolution, QNode, QuantizedNetwork, identity, on_host
+from cnn.maps import Padding
+from cnn.network import Network, Node
+from cnn.ops import Concat, Convolution, DepthToSpace, QConvolution, Slice, Upsample
+from cnn.quantized import QNode, QuantizedNetwork, on_host
+from cnn.requantise import identity
 from scheduler.systolic.network.strips import strips_of
 from scheduler.systolic.network.views import ALIGNED, ROWS_IN_TURN, nodes_of, resolve, spans_of
 

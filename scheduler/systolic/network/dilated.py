@@ -19,7 +19,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from cnn.dilation import with_zeros
-from cnn.network import Padding, Shape
+from cnn.maps import Padding, Shape
 from scheduler.convolutions import dense
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.network.layer import Layer

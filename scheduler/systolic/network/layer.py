@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cnn.network import Padding, Shape
-from cnn.quantized import IntArray, MultiplyShift, Requantiser, Table
+from cnn.maps import IntArray, Padding, Shape
+from cnn.requantise import MultiplyShift, Requantiser
+from cnn.tables import Table
 from contract.program import PASS_WORDS
 from scheduler.systolic.network.additions import Addition
 from scheduler.systolic.network.reorg import Part

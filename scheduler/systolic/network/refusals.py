@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from boards.errors import SeveralFaultsError, UnsupportedError, listed
-from cnn.network import (
+from cnn.maps import Shape
+from cnn.network import Network, Node
+from cnn.ops import (
     Activate,
     Add,
     AveragePool,
@@ -18,15 +20,7 @@ from cnn.network import (
     IntegerSoftmax,
     MaxPool,
     Multiply,
-    Network,
-    Node,
     Pad,
-    Reorg,
-    Shape,
-    Slice,
-    Upsample,
-)
-from cnn.quantized import (
     QActivate,
     QAdd,
     QAveragePool,
@@ -34,12 +28,13 @@ from cnn.quantized import (
     QDense,
     QInput,
     QMultiply,
-    QNode,
     QSoftmax,
-    QuantizedNetwork,
-    Thresholds,
-    on_host,
+    Reorg,
+    Slice,
+    Upsample,
 )
+from cnn.quantized import QNode, QuantizedNetwork, on_host
+from cnn.requantise import Thresholds
 from contract.geometry import RESULT_BITS
 from scheduler.computes import check_computes
 from scheduler.convolutions import dilation_of

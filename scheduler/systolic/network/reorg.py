@@ -25,9 +25,8 @@ from math import gcd
 import numpy as np
 import numpy.typing as npt
 
-from cnn.float_model import space_to_depth
-from cnn.network import DepthToSpace, Pad, Reorg, Shape
-from cnn.quantized import IntArray
+from cnn.maps import IntArray, Shape
+from cnn.ops import DepthToSpace, Pad, Reorg
 from scheduler.systolic.network.views import ALIGNED
 
 PARTED_STRIDE = 2
@@ -123,7 +122,7 @@ def darknet_parts(source: Shape) -> Iterator[tuple[Part, IntArray]]:
     """Each part of a reorg by 2 of a map in darknet's order, and its weights [filters, channels, rows, columns]."""
     columns = PARTED_STRIDE  # of a map of one column of blocks: all others are taken as the first is
     places = np.arange(source.channels * source.height * columns).reshape(source.channels, source.height, columns)
-    sources = space_to_depth(places, Reorg(PARTED_STRIDE))[:, :, 0]
+    sources = Reorg(PARTED_STRIDE).move([places])[:, :, 0]
     filters = len(sources)
     # Both halves of the channels, upper rows of a block and lower ones, take fewer rows than all together.
     half = filters // 2 if filters // 2 % ALIGNED == 0 else filters

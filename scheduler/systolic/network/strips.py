@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from cnn.network import Add, Concat, Network, Node, Slice
-from cnn.quantized import QAdd, QNode, QuantizedNetwork, on_host
+from cnn.network import Network, Node
+from cnn.ops import Add, Concat, QAdd, Slice
+from cnn.quantized import QNode, QuantizedNetwork, on_host
 from scheduler.systolic.network.additions import fused_additions
 from scheduler.systolic.network.views import ROWS_IN_TURN, Span, nodes_of, resolve, spans_of
 

@@ -21,8 +21,9 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from cnn.network import Add, Concat, Multiply, Network, Node, Slice
-from cnn.quantized import QAdd, QMultiply, QNode, QuantizedNetwork
+from cnn.network import Network, Node
+from cnn.ops import Add, Concat, Multiply, QAdd, QMultiply, Slice
+from cnn.quantized import QNode, QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
 
 ALIGNED = 64

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import RangeError
-from cnn.accumulator import magnitude
-from cnn.datatype import DataType
-from cnn.quantisation.tables import fraction_bits
-from cnn.quantized import EVEN, ODD, UP, MultiplyShift, QuantizedNetwork, Table
+from cnn.datatype import DataType, magnitude
+from cnn.quantized import QuantizedNetwork
+from cnn.requantise import EVEN, ODD, UP, MultiplyShift
+from cnn.tables import Table, fraction_bits
 from contract.geometry import PIXEL_BYTES
 from scheduler.convolutions import on_all_channels
 from scheduler.systolic.array import TABLE_VALUES, Array

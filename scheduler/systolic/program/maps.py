@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from boards.errors import DoesNotFitError
-from cnn.network import Shape
+from cnn.maps import Shape
 from cnn.quantized import on_host
 from contract.geometry import PIXEL_BYTES
 from scheduler.hardware.arithmetic import ceil_div

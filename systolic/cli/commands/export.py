@@ -8,7 +8,8 @@ from pathlib import Path
 
 from boards.errors import FileAccessError
 from cnn.onnx.quantised.export import to_onnx
-from cnn.quantized import MultiplyShift, QuantizedNetwork
+from cnn.quantized import QuantizedNetwork
+from cnn.requantise import MultiplyShift
 from host.contract.manifest import is_design
 from systolic.cli.inputs import calibration_from, check_network, model_of
 from systolic.cli.options.training import CONTEST

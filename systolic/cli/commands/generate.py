@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from boards import board as board_room
 from boards.errors import ConflictError, MissingValueError, listed
-from cnn.network import Detection
+from cnn.ops import Detection
 from systolic.cli.inputs import calibration_from, check_network, check_saved, model_of
 from systolic.cli.messages import log
 from systolic.cli.output import give

@@ -8,7 +8,8 @@ from typing import Any
 from cnn import zoo
 from cnn.darknet.files import read_topology as read_darknet_topology
 from cnn.exported import topology_file
-from cnn.network import Detection, Shape
+from cnn.maps import Shape
+from cnn.ops import Detection
 from systolic.cli.output import give
 from systolic.report.tables import table
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boards.errors import FileAccessError, InvalidValueError, MissingValueError
-from cnn.network import Detection
+from cnn.ops import Detection
 from cnn.training import check_pytorch
 from host.vision.detection import label_of
 from systolic.cli.inputs import check_network, check_whole, model_of

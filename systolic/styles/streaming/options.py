@@ -8,7 +8,7 @@ from pathlib import Path
 
 from boards.board import Board
 from boards.errors import ChoiceError, RangeError, UnsupportedError
-from cnn.softmax import METHODS
+from cnn.ops.softmax import METHODS
 from scheduler.streaming.model.waiting import UNTRACED, TracedStreams
 from scheduler.streaming.result import Goal
 from scheduler.streaming.search.candidates import Options

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from boards.errors import MismatchError, MissingValueError, ShapeError, listed
 from boards.progress import Progress, ProgressStep, silent
 from cnn.datatype import DataType
-from cnn.integer_model import Integers, run_integer
+from cnn.integer_model import run_integer
+from cnn.maps import Integers
 from cnn.quantized import QuantizedNetwork
 from host.contract.libraries import StreamingLibrary
 from host.contract.manifest import of_style, read_manifest

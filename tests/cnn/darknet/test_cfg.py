@@ -29,7 +29,7 @@ from cnn.darknet.cfg import READ
 from cnn.darknet.files import read_topology
 from cnn.darknet.graph import CHOICES
 from cnn.limits import MAX_LAYERS
-from cnn.network import Dense
+from cnn.ops import Dense
 from tests.support.darknet import CONV, NET, NORMED, POOL, refusal, topology
 from tests.support.errors import Refusal, check_refusals, raises
 

@@ -26,11 +26,8 @@ from cnn.darknet.files import (
     read_weights,
     write_darknet_weights,
 )
-from cnn.network import (
-    Convolution,
-    Dense,
-    Network,
-)
+from cnn.network import Network
+from cnn.ops import Convolution, Dense
 from cnn.zoo import seeded
 from tests.support.cases import cases
 from tests.support.darknet import CONV, NET, NORMED, POOL, topology

@@ -11,7 +11,9 @@ from boards.errors import RangeError, UnsupportedError
 from cnn import zoo
 from cnn.darknet.files import parameter_count, read_darknet, read_weights, write_darknet_weights
 from cnn.float_model import run_float
-from cnn.network import Convolution, FloatArray, Network
+from cnn.maps import FloatArray
+from cnn.network import Network
+from cnn.ops import Convolution
 from tests.support.cases import cases
 from tests.support.darknet import topology
 from tests.support.errors import raises

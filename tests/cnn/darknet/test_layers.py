@@ -6,20 +6,23 @@ import itertools
 from pathlib import Path
 
 from boards.errors import InvalidValueError, MismatchError, MissingValueError, RangeError, ShapeError, UnsupportedError
-from cnn.network import (
+from cnn.maps import Padding, Shape
+from cnn.ops import (
     Add,
     AveragePool,
+    Cells,
     Concat,
     Convolution,
     Dense,
-    Detection,
+    GaussianYolo,
     MaxPool,
-    Padding,
+    Region,
     Reorg,
-    Shape,
+    ScaledYolo,
     Slice,
     Softmax,
     Upsample,
+    Yolo,
 )
 from tests.support.cases import cases
 from tests.support.darknet import CONV, NET, NORMED, POOL, topology
@@ -101,7 +104,7 @@ def test_a_head_of_new_coords_takes_in_the_logistic_layer_before_it(tmp_path: Pa
         ("yolo1", (1,)),
         ("conv2", (1,)),
     ]
-    assert network.nodes[2].op == Detection("scaled-yolo", ((1, 2), (3, 4)), 2, False, 4, (), 2.0)
+    assert network.nodes[2].op == ScaledYolo(((1, 2), (3, 4)), 2, False, 4, (), 2.0)
 
 
 def test_what_a_head_does_not_read_is_refused(tmp_path: Path) -> None:
@@ -138,13 +141,13 @@ def test_a_batch_norm_has_darknets_epsilon(tmp_path: Path) -> None:
 def test_yolo_keeps_the_anchors_of_its_mask(tmp_path: Path) -> None:
     head = "[conv]\nfilters=14\nactivation=linear\n[yolo]\nmask=2,0\nanchors=1,2, 3,4, 5,6\nnum=3\nclasses=2\n"
     network = topology(tmp_path, NET + head)
-    assert network.nodes[-1].op == Detection("yolo", ((5, 6), (1, 2)), 2, False)
+    assert network.nodes[-1].op == Yolo(((5, 6), (1, 2)), 2, False)
 
 
 def test_region(tmp_path: Path) -> None:
     head = "[conv]\nfilters=14\nactivation=linear\n[region]\nanchors=1,2,3.5,4,\nnum=2\nclasses=2\nsoftmax=1\n"
     network = topology(tmp_path, NET + head)
-    assert network.nodes[-1].op == Detection("region", ((1, 2), (3.5, 4)), 2, True)
+    assert network.nodes[-1].op == Region(((1, 2), (3.5, 4)), 2, True)
 
 
 DETECTION = "[connected]\noutput=126\n[detection]\nclasses=4\ncoords=4\nside=3\nnum=2\nsqrt=1\nsoftmax=0\nrescore=1\n"
@@ -152,7 +155,7 @@ DETECTION = "[connected]\noutput=126\n[detection]\nclasses=4\ncoords=4\nside=3\n
 
 def test_the_head_of_yolov1(tmp_path: Path) -> None:
     node = topology(tmp_path, NET + DETECTION).nodes[-1]
-    assert node.op == Detection("cells", ((1.0, 1.0), (1.0, 1.0)), 4, False, 4, (), 1.0, 3)
+    assert node.op == Cells(((1.0, 1.0), (1.0, 1.0)), 4, False, 4, (), 1.0, 3)
     assert (node.name, str(node.shape)) == ("cells1", "126×1×1")
 
 
@@ -175,7 +178,7 @@ def test_what_a_head_of_cells_does_not_read_is_refused(tmp_path: Path) -> None:
 def test_a_head_with_variances(tmp_path: Path) -> None:
     text = NET + "[conv]\nfilters=24\n[Gaussian_yolo]\nanchors=1,2,3,4,5,6\nnum=3\nmask=0,2\nclasses=3\nscale_x_y=1.1\n"
     node = topology(tmp_path, text).nodes[-1]
-    assert node.op == Detection("gaussian-yolo", ((1.0, 2.0), (5.0, 6.0)), 3, False, 4, (), 1.1)
+    assert node.op == GaussianYolo(((1.0, 2.0), (5.0, 6.0)), 3, False, 4, (), 1.1)
     assert node.name == "gaussian1"
     what = "the number of channels that [Gaussian_yolo] reads, with 2 anchors and 3 classes,"
     with raises(MismatchError, what=what, got=16, expected=24):

@@ -14,7 +14,8 @@ from boards.errors import (
 )
 from cnn.darknet.files import is_letterboxed, read_names, read_topology
 from cnn.limits import MAX_CHANNELS, MAX_KERNEL, MAX_LAYERS, MAX_SIDE, MAX_WINDOW
-from cnn.network import Activate, Convolution, Detection, Network, Node, Upsample
+from cnn.network import Network, Node
+from cnn.ops import Activate, Convolution, Detection, Upsample
 from tests.support.cases import cases
 from tests.support.darknet import CONV, NET, POOL, topology
 from tests.support.errors import raises

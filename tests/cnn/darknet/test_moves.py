@@ -12,7 +12,7 @@ from boards.errors import RangeError, ShapeError, UnsupportedError
 from cnn import zoo
 from cnn.darknet.files import read_darknet
 from cnn.float_model import run_float
-from cnn.network import FloatArray
+from cnn.maps import FloatArray
 from tests.support.cases import cases
 from tests.support.darknet import topology
 from tests.support.errors import check_refusals

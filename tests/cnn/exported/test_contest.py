@@ -24,7 +24,9 @@ from boards.errors import (
 from cnn.exported.contest.files import is_contest, translated
 from cnn.exported.network import Exported, make_exported, read_exported
 from cnn.exported.seed import seeded_arrays
-from cnn.quantized import MultiplyShift, QConvolution, QuantizedNetwork
+from cnn.ops import QConvolution
+from cnn.quantized import QuantizedNetwork
+from cnn.requantise import MultiplyShift
 from tests.support.contest import CHAIN, FORM, check_equal
 from tests.support.errors import Refusal, check_refusals, raises
 from tests.support.exported import convolution, parsed

@@ -15,9 +15,10 @@ from cnn.exported.seed import seeded_arrays
 from cnn.exported.topology_file import parse_topology
 from cnn.exported.topology_writer import topology_text
 from cnn.float_model import run_float
-from cnn.integer_model import Integers, run_integer
-from cnn.network import FloatArray
-from cnn.quantized import MultiplyShift, QConvolution, Thresholds
+from cnn.integer_model import run_integer
+from cnn.maps import FloatArray, Integers
+from cnn.ops import QConvolution
+from cnn.requantise import MultiplyShift, Thresholds
 from tests.support.errors import Refusal, check_refusals, raises
 from tests.support.exported import convolution, parsed
 from tests.support.kinds import as_kind

@@ -19,9 +19,9 @@ from cnn.exported.topology_file import parse_topology
 from cnn.exported.topology_writer import topology_text
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
-from cnn.network import Detection, IntegerSoftmax, MaxPool, Padding, Shape, Softmax, TopK
-from cnn.quantized import QSoftmax, label_type
-from cnn.softmax import SHARES
+from cnn.maps import Padding, Shape
+from cnn.ops import Detection, IntegerSoftmax, MaxPool, QSoftmax, Region, Segmentation, Softmax, TopK, Yolo, label_type
+from cnn.ops.softmax import SHARES
 from tests.support.errors import Refusal, check_refusals, raises
 from tests.support.exported import convolution, parsed
 
@@ -117,13 +117,13 @@ def test_a_softmax_of_sums_is_by_argmax() -> None:
     [
         (
             {"type": "region", "anchors": ANCHORS, "classes": 2, "softmax": True},
-            Detection("region", ((1.5, 2.0), (3.0, 4.0)), 2, True),
+            Region(((1.5, 2.0), (3.0, 4.0)), 2, True),
         ),
         (
             {"type": "yolo", "anchors": ANCHORS, "classes": 2, "scale_xy": 1.05},
-            Detection("yolo", ((1.5, 2.0), (3.0, 4.0)), 2, False, scale_xy=1.05),
+            Yolo(((1.5, 2.0), (3.0, 4.0)), 2, False, scale_xy=1.05),
         ),
-        ({"type": "segmentation"}, Detection("segmentation", (), 14, True)),
+        ({"type": "segmentation"}, Segmentation((), 14, True)),
     ],
 )
 def test_heads(head: dict[str, object], expected: Detection) -> None:

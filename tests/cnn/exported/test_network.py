@@ -29,10 +29,11 @@ from cnn.exported.topology import Kernel, Topology
 from cnn.exported.topology_file import parse_topology
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
-from cnn.network import BatchNorm, Convolution, Detection
+from cnn.ops import BatchNorm, Convolution, Detection, QConvolution
 from cnn.quantisation.fidelity import fidelity
 from cnn.quantisation.thresholds import thresholds_of
-from cnn.quantized import MultiplyShift, QConvolution, QuantizedNetwork, Requantiser, Requantising, Thresholds
+from cnn.quantized import QuantizedNetwork
+from cnn.requantise import MultiplyShift, Requantiser, Requantising, Thresholds
 from cnn.stored.quantized_file import from_npz, to_npz
 from tests.support.errors import Refusal, check_refusals, raises
 from tests.support.exported import convolution, described, parsed

@@ -14,7 +14,7 @@ from cnn.exported.topology_file import parse_topology
 from cnn.exported.topology_writer import topology_text
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
-from cnn.network import FloatArray
+from cnn.maps import FloatArray
 from cnn.quantisation.fidelity import fidelity
 from tests.support.errors import Refusal, check_refusals
 from tests.support.exported import convolution, described, parsed

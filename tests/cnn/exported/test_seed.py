@@ -14,7 +14,8 @@ from cnn.exported.seed import LARGEST_SEED, seeded_arrays
 from cnn.exported.topology import Topology
 from cnn.exported.topology_file import parse_topology
 from cnn.integer_model import run_integer
-from cnn.quantized import MultiplyShift, QAveragePool
+from cnn.ops import QAveragePool
+from cnn.requantise import MultiplyShift
 from tests.support.errors import raises
 from tests.support.exported import convolution, described
 from tests.support.kinds import as_kind

@@ -22,7 +22,8 @@ from cnn import zoo
 from cnn.exported.layer_kinds import REQUANTISERS
 from cnn.exported.topology import Kernel
 from cnn.exported.topology_file import parse_topology, read_topology
-from cnn.network import Concat, Detection, MaxPool, Padding, Reorg, Shape
+from cnn.maps import Padding, Shape
+from cnn.ops import Concat, MaxPool, OneObject, Reorg
 from tests.support.errors import Refusal, check_refusals, raises
 from tests.support.exported import convolution, described, parsed
 
@@ -60,7 +61,7 @@ def test_the_built_in_networks() -> None:
     for topology in (plain, skip):
         assert topology.input == Shape(3, 160, 320)
         assert topology.layers[-1].shape == Shape(36, 10, 20)
-        assert topology.layers[-1].op == Detection("one-object", ((20.0, 20.0),) * 6, 1, False)
+        assert topology.layers[-1].op == OneObject(((20.0, 20.0),) * 6, 1, False)
         assert {kernel.weight_bits for _, kernel in topology.kernels} == {4}
         assert [kernel.output_bits for _, kernel in topology.kernels] == [4] * 8 + [None]
     widths = [kernel.channels for _, kernel in plain.kernels]

@@ -11,7 +11,8 @@ from cnn import zoo
 from cnn.exported.topology import Kernel, Topology
 from cnn.exported.topology_file import parse_topology
 from cnn.exported.topology_writer import topology_text
-from cnn.network import Detection, Padding
+from cnn.maps import Padding
+from cnn.ops import Ssd
 from tests.support.errors import raises
 
 EXPORTED = ("ultranet", "ultranet-skip", "cnv-w1a1", "mobilenet-w4a4")
@@ -45,7 +46,7 @@ def test_whole_numbers_scales_and_uneven_padding_come_back() -> None:
 
 def test_a_head_of_no_such_file_is_refused() -> None:
     topology = read("ultranet")
-    head = Detection("ssd", ((1.0, 1.0),), 2, True)
+    head = Ssd(((1.0, 1.0),), 2, True)
     layers = (*topology.layers[:-1], replace(topology.layers[-1], op=head, source="x:9"))
     with raises(UnsupportedError, subject="a head of kind ssd", where="x:9", remedy="end the network before it"):
         topology_text(replace(topology, layers=layers))

@@ -10,9 +10,11 @@ import pytest
 from cnn import zoo
 from cnn.datatype import INT32
 from cnn.exported.network import Exported, read_exported
-from cnn.integer_model import convolve, run_integer
+from cnn.integer_model import run_integer
+from cnn.ops import QConvolution
+from cnn.ops.convolution import convolve
 from cnn.quantisation.fidelity import fidelity
-from cnn.quantized import MultiplyShift, QConvolution, identity
+from cnn.requantise import MultiplyShift, identity
 from tests.support.kinds import as_kind
 
 LAYERS = [f"conv{i}" for i in range(9)]

@@ -12,8 +12,8 @@ import pytest
 
 from boards.errors import SeveralFaultsError, UnsupportedError
 from cnn.float_model import run_float
-from cnn.network import Multiply
 from cnn.onnx.network import network_of, read_onnx
+from cnn.ops import Multiply
 from tests.support.cases import cases
 from tests.support.errors import faults_of, raises
 from tests.support.executed import executed

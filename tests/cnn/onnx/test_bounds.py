@@ -10,9 +10,10 @@ import pytest
 from onnx import helper
 
 from boards.errors import MAX_VALUE_LENGTH, RangeError
-from cnn.datatype import DataType
+from cnn.datatype import DataType, TensorType
 from cnn.limits import MAX_CHANNELS, MAX_LAYERS, MAX_MAP, MAX_MAPS, MAX_WEIGHTS
-from cnn.network import Activate, BatchNorm, Convolution, Dense, Input, Node, Padding, Shape
+from cnn.maps import Padding, Shape
+from cnn.network import Node
 from cnn.onnx.advice import advice
 from cnn.onnx.arithmetic import _negative, _of_one_type, extreme
 from cnn.onnx.file import LARGEST_FILE, MOST_SHARED, _operation, _opset
@@ -20,8 +21,8 @@ from cnn.onnx.graph import Operation, RefusedError
 from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, Layers, Map, Unknown, _check_numbers, bare_convolution
 from cnn.onnx.network import _check_bounds
 from cnn.onnx.quantised.mark import Mark
+from cnn.ops import Activate, BatchNorm, Convolution, Dense, Input
 from cnn.quantisation.tensor_types import PIXEL
-from cnn.quantized import TensorType
 from tests.support.cases import cases
 from tests.support.errors import raises
 

@@ -10,9 +10,9 @@ import pytest
 
 from boards.errors import ShapeError, UnsupportedError
 from cnn.integer_model import run_integer
-from cnn.network import Convolution
 from cnn.onnx.network import read_model
 from cnn.onnx.quantised.linear import ONE_SCALE
+from cnn.ops import Convolution
 from tests.support.cases import cases
 from tests.support.errors import raises_among
 from tests.support.onnx.trained import SIDES, Trained

@@ -20,10 +20,10 @@ from boards.errors import (
     SystolicError,
     UnsupportedError,
 )
-from cnn.network import Convolution
 from cnn.onnx.file import open_model
 from cnn.onnx.network import network_of, read_model
 from cnn.onnx.operators import INSTEAD, UNKNOWN
+from cnn.ops import Convolution
 from systolic.cli.main import main
 from tests.support.cases import cases
 from tests.support.command_line import call

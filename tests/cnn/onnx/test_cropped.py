@@ -10,8 +10,8 @@ import onnx
 import pytest
 
 from boards.errors import UnsupportedError
-from cnn.network import Convolution, MaxPool
 from cnn.onnx.network import network_of
+from cnn.ops import Convolution, MaxPool
 from tests.fuzz.graphs.run import difference
 from tests.support.cases import cases
 from tests.support.errors import raises_among

@@ -13,8 +13,8 @@ import pytest
 import systolic
 from boards.errors import DoesNotFitError, RangeError, SeveralFaultsError
 from cnn.float_model import run_float
-from cnn.network import Convolution
 from cnn.onnx.network import network_of
+from cnn.ops import Convolution
 from systolic.model import Calibration
 from tests.support.cases import cases
 from tests.support.errors import raises, refused

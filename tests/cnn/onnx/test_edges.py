@@ -16,8 +16,9 @@ from boards.errors import (
     SystolicError,
     UnsupportedError,
 )
-from cnn.network import Convolution, MaxPool, Pad, Padding
+from cnn.maps import Padding
 from cnn.onnx.network import network_of
+from cnn.ops import Convolution, MaxPool, Pad
 from scheduler.streaming.refusals import check_layers
 from scheduler.systolic.layers import lower
 from tests.support.cases import cases

@@ -10,13 +10,15 @@ import pytest
 
 from boards.errors import ChoiceError
 from cnn import zoo
-from cnn.datatype import UINT8
+from cnn.datatype import UINT8, TensorType
 from cnn.integer_model import run_integer
-from cnn.network import DepthToSpace, Reorg, Shape
+from cnn.maps import Shape
 from cnn.onnx.file import parsed
 from cnn.onnx.network import read_model, read_onnx
 from cnn.onnx.quantised.export import to_onnx
-from cnn.quantized import QInput, QNode, QuantizedNetwork, TensorType, Thresholds
+from cnn.ops import DepthToSpace, QInput, Reorg
+from cnn.quantized import QNode, QuantizedNetwork
+from cnn.requantise import Thresholds
 from cnn.stored.quantized_file import to_npz
 from systolic.cli.main import main
 from tests.support.cases import cases

@@ -9,23 +9,15 @@ from typing import Any
 import numpy as np
 
 from boards.errors import UnsupportedError
-from cnn.datatype import BIPOLAR, INT8, DataType
+from cnn.datatype import BIPOLAR, INT8, DataType, TensorType
 from cnn.integer_model import run_integer
-from cnn.network import Detection, MaxPool, Padding, Slice, Softmax, Upsample
+from cnn.maps import Padding
 from cnn.onnx.file import parsed
 from cnn.onnx.network import read_model
 from cnn.onnx.quantised.export import to_onnx
-from cnn.quantized import (
-    MultiplyShift,
-    QConvolution,
-    QDense,
-    QNode,
-    QOp,
-    QuantizedNetwork,
-    Requantiser,
-    TensorType,
-    Thresholds,
-)
+from cnn.ops import MaxPool, QConvolution, QDense, QOp, Segmentation, Slice, Softmax, Upsample
+from cnn.quantized import QNode, QuantizedNetwork
+from cnn.requantise import MultiplyShift, Requantiser, Thresholds
 from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.low_bit import Layers
@@ -167,7 +159,7 @@ def test_every_number_of_an_operator_stands_in_the_file() -> None:
             small,
         ),
         (Softmax(1), (5, 1, 1), small),
-        (Detection("segmentation", (), 5, True), (5, 1, 1), small),
+        (Segmentation((), 5, True), (5, 1, 1), small),
     ]
     model = exported(chain(*nodes), "qonnx")
     arrays = {array.name: array for array in model.graph.initializer}

@@ -11,12 +11,14 @@ import pytest
 from onnx import helper
 
 from cnn.datatype import DataType
-from cnn.integer_model import requantise, run_integer
-from cnn.network import Input, Node, Shape
+from cnn.integer_model import run_integer
+from cnn.maps import Shape
+from cnn.network import Node
 from cnn.onnx.network import read_model, read_onnx
 from cnn.onnx.quantised.fitted import Fit, Reach, Rule, fitted
-from cnn.quantized import EVEN, MultiplyShift
+from cnn.ops import Input
 from cnn.quantized_check import check_quantized
+from cnn.requantise import EVEN, MultiplyShift, requantise
 from tests.support.cases import cases
 from tests.support.onnx.grids import Grids
 from tests.support.onnx.integers import SIDES

@@ -11,9 +11,8 @@ import onnxruntime
 import pytest
 
 from cnn.integer_model import run_integer
-from cnn.network import Activate
 from cnn.onnx.network import read_onnx
-from cnn.quantized import QActivate, QConvolution
+from cnn.ops import Activate, QActivate, QConvolution
 from tests.support.cases import by_default, cases
 from tests.support.onnx.sums import SIDE, OfSums, every_sum, off
 

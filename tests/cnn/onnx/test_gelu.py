@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cnn.network import Activate, Network
+from cnn.network import Network
 from cnn.onnx.network import network_of
+from cnn.ops import Activate
 from tests.support.cases import cases
 from tests.support.onnx.networks import check_against_runtime, convolved, pixels
 from tests.support.onnx.writer import Writer

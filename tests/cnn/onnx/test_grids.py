@@ -19,12 +19,11 @@ from boards.errors import (
     SystolicError,
     UnsupportedError,
 )
-from cnn.datatype import BIPOLAR, TERNARY, DataType
-from cnn.network import Activate, Concat, Convolution
+from cnn.datatype import BIPOLAR, TERNARY, DataType, TensorType
 from cnn.onnx.network import read_onnx
 from cnn.onnx.quantised.integers import _reached
 from cnn.onnx.quantised.linear import ONE_SCALE, same_as_pixels
-from cnn.quantized import QConvolution, TensorType
+from cnn.ops import Activate, Concat, Convolution, QConvolution
 from tests.support.cases import cases
 from tests.support.errors import raises_among, refused
 from tests.support.onnx.grids import QUANTISES, Grids, reaching, read, requantised

@@ -23,9 +23,10 @@ from boards.errors import (
     UnknownKeyError,
 )
 from cnn.float_model import run_float
-from cnn.network import HEADS, Detection, Network
+from cnn.network import Network
 from cnn.onnx.heads import METADATA, with_metadata
 from cnn.onnx.network import read_onnx
+from cnn.ops import HEADS, Detection
 from host.vision.detection import decode
 from host.vision.heads.head import Head
 from host.vision.placement import Placement

@@ -13,8 +13,8 @@ import onnx
 
 from boards.errors import InvalidValueError, RangeError, ShapeError, SystolicError, UnsupportedError
 from cnn.onnx.network import read_model
-from cnn.quantized import QConvolution, Thresholds
-from cnn.quantized_check import THRESHOLD_LIMIT
+from cnn.ops import QConvolution
+from cnn.requantise import THRESHOLD_LIMIT, Thresholds
 from tests.support.cases import cases
 from tests.support.errors import refused
 from tests.support.onnx.integers import Integers

@@ -11,9 +11,9 @@ import pytest
 
 import systolic
 from cnn.integer_model import run_integer
-from cnn.network import Output
 from cnn.onnx.network import read_model, read_onnx
 from cnn.onnx.quantised.export import to_onnx
+from cnn.ops import Output
 from cnn.quantisation.fidelity import heads
 from cnn.quantized import QuantizedNetwork
 from systolic.model import Calibration

@@ -20,12 +20,12 @@ from boards.errors import (
     SystolicError,
     UnsupportedError,
 )
-from cnn.datatype import DataType
+from cnn.datatype import DataType, TensorType
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
-from cnn.network import Convolution, Network
+from cnn.network import Network
 from cnn.onnx.network import network_of, read_model
-from cnn.quantized import TensorType
+from cnn.ops import Convolution
 from tests.support.cases import cases
 from tests.support.errors import refused
 from tests.support.executed import executed

@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 
 from boards.errors import InvalidValueError, MismatchError, ShapeError
-from cnn.datatype import DataType
+from cnn.datatype import DataType, TensorType
 from cnn.float_model import run_float
-from cnn.network import Convolution, Input, Network, Node, Shape
+from cnn.maps import Shape
+from cnn.network import Network, Node
 from cnn.onnx.graph import Operation
 from cnn.onnx.layers import Layers, Map, map_shape
 from cnn.onnx.network import BUILDERS
 from cnn.onnx.quantised.linear import SAME, dequantise
 from cnn.onnx.quantised.operators import MICROSOFT
+from cnn.ops import Convolution, Input
 from cnn.quantisation.tensor_types import PIXEL
-from cnn.quantized import TensorType
 from tests.support.cases import cases
 from tests.support.errors import raises
 

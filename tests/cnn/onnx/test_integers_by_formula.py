@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from boards.errors import InvalidValueError, RangeError
-from cnn.datatype import BIPOLAR, INT16, TERNARY, DataType
-from cnn.integer_model import requantise
-from cnn.network import Activate, Add, BatchNorm, Convolution, Input, Network, Node, Padding, Shape
+from cnn.datatype import BIPOLAR, INT16, TERNARY, DataType, TensorType
+from cnn.maps import Padding, Shape
+from cnn.network import Network, Node
 from cnn.onnx.graph import RefusedError
 from cnn.onnx.quantised.fitted import Reach, Rule
 from cnn.onnx.quantised.functions import Functions, function_of
@@ -30,8 +30,8 @@ from cnn.onnx.quantised.integers import (
     whole_weights,
 )
 from cnn.onnx.quantised.mark import Mark
-from cnn.quantized import MultiplyShift, TensorType
-from cnn.quantized_check import THRESHOLD_LIMIT
+from cnn.ops import Activate, Add, BatchNorm, Convolution, Input
+from cnn.requantise import THRESHOLD_LIMIT, MultiplyShift, requantise
 from tests.support.cases import cases
 from tests.support.errors import raises
 

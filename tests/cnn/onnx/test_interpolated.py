@@ -11,8 +11,8 @@ import onnx
 import pytest
 
 from boards.errors import ChoiceError, RangeError, SystolicError, UnsupportedError
-from cnn.network import Convolution, Multiply
 from cnn.onnx.network import network_of
+from cnn.ops import Convolution, Multiply
 from tests.support.cases import cases
 from tests.support.errors import refused
 from tests.support.executed import executed

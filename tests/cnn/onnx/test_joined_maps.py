@@ -11,8 +11,8 @@ import onnx
 import pytest
 
 from boards.errors import ShapeError
-from cnn.network import Multiply
 from cnn.onnx.network import network_of, read_onnx
+from cnn.ops import Multiply
 from tests.support.cases import cases
 from tests.support.errors import raises_among
 from tests.support.executed import executed

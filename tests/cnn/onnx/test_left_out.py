@@ -19,7 +19,9 @@ from boards.errors import (
     ShapeError,
     SystolicError,
 )
-from cnn.network import Concat, Convolution, Input, Node, Shape, Slice
+from cnn.datatype import TensorType
+from cnn.maps import Shape
+from cnn.network import Node
 from cnn.onnx.constants import _sides
 from cnn.onnx.file import graph_of
 from cnn.onnx.graph import MOST_NUMBERS, Operation, RefusedError, whole_numbers
@@ -28,7 +30,7 @@ from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, Layers, Map, map_s
 from cnn.onnx.network import _own_heads, _read_as_a_picture, network_of
 from cnn.onnx.quantised.linear import quantise
 from cnn.onnx.shapes import depth_to_space, gather
-from cnn.quantized import TensorType
+from cnn.ops import Concat, Convolution, Input, Slice
 from tests.support.cases import cases
 from tests.support.errors import raises, refused
 from tests.support.onnx.grids import Grids, read

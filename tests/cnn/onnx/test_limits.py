@@ -17,10 +17,10 @@ from boards.errors import (
     SystolicError,
     UnsupportedError,
 )
-from cnn.activations import FUNCTIONS
-from cnn.float_model import activate, run_float
+from cnn.activations import FUNCTIONS, activate
+from cnn.float_model import run_float
 from cnn.limits import MAX_CHANNELS, MAX_KERNEL, MAX_WINDOW
-from cnn.network import MOST_BINS, Convolution, Detection, Network
+from cnn.network import Network
 from cnn.onnx.activations import _TABLES
 from cnn.onnx.constants import MAX_COMPUTED_VALUES, _size
 from cnn.onnx.file import array_of
@@ -28,7 +28,7 @@ from cnn.onnx.graph import Operation
 from cnn.onnx.heads import MOST_HEADS, MOST_TENSORS, NamedHead, _expectation, _followed, _of_size, parse_heads
 from cnn.onnx.network import network_of, read_model
 from cnn.onnx.quantised.linear import ONE_SCALE
-from cnn.quantized import QConvolution
+from cnn.ops import MOST_BINS, Convolution, Detection, QConvolution
 from tests.support.cases import cases
 from tests.support.errors import raises, raises_among, refused
 from tests.support.onnx.grids import QUANTISES, Grids, reaching, read, requantised

@@ -24,10 +24,11 @@ from boards.errors import (
 from cnn import zoo
 from cnn.darknet.files import read_darknet
 from cnn.float_model import run_float
-from cnn.network import Activate, Detection, Network
+from cnn.network import Network
 from cnn.onnx.file import parsed
 from cnn.onnx.network import network_of, read_onnx
 from cnn.onnx.operators import UNKNOWN
+from cnn.ops import Activate, Detection
 from tests.support.cases import cases
 from tests.support.errors import faults_of, raises, refused
 from tests.support.onnx.networks import (

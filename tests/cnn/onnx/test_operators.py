@@ -18,8 +18,8 @@ from boards.errors import (
     UnsupportedError,
 )
 from cnn.float_model import run_float
-from cnn.network import Convolution, Softmax
 from cnn.onnx.network import network_of
+from cnn.ops import Convolution, Softmax
 from tests.support.cases import cases
 from tests.support.errors import raises, raises_among, refused
 from tests.support.onnx.networks import RANDOM, check_against_runtime, convolved, pixels

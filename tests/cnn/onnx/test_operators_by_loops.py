@@ -10,12 +10,14 @@ import numpy as np
 
 from boards.errors import InvalidValueError, RangeError, ShapeError, SystolicError
 from cnn.float_model import run_float
-from cnn.network import Activate, Convolution, Input, Network, Node, Shape
+from cnn.maps import Shape
+from cnn.network import Network, Node
 from cnn.onnx.graph import Operation, RefusedError
 from cnn.onnx.layers import Layers, Map, map_shape
 from cnn.onnx.operators import BUILDERS
 from cnn.onnx.windows.pads import put_around
 from cnn.onnx.windows.pools import average_pool, max_pool
+from cnn.ops import Activate, Convolution, Input
 from tests.support.cases import cases
 from tests.support.errors import raises, refused
 

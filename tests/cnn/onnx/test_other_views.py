@@ -13,9 +13,10 @@ import onnxruntime
 
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
-from cnn.network import Convolution, Shape
+from cnn.maps import Shape
 from cnn.onnx.ends.preprocessing import Preprocessing
 from cnn.onnx.network import network_of, preprocessed, read_model, read_onnx
+from cnn.ops import Convolution
 from tests.support.cases import cases
 from tests.support.onnx.quantising import Form, quantised, steps_on_noise
 from tests.support.onnx.trained import DOMAIN, Trained

@@ -8,10 +8,11 @@ from collections.abc import Callable
 import numpy as np
 
 from boards.errors import RangeError
-from cnn.network import Convolution, Padding
+from cnn.maps import Padding
 from cnn.onnx.graph import RefusedError
 from cnn.onnx.network import read_model
 from cnn.onnx.resizing.scaled import Side
+from cnn.ops import Convolution
 from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.onnx.writer import Writer

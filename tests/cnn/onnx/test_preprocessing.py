@@ -20,9 +20,9 @@ from boards.errors import (
 )
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
-from cnn.network import Convolution
 from cnn.onnx.ends.preprocessing import Preprocessing
 from cnn.onnx.network import OnnxNetwork, preprocessed, read_onnx
+from cnn.ops import Convolution
 from tests.support.cases import cases
 from tests.support.errors import raises, refused
 from tests.support.onnx import quantising

@@ -11,8 +11,8 @@ import onnx
 import onnxruntime
 
 from cnn.integer_model import run_integer
-from cnn.network import Softmax
 from cnn.onnx.network import read_onnx
+from cnn.ops import Softmax
 from tests.fuzz.graphs.run import difference
 from tests.support.cases import cases
 from tests.support.onnx.quantising import Form, quantised, steps_on_noise

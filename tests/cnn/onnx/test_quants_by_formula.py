@@ -14,8 +14,9 @@ from boards.errors import (
     ShapeError,
     SystolicError,
 )
-from cnn.datatype import BIPOLAR, DataType
-from cnn.network import Activate, Input, Node, Shape
+from cnn.datatype import BIPOLAR, DataType, TensorType
+from cnn.maps import Shape
+from cnn.network import Node
 from cnn.onnx.graph import Operation, RefusedError
 from cnn.onnx.layers import Layers, Map, bare_convolution
 from cnn.onnx.quantised.linear import ONE_SCALE
@@ -23,7 +24,7 @@ from cnn.onnx.quantised.qonnx import QONNX
 from cnn.onnx.quantised.values import NEAR, WIDEST, ends_of
 from cnn.onnx.shapes import split
 from cnn.onnx.windows.cropped import slices
-from cnn.quantized import TensorType
+from cnn.ops import Activate, Input
 from tests.support.cases import cases
 from tests.support.errors import refused
 

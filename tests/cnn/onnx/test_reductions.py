@@ -10,8 +10,8 @@ import onnx
 import pytest
 
 from boards.errors import InvalidValueError, SystolicError
-from cnn.network import Add, MaxPool
 from cnn.onnx.network import network_of
+from cnn.ops import Add, MaxPool
 from tests.fuzz.graphs.run import difference
 from tests.support.cases import cases
 from tests.support.errors import refused

@@ -15,31 +15,20 @@ import pytest
 from onnx import numpy_helper
 
 from cnn import zoo
-from cnn.datatype import INT8, TERNARY, DataType
+from cnn.datatype import INT8, TERNARY, DataType, TensorType
 from cnn.float_model import run_float
 from cnn.integer_model import dequantise, run_integer
-from cnn.network import Detection, Network, Shape
+from cnn.maps import Shape
+from cnn.network import Network
 from cnn.onnx.file import parsed
 from cnn.onnx.network import network_of, read_model, read_onnx
 from cnn.onnx.quantised.export import DIALECTS, to_onnx
 from cnn.onnx.quantised.stated import MULTIPLIERS, REQUANTISER
+from cnn.ops import Detection, QActivate, QAdd, QAveragePool, QMultiply, QOp, ScaledYolo
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise, quantise_format
-from cnn.quantized import (
-    HALVES,
-    MultiplyShift,
-    QActivate,
-    QAdd,
-    QAveragePool,
-    QMultiply,
-    QNode,
-    QOp,
-    QuantizedNetwork,
-    Requantiser,
-    TensorType,
-    Thresholds,
-    has_integers,
-)
+from cnn.quantized import QNode, QuantizedNetwork, has_integers
+from cnn.requantise import HALVES, MultiplyShift, Requantiser, Thresholds
 from systolic.loading import load_model
 from tests.support import networks
 from tests.support.cases import cases
@@ -215,7 +204,7 @@ def test_heads_come_back_with_all_their_maps(dialect: str, tmp_path: Path) -> No
 def test_a_head_that_reads_several_maps_comes_back_with_all_of_them(tmp_path: Path) -> None:
     picture, boxes = one_layer().nodes
     classes = replace(boxes, name="classes", type=TensorType(INT8, 0.25))
-    head = Detection("scaled-yolo", ((3.0, 4.0),), 1, False, scale_xy=2.0)
+    head = ScaledYolo(((3.0, 4.0),), 1, False, scale_xy=2.0)
     joined = QNode("head", head, (1, 2), Shape(6, 2, 2), boxes.type, "net:4")
     network = QuantizedNetwork("net", (picture, boxes, classes, joined))
     read = again(to_onnx(network), tmp_path)

@@ -10,10 +10,10 @@ import onnxruntime
 from boards.errors import InvalidValueError, RangeError, ShapeError, SystolicError, UnsupportedError
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
-from cnn.network import Network, Softmax, TopK
+from cnn.network import Network
 from cnn.onnx.network import network_of, read_model
 from cnn.onnx.quantised.export import to_onnx
-from cnn.quantized import label_type
+from cnn.ops import Softmax, TopK, label_type
 from cnn.quantized_check import check_quantized
 from tests.support.cases import cases
 from tests.support.errors import refused

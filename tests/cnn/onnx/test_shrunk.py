@@ -10,8 +10,8 @@ import onnx
 import pytest
 
 from boards.errors import ChoiceError, InvalidValueError, ShapeError, SystolicError, UnsupportedError
-from cnn.network import Convolution, MaxPool, Upsample
 from cnn.onnx.network import network_of
+from cnn.ops import Convolution, MaxPool, Upsample
 from tests.support.cases import cases
 from tests.support.errors import raises_among, refused
 from tests.support.executed import executed

@@ -10,8 +10,8 @@ import onnx
 import pytest
 
 from boards.errors import SeveralFaultsError, SystolicError, UnsupportedError
-from cnn.network import Convolution, DepthToSpace, Reorg
 from cnn.onnx.network import network_of
+from cnn.ops import Convolution, DepthToSpace, Reorg
 from tests.fuzz.graphs.run import difference
 from tests.support.cases import cases
 from tests.support.errors import raises_among

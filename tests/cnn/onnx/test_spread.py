@@ -10,8 +10,8 @@ import numpy as np
 import onnx
 import pytest
 
-from cnn.network import Convolution, Dense, DepthToSpace
 from cnn.onnx.network import network_of
+from cnn.ops import Convolution, Dense, DepthToSpace
 from tests.fuzz.graphs.run import difference
 from tests.support.cases import cases
 from tests.support.executed import executed

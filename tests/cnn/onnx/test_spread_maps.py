@@ -12,8 +12,8 @@ import pytest
 
 from boards.errors import InvalidValueError, RangeError, ShapeError, SystolicError
 from cnn.float_model import run_float
-from cnn.network import Convolution, DepthToSpace
 from cnn.onnx.network import network_of
+from cnn.ops import Convolution, DepthToSpace
 from tests.support.cases import cases
 from tests.support.errors import raises_among, refused
 from tests.support.executed import executed

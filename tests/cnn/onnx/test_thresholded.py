@@ -9,9 +9,9 @@ import pytest
 from onnx import helper, numpy_helper
 
 from boards.errors import SeveralFaultsError, UnsupportedError
-from cnn.network import Activate
 from cnn.onnx.network import network_of
 from cnn.onnx.operators import UNKNOWN
+from cnn.ops import Activate
 from tests.support.cases import cases
 from tests.support.errors import faults_of, raises
 from tests.support.onnx.networks import check_against_runtime, convolved, pixels

@@ -12,8 +12,8 @@ import pytest
 
 import systolic
 from boards.errors import InvalidValueError, ShapeError, SystolicError, UnsupportedError
-from cnn.network import AveragePool, Softmax, TopK
 from cnn.onnx.network import network_of
+from cnn.ops import AveragePool, Softmax, TopK
 from systolic.model import Calibration
 from tests.fuzz.graphs.run import difference
 from tests.support.cases import cases

@@ -20,7 +20,7 @@ from boards.errors import (
 )
 from cnn.integer_model import run_node
 from cnn.onnx.network import read_model
-from cnn.quantized import QConvolution
+from cnn.ops import QConvolution
 from tests.support.cases import cases
 from tests.support.errors import refused
 from tests.support.executed import executed

@@ -10,7 +10,8 @@ import numpy as np
 
 from boards.errors import InvalidValueError, RangeError, ShapeError, SystolicError
 from cnn.limits import MAX_DILATED, MAX_KERNEL, MAX_PLACES, MAX_WINDOW
-from cnn.network import Input, Node, Padding, Shape
+from cnn.maps import Padding, Shape
+from cnn.network import Node
 from cnn.onnx.graph import Operation, RefusedError
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.resizing.interpolated import _means, grows_wholly
@@ -20,6 +21,7 @@ from cnn.onnx.windows import transposed
 from cnn.onnx.windows.borders import _ends_of, inside
 from cnn.onnx.windows.picked import Picks
 from cnn.onnx.windows.slide import Slide, dilated, joined, pads_of, planar, slid
+from cnn.ops import Input
 from tests.support.cases import cases
 from tests.support.errors import raises, refused
 

@@ -20,7 +20,9 @@ from boards.errors import (
 from cnn.datatype import INT8, INT16, UINT8
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
-from cnn.network import Add, Convolution, MaxPool, Network, Padding, Shape
+from cnn.maps import Padding, Shape
+from cnn.network import Network
+from cnn.ops import Add, Convolution, MaxPool
 from cnn.passes.transform import PASSES, transformed
 from cnn.passes.view import View, checked, without
 from cnn.quantisation.calibration import calibrate

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from boards.errors import InvalidValueError, RangeError
-from cnn.network import BatchNorm, Convolution, Dense, Network, Node, Shape
+from cnn.maps import Shape
+from cnn.network import Network, Node
+from cnn.ops import BatchNorm, Convolution, Dense
 from cnn.quantisation.batch_norm import CHECK_WEIGHTS, fold_batch_norms
 from tests.support import networks
 from tests.support.errors import raises

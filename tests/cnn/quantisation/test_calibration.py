@@ -8,7 +8,7 @@ import pytest
 
 from boards.errors import ChoiceError, InvalidValueError, MissingValueError, RangeError
 from cnn.float_model import run_float
-from cnn.network import Shape
+from cnn.maps import Shape
 from cnn.quantisation.calibration import BINS, METHODS, calibrate, choose_ranges, observe
 from tests.support import networks
 from tests.support.cases import cases

@@ -14,7 +14,8 @@ from boards.errors import MismatchError
 from cnn.darknet.files import read_darknet
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
-from cnn.network import Network, Shape
+from cnn.maps import Shape
+from cnn.network import Network
 from cnn.quantisation.calibration import calibrate, choose_ranges, observe
 from cnn.quantisation.fidelity import LayerFidelity, fidelity, sqnr_db, table
 from cnn.quantisation.quantise import quantise

@@ -10,7 +10,9 @@ import pytest
 
 from cnn.float_model import run_float
 from cnn.integer_model import dequantise, run_integer
-from cnn.network import Concat, Network, Shape
+from cnn.maps import Shape
+from cnn.network import Network
+from cnn.ops import Concat, QConvolution
 from cnn.quantisation import mixed
 from cnn.quantisation.calibration import observe
 from cnn.quantisation.mixed import (
@@ -23,7 +25,7 @@ from cnn.quantisation.mixed import (
     unbeaten_bits,
     weighted,
 )
-from cnn.quantized import QConvolution, QuantizedNetwork
+from cnn.quantized import QuantizedNetwork
 from tests.support import networks
 from tests.support.cases import cases
 

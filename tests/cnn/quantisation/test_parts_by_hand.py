@@ -11,8 +11,10 @@ import pytest
 
 from boards.errors import ChoiceError, InvalidValueError, MismatchError, RangeError, UnsupportedError
 from cnn.activations import FUNCTIONS
-from cnn.datatype import INT16, UINT8, DataType
-from cnn.network import (
+from cnn.datatype import INT16, UINT8, DataType, TensorType
+from cnn.maps import Padding, Shape
+from cnn.network import Network, Node
+from cnn.ops import (
     Activate,
     Add,
     AveragePool,
@@ -21,11 +23,7 @@ from cnn.network import (
     Input,
     MaxPool,
     Multiply,
-    Network,
-    Node,
     Output,
-    Padding,
-    Shape,
     Slice,
     Softmax,
     Upsample,
@@ -37,7 +35,6 @@ from cnn.quantisation.rounding import Filters, Grid, round_to_nearest
 from cnn.quantisation.tensor_types import HEADROOM, PIXEL, groups, tensor_types
 from cnn.quantisation.widths import _asked_by, _within, shared_bits
 from cnn.quantisation.zero_points import _below_zero, _free, _is_finer, _is_taken, _rises, zero_points
-from cnn.quantized import TensorType
 from tests.support.cases import cases
 from tests.support.errors import raises, raises_among
 

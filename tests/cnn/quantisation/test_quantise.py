@@ -16,15 +16,30 @@ from boards.errors import (
     SeveralFaultsError,
     UnsupportedError,
 )
-from cnn.accumulator import accumulator_bits, accumulator_bound
-from cnn.datatype import INT8, INT16, UINT8, DataType
-from cnn.integer_model import convolve, run_integer
-from cnn.network import Add, Concat, Convolution, Dense, MaxPool, Network, Padding, Shape, Softmax, Upsample
+from cnn.datatype import INT8, INT16, UINT8, DataType, TensorType
+from cnn.integer_model import run_integer
+from cnn.maps import Padding, Shape
+from cnn.network import Network
+from cnn.ops import (
+    Add,
+    Concat,
+    Convolution,
+    Dense,
+    MaxPool,
+    QAdd,
+    QAveragePool,
+    QConvolution,
+    QDense,
+    Softmax,
+    Upsample,
+)
+from cnn.ops.convolution import convolve
 from cnn.quantisation.batch_norm import fold_batch_norms
 from cnn.quantisation.calibration import Ranges, calibrate
 from cnn.quantisation.quantise import quantise, requantiser_for
-from cnn.quantized import QAdd, QAveragePool, QConvolution, QDense, QNode, QuantizedNetwork, Requantiser, TensorType
+from cnn.quantized import QNode, QuantizedNetwork
 from cnn.quantized_check import check_quantized
+from cnn.requantise import Requantiser
 from tests.support import networks
 from tests.support.cases import cases
 from tests.support.errors import faults_of, raises
@@ -122,7 +137,7 @@ def test_an_almost_dead_channel_keeps_its_bias() -> None:
     assert set(result[1].ravel()) == {round(-0.75 * 127)}
     assert set(result[2].ravel()) == {round(0.51 * 127)}
     assert not result[3].any()
-    assert accumulator_bound(convolution_of(q, 1), UINT8) <= (1 << 31) - 1
+    assert convolution_of(q, 1).accumulator_bound(UINT8) <= (1 << 31) - 1
 
 
 def test_wide_weights_shrink_until_the_accumulator_fits() -> None:
@@ -131,7 +146,7 @@ def test_wide_weights_shrink_until_the_accumulator_fits() -> None:
     op = Convolution(weights, np.ones(2, np.float32), None, 1, Padding(1, 1, 1, 1), 1, "leaky")
     network = one_layer(op, 3)
     q = convolution_of(quantise(network, flat(network), bits=16), 1)
-    assert (1 << 30) < accumulator_bound(q, UINT8) < 1 << 31
+    assert (1 << 30) < q.accumulator_bound(UINT8) < 1 << 31
     assert np.abs(q.weights).max() == (1 << 31) // (1024 * 9 * 255)
 
 
@@ -299,16 +314,16 @@ def test_accumulator_bits_count_weights_activations_and_bias(
 ) -> None:
     """3·127·128 = 48768 → 17 bits; 3·127·255 = 97155 → 18; 3·128 + 127 = 511 → 10; 512 → 11."""
     op = QDense(np.full((1, 3), -weight, np.int8), INT8, plain(1, -bias))
-    assert accumulator_bits(op, datatype) == bits
+    assert op.accumulator_bound(datatype).bit_length() + 1 == bits
 
 
 def test_accumulator_bits_of_pools_and_adds() -> None:
-    assert accumulator_bound(QAveragePool(plain(2, 5)), INT8, positions=169) == 169 * 128 + 5
-    assert accumulator_bound(QAdd((3, 5), plain(2)), UINT8, INT8) == 3 * 255 + 5 * 128
-    assert accumulator_bound(QAveragePool(plain(2, 5)), INT8) == 128 + 5  # of a map of one position
-    assert accumulator_bits(QAveragePool(plain(2)), INT8) == 9  # ±128
+    assert QAveragePool(plain(2, 5)).accumulator_bound(INT8, positions=169) == 169 * 128 + 5
+    assert QAdd((3, 5), plain(2)).accumulator_bound(UINT8, INT8) == 3 * 255 + 5 * 128
+    assert QAveragePool(plain(2, 5)).accumulator_bound(INT8) == 128 + 5  # of a map of one position
+    assert QAveragePool(plain(2)).accumulator_bound(INT8).bit_length() + 1 == 9  # ±128
     with pytest.raises(ValueError, match="zip"):
-        accumulator_bound(QAdd((3, 5), plain(2)), UINT8)
+        QAdd((3, 5), plain(2)).accumulator_bound(UINT8)
 
 
 @cases(

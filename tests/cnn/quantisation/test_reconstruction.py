@@ -11,12 +11,13 @@ import pytest
 from PIL import Image, ImageFilter
 
 from cnn.darknet.files import read_darknet
-from cnn.network import Convolution, Network
+from cnn.network import Network
+from cnn.ops import Convolution, QConvolution
 from cnn.quantisation import reconstruction
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.fidelity import heads_sqnr_db
 from cnn.quantisation.quantise import quantise
-from cnn.quantized import QConvolution, QuantizedNetwork
+from cnn.quantized import QuantizedNetwork
 from cnn.zoo import seeded
 from tests.support import networks
 

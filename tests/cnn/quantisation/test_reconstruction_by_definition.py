@@ -11,7 +11,9 @@ import pytest
 
 from cnn.float_model import run_float
 from cnn.integer_model import dequantise, run_integer
-from cnn.network import Convolution, Network, Padding, Shape
+from cnn.maps import Padding, Shape
+from cnn.network import Network
+from cnn.ops import Convolution
 from cnn.quantisation import reconstruction
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise

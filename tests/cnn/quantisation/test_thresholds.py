@@ -10,22 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boards.errors import ConflictError, InvalidValueError, RangeError, ShapeError, SystolicError, UnsupportedError
-from cnn.accumulator import accumulator_bits
-from cnn.datatype import BIPOLAR, INT8, INT16, INT32, TERNARY, UINT8, DataType
-from cnn.integer_model import _requantise_floats, requantise, run_integer
-from cnn.network import Padding
+from cnn.datatype import BIPOLAR, INT8, INT16, INT32, TERNARY, UINT8, DataType, TensorType
+from cnn.integer_model import run_integer
+from cnn.maps import Padding
+from cnn.ops import QConvolution
 from cnn.quantisation.thresholds import thresholds_of
-from cnn.quantized import (
-    HALVES,
-    MultiplyShift,
-    QConvolution,
-    QuantizedNetwork,
-    Requantiser,
-    Requantising,
-    TensorType,
-    Thresholds,
-)
+from cnn.quantized import QuantizedNetwork
 from cnn.quantized_check import check_quantized
+from cnn.requantise import HALVES, MultiplyShift, Requantiser, Requantising, Thresholds, requantise, requantise_floats
 from tests.support.binary import binary
 from tests.support.cases import cases
 from tests.support.errors import raises
@@ -87,7 +79,7 @@ def test_multiply_shift_is_the_contract_in_int64_and_in_floats(seed: int, dataty
     acc = sums(random, [])
     expected = [[slow_multiply_shift(int(v), by, c, datatype) for v in acc[c]] for c in range(CHANNELS)]
     np.testing.assert_array_equal(requantise(acc, by, datatype), expected)
-    np.testing.assert_array_equal(_requantise_floats(acc.astype(np.float64), by, datatype), expected)
+    np.testing.assert_array_equal(requantise_floats(acc.astype(np.float64), by, datatype), expected)
     assert requantise(acc, by, datatype).dtype == datatype.carrier
 
 
@@ -100,7 +92,7 @@ def test_thresholds_count_what_the_sum_reaches(seed: int, datatype: DataType, bi
     acc = sums(random, [int(sign * t) for t in edges.ravel()[:20] for sign in (-1, 1)])
     expected = [[slow_threshold(int(v), by, c, datatype) for v in acc[c]] for c in range(CHANNELS)]
     np.testing.assert_array_equal(requantise(acc, by, datatype), expected)
-    np.testing.assert_array_equal(_requantise_floats(acc.astype(np.float64), by, datatype), expected)
+    np.testing.assert_array_equal(requantise_floats(acc.astype(np.float64), by, datatype), expected)
 
 
 @settings(max_examples=150)
@@ -188,9 +180,9 @@ def test_the_accumulator_holds_the_sum_and_not_the_bias_of_the_product() -> None
     op = binary().nodes[3].op
     assert isinstance(op, QConvolution)
     most = int(np.abs(op.weights.astype(int)).sum(axis=(1, 2, 3)).max())
-    assert accumulator_bits(op, TERNARY) == most.bit_length() + 1
+    assert op.accumulator_bound(TERNARY).bit_length() + 1 == most.bit_length() + 1
     large = replace(op, requantiser=replace(as_kind(MultiplyShift, op.requantiser), bias=np.full(3, 1 << 40)))
-    assert accumulator_bits(large, TERNARY) == most.bit_length() + 1
+    assert large.accumulator_bound(TERNARY).bit_length() + 1 == most.bit_length() + 1
 
 
 def changed(at: int, **fields: Any) -> QuantizedNetwork:

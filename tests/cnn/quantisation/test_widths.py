@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from boards.errors import ChoiceError
-from cnn.accumulator import accumulator_bound
-from cnn.network import AveragePool, Network, Shape
+from cnn.maps import Shape
+from cnn.network import Network
+from cnn.ops import AveragePool, QConvolution
 from cnn.quantisation.batch_norm import fold_batch_norms
 from cnn.quantisation.calibration import Ranges, calibrate
 from cnn.quantisation.fidelity import fidelity
 from cnn.quantisation.quantise import FORMATS, quantise, quantise_format
 from cnn.quantisation.widths import shared_bits
-from cnn.quantized import QConvolution
 from systolic.loading import load_model
 from systolic.model import sample_pictures
 from systolic.pictures import calibration_inputs
@@ -75,7 +75,7 @@ def test_sums_stay_within_32_bits_and_use_them() -> None:
     q = quantise_format(network, calibrate(network, networks.pictures(network.input_shape)), 16)
     op = q.nodes[2].op
     assert isinstance(op, QConvolution)
-    bound = accumulator_bound(op, q.nodes[1].type.datatype)
+    bound = op.accumulator_bound(q.nodes[1].type.datatype)
     assert 1 << 28 < bound < 1 << 31
 
 

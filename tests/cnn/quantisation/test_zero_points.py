@@ -7,15 +7,28 @@ from dataclasses import replace
 import numpy as np
 
 from boards.errors import RangeError
-from cnn.accumulator import accumulator_bound
 from cnn.datatype import DataType
 from cnn.integer_model import run_integer
-from cnn.network import Activate, Add, AveragePool, Concat, Convolution, MaxPool, Multiply, Network, Padding, Shape
+from cnn.maps import Padding, Shape
+from cnn.network import Network
+from cnn.ops import (
+    Activate,
+    Add,
+    AveragePool,
+    Concat,
+    Convolution,
+    MaxPool,
+    Multiply,
+    QActivate,
+    QAveragePool,
+    QConvolution,
+)
 from cnn.quantisation.calibration import Ranges, observe, ranges_by_bits
 from cnn.quantisation.fidelity import heads_sqnr_db
 from cnn.quantisation.quantise import quantise
 from cnn.quantisation.zero_points import quantise_with_zero_points, zero_points
-from cnn.quantized import QActivate, QAveragePool, QConvolution, QuantizedNetwork, Requantiser
+from cnn.quantized import QuantizedNetwork
+from cnn.requantise import Requantiser
 from tests.support import networks
 from tests.support.cases import cases
 from tests.support.errors import raises
@@ -220,7 +233,7 @@ def test_a_filter_that_is_almost_dead_keeps_within_its_sum() -> None:
         network.nodes[2],
     )
     integers = quantised(replace(network, nodes=nodes))
-    assert accumulator_bound(as_kind(QConvolution, integers.nodes[1].op), DataType(8, False)) < 1 << 31
+    assert as_kind(QConvolution, integers.nodes[1].op).accumulator_bound(DataType(8, False)) < 1 << 31
     outputs = run_integer(integers, networks.picture(PICTURE))[1]
     assert outputs is not None
     assert np.unique(outputs[1]).tolist() == [-8]

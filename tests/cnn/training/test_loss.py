@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cnn.network import Detection, Shape
+from cnn.maps import Shape
+from cnn.ops import Yolo
 from cnn.training.grid import decode_boxes, grid_of
 from cnn.training.loss import generalised_iou, head_losses, near_truths, targets
 from host.vision.heads.boxes import decode_yolo
@@ -48,8 +49,8 @@ def test_generalised_iou_by_hand() -> None:
 
 def test_of_two_heads_each_object_is_of_the_one_with_the_likest_anchor() -> None:
     torch = pytest.importorskip("torch", reason="training needs PyTorch: pip install -e '.[train]'")
-    coarse = grid_of(Detection("yolo", ((60.0, 60.0),), 3, False), Shape(8, 4, 6), Shape(3, 128, 192))
-    fine = grid_of(Detection("yolo", ((16.0, 24.0),), 3, False), Shape(8, 8, 12), Shape(3, 128, 192))
+    coarse = grid_of(Yolo(((60.0, 60.0),), 3, False), Shape(8, 4, 6), Shape(3, 128, 192))
+    fine = grid_of(Yolo(((16.0, 24.0),), 3, False), Shape(8, 8, 12), Shape(3, 128, 192))
     large, small = [0, 100, 20, 164, 90], [2, 10, 10, 26, 38]
     outputs = [torch.zeros(2, 8, *size, requires_grad=True) for size in ((4, 6), (8, 12))]
     optimiser = torch.optim.Adam(outputs, 0.2)

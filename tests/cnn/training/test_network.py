@@ -20,18 +20,17 @@ from cnn.exported.topology import Sum, Topology  # noqa: E402
 from cnn.exported.topology_file import parse_topology  # noqa: E402
 from cnn.float_model import run_float  # noqa: E402
 from cnn.integer_model import run_integer  # noqa: E402
-from cnn.network import (  # noqa: E402
+from cnn.maps import Padding, Shape  # noqa: E402
+from cnn.network import Network  # noqa: E402
+from cnn.ops import (  # noqa: E402
     Add,
     AveragePool,
     Concat,
-    Detection,
     MaxPool,
-    Network,
-    Padding,
     Reorg,
-    Shape,
     Softmax,
     Upsample,
+    Yolo,
 )
 from cnn.quantized import QuantizedNetwork  # noqa: E402
 from cnn.training.conversion import begin, normalised, topology_of  # noqa: E402
@@ -57,7 +56,7 @@ def joined() -> Network:
         ("large", Upsample(2), [6], Shape(8, 8, 12)),
         ("all", Concat(), [4, 5, 7], Shape(72, 8, 12)),
         ("head", convolution(r, 72, 14, kernel=1, activation="linear"), [8], Shape(14, 8, 12)),
-        ("yolo", Detection("yolo", ((10.0, 13.0), (33.0, 23.0)), 2, False), [9], Shape(14, 8, 12)),
+        ("yolo", Yolo(((10.0, 13.0), (33.0, 23.0)), 2, False), [9], Shape(14, 8, 12)),
     )
 
 
@@ -89,7 +88,7 @@ def added(batch_norm: bool = True) -> Network:
         ("apart", convolution(r, 8, 8, batch_norm=batch_norm), [5], Shape(8, 8, 8)),
         ("all", Add("linear"), [4, 5, 6], Shape(8, 8, 8)),
         ("head", convolution(r, 8, 14, kernel=1, activation="linear"), [7], Shape(14, 8, 8)),
-        ("yolo", Detection("yolo", ((10.0, 13.0), (33.0, 23.0)), 2, False), [8], Shape(14, 8, 8)),
+        ("yolo", Yolo(((10.0, 13.0), (33.0, 23.0)), 2, False), [8], Shape(14, 8, 8)),
     )
 
 

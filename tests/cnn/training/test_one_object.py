@@ -7,7 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="training needs PyTorch: pip install -e '.[train]'")
 
-from cnn.network import Detection, Shape  # noqa: E402
+from cnn.maps import Shape  # noqa: E402
+from cnn.ops import OneObject  # noqa: E402
 from cnn.training.grid import grid_of  # noqa: E402
 from cnn.training.loss import one_object_loss  # noqa: E402
 from host.vision.heads.boxes import decode_one_object  # noqa: E402
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.engine
 
 ANCHORS = ((20.0, 20.0), (10.0, 30.0))
 PICTURE, MAP = Shape(3, 64, 96), Shape(14, 4, 6)
-HEAD = Detection("one-object", ANCHORS, 2, False)
+HEAD = OneObject(ANCHORS, 2, False)
 
 
 def test_what_the_loss_leads_to_is_what_the_host_decodes() -> None:

@@ -7,7 +7,9 @@ import pytest
 
 from boards.errors import InvalidValueError, UnsupportedError
 from cnn.float_model import run_float
-from cnn.network import Concat, Convolution, Dense, MaxPool, Network, Padding, Shape, Upsample
+from cnn.maps import Padding, Shape
+from cnn.network import Network
+from cnn.ops import Concat, Convolution, Dense, MaxPool, Upsample
 from cnn.training.pruning import pruned
 from tests.support.errors import raises
 from tests.support.kinds import as_kind

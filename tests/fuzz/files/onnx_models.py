@@ -17,10 +17,10 @@ import onnx
 from boards.errors import SystolicError
 from cnn import zoo
 from cnn.darknet.files import read_darknet
-from cnn.network import Detection
 from cnn.onnx.network import BUILDERS, read_model, read_onnx
 from cnn.onnx.quantised.export import DIALECTS, to_onnx
 from cnn.onnx.quantised.values import DOMAINS
+from cnn.ops import AnchorFree, Region, Segmentation, Ssd, Yolo
 from cnn.quantized import QNode, QuantizedNetwork
 from cnn.stored.quantized_file import from_npz, to_npz
 from tests.fuzz.files import corpus
@@ -241,9 +241,9 @@ def _with_heads(network: QuantizedNetwork) -> QuantizedNetwork:
     last = len(network.nodes) - 1
     channels = network.nodes[last].shape.channels
     heads = (
-        Detection("segmentation", (), channels, True),
-        Detection("anchor-free", (), max(1, channels - 4), True, bins=1, bias=(0.5,) * channels),
-        *(Detection(kind, ((2.0, 3.0),), channels - 5, True, scale_xy=1.1) for kind in ("region", "yolo", "ssd")),
+        Segmentation((), channels, True),
+        AnchorFree((), max(1, channels - 4), True, bins=1, bias=(0.5,) * channels),
+        *(kind(((2.0, 3.0),), channels - 5, True, scale_xy=1.1) for kind in (Region, Yolo, Ssd)),
     )
     nodes = list(network.nodes)
     for head in heads:

@@ -15,7 +15,7 @@ from onnx import helper
 
 from cnn.integer_model import run_integer
 from cnn.onnx.network import OnnxNetwork, read_model
-from cnn.quantized import QAdd
+from cnn.ops import QAdd
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.graphs.tally import count
 from tests.fuzz.networks.dice import Dice

@@ -20,9 +20,8 @@ import onnxruntime
 from onnx import helper
 
 from cnn.integer_model import run_node
-from cnn.network import Output
 from cnn.onnx.network import read_model
-from cnn.quantized import QActivate, QConvolution
+from cnn.ops import Output, QActivate, QConvolution
 from tests.fuzz.campaign import Campaign
 from tests.fuzz.graphs.tally import count
 from tests.fuzz.networks.dice import Dice

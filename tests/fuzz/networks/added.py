@@ -14,8 +14,10 @@ import numpy as np
 
 from boards.errors import SystolicError
 from cnn.activations import FUNCTIONS
-from cnn.extending.layers import LAYERS, layer_of, shape_of, values_of
-from cnn.network import Activate, Custom, Detection, Network, Node, Output, Shape, Softmax, TopK
+from cnn.extending.layers import LAYERS
+from cnn.maps import Shape
+from cnn.network import Network, Node
+from cnn.ops import Activate, Custom, Detection, Output, Softmax, TopK
 from cnn.quantized import QNode, QuantizedNetwork
 from scheduler.streaming.blocks.packages import BLOCKS
 from systolic.model import Model
@@ -59,13 +61,13 @@ def _with_one(
     places = [i for i, node in enumerate(network.nodes) if i and not isinstance(node.op, ON_HOST)]
     for place in _shuffled(places, dice):
         op = Custom(name) if name in LAYERS else Activate(name)
-        reads = _sources(network, quantized, place, layer_of(op).inputs if isinstance(op, Custom) else 1, dice)
+        reads = _sources(network, quantized, place, op.definition.inputs if isinstance(op, Custom) else 1, dice)
         fitting = _fitting(op, [network.nodes[i].shape for i in reads], dice) if isinstance(op, Custom) else op
         if fitting is None:
             continue
         shape = network.nodes[place].shape
         if isinstance(fitting, Custom):
-            shape = shape_of(fitting, [network.nodes[i].shape for i in reads])
+            shape = fitting.output_shape([network.nodes[i].shape for i in reads])
         node = Node(f"added{len(network.nodes)}", fitting, tuple(reads), shape, "drawn")
         if quantized is not None and isinstance(fitting, Custom):
             like = quantized.nodes[place]
@@ -98,9 +100,9 @@ def _fitting(op: Custom, read: Sequence[Shape], dice: Dice) -> Custom | None:
     for _ in range(TRIES):
         tried = replace(op, parameters=tuple(dice.whole(1, 6) for _ in range(dice.pick((0, 1, 1, 2)))))
         try:
-            shape = shape_of(tried, read)
+            shape = tried.output_shape(read)
             if shape.channels <= MOST_CHANNELS and shape.values <= MOST_VALUES:
-                values_of(tried, [np.zeros((s.channels, s.height, s.width), np.float32) for s in read], shape)
+                tried.run([np.zeros((s.channels, s.height, s.width), np.float32) for s in read], shape)
                 return tried
         except SystolicError:
             continue

@@ -16,7 +16,8 @@ from boards.errors import SystolicError
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
 from cnn.onnx.network import read_onnx
-from cnn.quantized import QNode, Requantiser
+from cnn.quantized import QNode
+from cnn.requantise import Requantiser
 from hls_templates.lint import lint
 from host.contract.streaming import StreamingManifest
 from host.detector import Detector

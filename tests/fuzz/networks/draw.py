@@ -8,7 +8,7 @@ from typing import Any
 
 from boards import board as boards
 from boards.board import Board
-from cnn.softmax import METHODS
+from cnn.ops.softmax import METHODS
 from contract.geometry import as_stored
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.array import BITS, RULES, Array

@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cnn import zoo
-from cnn.network import Convolution, Dense, FloatArray, Network, Shape
+from cnn.maps import FloatArray, Shape
+from cnn.network import Network
+from cnn.ops import Convolution, Dense
 from host.vision.picture import Pixels
 
 Random = np.random.Generator

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from cnn.network import Padding, Shape
+from cnn.maps import Padding, Shape
 from hls_templates.headers import SIMULATION, include_folders
 from scheduler.streaming.area.windows import MARGIN_WORDS, window_pixels
 from scheduler.streaming.graph import Window

@@ -7,7 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from cnn.datatype import DataType
-from cnn.quantized import EVEN, IntArray, MultiplyShift, Requantiser, Table, Thresholds
+from cnn.maps import IntArray
+from cnn.requantise import EVEN, MultiplyShift, Requantiser, Thresholds
+from cnn.tables import Table
 from scheduler.hardware.primitives import constant_luts
 from scheduler.streaming.area.activations import HALVES_LUT, Functors, activation_parts
 from scheduler.streaming.area.usage import StreamingUsage

@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 
 from boards.board import load
-from cnn.network import Shape
+from cnn.maps import Shape
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from scheduler.streaming.rules import DIVISORS, legal

@@ -10,7 +10,8 @@ import numpy as np
 
 from boards.board import load
 from cnn.datatype import DataType
-from cnn.network import MaxPool, Padding, Shape
+from cnn.maps import Padding, Shape
+from cnn.ops import MaxPool
 from scheduler.streaming import graph as g
 from scheduler.streaming.search import candidates
 from scheduler.streaming.search.candidates import Options, divisors, lanes_of, paddings

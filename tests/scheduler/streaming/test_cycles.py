@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cnn.network import MaxPool, Padding, Shape
+from cnn.maps import Padding, Shape
+from cnn.ops import MaxPool
 from scheduler.streaming import graph as g
 from scheduler.streaming.blocks.kinds import KINDS, WALK_DEPTH
 from scheduler.streaming.lanes import out_lanes

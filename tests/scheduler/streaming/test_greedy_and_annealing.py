@@ -9,7 +9,7 @@ import pytest
 
 from boards.board import load
 from boards.errors import MissingValueError, RangeError
-from cnn.network import MaxPool
+from cnn.ops import MaxPool
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.cycles import block_cycles

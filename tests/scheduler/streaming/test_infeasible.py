@@ -10,7 +10,8 @@ import pytest
 from boards.board import load
 from boards.errors import DoesNotFitError
 from cnn.datatype import DataType
-from cnn.network import MaxPool, Padding
+from cnn.maps import Padding
+from cnn.ops import MaxPool
 from scheduler.hardware.budget import Budget
 from scheduler.streaming import graph as g
 from scheduler.streaming.area.budget import limits

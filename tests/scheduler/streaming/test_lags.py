@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cnn.network import MaxPool, Padding, Shape
+from cnn.maps import Padding, Shape
+from cnn.ops import MaxPool
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.converters import edge_of

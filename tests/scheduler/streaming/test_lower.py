@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from boards.errors import SeveralFaultsError, UnsupportedError
-from cnn.datatype import DataType
-from cnn.network import Concat, MaxPool, Padding, Shape, Softmax
-from cnn.quantized import QConvolution, QuantizedNetwork, TensorType
+from cnn.datatype import DataType, TensorType
+from cnn.maps import Padding, Shape
+from cnn.ops import Concat, MaxPool, QConvolution, Softmax
+from cnn.quantized import QuantizedNetwork
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from scheduler.streaming.refusals import check_mappable

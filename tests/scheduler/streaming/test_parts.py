@@ -10,8 +10,8 @@ import pytest
 
 from boards.board import load
 from cnn.datatype import DataType
-from cnn.network import Padding, Shape
-from cnn.quantized import MultiplyShift, Requantising, Thresholds
+from cnn.maps import Padding, Shape
+from cnn.requantise import MultiplyShift, Requantising, Thresholds
 from scheduler.hardware.primitives import product_luts
 from scheduler.streaming import graph as g
 from scheduler.streaming.area.parts import block_usage, converter_usage, parts

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.board import load
-from cnn.network import MaxPool, Padding, Shape
-from cnn.quantized import QAdd, Thresholds
+from cnn.maps import Padding, Shape
+from cnn.ops import MaxPool, QAdd
+from cnn.requantise import Thresholds
 from scheduler.hardware.budget import Budget
 from scheduler.hardware.primitives import constant_luts, distributed_luts, product_luts, shift_luts
 from scheduler.streaming import graph as g

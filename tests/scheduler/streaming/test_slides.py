@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 
-from cnn.network import Padding, Shape
+from cnn.maps import Padding, Shape
 from hls_templates.headers import fixed_files, include_folders
 from scheduler.streaming import graph as g
 from scheduler.streaming.blocks.kinds import KINDS, WALK_DEPTH

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from boards.board import load
-from cnn.network import MaxPool, Padding, Reorg, Shape
+from cnn.maps import Padding, Shape
+from cnn.ops import MaxPool, Reorg
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.lags import waits

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cnn.datatype import DataType
-from cnn.network import Padding
+from cnn.datatype import DataType, TensorType
+from cnn.maps import Padding
 from cnn.quantisation.calibration import choose_ranges, observe
 from cnn.quantisation.quantise import quantise_format
 from cnn.quantisation.zero_points import MOST_BITS, quantise_with_zero_points
-from cnn.quantized import QuantizedNetwork, TensorType
+from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import Array
 from scheduler.systolic.network.copies import with_copies
 from tests.support import networks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cnn.network import Padding
+from cnn.maps import Padding
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import Array
 from tests.support.quantised import Builder

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cnn.network import Padding
+from cnn.maps import Padding
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower

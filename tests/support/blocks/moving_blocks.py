@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cnn.float_model import depth_to_space, space_to_depth
-from cnn.network import DepthToSpace, Reorg
+from cnn.ops import DepthToSpace, Reorg
 from tests.support.blocks.compute import Case, Ints, Values
 from tests.support.blocks.moving import (
     BIPOLAR,
@@ -105,7 +104,7 @@ def split(seed: int, size: Size, lanes: int, parts: tuple[int, ...], value: Valu
 def reorg(seed: int, size: Size, lanes: int, stride: int, order: str, value: Values = INT8) -> Case:
     c, h, w = size
     maps = draw(seed, value, *size)
-    deep = np.stack([space_to_depth(frame, Reorg(stride, order)) for frame in maps])
+    deep = np.stack([Reorg(stride, order).move([frame]) for frame in maps])
     if order == "block":
         first = (stride - 1) * w + stride
     else:  # the rows of one position stand stride rows apart, or anywhere in the map
@@ -117,7 +116,7 @@ def reorg(seed: int, size: Size, lanes: int, stride: int, order: str, value: Val
 
 def spread(seed: int, size: Size, lanes: int, factors: tuple[int, int], value: Values = INT8) -> Case:
     maps = draw(seed, value, *size)
-    larger = np.stack([depth_to_space(frame, DepthToSpace(*factors)) for frame in maps])
+    larger = np.stack([DepthToSpace(*factors).move([frame]) for frame in maps])
     ins, outs = Side(stream(maps, lanes), lanes), Side(stream(larger, lanes), lanes)
     iterations = size[2] * size[0] // lanes + WALK_LANDING - 1 + outs.words
     block = f"depth_to_space<{numbers(lanes, *size, *factors)}>"

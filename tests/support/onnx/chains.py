@@ -6,18 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cnn.datatype import UINT8, DataType
-from cnn.network import Padding, Shape
-from cnn.quantized import (
-    IntArray,
-    QConvolution,
-    QInput,
-    QNode,
-    QOp,
-    QuantizedNetwork,
-    Requantising,
-    TensorType,
-)
+from cnn.datatype import UINT8, DataType, TensorType
+from cnn.maps import IntArray, Padding, Shape
+from cnn.ops import QConvolution, QInput, QOp
+from cnn.quantized import QNode, QuantizedNetwork
+from cnn.requantise import Requantising
 
 PIXELS = TensorType(UINT8, 1 / 255)
 """Pixels are unsigned integers of 8 bits, which stand for 0 to 1."""

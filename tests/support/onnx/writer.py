@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
-from cnn.network import (
+from cnn.maps import Padding
+from cnn.network import Network, Node
+from cnn.ops import (
     Activate,
     Add,
     AveragePool,
@@ -19,9 +21,6 @@ from cnn.network import (
     Detection,
     MaxPool,
     Multiply,
-    Network,
-    Node,
-    Padding,
     Reorg,
     Slice,
     Softmax,

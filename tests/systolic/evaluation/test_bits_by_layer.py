@@ -11,10 +11,12 @@ import pytest
 import systolic
 from boards import board as board_room
 from boards.errors import ChoiceError, ConflictError, DoesNotFitError, MissingValueError, RangeError, UnsupportedError
-from cnn.network import Network, Shape
+from cnn.maps import Shape
+from cnn.network import Network
+from cnn.ops import QConvolution
 from cnn.quantisation.calibration import observe
 from cnn.quantisation.mixed import LayerBits, everywhere, quantise_mixed
-from cnn.quantized import QConvolution, QuantizedNetwork
+from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.budget import Budget
 from systolic.evaluation.mixed import CHOICES, Pipeline, Trial, quantise_for
 from systolic.loading import load_model

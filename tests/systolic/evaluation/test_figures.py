@@ -15,8 +15,8 @@ from PIL import Image
 from boards.errors import RangeError
 from cnn.float_model import run_float
 from cnn.integer_model import dequantise, run_integer
-from cnn.network import Convolution, Padding, Shape
-from cnn.network import Detection as DetectionHead
+from cnn.maps import Padding, Shape
+from cnn.ops import HEADS, Convolution
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise
 from host.vision.detection import Detection, Score
@@ -270,7 +270,7 @@ def subject(*kinds: str, filters: int = 7, whole: bool = False) -> Subject:
         op = Convolution(weights, np.zeros(filters, np.float32), None, 1, Padding(), 1, "linear")
         out = Shape(filters, 1, 1)
     layers: list[Any] = [("conv", op, [0], out)]
-    layers += [(kind, DetectionHead(kind, ((2.0, 2.0),), 2, False), [1], out) for kind in kinds]
+    layers += [(kind, HEADS[kind](((2.0, 2.0),), 2, False), [1], out) for kind in kinds]
     floats = networks.network(SHAPE, *layers)
     return Subject(floats, quantise(floats, calibrate(floats, networks.pictures(SHAPE, 2), "max")), "plain", 0.45)
 

@@ -25,8 +25,8 @@ from boards.errors import (
 )
 from cnn.extending.layers import LAYERS, Layer
 from cnn.integer_model import run_integer
-from cnn.network import Custom
 from cnn.onnx.network import BUILDERS
+from cnn.ops import Custom
 from cnn.quantized import QuantizedNetwork
 from cnn.quantized_check import check_quantized
 from cnn.stored.quantized_file import from_npz, to_npz
@@ -411,7 +411,7 @@ def test_a_layer_that_answers_wrongly(
         (
             {"shape": lambda *_: (12, 8, 12)},
             InvalidValueError,
-            {"what": "the shape of acme_greater", "got": (12, 8, 12), "required": "a cnn.network.Shape"},
+            {"what": "the shape of acme_greater", "got": (12, 8, 12), "required": "a cnn.maps.Shape"},
         ),
     ],
 )

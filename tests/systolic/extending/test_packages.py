@@ -17,8 +17,8 @@ from PIL import Image
 from boards.errors import ConflictError, DamagedFileError, RangeError, StateError, UnsupportedError
 from cnn.activations import FUNCTIONS
 from cnn.float_model import run_float
-from cnn.network import Activate
 from cnn.onnx.network import BUILDERS
+from cnn.ops import Activate
 from cnn.passes.transform import PASSES
 from cnn.passes.view import View
 from systolic.cli.main import main
@@ -51,7 +51,9 @@ from dataclasses import replace
 import numpy as np
 
 from cnn.activations import Function
-from cnn.network import Activate, Convolution, Input, Network, Node, Padding, Shape
+from cnn.maps import Padding, Shape
+from cnn.network import Network, Node
+from cnn.ops import Activate, Convolution, Input
 from cnn.passes.view import View, without
 from systolic.front_ends.front_end import FrontEnd
 from systolic.model import Model

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
-from cnn.network import Padding, Reorg
+from cnn.maps import Padding
+from cnn.ops import Reorg
 from cnn.quantized import QuantizedNetwork
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower

@@ -13,17 +13,11 @@ import numpy as np
 import pytest
 
 from boards.errors import MissingValueError, RangeError, ShapeError, UnsupportedError
-from cnn.datatype import BIPOLAR
-from cnn.network import Padding
-from cnn.quantized import (
-    MultiplyShift,
-    QConvolution,
-    QuantizedNetwork,
-    Requantiser,
-    Requantising,
-    TensorType,
-    Thresholds,
-)
+from cnn.datatype import BIPOLAR, TensorType
+from cnn.maps import Padding
+from cnn.ops import QConvolution
+from cnn.quantized import QuantizedNetwork
+from cnn.requantise import MultiplyShift, Requantiser, Requantising, Thresholds
 from hls_templates.lint import lint
 from host.contract.libraries import StreamingLibrary
 from host.streaming.layout import unpack_packet

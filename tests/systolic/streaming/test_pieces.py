@@ -11,10 +11,13 @@ import pytest
 
 from cnn.activations import FUNCTIONS
 from cnn.datatype import DataType
-from cnn.network import Activate, Network, Shape
+from cnn.maps import Shape
+from cnn.network import Network
+from cnn.ops import Activate, QActivate
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise, quantise_format
-from cnn.quantized import QActivate, QuantizedNetwork, Table
+from cnn.quantized import QuantizedNetwork
+from cnn.tables import Table
 from hls_templates.lint import lint
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower

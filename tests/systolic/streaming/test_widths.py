@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from cnn.datatype import DataType
-from cnn.quantized import QuantizedNetwork, Thresholds
+from cnn.quantized import QuantizedNetwork
+from cnn.requantise import Thresholds
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from systolic.styles.streaming.generation.wiring.constants import activation

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from boards.board import Board
 from boards.facts import Clock
 from cnn.integer_model import run_integer
-from cnn.network import Shape
+from cnn.maps import Shape
 from cnn.quantized import QuantizedNetwork
 from cnn.stored.quantized_file import to_npz
 from hls_templates.streaming.sources import TOP, StreamingValues, streaming_simulation, streaming_sources

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cnn.quantized import UP, MultiplyShift, QNode, QuantizedNetwork
+from cnn.quantized import QNode, QuantizedNetwork
+from cnn.requantise import UP, MultiplyShift
 from hls_templates.param_header import LayerParameters, header_files
 from scheduler.streaming.graph import Block, DownSample, Fold, MatrixVector, StreamingFolding, VectorVector, Window
 

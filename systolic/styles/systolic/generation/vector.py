@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cnn.integer_model import Integers, run_integer
+from cnn.integer_model import run_integer
+from cnn.maps import Integers
 from contract.geometry import PIXEL_BYTES
 from hls_templates.vendor.ports import Output
 from host.contract.tensors import fill_pixels

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cnn.accumulator import magnitude
-from cnn.datatype import DataType
-from cnn.quantisation.tables import fraction_bits
-from cnn.quantized import HALVES, IntArray, MultiplyShift, Requantiser, Requantising, Table, Thresholds
-from cnn.softmax import POWER_BITS
+from cnn.datatype import DataType, magnitude
+from cnn.maps import IntArray
+from cnn.ops.softmax import POWER_BITS
+from cnn.requantise import HALVES, MultiplyShift, Requantiser, Requantising, Thresholds
+from cnn.tables import Table, fraction_bits
 from hls_schedule.ports import COPIES
 from hls_templates.streaming.sources import Constant
 from scheduler.hardware.arithmetic import ceil_div

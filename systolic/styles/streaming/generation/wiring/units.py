@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cnn.accumulator import magnitude
-from cnn.datatype import DataType
+from cnn.datatype import DataType, magnitude
 from hls_templates.streaming.sources import Constant, WeightPort
 from scheduler.hardware.ddr import WEIGHT_BEAT_BYTES
 from scheduler.streaming import graph as g

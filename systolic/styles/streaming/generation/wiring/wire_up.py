@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import UnsupportedError
-from cnn.network import MaxPool
+from cnn.ops import MaxPool
 from hls_templates.streaming.sources import Constant, Instance, Packet, Wire
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes

@@ -11,17 +11,40 @@ theorem 3.3), one more where rounding falls otherwise; ``worst_step`` measures w
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
+from boards.errors import ConflictError, MissingValueError, RangeError
+from cnn.checks import check_array, check_numbers
 from cnn.datatype import DataType
-from cnn.quantized import TABLE_BITS, IntArray, Table
+from cnn.maps import IntArray
+
+TABLE_BITS = 8
+"""Bits of a value that choose a piece of a table; or an entry, unless more are needed."""
+
+VALUES_BITS = 12
+"""The most bits that choose an entry. A table of values is exact, and has up to 4,096 of them."""
+
 
 WIDEST_BITS = 16
 """Of an input that pieces are looked up by."""
 
 SLOPE_LIMIT = (1 << 17) - 1
 """Of 18 bits with the sign, a factor that one DSP takes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Any function of one input value, the same in every channel: y = values[x − the least x].
+
+    values: int64, of each integer of the input's datatype, of at most VALUES_BITS; or, of more than TABLE_BITS, what
+    the first input of each of 256 pieces of lines becomes, and slopes: what these rise by (the formula above).
+    """
+
+    values: npt.NDArray[np.int64]
+    slopes: npt.NDArray[np.int64] | None = None
 
 
 def fraction_bits(read: DataType) -> int:
@@ -65,3 +88,29 @@ def all_values(table: Table, read: DataType) -> IntArray:
 def worst_step(table: Table, exact: npt.NDArray[np.int64], read: DataType) -> int:
     """The most steps of the output that the table is off. exact: as in ``table_of_values``."""
     return int(np.abs(all_values(table, read) - exact).max())
+
+
+def check_table(table: Table, read: DataType, output: DataType) -> None:
+    """Raise an error if a table that values of the type ``read`` are looked up in breaks the contract.
+
+    Raises:
+        RangeError: The input has too many bits, or a number is outside its range.
+        MissingValueError: The input has too many bits for a table without slopes.
+        ConflictError: Slopes come for values that have an entry each, or the output's datatype leaves out values.
+        ShapeError: An array has another shape or data type.
+    """
+    if read.bits > WIDEST_BITS:
+        raise RangeError("the bits of the table's input", read.bits, high=WIDEST_BITS)
+    if table.slopes is None and read.bits > VALUES_BITS:
+        raise MissingValueError("the slopes of the table", f"{read.name} is looked up in pieces of lines")
+    check_array("the table", table.values, (entries(table, read),))
+    if table.slopes is not None:
+        if read.bits <= TABLE_BITS:
+            subjects = ("slopes of a table", f"an input of {read.name}")
+            raise ConflictError(subjects, "each of its values has an entry of its own")
+        check_array("the slopes", table.slopes, (entries(table, read),))
+        check_numbers("a slope", table.slopes, -SLOPE_LIMIT, SLOPE_LIMIT)
+    check_numbers(f"a value of the table, {output.name},", all_values(table, read), output.low, output.high)
+    if output.step != 1:
+        subjects = ("a table", f"an output of {output.name}")
+        raise ConflictError(subjects, "that leaves out values", remedy="use Thresholds")

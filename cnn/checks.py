@@ -1,0 +1,24 @@
+"""Checks of arrays that a network's rules need; errors have no place, the caller adds the node's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import RangeError, ShapeError
+
+
+def check_array(what: str, array: npt.NDArray[Any], shape: tuple[int, ...], dtype: type = np.int64) -> None:
+    """Raise ShapeError if ``array`` has another shape or data type."""
+    if array.dtype != dtype or array.shape != shape:
+        required = f"type {np.dtype(dtype)} and shape {shape}"
+        raise ShapeError(what, f"type {array.dtype} and shape {array.shape}", required)
+
+
+def check_numbers(what: str, array: npt.NDArray[np.integer], low: int, high: int) -> None:
+    """Raise RangeError if the least or the greatest number of ``array`` is outside ``low`` … ``high``."""
+    for number in (int(array.min()), int(array.max())):
+        if not low <= number <= high:
+            raise RangeError(what, number, low, high)

@@ -1,0 +1,46 @@
+"""Maps, the tensors between two layers: channels × height × width of floats or integers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.signedinteger]
+Integers = npt.NDArray[Any]
+"""Integers in the carrier of their datatype, which may be unsigned."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The shape of a map: channels × height × width."""
+
+    channels: int
+    height: int
+    width: int
+
+    @property
+    def values(self) -> int:
+        """The number of values of such a map."""
+        return self.channels * self.height * self.width
+
+    def __str__(self) -> str:
+        return f"{self.channels}×{self.height}×{self.width}"
+
+
+@dataclass(frozen=True)
+class Padding:
+    """Rows and columns around a map: zeros for a convolution, and less than every value for a max pool."""
+
+    top: int = 0
+    left: int = 0
+    bottom: int = 0
+    right: int = 0
+
+    @property
+    def sides(self) -> tuple[int, int, int, int]:
+        """Top, left, bottom and right."""
+        return self.top, self.left, self.bottom, self.right

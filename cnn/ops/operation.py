@@ -1,0 +1,184 @@
+"""The base classes of operations: what each knows of itself, in floats and in integers.
+
+A float network holds ``FloatOperation``s and a quantised one ``IntegerOperation``s. What only moves values is both.
+Errors that these methods raise have no place yet; the caller adds the node's with ``SystolicError.at``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, NoReturn, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import DoesNotFitError, MismatchError, ShapeError, UnsupportedError, listed
+from cnn.datatype import DataType, TensorType
+from cnn.maps import FloatArray, Integers, Shape
+from cnn.requantise import Requantiser, Requantising, check_requantiser
+
+Number = TypeVar("Number", bound=np.generic)
+
+ACCUMULATOR_BITS = 32
+
+
+class Tensor(Protocol):
+    """A map of a quantised network without its values; each ``cnn.quantized.QNode`` is one."""
+
+    @property
+    def name(self) -> str:
+        """The name of the layer that gives it."""
+
+    @property
+    def shape(self) -> Shape:
+        """Its shape."""
+
+    @property
+    def type(self) -> TensorType:
+        """The type of its values."""
+
+
+class Operation(ABC):
+    """One operation of a network.
+
+    Attributes:
+        input_counts: The least and the greatest number of maps that it reads; None has no bound.
+        on_host: The host computes it, in float, after the last layer of the accelerator.
+        passes_on: Its output has the type of its inputs, since it only moves or chooses values.
+    """
+
+    input_counts: ClassVar[tuple[int, int | None]] = (1, 1)
+    on_host: ClassVar[bool] = False
+    passes_on: ClassVar[bool] = False
+
+    @abstractmethod
+    def output_shape(self, read: Sequence[Shape]) -> Shape:
+        """Return the shape of the output, of at least one input.
+
+        Raises:
+            ShapeError: Weights or inputs have another shape.
+            RangeError: A number of the operation is outside the range that the inputs leave; MismatchError,
+                ChoiceError and InvalidValueError as they say.
+        """
+
+
+class FloatOperation(Operation):
+    """An operation of a float network."""
+
+    @abstractmethod
+    def run(self, inputs: Sequence[FloatArray], shape: Shape) -> FloatArray:
+        """Return the output, float32 [channels, height, width] of ``shape``, as darknet computes it."""
+
+
+class IntegerOperation(Operation):
+    """An operation of a quantised network."""
+
+    @abstractmethod
+    def run_integer(self, inputs: Sequence[Integers], read: Sequence[Tensor], output: Tensor) -> Integers:
+        """Return the integers of the output in its datatype's carrier, [channels, height, width].
+
+        Args:
+            inputs: The integers of the inputs, [channels, height, width] each.
+            read: The inputs' shapes and types.
+            output: The output's shape and type.
+        """
+
+    def check(self, read: Sequence[Tensor], output: Tensor) -> None:
+        """Raise an error if the operation breaks a rule of the arithmetic contract.
+
+        Unless an operation says otherwise, its inputs and its output have one type.
+        """
+        for source in read:
+            if source.type != output.type:
+                raise MismatchError(f"the type, since it passes {source.name!r} on,", output.type, source.type)
+
+
+class Move(FloatOperation, IntegerOperation):
+    """An operation that only moves values, of floats and integers alike."""
+
+    passes_on = True
+
+    @abstractmethod
+    def move(self, arrays: Sequence[npt.NDArray[Number]]) -> npt.NDArray[Number]:
+        """Return the output [channels, height, width] of inputs of any data type."""
+
+    def run(self, inputs: Sequence[FloatArray], shape: Shape) -> FloatArray:
+        return self.move(inputs)
+
+    def run_integer(self, inputs: Sequence[Integers], read: Sequence[Tensor], output: Tensor) -> Integers:
+        return self.move(inputs)
+
+
+class HostOperation(FloatOperation, IntegerOperation):
+    """An operation that the host computes, in float; in a quantised network it has the type of its first input."""
+
+    on_host = True
+
+    def run_integer(self, inputs: Sequence[Integers], read: Sequence[Tensor], output: Tensor) -> Integers:
+        """Raise UnsupportedError: it gives no integers."""
+        raise UnsupportedError(type(self).__name__, "it is not an integer layer")
+
+    def check(self, read: Sequence[Tensor], output: Tensor) -> None:
+        super().check(read[:1], output)  # the host knows the scale of each map
+
+
+class Accumulating(IntegerOperation):
+    """An operation that adds up products in an accumulator of 32 bits, and requantises the sums.
+
+    Attributes:
+        requantiser: The arithmetic that turns a sum into an output value.
+    """
+
+    requantiser: Requantising
+
+    @abstractmethod
+    def greatest_sums(self, read: Sequence[DataType], positions: int) -> npt.NDArray[np.int64]:
+        """Return max|acc| of each output channel, or of all: Σ|w|·max|a|, which bounds partial sums in any order.
+
+        Args:
+            read: The datatypes of the inputs.
+            positions: Height · width of the first input.
+        """
+
+    def accumulator_bound(self, *read: DataType, positions: int = 1) -> int:
+        """Return the greatest |acc + bias| of any channel, Σ|w|·max|a| + |bias|; arguments of ``greatest_sums``.
+
+        Only a Requantiser adds its bias to the sum itself. A MultiplyShift adds its own to the product.
+        """
+        by = self.requantiser
+        bias = np.abs(by.bias) if isinstance(by, Requantiser) else np.zeros(1, np.int64)
+        return int(np.max(self.greatest_sums(read, positions) + bias))
+
+    def check(self, read: Sequence[Tensor], output: Tensor) -> None:
+        check_requantiser(self.requantiser, output.type.datatype, output.shape.channels)
+        self.check_operands(read)
+        positions = read[0].shape.height * read[0].shape.width
+        bound = self.accumulator_bound(*(source.type.datatype for source in read), positions=positions)
+        bits = bound.bit_length() + 1
+        if bits > ACCUMULATOR_BITS:
+            raise DoesNotFitError(
+                f"acc + bias, which reaches Σ|w|·max|a| + |bias| = {bound},",
+                "bits",
+                bits,
+                ACCUMULATOR_BITS,
+                remedy="use fewer bits for weights or activations, or fewer inputs to this layer",
+            )
+
+    def check_operands(self, read: Sequence[Tensor]) -> None:
+        """Raise an error if weights, multipliers or padding break a rule of the contract."""
+
+
+def check_one_shape(read: Sequence[Shape], what: str) -> Shape:
+    """Return the shape that all inputs have; ShapeError if they have several."""
+    if len(set(read)) > 1:
+        raise ShapeError(what, listed(read), "one shape")
+    return read[0]
+
+
+def assert_never(op: NoReturn) -> NoReturn:
+    """Close a match over all operations: mypy refuses the call if an operation has no case.
+
+    ``typing.assert_never`` exists from Python 3.11 on.
+    """
+    raise AssertionError(f"{type(op).__name__} has no case")

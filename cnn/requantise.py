@@ -1,0 +1,259 @@
+"""The arithmetic contract: how an exact sum becomes an output value (docs/explanation/quantisation.md).
+
+    Requantiser     y = saturate(((acc + bias) · m + 2^(s − 1)) >> s)
+                    m = multiplier or, if acc + bias < 0, negative
+    MultiplyShift   y = saturate((acc · multiplier + bias + 2^(s − 1)) >> s)
+    Thresholds      y = low + step · Σ_i [±acc ≥ t_i]
+
+The first two round a half up. Networks of files that round it to the even integer say so in ``halves``: the product p
+is taken without its NEAR_HALF lowest bits, and if 2^s divides p + 2^(s − 1), y is the even one of the two nearest
+integers, or the odd one, which was even before an odd zero point was added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import ChoiceError, ConflictError, InvalidValueError, RangeError
+from cnn.checks import check_array, check_numbers
+from cnn.datatype import DataType
+from cnn.maps import Integers
+
+Floats = npt.NDArray[Any]
+
+MULTIPLIER_LIMIT = (1 << 16) - 1
+SHIFT_LIMIT = 47
+PRODUCT_BIAS_LIMIT = (1 << 47) - 1
+THRESHOLD_LIMIT = 1 << 31
+THRESHOLD_BITS = 8  # of an output that thresholds make: 255 comparisons a value
+
+UP, EVEN, ODD = "up", "even", "odd"
+HALVES = (UP, EVEN, ODD)
+"""The integer that a half is rounded to."""
+
+
+def beyond_zero(halves: str, zero: int) -> str:
+    """Return how a half is rounded in integers that are greater, or less, by ``zero``."""
+    return {EVEN: ODD, ODD: EVEN}.get(halves, halves) if zero % 2 else halves
+
+
+NEAR_HALF = 12
+"""Bits of a product that do not count where halves are rounded to even: a factor that is no power of two has 16 bits of
+which the last is rounded, so that a half of the file comes out near a half."""
+
+
+@dataclass(frozen=True, eq=False)
+class Requantiser:
+    """Per output channel: bias int64 (accumulator scale), multiplier and negative in 0…65535, shift ≥ 1.
+
+    ``negative`` multiplies where acc + bias < 0: 0 for ReLU, slope · multiplier for leaky ReLU,
+    ``multiplier`` itself for a linear layer. halves: one of HALVES.
+    """
+
+    bias: npt.NDArray[np.int64]
+    multiplier: npt.NDArray[np.int64]
+    negative: npt.NDArray[np.int64]
+    shift: npt.NDArray[np.int64]
+    halves: str = field(default=UP, kw_only=True)
+
+    @property
+    def channels(self) -> int:
+        """How many output channels it is for."""
+        return int(self.bias.size)
+
+
+def identity(channels: int) -> Requantiser:
+    """A Requantiser that leaves the sum as it is, where the output's datatype holds it: y = (2 · acc + 1) >> 1."""
+
+    def full(value: int) -> npt.NDArray[np.int64]:
+        return np.full(channels, value, np.int64)
+
+    return Requantiser(full(0), full(2), full(2), full(1))
+
+
+@dataclass(frozen=True, eq=False)
+class MultiplyShift:
+    """Batch norm as one multiplication, addition and shift (UltraNet's inc, bias and l_shift).
+
+    Per output channel, all int64. multiplier: −65535…65535, below 0 where the batch norm's gamma is. bias: at the
+    scale of the product, |bias| < 2^47. shift: 1…47. halves: one of HALVES.
+    """
+
+    multiplier: npt.NDArray[np.int64]
+    bias: npt.NDArray[np.int64]
+    shift: npt.NDArray[np.int64]
+    halves: str = field(default=UP, kw_only=True)
+
+    @property
+    def channels(self) -> int:
+        """How many output channels it is for."""
+        return int(self.bias.size)
+
+
+@dataclass(frozen=True, eq=False)
+class Thresholds:
+    """y counts the thresholds that the sum reaches, per output channel: any function that only rises or only falls.
+
+    thresholds: int64 [channels, levels of the output datatype], ascending. flip: bool [channels], True where −acc is
+    compared instead of acc: there the function falls. |t| ≤ 2^31; a threshold that no sum reaches is the greatest
+    acc + 1.
+    """
+
+    thresholds: npt.NDArray[np.int64]
+    flip: npt.NDArray[np.bool_]
+
+    @property
+    def channels(self) -> int:
+        """How many output channels it is for."""
+        return int(self.flip.size)
+
+
+Requantising: TypeAlias = Requantiser | MultiplyShift | Thresholds
+"""What turns an exact sum into an output value."""
+
+
+def numbers_of(by: Requantising) -> dict[str, npt.NDArray[Any]]:
+    """Its arrays, each with a row or a number of every channel, by their names."""
+    return {each.name: getattr(by, each.name) for each in fields(by) if each.name != "halves"}
+
+
+def requantise(accumulators: npt.NDArray[np.int64], requantiser: Requantising, datatype: DataType) -> Integers:
+    """The contract itself, in int64: accumulators [C, …] → the datatype's carrier [C, …].
+
+    |acc + bias| < 2^31, |m| < 2^16, a MultiplyShift's |bias| < 2^47 and s ≤ 47, so every intermediate fits 49 bits.
+    """
+    if isinstance(requantiser, Thresholds):
+        return _threshold(accumulators, requantiser, datatype)
+    column = (-1, *(1,) * (accumulators.ndim - 1))
+    shift = requantiser.shift.reshape(column)
+    if isinstance(requantiser, MultiplyShift):
+        product = accumulators * requantiser.multiplier.reshape(column) + requantiser.bias.reshape(column)
+    else:
+        total = accumulators + requantiser.bias.reshape(column)
+        product = total * np.where(
+            total < 0, requantiser.negative.reshape(column), requantiser.multiplier.reshape(column)
+        )
+    if requantiser.halves != UP:
+        product &= -1 << NEAR_HALF
+    doubled = product + (np.int64(1) << (shift - 1))
+    shifted = doubled >> shift
+    if requantiser.halves != UP:  # of a half the integer below it, where that is the one of the right parity
+        is_half = doubled & ((np.int64(1) << shift) - 1) == 0
+        shifted -= is_half & ((shifted & 1) != (requantiser.halves == ODD))
+    return carried(np.clip(shifted, datatype.low, datatype.high), datatype)
+
+
+def _threshold(accumulators: Integers, by: Thresholds, datatype: DataType) -> Integers:
+    """The count of thresholds reached, by bisection: they ascend."""
+    signs = np.where(by.flip, -1, 1)
+    result = np.empty(accumulators.shape, datatype.carrier)
+    for channel, (sums, sign, thresholds) in enumerate(zip(accumulators, signs, by.thresholds, strict=True)):
+        reached = np.searchsorted(thresholds, (sums * sign).astype(np.int64), side="right")
+        result[channel] = datatype.low + reached * datatype.step
+    return result
+
+
+def requantise_floats(accumulators: Floats, requantiser: Requantising, datatype: DataType) -> Integers:
+    """``requantise`` for integers in floats [C, n], several times faster.
+
+    Exact: every intermediate has at most 49 bits, scaling by 2^-s only moves the exponent, and floor
+    is the arithmetic shift.
+    """
+    if isinstance(requantiser, Thresholds):
+        return _threshold(accumulators, requantiser, datatype)
+    total = _products(accumulators.astype(np.float64), requantiser)
+    shift = requantiser.shift[:, None].astype(np.int32)
+    if requantiser.halves == UP:
+        total *= np.ldexp(1.0, -shift)
+        total += 0.5
+        np.floor(total, out=total)
+    else:
+        np.floor(np.ldexp(total, -NEAR_HALF, out=total), out=total)
+        total *= np.ldexp(1.0, NEAR_HALF - shift)
+        parity = float(requantiser.halves == ODD)
+        total -= parity
+        np.rint(total, out=total)
+        total += parity
+    np.clip(total, datatype.low, datatype.high, out=total)
+    return carried(total, datatype)
+
+
+def _products(total: Floats, requantiser: Requantiser | MultiplyShift) -> Floats:
+    if isinstance(requantiser, MultiplyShift):
+        total *= requantiser.multiplier[:, None]
+        total += requantiser.bias[:, None]
+        return total
+    total += requantiser.bias[:, None]
+    positive = requantiser.multiplier[:, None].astype(np.float64)
+    negative = requantiser.negative[:, None].astype(np.float64)
+    if np.array_equal(positive, negative):
+        total *= positive
+    elif np.all(negative <= positive):  # then the greater product is the one that the sign selects
+        total = np.maximum(total * positive, total * negative)
+    else:
+        total *= np.where(total < 0, negative, positive)
+    return total
+
+
+def carried(values: Integers, datatype: DataType) -> Integers:
+    """Return the values in the carrier of ``datatype``."""
+    return np.asarray(values, dtype=np.dtype(datatype.carrier))
+
+
+# --- the rules of the contract --------------------------------------------------------------------------------------
+
+_LIMITS: dict[type[Requantising], dict[str, tuple[int, int]]] = {
+    Requantiser: {
+        "bias": (-(1 << 31) + 1, (1 << 31) - 1),
+        "multiplier": (1, MULTIPLIER_LIMIT),
+        "negative": (0, MULTIPLIER_LIMIT),
+        "shift": (1, SHIFT_LIMIT),
+    },
+    MultiplyShift: {
+        "multiplier": (-MULTIPLIER_LIMIT, MULTIPLIER_LIMIT),
+        "bias": (-PRODUCT_BIAS_LIMIT, PRODUCT_BIAS_LIMIT),
+        "shift": (1, SHIFT_LIMIT),
+    },
+}
+
+
+def check_requantiser(by: Requantising, datatype: DataType, channels: int) -> None:
+    """Raise an error if a requantiser of an output of ``datatype`` with so many channels breaks the contract.
+
+    Raises:
+        ShapeError: An array has another shape or data type.
+        RangeError: A number is outside its range.
+        ConflictError: The output's datatype leaves out values that saturation may give.
+        ChoiceError: Halves are rounded in an unknown way; InvalidValueError if thresholds do not ascend.
+    """
+    if isinstance(by, Thresholds):
+        _check_thresholds(by, datatype, channels)
+        return
+    if datatype.step != 1:
+        subjects = (f"a {datatype.name} output", type(by).__name__)
+        raise ConflictError(subjects, "saturation may leave a value between", remedy="use Thresholds")
+    if by.halves not in HALVES:
+        raise ChoiceError("what a half becomes", by.halves, HALVES)
+    for name, (low, high) in _LIMITS[type(by)].items():
+        array = getattr(by, name)
+        check_array(name, array, (channels,))
+        check_numbers(name, array, low, high)
+
+
+def _check_thresholds(by: Thresholds, datatype: DataType, channels: int) -> None:
+    if datatype.bits > THRESHOLD_BITS:
+        what = f"the bits of {datatype.name}, which thresholds make,"
+        raise RangeError(what, datatype.bits, high=THRESHOLD_BITS)
+    array = by.thresholds
+    check_array("the thresholds", array, (channels, datatype.levels))
+    check_array("flip", by.flip, (channels,), np.bool_)
+    check_numbers("a threshold", array, -THRESHOLD_LIMIT, THRESHOLD_LIMIT)
+    falls = np.flatnonzero(np.any(array[:, 1:] < array[:, :-1], axis=1))
+    if falls.size:
+        channel = int(falls[0])
+        required = "in ascending order"
+        raise InvalidValueError(f"the thresholds of channel {channel}", array[channel].tolist(), required)
