@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from boards.errors import StateError, UnsupportedError
-from cnn.onnx.ends.preprocessing import Preprocessing
+from cnn.onnx.inputs import Preprocessing
 from cnn.onnx.network import preprocessed
 from systolic.front_ends.onnx import ONNX_FILE
 from systolic.model import Model

@@ -109,7 +109,7 @@ def gated(layers: Layers, operation: Operation) -> Layers | None:
 
 
 LOOK_UP = "systolic.LookUp"
-"""x, scale, offset and values: values[⌊x / scale + offset⌋] (cnn.onnx.rewriting.looked_up)."""
+"""x, scale, offset and values: values[⌊x / scale + offset⌋] (cnn.onnx.patterns)."""
 
 CLEAR = 0.4
 """How far from the middle of a place an integer may be looked up."""

@@ -15,9 +15,9 @@ from cnn.maps import FloatArray, Padding, Shape
 from cnn.named_outputs import Step
 from cnn.network import Node
 from cnn.onnx.annotation import Annotation
+from cnn.onnx.digits import Moves
 from cnn.onnx.graph import Array, Operation, RefusedError, require
 from cnn.onnx.quantised.mark import NO_MARK, Mark
-from cnn.onnx.windows.moves import Moves
 from cnn.ops import Activate, Convolution, Dense, Op
 from cnn.quantisation.tensor_types import PASSES_ON
 
@@ -75,7 +75,7 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Tail:
-    """A tensor that the host works out of maps that leave (cnn.onnx.ends.tails). maps: nodes. steps: from these, by
+    """A tensor that the host works out of maps that leave (cnn.onnx.tails). maps: nodes. steps: from these, by
     their places, to the tensor. refusals: why the operations between are no layers, for whoever reads it as a map."""
 
     shape: tuple[int, ...]

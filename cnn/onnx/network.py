@@ -30,12 +30,11 @@ from cnn.onnx import channels_last, shapes
 from cnn.onnx.advice import Check, advice
 from cnn.onnx.channels_last import GUESSED
 from cnn.onnx.constants import OF_SHAPES, constants_of
-from cnn.onnx.ends.pictures import Picture, grey_last, is_grey_last, is_open, read_as, tells
-from cnn.onnx.ends.preprocessing import Preprocessing, put_in_front
-from cnn.onnx.ends.tails import steps_of, with_tail
 from cnn.onnx.file import graph_of, open_model, parsed
 from cnn.onnx.graph import Graph, Operation, RefusedError, named, require
 from cnn.onnx.heads import NamedHead, heads_inside, lost_heads, read_heads, recognised, with_heads, with_metadata
+from cnn.onnx.in_turn import in_turn
+from cnn.onnx.inputs import Picture, Preprocessing, grey_last, is_grey_last, is_open, put_in_front, read_as, tells
 from cnn.onnx.layers import (
     EACH_WORKED_OUT,
     MOST_WORKED_OUT,
@@ -50,25 +49,27 @@ from cnn.onnx.layers import (
 )
 from cnn.onnx.operators import BUILDERS as FLOATS
 from cnn.onnx.operators import Builder, unknown
+from cnn.onnx.pads import put_around
+from cnn.onnx.patterns import (
+    FUSED_CONV,
+    FUSED_GEMM,
+    refuse,
+    with_channels_last,
+    with_gelus,
+    with_look_ups,
+    with_norms,
+    with_parts,
+    with_thresholds,
+)
 from cnn.onnx.quantised.annotated import noted, scales_of, with_types
 from cnn.onnx.quantised.cast import check_reader, with_integers
 from cnn.onnx.quantised.clips import with_clips_behind
 from cnn.onnx.quantised.integers import integer_network, with_float_forms
 from cnn.onnx.quantised.operators import INTEGERS
+from cnn.onnx.quantised.patterns import with_channel_scales, with_quants
 from cnn.onnx.quantised.qonnx import QONNX
-from cnn.onnx.rewriting.channel_scales import with_channel_scales
-from cnn.onnx.rewriting.clipped import with_quants
-from cnn.onnx.rewriting.fused import FUSED_CONV, FUSED_GEMM, refuse, with_parts
-from cnn.onnx.rewriting.gelu import with_gelus
-from cnn.onnx.rewriting.in_turn import in_turn
-from cnn.onnx.rewriting.looked_up import with_look_ups
-from cnn.onnx.rewriting.norms import with_norms
-from cnn.onnx.rewriting.swapped import with_channels_last
-from cnn.onnx.rewriting.thresholded import with_thresholds
-from cnn.onnx.windows.cropped import settled
-from cnn.onnx.windows.pads import put_around
-from cnn.onnx.windows.shuffled import in_order
-from cnn.onnx.windows.spread import spread
+from cnn.onnx.reordering import in_order, settled, spread
+from cnn.onnx.tails import steps_of, with_tail
 from cnn.ops import Convolution, Dense, Input, Output
 from cnn.quantized import QuantizedNetwork
 

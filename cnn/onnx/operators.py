@@ -10,22 +10,29 @@ import numpy as np
 
 from boards.errors import InvalidValueError, ShapeError
 from cnn.maps import Shape
-from cnn.onnx import arithmetic, shapes
+from cnn.onnx import arithmetic, pools, reductions, shapes
 from cnn.onnx.activations import ACTIVATIONS, LOOK_UP, activation, looked_up
 from cnn.onnx.arithmetic import broadcast, floats
-from cnn.onnx.ends.selection import arg_max, top_k
 from cnn.onnx.graph import Operation, RefusedError, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map
+from cnn.onnx.pads import padded
 from cnn.onnx.quantised.cast import cast
 from cnn.onnx.quantised.linear import dequantise, quantise
-from cnn.onnx.resizing.resize import resize
-from cnn.onnx.windows import pools, reductions
-from cnn.onnx.windows.blocks import Window, convolved
-from cnn.onnx.windows.cropped import place, slices
-from cnn.onnx.windows.pads import padded
-from cnn.onnx.windows.shuffled import transposed
-from cnn.onnx.windows.slide import check_pair, check_sides, check_size, check_window, inside_map, planar, slid
-from cnn.onnx.windows.transposed import transposed_convolution
+from cnn.onnx.reordering import place, slices, transposed
+from cnn.onnx.resizing import resize
+from cnn.onnx.selection import arg_max, top_k
+from cnn.onnx.sliding import (
+    Window,
+    check_pair,
+    check_sides,
+    check_size,
+    check_window,
+    convolved,
+    inside_map,
+    planar,
+    slid,
+)
+from cnn.onnx.transposed import transposed_convolution
 from cnn.ops import Convolution, Dense, Softmax
 
 LAST_AXIS_OPSET = 13
@@ -133,7 +140,7 @@ _OF_QUARK = (
 )
 
 WRITTEN_OUT = " by its parts"
-"""What the kind of an operator ends with that several of the file's stand for (cnn.onnx.rewriting.norms)."""
+"""What the kind of an operator ends with that several of the file's stand for (cnn.onnx.patterns)."""
 
 OF_DOMAINS: Mapping[str, str] = {
     "com.vai.quantize.": _OF_VITIS,

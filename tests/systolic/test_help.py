@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from boards.errors import ChoiceError
-from cnn.onnx.ends.preprocessing import ORDERS as CHANNEL_ORDERS
+from cnn.onnx.inputs import ORDERS as CHANNEL_ORDERS
 from cnn.onnx.quantised.export import DIALECTS
 from cnn.ops.softmax import METHODS as SOFTMAX_METHODS
 from cnn.quantisation.calibration import METHODS

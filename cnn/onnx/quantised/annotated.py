@@ -16,8 +16,8 @@ from boards.errors import InvalidValueError, SystolicError, UnsupportedError, li
 from cnn.datatype import BIPOLAR, INT16, DataType, TensorType
 from cnn.maps import FloatArray
 from cnn.network import Node
+from cnn.onnx.annotated_input import PIXEL_BITS
 from cnn.onnx.annotation import NEAR, Annotation, check_constants, raise_all
-from cnn.onnx.ends.annotated_input import PIXEL_BITS
 from cnn.onnx.graph import Graph, Operation
 from cnn.onnx.layers import Annotated, Layers, Map
 from cnn.onnx.quantised.integers import affine_of, scales_of_filters, whole_weights

@@ -10,7 +10,7 @@ Both are read here again with equal integers (cnn.onnx.quantised.stated).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,10 @@ import numpy.typing as npt
 from boards.errors import ChoiceError, SystolicError
 from cnn.activations import LEAKY_SLOPE
 from cnn.datatype import BIPOLAR, TERNARY, DataType, TensorType
-from cnn.maps import IntArray
+from cnn.maps import IntArray, Padding
 from cnn.onnx.file import load_onnx
 from cnn.onnx.graph import RefusedError, named
 from cnn.onnx.heads import named_heads, with_metadata
-from cnn.onnx.quantised import moves
-from cnn.onnx.quantised.file_writer import DOMAIN, LABELS, FileWriter, kind_of
 from cnn.onnx.quantised.stated import attributes_of
 from cnn.ops import (
     Concat,
@@ -53,6 +51,119 @@ from cnn.quantisation.thresholds import thresholds_of
 from cnn.quantized import QNode, QuantizedNetwork
 from cnn.requantise import THRESHOLD_BITS, MultiplyShift, Requantising, Thresholds
 from cnn.tables import all_values
+
+# An ONNX file of a quantised network while it is written.
+
+DOMAIN = "qonnx.custom_op.general"
+"""Of Quant and its kind."""
+
+LABELS = "_labels"
+"""How tensors of labels end, which are no floats."""
+
+
+def kind_of(name: str) -> int:
+    """Of a tensor's values, as ONNX numbers them."""
+    return int(load_onnx().TensorProto.INT64 if name.endswith(LABELS) else load_onnx().TensorProto.FLOAT)
+
+
+@dataclass(eq=False)
+class FileWriter:
+    """The graph while it grows. names: of the tensor that each node gives, in floats."""
+
+    network: QuantizedNetwork
+    dialect: str
+    nodes: list[Any] = field(default_factory=list)
+    arrays: list[Any] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+
+    def constant(self, values: Any, kind: npt.DTypeLike = np.float32) -> str:
+        """An initialiser."""
+        name = f"constant{len(self.arrays)}"
+        self.arrays.append(load_onnx().numpy_helper.from_array(np.array(values, kind), name))
+        return name
+
+    def put(self, kind: str, inputs: Sequence[str], **attributes: Any) -> str:
+        """An operation; its output."""
+        name = f"{kind.lower()}{len(self.nodes)}"
+        made = load_onnx().helper.make_node(kind, list(inputs), [name], name=f"{kind}_{name}", **attributes)
+        self.nodes.append(made)
+        return name
+
+    def quant(self, source: str, type_: TensorType, **attributes: Any) -> str:
+        """A map of that type; attributes: what else the operator says."""
+        narrow = int(type_.datatype == TERNARY)
+        return self.rounded(source, type_.datatype, type_.scale, zero=type_.zero_point, narrow=narrow, **attributes)
+
+    def rounded(self, source: str, datatype: DataType, scale: Any, zero: int = 0, **attributes: Any) -> str:
+        """Quant, or BipolarQuant."""
+        size = self.constant(scale)
+        if datatype == BIPOLAR:
+            return self.put("BipolarQuant", [source, size], domain=DOMAIN)
+        inputs = [source, size, self.constant(zero), self.constant(datatype.bits)]
+        attributes = {"signed": int(datatype.signed), "rounding_mode": "ROUND", **attributes}
+        return self.put("Quant", inputs, domain=DOMAIN, **attributes)
+
+
+# Operations that move values, as ONNX has them.
+
+
+def pool(writer: FileWriter, op: MaxPool, inputs: Sequence[str]) -> str:
+    """MaxPool."""
+    sides = {"kernel_shape": list(op.window), "strides": [op.stride] * 2}
+    return writer.put("MaxPool", inputs, pads=pads(op.padding), **sides)
+
+
+def sliced(writer: FileWriter, op: Slice, inputs: Sequence[str]) -> str:
+    """Slice along the channels."""
+    ends = ([op.first], [op.first + op.channels], [1])
+    return writer.put("Slice", [inputs[0], *(writer.constant(values, np.int64) for values in ends)])
+
+
+def reorg(writer: FileWriter, node: QNode, op: Reorg, inputs: Sequence[str]) -> str:
+    """SpaceToDepth, or what gives darknet's order of it."""
+    if op.order == "block":
+        return writer.put("SpaceToDepth", inputs, blocksize=op.stride)
+    before, s = writer.network.nodes[node.inputs[0]].shape, op.stride
+    return _moved(writer, node, inputs[0], (before.channels // s**2, before.height, s, before.width, s))
+
+
+def padded(writer: FileWriter, op: Pad, inputs: Sequence[str]) -> str:
+    """Return the name of the map with values of it repeated around."""
+    top, left, bottom, right = pads(op.padding)
+    sides = writer.constant([0, 0, top, left, 0, 0, bottom, right], np.int64)
+    return writer.put("Pad", [*inputs, sides], mode=op.mode)
+
+
+def depth_to_space(writer: FileWriter, node: QNode, op: DepthToSpace, inputs: Sequence[str]) -> str:
+    """DepthToSpace, or what gives rows and columns that differ."""
+    if op.rows == op.columns:
+        return writer.put("DepthToSpace", inputs, blocksize=op.rows)
+    before = writer.network.nodes[node.inputs[0]].shape
+    parts = op.rows, op.columns, node.shape.channels, before.height, before.width
+    return _moved(writer, node, inputs[0], parts, (2, 3, 0, 4, 1))
+
+
+def _moved(
+    writer: FileWriter, node: QNode, source: str, parts: Sequence[int], order: Sequence[int] = (2, 4, 0, 1, 3)
+) -> str:
+    """The values of a map as ``parts``, in another order, as the map of the node."""
+    split = writer.put("Reshape", [source, writer.constant([1, *parts], np.int64)])
+    turned = writer.put("Transpose", [split], perm=[0, *(1 + i for i in order)])
+    sides = [1, node.shape.channels, node.shape.height, node.shape.width]
+    return writer.put("Reshape", [turned, writer.constant(sides, np.int64)])
+
+
+def upsample(writer: FileWriter, op: Upsample, inputs: Sequence[str]) -> str:
+    """Resize to the nearest."""
+    scales = writer.constant([1, 1, op.stride, op.columns])
+    mode = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    return writer.put("Resize", [inputs[0], "", scales], mode="nearest", **mode)
+
+
+def pads(padding: Padding) -> list[int]:
+    """As ONNX orders them: those above and to the left first."""
+    return [padding.top, padding.left, padding.bottom, padding.right]
+
 
 DIALECTS = ("qonnx", "finn")
 OPSET, IR = 13, 8
@@ -122,19 +233,19 @@ def _written(writer: FileWriter, node: QNode) -> str:
         case QActivate() as op:
             return _looked_up(writer, node, op, inputs)
         case MaxPool() as op:
-            return moves.pool(writer, op, inputs)
+            return pool(writer, op, inputs)
         case Concat():
             return writer.put("Concat", inputs, axis=1)
         case Slice() as op:
-            return moves.sliced(writer, op, inputs)
+            return sliced(writer, op, inputs)
         case Reorg() as op:
-            return moves.reorg(writer, node, op, inputs)
+            return reorg(writer, node, op, inputs)
         case DepthToSpace() as op:
-            return moves.depth_to_space(writer, node, op, inputs)
+            return depth_to_space(writer, node, op, inputs)
         case Pad() as op:
-            return moves.padded(writer, op, inputs)
+            return padded(writer, op, inputs)
         case Upsample() as op:
-            return moves.upsample(writer, op, inputs)
+            return upsample(writer, op, inputs)
         case Custom() as op:
             raise RefusedError(f"{op.layer} is the layer of another package, which has no operator here")
         case Softmax() as op:
@@ -196,7 +307,7 @@ def _sums(
     slide: dict[str, Any] = {"kernel_shape": list(weights.shape[2:]), "strides": [op.stride] * 2}
     if op.dilation != (1, 1):
         slide["dilations"] = list(op.dilation)
-    return writer.put("Conv", inputs, **slide, pads=moves.pads(op.padding), group=op.groups)
+    return writer.put("Conv", inputs, **slide, pads=pads(op.padding), group=op.groups)
 
 
 def _least(weights: IntArray, datatype: DataType) -> DataType:

@@ -10,8 +10,8 @@ import pytest
 
 from boards.errors import ConflictError, DamagedFileError, InvalidValueError, MismatchError, UnsupportedError
 from cnn.integer_model import run_integer
-from cnn.onnx.ends.preprocessing import Preprocessing
 from cnn.onnx.file import parsed
+from cnn.onnx.inputs import Preprocessing
 from cnn.onnx.network import preprocessed, read_model
 from tests.support.cases import cases
 from tests.support.errors import raises, raises_among

@@ -21,8 +21,7 @@ from boards.errors import (
     UnsupportedError,
 )
 from cnn.float_model import run_float
-from cnn.onnx.file import parsed
-from cnn.onnx.functions import DEEPEST
+from cnn.onnx.file import DEEPEST, parsed
 from cnn.onnx.network import network_of, read_onnx
 from tests.support.cases import cases
 from tests.support.errors import raises, raises_among

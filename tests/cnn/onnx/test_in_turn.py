@@ -11,9 +11,9 @@ from cnn.float_model import run_float
 from cnn.maps import FloatArray
 from cnn.network import Network
 from cnn.onnx.graph import Graph, Operation
+from cnn.onnx.in_turn import in_turn
 from cnn.onnx.network import OnnxNetwork, read_onnx
-from cnn.onnx.rewriting.clipped import QUANT
-from cnn.onnx.rewriting.in_turn import in_turn
+from cnn.onnx.quantised.patterns import QUANT
 from cnn.ops import Output
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise

@@ -15,8 +15,8 @@ from cnn.network import Network, Node
 from cnn.onnx.graph import Operation, RefusedError
 from cnn.onnx.layers import Layers, Map, map_shape
 from cnn.onnx.operators import BUILDERS
-from cnn.onnx.windows.pads import put_around
-from cnn.onnx.windows.pools import average_pool, max_pool
+from cnn.onnx.pads import put_around
+from cnn.onnx.pools import average_pool, max_pool
 from cnn.ops import Activate, Convolution, Input
 from tests.support.cases import cases
 from tests.support.errors import raises, refused

@@ -14,7 +14,7 @@ import onnxruntime
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
 from cnn.maps import Shape
-from cnn.onnx.ends.preprocessing import Preprocessing
+from cnn.onnx.inputs import Preprocessing
 from cnn.onnx.network import network_of, preprocessed, read_model, read_onnx
 from cnn.ops import Convolution
 from tests.support.cases import cases

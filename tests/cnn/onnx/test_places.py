@@ -11,7 +11,7 @@ from boards.errors import RangeError
 from cnn.maps import Padding
 from cnn.onnx.graph import RefusedError
 from cnn.onnx.network import read_model
-from cnn.onnx.resizing.scaled import Side
+from cnn.onnx.resizing import Side
 from cnn.ops import Convolution
 from tests.support.cases import cases
 from tests.support.errors import raises

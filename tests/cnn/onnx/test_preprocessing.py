@@ -20,7 +20,7 @@ from boards.errors import (
 )
 from cnn.float_model import run_float
 from cnn.integer_model import run_integer
-from cnn.onnx.ends.preprocessing import Preprocessing
+from cnn.onnx.inputs import Preprocessing
 from cnn.onnx.network import OnnxNetwork, preprocessed, read_onnx
 from cnn.ops import Convolution
 from tests.support.cases import cases

@@ -22,8 +22,8 @@ from cnn.onnx.layers import Layers, Map, bare_convolution
 from cnn.onnx.quantised.linear import ONE_SCALE
 from cnn.onnx.quantised.qonnx import QONNX
 from cnn.onnx.quantised.values import NEAR, WIDEST, ends_of
+from cnn.onnx.reordering import slices
 from cnn.onnx.shapes import split
-from cnn.onnx.windows.cropped import slices
 from cnn.ops import Activate, Input
 from tests.support.cases import cases
 from tests.support.errors import refused

@@ -12,15 +12,12 @@ from boards.errors import InvalidValueError, RangeError, ShapeError, SystolicErr
 from cnn.limits import MAX_DILATED, MAX_KERNEL, MAX_PLACES, MAX_WINDOW
 from cnn.maps import Padding, Shape
 from cnn.network import Node
+from cnn.onnx import transposed
 from cnn.onnx.graph import Operation, RefusedError
 from cnn.onnx.layers import Layers, Map
-from cnn.onnx.resizing.interpolated import _means, grows_wholly
-from cnn.onnx.resizing.ratios import _between, _repeats
-from cnn.onnx.resizing.scaled import Side
-from cnn.onnx.windows import transposed
-from cnn.onnx.windows.borders import _ends_of, inside
-from cnn.onnx.windows.picked import Picks
-from cnn.onnx.windows.slide import Slide, dilated, joined, pads_of, planar, slid
+from cnn.onnx.pools import Picks
+from cnn.onnx.resizing import Side, _between, _means, _repeats, grows_wholly
+from cnn.onnx.sliding import Slide, _ends_of, dilated, inside, joined, pads_of, planar, slid
 from cnn.ops import Input
 from tests.support.cases import cases
 from tests.support.errors import raises, refused

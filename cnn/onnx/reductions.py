@@ -16,9 +16,9 @@ from cnn.onnx import shapes
 from cnn.onnx.arithmetic import extreme_of
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map
+from cnn.onnx.pools import pooled
 from cnn.onnx.quantised.mark import Mark
-from cnn.onnx.windows.pools import pooled
-from cnn.onnx.windows.slide import Slide
+from cnn.onnx.sliding import Slide
 from cnn.ops import AveragePool, Convolution, Slice
 
 Reduction: TypeAlias = Callable[[Layers, Operation, int], tuple[Layers, int]]

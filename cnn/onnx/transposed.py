@@ -17,8 +17,7 @@ from cnn.onnx.arithmetic import floats
 from cnn.onnx.graph import Operation, require
 from cnn.onnx.layers import Layers
 from cnn.onnx.quantised.mark import Mark
-from cnn.onnx.windows.blocks import Blocks, side_by_side
-from cnn.onnx.windows.slide import check_window, dilated, planar
+from cnn.onnx.sliding import Blocks, check_window, dilated, planar, side_by_side
 from cnn.ops import Convolution, DepthToSpace
 
 

@@ -17,7 +17,7 @@ from cnn.onnx.arithmetic import affine
 from cnn.onnx.graph import Operation, require, whole_numbers
 from cnn.onnx.layers import NO_PADDING, Layers, Map, first_of, last_of
 from cnn.onnx.shapes import integers, position_of
-from cnn.onnx.windows.slide import joined
+from cnn.onnx.sliding import joined
 from cnn.ops import PAD_MODES, Convolution, Pad
 from cnn.ops.moving import most_repeated
 

@@ -1,1 +1,0 @@
-"""What a network begins and ends in."""

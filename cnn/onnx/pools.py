@@ -1,0 +1,357 @@
+"""Pools, reductions of a side, and pixels of a map that lie whole steps apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import gcd, lcm, prod
+
+import numpy as np
+
+from boards.errors import InvalidValueError, RangeError
+from cnn.limits import MAX_KERNEL
+from cnn.maps import FloatArray, Padding, Shape
+from cnn.onnx.graph import Array, Operation, require
+from cnn.onnx.layers import NO_PADDING, Layers, Map
+from cnn.onnx.quantised.mark import NO_MARK, Mark
+from cnn.onnx.sliding import (
+    Factors,
+    Slide,
+    Window,
+    check_pair,
+    check_size,
+    convolved,
+    dilated,
+    inside,
+    pads_of,
+    planar,
+    pool_of,
+    slid,
+    weighed,
+)
+from cnn.ops import AveragePool, Concat, Convolution, DepthToSpace, Input, MaxPool, Reorg
+
+# Pixels of a map that lie whole steps apart: a max pool of size 1, or a window of each channel by itself of which one
+# place counts.
+
+
+@dataclass(frozen=True)
+class Picks:
+    """Along one side of ``length``: ``count`` places, ``first`` and then ``step`` further each. shares: of that place
+    and of those behind it, in the mean of them that is taken."""
+
+    length: int
+    first: int
+    step: int
+    count: int
+    shares: tuple[Fraction, ...] = (Fraction(1),)
+
+    @classmethod
+    def from_places(cls, places: Array, length: int) -> Picks | None:
+        """These places; None where they are not one step apart, or it is none."""
+        step = int(places[1] - places[0]) if len(places) > 1 else 1
+        regular = step >= 1 and bool((np.diff(places) == step).all())
+        return cls(length, int(places[0]), step, len(places)) if regular else None
+
+    @property
+    def window(self) -> int:
+        """The least that has a place for all shares, and gives no output too many."""
+        return max(self.first + len(self.shares), self.length - self.step * self.count + 1)
+
+    @property
+    def weights(self) -> FloatArray:
+        """Of that window."""
+        weights = np.zeros(self.window, np.float32)
+        weights[self.first : self.first + len(self.shares)] = [float(share) for share in self.shares]
+        return weights
+
+    @property
+    def unit(self) -> Fraction:
+        """What all shares are whole numbers of."""
+        return Fraction(1, lcm(*(share.denominator for share in self.shares)))
+
+
+def picked(layers: Layers, operation: Operation, index: int, rows: Picks, columns: Picks) -> Layers:
+    """These rows and columns of a node's map, or their means, as the operation's output."""
+    if rows.count == 1 or columns.count == 1:  # of a single place any step
+        step = columns.step if rows.count == 1 else rows.step
+        rows, columns = replace(rows, step=step), replace(columns, step=step)
+    window = (rows.window, columns.window)
+    require(max(window) <= MAX_KERNEL, RangeError("rows or columns left out", max(window) - 1, 0, MAX_KERNEL - 1))
+    shape, type_ = layers.nodes[index].shape, layers.type_of(index)
+    smaller = Shape(shape.channels, rows.count, columns.count)
+    bare, source = replace(operation, inputs=operation.inputs[:1]), index
+    computes = isinstance(layers.nodes[source].op, Input)  # a layer of the picture does
+    if window == (1, 1) and rows.step == columns.step and not computes:
+        return layers.grown(bare, "pool", MaxPool(1, rows.step, NO_PADDING), smaller, source)
+    layers = layers.worked_out(4 * shape.channels * window[0] * window[1])
+    weights = np.outer(rows.weights, columns.weights)
+    kernel = np.array(np.broadcast_to(weights, (shape.channels, 1, *window)), np.float32)
+    op = Convolution(kernel, np.zeros(shape.channels, np.float32), None, 1, NO_PADDING, shape.channels, "linear")
+    unit = rows.unit * columns.unit
+    mark = NO_MARK if type_ is None else Mark(type=type_)
+    if unit != 1:
+        mark = Mark(scale=np.array([unit], np.float32))
+    slide = Slide(shape, window, smaller, NO_PADDING, (rows.step, columns.step))
+    return convolved(layers, bare, source, Window(op, slide, mark, "pick"))
+
+
+# MaxPool with a dilation d: what lies between the places of a window is never read, so the map is d × d smaller ones
+# side by side, each of which a dense window pools; the outputs are put between each other again.
+#
+# Along one side, output y reads s · y + d · k − p for each k of the window. Of stride 1, the outputs j, j + d … read
+# the smaller map of the places r, r + d … alone, with j − p = d · q + r, and −q places of padding before it. Where s
+# is a multiple of d, one such map is all that is read; any other s leaves out outputs of stride 1.
+
+
+@dataclass(frozen=True)
+class Side:
+    """Height or width. length: of the input. window: places that are read, ``step`` apart. front: padding
+    before. outputs: of the operation. whole: whether those of stride 1 are computed, whatever the stride."""
+
+    length: int
+    window: int
+    step: int
+    stride: int
+    front: int
+    outputs: int
+    whole: bool = False
+
+    @property
+    def alone(self) -> bool:
+        """Whether all outputs read one of the smaller maps, and no others are computed."""
+        return not self.whole and self.stride % self.step == 0
+
+    @property
+    def inner_stride(self) -> int:
+        """Of the pools of the smaller maps."""
+        return self.stride // self.step if self.alone else 1
+
+    @property
+    def _places(self) -> int:
+        """Outputs of the pools together."""
+        return self.outputs if self.alone else (self.outputs - 1) * self.stride + 1
+
+    @property
+    def phases(self) -> int:
+        """Smaller maps that are read."""
+        return 1 if self.alone else min(self.step, self._places)
+
+    @property
+    def each(self) -> int:
+        """Outputs of the pool of each of them."""
+        return -(-self._places // self.phases)
+
+    @property
+    def even(self) -> bool:
+        """Whether the smaller maps are of one length and pooled alike, each in its turn."""
+        divided = self.phases == self.step and self.length % self.step == 0 and self.front % self.step == 0
+        return divided and self._reach - self.front // self.step >= self.length // self.step
+
+    @property
+    def _reach(self) -> int:
+        """Places that a pool of one of the smaller maps reads, padding included."""
+        return self.inner_stride * (self.each - 1) + self.window
+
+    def read(self, phase: int) -> Picks:
+        """The smaller map of every ``phases``-th output, as far as the outputs read it."""
+        first, front = (phase - self.front) % self.step, -((phase - self.front) // self.step)
+        places = len(range(first, self.length, self.step))
+        return Picks(self.length, first, self.step, min(places, self._reach - front))
+
+    def padding(self, phase: int) -> tuple[int, int]:
+        """Of its pool, before and behind."""
+        count, front = self.read(phase).count, -((phase - self.front) // self.step)
+        behind = self._reach - count - front
+        require(
+            count >= 1 and max(front, behind) < self.window,
+            f"a part of a pool of {self.window} places, {self.step} apart, would read only padding",
+        )
+        return front, behind
+
+    @property
+    def crop(self) -> Picks:
+        """Of the outputs of all pools, one behind the other, those of the operation."""
+        return Picks(self.phases * self.each, 0, 1 if self.alone else self.stride, self.outputs)
+
+
+def dilated_max_pool(layers: Layers, operation: Operation, index: int, sides: tuple[Side, Side]) -> Layers:
+    """The pool of a node's map. sides: height and width."""
+    if len({side.inner_stride for side in sides if side.outputs > 1}) > 1:  # a pool has one
+        sides = replace(sides[0], whole=True), replace(sides[1], whole=True)
+    rows, columns = sides
+    if rows.even and columns.even and rows.step == columns.step:
+        layers = _of_blocks(layers, operation, index, sides)
+    else:
+        layers = _of_phases(layers, operation, index, sides)
+    last = len(layers.nodes) - 1
+    if rows.phases * columns.phases > 1:
+        spread, shape = DepthToSpace(rows.phases, columns.phases), layers.nodes[last].shape
+        larger = Shape(shape.channels // (spread.rows * spread.columns), rows.crop.length, columns.crop.length)
+        layers, last = layers.grown(operation, "depth_to_space", spread, larger, last), last + 1
+    ours = layers.nodes[last].shape
+    if (ours.height, ours.width) == (rows.outputs, columns.outputs):
+        return layers
+    return picked(layers, operation, last, rows.crop, columns.crop)
+
+
+def _of_blocks(layers: Layers, operation: Operation, index: int, sides: tuple[Side, Side]) -> Layers:
+    """All smaller maps are the channels of one, pooled at once."""
+    shape, step = layers.nodes[index].shape, sides[0].step
+    blocks = Shape(shape.channels * step * step, shape.height // step, shape.width // step)
+    layers = layers.grown(operation, "reorg", Reorg(step, "block"), blocks, index)
+    return _pool(layers, operation, len(layers.nodes) - 1, sides, (0, 0))
+
+
+def _of_phases(layers: Layers, operation: Operation, index: int, sides: tuple[Side, Side]) -> Layers:
+    """Each smaller map by itself."""
+    rows, columns = sides
+    pools = []
+    for phase in ((i, j) for i in range(rows.phases) for j in range(columns.phases)):
+        for side, number in zip(sides, phase, strict=True):
+            side.padding(number)  # refuses before a layer is there
+        layers = picked(layers, operation, index, rows.read(phase[0]), columns.read(phase[1]))
+        layers = _pool(layers, operation, len(layers.nodes) - 1, sides, phase)
+        pools.append(len(layers.nodes) - 1)
+    if len(pools) == 1:
+        return layers
+    shape = layers.nodes[pools[0]].shape
+    return layers.grown(operation, "route", Concat(), replace(shape, channels=shape.channels * len(pools)), *pools)
+
+
+def _pool(layers: Layers, operation: Operation, index: int, sides: tuple[Side, Side], phase: tuple[int, int]) -> Layers:
+    rows, columns = sides
+    (top, bottom), (west, east) = rows.padding(phase[0]), columns.padding(phase[1])
+    shape = Shape(layers.nodes[index].shape.channels, rows.each, columns.each)
+    stride = next((side.inner_stride for side in sides if side.outputs > 1), rows.inner_stride)  # of a single row any
+    op = pool_of((rows.window, columns.window), stride, Padding(top, west, bottom, east))
+    return layers.grown(operation, "pool", op, shape, index)
+
+
+# Pools: the greatest value of a window, or the mean.
+
+
+def max_pool(layers: Layers, operation: Operation) -> Layers:
+    """MaxPool."""
+    source = layers.padded(operation, edge=True)
+    before = layers.shape_of(replace(source, padding=NO_PADDING))
+    places_read = len(operation.outputs) > 1 and layers.readers[operation.outputs[1]]
+    require(not places_read, "its second output, the indices of the greatest values, is not computed")
+    operation = planar(operation, source)
+    window = operation.integers("kernel_shape", ())
+    steps = operation.integers("dilations", (1, 1))
+    check_pair("kernel_shape", window)
+    check_pair("dilations", steps)
+    check_size(window)
+    steps = (steps[0] if window[0] > 1 else 1, steps[1] if window[1] > 1 else 1)
+    span = [(places - 1) * step + 1 for places, step in zip(window, steps, strict=True)]
+    _check_same(operation, before, window, span)
+    slide = slid(layers, operation, source, span)
+    if source.edge:
+        _check_edges(operation, source, steps)
+    if steps == (1, 1):
+        return pooled(layers, operation, source, slide)
+    padding, strides = slide.padding, slide.strides
+    rows = Side(before.height, window[0], steps[0], strides[0], padding.top, slide.shape.height)
+    columns = Side(before.width, window[1], steps[1], strides[1], padding.left, slide.shape.width)
+    return dilated_max_pool(layers, operation, source.node, (rows, columns))
+
+
+def _check_edges(operation: Operation, source: Map, steps: Sequence[int]) -> None:
+    """Raise RefusedError if a window may see repeated edges and not what they repeat."""
+    attributes = operation.integer("ceil_mode", 0), operation.text("auto_pad", "NOTSET")
+    plain = attributes in ((0, "NOTSET"), (0, "VALID")) and tuple(steps) == (1, 1)
+    require(plain, "edges are repeated before a MaxPool without dilations, ceil_mode and auto_pad")
+
+
+def _check_same(operation: Operation, shape: Shape, window: Sequence[int], span: Sequence[int]) -> None:
+    """Raise RefusedError if onnxruntime reads auto_pad otherwise than the operator's page.
+
+    It does so for windows that are dilated, or that end before the next begins and leave the map's end out.
+    """
+    if not operation.text("auto_pad", "NOTSET").startswith("SAME"):
+        return
+    strides = [max(1, stride) for stride in operation.integers("strides", (1, 1))]
+    ends = [(side - 1) % stride + 1 for side, stride in zip((shape.height, shape.width), strides, strict=False)]
+    plain = tuple(window) == tuple(span) and all(end <= places for end, places in zip(ends, window, strict=False))
+    require(plain, "onnx and onnxruntime read auto_pad of such a pool differently; write its pads")
+
+
+def pooled(layers: Layers, operation: Operation, source: Map, slide: Slide) -> Layers:
+    """Of strides that differ, a pool of what both are multiples of, and every so manieth of its rows and columns."""
+    (rows, columns), padding, shape = slide.window, slide.padding, slide.shape
+    check_size(slide.window)
+    inside = max(padding.top, padding.bottom) < rows and max(padding.left, padding.right) < columns
+    sides = (padding.top, padding.left, padding.bottom, padding.right)
+    require(inside, InvalidValueError("padding", sides, f"less than the window of {rows}×{columns}"))
+    stride = slide.stride or gcd(*slide.strides)
+    op = pool_of((rows, columns), stride, padding)
+    if slide.stride:
+        return layers.grown(operation, "pool", op, shape, source.node)
+    height, width = slide.outputs(stride)
+    layers = layers.grown(operation, "pool", op, Shape(shape.channels, height, width), source.node)
+    down, across = (each // stride for each in slide.strides)
+    picks = Picks(height, 0, down, shape.height), Picks(width, 0, across, shape.width)
+    return picked(layers, operation, len(layers.nodes) - 1, *picks)
+
+
+def global_max(layers: Layers, operation: Operation) -> Layers:
+    """GlobalMaxPool."""
+    source, shape = layers.picture(operation)
+    slide = Slide(shape, (shape.height, shape.width), Shape(shape.channels, 1, 1), NO_PADDING, (1, 1))
+    return pooled(layers, operation, source, slide)
+
+
+def average_pool(layers: Layers, operation: Operation) -> Layers:
+    """AveragePool: over the whole map; of windows of one value, which changes nothing; of other windows a convolution
+    of every channel by itself, all of whose weights are 1 / places, and factors where fewer places are counted."""
+    source, shape = layers.picture(operation)
+    operation = planar(operation, source)
+    window, padded = operation.integers("kernel_shape", ()), any(operation.integers("pads", (0,)))
+    if window == (1, 1) == operation.integers("strides", (1, 1)) and not padded:
+        return layers.with_values(operation, source)
+    padded = padded or operation.text("auto_pad", "NOTSET").startswith("SAME")
+    if window == (shape.height, shape.width) and not padded:
+        return _averaged(layers, operation, source, True)
+    steps = operation.integers("dilations", (1, 1))
+    check_pair("kernel_shape", window)
+    check_pair("dilations", steps)
+    reach = [(side - 1) * step + 1 for side, step in zip(window, steps, strict=True)]
+    check_size(reach)
+    layers = layers.worked_out(4 * shape.channels * prod(reach))
+    weights = np.full((shape.channels, 1, *window), 1 / (window[0] * window[1]), np.float32)
+    weights = dilated(weights, steps)
+    _check_same(operation, shape, window, weights.shape[2:])
+    slide, node = slid(layers, operation, source, weights.shape[2:]), source.node
+    op = Convolution(weights, np.zeros(shape.channels, np.float32), None, 1, NO_PADDING, shape.channels, "linear")
+    rows, columns = _shares(operation, slide, weights[0, 0])
+    averaged = Window(op, slide, Mark(scale=np.array([weights.max()])), "average")
+    larger = convolved(layers, replace(operation, inputs=operation.inputs[:1]), node, averaged)
+    return weighed(larger, operation, node, 1 / rows, 1 / columns)
+
+
+def _shares(operation: Operation, slide: Slide, weights: FloatArray) -> tuple[Factors, Factors]:
+    """Of each row and each column of an average, the share of its window's places that is counted."""
+    shape, averaged, padding = slide.before, slide.shape, slide.padding
+    sides = ((shape.height, averaged.height, padding.top), (shape.width, averaged.width, padding.left))
+    counted = bool(operation.integer("count_include_pad", 0))
+    front, back = pads_of(operation, (shape.height, shape.width), slide.window, slide.strides)
+    shares = []
+    for axis, (length, outputs, before) in enumerate(sides):
+        # A dilated window has others between.
+        places = np.asarray(weights.any(axis=1 - axis), dtype=np.float32)
+        around = (front[axis], back[axis]) if counted else (0, 0)
+        shares.append(inside(outputs, slide.strides[axis], before - around[0], places, length + sum(around)))
+    return shares[0], shares[1]
+
+
+def global_average(layers: Layers, operation: Operation) -> Layers:
+    """GlobalAveragePool."""
+    return _averaged(layers, operation, layers.picture(operation)[0], True)
+
+
+def _averaged(layers: Layers, operation: Operation, source: Map, keep: bool) -> Layers:
+    channels = layers.nodes[source.node].shape.channels
+    larger = layers.grown(operation, "average", AveragePool(), Shape(channels, 1, 1), source.node)
+    return larger if keep else larger.with_values(operation, Map(len(layers.nodes), (1, channels)))

@@ -1,0 +1,595 @@
+"""Resize and Upsample: where their outputs lie, and the layers that give these."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from math import ceil, floor, lcm
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import ChoiceError, InvalidValueError, RangeError, ShapeError
+from cnn.limits import MAX_KERNEL, MAX_RATIO
+from cnn.maps import FloatArray, Padding, Shape
+from cnn.onnx.graph import Array, Operation, RefusedError, require, whole_numbers
+from cnn.onnx.layers import Layers, Map
+from cnn.onnx.pools import Picks, picked
+from cnn.onnx.quantised.mark import Mark
+from cnn.onnx.sliding import Blocks, Factors, check_size, inside, side_by_side, weighed
+from cnn.ops import Convolution, DepthToSpace, Upsample
+
+# What a Resize asks of height and width, and where each output lies in the input, by the formulas of its page.
+#
+# These are computed in float32, as onnxruntime does: a place near a half is rounded as it is there.
+
+Floats = npt.NDArray[np.float32]
+
+FIRST_PLACES = 11
+"""The opset from which on a Resize says where its outputs lie; before, as Upsample."""
+
+WHOLE = "finite, above 0, 1 for batch and channels, and such that height and width are 1 or more"
+
+PLACE_MODES = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "asymmetric", "align_corners")
+"""The values of coordinate_transformation_mode that are known."""
+
+NEAR = 1e-4
+"""Of places whose rounding depends on the order in which they are computed."""
+
+_ROUNDED: dict[str, Callable[[Floats], Floats]] = {
+    "round_prefer_floor": lambda x: np.floor(x) + (x - np.floor(x) > np.float32(0.5)),
+    "round_prefer_ceil": lambda x: np.floor(x) + (x - np.floor(x) >= np.float32(0.5)),
+    "floor": np.floor,
+    "ceil": np.ceil,
+}
+
+
+@dataclass(frozen=True)
+class Side:
+    """Height or width. length: of the input. outputs: of the output. scale: how much larger it becomes, a float32."""
+
+    length: int
+    outputs: int
+    scale: float
+
+    def nearest(self, mode: str, rounded: str) -> npt.NDArray[np.int64]:
+        """Which input pixel each output is."""
+        out, scale = np.arange(self.outputs, dtype=np.float32), np.float32(self.scale)
+        half, centres = np.float32(0.5), (out + np.float32(0.5)) / scale
+        if mode == "asymmetric":
+            places = out / scale
+        elif mode == "align_corners":
+            self._check_whole()
+            places = out * np.float32(self.length - 1) / np.float32(max(1, self.outputs - 1))
+        elif mode == "half_pixel_symmetric":
+            beside = 1 - np.float32(self.outputs) / (scale * np.float32(self.length))
+            places = np.float32(self.length) / 2 * beside + centres - half
+        else:
+            places = centres - half if mode == "half_pixel" or self.outputs > 1 else out * 0
+        pixels, *neighbours = (
+            np.clip(_ROUNDED[rounded](places + np.float32(beside)), 0, self.length - 1) for beside in (0, -NEAR, NEAR)
+        )
+        require(
+            self._is_exact(mode, rounded)
+            or bool((neighbours[0] == neighbours[1]).all())
+            or self._agrees(mode, rounded, pixels),
+            f"in mode {mode} one of {self.outputs} outputs is too near to halfway between two of {self.length} pixels",
+        )
+        return pixels.astype(np.int64)
+
+    def _agrees(self, mode: str, rounded: str, pixels: Floats) -> bool:
+        """Whether a place's exact number, and a product in place of a quotient, give the same pixels."""
+        first, step = self.places(mode) or (Fraction(0), Fraction(0))
+        exact = np.array([float(first + y * step) for y in range(self.outputs)])
+        out, half, inverse = np.arange(self.outputs, dtype=np.float32), np.float32(0.5), 1 / np.float32(self.scale)
+        product = out * inverse if mode == "asymmetric" else (out + half) * inverse - half
+        orders = (np.clip(_ROUNDED[rounded](places), 0, self.length - 1) for places in (exact, product))
+        return mode != "half_pixel_symmetric" and all(np.array_equal(order, pixels) for order in orders)
+
+    def _check_whole(self) -> None:
+        """Raise RefusedError if the last corner is not that of a whole pixel."""
+        is_whole = abs(self.length * self.scale - self.outputs) < NEAR * self.outputs
+        require(is_whole, "onnx and onnxruntime align corners differently if a factor leaves part of a pixel")
+
+    def _is_exact(self, mode: str, rounded: str) -> bool:
+        """Whether every order of computing a place gives the same pixel."""
+        halves = math.frexp(self.scale)[0] == 0.5  # a power of two
+        if mode == "half_pixel_symmetric":
+            return halves and self.outputs == self.length * self.scale
+        return halves or mode == "align_corners" or not rounded.startswith("round")
+
+    def places(self, mode: str) -> tuple[Fraction, Fraction] | None:
+        """Where the first output lies, and how far the next: exactly, of a scale that is a ratio of small numbers. None
+        for a mode that is not known."""
+        scale, half = Fraction(self.scale).limit_denominator(MAX_RATIO), Fraction(1, 2)
+        require(scale > 0, RangeError("a scale", self.scale, low=1 / MAX_RATIO))
+        step = 1 / scale
+        first = {
+            "half_pixel": half * step - half,
+            "half_pixel_symmetric": (self.length - self.outputs * step) * half + half * step - half,
+            "pytorch_half_pixel": half * step - half if self.outputs > 1 else Fraction(0),
+            "asymmetric": Fraction(0),
+            "align_corners": Fraction(0),
+        }
+        if mode == "align_corners":
+            self._check_whole()
+            step = Fraction(self.length - 1, max(1, self.outputs - 1))
+        return (first[mode], step) if mode in first else None
+
+
+def place_mode(layers: Layers, operation: Operation) -> str:
+    """Its coordinate_transformation_mode, or what older operators have."""
+    if operation.kind == "Upsample" or layers.opset < FIRST_PLACES:
+        return "asymmetric"
+    return operation.text("coordinate_transformation_mode", "half_pixel")
+
+
+def nearest_mode(layers: Layers, operation: Operation) -> tuple[str, str]:
+    """Return its place_mode and its nearest_mode; ChoiceError if one is not known."""
+    mode, first = place_mode(layers, operation), layers.opset < FIRST_PLACES or operation.kind == "Upsample"
+    rounded = "floor" if first else operation.text("nearest_mode", "round_prefer_floor")
+    require(mode in PLACE_MODES, ChoiceError("coordinate_transformation_mode", mode, PLACE_MODES))
+    require(rounded in _ROUNDED, ChoiceError("nearest_mode", rounded, tuple(_ROUNDED)))
+    return mode, rounded
+
+
+def sides_of(layers: Layers, operation: Operation, source: Map) -> tuple[Side, Side]:
+    """Return height and width as they are asked; InvalidValueError if batch or channels change too."""
+    rank = len(source.shape)
+    places = _axes(operation, rank)
+    lengths = [source.shape[place] for place in places]
+    sized = operation.kind == "Resize" and layers.optional(operation, 3) is not None
+    scaled = (_sized if sized else _multiplied)(layers, operation, lengths)
+    sides = [Side(length, length, 1.0) for length in source.shape]
+    for place, side in zip(places, scaled, strict=True):
+        sides[place] = side
+    fits = sides[0].scale == sides[1].scale == 1 and min(side.outputs for side in sides) >= 1
+    require(fits, InvalidValueError("scales", [side.scale for side in sides], WHOLE))
+    return sides[2] if rank == 4 else Side(1, 1, 1.0), sides[-1]
+
+
+def _axes(operation: Operation, rank: int) -> list[int]:
+    """Sides that are told of, counted from the front."""
+    axes = operation.integers("axes", range(rank))
+    places = [axis + rank if axis < 0 else axis for axis in axes]
+    fits = len(set(places)) == len(places) and all(0 <= place < rank for place in places)
+    require(rank > 2 and fits, InvalidValueError("axes", tuple(axes), f"different axes of a map of {rank} sides"))
+    return places
+
+
+def _multiplied(layers: Layers, operation: Operation, lengths: list[int]) -> list[Side]:
+    """Sides of so many times their length."""
+    factors = _factors(layers, operation, len(lengths))
+    return [_scaled(length, factor) for length, factor in zip(lengths, factors, strict=True)]
+
+
+def _factors(layers: Layers, operation: Operation, count: int) -> list[float]:
+    """One for each of so many sides."""
+    if "scales" in operation.attributes:
+        factors = list(operation.numbers("scales"))
+    else:
+        position = 2 if len(operation.inputs) > 2 else 1
+        values = layers.constant(operation, position).ravel()
+        factors = [float(value) for value in values] if values.size <= count else []
+    require(len(factors) == count, ShapeError("scales", f"{len(factors)} numbers", f"{count} numbers"))
+    require(all(0 < factor < np.inf for factor in factors), InvalidValueError("scales", factors, WHOLE))
+    return factors
+
+
+def _scaled(length: int, factor: float) -> Side:
+    """A side of so many times the length."""
+    outputs = np.float32(length) * np.float32(factor)
+    require(bool(outputs < np.inf), InvalidValueError("scales", factor, WHOLE))
+    return Side(length, int(outputs), float(np.float32(factor)))
+
+
+def _sized(layers: Layers, operation: Operation, lengths: list[int]) -> list[Side]:
+    """Sides of a size each; where their ratio is kept, as large as fits in it, or as holds it."""
+    sizes = whole_numbers(layers.constant(operation, 3))
+    if "axes" not in operation.attributes and sizes[:1] == (layers.batch,):
+        sizes = (1, *sizes[1:])
+    fits = len(sizes) == len(lengths) and min(sizes) >= 1
+    require(fits, InvalidValueError("sizes", sizes, f"{len(lengths)} numbers of 1 or more, one for each side"))
+    policy = operation.text("keep_aspect_ratio_policy", "stretch")
+    if policy == "stretch":
+        ratios = [np.float32(size) / np.float32(length) for size, length in zip(sizes, lengths, strict=True)]
+        return [Side(length, size, float(ratio)) for length, size, ratio in zip(lengths, sizes, ratios, strict=True)]
+    policies = ("stretch", "not_larger", "not_smaller")
+    require(policy in policies, ChoiceError("keep_aspect_ratio_policy", policy, policies))
+    pick = min if policy == "not_larger" else max
+    ratio = pick(np.float32(size) / np.float32(length) for size, length in zip(sizes, lengths, strict=True))
+    return [Side(length, int(ratio * np.float32(length) + np.float32(0.5)), float(ratio)) for length in lengths]
+
+
+# Resize in mode linear: pixels are repeated, then a window of each channel by itself takes their mean.
+#
+# Along one side, each pixel u times: a window of u such places holds the two pixels between which an output lies, in
+# the shares that it needs. Where outputs lie between places (half a pixel aside of an even u), its first and last
+# place count half. At the border the outermost pixel has all of it, as if the window had its weights inside alone.
+
+
+@dataclass(frozen=True, eq=False)
+class _Means:
+    """length: of the input. times: that each pixel is repeated. weights: of the window, whole numbers. pads: before
+    and behind."""
+
+    length: int
+    times: int
+    weights: FloatArray
+    pads: tuple[int, int] = (0, 0)
+
+    @property
+    def outputs(self) -> int:
+        """Length of the output."""
+        return self.length * self.times + sum(self.pads) - len(self.weights) + 1
+
+    @property
+    def factors(self) -> Factors:
+        """What each output is multiplied by, where less than the whole window is inside."""
+        return 1 / inside(self.outputs, 1, self.pads[0], self.weights, self.length * self.times)
+
+
+def interpolated(layers: Layers, operation: Operation, source: Map, sides: tuple[Side, Side]) -> Layers:
+    """The map, larger by these factors."""
+    shape, place = layers.shape_of(source), place_mode(layers, operation)
+    rows, columns = (_means(side, place) for side in sides)
+    larger = Shape(shape.channels, shape.height * rows.times, shape.width * columns.times)
+    if larger != shape:
+        across = 0 if rows.times == columns.times else columns.times
+        layers = layers.grown(operation, "upsample", Upsample(rows.times, across=across), larger, source.node)
+        source = Map(len(layers.nodes) - 1, source.shape)
+    window = np.outer(rows.weights, columns.weights)
+    if window.size == 1:
+        return layers.with_values(operation, source) if larger == shape else layers
+    unit = np.float32(1 / window.sum())
+    weights = np.broadcast_to(window * unit, (shape.channels, 1, *window.shape)).astype(np.float32)
+    padding = Padding(rows.pads[0], columns.pads[0], rows.pads[1], columns.pads[1])
+    op = Convolution(weights, np.zeros(shape.channels, np.float32), None, 1, padding, shape.channels, "linear")
+    smooth, index = Shape(shape.channels, rows.outputs, columns.outputs), len(layers.nodes)
+    layers = layers.grown(operation, "interpolate", op, smooth, source.node).marked(index, Mark(scale=np.array([unit])))
+    return weighed(layers, operation, source.node, rows.factors, columns.factors)
+
+
+def grows_wholly(side: Side, place: str) -> bool:
+    """Whether it grows by a whole factor that a window has room for, its corners aligned by whole steps, or stays."""
+    length, outputs, scale = side.length, side.outputs, side.scale
+    if length == 1:
+        return True
+    if outputs == length:
+        return scale == 1 or place == "align_corners"
+    if place == "align_corners":
+        return outputs > length and (outputs - 1) % (length - 1) == 0
+    return scale >= 1 and float(scale).is_integer()
+
+
+def _means(side: Side, place: str) -> _Means:
+    length, outputs, single = side.length, side.outputs, np.ones(1, np.float32)
+    if length == 1 or outputs == length:
+        return _Means(length, outputs // length, single)
+    if place == "align_corners":
+        times = (outputs - 1) // (length - 1)
+        return _Means(length, times, np.ones(_checked(times), np.float32))
+    times = _checked(int(side.scale))
+    if place == "asymmetric":
+        return _Means(length, times, np.ones(times, np.float32), (0, times - 1))
+    if times % 2:
+        return _Means(length, times, np.ones(times, np.float32), (times // 2, times // 2))
+    weights = np.array([1, *[2] * (times - 1), 1], np.float32)
+    return _Means(length, times, weights, (times // 2, times // 2))
+
+
+def _checked(times: int) -> int:
+    require(times < MAX_KERNEL, RangeError("the factor of an interpolated side", times, 1, MAX_KERNEL - 1))
+    return times
+
+
+# Resize in mode linear to fewer pixels: a window of each channel by itself, as the outputs lie whole pixels apart.
+
+
+def shrinks_wholly(side: Side, mode: str) -> bool:
+    """Whether its outputs lie whole pixels apart, and inside of the map."""
+    places = side.places(mode)
+    if places is None or (side.outputs > 1 and (places[1].denominator > 1 or side.outputs > side.length)):
+        return False
+    picks = _window_of(side, mode)
+    return picks.first >= 0 and picks.first + (side.outputs - 1) * picks.step + len(picks.shares) <= side.length
+
+
+def shrunk(layers: Layers, operation: Operation, source: Map, sides: tuple[Side, Side]) -> Layers:
+    """The map, both of whose sides shrink so."""
+    mode = place_mode(layers, operation)
+    rows, columns = (_window_of(side, mode) for side in sides)
+    return picked(layers, operation, source.node, rows, columns)
+
+
+def _window_of(side: Side, mode: str) -> Picks:
+    """Of each output the pixel that it lies on, or the shares of the two that it lies between."""
+    places = side.places(mode)
+    assert places is not None
+    first, step = places
+    low = first.numerator // first.denominator
+    beyond = first - low
+    shares = (1 - beyond, beyond) if beyond else (beyond + 1,)
+    return Picks(side.length, low, max(1, int(step)), side.outputs, shares)
+
+
+# Resize by any ratio of small numbers.
+#
+# Of mode nearest, pixels are repeated so often that every output begins at one of the repeats. Along one side, with
+# each pixel p times, output y is the place first + q · y of the repeats, where p, q and first are the least that give
+# each output its pixel. Windows of one stride cost least, where both sides have the same q.
+#
+# Of mode linear, output y lies at first + y · step pixels. Where step is a / b, the outputs y, y + b, y + 2 · b … lie
+# a pixels apart, and all of them take the same shares of the two pixels that they lie between. So they are a
+# convolution of stride a, and b of these, put beside each other by depth to space, are the side: from 4 to 6 pixels
+# three of stride 2. Both sides have one stride m, a multiple of both a, and m · b / a outputs of each are a block.
+
+
+def respaced(layers: Layers, operation: Operation, index: int, places: tuple[Array, Array]) -> Layers:
+    """A node's map whose rows and columns are these of it, by their numbers: what mode nearest gives."""
+    shape = layers.nodes[index].shape
+    rows, columns = places
+    pairs = ((step, _repeats(rows, step), _repeats(columns, step)) for step in range(1, MAX_KERNEL))
+    spaced = next(((step, down, across) for step, down, across in pairs if down and across), None)
+    every = np.arange(shape.height), np.arange(shape.width)
+    if spaced is None and not (np.array_equal(rows, every[0]) or np.array_equal(columns, every[1])):
+        layers = respaced(layers, operation, index, (rows, every[1]))  # one side after the other
+        return respaced(layers, operation, len(layers.nodes) - 1, (np.arange(len(rows)), columns))
+    if spaced is None:
+        raise RefusedError(
+            f"the {len(rows)}×{len(columns)} pixels of its output are not whole steps apart among at most "
+            f"{MAX_KERNEL - 1} repeats of each of the {shape.height}×{shape.width} pixels of its input"
+        )
+    (step, down, across), bare = spaced, replace(operation, inputs=operation.inputs[:1])
+    layers, index = _repeated(layers, bare, index, (down[0], across[0]))
+    larger = layers.nodes[index].shape
+    picks = Picks(larger.height, down[1], step, len(rows)), Picks(larger.width, across[1], step, len(columns))
+    return picked(layers, bare, index, *picks)
+
+
+def _repeats(places: Array, step: int) -> tuple[int, int] | None:
+    """How often pixels are repeated so that these are ``step`` apart among the repeats, and the first of them; None
+    where no number does that."""
+    outputs, span = np.arange(len(places)) * step, int(places[-1] - places[0])
+    least = max(1, outputs[-1] // (span + 1))
+    most = ceil(outputs[-1] / (span - 1)) if span > 1 else int(outputs[-1]) + 1
+    for times in range(int(least), min(most, MAX_KERNEL - 1) + 1):
+        low, high = (places * times - outputs).max(), (places * times + times - 1 - outputs).min()
+        if max(low, 0) <= high:
+            return times, int(max(low, 0))
+    return None
+
+
+def _repeated(layers: Layers, operation: Operation, index: int, times: tuple[int, int]) -> tuple[Layers, int]:
+    """Each pixel in so many rows and columns; the node."""
+    shape, (up, across) = layers.nodes[index].shape, times
+    if times == (1, 1):
+        return layers, index
+    larger = Shape(shape.channels, shape.height * up, shape.width * across)
+    op = Upsample(up, across=0 if up == across else across)
+    return layers.grown(operation, "upsample", op, larger, index), len(layers.nodes)
+
+
+MOST_PLACES = 64
+"""Outputs of a block, each of which is a convolution."""
+
+
+@dataclass(frozen=True)
+class _Between:
+    """Along one side of ``length`` pixels: output y lies first + y · step pixels from the front, of so many. alone:
+    each output has a convolution of its own, also where those behind it lie as it does."""
+
+    length: int
+    outputs: int
+    first: Fraction
+    step: Fraction
+    alone: bool = False
+
+    @property
+    def stride(self) -> int:
+        """Pixels after which outputs lie between their neighbours as those before; 1 where none does again."""
+        return self.step.numerator if self.outputs > self.step.denominator and not self.alone else 1
+
+    def places(self, stride: int) -> int:
+        """Outputs that lie in so many pixels; all of them where they are no whole number, or stand alone."""
+        if self.alone:
+            return self.outputs
+        places = stride / self.step
+        return min(self.outputs, int(places)) if places.denominator == 1 else self.outputs
+
+    def shares(self, output: int) -> tuple[int, tuple[Fraction, ...]]:
+        """The pixel that an output lies on, or the first of two; and what it takes of each."""
+        place = self.first + output * self.step
+        low = floor(place)
+        beyond = place - low
+        return low, (1 - beyond, beyond) if beyond else (Fraction(1),)
+
+    def windows(self, stride: int) -> _Windows:
+        """Of each place of a block, for convolutions of that stride."""
+        places = [self.shares(output) for output in range(self.places(stride))]
+        blocks = -(-self.outputs // len(places))
+        front = max(0, -min(low for low, _ in places))
+        least = self.length + front - stride * blocks + 1  # so that it gives no output too many
+        window = max(least, *(front + low + len(shares) for low, shares in places))
+        weights = np.zeros((len(places), window), np.float32)
+        for row, (low, shares) in zip(weights, places, strict=True):
+            row[front + low : front + low + len(shares)] = [float(share) for share in shares]
+        unit = Fraction(1, lcm(*(share.denominator for _, shares in places for share in shares)))
+        behind = max(0, stride * (blocks - 1) + window - front - self.length)
+        return _Windows(weights, unit, (front, behind), blocks)
+
+    def factors(self) -> Factors:
+        """What each output is multiplied by, where one of its two pixels is outside."""
+        counted = np.zeros(self.outputs)
+        for output in range(self.outputs):
+            low, shares = self.shares(output)
+            counted[output] = sum(share for i, share in enumerate(shares, low) if 0 <= i < self.length)
+        require(bool((counted > 0).all()), "one of its outputs would be outside the map")
+        return 1 / counted
+
+
+@dataclass(frozen=True, eq=False)
+class _Windows:
+    """weights: [places, window]. unit: what all of them are whole numbers of. pads: that they read before and behind.
+    blocks: that they give."""
+
+    weights: FloatArray
+    unit: Fraction
+    pads: tuple[int, int]
+    blocks: int
+
+
+def between(layers: Layers, operation: Operation, index: int, sides: tuple[Side, Side], mode: str) -> Layers:
+    """A node's map, interpolated at places that are any ratio apart. A side of a single pixel is that pixel, repeated
+    behind all else."""
+    times = tuple(side.outputs if side.length == 1 else 1 for side in sides)
+    rows, columns = (_between(side, mode) for side in sides)
+    layers = _blocks_between(layers, replace(operation, inputs=operation.inputs[:1]), index, (rows, columns))
+    return _repeated(layers, operation, len(layers.nodes) - 1, (times[0], times[1]))[0]
+
+
+def _between(side: Side, mode: str) -> _Between:
+    places = side.places(mode)
+    assert places is not None  # resize refuses such a mode
+    return _kept(1) if side.length == 1 else _Between(side.length, side.outputs, *places)
+
+
+def _kept(length: int) -> _Between:
+    """A side that stays as it is."""
+    return _Between(length, length, Fraction(0), Fraction(1))
+
+
+def _blocks_between(layers: Layers, operation: Operation, index: int, sides: tuple[_Between, _Between]) -> Layers:
+    """Both sides at once, or the rows and then the columns, where that is fewer convolutions. A quantised map is
+    rounded once."""
+    rows, columns = sides
+    apart = _cheapest((rows, _kept(columns.length))), _cheapest((_kept(rows.outputs), columns))
+    sides = _cheapest(sides)
+    if layers.type_of(index) is None and _count(sides) > sum(_count(pair) for pair in apart):
+        layers = _convolved(layers, operation, index, apart[0])
+        return _convolved(layers, operation, len(layers.nodes) - 1, apart[1])
+    return _convolved(layers, operation, index, sides)
+
+
+def _cheapest(sides: tuple[_Between, _Between]) -> tuple[_Between, _Between]:
+    """The sides; with outputs of one or both alone where that is less than half as many convolutions, or where the
+    others are too many: their windows are as long as the side, and the stride of one side is that of the other too."""
+    either = product(*((side, replace(side, alone=True)) for side in sides))
+    return min(((rows, columns) for rows, columns in either), key=_cost)
+
+
+def _cost(sides: tuple[_Between, _Between]) -> tuple[bool, int]:
+    count = _count(sides)
+    return count > MOST_PLACES, count * (2 if any(side.alone for side in sides) else 1)
+
+
+def _count(sides: tuple[_Between, _Between]) -> int:
+    """Outputs of a block."""
+    stride = lcm(sides[0].stride, sides[1].stride)
+    return sides[0].places(stride) * sides[1].places(stride)
+
+
+def _convolved(layers: Layers, operation: Operation, index: int, sides: tuple[_Between, _Between]) -> Layers:
+    """A node's map, of which each place of a block is a convolution of each channel by itself."""
+    shape, count = layers.nodes[index].shape, _count(sides)
+    rows, columns = sides
+    what = f"convolutions to resize {rows.length}×{columns.length} to {rows.outputs}×{columns.outputs} pixels"
+    remedy = "resize by a ratio of smaller numbers"
+    require(count <= MOST_PLACES, RangeError(what, count, 1, MOST_PLACES, remedy=remedy))
+    stride = lcm(rows.stride, columns.stride)
+    down, across = rows.windows(stride), columns.windows(stride)
+    window = down.weights.shape[1], across.weights.shape[1]
+    check_size(window)
+    layers = layers.worked_out(4 * count * shape.channels * window[0] * window[1])
+    padding = Padding(down.pads[0], across.pads[0], down.pads[1], across.pads[1])
+    zeros, bias = np.zeros((shape.channels, 1, *window), np.float32), np.zeros(shape.channels, np.float32)
+    plain = Convolution(zeros, bias, None, stride, padding, shape.channels, "linear")
+    parts = [
+        replace(plain, weights=zeros + np.outer(row, column)) for row, column in product(down.weights, across.weights)
+    ]
+    spread = DepthToSpace(len(down.weights), len(across.weights))
+    each = Shape(shape.channels, down.blocks, across.blocks)
+    mark = Mark(scale=np.array([down.unit * across.unit], np.float32))
+    blocks = Blocks(spread, each, rows.outputs, columns.outputs, mark)
+    layers = side_by_side(layers, operation, index, parts, blocks)
+    return weighed(layers, operation, index, rows.factors(), columns.factors())
+
+
+# Resize and Upsample: pixels are repeated or interpolated, or some of them taken.
+
+
+def resize(layers: Layers, operation: Operation) -> Layers:
+    """Resize and Upsample: to whole multiples every pixel is repeated, or interpolated between its neighbours; to whole
+    parts one of several is taken, or the mean of two; by other ratios what is taken of repeats. Of a single pixel any
+    mode repeats it."""
+    source, shape = layers.picture(operation)
+    rows, columns = sides_of(layers, operation, source)
+    layers.check_room(Shape(shape.channels, rows.outputs, columns.outputs))
+    _check_same(layers, operation, (rows, columns))
+    mode = operation.text("mode", "nearest")
+    if mode == "nearest" or shape.height == shape.width == 1:
+        return _nearest(layers, operation, source, (rows, columns))
+    require(mode in ("linear", "bilinear"), ChoiceError("mode", mode, ("nearest", "linear")))
+    sides, place = (rows, columns), place_mode(layers, operation)
+    if any(side.outputs < side.length for side in sides):
+        require(not operation.integer("antialias", 0), "a map is not made smaller with antialias")
+    require(rows.places(place) is not None, ChoiceError("coordinate_transformation_mode", place, PLACE_MODES))
+    if all(grows_wholly(side, place) for side in sides):
+        return interpolated(layers, operation, source, sides)
+    if all(shrinks_wholly(side, place) for side in sides):
+        return shrunk(layers, operation, source, sides)
+    return between(layers, operation, source.node, sides, place)
+
+
+def _check_same(layers: Layers, operation: Operation, sides: tuple[Side, Side]) -> None:
+    """Raise RefusedError for a map that keeps its sides at another scale than 1.
+
+    onnxruntime leaves it as it is, and the operator's page does not.
+    """
+    keeps = all(side.outputs == side.length for side in sides)
+    plain = all(side.scale == 1 or side.length == 1 for side in sides)
+    require(
+        not keeps or plain or place_mode(layers, operation) == "align_corners",
+        f"onnx and onnxruntime differ for scales of {sides[0].scale:g} and {sides[1].scale:g} that keep the number of "
+        "pixels; write 1",
+    )
+
+
+def _nearest(layers: Layers, operation: Operation, source: Map, sides: tuple[Side, Side]) -> Layers:
+    """Of a side every pixel as often, or every so manieth; else what is taken of its repeats."""
+    how, (rows, columns) = nearest_mode(layers, operation), sides
+    up, across = _times(rows, how), _times(columns, how)
+    every = (Picks(rows.length, 0, 1, rows.length), Picks(columns.length, 0, 1, columns.length))
+    picks = every[0] if up else _taken(rows, how), every[1] if across else _taken(columns, how)
+    if picks[0] is None or picks[1] is None:
+        return respaced(layers, operation, source.node, (rows.nearest(*how), columns.nearest(*how)))
+    index, bare = source.node, replace(operation, inputs=operation.inputs[:1])
+    if picks != every:
+        layers = picked(layers, bare, index, picks[0], picks[1])
+        index = len(layers.nodes) - 1
+        if max(up, across) <= 1:
+            return layers
+    return _with_repeats(layers, bare, index, (max(up, 1), max(across, 1)))
+
+
+def _with_repeats(layers: Layers, operation: Operation, index: int, times: tuple[int, int]) -> Layers:
+    """Each pixel in so many rows and columns."""
+    shape, (up, across) = layers.nodes[index].shape, times
+    larger = Shape(shape.channels, shape.height * up, shape.width * across)
+    return layers.grown(operation, "upsample", Upsample(up, across=0 if up == across else across), larger, index)
+
+
+def _times(side: Side, how: tuple[str, str]) -> int:
+    """How often each pixel of a side is repeated; 0 where they are not all repeated alike."""
+    times, rest = divmod(side.outputs, side.length)
+    if side.length > 1 and (rest or not (side.nearest(*how) == np.arange(side.outputs) // times).all()):
+        return 0
+    return times
+
+
+def _taken(side: Side, how: tuple[str, str]) -> Picks | None:
+    """The pixels of a side that are left, where they lie one step apart."""
+    return Picks.from_places(side.nearest(*how), side.length) if side.outputs < side.length else None

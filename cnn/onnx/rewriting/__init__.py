@@ -1,1 +1,0 @@
-"""A graph → one with fewer operators, before it is read."""

@@ -1,0 +1,430 @@
+"""Windows that slide over a map: where they lie and what they leave, and convolutions that need several of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from math import lcm, prod
+
+import numpy as np
+import numpy.typing as npt
+
+from boards.errors import ChoiceError, InvalidValueError, RangeError, ShapeError
+from cnn.datatype import DataType, TensorType
+from cnn.dilation import covered, with_zeros
+from cnn.limits import MAX_DILATED, MAX_KERNEL, MAX_PADDED, MAX_PADDING, MAX_PLACES, MAX_SIDE, MAX_WINDOW
+from cnn.maps import FloatArray, Padding, Shape
+from cnn.onnx.graph import Operation, require
+from cnn.onnx.layers import NO_PADDING, Layers, Map
+from cnn.onnx.quantised.mark import NO_MARK, Mark
+from cnn.ops import Concat, Convolution, DepthToSpace, MaxPool, Multiply
+
+# Where a kernel slides over a map: the padding that it reads, and the height and width that it leaves.
+
+_OF_SIDES = {"kernel_shape": 1, "strides": 1, "dilations": 1, "pads": 0}
+"""Attributes with a number for each side of a window, and what they are along a side of 1."""
+
+AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
+
+
+def planar(operation: Operation, source: Map) -> Operation:
+    """The operation as one of height and width, where it slides along a length: the map's only row."""
+    if len(source.shape) != 3:
+        return operation
+    attributes = dict(operation.attributes)
+    for key in attributes.keys() & _OF_SIDES.keys():
+        sides, beside = operation.integers(key, ()), _OF_SIDES[key]
+        count = 2 if key == "pads" else 1
+        required = (
+            "two numbers, as it slides along one side" if count == 2 else "one number, as it slides along one side"
+        )
+        require(len(sides) == count, InvalidValueError(key, sides, required))
+        # Along a length a stride is also that of the one row.
+        attributes[key] = sides * 2 if key == "strides" else tuple(n for side in sides for n in (beside, side))
+    return replace(operation, attributes=attributes)
+
+
+def check_window(operation: Operation, window: Sequence[int]) -> None:
+    """Raise InvalidValueError if the file names another window than that of the weights."""
+    named = operation.integers("kernel_shape", tuple(window))
+    require(named == tuple(window), InvalidValueError("kernel_shape", named, f"{tuple(window)}, that of its weights"))
+
+
+def check_sides(window: Sequence[int]) -> None:
+    """Raise RangeError if a window covers too many rows or columns."""
+    require(max(window) <= MAX_WINDOW, RangeError("rows or columns of a window", max(window), 1, MAX_WINDOW))
+
+
+def check_size(window: Sequence[int]) -> None:
+    """Raise RangeError if a window has too many rows, columns or places."""
+    check_sides(window)
+    require(prod(window) <= MAX_PLACES, RangeError("places of a window", prod(window), 1, MAX_PLACES))
+
+
+def check_pair(what: str, values: Sequence[int]) -> None:
+    """Raise InvalidValueError if an attribute is not a positive number for each of two sides."""
+    fits = len(values) == 2 and min(values) >= 1
+    require(fits, InvalidValueError(what, tuple(values), "two numbers of 1 or more"))
+
+
+@dataclass(frozen=True)
+class Slide:
+    """A window over the map ``before``, so many rows and columns high and wide. shape: what it leaves, with the
+    channels of that map. padding: that it reads. strides: down and across."""
+
+    before: Shape
+    window: tuple[int, int]
+    shape: Shape
+    padding: Padding
+    strides: tuple[int, int]
+
+    @property
+    def stride(self) -> int:
+        """Of both sides, where it is one, or another leaves a single row or column as it is; else 0."""
+        counts, (down, across) = (self.shape.height, self.shape.width), self.strides
+        alone = [stride for stride, count in ((across, counts[0]), (down, counts[1])) if count == 1]
+        plain = [down] if down == across else []
+        return next((stride for stride in [*plain, *alone] if self.outputs(stride) == counts), 0)
+
+    def outputs(self, stride: int) -> tuple[int, int]:
+        """Rows and columns that windows of that stride leave."""
+        rows = self.before.height + self.padding.top + self.padding.bottom - self.window[0]
+        columns = self.before.width + self.padding.left + self.padding.right - self.window[1]
+        return rows // stride + 1, columns // stride + 1
+
+
+def pool_of(window: tuple[int, int], stride: int, padding: Padding) -> MaxPool:
+    """The max pool of a window of so many rows and columns."""
+    rows, columns = window
+    return MaxPool(rows, stride, padding, 0 if rows == columns else columns)
+
+
+def slid(layers: Layers, operation: Operation, source: Map, window: Sequence[int]) -> Slide:
+    """Return how a window of so many rows and columns slides over the map."""
+    shape = layers.shape_of(replace(source, padding=NO_PADDING))
+    strides = operation.integers("strides", (1, 1))
+    check_pair("strides", strides)
+    require(max(strides) <= MAX_SIDE, RangeError("a stride", max(strides), 1, MAX_SIDE))
+    padded, (down, across) = source.padding, strides
+    sides = (shape.height + padded.top + padded.bottom, shape.width + padded.left + padded.right)
+    front, back = pads_of(operation, sides, window, strides)
+    around = joined(source.padding, Padding(front[0], front[1], back[0], back[1]))
+    lengths = (
+        shape.height + around.top + around.bottom - window[0],
+        shape.width + around.left + around.right - window[1],
+    )
+    fault = ShapeError("its padded input", f"{shape} before padding", f"at least the window's {tuple(window)} places")
+    require(min(lengths) >= 0, fault)
+    up = operation.integer("ceil_mode", 0)
+    height, width = (
+        -(-length // stride) + 1 if up else length // stride + 1
+        for length, stride in zip(lengths, strides, strict=True)
+    )
+    if up:  # no window begins in the padding behind
+        height -= (height - 1) * down >= shape.height + around.top
+        width -= (width - 1) * across >= shape.width + around.left
+    bottom = max(0, (height - 1) * down + window[0] - around.top - shape.height)
+    right = max(0, (width - 1) * across + window[1] - around.left - shape.width)
+    padding = Padding(around.top, around.left, bottom, right)
+    values = shape.channels * (shape.height + around.top + bottom) * (shape.width + around.left + right)
+    require(values <= MAX_PADDED, RangeError("values of its padded input", values, 1, MAX_PADDED))
+    return Slide(shape, (window[0], window[1]), Shape(shape.channels, height, width), padding, (down, across))
+
+
+def pads_of(
+    operation: Operation, sides: Sequence[int], window: Sequence[int], strides: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """Before and behind, of height and width."""
+    mode = operation.text("auto_pad", "NOTSET")
+    if mode in ("NOTSET", "VALID"):
+        pads = operation.integers("pads", (0, 0, 0, 0)) if mode == "NOTSET" else (0, 0, 0, 0)
+        require(len(pads) == 4 and min(pads) >= 0, InvalidValueError("pads", tuple(pads), "four numbers of 0 or more"))
+        return list(pads[:2]), list(pads[2:])
+    require(mode in AUTO_PADS, ChoiceError("auto_pad", mode, AUTO_PADS))
+    total = [
+        max(0, (-(-side // stride) - 1) * stride + length - side)
+        for side, length, stride in zip(sides, window, strides, strict=True)
+    ]
+    halves, remainders = [pad // 2 for pad in total], [pad - pad // 2 for pad in total]
+    return (halves, remainders) if mode == "SAME_UPPER" else (remainders, halves)
+
+
+def joined(first: Padding, second: Padding) -> Padding:
+    """Both, one around the other."""
+    sides = [
+        a + b
+        for a, b in (
+            (first.top, second.top),
+            (first.left, second.left),
+            (first.bottom, second.bottom),
+            (first.right, second.right),
+        )
+    ]
+    fits = min(sides) >= 0 and max(sides) <= MAX_PADDING
+    require(fits, InvalidValueError("padding", tuple(sides), f"between 0 and {MAX_PADDING} on each side"))
+    return Padding(*sides)
+
+
+def dilated(weights: FloatArray, dilations: tuple[int, ...]) -> FloatArray:
+    """Return the window without dilation; RangeError if its weights would be too many."""
+    check_pair("dilations", dilations)
+    if dilations == (1, 1):
+        return weights
+    *outer, height, width = weights.shape
+    lengths = covered((height, width), (dilations[0], dilations[1]))
+    check_size(lengths)
+    size = prod(outer) * prod(lengths)
+    what = "weights of a dilated window, with the zeros between,"
+    require(size <= MAX_DILATED, RangeError(what, size, 1, MAX_DILATED))
+    return with_zeros(weights, (dilations[0], dilations[1]))
+
+
+def inside_map(weights: FloatArray, dilations: Sequence[int], slide: Slide) -> tuple[FloatArray, Slide]:
+    """Without the outermost rows and columns of the places of a dilated window that see padding alone, wherever it
+    lies: one that is dilated by more than the map is high has one row."""
+    if tuple(dilations) == (1, 1):
+        return weights, slide
+    before, padding = slide.before, slide.padding
+    sides = (
+        (weights.shape[2], dilations[0], slide.strides[0], padding.top, before.height, slide.shape.height),
+        (weights.shape[3], dilations[1], slide.strides[1], padding.left, before.width, slide.shape.width),
+    )
+    (top, bottom), (left, right) = (_inside(*side) for side in sides)
+    kept = weights[:, :, top : weights.shape[2] - bottom, left : weights.shape[3] - right]
+    if kept.shape == weights.shape:
+        return weights, slide
+    (down, across), (rows, columns) = dilations, slide.window
+    window = rows - (top + bottom) * down, columns - (left + right) * across
+    front = padding.top - top * down, padding.left - left * across
+    around = Padding(*front, max(0, padding.bottom - bottom * down), max(0, padding.right - right * across))
+    return np.ascontiguousarray(kept), replace(slide, window=window, padding=around)
+
+
+def _inside(places: int, step: int, stride: int, front: int, length: int, outputs: int) -> tuple[int, int]:
+    """Return how many of the first and of the last places of a window see padding alone. At least one place is left,
+    and no more is taken off than there is padding in front."""
+    offsets = [place * step - front for place in range(places)]
+    first_output = [max(0, -(offset // stride)) for offset in offsets]  # the first whose place is not before the map
+    reached = [o < outputs and o * stride + offset < length for o, offset in zip(first_output, offsets, strict=True)]
+    used = [place for place, inside in enumerate(reached) if inside] or [0]
+    first = min(used[0], front // step)
+    return first, places - 1 - max(used[-1], first)
+
+
+# Convolutions whose outputs lie in turn: in blocks of a few rows and columns each gives the values of one place, and
+# depth to space puts them beside each other.
+#
+# So are convolutions whose strides down and across differ. Of the strides a and b and their least common multiple m,
+# the rows y, y + m / a … of the output lie m rows apart in the input, and m / b columns of it m columns: a block of m
+# / a × m / b outputs is m / a × m / b convolutions of one stride m, each of whose windows begins where its place does.
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """spread: rows and columns of a block. each: the map that one place of all blocks is, of any channels. rows,
+    columns: of the output; what blocks have beyond is left out. mark: what the file says of the convolutions."""
+
+    spread: DepthToSpace
+    each: Shape
+    rows: int
+    columns: int
+    mark: Mark = NO_MARK
+
+
+def side_by_side(
+    layers: Layers, operation: Operation, index: int, parts: Sequence[Convolution], blocks: Blocks
+) -> Layers:
+    """Convolutions of a node's map, one a place of the blocks and row by row, or one that has all their filters in this
+    order."""
+    bare, indices = replace(operation, inputs=operation.inputs[:1]), []
+    for op in parts:
+        shape = replace(blocks.each, channels=len(op.weights))
+        indices.append(len(layers.nodes))
+        layers = layers.grown(bare, "conv", op, shape, index).marked(indices[-1], _mark_of(op, blocks.mark))
+    filters = sum(len(op.weights) for op in parts)
+    if len(indices) > 1:
+        layers = layers.grown(bare, "route", Concat(), replace(shape, channels=filters), *indices)
+    spread, rows, columns = blocks.spread, shape.height * blocks.spread.rows, shape.width * blocks.spread.columns
+    larger = Shape(filters // (spread.rows * spread.columns), rows, columns)
+    if spread != DepthToSpace(1, 1):
+        layers = layers.grown(bare, "depth_to_space", spread, larger, len(layers.nodes) - 1)
+    if (rows, columns) == (blocks.rows, blocks.columns):
+        return layers
+    return _cut(layers, bare, blocks)
+
+
+def _mark_of(op: Convolution, mark: Mark) -> Mark:
+    """With a scale for each filter, where there is more than one."""
+    if mark.scale is None or mark.scale.size == 1:
+        return mark
+    return replace(mark, scale=np.tile(mark.scale, len(op.weights) // mark.scale.size))
+
+
+def _cut(layers: Layers, operation: Operation, blocks: Blocks) -> Layers:
+    """The last node's map without the rows and columns beyond: a window of each channel by itself, of which the first
+    place counts."""
+    index = len(layers.nodes) - 1
+    shape, type_ = layers.nodes[index].shape, layers.type_of(index)
+    sides = (shape.height - blocks.rows + 1, shape.width - blocks.columns + 1)
+    require(max(sides) <= MAX_KERNEL, RangeError("rows or columns left out", max(sides) - 1, 0, MAX_KERNEL - 1))
+    kernel = np.zeros((shape.channels, 1, *sides), np.float32)
+    kernel[:, :, 0, 0] = 1
+    op = Convolution(kernel, np.zeros(shape.channels, np.float32), None, 1, Padding(), shape.channels, "linear")
+    smaller = Shape(shape.channels, blocks.rows, blocks.columns)
+    layers = layers.worked_out(kernel.nbytes).grown(operation, "pick", op, smaller, index)
+    return layers if type_ is None else layers.typed(index + 1, type_)
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """A convolution, and where it slides: of ``op`` stride and padding are not read. mark: what the file says of it,
+    where that is not the scale of the operation's second input. stem: of its layers' names."""
+
+    op: Convolution
+    slide: Slide
+    mark: Mark = NO_MARK
+    stem: str = "conv"
+
+
+def convolved(layers: Layers, operation: Operation, index: int, window: Window) -> Layers:
+    """The convolution of a node's map, whatever its strides."""
+    op, slide = window.op, window.slide
+    channels, shape = len(op.weights), slide.shape
+    mark = window.mark
+    if slide.stride:
+        plain, node = replace(op, stride=slide.stride, padding=slide.padding), len(layers.nodes)
+        layers = layers.grown(operation, window.stem, plain, replace(shape, channels=channels), index)
+        return layers if mark is NO_MARK else layers.marked(node, mark)
+    step, (down, across) = lcm(*slide.strides), slide.strides
+    spread = DepthToSpace(step // down, step // across)
+    each = Shape(channels, -(-shape.height // spread.rows), -(-shape.width // spread.columns))
+    sides = (op.window[0] + step - down, op.window[1] + step - across)
+    what = f"rows or columns of a window of strides {down} and {across}"
+    require(max(sides) <= MAX_WINDOW, RangeError(what, max(sides), 1, MAX_WINDOW))
+    layers = layers.worked_out(4 * channels * op.weights.shape[1] * sides[0] * sides[1] * spread.rows * spread.columns)
+    padding = _around(slide, sides, step, each)
+    parts = [
+        replace(op, weights=_begun(op, sides, (i * down, j * across)), dilation=(1, 1), stride=step, padding=padding)
+        for i, j in product(range(spread.rows), range(spread.columns))
+    ]
+    if op.groups == 1:
+        kernels, biases = (np.concatenate([getattr(part, key) for part in parts]) for key in ("weights", "bias"))
+        parts = [replace(parts[0], weights=kernels, bias=biases)]
+    if mark is NO_MARK and len(operation.inputs) > 1:
+        mark = Mark(scale=layers.scales.get(operation.inputs[1]))
+    return side_by_side(layers, operation, index, parts, Blocks(spread, each, shape.height, shape.width, mark))
+
+
+def _begun(op: Convolution, window: tuple[int, int], first: tuple[int, int]) -> FloatArray:
+    """Return the weights in a larger window without dilation, from that row and column on."""
+    weights = np.zeros((*op.weights.shape[:2], *window), np.float32)
+    (rows, columns), (down, across) = op.window, op.dilation
+    weights[:, :, first[0] : first[0] + rows : down, first[1] : first[1] + columns : across] = op.weights
+    return weights
+
+
+def _around(slide: Slide, window: tuple[int, int], step: int, each: Shape) -> Padding:
+    """What the larger windows read around the map."""
+    top, left = slide.padding.top, slide.padding.left
+    bottom = step * (each.height - 1) + window[0] - top - slide.before.height
+    right = step * (each.width - 1) + window[1] - left - slide.before.width
+    return Padding(top, left, max(0, bottom), max(0, right))
+
+
+# Edges of a map, where less than a whole window is inside: what a window gives there is multiplied by a factor.
+#
+# Such a factor is the product of one of its row and one of its column. A map of them is a convolution too, of a map of
+# ones, as its windows see the zeros around that: with ones[p] = 1 inside and 0 outside, factors f along a side are
+#
+#     f[p] = f[0] + f[n - 1] - f[middle] + Σ (f[j] - f[j - 1]) · ones[p - j] + Σ (f[n - 1 - j] - f[n - j]) · ones[p + j]
+#
+# over those j at the two ends at which f changes.
+
+FINEST = 1 << 12
+"""Parts of 1 that factors of integers are whole numbers of, at the most."""
+
+GREATEST = 1 << 15
+"""Of the sum of these whole numbers: times a 1 of 16 bits it fits the sums of a layer."""
+
+ONE = TensorType(DataType(2, True), 1.0)
+"""The type of a map of ones among maps of integers."""
+
+NEAR = 1e-9
+"""How far a float64 is from the ratio that it stands for."""
+
+Factors = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Ends:
+    """Weights of the windows along one side, and how many of them read before and behind their place."""
+
+    weights: Factors
+    before: int
+    behind: int
+
+
+def weighed(layers: Layers, operation: Operation, source: int, rows: Factors, columns: Factors) -> Layers:
+    """The last layer's map times a factor of each row and of each column, as the operation's output. source: the node
+    that the operation reads."""
+    index = len(layers.nodes) - 1
+    shape = layers.nodes[index].shape
+    if bool((rows == 1).all() and (columns == 1).all()):
+        return layers
+    high, wide = _ends_of(rows), _ends_of(columns)
+    kernel = np.outer(high.weights, wide.weights)
+    most = max(kernel.shape)
+    require(most <= MAX_KERNEL, RangeError("rows or columns of different factors at the border", most, 1, MAX_KERNEL))
+    steps = _step_of(kernel) if layers.type_of(source) is not None else None
+    # The place itself is always inside: its weight is the bias, which has all the digits that it needs.
+    base, kernel[high.before, wide.before] = kernel[high.before, wide.before], 0
+    padding = Padding(high.before, wide.before, high.behind, wide.behind)
+    bare, plane = replace(operation, inputs=operation.inputs[:1]), replace(shape, channels=1)
+    ones = Convolution(_full((1, shape.channels, 1, 1), 0), _full((1,), 1), None, 1, Padding(), 1, "linear")
+    weights = np.broadcast_to(kernel, (shape.channels, 1, *kernel.shape)).astype(np.float32)
+    factors = Convolution(weights, _full((shape.channels,), base), None, 1, padding, 1, "linear")
+    layers = layers.grown(bare, "ones", ones, plane, index).grown(bare, "factors", factors, shape, index + 1)
+    if steps is None:
+        return layers.grown(bare, "multiply", Multiply("linear"), shape, index, index + 2)
+    # Of integers sums and factors have as many bits as they need: the file tells the product's alone, not those of its
+    # inputs. Ones have the fewest, so that the factors, which may be as great as these allow, are whole steps.
+    layers = layers.marked(index + 1, Mark(type=ONE))
+    layers = layers.marked(index + 2, Mark(scale=np.array([steps], np.float32)))
+    return layers.grown(bare, "multiply", Multiply("linear"), shape, index + 2, index)
+
+
+def _step_of(kernel: Factors) -> float:
+    """Return the greatest common divisor of all weights; RefusedError if their integers would be too large."""
+    parts = [Fraction(float(weight)).limit_denominator(FINEST) for weight in kernel.ravel()]
+    denominator = lcm(*(part.denominator for part in parts))
+    distance = max(abs(float(part) - weight) for part, weight in zip(parts, kernel.ravel(), strict=True))
+    require(
+        distance < NEAR and np.abs(kernel).sum() * denominator < GREATEST,
+        "its factors at the border do not fit integers of 16 bits; export the model without quantisation, and it is "
+        "quantised by calibration",
+    )
+    return 1 / denominator
+
+
+def inside(outputs: int, stride: int, before: int, window: FloatArray, length: int) -> Factors:
+    """Of each output, which share of the window's weights reads one of ``length`` places, float64."""
+    places = np.arange(outputs)[:, None] * stride - before + np.arange(len(window))
+    counted = np.where((places >= 0) & (places < length), window.astype(np.float64), 0).sum(axis=1)
+    require(bool((counted > 0).all()), "one of its windows would be outside the map")
+    return np.asarray(counted / window.sum(dtype=np.float64))
+
+
+def _ends_of(factors: Factors) -> _Ends:
+    middle = len(factors) // 2
+    changes = np.flatnonzero(np.diff(factors))  # between p and p + 1
+    before = int(max((p + 1 for p in changes if p < middle), default=0))
+    behind = int(max((len(factors) - 1 - p for p in changes if p >= middle), default=0))
+    rising, falling = np.diff(factors[: before + 1]), np.diff(factors[::-1][: behind + 1])
+    base = factors[0] + factors[-1] - factors[middle]
+    return _Ends(np.concatenate([rising[::-1], [base], falling]), before, behind)
+
+
+def _full(shape: tuple[int, ...], number: float) -> FloatArray:
+    return np.full(shape, number, np.float32)
