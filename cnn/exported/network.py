@@ -45,10 +45,12 @@ from cnn.ops import (
     Add,
     AveragePool,
     BatchNorm,
+    Concat,
     Convolution,
     Detection,
     Input,
     IntegerSoftmax,
+    MaxPool,
     Op,
     QAdd,
     QAveragePool,
@@ -56,7 +58,11 @@ from cnn.ops import (
     QInput,
     QOp,
     QSoftmax,
+    Reorg,
+    Softmax,
     TopK,
+    Upsample,
+    assert_never,
     label_type,
 )
 from cnn.ops.softmax import SHARES, softmax_of
@@ -154,21 +160,25 @@ class _Forms:
 def _forms(source: _Source, inputs: list[TensorType]) -> _Forms:
     """inputs: the types of what the layer reads."""
     layer, op, values = source.layer, source.layer.op, inputs[0]
-    if isinstance(op, Sum):
-        return _sum_of_maps(layer, op, inputs)
-    if isinstance(op, Kernel):
-        return _convolution_forms(source, op, values)
-    if 0 in layer.inputs:
+    if 0 in layer.inputs and not isinstance(op, (Kernel, Sum)):
         check_reader(source.topology, layer)
-    if isinstance(op, AveragePool):
-        return _Forms(op, QAveragePool(mean_requantiser(source.topology, layer)), values)
-    if isinstance(op, TopK) and op.labels:
-        return _Forms(op, op, label_type(source.topology.shape_of(layer.inputs[0]).channels))
-    if isinstance(op, IntegerSoftmax):
-        return _Forms(op, _softmax_integers(layer, op, values), SHARES)
-    if isinstance(op, Detection):
-        op = replace(op, bias=_host_bias(source))
-    return _Forms(op, op, values)
+    match op:
+        case Sum():
+            return _sum_of_maps(layer, op, inputs)
+        case Kernel():
+            return _convolution_forms(source, op, values)
+        case AveragePool():
+            return _Forms(op, QAveragePool(mean_requantiser(source.topology, layer)), values)
+        case TopK() if op.labels:
+            return _Forms(op, op, label_type(source.topology.shape_of(layer.inputs[0]).channels))
+        case IntegerSoftmax():
+            return _Forms(op, _softmax_integers(layer, op, values), SHARES)
+        case Detection():
+            head = replace(op, bias=_host_bias(source))
+            return _Forms(head, head, values)
+        case MaxPool() | Concat() | Reorg() | Upsample() | Softmax() | TopK():
+            return _Forms(op, op, values)
+    assert_never(op)
 
 
 def _softmax_integers(layer: Layer, op: IntegerSoftmax, values: TensorType) -> QSoftmax:

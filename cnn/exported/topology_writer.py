@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from boards.errors import UnsupportedError
-from cnn.exported.topology import Ending, Kernel, Layer, LayerOp, Sum, Topology
+from cnn.exported.topology import Kernel, Layer, LayerOp, Sum, Topology
 from cnn.exported.topology_file import FORMAT
 from cnn.maps import Padding
 from cnn.ops import (
@@ -23,6 +23,7 @@ from cnn.ops import (
     TopK,
     Upsample,
     Yolo,
+    assert_never,
 )
 
 
@@ -58,30 +59,31 @@ def _layer(layer: Layer, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _options(op: LayerOp, source: str) -> tuple[str, dict[str, Any]]:
-    if isinstance(op, Kernel):
-        return "convolution", _kernel(op)
-    if isinstance(op, MaxPool):
-        size = list(op.window) if op.across else op.size
-        return "max_pool", {"size": size, "stride": op.stride, **_padding(op.padding)}
-    if isinstance(op, AveragePool):
-        return "average_pool", {}
-    if isinstance(op, Sum):
-        return "add", {} if op.output_bits is None else {"output_bits": op.output_bits}
-    if isinstance(op, Concat):
-        return "concat", {}
-    if isinstance(op, Reorg):
-        return "reorg", {"stride": op.stride, "order": op.order}
-    if isinstance(op, Upsample):
-        return "upsample", {"stride": op.stride}
-    return _ending(op, source)
-
-
-def _ending(op: Ending, source: str) -> tuple[str, dict[str, Any]]:
-    if isinstance(op, TopK):
-        return "top_k", {"k": op.k, "labels": op.labels}
-    if isinstance(op, (Softmax, IntegerSoftmax)):
-        return "softmax", {"method": op.method if isinstance(op, IntegerSoftmax) else "none"}
-    return head_options(op, source)
+    match op:
+        case Kernel():
+            return "convolution", _kernel(op)
+        case MaxPool():
+            size = list(op.window) if op.across else op.size
+            return "max_pool", {"size": size, "stride": op.stride, **_padding(op.padding)}
+        case AveragePool():
+            return "average_pool", {}
+        case Sum():
+            return "add", {} if op.output_bits is None else {"output_bits": op.output_bits}
+        case Concat():
+            return "concat", {}
+        case Reorg():
+            return "reorg", {"stride": op.stride, "order": op.order}
+        case Upsample():
+            return "upsample", {"stride": op.stride}
+        case TopK():
+            return "top_k", {"k": op.k, "labels": op.labels}
+        case Softmax():
+            return "softmax", {"method": "none"}
+        case IntegerSoftmax():
+            return "softmax", {"method": op.method}
+        case Detection():
+            return head_options(op, source)
+    assert_never(op)
 
 
 def _kernel(op: Kernel) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from cnn.onnx.digits import Moves
 from cnn.onnx.graph import Array, Operation, RefusedError, require
 from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.ops import Activate, Convolution, Dense, Op
-from cnn.quantisation.tensor_types import PASSES_ON
 
 NO_PADDING = Padding()
 
@@ -225,7 +224,7 @@ class Layers:
     def type_of(self, index: int) -> TensorType | None:
         """The type of a node's output: its own, or what it passes on; None where it has none, or several."""
         node = self.nodes[index]
-        if self.mark(index).type or not isinstance(node.op, PASSES_ON):
+        if self.mark(index).type or not node.op.passes_on:
             return self.mark(index).type
         types = {self.type_of(i) for i in node.inputs}
         return types.pop() if len(types) == 1 else None

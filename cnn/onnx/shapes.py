@@ -15,7 +15,6 @@ from cnn.onnx.graph import Array, Operation, require, whole_numbers
 from cnn.onnx.layers import NO_PADDING, Layers, Map, Tail, bare_convolution
 from cnn.onnx.quantised.mark import NO_MARK
 from cnn.ops import Activate, Concat, Convolution, Dense, DepthToSpace, Input, Op, Reorg, Slice
-from cnn.quantisation.tensor_types import PASSES_ON
 
 PASS_PADDING = frozenset({"Cast", "DequantizeLinear", "Dropout", "Identity", "Pad", "QuantizeLinear"})
 """What leaves the zeros around its map to the operator behind it."""
@@ -142,7 +141,7 @@ def _kinds_of(layers: Layers, index: int) -> frozenset[str]:
     kinds, met, left = set[str](), {index}, [index]
     while left:
         node = layers.nodes[left.pop()]
-        if isinstance(node.op, PASSES_ON):
+        if node.op.passes_on:
             left += [i for i in dict.fromkeys(node.inputs) if i not in met]
             met.update(node.inputs)
         else:

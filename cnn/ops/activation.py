@@ -21,6 +21,8 @@ class Activate(FloatOperation):
     function: str
     parameters: tuple[float, ...] = ()
 
+    calibrated = True
+
     def output_shape(self, read: Sequence[Shape]) -> Shape:
         return read[0]
 

@@ -52,6 +52,8 @@ class Convolution(FloatOperation):
     around: float = 0.0
     dilation: tuple[int, int] = (1, 1)
 
+    calibrated = True
+
     @property
     def window(self) -> tuple[int, int]:
         """Rows and columns of the map that the window covers, those between its places too."""

@@ -26,6 +26,8 @@ class Dense(FloatOperation):
     activation: str
     stored: Stored = AS_IT_IS
 
+    calibrated = True
+
     def output_shape(self, read: Sequence[Shape]) -> Shape:
         return _output_shape(self.weights, read[0])
 

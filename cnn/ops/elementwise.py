@@ -27,6 +27,7 @@ class Add(FloatOperation):
     activation: str
 
     input_counts = (1, None)
+    calibrated = True
 
     def output_shape(self, read: Sequence[Shape]) -> Shape:
         return check_one_shape(read, "the inputs of an add")
@@ -70,6 +71,7 @@ class Multiply(FloatOperation):
     activation: str
 
     input_counts = (2, 2)
+    calibrated = True
 
     def output_shape(self, read: Sequence[Shape]) -> Shape:
         return check_one_shape(read, "the inputs of a product")

@@ -64,7 +64,13 @@ class Operation(ABC):
 
 
 class FloatOperation(Operation):
-    """An operation of a float network."""
+    """An operation of a float network.
+
+    Attributes:
+        calibrated: Its output gets a scale of its own, from the range that calibration saw.
+    """
+
+    calibrated: ClassVar[bool] = False
 
     @abstractmethod
     def run(self, inputs: Sequence[FloatArray], shape: Shape) -> FloatArray:

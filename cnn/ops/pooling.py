@@ -61,6 +61,8 @@ class MaxPool(FloatOperation, IntegerOperation):
 class AveragePool(FloatOperation):
     """The mean over the whole map: one value per channel."""
 
+    calibrated = True
+
     def output_shape(self, read: Sequence[Shape]) -> Shape:
         return Shape(read[0].channels, 1, 1)
 

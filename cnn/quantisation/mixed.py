@@ -22,7 +22,6 @@ from cnn.ops import Convolution, Dense
 from cnn.quantisation.calibration import Statistics, ranges_by_bits
 from cnn.quantisation.fidelity import heads
 from cnn.quantisation.quantise import quantise
-from cnn.quantisation.tensor_types import PASSES_ON
 from cnn.quantized import QuantizedNetwork
 
 Pictures = Sequence[npt.NDArray[np.uint8]]
@@ -76,7 +75,7 @@ def activation_bits(network: Network, bits: Bits) -> tuple[int, ...]:
         for source in network.nodes[index].inputs:
             values[source] = min(values[source], bits[index].inputs)
     for index, node in reversed(tuple(enumerate(network.nodes))):
-        for source in node.inputs if isinstance(node.op, PASSES_ON) else ():
+        for source in node.inputs if node.op.passes_on else ():
             values[source] = min(values[source], values[index])
     return tuple(values)
 

@@ -30,11 +30,18 @@ from cnn.ops import (
     Activate,
     Add,
     AveragePool,
+    Concat,
     Convolution,
+    Custom,
     Dense,
+    DepthToSpace,
+    Detection,
     Input,
     IntegerSoftmax,
+    MaxPool,
     Multiply,
+    Output,
+    Pad,
     QActivate,
     QAdd,
     QAveragePool,
@@ -43,14 +50,19 @@ from cnn.ops import (
     QInput,
     QMultiply,
     QOp,
+    Reorg,
+    Slice,
+    Softmax,
+    TopK,
     Upsample,
+    assert_never,
 )
 from cnn.ops.softmax import softmax_of
 from cnn.quantisation.batch_norm import fold_batch_norms
 from cnn.quantisation.calibration import Ranges
 from cnn.quantisation.reconstruction import Reconstruction
 from cnn.quantisation.rounding import Filters, Grid, Rounding, round_to_nearest
-from cnn.quantisation.tensor_types import HOST, tensor_types
+from cnn.quantisation.tensor_types import tensor_types
 from cnn.quantisation.widths import shared_bits
 from cnn.quantized import QNode, QuantizedNetwork
 from cnn.quantized_check import check_quantized
@@ -152,8 +164,8 @@ def _check_supported(network: Network) -> None:
 
 def _unsupported(node: Node, network: Network) -> UnsupportedError | None:
     op, kind = node.op, type(node.op).__name__
-    read = next((network.nodes[i] for i in node.inputs if isinstance(network.nodes[i].op, HOST)), None)
-    if read is not None and not isinstance(op, HOST):
+    read = next((network.nodes[i] for i in node.inputs if network.nodes[i].op.on_host), None)
+    if read is not None and not op.on_host:
         subject = f"{kind} that reads {read.name!r}"
         return UnsupportedError(subject, "the host computes that layer in float", where=node.place)
     if isinstance(op, Upsample) and op.scale != 1.0:
@@ -183,27 +195,34 @@ def _quantise_op(
     weight_type: DataType,
     rounding: Rounding,
 ) -> QOp:
-    op = node.op
-    if isinstance(op, Input):
-        return QInput()
-    if isinstance(op, (Convolution, Dense)):
-        return _quantise_weighted(node, op, (inputs[0], output), weight_type, rounding)
-    if isinstance(op, AveragePool):
-        shape = network.nodes[node.inputs[0]].shape
-        count = shape.height * shape.width
-        ratio = inputs[0].scale / (count * output.scale)
-        by = _plain_requantiser(ratio, -count * inputs[0].zero_point, output, "linear", node)
-        return QAveragePool(by)
-    if isinstance(op, Add):
-        return _quantise_add(op.activation, inputs, output, node, weight_type)
-    if isinstance(op, Multiply):
-        ratio = inputs[0].scale * inputs[1].scale / output.scale
-        return QMultiply(_plain_requantiser(ratio, 0, output, op.activation, node))
-    if isinstance(op, Activate):
-        return QActivate(table_of(op, inputs[0], output, node))
-    if isinstance(op, IntegerSoftmax):
-        return softmax_of(op.method, inputs[0])
-    return op
+    match node.op:
+        case Input():
+            return QInput()
+        case Convolution() | Dense() as op:
+            return _quantise_weighted(node, op, (inputs[0], output), weight_type, rounding)
+        case AveragePool():
+            shape = network.nodes[node.inputs[0]].shape
+            return _quantise_average(shape.height * shape.width, inputs[0], output, node)
+        case Add() as op:
+            return _quantise_add(op.activation, inputs, output, node, weight_type)
+        case Multiply() as op:
+            ratio = inputs[0].scale * inputs[1].scale / output.scale
+            return QMultiply(_plain_requantiser(ratio, 0, output, op.activation, node))
+        case Activate() as op:
+            return QActivate(table_of(op, inputs[0], output, node))
+        case IntegerSoftmax() as op:
+            return softmax_of(op.method, inputs[0])
+        case MaxPool() | Concat() | Slice() | Reorg() | DepthToSpace() | Pad() | Upsample() | Custom() as op:
+            return op
+        case Softmax() | TopK() | Output() | Detection() as op:
+            return op
+    assert_never(node.op)
+
+
+def _quantise_average(count: int, source: TensorType, output: TensorType, node: Node) -> QAveragePool:
+    """Return the mean of ``count`` values as a sum that is requantised."""
+    ratio = source.scale / (count * output.scale)
+    return QAveragePool(_plain_requantiser(ratio, -count * source.zero_point, output, "linear", node))
 
 
 def table_of(op: Activate, source: TensorType, output: TensorType, node: Node) -> Table:

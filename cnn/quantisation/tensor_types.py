@@ -20,32 +20,16 @@ from cnn.network import Network, Node
 from cnn.ops import (
     Activate,
     Add,
-    AveragePool,
-    Concat,
     Convolution,
-    Custom,
     Dense,
-    DepthToSpace,
-    Detection,
     IntegerSoftmax,
-    MaxPool,
     Multiply,
-    Output,
-    Pad,
-    Reorg,
-    Slice,
-    Softmax,
     TopK,
-    Upsample,
     label_type,
 )
 from cnn.ops.softmax import SHARES
 from cnn.quantisation.calibration import Ranges
 from cnn.tables import TABLE_BITS
-
-PASSES_ON = (MaxPool, Concat, Slice, Reorg, DepthToSpace, Pad, Upsample, Custom)
-COMPUTES = (Convolution, Dense, AveragePool, Add, Multiply, Activate)
-HOST = (Softmax, TopK, Output, Detection)
 
 ONE_TYPE = "a concat joins tensors of one datatype and scale"
 
@@ -99,8 +83,8 @@ def groups(nodes: tuple[Node, ...]) -> list[int]:
         return i
 
     for i, node in enumerate(nodes):
-        if isinstance(node.op, PASSES_ON + HOST):
-            for j in node.inputs if isinstance(node.op, PASSES_ON) else node.inputs[:1]:
+        if node.op.passes_on or node.op.on_host:
+            for j in node.inputs if node.op.passes_on else node.inputs[:1]:
                 low, high = sorted((find(i), find(j)))
                 parent[high] = low
     return [find(i) for i in range(len(nodes))]
@@ -108,7 +92,7 @@ def groups(nodes: tuple[Node, ...]) -> list[int]:
 
 def _group_type(network: Network, group: list[int], ranges: Ranges, integers: tuple[int, int]) -> TensorType:
     """integers: how many bits they have, and the zero point."""
-    producers = [i for i in group if isinstance(network.nodes[i].op, COMPUTES)]
+    producers = [i for i in group if network.nodes[i].op.calibrated]
     if group[0] == 0:
         _refuse_mixture(network, producers)
         return PIXEL
@@ -132,7 +116,7 @@ def _leaves(network: Network, group: list[int]) -> bool:
     """True where no layer that computes reads the group: its values leave for the host."""
     members = set(group)
     readers = (node for node in network.nodes if members.intersection(node.inputs))
-    return not any(isinstance(node.op, COMPUTES) for node in readers)
+    return not any(node.op.calibrated for node in readers)
 
 
 def _is_looked_up(network: Network, group: list[int]) -> bool:

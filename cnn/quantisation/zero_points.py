@@ -26,7 +26,7 @@ from cnn.ops import Activate, Add, AveragePool, Convolution, Custom, Dense
 from cnn.quantisation.batch_norm import fold_batch_norms
 from cnn.quantisation.calibration import Ranges, Statistics, ranges_by_bits
 from cnn.quantisation.quantise import quantise
-from cnn.quantisation.tensor_types import COMPUTES, groups
+from cnn.quantisation.tensor_types import groups
 from cnn.quantized import QuantizedNetwork
 from cnn.tables import TABLE_BITS
 
@@ -84,7 +84,7 @@ def _of_group(network: Network, group: Sequence[int], ranges: Ranges, bits: Sequ
     if not _is_taken(network, group):
         return 0
     datatype = DataType(min(bits[i] for i in group), True)
-    producers = [i for i in group if isinstance(network.nodes[i].op, COMPUTES)]
+    producers = [i for i in group if network.nodes[i].op.calibrated]
     share = max(_below_zero(network, i, ranges) for i in producers)
     levels = round(share * (datatype.high - datatype.low))
     return min(datatype.low + levels, 0)
@@ -96,7 +96,7 @@ def _is_taken(network: Network, group: Sequence[int]) -> bool:
     members = {*group}
     if any(isinstance(network.nodes[i].op, Custom) for i in group):
         return False
-    readers = [node for node in network.nodes if isinstance(node.op, COMPUTES) and members.intersection(node.inputs)]
+    readers = [node for node in network.nodes if node.op.calibrated and members.intersection(node.inputs)]
     return 0 not in members and bool(readers) and all(isinstance(node.op, _TAKE) for node in readers)
 
 
@@ -148,7 +148,7 @@ def _split(network: Network, statistics: Statistics) -> tuple[Network, Statistic
 
 def _rises(network: Network, group: Sequence[int]) -> bool:
     """Whether a group with leaky layers may have a zero point: it lies above zero, nearly all of it."""
-    producers = [network.nodes[i] for i in group if isinstance(network.nodes[i].op, COMPUTES)]
+    producers = [network.nodes[i] for i in group if network.nodes[i].op.calibrated]
     return _is_taken(network, group) and all(_is_leaky(node) or _ends(node) for node in producers)
 
 

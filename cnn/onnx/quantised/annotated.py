@@ -40,7 +40,7 @@ from cnn.ops import (
     TopK,
     Upsample,
 )
-from cnn.quantisation.tensor_types import COMPUTES, PIXEL
+from cnn.quantisation.tensor_types import PIXEL
 
 Doubles = npt.NDArray[np.float64]
 
@@ -259,7 +259,7 @@ def _settled(layers: Layers, graph: Graph, reaches: Sequence[ValueRange | None])
         mark, tensor = layers.mark(index), said.get(index)
         weighted = isinstance(node.op, (Convolution, Dense))
         wanted = tensor is not None or not weighted or (whole and mark.scale is not None)
-        if mark.type is not None or reach is None or not isinstance(node.op, COMPUTES) or not wanted:
+        if mark.type is not None or reach is None or not node.op.calibrated or not wanted:
             continue
         step = float(reach.steps.min()) if tensor is None else tensor.annotation.step
         if not reach.counts_in(step):

@@ -46,10 +46,18 @@ from cnn.ops import (
     Activate,
     Add,
     AveragePool,
+    Concat,
     Convolution,
+    Custom,
     Dense,
+    DepthToSpace,
+    Detection,
     Input,
+    IntegerSoftmax,
+    MaxPool,
     Multiply,
+    Output,
+    Pad,
     QActivate,
     QAdd,
     QAveragePool,
@@ -58,9 +66,15 @@ from cnn.ops import (
     QInput,
     QMultiply,
     QOp,
+    Reorg,
+    Slice,
+    Softmax,
+    TopK,
+    Upsample,
+    assert_never,
 )
 from cnn.quantisation.quantise import add_multipliers
-from cnn.quantisation.tensor_types import HOST, PASSES_ON, PIXEL, given_type
+from cnn.quantisation.tensor_types import PIXEL, given_type
 from cnn.quantized import QNode, QuantizedNetwork
 from cnn.quantized_check import check_quantized
 from cnn.requantise import THRESHOLD_LIMIT, MultiplyShift, Requantiser, Requantising, Thresholds, identity, numbers_of
@@ -165,28 +179,41 @@ def _stated(node: QNode, inputs: list[TensorType], mark: Mark, network: Network)
 
 
 def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Network, functions: AtNode) -> Reading:
-    op, type_ = node.op, mark.type
-    if isinstance(op, Input):
-        return Reading(QInput(), PIXEL if mark.scale is None else replace(PIXEL, scale=float(mark.scale[0])))
-    if isinstance(op, HOST):
-        return Reading(op, given_type(network, node, inputs[0]))
-    if isinstance(op, PASSES_ON):
-        if len(set(inputs)) > 1:
-            raise RefusedError("it joins maps of several scales, and has none of its own")
-        return Reading(op, inputs[0])
-    if isinstance(op, (Convolution, Dense)):
-        return _weighted(op, inputs[0], mark, node, functions)
-    if isinstance(op, Activate) and type_ is not None:
-        return Reading(QActivate(functions.table(inputs[0])), type_)
-    if isinstance(op, (Add, AveragePool, Multiply)) and (type_ is not None or functions.read_sums):
-        shape = network.nodes[node.inputs[0]].shape
-        count = shape.height * shape.width
-        several = MOST_READS if isinstance(op, Add) and mark.thresholds is None else (1,)
-        sums = (_of_maps(op, inputs, type_, mark, count, reads) for reads in several)
-        if type_ is None:
-            return _for_functions(sums, inputs, node, functions)
-        return nearest((_with_type(op, each, inputs, type_, mark, node) for each in sums), _differing)
-    raise RefusedError("no QuantizeLinear follows it")
+    type_ = mark.type
+    match node.op:
+        case Input():
+            return Reading(QInput(), PIXEL if mark.scale is None else replace(PIXEL, scale=float(mark.scale[0])))
+        case Softmax() | TopK() | Output() | Detection() as op:
+            return Reading(op, given_type(network, node, inputs[0]))
+        case MaxPool() | Concat() | Slice() | Reorg() | DepthToSpace() | Pad() | Upsample() | Custom() as op:
+            if len(set(inputs)) > 1:
+                raise RefusedError("it joins maps of several scales, and has none of its own")
+            return Reading(op, inputs[0])
+        case Convolution() | Dense() as op:
+            return _weighted(op, inputs[0], mark, node, functions)
+        case Activate() if type_ is not None:
+            return Reading(QActivate(functions.table(inputs[0])), type_)
+        case Add() | AveragePool() | Multiply() as op if type_ is not None or functions.read_sums:
+            shape = network.nodes[node.inputs[0]].shape
+            return _on_maps(op, shape.height * shape.width, inputs, mark, node, functions)
+        case Activate() | Add() | AveragePool() | Multiply() | IntegerSoftmax():
+            raise RefusedError("no QuantizeLinear follows it")
+    assert_never(node.op)
+
+
+def _on_maps(
+    op: Add | AveragePool | Multiply, count: int, inputs: list[TensorType], mark: Mark, node: Node, functions: AtNode
+) -> Reading:
+    """Return the operation with the multipliers that give the fewest other integers than the file.
+
+    Args:
+        count: The positions that a mean is taken of.
+    """
+    several = MOST_READS if isinstance(op, Add) and mark.thresholds is None else (1,)
+    sums = (_of_maps(op, inputs, mark.type, mark, count, reads) for reads in several)
+    if mark.type is None:
+        return _for_functions(sums, inputs, node, functions)
+    return nearest((_with_type(op, each, inputs, mark.type, mark, node) for each in sums), _differing)
 
 
 def _differing(reading: Reading) -> tuple[float]:
