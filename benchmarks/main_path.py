@@ -31,7 +31,7 @@ from systolic.report.tables import Cell, table
 from systolic.styles.systolic.measure import trace_design
 from systolic.styles.systolic.simulate import arena, open_design, place_picture
 from systolic.trace.report import board_memory
-from systolic.trace.solver import Memory
+from systolic.trace.solver import MemoryTiming
 
 
 def best(action: Callable[[], object], times: int = 3) -> float:
@@ -77,7 +77,7 @@ def main() -> None:
         traced = time.perf_counter() - start
         first = best(lambda: trace.solve(board_memory(folder), 300.0), 1)
         rows.append(["traced execution and solving", traced + first, 60.0])
-        again = best(lambda: trace.solve(Memory(peak_gbps=12.8), 300.0, {"rows": 64}))
+        again = best(lambda: trace.solve(MemoryTiming(peak_gbps=12.8), 300.0, {"rows": 64}))
         rows.append(["solving for another memory and depth", again, 6.0])
     print(table(("step", "seconds", "target"), rows))
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB (target 2)")

@@ -14,7 +14,7 @@ import numpy as np
 from host.contract.libraries import SystolicLibrary
 from systolic.execution.build import Variant, build
 from systolic.styles.systolic.simulate import arena, open_design, place_picture
-from systolic.trace.solver import Memory, Trace
+from systolic.trace.solver import MemoryTiming, Trace
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ def main(path: Path) -> None:
     timed("execute and record", lambda: library.run(folder.memory(maps), 0, folder.manifest.passes))
     trace.end()
     timing = timed("solve", trace.solve)
-    timed("solve for half the DDR", lambda: trace.solve(Memory(efficiency=0.425)))
+    timed("solve for half the DDR", lambda: trace.solve(MemoryTiming(efficiency=0.425)))
     timed("FIFO advice", trace.advise)
     accesses = sum(region.accesses for region in trace.regions)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -18,7 +18,7 @@ MAP, RESHAPE, TRANSPOSE, CONCAT = "map", "reshape", "transpose", "concat"
 
 
 @dataclass(frozen=True)
-class Step:
+class OutputStep:
     """One step, by its kind in ``host.contract.named_outputs.KINDS``, with its numbers."""
 
     kind: str
@@ -34,13 +34,13 @@ class NamedOutput:
 
     name: str
     nodes: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[OutputStep, ...]
 
 
-def view_steps(sides: Sequence[int], last: bool) -> tuple[Step, ...]:
+def view_steps(sides: Sequence[int], last: bool) -> tuple[OutputStep, ...]:
     """From the map of an output's first node to the sides that the file gives it, 1 in front.
 
     last: the channels stand last there.
     """
-    turned = (Step(TRANSPOSE, (0, 2, 3, 1)),) * last
-    return Step(MAP, (0,)), *turned, Step(RESHAPE, tuple(sides))
+    turned = (OutputStep(TRANSPOSE, (0, 2, 3, 1)),) * last
+    return OutputStep(MAP, (0,)), *turned, OutputStep(RESHAPE, tuple(sides))

@@ -13,7 +13,7 @@ from host.board.devices import device_for, require_pynq
 from host.board.overlay import LoadedOverlay
 from host.check import Check, check_frame, compare
 from host.contract.manifest import read_manifest
-from host.contract.parts import Layer
+from host.contract.parts import ManifestLayer
 from host.contract.tensors import Integers, Pixels
 from host.designs import design_folder
 from host.detector import Detector, Frame
@@ -62,7 +62,7 @@ class Accelerator(Detector):
 
     # --- layer by layer
 
-    def layers(self, pixels: Pixels) -> Iterator[tuple[Layer, Integers]]:
+    def layers(self, pixels: Pixels) -> Iterator[tuple[ManifestLayer, Integers]]:
         """Each layer started on its own: the layer, and its integers [channels, height, width] as DDR holds them.
 
         pixels: network input uint8 [channels, height, width]. Layers take turns with the inner map arena, so a map
@@ -72,7 +72,7 @@ class Accelerator(Detector):
         for layer, frames in self._layers(pixels, 1):
             yield layer, frames[0]
 
-    def _layers(self, pixels: Pixels, frames: int) -> Iterator[tuple[Layer, Integers]]:
+    def _layers(self, pixels: Pixels, frames: int) -> Iterator[tuple[ManifestLayer, Integers]]:
         """As ``layers``, of as many frames of the batch: [frames, channels, height, width]."""
         with self._alone():
             layers = self._board.driver.layers(pixels, self.wait, frames)

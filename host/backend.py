@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from host.contract.parts import Layer
+from host.contract.parts import ManifestLayer
 from host.contract.tensors import Integers, Pixels
 
 
@@ -70,5 +70,5 @@ class Driver(Protocol):
     def arrived(self, batch: Any, pictures: Sequence[Pixels]) -> bool:
         """Whether DDR holds these pictures."""
 
-    def layers(self, pixels: Pixels, wait: str, frames: int = 1) -> Iterator[tuple[Layer, Integers]]:
+    def layers(self, pixels: Pixels, wait: str, frames: int = 1) -> Iterator[tuple[ManifestLayer, Integers]]:
         """Layers whose maps can be seen, [frames, channels, height, width]; the picture fills the batch."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from boards.errors import AcceleratorError, StateError
-from host.contract.parts import Layer, Manifest
+from host.contract.parts import Manifest, ManifestLayer
 from host.contract.tensors import Integers, Pixels
 from host.styles import STYLES, CheckFrame
 
@@ -20,7 +20,7 @@ class LayerCheck:
     """One layer, in all frames of a batch. first: (channel, row, column) of the first integer that differs, in
     ``frame``; actual and expected there."""
 
-    layer: Layer
+    layer: ManifestLayer
     values: int
     mismatches: int
     first: tuple[int, int, int] | None
@@ -71,7 +71,7 @@ class Check:
         return f"<p>{escape(str(self))}</p><table>{head}{rows}</table>"
 
 
-def compare(network: str, layers: Iterable[tuple[Layer, Integers]], expected: Iterator[Integers]) -> Check:
+def compare(network: str, layers: Iterable[tuple[ManifestLayer, Integers]], expected: Iterator[Integers]) -> Check:
     """``layers`` runs them and gives [channels, height, width], or as many frames, all of the same picture;
     the error of a layer that does not end is part of the report."""
     checks: list[LayerCheck] = []
@@ -100,7 +100,7 @@ def golden_maps(manifest: Manifest, folder: Path) -> Iterator[Integers]:
     return check_frame(manifest, folder)[1]
 
 
-def _compare(layer: Layer, actual: Integers, expected: Integers) -> LayerCheck:
+def _compare(layer: ManifestLayer, actual: Integers, expected: Integers) -> LayerCheck:
     frames = actual.reshape(-1, *expected.shape)
     differs = np.argwhere(frames != expected)
     if not len(differs):

@@ -22,10 +22,10 @@ from host.contract.parts import Manifest
 from host.contract.tensors import Integers, Pixels, to_floats
 from host.gate import Gate
 from host.options import Options
-from host.pipeline import Channel, Flow, Stage
+from host.pipeline import ClosableQueue, Flow, Stage
 from host.vision.channels import checked_frame, load_frame, network_input, to_draw_on
 from host.vision.detection import classify, detect
-from host.vision.frame import Measured, Result, Span, Timing, measure
+from host.vision.frame import Measured, Result, StageSpan, StageTiming, measure
 from host.vision.heads.head import CHOICES, CLASSES, PROBABILITIES, SEGMENTATION, VALUES, FloatArray, Head
 from host.vision.heads.labels import chosen, chosen_of_pixels
 from host.vision.heads.segmentation import segment
@@ -48,7 +48,7 @@ class Detector:
         self._busy = threading.Lock()
         self._gate, self._closing = Gate(), threading.RLock()
         self._flow: Flow | None = None
-        self._spans: list[tuple[Span, ...]] = []
+        self._spans: list[tuple[StageSpan, ...]] = []
         self._workers: dict[str, int] = {}
 
     @property
@@ -90,7 +90,7 @@ class Detector:
         clock("load", lambda: backend.load(batch, (pixels,)))
         clock("accelerate", lambda: backend.execute(batch, wait))
         result = clock("decode", lambda: self.decode(backend.collect(batch)[0], image, placement))
-        return replace(result, timing=Timing(tuple(clock.spans)))
+        return replace(result, timing=StageTiming(tuple(clock.spans)))
 
     # --- many pictures
 
@@ -115,7 +115,7 @@ class Detector:
                 with contextlib.closing(flow.jobs()) as jobs:
                     for job in jobs:
                         self._spans.append(job.spans)
-                        yield replace(job.value, timing=Timing(job.spans), index=job.index)
+                        yield replace(job.value, timing=StageTiming(job.spans), index=job.index)
                 self._gate.check()
             finally:
                 self._backend.settle()
@@ -126,7 +126,7 @@ class Detector:
             self._spans = []
             self._workers = {"resize": workers, "accelerate": self._backend.at_once}
             batches = self._backend.batches
-            free: Channel[Any] = Channel(len(batches))
+            free: ClosableQueue[Any] = ClosableQueue(len(batches))
             for batch in batches:
                 free.put(batch)
             turns = self._backend.at_once + 1 if getattr(frames, "live", False) else None
@@ -139,7 +139,7 @@ class Detector:
         """Of the last stream: stage times, throughput, latency, and which stage bounds."""
         return measure(self._spans, self._workers, self.label)
 
-    def _stages(self, free: Channel[Any], workers: int, verify_every: int | None) -> tuple[Stage, ...]:
+    def _stages(self, free: ClosableQueue[Any], workers: int, verify_every: int | None) -> tuple[Stage, ...]:
         def load(prepared: tuple[Any, Sequence[tuple[Pixels, Pixels, Placement]]]) -> list[tuple[Any, ...]]:
             batch, pictures = prepared
             self._backend.load(batch, [pixels for _, pixels, _ in pictures])
@@ -170,7 +170,7 @@ class Detector:
             Stage("decode", decode),
         )
 
-    def _collect(self, batch: Any, frames: int, free: Channel[Any]) -> tuple[tuple[Integers, ...], ...]:
+    def _collect(self, batch: Any, frames: int, free: ClosableQueue[Any]) -> tuple[tuple[Integers, ...], ...]:
         """What ``collect`` gives; from here on the memory is another batch's."""
         outputs = self._backend.collect(batch, frames)
         free.put(batch)
@@ -258,7 +258,7 @@ def decode_outputs(
     values = {
         index: to_floats(layer.output, output) for index, layer, output in zip(indices, layers, outputs, strict=True)
     }
-    result = Result(image, placement, tuple(outputs), (), Timing(()), tensors=Tensors(manifest, values))
+    result = Result(image, placement, tuple(outputs), (), StageTiming(()), tensors=Tensors(manifest, values))
     if manifest.is_classifier:
         return replace(result, scores=classify(values[indices[0]], labels))
     read = [
@@ -301,10 +301,10 @@ class _Clock:
     """Calls a stage and notes when."""
 
     def __init__(self) -> None:
-        self.spans: list[Span] = []
+        self.spans: list[StageSpan] = []
 
     def __call__(self, stage: str, work: Callable[[], T]) -> T:
         begin = time.perf_counter()
         value = work()
-        self.spans.append(Span(stage, begin, time.perf_counter()))
+        self.spans.append(StageSpan(stage, begin, time.perf_counter()))
         return value

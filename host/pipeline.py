@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from boards.errors import SystolicError, cut
 from host.gate import Gate
-from host.vision.frame import Span
+from host.vision.frame import StageSpan
 
 T = TypeVar("T")
 
@@ -62,11 +62,11 @@ class Job:
     index: int
     frame: Any
     value: Any
-    spans: tuple[Span, ...] = ()
+    spans: tuple[StageSpan, ...] = ()
     failed: tuple[str, BaseException, int] | None = field(default=None, repr=False)
 
 
-class Channel(Generic[T]):
+class ClosableQueue(Generic[T]):
     """A bounded queue that can be closed from either end: nobody waits for somebody who is gone."""
 
     def __init__(self, room: int) -> None:
@@ -129,7 +129,7 @@ class Stage:
     name: str
     work: Callable[[Any], Any]
     workers: int = 1
-    claim: Channel[Any] | None = None
+    claim: ClosableQueue[Any] | None = None
     together: int | None = None
 
 
@@ -151,10 +151,13 @@ class Flow:
     ) -> None:
         self._gate = gate or Gate()
         # Whatever a stage gives together has room, or it would wait for the next one to take it.
-        between: list[Channel[Job]] = [Channel(room), *(Channel(room * (stage.together or 1)) for stage in stages)]
+        between: list[ClosableQueue[Job]] = [
+            ClosableQueue(room),
+            *(ClosableQueue(room * (stage.together or 1)) for stage in stages),
+        ]
         self._last = between[-1]
         self._places = _places(in_flight)
-        self._channels: tuple[Channel[Any], ...] = (
+        self._channels: tuple[ClosableQueue[Any], ...] = (
             *between,
             *((self._places,) if self._places is not None else ()),
             *(stage.claim for stage in stages if stage.claim is not None),
@@ -206,7 +209,7 @@ def stream(frames: Iterable[Any], stages: Sequence[Stage], room: int = 1) -> Gen
     yield from Flow(frames, stages, room).jobs()
 
 
-def _finished(last: Channel[Job]) -> Iterator[Job]:
+def _finished(last: ClosableQueue[Job]) -> Iterator[Job]:
     while (job := last.get()) is not None:
         if job.failed is not None:
             stage, cause, count = job.failed
@@ -214,17 +217,17 @@ def _finished(last: Channel[Job]) -> Iterator[Job]:
         yield job
 
 
-def _places(count: int | None) -> Channel[None] | None:
+def _places(count: int | None) -> ClosableQueue[None] | None:
     """One for each frame that may be on its way."""
     if count is None:
         return None
-    places: Channel[None] = Channel(count)
+    places: ClosableQueue[None] = ClosableQueue(count)
     for _ in range(count):
         places.put(None)
     return places
 
 
-def _feed(frames: Iterable[Any], sink: Channel[Job], places: Channel[None] | None) -> None:
+def _feed(frames: Iterable[Any], sink: ClosableQueue[Job], places: ClosableQueue[None] | None) -> None:
     """A frame is taken only when there is a place for it: of a live source, the newest then."""
     index = 0
     try:
@@ -239,7 +242,7 @@ def _feed(frames: Iterable[Any], sink: Channel[Job], places: Channel[None] | Non
         sink.close()
 
 
-def _groups(stage: Stage, source: Channel[Job]) -> Iterator[tuple[Job, ...]]:
+def _groups(stage: Stage, source: ClosableQueue[Job]) -> Iterator[tuple[Job, ...]]:
     """As many frames as the stage takes together; one that failed comes alone, after those before it."""
     jobs: tuple[Job, ...] = ()
     while (job := source.get()) is not None:
@@ -264,17 +267,17 @@ def _do(stage: Stage, jobs: Sequence[Job], claimed: tuple[Any, ...] = ()) -> Seq
         outcome = stage.work((*claimed, values) if claimed else values)
     except BaseException as error:
         return [replace(jobs[0], failed=(stage.name, error, len(jobs)))]
-    span = Span(stage.name, begin, time.perf_counter())
+    span = StageSpan(stage.name, begin, time.perf_counter())
     values_after = [outcome] if stage.together is None else outcome
     return [replace(job, value=value, spans=(*job.spans, span)) for job, value in zip(jobs, values_after, strict=True)]
 
 
-def _give(jobs: Sequence[Job], sink: Channel[Job]) -> bool:
+def _give(jobs: Sequence[Job], sink: ClosableQueue[Job]) -> bool:
     """False where nobody takes them, or a frame failed: what follows it would be thrown away."""
     return all(sink.put(job) for job in jobs) and jobs[-1].failed is None
 
 
-def _serve(enter: Callable[[], None], stage: Stage, source: Channel[Job], sink: Channel[Job]) -> None:
+def _serve(enter: Callable[[], None], stage: Stage, source: ClosableQueue[Job], sink: ClosableQueue[Job]) -> None:
     enter()
     try:
         for jobs in _groups(stage, source):
@@ -290,11 +293,13 @@ def _serve(enter: Callable[[], None], stage: Stage, source: Channel[Job], sink: 
         source.close(drop=True)
 
 
-def _serve_at_once(enter: Callable[[], None], stage: Stage, source: Channel[Job], sink: Channel[Job]) -> None:
+def _serve_at_once(
+    enter: Callable[[], None], stage: Stage, source: ClosableQueue[Job], sink: ClosableQueue[Job]
+) -> None:
     """At most ``workers`` frames are begun and not given on; the oldest is given on first."""
     enter()
     with ThreadPoolExecutor(stage.workers, stage.name, initializer=enter) as pool:
-        begun: Channel[Any] = Channel(stage.workers)
+        begun: ClosableQueue[Any] = ClosableQueue(stage.workers)
         collector = threading.Thread(target=_collect, args=(enter, begun, source, sink), daemon=True)
         collector.start()
         for jobs in _groups(stage, source):
@@ -304,7 +309,9 @@ def _serve_at_once(enter: Callable[[], None], stage: Stage, source: Channel[Job]
         collector.join()
 
 
-def _collect(enter: Callable[[], None], begun: Channel[Any], source: Channel[Job], sink: Channel[Job]) -> None:
+def _collect(
+    enter: Callable[[], None], begun: ClosableQueue[Any], source: ClosableQueue[Job], sink: ClosableQueue[Job]
+) -> None:
     enter()
     try:
         while (future := begun.get()) is not None:

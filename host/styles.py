@@ -13,7 +13,7 @@ from host.backend import Backend, Driver
 from host.board.overlay import LoadedOverlay
 from host.contract.parts import Manifest
 from host.contract.tensors import Integers, Pixels
-from host.simulated.fabric import Fabric, FabricBoard
+from host.simulated.fabric import FabricBoard, SimulatedFabric
 from host.streaming.driver import StreamingDriver
 from host.streaming.execution import StreamingExecution
 from host.streaming.simulated import StreamingFabric
@@ -34,7 +34,7 @@ class HostStyle:
     ip: str
     driver: Callable[[LoadedOverlay, Manifest], Driver]
     execution: Callable[[Path, Manifest, Path, int], Backend]
-    fabric: Callable[[FabricBoard, Manifest, Path], Fabric]
+    fabric: Callable[[FabricBoard, Manifest, Path], SimulatedFabric]
     check_frame: Callable[[Manifest, Path], CheckFrame]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from cnn.exported.contest.files import CONFIG, CONFIG_HEADER, LAST_BIAS, PARAMETERS
 from cnn.exported.contest.writer import (
     Link,
-    Reading,
+    PictureReading,
     chain_of,
     config_text,
     last_bias,
@@ -37,7 +37,7 @@ def contest_files(network: QuantizedNetwork, fit: str, files: Mapping[str, bytes
     trained = _trained(files)
     topology = None if trained is None else trained.topology
     arrays = None if trained is None else numbered_arrays(chain, trained.topology, trained.arrays)
-    reading = Reading("RGB" if topology is None else topology.order, fit)
+    reading = PictureReading("RGB" if topology is None else topology.order, fit)
     headers = header_files([_parameters(link, reading.order == "BGR") for link in chain.kernels])
     texts = {
         CONFIG: config_text(chain, reading, None if arrays is None else topology),

@@ -132,7 +132,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,9}")
 
 
 @dataclass(frozen=True)
-class Option:
+class CfgOption:
     """What stands behind ``key=``, and where."""
 
     value: str
@@ -144,7 +144,7 @@ class Section:
     """``kind`` without aliases; ``source`` is "file:line" of its header."""
 
     kind: str
-    options: dict[str, Option]
+    options: dict[str, CfgOption]
     source: str
 
     def source_of(self, key: str) -> str:
@@ -296,7 +296,7 @@ def _add_option(sections: list[Section], bare: str, source: str) -> None:
     if key in section.options and key in READ.get(section.kind, ()):
         subjects = (f"this {key}", f"that of {section.options[key].source}")
         raise ConflictError(subjects, "an option is given once", where=source, remedy="leave one of the two")
-    section.options.setdefault(key, Option(value, source))  # darknet takes the first
+    section.options.setdefault(key, CfgOption(value, source))  # darknet takes the first
 
 
 _NO_LAYERS = {

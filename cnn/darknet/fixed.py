@@ -6,7 +6,7 @@ import numpy as np
 
 from boards.errors import RangeError
 from cnn.darknet.cfg import Section
-from cnn.darknet.graph import DARKNET_EPSILON, Layers
+from cnn.darknet.graph import DARKNET_EPSILON, DarknetLayers
 from cnn.maps import Padding, Shape
 from cnn.ops import BatchNorm, Convolution, Dense, Stored
 
@@ -14,7 +14,7 @@ ITSELF = Stored(itself=True)
 MOST_IN_A_ROW = 1 << 12
 
 
-def batch_norm(layers: Layers, section: Section) -> Layers:
+def batch_norm(layers: DarknetLayers, section: Section) -> DarknetLayers:
     """A [batchnorm] of its own: a convolution of each channel by itself, whose one weight is 1."""
     channels = layers.shape.channels
     zeros = np.broadcast_to(np.float32(0), (channels,))
@@ -24,7 +24,7 @@ def batch_norm(layers: Layers, section: Section) -> Layers:
     return layers.grown(section, "norm", op, layers.shape)
 
 
-def lengthened(layers: Layers, section: Section) -> Layers:
+def lengthened(layers: DarknetLayers, section: Section) -> DarknetLayers:
     """A [reorg] with ``extra``: all values one after the other, and so many zeros after them; RangeError if they are
     too many."""
     values, extra = layers.shape.values, section.integer("extra", None, 1, MOST_IN_A_ROW)

@@ -42,7 +42,7 @@ CHOICES = (*ACTIVATIONS, *DARKNET_FUNCTIONS)
 
 
 @dataclass(frozen=True)
-class Layers:
+class DarknetLayers:
     """The layers read so far.
 
     nodes: in topological order. layers: for each darknet layer, which [net] is none of, the node of its output.
@@ -65,12 +65,12 @@ class Layers:
         """The next free name: conv1, conv2 …"""
         return f"{stem}{1 + sum(node.name.rstrip('0123456789') == stem for node in self.nodes)}"
 
-    def grown(self, section: Section, stem: str, op: Op, shape: Shape, *inputs: int) -> Layers:
+    def grown(self, section: Section, stem: str, op: Op, shape: Shape, *inputs: int) -> DarknetLayers:
         """One more node that is also a darknet layer."""
         node = Node(self.name(stem), op, inputs or (self.last,), bounded(shape, section), section.source)
-        return Layers((*self.nodes, node), (*self.layers, len(self.nodes)))
+        return DarknetLayers((*self.nodes, node), (*self.layers, len(self.nodes)))
 
-    def activated(self, section: Section, activation: str) -> Layers:
+    def activated(self, section: Section, activation: str) -> DarknetLayers:
         """Append an activation that no requantiser computes to the last darknet layer; return the layers unchanged if a
         requantiser does."""
         if activation in ACTIVATIONS:
@@ -80,7 +80,7 @@ class Layers:
         larger = self.grown(section, function, op, self.shape)
         return replace(larger, layers=(*self.layers[:-1], larger.last))
 
-    def alias(self, index: int) -> Layers:
+    def alias(self, index: int) -> DarknetLayers:
         """One more darknet layer that computes nothing: its output is that of a node that exists."""
         return replace(self, layers=(*self.layers, index))
 
@@ -94,7 +94,7 @@ def bounded(shape: Shape, section: Section) -> Shape:
     return shape
 
 
-def require_layer(layers: Layers, section: Section) -> None:
+def require_layer(layers: DarknetLayers, section: Section) -> None:
     """Raise MissingValueError if no layer comes before the section."""
     if not layers.layers:
         raise MissingValueError(f"a layer before [{section.kind}]", where=section.source)
@@ -105,7 +105,7 @@ def fused(activation: str) -> str:
     return activation if activation in ACTIVATIONS else "linear"
 
 
-def layer_index(layers: Layers, section: Section, key: str, value: int) -> int:
+def layer_index(layers: DarknetLayers, section: Section, key: str, value: int) -> int:
     """The node of darknet layer ``value``, counted back from this one if negative.
 
     MissingValueError if no layer comes before, RangeError if none has this number.

@@ -13,7 +13,7 @@ from boards.errors import (
     ShapeError,
 )
 from cnn.darknet.cfg import Section
-from cnn.darknet.graph import Layers
+from cnn.darknet.graph import DarknetLayers
 from cnn.limits import MAX_CHANNELS
 from cnn.ops import (
     MOST_BINS,
@@ -34,7 +34,7 @@ MOST_ANCHOR = 1_000_000
 MOST_TEMPERATURE = 1000.0
 
 
-def softmax(layers: Layers, section: Section) -> Layers:
+def softmax(layers: DarknetLayers, section: Section) -> DarknetLayers:
     """One more [softmax], with ``spatial`` over the channels of each position: a segmentation. InvalidValueError if its
     groups do not divide the values that it reads."""
     original, layers = layers, _cooled(layers, section)
@@ -42,7 +42,7 @@ def softmax(layers: Layers, section: Section) -> Layers:
     return replace(larger, layers=(*original.layers, larger.last))  # darknet's layer before keeps its own values
 
 
-def _softmax(layers: Layers, section: Section) -> Layers:
+def _softmax(layers: DarknetLayers, section: Section) -> DarknetLayers:
     groups = section.integer("groups", 1, 1, MAX_CHANNELS)
     if section.integer("spatial", 0, 0, 1):
         if groups != 1:
@@ -57,7 +57,7 @@ def _softmax(layers: Layers, section: Section) -> Layers:
     return layers.grown(section, "softmax", Softmax(groups), layers.shape)
 
 
-def _cooled(layers: Layers, section: Section) -> Layers:
+def _cooled(layers: DarknetLayers, section: Section) -> DarknetLayers:
     """What a softmax of ``temperature`` reads: all values divided by that."""
     temperature = section.number("temperature", 1.0)
     if not 1 / MOST_TEMPERATURE <= temperature <= MOST_TEMPERATURE:
@@ -68,14 +68,14 @@ def _cooled(layers: Layers, section: Section) -> Layers:
     return layers.grown(section, "affine", Activate("affine", (1 / temperature, 0.0)), layers.shape)
 
 
-def region(layers: Layers, section: Section) -> Layers:
+def region(layers: DarknetLayers, section: Section) -> DarknetLayers:
     """One more [region] (YOLOv2); MismatchError if anchors, classes and channels do not agree."""
     softmax = bool(section.integer("softmax", 0, 0, 1))
     section.integer("coords", COORDS, COORDS, COORDS)
     return _detection(layers, section, _anchors(section), softmax)
 
 
-def cells(layers: Layers, section: Section) -> Layers:
+def cells(layers: DarknetLayers, section: Section) -> DarknetLayers:
     """One more [detection] (YOLOv1); ShapeError if its cells, boxes and classes are not the values before it."""
     for key, default, required in (("coords", 1, COORDS), ("sqrt", 0, 1)):
         value = section.integer(key, default, 0, 99)
@@ -95,12 +95,12 @@ def cells(layers: Layers, section: Section) -> Layers:
     return layers.grown(section, "cells", op, layers.shape)
 
 
-def gaussian_yolo(layers: Layers, section: Section) -> Layers:
+def gaussian_yolo(layers: DarknetLayers, section: Section) -> DarknetLayers:
     """One more [Gaussian_yolo], a [yolo] with the variance of each coordinate; errors as of that."""
     return yolo(layers, section, GaussianYolo)
 
 
-def yolo(layers: Layers, section: Section, kind: type[Detection] = Yolo) -> Layers:
+def yolo(layers: DarknetLayers, section: Section, kind: type[Detection] = Yolo) -> DarknetLayers:
     """One more [yolo] (YOLOv3); MismatchError or RangeError if anchors, mask, classes and channels do not agree."""
     anchors = _anchors(section)
     mask = section.integers("mask") if "mask" in section.options else tuple(range(len(anchors)))
@@ -118,13 +118,13 @@ def yolo(layers: Layers, section: Section, kind: type[Detection] = Yolo) -> Laye
     return _detection(layers, section, masked, False, kind, scale)
 
 
-def _without_logistic(layers: Layers, section: Section) -> Layers:
+def _without_logistic(layers: DarknetLayers, section: Section) -> DarknetLayers:
     """Leave the logistic layer, which must come before a head of new_coords, to the host, which has more digits."""
     last = layers.nodes[layers.last]
     if last.op != Activate("logistic") or layers.last != len(layers.nodes) - 1:
         what = "activation=logistic of the layer before [yolo]"
         raise MissingValueError(what, "new_coords=1 needs it", where=section.source_of("new_coords"))
-    return Layers(layers.nodes[:-1], (*layers.layers[:-1], last.inputs[0]))
+    return DarknetLayers(layers.nodes[:-1], (*layers.layers[:-1], last.inputs[0]))
 
 
 def _anchors(section: Section) -> tuple[tuple[float, float], ...]:
@@ -141,13 +141,13 @@ def _anchors(section: Section) -> tuple[tuple[float, float], ...]:
 
 
 def _detection(
-    layers: Layers,
+    layers: DarknetLayers,
     section: Section,
     anchors: tuple[tuple[float, float], ...],
     softmax: bool,
     kind: type[Detection] = Region,
     scale: float = 1.0,
-) -> Layers:
+) -> DarknetLayers:
     classes = section.integer("classes", 20, 1, MAX_CHANNELS)
     op = kind(anchors, classes, softmax, COORDS, (), scale)
     if layers.shape.channels != op.channels:

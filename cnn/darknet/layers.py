@@ -20,7 +20,7 @@ from cnn.darknet.graph import (
     CHOICES,
     DARKNET_EPSILON,
     DARKNET_FUNCTIONS,
-    Layers,
+    DarknetLayers,
     bounded,
     fused,
     layer_index,
@@ -54,7 +54,7 @@ _PLAIN = {"leaky": ("leaky_relu", (LEAKY_SLOPE,)), "relu": ("leaky_relu", (0.0,)
 """What a layer does to its own sums, as a function of a map."""
 
 
-def unequal_sum(layers: Layers, section: Section, index: int, activation: str) -> Layers:
+def unequal_sum(layers: DarknetLayers, section: Section, index: int, activation: str) -> DarknetLayers:
     """As darknet's shortcut_cpu: of a larger map every stride-th pixel of every stride-th row is added, and only the
     channels that both have; the others pass. ShapeError if one height and width is not a multiple of the other."""
     count = len(layers.layers)
@@ -89,7 +89,7 @@ def unequal_sum(layers: Layers, section: Section, index: int, activation: str) -
     return replace(layers, layers=(*layers.layers[:count], end))
 
 
-def scaled(layers: Layers, section: Section) -> Layers:
+def scaled(layers: DarknetLayers, section: Section) -> DarknetLayers:
     """A [sam], the product of two maps, or a [scale_channels], of a map and one value for each channel. ShapeError if
     they have other shapes."""
     values = section.integers("from")
@@ -112,7 +112,7 @@ def scaled(layers: Layers, section: Section) -> Layers:
     return replace(larger, layers=(*larger.layers[:count], larger.last)).activated(section, activation)
 
 
-def crop(layers: Layers, section: Section) -> Layers:
+def crop(layers: DarknetLayers, section: Section) -> DarknetLayers:
     """A [crop] at the beginning: pictures are resized to its size at once. Without noadjust pixels become −1…1.
     UnsupportedError after another layer, RangeError if it is larger than the picture."""
     if layers.layers:
@@ -127,7 +127,9 @@ def crop(layers: Layers, section: Section) -> Layers:
     return layers.grown(section, "affine", Activate("affine", (2.0, -1.0)), cropped.shape)
 
 
-def _grown(layers: Layers, section: Section, stem: str, op: Op, shape: Shape, *inputs: int) -> tuple[Layers, int]:
+def _grown(
+    layers: DarknetLayers, section: Section, stem: str, op: Op, shape: Shape, *inputs: int
+) -> tuple[DarknetLayers, int]:
     """One more node, and its index."""
     larger = layers.grown(section, stem, op, shape, *inputs)
     return larger, larger.last
@@ -140,7 +142,7 @@ def build_layers(sections: tuple[Section, ...], name: str) -> Network:
     """
     if not 1 < len(sections) <= MAX_LAYERS:
         raise RangeError("the number of layers", len(sections) - 1, 1, MAX_LAYERS - 1, where=sections[-1].source)
-    layers = Layers((_input(sections[0]),))
+    layers = DarknetLayers((_input(sections[0]),))
     values = weights = 0
     for section in sections[1:]:
         before = len(layers.nodes)
@@ -213,7 +215,7 @@ def _slid(
     return Shape(shape.channels, height, width), Padding(top, side, bottom, right)
 
 
-def _convolution(layers: Layers, section: Section) -> Layers:
+def _convolution(layers: DarknetLayers, section: Section) -> DarknetLayers:
     filters = section.integer("filters", 1, 1, MAX_CHANNELS)
     size = section.integer("size", 1, 1, MAX_KERNEL)
     strides = strides_of(section, 1, MAX_SIDE)
@@ -257,7 +259,7 @@ def _groups(section: Section, channels: int, filters: int) -> int:
     return groups
 
 
-def _max_pool(layers: Layers, section: Section) -> Layers:
+def _max_pool(layers: DarknetLayers, section: Section) -> DarknetLayers:
     strides = strides_of(section, 1, MAX_KERNEL)
     size = section.integer("size", section.integer("stride", 1, 1, MAX_KERNEL), 1, MAX_KERNEL)
     padding = section.integer("padding", size - 1, 0, 2 * MAX_KERNEL)
@@ -270,11 +272,11 @@ def _max_pool(layers: Layers, section: Section) -> Layers:
     return pooled(layers, section, MaxPool(size, 1, sides), strides, shape)
 
 
-def _average_pool(layers: Layers, section: Section) -> Layers:
+def _average_pool(layers: DarknetLayers, section: Section) -> DarknetLayers:
     return layers.grown(section, "average", AveragePool(), Shape(layers.shape.channels, 1, 1))
 
 
-def _connected(layers: Layers, section: Section) -> Layers:
+def _connected(layers: DarknetLayers, section: Section) -> DarknetLayers:
     outputs = section.integer("output", 1, 1, MAX_CHANNELS)
     activation = section.choice("activation", "logistic", CHOICES)
     weights = _zeros(outputs, layers.shape.values)
@@ -282,7 +284,7 @@ def _connected(layers: Layers, section: Section) -> Layers:
     return layers.grown(section, "dense", op, Shape(outputs, 1, 1)).activated(section, activation)
 
 
-def _route(layers: Layers, section: Section) -> Layers:
+def _route(layers: DarknetLayers, section: Section) -> DarknetLayers:
     indices = tuple(layer_index(layers, section, "layers", i) for i in section.integers("layers"))
     joined = layers.alias(indices[0]) if len(indices) == 1 else _joined(layers, section, indices)
     groups = section.integer("groups", 1, 1, MAX_CHANNELS)
@@ -298,7 +300,7 @@ def _route(layers: Layers, section: Section) -> Layers:
     return replace(sliced, layers=(*layers.layers, len(sliced.nodes) - 1))
 
 
-def _joined(layers: Layers, section: Section, indices: tuple[int, ...]) -> Layers:
+def _joined(layers: DarknetLayers, section: Section, indices: tuple[int, ...]) -> DarknetLayers:
     shapes = [layers.nodes[i].shape for i in indices]
     if len({(shape.height, shape.width) for shape in shapes}) != 1:
         what, where = "the maps that [route] joins", section.source_of("layers")
@@ -307,18 +309,18 @@ def _joined(layers: Layers, section: Section, indices: tuple[int, ...]) -> Layer
     return layers.grown(section, "route", Concat(), shape, *indices)
 
 
-def _reorg(layers: Layers, section: Section) -> Layers:
+def _reorg(layers: DarknetLayers, section: Section) -> DarknetLayers:
     if section.integer("extra", 0, 0, fixed.MOST_IN_A_ROW):
         return fixed.lengthened(layers, section)
     return _reorganised(layers, section, "darknet")
 
 
-def _reorg_by_blocks(layers: Layers, section: Section) -> Layers:
+def _reorg_by_blocks(layers: DarknetLayers, section: Section) -> DarknetLayers:
     """darknet's [reorg3d] takes the channels of its blocks apart as other programs do."""
     return _reorganised(layers, section, "block")
 
 
-def _reorganised(layers: Layers, section: Section, order: str) -> Layers:
+def _reorganised(layers: DarknetLayers, section: Section, order: str) -> DarknetLayers:
     stride = section.integer("stride", 1, 1, MAX_SIDE)
     shape = layers.shape
     if shape.height % stride or shape.width % stride or (order == "darknet" and shape.channels % stride**2):
@@ -329,7 +331,7 @@ def _reorganised(layers: Layers, section: Section, order: str) -> Layers:
     return layers.grown(section, "reorg", Reorg(stride, order), smaller)
 
 
-def _upsample(layers: Layers, section: Section) -> Layers:
+def _upsample(layers: DarknetLayers, section: Section) -> DarknetLayers:
     stride = section.integer("stride", 2, 1, MAX_SIDE)
     scale = section.number("scale", 1.0)
     shape = layers.shape
@@ -337,7 +339,7 @@ def _upsample(layers: Layers, section: Section) -> Layers:
     return layers.grown(section, "upsample", Upsample(stride, scale), larger)
 
 
-def _shortcut(layers: Layers, section: Section) -> Layers:
+def _shortcut(layers: DarknetLayers, section: Section) -> DarknetLayers:
     require_layer(layers, section)
     values = section.integers("from")
     if len(values) != 1:
@@ -352,11 +354,11 @@ def _shortcut(layers: Layers, section: Section) -> Layers:
     return added.activated(section, activation)
 
 
-def _nothing(layers: Layers, section: Section) -> Layers:
+def _nothing(layers: DarknetLayers, section: Section) -> DarknetLayers:
     return layers.alias(layers.last)
 
 
-_BUILDERS: dict[str, Callable[[Layers, Section], Layers]] = {
+_BUILDERS: dict[str, Callable[[DarknetLayers, Section], DarknetLayers]] = {
     "convolutional": _convolution,
     "maxpool": _max_pool,
     "avgpool": _average_pool,

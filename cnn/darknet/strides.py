@@ -17,7 +17,7 @@ import numpy as np
 from boards.errors import RangeError
 from cnn.darknet.cfg import Section
 from cnn.darknet.fixed import ITSELF
-from cnn.darknet.graph import Layers
+from cnn.darknet.graph import DarknetLayers
 from cnn.limits import MAX_KERNEL
 from cnn.maps import Padding, Shape
 from cnn.ops import Concat, Convolution, DepthToSpace, MaxPool
@@ -34,7 +34,7 @@ def strides_of(section: Section, default: int, most: int) -> Pair:
     return section.integer("stride_y", stride, 1, most), section.integer("stride_x", stride, 1, most)
 
 
-def convolved(layers: Layers, section: Section, op: Convolution, strides: Pair, outputs: Shape) -> Layers:
+def convolved(layers: DarknetLayers, section: Section, op: Convolution, strides: Pair, outputs: Shape) -> DarknetLayers:
     """Add the convolution as one darknet layer. Of ``op`` neither the stride is read, nor the padding below and to the
     right of the map."""
     down, across = strides
@@ -66,7 +66,7 @@ def convolved(layers: Layers, section: Section, op: Convolution, strides: Pair, 
     return replace(spread, layers=(*layers.layers, spread.last))
 
 
-def pooled(layers: Layers, section: Section, op: MaxPool, strides: Pair, outputs: Shape) -> Layers:
+def pooled(layers: DarknetLayers, section: Section, op: MaxPool, strides: Pair, outputs: Shape) -> DarknetLayers:
     """Add the pool as one darknet layer. op: as in ``convolved``."""
     step = gcd(*strides)
     if strides == (step, step):
@@ -108,7 +108,7 @@ def _dense(before: Shape, window: Pair, step: int, around: Padding) -> tuple[int
     return rows, columns, Padding(around.top, around.left, max(0, bottom), max(0, right))
 
 
-def _picked(layers: Layers, section: Section, steps: Pair, outputs: Shape) -> Layers:
+def _picked(layers: DarknetLayers, section: Section, steps: Pair, outputs: Shape) -> DarknetLayers:
     """Keep every n-th row and column of the last node's map, by a depthwise convolution."""
     blocks, source, before = _Blocks(section, steps, (1, 1), outputs), layers.last, layers.shape
     zeros, nodes = np.zeros(outputs.channels, np.float32), []
@@ -125,7 +125,7 @@ def _picked(layers: Layers, section: Section, steps: Pair, outputs: Shape) -> La
     return _spread(layers, section, blocks, outputs)
 
 
-def _spread(layers: Layers, section: Section, blocks: _Blocks, outputs: Shape) -> Layers:
+def _spread(layers: DarknetLayers, section: Section, blocks: _Blocks, outputs: Shape) -> DarknetLayers:
     """Put the values of a block's places next to each other, and cut off the rows and columns that are too many."""
     if blocks.rows * blocks.columns > 1:
         spread = DepthToSpace(blocks.rows, blocks.columns)

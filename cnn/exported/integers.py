@@ -26,7 +26,7 @@ import numpy as np
 
 from boards.errors import InvalidValueError, RangeError, UnsupportedError
 from cnn.datatype import BIPOLAR, TERNARY, DataType, TensorType
-from cnn.exported.topology import Kernel, Layer, Topology
+from cnn.exported.topology import Kernel, Topology, TopologyLayer
 from cnn.maps import FloatArray, IntArray
 from cnn.requantise import (
     MULTIPLIER_LIMIT,
@@ -43,10 +43,10 @@ NORM = ("gamma", "beta", "mean", "var")
 
 
 @dataclass(frozen=True)
-class Step:
+class LayerTypes:
     """The types of one layer: sums of ``weights`` · ``values`` become ``out``."""
 
-    layer: Layer
+    layer: TopologyLayer
     weights: DataType
     values: TensorType
     out: DataType
@@ -71,7 +71,7 @@ def output_type(kernel: Kernel) -> DataType:
     return BIPOLAR if kernel.output_bits == 1 else TERNARY
 
 
-def requantising(topology: Topology, step: Step, norm: Mapping[str, FloatArray]) -> Requantising:
+def requantising(topology: Topology, step: LayerTypes, norm: Mapping[str, FloatArray]) -> Requantising:
     """Batch norm and activation in the form that the topology asks for; BIPOLAR values come from thresholds only.
 
     norm: arrays float32 [filters] by the names of NORM. Errors as of the two forms.
@@ -113,7 +113,7 @@ def kernel_weights(kernel: Kernel, values: FloatArray, source: str) -> tuple[Int
     return values.astype(datatype.carrier), datatype
 
 
-def multiply_shift(topology: Topology, step: Step, norm: Mapping[str, FloatArray]) -> MultiplyShift:
+def multiply_shift(topology: Topology, step: LayerTypes, norm: Mapping[str, FloatArray]) -> MultiplyShift:
     """inc, bias and shift of each filter; RangeError if one of them needs too many bits."""
     gain, offset = _gain(topology, step, norm)
     unit = float(np.ldexp(step.out.high, product_shift(topology, step)))  # an output of 1.0 at the product's scale
@@ -123,12 +123,12 @@ def multiply_shift(topology: Topology, step: Step, norm: Mapping[str, FloatArray
     return shifted(topology, step, inc, bias)
 
 
-def product_shift(topology: Topology, step: Step) -> int:
+def product_shift(topology: Topology, step: LayerTypes) -> int:
     """s: how far products are shifted to be values."""
     return step.weights.bits - 1 + step.values.datatype.bits + topology.extra_bits_of(step.kernel)
 
 
-def shifted(topology: Topology, step: Step, inc: FloatArray, bias: FloatArray) -> MultiplyShift:
+def shifted(topology: Topology, step: LayerTypes, inc: FloatArray, bias: FloatArray) -> MultiplyShift:
     """The requantiser of whole numbers [filters]; RangeError if one of them needs too many bits."""
     layer, shift, extra_bits = step.layer, product_shift(topology, step), topology.extra_bits_of(step.kernel)
     for name, values, limit in (("inc", inc, MULTIPLIER_LIMIT), ("bias", bias, PRODUCT_BIAS_LIMIT)):
@@ -141,7 +141,7 @@ def shifted(topology: Topology, step: Step, inc: FloatArray, bias: FloatArray) -
     return MultiplyShift(inc.astype(np.int64), bias.astype(np.int64), np.full(inc.size, shift, np.int64))
 
 
-def thresholds(topology: Topology, step: Step, norm: Mapping[str, FloatArray]) -> Thresholds:
+def thresholds(topology: Topology, step: LayerTypes, norm: Mapping[str, FloatArray]) -> Thresholds:
     """The least sum that reaches each output value, without the rounding of inc and bias.
 
     InvalidValueError if the batch norm gives a number that is not finite.
@@ -158,7 +158,7 @@ def thresholds(topology: Topology, step: Step, norm: Mapping[str, FloatArray]) -
     return Thresholds(np.clip(sums, -THRESHOLD_LIMIT, THRESHOLD_LIMIT).astype(np.int64), gain < 0)
 
 
-def _gain(topology: Topology, step: Step, norm: Mapping[str, FloatArray]) -> tuple[FloatArray, FloatArray]:
+def _gain(topology: Topology, step: LayerTypes, norm: Mapping[str, FloatArray]) -> tuple[FloatArray, FloatArray]:
     """a and b; InvalidValueError if they are not finite."""
     deviation = _deviation(topology, norm["var"], step.layer)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -173,7 +173,7 @@ def _gain(topology: Topology, step: Step, norm: Mapping[str, FloatArray]) -> tup
     return gain, offset
 
 
-def _deviation(topology: Topology, variance: FloatArray, layer: Layer) -> FloatArray:
+def _deviation(topology: Topology, variance: FloatArray, layer: TopologyLayer) -> FloatArray:
     if variance.min() < 0:
         raise RangeError("a variance", float(variance.min()), low=0, where=layer.source)
     epsilon, root = np.float32(topology.epsilon), topology.epsilon_of == "root"
@@ -200,7 +200,7 @@ GIVEN_MULTIPLIERS = "given_multiply_shift"
 MULTIPLIER_BITS = 15
 
 
-def given_thresholds(step: Step, rows: FloatArray) -> Thresholds:
+def given_thresholds(step: LayerTypes, rows: FloatArray) -> Thresholds:
     """As a file has them: float32 [filters, levels], each row rising, or falling where the layer does; the v-th sum is
     the least, or the greatest, that gives the v-th value above the least.
 
@@ -216,7 +216,7 @@ def given_thresholds(step: Step, rows: FloatArray) -> Thresholds:
     return Thresholds(np.clip(sums, -THRESHOLD_LIMIT, THRESHOLD_LIMIT).astype(np.int64), sinks)
 
 
-def norm_of_thresholds(step: Step, rows: FloatArray) -> dict[str, FloatArray]:
+def norm_of_thresholds(step: LayerTypes, rows: FloatArray) -> dict[str, FloatArray]:
     """The batch norm, its epsilon 0, that meets ``rows`` in the first and the last of each filter."""
     out = step.out
     edges = (np.arange(out.levels) + 0.5) * out.step + out.low
@@ -228,7 +228,7 @@ def norm_of_thresholds(step: Step, rows: FloatArray) -> dict[str, FloatArray]:
     return {"gamma": gamma, "beta": beta, "mean": plain, "var": plain + 1}
 
 
-def given_multipliers(topology: Topology, step: Step, inc: FloatArray, bias: FloatArray) -> MultiplyShift:
+def given_multipliers(topology: Topology, step: LayerTypes, inc: FloatArray, bias: FloatArray) -> MultiplyShift:
     """As a file has them, whole numbers [filters]; the shift follows from the bits of the layer.
 
     InvalidValueError if they are not, RangeError if they need too many bits, UnsupportedError if −1 and +1 leave, which
@@ -246,7 +246,9 @@ def given_multipliers(topology: Topology, step: Step, inc: FloatArray, bias: Flo
     return shifted(topology, step, inc, bias)
 
 
-def norm_of_multipliers(topology: Topology, step: Step, inc: FloatArray, bias: FloatArray) -> dict[str, FloatArray]:
+def norm_of_multipliers(
+    topology: Topology, step: LayerTypes, inc: FloatArray, bias: FloatArray
+) -> dict[str, FloatArray]:
     """The batch norm, its epsilon 0, that ``inc`` and ``bias`` are."""
     unit = float(np.ldexp(step.out.high, product_shift(topology, step)))
     plain = np.zeros(len(inc), np.float32)

@@ -25,7 +25,7 @@ from cnn.exported.integers import (
     GIVEN,
     GIVEN_MULTIPLIERS,
     NORM,
-    Step,
+    LayerTypes,
     float_variance,
     given_multipliers,
     given_thresholds,
@@ -37,7 +37,7 @@ from cnn.exported.integers import (
     requantising,
 )
 from cnn.exported.pixels import check_reader, normalised, pixel_zero
-from cnn.exported.topology import Kernel, Layer, Sum, Topology
+from cnn.exported.topology import Kernel, Sum, Topology, TopologyLayer
 from cnn.exported.topology_file import read_topology
 from cnn.maps import FloatArray, IntArray
 from cnn.network import Network, Node
@@ -144,7 +144,7 @@ class _Source:
     """A layer, with the topology that it is of and the arrays of the file."""
 
     topology: Topology
-    layer: Layer
+    layer: TopologyLayer
     arrays: Mapping[str, FloatArray]
 
 
@@ -181,7 +181,7 @@ def _forms(source: _Source, inputs: list[TensorType]) -> _Forms:
     assert_never(op)
 
 
-def _softmax_integers(layer: Layer, op: IntegerSoftmax, values: TensorType) -> QSoftmax:
+def _softmax_integers(layer: TopologyLayer, op: IntegerSoftmax, values: TensorType) -> QSoftmax:
     try:
         return softmax_of(op.method, values)
     except SystolicError as error:
@@ -202,7 +202,7 @@ def _convolution_forms(source: _Source, kernel: Kernel, values: TensorType) -> _
     if kernel.output_bits is None:
         return _sum_forms(source, kernel, plain, values)
     out = output_type(kernel)
-    by, float_norm, beta = _activation(source, Step(layer, weight_type, values, out))
+    by, float_norm, beta = _activation(source, LayerTypes(layer, weight_type, values, out))
     activation = UNIT if kernel.activation == "unit" else SIGN if out == BIPOLAR else SYMMETRIC
     float_form = _float_form(plain, beta, float_norm, activation)
     float_form = replace(float_form, around=source.topology.mean[0] if 0 in layer.inputs else 0.0)
@@ -221,7 +221,7 @@ def _without_bias(source: _Source, kernel: Kernel) -> _Source:
     return replace(source, arrays={**source.arrays, mean: source.arrays[mean] - source.arrays[bias]})
 
 
-def _activation(source: _Source, step: Step) -> tuple[Requantising, BatchNorm, FloatArray]:
+def _activation(source: _Source, step: LayerTypes) -> tuple[Requantising, BatchNorm, FloatArray]:
     """What turns sums into values: in integers; and the batch norm of the float form, with its beta."""
     number, topology = step.kernel.number, source.topology
     if topology.requantise_of(step.kernel) == GIVEN:
@@ -238,7 +238,7 @@ def _activation(source: _Source, step: Step) -> tuple[Requantising, BatchNorm, F
     return by, BatchNorm(norm["gamma"], norm["mean"], float_variance(topology, norm["var"]), 0.0), norm["beta"]
 
 
-def _sum_of_maps(layer: Layer, op: Sum, inputs: list[TensorType]) -> _Forms:
+def _sum_of_maps(layer: TopologyLayer, op: Sum, inputs: list[TensorType]) -> _Forms:
     """An add; without output_bits in the narrowest datatype that holds every sum."""
     values, count = inputs[0], len(inputs)
     if 0 in layer.inputs:
@@ -282,14 +282,14 @@ def sum_scale(kernel: Kernel, values: float, greatest: int) -> float:
     return values / greatest * kernel.scale
 
 
-def heads_alone_read(topology: Topology, layer: Layer) -> bool:
+def heads_alone_read(topology: Topology, layer: TopologyLayer) -> bool:
     """True where the layer is read, and only by detection heads: the host adds its bias, in float."""
     number = topology.layers.index(layer) + 1
     readers = [reader for reader in topology.layers if number in reader.inputs]
     return bool(readers) and all(isinstance(reader.op, Detection) for reader in readers)
 
 
-def mean_requantiser(topology: Topology, layer: Layer) -> MultiplyShift:
+def mean_requantiser(topology: Topology, layer: TopologyLayer) -> MultiplyShift:
     """Of an average pool: the sum over the map divided by its positions; the multiplier has 15 bits."""
     source = topology.shape_of(layer.inputs[0])
     positions = source.height * source.width
@@ -320,7 +320,7 @@ def _host_bias(source: _Source) -> tuple[float, ...]:
     return tuple(float(value) for value in source.arrays[f"conv{kernel.number}_b"])
 
 
-def _rgb(weights: IntArray, kernel: Kernel, layer: Layer) -> IntArray:
+def _rgb(weights: IntArray, kernel: Kernel, layer: TopologyLayer) -> IntArray:
     """Weights for BGR pictures → for RGB ones, which all other networks and the host take."""
     if weights.shape[1] != 3 or kernel.groups != 1:
         subject = f"a picture in BGR order for {kernel.groups} groups of {weights.shape[1]} channels"

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from boards.errors import ConflictError, MissingValueError, UnsupportedError
-from cnn.exported.topology import Kernel, Layer, Topology
+from cnn.exported.topology import Kernel, Topology, TopologyLayer
 from cnn.maps import FloatArray, Padding
 
 
@@ -28,7 +28,7 @@ def pixel_zero(topology: Topology) -> int:
     return round(255 * topology.mean[0])
 
 
-def check_reader(topology: Topology, layer: Layer) -> None:
+def check_reader(topology: Topology, layer: TopologyLayer) -> None:
     """Raise UnsupportedError if a layer that is not a convolution cannot read the picture as it comes."""
     picture = "in BGR order" if topology.order == "BGR" else "with a mean or a std"
     if topology.order == "BGR" or not topology.plain_pixels:
@@ -37,7 +37,7 @@ def check_reader(topology: Topology, layer: Layer) -> None:
 
 
 def normalised(
-    topology: Topology, layer: Layer, weights: FloatArray, arrays: Mapping[str, FloatArray]
+    topology: Topology, layer: TopologyLayer, weights: FloatArray, arrays: Mapping[str, FloatArray]
 ) -> Mapping[str, FloatArray]:
     """``arrays`` with the batch norm that a convolution of pixels 0…1 has; weights: of it, for a picture in RGB.
 

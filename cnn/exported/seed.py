@@ -15,7 +15,7 @@ from boards.errors import RangeError, UnsupportedError
 from cnn.datatype import DataType
 from cnn.exported.integers import GIVEN, GIVEN_MULTIPLIERS, integer_weights, output_type
 from cnn.exported.network import array_shapes
-from cnn.exported.topology import Kernel, Layer, Sum, Topology
+from cnn.exported.topology import Kernel, Sum, Topology, TopologyLayer
 from cnn.maps import FloatArray
 from cnn.ops import AveragePool, MaxPool
 
@@ -68,7 +68,7 @@ def _whole(topology: Topology, index: int) -> int:
     return _whole(topology, layer.inputs[0])
 
 
-def _of_layer(topology: Topology, layer: Layer, kernel: Kernel, random: Random) -> dict[str, FloatArray]:
+def _of_layer(topology: Topology, layer: TopologyLayer, kernel: Kernel, random: Random) -> dict[str, FloatArray]:
     n, weights, values = kernel.number, _weights(kernel, random), _values(topology, layer.inputs[0])
     integers, datatype = integer_weights(weights, kernel.weight_bits, layer.source)
     one = 1 / kernel.scale if kernel.integers else datatype.high  # the integer that stands for 1.0

@@ -56,7 +56,7 @@ LayerOp: TypeAlias = Kernel | Sum | MaxPool | AveragePool | Concat | Reorg | Ups
 
 
 @dataclass(frozen=True)
-class Layer:
+class TopologyLayer:
     """``inputs``: 0 is the picture, i the i-th layer of the file, counted from 1. ``shape``: of its output."""
 
     name: str
@@ -86,7 +86,7 @@ class Topology:
     requantise: str
     fit: str
     labels: tuple[str, ...]
-    layers: tuple[Layer, ...]
+    layers: tuple[TopologyLayer, ...]
     mean: tuple[float, ...] = (0.0,)
     std: float = 1.0
 
@@ -96,7 +96,7 @@ class Topology:
         return not any(self.mean) and self.std == 1
 
     @property
-    def kernels(self) -> tuple[tuple[Layer, Kernel], ...]:
+    def kernels(self) -> tuple[tuple[TopologyLayer, Kernel], ...]:
         """Its convolutions, in order."""
         return tuple((layer, layer.op) for layer in self.layers if isinstance(layer.op, Kernel))
 

@@ -22,7 +22,7 @@ from cnn.darknet.cfg import file_label, read_text
 from cnn.darknet.files import identifier
 from cnn.exported.json_table import JsonTable
 from cnn.exported.layer_kinds import JOINS, KINDS, MOST_EXTRA_BITS, REQUANTISERS, SIDE_LIMIT
-from cnn.exported.topology import Ending, Kernel, Layer, Topology
+from cnn.exported.topology import Ending, Kernel, Topology, TopologyLayer
 from cnn.maps import Shape
 
 FORMAT = "systolic exported network 1"
@@ -105,17 +105,17 @@ def _of_channels(picture: JsonTable, key: str, channels: int, default: float) ->
     return tuple(float(value) for value in values)
 
 
-def _layers(table: JsonTable, picture: Shape) -> tuple[Layer, ...]:
+def _layers(table: JsonTable, picture: Shape) -> tuple[TopologyLayer, ...]:
     listed = table.get("layers", list)
     if not 1 <= len(listed) <= LAYER_LIMIT:
         raise RangeError("the number of layers", len(listed), 1, LAYER_LIMIT, where=table.source)
-    layers: list[Layer] = []
+    layers: list[TopologyLayer] = []
     for number, values in enumerate(listed, 1):
         layers.append(_layer(JsonTable(values, f"{table.source}: layer {number}"), tuple(layers), picture))
     return tuple(layers)
 
 
-def _layer(table: JsonTable, earlier: tuple[Layer, ...], picture: Shape) -> Layer:
+def _layer(table: JsonTable, earlier: tuple[TopologyLayer, ...], picture: Shape) -> TopologyLayer:
     kind = table.choice("type", tuple(KINDS), None)
     name = _name(table, kind, earlier)
     inputs = _inputs(table, earlier)
@@ -131,10 +131,10 @@ def _layer(table: JsonTable, earlier: tuple[Layer, ...], picture: Shape) -> Laye
         raise RangeError(
             f"the number of values of its output {shape}", shape.values, high=MAP_LIMIT, where=table.source
         )
-    return Layer(name, op, inputs, shape, table.source)
+    return TopologyLayer(name, op, inputs, shape, table.source)
 
 
-def _name(table: JsonTable, kind: str, earlier: tuple[Layer, ...]) -> str:
+def _name(table: JsonTable, kind: str, earlier: tuple[TopologyLayer, ...]) -> str:
     text = table.text("name") if table.has("name") else f"{kind}{len(earlier) + 1}"
     name = identifier(text)
     if name in {layer.name for layer in earlier} | {"input"}:
@@ -142,7 +142,7 @@ def _name(table: JsonTable, kind: str, earlier: tuple[Layer, ...]) -> str:
     return name
 
 
-def _inputs(table: JsonTable, earlier: tuple[Layer, ...]) -> tuple[int, ...]:
+def _inputs(table: JsonTable, earlier: tuple[TopologyLayer, ...]) -> tuple[int, ...]:
     """``from``: one name or a list of them; without it, the layer just before."""
     names = table.get("from", (str, list), [earlier[-1].name if earlier else "input"])
     names = [names] if isinstance(names, str) else names

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from boards.errors import UnsupportedError
-from cnn.exported.topology import Kernel, Layer, LayerOp, Sum, Topology
+from cnn.exported.topology import Kernel, LayerOp, Sum, Topology, TopologyLayer
 from cnn.exported.topology_file import FORMAT
 from cnn.maps import Padding
 from cnn.ops import (
@@ -52,7 +52,7 @@ def topology_text(topology: Topology) -> str:
     return head + ',\n  "layers": [\n    ' + ",\n    ".join(lines) + "\n  ]\n}\n"
 
 
-def _layer(layer: Layer, names: tuple[str, ...]) -> dict[str, Any]:
+def _layer(layer: TopologyLayer, names: tuple[str, ...]) -> dict[str, Any]:
     kind, options = _options(layer.op, layer.source)
     sources = [names[index] for index in layer.inputs]
     return {"type": kind, "name": layer.name, "from": sources[0] if len(sources) == 1 else sources, **options}

@@ -14,7 +14,7 @@ from boards.errors import InvalidValueError, SeveralFaultsError, SystolicError, 
 from cnn.darknet.files import identifier
 from cnn.keras.layers import LAYERS as COMPUTING
 from cnn.keras.layers import (
-    Graph,
+    GraphWriter,
     Writer,
     averaged,
     channels_last,
@@ -70,7 +70,7 @@ def write_model(model: Any, folder: Path) -> Path:
     if len(inner.inputs) != 1 or None in inner.inputs[0].shape[1:]:
         shapes = [tuple(tensor.shape) for tensor in inner.inputs]
         raise InvalidValueError("the shapes of the model's inputs", shapes, "one, with all sides known", where=label)
-    graph = Graph(load_onnx())
+    graph = GraphWriter(load_onnx())
     refused: list[SystolicError] = []
     outputs = _walked(graph, inner, ["picture"], refused)
     if refused:
@@ -81,7 +81,7 @@ def write_model(model: Any, folder: Path) -> Path:
     return path
 
 
-def _walked(graph: Graph, model: Any, inputs: Sequence[str], refused: list[SystolicError]) -> list[str]:
+def _walked(graph: GraphWriter, model: Any, inputs: Sequence[str], refused: list[SystolicError]) -> list[str]:
     """Return the outputs of a model that reads these tensors.
 
     A layer that is refused is added to ``refused`` and read as if it did nothing.
@@ -109,7 +109,7 @@ def _nodes(model: Any) -> Iterator[Any]:
         yield from (node for node in model._nodes_by_depth[depth] if node.input_tensors)
 
 
-def _written(graph: Graph, layer: Any, sources: Sequence[str], refused: list[SystolicError]) -> list[str]:
+def _written(graph: GraphWriter, layer: Any, sources: Sequence[str], refused: list[SystolicError]) -> list[str]:
     inner = getattr(layer, "_functional", None) or layer
     if hasattr(inner, "_nodes_by_depth"):
         return _walked(graph, inner, sources, refused)

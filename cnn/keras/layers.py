@@ -20,7 +20,7 @@ OPSET = 20
 
 
 @dataclass
-class Graph:
+class GraphWriter:
     """onnx: the package. nodes, arrays: its protocol buffers. flattened: by tensor of values in a row, the channels,
     height and width of the map whose values these are, in Keras' order channels last."""
 
@@ -51,7 +51,7 @@ class Graph:
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
 
 
-Writer: TypeAlias = Callable[[Graph, Any, Sequence[str]], str]
+Writer: TypeAlias = Callable[[GraphWriter, Any, Sequence[str]], str]
 
 AUTO_PAD = {"valid": "VALID", "same": "SAME_UPPER"}
 
@@ -100,7 +100,7 @@ def _slide(layer: Any) -> dict[str, Any]:
     return slide
 
 
-def _bias(graph: Graph, layer: Any) -> list[str]:
+def _bias(graph: GraphWriter, layer: Any) -> list[str]:
     return [graph.constant(numbers(layer.bias))] if layer.use_bias else []
 
 
@@ -109,7 +109,7 @@ def _filters(kernel: Array) -> Array:
     return np.transpose(kernel, (-1, -2, *range(kernel.ndim - 2)))
 
 
-def convolution(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def convolution(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """Conv1D, Conv2D."""
     arrays = [graph.constant(_filters(numbers(layer.kernel))), *_bias(graph, layer)]
     name = graph.put("Conv", [inputs[0], *arrays], layer.name, group=layer.groups, **_slide(layer))
@@ -121,7 +121,7 @@ def _by_channel(kernel: Array) -> Array:
     return _filters(kernel.reshape(*kernel.shape[:-2], 1, -1))
 
 
-def depthwise(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def depthwise(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """DepthwiseConv1D, DepthwiseConv2D."""
     kernel = numbers(layer.kernel)
     arrays = [graph.constant(_by_channel(kernel)), *_bias(graph, layer)]
@@ -129,7 +129,7 @@ def depthwise(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     return activated(graph, layer.activation, name, layer.name)
 
 
-def separable(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def separable(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """SeparableConv1D, SeparableConv2D."""
     kernel = numbers(layer.depthwise_kernel)
     weights = graph.constant(_by_channel(kernel))
@@ -138,7 +138,7 @@ def separable(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     return activated(graph, layer.activation, graph.put("Conv", [name, *arrays], layer.name), layer.name)
 
 
-def transposed(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def transposed(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """Conv1DTranspose, Conv2DTranspose: kernels [rows, columns, filters, inputs]."""
     kernel = numbers(layer.kernel)
     arrays = [graph.constant(_filters(kernel)), *_bias(graph, layer)]
@@ -168,7 +168,7 @@ def _spread(layer: Any) -> dict[str, Any]:
     return {"auto_pad": "NOTSET", "pads": [*fronts, *backs], "output_padding": behind}
 
 
-def dense(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def dense(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """Dense: of values in a row a matrix, of maps a convolution of 1 × 1."""
     kernel, rank = numbers(layer.kernel), rank_of(layer)
     if rank == 2:
@@ -182,7 +182,7 @@ def dense(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     return activated(graph, layer.activation, name, layer.name)
 
 
-def batch_norm(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def batch_norm(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """BatchNormalization over the channels."""
     axis = layer.axis[0] if isinstance(layer.axis, (list, tuple)) else layer.axis
     check_axis(layer, axis)
@@ -196,7 +196,7 @@ def batch_norm(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
 def pool(kind: str) -> Writer:
     """MaxPooling and AveragePooling."""
 
-    def write(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    def write(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
         return graph.put(kind, inputs[:1], layer.name, kernel_shape=[*layer.pool_size], **_slide(layer))
 
     return write
@@ -205,7 +205,7 @@ def pool(kind: str) -> Writer:
 def whole_pool(kind: str) -> Writer:
     """GlobalMaxPooling and GlobalAveragePooling."""
 
-    def write(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    def write(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
         name = graph.put(kind, inputs[:1], layer.name)
         return name if layer.keepdims else graph.put("Flatten", [name], layer.name)
 
@@ -215,7 +215,7 @@ def whole_pool(kind: str) -> Writer:
 def joined(kind: str) -> Writer:
     """Add, Subtract, Multiply, Maximum, Minimum, in steps of two."""
 
-    def write(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+    def write(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
         name = inputs[0]
         for other in inputs[1:]:
             name = graph.put(kind, [name, other], layer.name)
@@ -224,13 +224,13 @@ def joined(kind: str) -> Writer:
     return write
 
 
-def concatenated(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def concatenated(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """Concatenate along the channels."""
     check_axis(layer, layer.axis)
     return graph.put("Concat", inputs, layer.name, axis=1)
 
 
-def flattened(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def flattened(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """Flatten: what reads it knows the order of the values."""
     name, shape = graph.put("Flatten", inputs[:1], layer.name), shape_of(layer)
     sides = [side or 1 for side in shape[1:]]
@@ -239,7 +239,7 @@ def flattened(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     return name
 
 
-def padded(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def padded(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """ZeroPadding1D, ZeroPadding2D."""
     sides = [tuple(side) if isinstance(side, (list, tuple)) else None for side in layer.padding]
     pairs = [side for side in sides if side] or [tuple(layer.padding)]
@@ -254,25 +254,25 @@ MODES = {
 """By Keras' interpolation, how a Resize is told it."""
 
 
-def enlarged(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def enlarged(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """UpSampling2D."""
     require(layer.interpolation in MODES, ChoiceError("interpolation", layer.interpolation, tuple(MODES)))
     scales, modes = graph.constant([1, 1, *layer.size]), MODES[layer.interpolation]
     return graph.put("Resize", [inputs[0], "", scales], layer.name, **modes)
 
 
-def rescaled(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def rescaled(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """Rescaling by numbers."""
     name = graph.put("Mul", [inputs[0], graph.constant(layer.scale)], layer.name)
     return graph.put("Add", [name, graph.constant(layer.offset)], layer.name)
 
 
-def same(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def same(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """What does nothing once a model is trained."""
     return inputs[0]
 
 
-def relu(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def relu(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """ReLU with one of its parameters."""
     slope, most, threshold = (float(getattr(layer, key) or 0) for key in ("negative_slope", "max_value", "threshold"))
     bounded = layer.max_value is not None
@@ -292,12 +292,12 @@ def relu(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     )
 
 
-def leaky(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def leaky(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """LeakyReLU."""
     return graph.put("LeakyRelu", inputs[:1], layer.name, alpha=float(layer.negative_slope))
 
 
-def sloped(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def sloped(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """PReLU of slopes that all positions share."""
     slopes = numbers(layer.alpha)
     fits = slopes.size == slopes.shape[-1]
@@ -307,18 +307,18 @@ def sloped(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     return graph.put("PRelu", [inputs[0], graph.constant(column)], layer.name)
 
 
-def elu(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def elu(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """ELU."""
     return graph.put("Elu", inputs[:1], layer.name, alpha=float(layer.alpha))
 
 
-def softmax(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def softmax(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """Softmax over the channels."""
     check_axis(layer, layer.axis)
     return graph.put("Softmax", inputs[:1], layer.name, axis=1)
 
 
-def function(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def function(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """Activation."""
     return activated(graph, layer.activation, inputs[0], layer.name)
 
@@ -344,7 +344,7 @@ FUNCTIONS: dict[str, tuple[str, dict[str, Any]]] = {
 """By the name of Keras' function: the operator, and its attributes."""
 
 
-def activated(graph: Graph, activation: Any, source: str, label: str) -> str:
+def activated(graph: GraphWriter, activation: Any, source: str, label: str) -> str:
     """What a layer's activation makes of its sums."""
     return applied(graph, getattr(activation, "__name__", type(activation).__name__), source, label)
 
@@ -352,7 +352,7 @@ def activated(graph: Graph, activation: Any, source: str, label: str) -> str:
 _RANGES = {"relu6": (0.0, 6.0), "hard_tanh": (-1.0, 1.0)}
 
 
-def applied(graph: Graph, name: str, source: str, label: str) -> str:
+def applied(graph: GraphWriter, name: str, source: str, label: str) -> str:
     """A function by Keras' name."""
     if name == "linear":
         return source
@@ -399,7 +399,7 @@ LAYERS: dict[str, Writer] = {
 """By the name of their class."""
 
 
-def reshaped(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def reshaped(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """Reshape: a map's values in a row, its positions in a row, or a row of values as a map, its channels last."""
     sides, target = [side or 1 for side in shape_of(layer)[1:]], [*layer.target_shape]
     size = int(np.prod(sides))
@@ -418,7 +418,7 @@ def reshaped(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     return graph.put("Transpose", [last], layer.name, perm=[0, len(target), *range(1, len(target))])
 
 
-def cropped(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def cropped(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """Cropping1D, Cropping2D."""
     pairs = [side for side in layer.cropping if isinstance(side, (list, tuple))] or [layer.cropping]
     sides = shape_of(layer)[1:-1]
@@ -427,19 +427,19 @@ def cropped(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     return graph.put("Slice", [inputs[0], *(graph.constant([*each], np.int64) for each in values)], layer.name)
 
 
-def repeated(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def repeated(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """UpSampling1D."""
     modes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return graph.put("Resize", [inputs[0], "", graph.constant([1, 1, layer.size])], layer.name, **modes)
 
 
-def averaged(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def averaged(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """Average: the sum of maps, divided by how many they are."""
     total = graph.put("Sum", inputs, layer.name)
     return graph.put("Mul", [total, graph.constant(1 / len(inputs))], layer.name)
 
 
-def normalised(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def normalised(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """Normalization by a mean and a variance, of all values or of each channel."""
     require(not layer.invert, "it is inverted; only invert=False, which subtracts the mean and divides, is")
     rank = rank_of(layer)
@@ -452,7 +452,7 @@ def normalised(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
     return graph.put("Div", [less, graph.constant(columns[1])], layer.name)
 
 
-def resized(graph: Graph, layer: Any, inputs: Sequence[str]) -> str:
+def resized(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """Resizing to height and width."""
     require(layer.interpolation in MODES, ChoiceError("interpolation", layer.interpolation, tuple(MODES)))
     for option in ("crop_to_aspect_ratio", "pad_to_aspect_ratio", "antialias"):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from boards.errors import ChoiceError, InvalidValueError, ShapeError
-from cnn.keras.layers import Graph, applied
+from cnn.keras.layers import GraphWriter, applied
 from cnn.onnx.graph import require
 
 _OF_TWO = {
@@ -35,7 +35,7 @@ HOME = "keras.src.ops."
 """Where their classes are."""
 
 
-def operation(graph: Graph, node: Any, names: Mapping[int, str]) -> str:
+def operation(graph: GraphWriter, node: Any, names: Mapping[int, str]) -> str:
     """Return what a use of an operation gives; ChoiceError if it is not an operator.
 
     names: of tensors, by their id.
@@ -57,7 +57,7 @@ def operation(graph: Graph, node: Any, names: Mapping[int, str]) -> str:
     raise ChoiceError("an operation outside of layers", kind, kinds, remedy="use a layer for it")
 
 
-def _reduced(graph: Graph, node: Any, source: str) -> str:
+def _reduced(graph: GraphWriter, node: Any, source: str) -> str:
     """Over rows, columns and channels, the last; these stay as sides of 1, or all places go and the channels stay."""
     op, rank = node.operation, len(node.input_tensors[0].shape)
     axis = range(1, rank) if op.axis is None else op.axis if isinstance(op.axis, (list, tuple)) else [op.axis]
@@ -70,7 +70,7 @@ def _reduced(graph: Graph, node: Any, source: str) -> str:
     return graph.put(_REDUCED[type(op).__name__], [source, graph.constant(axes, np.int64)], op.name, keepdims=keep)
 
 
-def _operand(graph: Graph, value: Any, node: Any, names: Mapping[int, str]) -> str:
+def _operand(graph: GraphWriter, value: Any, node: Any, names: Mapping[int, str]) -> str:
     """A tensor; a number, or one for each channel."""
     if id(value) in names:
         return names[id(value)]

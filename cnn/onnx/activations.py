@@ -10,7 +10,7 @@ import numpy as np
 from boards.errors import InvalidValueError, RangeError, ShapeError
 from cnn.activations import ACTIVATIONS as FUSED
 from cnn.activations import FUNCTIONS, LEAKY_SLOPE
-from cnn.onnx.graph import Operation, RefusedError, require
+from cnn.onnx.graph import OnnxOperation, RefusedError, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
 from cnn.onnx.quantised.mark import Mark
 from cnn.ops import Activate, Add, Convolution, Dense, Multiply
@@ -31,7 +31,7 @@ _TABLES = {
 NEVER_BELOW_0 = ("relu", "relu6", "logistic", "hard_sigmoid", "softplus")
 
 
-def activation(layers: Layers, operation: Operation) -> Layers:
+def activation(layers: Layers, operation: OnnxOperation) -> Layers:
     """Every operator of ACTIVATIONS."""
     function = ACTIVATIONS[operation.kind](layers, operation)
     source = layers.map(operation)
@@ -46,7 +46,7 @@ def activation(layers: Layers, operation: Operation) -> Layers:
     return larger.with_values(operation, Map(len(layers.nodes), source.shape))
 
 
-def _fused(layers: Layers, operation: Operation, name: str) -> Layers:
+def _fused(layers: Layers, operation: OnnxOperation, name: str) -> Layers:
     """Into the layer before, or behind a 1×1 convolution that changes nothing."""
     source = layers.map(operation)
     node = layers.nodes[source.node]
@@ -86,7 +86,7 @@ def _name_of(op: object) -> str:
     return op.activation if isinstance(op, SUMS) else ""
 
 
-def gated(layers: Layers, operation: Operation) -> Layers | None:
+def gated(layers: Layers, operation: OnnxOperation) -> Layers | None:
     """Mul of a map and a function of it, as exporters write SiLU, hard swish and mish; None of other maps."""
     for position in (0, 1):
         gate, source = layers.map(operation, position), layers.map(operation, 1 - position)
@@ -118,7 +118,7 @@ MOST_BITS = 16
 """Of integers that a table is looked up by."""
 
 
-def looked_up(layers: Layers, operation: Operation) -> Layers:
+def looked_up(layers: Layers, operation: OnnxOperation) -> Layers:
     """A table of the file, which each integer of a map has a place in."""
     source, values = layers.map(operation), layers.constant(operation, 3)
     type_, node = layers.type_of(source.node), layers.nodes[source.node]
@@ -139,18 +139,18 @@ def looked_up(layers: Layers, operation: Operation) -> Layers:
     return larger.with_values(operation, Map(len(layers.nodes), source.shape))
 
 
-def _leaky(_: Layers, operation: Operation) -> Activate:
+def _leaky(_: Layers, operation: OnnxOperation) -> Activate:
     slope = operation.number("alpha", 0.01)
     return Activate("leaky") if abs(slope - LEAKY_SLOPE) < 1e-6 else Activate("leaky_relu", (slope,))
 
 
-def _prelu(layers: Layers, operation: Operation) -> Activate:
+def _prelu(layers: Layers, operation: OnnxOperation) -> Activate:
     slopes = layers.constant(operation, 1)
     require(slopes.size == 1, ShapeError("the slope", f"{slopes.size} values", "one value"))
     return Activate("leaky_relu", (layers.scalar(operation, 1),))
 
 
-def _clip(layers: Layers, operation: Operation) -> Activate:
+def _clip(layers: Layers, operation: OnnxOperation) -> Activate:
     low, high = (_bound(layers, operation, key, i) for key, i in (("min", 1), ("max", 2)))
     if low == 0 and high in (6, np.inf):
         return Activate("relu6" if high == 6 else "relu")
@@ -159,7 +159,7 @@ def _clip(layers: Layers, operation: Operation) -> Activate:
     return Activate("clip", (low, high))
 
 
-def _bound(layers: Layers, operation: Operation, key: str, position: int) -> float:
+def _bound(layers: Layers, operation: OnnxOperation, key: str, position: int) -> float:
     if key in operation.attributes:
         return operation.number(key, 0.0)
     if layers.optional(operation, position) is None:
@@ -171,28 +171,28 @@ def _bound(layers: Layers, operation: Operation, key: str, position: int) -> flo
     return layers.scalar(operation, position)
 
 
-def _swish(_: Layers, operation: Operation) -> Activate:
+def _swish(_: Layers, operation: OnnxOperation) -> Activate:
     alpha = operation.number("alpha", 1.0)
     require(alpha == 1, InvalidValueError("alpha", alpha, "1, as swish is x · sigmoid(x)"))
     return Activate("silu")
 
 
-def _gelu(_: Layers, operation: Operation) -> Activate:
+def _gelu(_: Layers, operation: OnnxOperation) -> Activate:
     return Activate("gelu_tanh" if operation.text("approximate", "none") == "tanh" else "gelu")
 
 
-def _named(name: str, *attributes: str) -> Callable[[Layers, Operation], Activate]:
+def _named(name: str, *attributes: str) -> Callable[[Layers, OnnxOperation], Activate]:
     """A function of the same parameters."""
     defaults = FUNCTIONS[name].defaults if name in FUNCTIONS else ()
 
-    def parameters(_: Layers, operation: Operation) -> Activate:
+    def parameters(_: Layers, operation: OnnxOperation) -> Activate:
         numbers = (operation.number(key, value) for key, value in zip(attributes, defaults, strict=True))
         return Activate(name, tuple(numbers) if attributes else defaults)
 
     return parameters
 
 
-ACTIVATIONS: dict[str, Callable[[Layers, Operation], Activate]] = {
+ACTIVATIONS: dict[str, Callable[[Layers, OnnxOperation], Activate]] = {
     "Abs": _named("abs"),
     "Celu": _named("celu", "alpha"),
     "Clip": _clip,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from boards.errors import MAX_VALUE_LENGTH, SystolicError
 from cnn.network import Network
 from cnn.onnx.file import needed
-from cnn.onnx.graph import Graph, Operation
+from cnn.onnx.graph import Graph, OnnxOperation
 from cnn.onnx.heads import NamedHead, recognised
 from cnn.onnx.layers import NO_PADDING, Layers, Map
 from cnn.ops import Activate, Add, AveragePool, Convolution, Dense, MaxPool, Multiply
@@ -52,7 +52,7 @@ def _is_whole(value: Map) -> bool:
 
 
 def _candidates(
-    graph: Graph, mapped: Sequence[Operation], maps: set[str], heads: Sequence[NamedHead]
+    graph: Graph, mapped: Sequence[OnnxOperation], maps: set[str], heads: Sequence[NamedHead]
 ) -> Iterable[list[str]]:
     kept = [head.tensors for head in heads or recognised(graph) if maps.issuperset(head.tensors)]
     yield [name for names in kept for name in names]
@@ -63,7 +63,7 @@ def _candidates(
     yield list(dict.fromkeys(name for end in ends for name in _weighted_before(end, producers)))
 
 
-def _weighted_before(name: str, producers: Mapping[str, Operation]) -> list[str]:
+def _weighted_before(name: str, producers: Mapping[str, OnnxOperation]) -> list[str]:
     """Return the outputs of the nearest layers with weights from which a tensor is computed."""
     waiting, met, found = [name], {name}, []
     while waiting:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cnn.onnx.annotation import Annotation
-from cnn.onnx.graph import Array, Graph, Operation
+from cnn.onnx.graph import Array, Graph, OnnxOperation
 
 PIXEL_BITS = 8
 FLOAT = 1
@@ -35,7 +35,7 @@ def typed(graph: Graph, annotation: Annotation) -> Graph:
     taken = {graph.input, *graph.constants, *(name for each in graph.operations for name in each.outputs)}
     name = _free(f"{graph.input}/{annotation.name}", taken)
     constants: dict[str, Array] = {}
-    operations: list[Operation] = []
+    operations: list[OnnxOperation] = []
 
     def put(kind: str, source: str, numbers: Iterable[float] = (), **attributes: Any) -> str:
         inputs = [source]
@@ -43,7 +43,7 @@ def typed(graph: Graph, annotation: Annotation) -> Graph:
             inputs.append(_free(f"{name}/{len(constants)}", taken))
             constants[inputs[-1]] = np.asarray(number, np.float32)
         output = _free(f"{name}/{kind.rpartition('.')[2]}", taken)
-        operations.append(Operation(output, kind, tuple(inputs), (output,), attributes))
+        operations.append(OnnxOperation(output, kind, tuple(inputs), (output,), attributes))
         return output
 
     last = put("Cast", graph.input, to=FLOAT) if annotation.step == 1 else graph.input

@@ -11,7 +11,7 @@ from boards.errors import RangeError, ShapeError, listed
 from cnn.datatype import INT16, DataType, TensorType
 from cnn.maps import FloatArray, Padding, Shape
 from cnn.onnx.activations import activation, gated
-from cnn.onnx.graph import Array, Operation, require
+from cnn.onnx.graph import Array, OnnxOperation, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
 from cnn.onnx.quantised.linear import grown
 from cnn.onnx.quantised.mark import Mark
@@ -24,7 +24,7 @@ FINEST = 127
 """The greatest integer that a weight of 8 bits may be."""
 
 
-def batch_norm(layers: Layers, operation: Operation) -> Layers:
+def batch_norm(layers: Layers, operation: OnnxOperation) -> Layers:
     """BatchNormalization, into the layer before it, or as a 1×1 convolution of each channel by itself."""
     require(not operation.integer("training_mode", 0), "its training_mode is 1; export the model for inference")
     scale, bias, mean, variance = (floats(layers.constant(operation, position)) for position in range(1, 5))
@@ -45,7 +45,7 @@ def batch_norm(layers: Layers, operation: Operation) -> Layers:
     return affine(layers, bare, source, gain, bias - mean * gain)
 
 
-def affine(layers: Layers, operation: Operation, source: Map, gain: FloatArray, offset: FloatArray) -> Layers:
+def affine(layers: Layers, operation: OnnxOperation, source: Map, gain: FloatArray, offset: FloatArray) -> Layers:
     """y = gain · x + offset of each channel: in the layer before where it can be, else a 1×1 convolution."""
     node = layers.nodes[source.node].shape
     channels, is_number = node.channels, gain.size == offset.size == 1
@@ -93,7 +93,7 @@ def _changes_nothing(op: Convolution | Dense) -> bool:
     return plain and not op.bias.any() and bool((np.abs(op.weights - 1) <= ROUNDED).all())
 
 
-def _open(layers: Layers, operation: Operation, source: Map) -> Convolution | Dense | None:
+def _open(layers: Layers, operation: OnnxOperation, source: Map) -> Convolution | Dense | None:
     """The layer before, where it may take in what comes behind its sums."""
     op = layers.nodes[source.node].op
     if isinstance(op, (Convolution, Dense)) and op.activation == "linear" and layers.alone(operation):
@@ -101,7 +101,7 @@ def _open(layers: Layers, operation: Operation, source: Map) -> Convolution | De
     return None
 
 
-def arithmetic(layers: Layers, operation: Operation) -> Layers:
+def arithmetic(layers: Layers, operation: OnnxOperation) -> Layers:
     """Add, Sub, Mul, Div of a map and a constant for all or for each channel; of two maps all but Div."""
     first, second = (layers.optional(operation, position) for position in (0, 1))
     if isinstance(first, Map) and isinstance(second, Map):
@@ -123,7 +123,7 @@ def arithmetic(layers: Layers, operation: Operation) -> Layers:
     return affine(layers, operation, source, number if operation.kind == "Mul" else np.reciprocal(number), zero)
 
 
-def _joined(layers: Layers, operation: Operation) -> Layers:
+def _joined(layers: Layers, operation: OnnxOperation) -> Layers:
     require(operation.kind != "Div", "a map is divided by a map; only a map can be divided by a constant")
     function = gated(layers, operation) if operation.kind == "Mul" else None
     if function is not None:
@@ -137,7 +137,7 @@ def _joined(layers: Layers, operation: Operation) -> Layers:
     return _sum(layers, bare, first, second)
 
 
-def _product(layers: Layers, operation: Operation, first: int, second: int) -> Layers:
+def _product(layers: Layers, operation: OnnxOperation, first: int, second: int) -> Layers:
     """Of integers with zero points tables take these off, a bit more holds what they leave."""
     factors = []
     for index in (first, second):
@@ -154,7 +154,7 @@ def _whole(layers: Layers, index: int) -> Map:
     return Map(index, (1, shape.channels, shape.height, shape.width))
 
 
-def _maps_of_one_shape(layers: Layers, operation: Operation) -> tuple[Layers, list[int]]:
+def _maps_of_one_shape(layers: Layers, operation: OnnxOperation) -> tuple[Layers, list[int]]:
     """The nodes that the operation reads; of one value a channel, or of one channel, layers that repeat these."""
     maps = [layers.picture(operation, position) for position in range(len(operation.inputs))]
     shapes = [shape for _, shape in maps]
@@ -172,7 +172,7 @@ def _maps_of_one_shape(layers: Layers, operation: Operation) -> tuple[Layers, li
     return layers, indices
 
 
-def _repeated(layers: Layers, operation: Operation, index: int, joint: Shape) -> Layers:
+def _repeated(layers: Layers, operation: OnnxOperation, index: int, joint: Shape) -> Layers:
     """A map of one value a channel at every position, or one of one channel in every channel."""
     if layers.nodes[index].shape.channels == joint.channels:
         op = Upsample(joint.height, across=joint.width if joint.width != joint.height else 0)
@@ -187,7 +187,7 @@ def _typed(layers: Layers, target: TensorType | None) -> Layers:
     return layers if target is None else layers.typed(len(layers.nodes) - 1, target)
 
 
-def _negative(layers: Layers, operation: Operation, index: int) -> tuple[Layers, int]:
+def _negative(layers: Layers, operation: OnnxOperation, index: int) -> tuple[Layers, int]:
     """−x, a convolution of each channel by itself; its node. Of integers of as many bits it is −1 − x."""
     shape, type_ = layers.nodes[index].shape, layers.type_of(index)
     op = bare_convolution(np.full(shape.channels, -1, np.float32), shape.channels)
@@ -198,11 +198,11 @@ def _negative(layers: Layers, operation: Operation, index: int) -> tuple[Layers,
     return _typed(larger, mirrored), len(layers.nodes)
 
 
-def _sum(layers: Layers, operation: Operation, first: int, second: int, activation: str = "linear") -> Layers:
+def _sum(layers: Layers, operation: OnnxOperation, first: int, second: int, activation: str = "linear") -> Layers:
     return layers.grown(operation, "add", Add(activation), layers.nodes[first].shape, first, second)
 
 
-def total(layers: Layers, operation: Operation) -> Layers:
+def total(layers: Layers, operation: OnnxOperation) -> Layers:
     """Sum: map by map."""
     layers, (first, *others) = _maps_of_one_shape(layers, operation)
     if not others:
@@ -213,7 +213,7 @@ def total(layers: Layers, operation: Operation) -> Layers:
     return layers
 
 
-def extreme(layers: Layers, operation: Operation) -> Layers:
+def extreme(layers: Layers, operation: OnnxOperation) -> Layers:
     """Max and Min: of a map and a number a cut, of two maps a and b max = a + relu(b − a), min = a − relu(a − b)."""
     constants = [i for i in range(len(operation.inputs)) if isinstance(layers.optional(operation, i), np.ndarray)]
     if constants:
@@ -230,7 +230,7 @@ def extreme(layers: Layers, operation: Operation) -> Layers:
     return extreme_of(layers, replace(operation, inputs=operation.inputs[:1]), maps)
 
 
-def extreme_of(layers: Layers, bare: Operation, maps: list[int]) -> Layers:
+def extreme_of(layers: Layers, bare: OnnxOperation, maps: list[int]) -> Layers:
     """The greater of nodes' maps of one shape, or the smaller where the operation is a Min; the last layer gives it."""
     layers, (first, *others), type_ = _of_one_type(layers, bare, maps)
     layers = layers.with_values(bare, _whole(layers, first))
@@ -247,7 +247,7 @@ def extreme_of(layers: Layers, bare: Operation, maps: list[int]) -> Layers:
     return layers
 
 
-def _extreme_of_channels(layers: Layers, operation: Operation, numbers: FloatArray) -> Layers:
+def _extreme_of_channels(layers: Layers, operation: OnnxOperation, numbers: FloatArray) -> Layers:
     """Of a map and a number c for each channel: max = c + relu(x − c), min = c − relu(c − x)."""
     sign = np.full(1, 1 if operation.kind == "Max" else -1, np.float32)
     name = f"{operation.outputs[0]}/1"
@@ -259,7 +259,9 @@ def _extreme_of_channels(layers: Layers, operation: Operation, numbers: FloatArr
     return affine(layers, behind, layers.map(behind), sign, numbers)
 
 
-def _of_one_type(layers: Layers, operation: Operation, maps: list[int]) -> tuple[Layers, list[int], TensorType | None]:
+def _of_one_type(
+    layers: Layers, operation: OnnxOperation, maps: list[int]
+) -> tuple[Layers, list[int], TensorType | None]:
     """Integers of different scales are brought to one that holds the least and the greatest of all."""
     types = [type_ for type_ in map(layers.type_of, maps) if type_ is not None]
     require(len(types) in (0, len(maps)), "some of its maps are quantised and some are not")
@@ -278,13 +280,13 @@ def _of_one_type(layers: Layers, operation: Operation, maps: list[int]) -> tuple
     return layers, brought, target
 
 
-def negated(layers: Layers, operation: Operation) -> Layers:
+def negated(layers: Layers, operation: OnnxOperation) -> Layers:
     """Neg."""
     minus, zero = np.full(1, -1, np.float32), np.zeros(1, np.float32)
     return affine(layers, operation, layers.map(operation), minus, zero)
 
 
-def sloped(layers: Layers, operation: Operation) -> Layers:
+def sloped(layers: Layers, operation: OnnxOperation) -> Layers:
     """PRelu: of one slope s a function, of one for each channel s · x + relu((1 − s) · x), or where it is above 1
     s · x − relu((s − 1) · x)."""
     if layers.constant(operation, 1).size == 1:

@@ -20,7 +20,7 @@ from cnn.maps import Padding
 from cnn.onnx import shapes
 from cnn.onnx.activations import ACTIVATIONS
 from cnn.onnx.arithmetic import floats
-from cnn.onnx.graph import Array, Operation, RefusedError, require, whole_numbers
+from cnn.onnx.graph import Array, OnnxOperation, RefusedError, require, whole_numbers
 from cnn.onnx.layers import LAST, Layers, Map, Value, first_of, last_of
 from cnn.onnx.operators import LAST_AXIS_OPSET, Builder, check_softmax, dense, softmax_of, unknown
 from cnn.onnx.quantised.values import NAMES
@@ -69,7 +69,7 @@ GUESSED = "there are numbers for each of its last side, and nothing says otherwi
 
 
 def why_last(
-    operations: Iterable[Operation], name: str, rank: int, opset: int, constants: Mapping[str, Sequence[int]]
+    operations: Iterable[OnnxOperation], name: str, rank: int, opset: int, constants: Mapping[str, Sequence[int]]
 ) -> str:
     """Why the input's channels stand last; "" where they do not. A Transpose brings them to the front before a layer
     reads them, a matrix multiplies each position's, a softmax or choice is over the last axis, or GUESSED. constants:
@@ -90,13 +90,13 @@ def why_last(
     return guess
 
 
-def _has_numbers(operation: Operation, constants: Mapping[str, Sequence[int]]) -> bool:
+def _has_numbers(operation: OnnxOperation, constants: Mapping[str, Sequence[int]]) -> bool:
     """Whether it joins a map and a constant of a number for each of the last side."""
     sides = [constants.get(name, ()) for name in operation.inputs] if operation.kind in OF_CHANNELS else []
     return any(len(each) >= 1 and each[-1] > 1 and math.prod(each) == each[-1] for each in sides)
 
 
-def _ends_last(operation: Operation, rank: int, opset: int) -> bool:
+def _ends_last(operation: OnnxOperation, rank: int, opset: int) -> bool:
     """Whether it is a softmax or a choice over the last axis."""
     defaults = {"ArgMax": 0, "TopK": -1, **dict.fromkeys(SOFTMAXES, -1 if opset >= LAST_AXIS_OPSET else 1)}
     if operation.kind not in defaults:
@@ -104,12 +104,12 @@ def _ends_last(operation: Operation, rank: int, opset: int) -> bool:
     return operation.attributes.get("axis", defaults[operation.kind]) in (-1, rank - 1)
 
 
-def reads_last(layers: Layers, operation: Operation) -> bool:
+def reads_last(layers: Layers, operation: OnnxOperation) -> bool:
     """Whether the channels of an input stand last."""
     return any(isinstance(value := layers.value(name), Map) and value.last for name in operation.inputs if name)
 
 
-def read_last(layers: Layers, operation: Operation, build: Builder | None) -> Layers:
+def read_last(layers: Layers, operation: OnnxOperation, build: Builder | None) -> Layers:
     """Take the operation, whose input has its channels last.
 
     build: takes it with the channels first; None if nothing does, which is refused.
@@ -135,7 +135,7 @@ def read_last(layers: Layers, operation: Operation, build: Builder | None) -> La
     return _turned_back(layers, result, operation, overrides, sides)
 
 
-def _source(layers: Layers, operation: Operation) -> Map:
+def _source(layers: Layers, operation: OnnxOperation) -> Map:
     for name in operation.inputs:
         value = layers.value(name) if name else None
         if isinstance(value, Map) and value.last:
@@ -144,7 +144,7 @@ def _source(layers: Layers, operation: Operation) -> Map:
 
 
 def _turned_back(
-    layers: Layers, result: Layers, operation: Operation, overrides: Overrides, shape: tuple[int, ...] | None
+    layers: Layers, result: Layers, operation: OnnxOperation, overrides: Overrides, shape: tuple[int, ...] | None
 ) -> Layers:
     """What the builder gave, with the tensors as the graph has them. shape: of the outputs, where they keep it."""
     values, rank = dict(result.values), max(len(value.shape) for value in overrides.values() if isinstance(value, Map))
@@ -168,11 +168,11 @@ def _turned_back(
 # --- operators whose axes are counted in the other order -------------------------------------------------------------
 
 
-def _plain(_: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
+def _plain(_: Layers, operation: OnnxOperation, source: Map) -> tuple[OnnxOperation, Overrides]:
     return operation, {}
 
 
-def _broadcast(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
+def _broadcast(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[OnnxOperation, Overrides]:
     """Constants of the channels are turned too."""
     rank, overrides = len(source.shape), Overrides()
     for name in operation.inputs:
@@ -185,7 +185,7 @@ def _broadcast(layers: Layers, operation: Operation, source: Map) -> tuple[Opera
     return operation, overrides
 
 
-def _layout(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
+def _layout(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[OnnxOperation, Overrides]:
     """MultiThreshold, whose channels are the last side too; a Quant and the like have no layout."""
     if not operation.kind.endswith(".MultiThreshold"):
         return operation, {}
@@ -199,15 +199,15 @@ def _first_axis(axis: int, rank: int) -> int:
     return to_first(rank).index(shapes.position_of(axis, rank))
 
 
-def _with(operation: Operation, **attributes: Any) -> Operation:
+def _with(operation: OnnxOperation, **attributes: Any) -> OnnxOperation:
     return replace(operation, attributes={**operation.attributes, **attributes})
 
 
-def _of_axis(_: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
+def _of_axis(_: Layers, operation: OnnxOperation, source: Map) -> tuple[OnnxOperation, Overrides]:
     return _with(operation, axis=_first_axis(operation.integer("axis", AXIS[operation.kind]), len(source.shape))), {}
 
 
-def _gather(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
+def _gather(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[OnnxOperation, Overrides]:
     axis = _first_axis(operation.integer("axis", 0), len(source.shape))
     single = axis > 1 and len(source.shape) > 3 and layers.constant(operation, 1).ndim == 0
     sentence = "one row or column of a map with its channels last is gathered only by a list of one index"
@@ -215,18 +215,18 @@ def _gather(layers: Layers, operation: Operation, source: Map) -> tuple[Operatio
     return _with(operation, axis=axis), {}
 
 
-def _slice(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
+def _slice(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[OnnxOperation, Overrides]:
     starts = shapes.integers(layers, operation, "starts", 1) or ()
     axes = shapes.integers(layers, operation, "axes", 3) or tuple(range(len(starts)))
     return _with(operation, axes=tuple(_first_axis(axis, len(source.shape)) for axis in axes)), {}
 
 
-def _mean(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
+def _mean(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[OnnxOperation, Overrides]:
     axes = shapes.integers(layers, operation, "axes", 1) or ()
     return _with(operation, axes=tuple(_first_axis(axis, len(source.shape)) for axis in axes)), {}
 
 
-def _pad(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
+def _pad(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[OnnxOperation, Overrides]:
     rank, pads = len(source.shape), shapes.integers(layers, operation, "pads", 1) or ()
     named = range(rank) if layers.optional(operation, 3) is None else whole_numbers(layers.constant(operation, 3))
     require(len(pads) == 2 * len(named), ShapeError("pads", f"{len(pads)} numbers", f"{2 * len(named)} numbers"))
@@ -238,7 +238,7 @@ def _pad(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, 
     return replace(_with(operation, pads=tuple(counts)), inputs=operation.inputs[:3]), {}
 
 
-def _resize(layers: Layers, operation: Operation, source: Map) -> tuple[Operation, Overrides]:
+def _resize(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[OnnxOperation, Overrides]:
     rank = len(source.shape)
     order = np.array(to_first(rank))
     if "axes" in operation.attributes:
@@ -256,7 +256,7 @@ def _resize(layers: Layers, operation: Operation, source: Map) -> tuple[Operatio
     return operation, overrides
 
 
-_Turn = Callable[[Layers, Operation, Map], tuple[Operation, Overrides]]
+_Turn = Callable[[Layers, OnnxOperation, Map], tuple[OnnxOperation, Overrides]]
 
 _TURNED: Mapping[str, _Turn] = {
     **dict.fromkeys(SAME_SIDES, _plain),
@@ -275,7 +275,7 @@ _TURNED: Mapping[str, _Turn] = {
 # --- operators that end it, or look at it otherwise ------------------------------------------------------------------
 
 
-def _transpose(layers: Layers, operation: Operation) -> Layers:
+def _transpose(layers: Layers, operation: OnnxOperation) -> Layers:
     """Channels come to the front, or stay."""
     source = _source(layers, operation)
     rank = len(source.shape)
@@ -287,7 +287,7 @@ def _transpose(layers: Layers, operation: Operation) -> Layers:
     return layers.with_values(operation, first_of(source))
 
 
-def _view(layers: Layers, operation: Operation) -> Layers:
+def _view(layers: Layers, operation: OnnxOperation) -> Layers:
     """Flatten, Reshape, Squeeze, Unsqueeze: channels stay last, or the map is flattened with them so."""
     source = _source(layers, operation)
     shape = shapes.VIEWS[operation.kind](layers, operation, source.shape)
@@ -301,7 +301,7 @@ def _view(layers: Layers, operation: Operation) -> Layers:
     return layers.with_values(operation, replace(source, shape=shape, last=last))
 
 
-def _matrix(layers: Layers, operation: Operation) -> Layers:
+def _matrix(layers: Layers, operation: OnnxOperation) -> Layers:
     """MatMul and Gemm: of every position's channels, or of all values."""
     source, matrix = _source(layers, operation), layers.constant(operation, 1)
     require(matrix.ndim == 2, ShapeError("the matrix", matrix.shape, "two sides"))
@@ -318,7 +318,7 @@ def _matrix(layers: Layers, operation: Operation) -> Layers:
     return _turned_back(layers, result, operation, overrides, None)
 
 
-def _pointwise(layers: Layers, operation: Operation, source: Map, matrix: Array) -> Layers:
+def _pointwise(layers: Layers, operation: OnnxOperation, source: Map, matrix: Array) -> Layers:
     shape, weights = layers.nodes[source.node].shape, floats(matrix).T
     require(operation.kind == "MatMul", f"its input has {len(source.shape)} sides, and {operation.kind} reads a row")
     fits = weights.shape[1] == shape.channels == source.shape[-1] and min(weights.shape) > 0
@@ -332,7 +332,7 @@ def _pointwise(layers: Layers, operation: Operation, source: Map, matrix: Array)
     return larger.with_values(operation, product)
 
 
-def _softmax(layers: Layers, operation: Operation) -> Layers:
+def _softmax(layers: Layers, operation: OnnxOperation) -> Layers:
     """Softmax and LogSoftmax over the last side."""
     source = _source(layers, operation)
     check_softmax(layers, operation, source.shape, len(source.shape) - 1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from boards.errors import InvalidValueError, RangeError, ShapeError, cut
 from cnn.onnx.file import load_onnx
-from cnn.onnx.graph import Array, Operation, RefusedError, require, whole_numbers
+from cnn.onnx.graph import Array, OnnxOperation, RefusedError, require, whole_numbers
 from cnn.onnx.layers import NUMBERS, Layers, Map
 
 MAX_COMPUTED_VALUES = 1 << 16
@@ -49,7 +49,7 @@ WORKED_OUT = OF_SHAPES | {
 _NUMBERS = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
 
 
-def constants_of(layers: Layers, operation: Operation) -> tuple[Array, ...] | None:
+def constants_of(layers: Layers, operation: OnnxOperation) -> tuple[Array, ...] | None:
     """The operation's outputs where they depend on no picture's values; None where they do."""
     if operation.kind == "Constant":
         return (_given(operation),)
@@ -62,12 +62,12 @@ def constants_of(layers: Layers, operation: Operation) -> tuple[Array, ...] | No
     return (arrays[0],) if operation.kind == "Identity" else _worked_out(layers.opset, operation, values)
 
 
-def _sides(operation: Operation, source: Map) -> Array:
+def _sides(operation: OnnxOperation, source: Map) -> Array:
     part = slice(operation.integer("start", 0), operation.integer("end", len(source.shape)))
     return np.array(source.shape[part], np.int64)
 
 
-def _given(operation: Operation) -> Array:
+def _given(operation: OnnxOperation) -> Array:
     for key, kind in _NUMBERS.items():
         if key in operation.attributes:
             values = operation.numbers(key) if key.endswith("s") else operation.number(key, 0)
@@ -78,7 +78,7 @@ def _given(operation: Operation) -> Array:
     return value
 
 
-def _worked_out(opset: int, operation: Operation, values: Sequence[Any]) -> tuple[Array, ...]:
+def _worked_out(opset: int, operation: OnnxOperation, values: Sequence[Any]) -> tuple[Array, ...]:
     require(operation.kind in WORKED_OUT, "it is not computed from constants; simplify the file with onnxsim or qonnx")
     arrays = [value for value in values if isinstance(value, np.ndarray)]
     kinds = {array.dtype.kind for array in arrays} | {_cast_kind(operation)}
@@ -102,14 +102,14 @@ def _worked_out(opset: int, operation: Operation, values: Sequence[Any]) -> tupl
     return tuple(np.asarray(result) for result in results)
 
 
-def _attributes(operation: Operation) -> dict[str, Any]:
+def _attributes(operation: OnnxOperation) -> dict[str, Any]:
     """As a node of a file has them: an array is a tensor."""
     helper = load_onnx().numpy_helper
     attributes = operation.attributes.items()
     return {key: helper.from_array(value) if isinstance(value, np.ndarray) else value for key, value in attributes}
 
 
-def _size(operation: Operation, arrays: Sequence[Array]) -> int:
+def _size(operation: OnnxOperation, arrays: Sequence[Array]) -> int:
     """Values that the result has at most."""
     if operation.kind in _SIZES:
         return _SIZES[operation.kind](arrays)
@@ -154,7 +154,7 @@ _SIZES: Mapping[str, Callable[[Sequence[Array]], int]] = {
 }
 
 
-def _cast_kind(operation: Operation) -> str:
+def _cast_kind(operation: OnnxOperation) -> str:
     """What a Cast gives, as numpy's kinds are called; of other operators "f"."""
     if operation.kind != "Cast":
         return "f"

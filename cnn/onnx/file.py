@@ -35,7 +35,7 @@ from cnn.limits import MAX_CHANNELS, MAX_SIDE, MAX_WEIGHTS
 from cnn.onnx import annotated_input
 from cnn.onnx.annotation import annotations_of, check_constants
 from cnn.onnx.channels_last import why_last
-from cnn.onnx.graph import Array, Graph, Operation
+from cnn.onnx.graph import Array, Graph, OnnxOperation
 
 # Functions local to a model, as some exporters write modules: their operators take the place of the calls.
 #
@@ -238,7 +238,7 @@ def _lowest(kind: int, name: str, label: str) -> int | None:
     return _LOWEST.get(type_)
 
 
-def _check_once(operations: Sequence[Operation], names: Iterable[str], label: str) -> None:
+def _check_once(operations: Sequence[OnnxOperation], names: Iterable[str], label: str) -> None:
     """Raise DamagedFileError if a tensor comes from two places."""
     given = set(names)
     for operation in operations:
@@ -249,7 +249,7 @@ def _check_once(operations: Sequence[Operation], names: Iterable[str], label: st
         given.update(outputs)
 
 
-def _why_last(model: Any, operations: Sequence[Operation], label: str) -> str:
+def _why_last(model: Any, operations: Sequence[OnnxOperation], label: str) -> str:
     source, sides = _input(model, label), {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
     for operation in operations:
         value = operation.attributes.get("value") if operation.kind == "Constant" else None
@@ -517,13 +517,13 @@ def array_of(tensor: Any, label: str, place: str) -> Array:
     return array.astype(np.float32) if array.dtype.kind == "f" else array
 
 
-def _operation(node: Any, label: str) -> Operation:
+def _operation(node: Any, label: str) -> OnnxOperation:
     domain = "" if node.domain in ("", "ai.onnx") else f"{node.domain}."
     kind = f"{domain}{node.op_type}"
     if not (kind.replace(".", "_").isidentifier() and len(kind) <= MAX_VALUE_LENGTH):
         kind = shown(kind)
     attributes = {attribute.name: _value(attribute, label) for attribute in node.attribute}
-    return Operation(node.name, kind, tuple(node.input), tuple(node.output), attributes)
+    return OnnxOperation(node.name, kind, tuple(node.input), tuple(node.output), attributes)
 
 
 def _value(attribute: Any, label: str) -> Any:
@@ -539,7 +539,7 @@ def _value(attribute: Any, label: str) -> Any:
     return value if isinstance(value, (int, float)) else tuple(value) if isinstance(value, (list, tuple)) else None
 
 
-def needed(operations: Sequence[Operation], outputs: Iterable[str]) -> tuple[Operation, ...]:
+def needed(operations: Sequence[OnnxOperation], outputs: Iterable[str]) -> tuple[OnnxOperation, ...]:
     """Those that an output needs, in the order of the file."""
     read, needed = set(outputs), []
     for operation in reversed(operations):

@@ -49,7 +49,7 @@ def named(error: SystolicError, node: object) -> SystolicError:
 
 
 @dataclass(frozen=True, eq=False)
-class Operation:
+class OnnxOperation:
     """One node of the graph. inputs: tensors by name, "" where an optional one is left out.
 
     attributes: numbers, texts, tuples of them, or arrays.
@@ -110,7 +110,7 @@ class Graph:
     input: str
     shape: tuple[int, ...]
     outputs: tuple[str, ...]
-    operations: tuple[Operation, ...]
+    operations: tuple[OnnxOperation, ...]
     constants: Mapping[str, Array]
     last: str = ""
     lowest: int | None = None

@@ -32,7 +32,7 @@ from cnn.exported.json_table import JsonTable
 from cnn.limits import MAX_CHANNELS
 from cnn.maps import Shape
 from cnn.network import Node
-from cnn.onnx.graph import Graph, Operation
+from cnn.onnx.graph import Graph, OnnxOperation
 from cnn.onnx.layers import NO_PADDING, Layers, Map
 from cnn.ops import HEADS, MOST_BINS, MOST_SCALE, Detection
 from cnn.quantized import QNode
@@ -230,7 +230,7 @@ def recognised(graph: Graph) -> tuple[NamedHead, ...]:
 _VIEWS = ("Softmax", "Transpose", "Reshape", "Split", "Slice")
 
 
-def _expectation(operation: Operation, constants: Mapping[str, Any]) -> int:
+def _expectation(operation: OnnxOperation, constants: Mapping[str, Any]) -> int:
     """Bins of the distribution whose mean the operation takes, 0 where it is another one."""
     weights = constants.get(operation.inputs[1]) if operation.kind == "Conv" and len(operation.inputs) > 1 else None
     if weights is None or weights.ndim != 4 or not 2 <= weights.size <= MOST_BINS:
@@ -239,7 +239,7 @@ def _expectation(operation: Operation, constants: Mapping[str, Any]) -> int:
     return int(weights.size) if counted else 0
 
 
-def _followed(name: str, producers: Mapping[str, Operation]) -> Operation | None:
+def _followed(name: str, producers: Mapping[str, OnnxOperation]) -> OnnxOperation | None:
     """The concat behind views of one input."""
     for _ in range(8):
         operation = producers.get(name)
@@ -249,7 +249,7 @@ def _followed(name: str, producers: Mapping[str, Operation]) -> Operation | None
     return None
 
 
-def _of_size(name: str, producers: Mapping[str, Operation], bins: int) -> NamedHead | None:
+def _of_size(name: str, producers: Mapping[str, OnnxOperation], bins: int) -> NamedHead | None:
     """Of one size the box map and the class map that are joined."""
     joined = _followed(name, producers)
     if joined is None or len(joined.inputs) != 2 or joined.integer("axis", 0) != 1:

@@ -13,7 +13,7 @@ from collections import defaultdict
 from dataclasses import replace
 
 from cnn.onnx.activations import ACTIVATIONS
-from cnn.onnx.graph import Graph, Operation
+from cnn.onnx.graph import Graph, OnnxOperation
 from cnn.onnx.quantised.qonnx import QONNX
 
 FOLLOWS = frozenset(ACTIVATIONS) | {
@@ -27,7 +27,7 @@ def in_turn(graph: Graph) -> Graph:
     """The graph with the same operations, in another topological order."""
     readers = _readers(graph)
     absent = {name for operation in graph.operations for name in operation.outputs}
-    order: dict[tuple[str, ...], Operation] = {}
+    order: dict[tuple[str, ...], OnnxOperation] = {}
     for operation in graph.operations:
         waiting = [operation]
         while waiting:
@@ -39,10 +39,10 @@ def in_turn(graph: Graph) -> Graph:
     return replace(graph, operations=tuple(order.values()))
 
 
-def _readers(graph: Graph) -> dict[tuple[str, ...], list[Operation]]:
+def _readers(graph: Graph) -> dict[tuple[str, ...], list[OnnxOperation]]:
     """By the outputs of an operation those that may follow it, the last first."""
     producers = {name: operation.outputs for operation in graph.operations for name in operation.outputs}
-    readers: dict[tuple[str, ...], list[Operation]] = defaultdict(list)
+    readers: dict[tuple[str, ...], list[OnnxOperation]] = defaultdict(list)
     for operation in reversed(graph.operations):
         if operation.kind in FOLLOWS:
             for outputs in {producers[name] for name in operation.inputs if name in producers}:

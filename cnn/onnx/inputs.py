@@ -14,7 +14,7 @@ from cnn.limits import MAX_CHANNELS, MAX_SIDE
 from cnn.maps import Shape
 from cnn.onnx.channels_last import OF_CHANNELS, SAME_SIDES, to_first
 from cnn.onnx.file import graph_of
-from cnn.onnx.graph import Graph, Operation
+from cnn.onnx.graph import Graph, OnnxOperation
 from cnn.onnx.layers import Layers, Map, map_shape
 from cnn.ops import Activate, Convolution
 
@@ -30,7 +30,7 @@ VIEWS = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 
 
 @dataclass(frozen=True)
-class Picture:
+class InputView:
     """The shape of the input. last: whether the file has its channels after rows and columns."""
 
     shape: Shape
@@ -47,12 +47,12 @@ def is_grey_last(sides: Sequence[int]) -> bool:
     return len(sides) == 4 and sides[3] == 1 and min(sides[1:3]) > 1
 
 
-def grey_last(sides: Sequence[int]) -> Picture:
+def grey_last(sides: Sequence[int]) -> InputView:
     """Return the grey picture of these sides, with its channel last."""
-    return Picture(Shape(1, *sides[1:3]), last=True)
+    return InputView(Shape(1, *sides[1:3]), last=True)
 
 
-def read_as(layers: Layers, operation: Operation, sides: Sequence[int]) -> Picture | None:
+def read_as(layers: Layers, operation: OnnxOperation, sides: Sequence[int]) -> InputView | None:
     """The picture that the operation reads the input as, of the file's ``sides``; None where it is what it was taken
     for, or the operation does not tell."""
     for name in operation.inputs:
@@ -64,23 +64,23 @@ def read_as(layers: Layers, operation: Operation, sides: Sequence[int]) -> Pictu
     return None
 
 
-def _of_view(layers: Layers, operation: Operation, value: Map, sides: Sequence[int]) -> Picture | None:
+def _of_view(layers: Layers, operation: OnnxOperation, value: Map, sides: Sequence[int]) -> InputView | None:
     view, node = value.shape, layers.nodes[value.node].shape
     if operation.kind == "Transpose":
         turned = len(view) == 4 and view[3] > 1 and operation.attributes.get("perm") == to_first(4)
         other = not value.last and turned and Shape(*view[1:]) != node
-        return _checked(Picture(Shape(view[3], *view[1:3]), last=True), layers) if other else None
+        return _checked(InputView(Shape(view[3], *view[1:3]), last=True), layers) if other else None
     if not tells(layers, operation):
         return None
     if len(view) == 2 and is_grey_last(sides) and node == Shape(*sides[1:]):
         return _checked(grey_last(sides), layers)
     if value.last or len(view) not in (3, 4) or map_shape(view) == node or view[2:] == (1, 1):
         return None
-    grey = grey_last(sides) if is_grey_last(sides) else Picture(map_shape(view))
-    return _checked(grey if grey.shape == map_shape(view) else Picture(map_shape(view)), layers)
+    grey = grey_last(sides) if is_grey_last(sides) else InputView(map_shape(view))
+    return _checked(grey if grey.shape == map_shape(view) else InputView(map_shape(view)), layers)
 
 
-def tells(layers: Layers, operation: Operation) -> bool:
+def tells(layers: Layers, operation: OnnxOperation) -> bool:
     """Whether it matters to an operation where the values lie; it does not where they are looked at otherwise, or the
     same is done to each."""
     if operation.kind in VIEWS or operation.kind in SAME_SIDES or operation.kind in ("Shape", "Transpose"):
@@ -101,7 +101,7 @@ def _is_input(layers: Layers, index: int) -> bool:
     return True
 
 
-def _checked(picture: Picture, layers: Layers) -> Picture:
+def _checked(picture: InputView, layers: Layers) -> InputView:
     shape = picture.shape
     for what, got, most in (
         ("channels", shape.channels, MAX_CHANNELS),

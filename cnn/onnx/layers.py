@@ -12,11 +12,11 @@ from boards.errors import DoesNotFitError, RangeError, ShapeError, SystolicError
 from cnn.datatype import TensorType
 from cnn.limits import MAX_CHANNELS, MAX_LAYERS, MAX_MAP
 from cnn.maps import FloatArray, Padding, Shape
-from cnn.named_outputs import Step
+from cnn.named_outputs import OutputStep
 from cnn.network import Node
 from cnn.onnx.annotation import Annotation
 from cnn.onnx.digits import Moves
-from cnn.onnx.graph import Array, Operation, RefusedError, require
+from cnn.onnx.graph import Array, OnnxOperation, RefusedError, require
 from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.ops import Activate, Convolution, Dense, Op
 
@@ -79,7 +79,7 @@ class Tail:
 
     shape: tuple[int, ...]
     maps: tuple[int, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[OutputStep, ...]
     refusals: tuple[SystolicError, ...]
 
 
@@ -121,13 +121,13 @@ class Layers:
     scales: Mapping[str, FloatArray] = field(default_factory=dict)
     annotated: tuple[Annotated, ...] = ()
 
-    def map(self, operation: Operation, position: int = 0) -> Map:
+    def map(self, operation: OnnxOperation, position: int = 0) -> Map:
         """Return the operation's input as a map with no padding left to do; RefusedError if it is not one."""
         value = self.padded(operation, position)
         require(value.padding == NO_PADDING, "padding must be directly before a convolution, or in it")
         return value
 
-    def padded(self, operation: Operation, position: int = 0, edge: bool = False) -> Map:
+    def padded(self, operation: OnnxOperation, position: int = 0, edge: bool = False) -> Map:
         """Return the operation's input as a map, with padding of zeros that is still to do; RefusedError if it is a
         constant. edge: whether the operation leaves padding of repeated edges to the next one, or takes it in."""
         value = self.optional(operation, position)
@@ -137,7 +137,7 @@ class Layers:
         assert edge or not value.edge  # cnn.onnx.network repeats edges before an operation that does not
         return value
 
-    def picture(self, operation: Operation, position: int = 0) -> tuple[Map, Shape]:
+    def picture(self, operation: OnnxOperation, position: int = 0) -> tuple[Map, Shape]:
         """Return a map of channels × height × width, and its node's shape."""
         value = self.map(operation, position)
         return value, self.shape_of(value)
@@ -162,7 +162,7 @@ class Layers:
         )
         return shape
 
-    def constant(self, operation: Operation, position: int) -> Array:
+    def constant(self, operation: OnnxOperation, position: int) -> Array:
         """Return the operation's input as an array; RefusedError if it depends on the picture or is left out."""
         value = self.optional(operation, position)
         if not isinstance(value, np.ndarray):
@@ -170,13 +170,13 @@ class Layers:
         require(value.dtype.kind in NUMBERS, ShapeError(f"input {position}", value.dtype.name, "numbers"))
         return value
 
-    def scalar(self, operation: Operation, position: int) -> float:
+    def scalar(self, operation: OnnxOperation, position: int) -> float:
         """Return the operation's input, one number; ShapeError if it has several."""
         value = self.constant(operation, position)
         require(value.size == 1, ShapeError(f"input {position}", f"{value.size:,} values", "one value"))
         return float(value.ravel()[0])
 
-    def optional(self, operation: Operation, position: int) -> Value | None:
+    def optional(self, operation: OnnxOperation, position: int) -> Value | None:
         """The operation's input, None where it is left out."""
         named = operation.inputs[position] if position < len(operation.inputs) else ""
         return self.value(named) if named else None
@@ -185,7 +185,7 @@ class Layers:
         """A tensor by its name; None where nothing gave it yet."""
         return self.values[name] if name in self.values else self.constants.get(name)
 
-    def alone(self, operation: Operation, position: int = 0) -> bool:
+    def alone(self, operation: OnnxOperation, position: int = 0) -> bool:
         """Whether nothing else reads that input, so that the layer before may take the operation in. What is quantised
         already stays as it is."""
         source = self.padded(operation, position).node
@@ -197,7 +197,7 @@ class Layers:
         names = [name for name, value in values if isinstance(value, Map) and value.node == index]
         return all(self.readers[name] == 1 for name in names)
 
-    def grown(self, operation: Operation, stem: str, op: Op, shape: Shape, *inputs: int) -> Layers:
+    def grown(self, operation: OnnxOperation, stem: str, op: Op, shape: Shape, *inputs: int) -> Layers:
         """One more node, whose output is the operation's."""
         self.check_room(shape)
         _check_numbers(op)
@@ -205,14 +205,14 @@ class Layers:
         larger = replace(self, nodes=(*self.nodes, node), marks=self._with_scale(operation))
         return larger.with_values(operation, Map(len(self.nodes), self._view(operation, shape)))
 
-    def _view(self, operation: Operation, shape: Shape) -> tuple[int, ...]:
+    def _view(self, operation: OnnxOperation, shape: Shape) -> tuple[int, ...]:
         """The shape with as many sides as the operation's first input has."""
         values = [self.value(name) for name in operation.inputs if name]
         rank = next((len(value.shape) for value in values if isinstance(value, Map)), 4)
         sides = (1, shape.channels, shape.height, shape.width)
         return (*sides[:2], *sides[6 - rank :]) if rank < 4 and set(sides[2 : 6 - rank]) == {1} else sides
 
-    def _with_scale(self, operation: Operation) -> Mapping[int, Mark]:
+    def _with_scale(self, operation: OnnxOperation) -> Mapping[int, Mark]:
         """The new node's weights are the operation's second input."""
         scale = self.scales.get(operation.inputs[1]) if len(operation.inputs) > 1 else None
         return self.marks if scale is None else {**self.marks, len(self.nodes): Mark(scale=scale)}
@@ -256,7 +256,7 @@ class Layers:
         """The next free name: conv1, conv2 …"""
         return f"{stem}{1 + sum(node.name.rstrip('0123456789') == stem for node in self.nodes)}"
 
-    def changed(self, operation: Operation, source: Map, op: Op, stem: str = "") -> Layers:
+    def changed(self, operation: OnnxOperation, source: Map, op: Op, stem: str = "") -> Layers:
         """The layer before does the operation too. stem: of its name, where it has another one then."""
         _check_numbers(op)
         nodes = list(self.nodes)
@@ -280,7 +280,7 @@ class Layers:
         marks = {places[i]: mark for i, mark in self.marks.items() if i in places}
         return replace(self, nodes=tuple(nodes), values=values, marks=marks)
 
-    def with_values(self, operation: Operation, *values: Value) -> Layers:
+    def with_values(self, operation: OnnxOperation, *values: Value) -> Layers:
         """The operation's outputs are these."""
         pairs = zip(operation.outputs, values, strict=False)
         named = {name: value for name, value in pairs if name and self.readers[name]}

@@ -24,17 +24,17 @@ from cnn.darknet.cfg import file_label
 from cnn.darknet.files import identifier
 from cnn.extending.registry import Registry
 from cnn.limits import MAX_MAPS, MAX_WEIGHTS
-from cnn.named_outputs import MOST_OUTPUTS, NamedOutput, Step
+from cnn.named_outputs import MOST_OUTPUTS, NamedOutput, OutputStep
 from cnn.network import Network, Node
 from cnn.onnx import channels_last, shapes
 from cnn.onnx.advice import Check, advice
 from cnn.onnx.channels_last import GUESSED
 from cnn.onnx.constants import OF_SHAPES, constants_of
 from cnn.onnx.file import graph_of, open_model, parsed
-from cnn.onnx.graph import Graph, Operation, RefusedError, named, require
+from cnn.onnx.graph import Graph, OnnxOperation, RefusedError, named, require
 from cnn.onnx.heads import NamedHead, heads_inside, lost_heads, read_heads, recognised, with_heads, with_metadata
 from cnn.onnx.in_turn import in_turn
-from cnn.onnx.inputs import Picture, Preprocessing, grey_last, is_grey_last, is_open, put_in_front, read_as, tells
+from cnn.onnx.inputs import InputView, Preprocessing, grey_last, is_grey_last, is_open, put_in_front, read_as, tells
 from cnn.onnx.layers import (
     EACH_WORKED_OUT,
     MOST_WORKED_OUT,
@@ -228,18 +228,18 @@ def _read_as_a_picture(graph: Graph, label: str) -> Walk:
     """The walk with its input read as what its operators read it as."""
     last = bool(graph.last)
     sides = first_of(Map(0, graph.shape, last=last)).shape if last else graph.shape
-    plain = Picture(map_shape(sides), last)
+    plain = InputView(map_shape(sides), last)
     walk = _walked(graph, label, plain)
-    if isinstance(walk, Picture):
+    if isinstance(walk, InputView):
         plain, walk = walk, _walked(graph, label, walk, settled_input=True)
-    assert not isinstance(walk, Picture)
+    assert not isinstance(walk, InputView)
     if walk[1] and is_grey_last(graph.shape) and plain.shape.channels > 1:
         other = _walked(graph, label, grey_last(graph.shape), settled_input=True)
-        walk = walk if isinstance(other, Picture) or other[1] else other
+        walk = walk if isinstance(other, InputView) or other[1] else other
     return walk
 
 
-def _walked(graph: Graph, label: str, picture: Picture, settled_input: bool = False) -> Walk | Picture:
+def _walked(graph: Graph, label: str, picture: InputView, settled_input: bool = False) -> Walk | InputView:
     """Walk the graph, whose input is that picture; where it is not settled, another one that an operator reads."""
     integers, may_differ = graph.lowest is not None, not settled_input and is_open(graph.shape)
     source = Node("input", Input(), (), picture.shape, f"{label}: input {shown(graph.input)}")
@@ -270,7 +270,7 @@ def _walked(graph: Graph, label: str, picture: Picture, settled_input: bool = Fa
     return layers, refusals
 
 
-def _taken(layers: Layers, operation: Operation) -> Layers:
+def _taken(layers: Layers, operation: OnnxOperation) -> Layers:
     inputs = [name for name in operation.inputs if name]
     missing = [name for name in inputs if layers.value(name) is None]
     if missing:
@@ -286,7 +286,7 @@ def _taken(layers: Layers, operation: Operation) -> Layers:
     return computed if layers.lowest is None else with_integers(computed, operation, holds_integers)
 
 
-def _read(layers: Layers, operation: Operation, inputs: Sequence[str]) -> Layers:
+def _read(layers: Layers, operation: OnnxOperation, inputs: Sequence[str]) -> Layers:
     """An operation whose inputs are all there; their crops and paddings are layers, where it does not take them in."""
     last = channels_last.reads_last(layers, operation)
     cropped = layers if operation.kind == "Slice" else _cropped(layers, inputs)
@@ -324,7 +324,7 @@ def _cropped(layers: Layers, names: Iterable[str]) -> Layers:
     return layers
 
 
-def _computed(layers: Layers, operation: Operation, last: bool) -> Layers:
+def _computed(layers: Layers, operation: OnnxOperation, last: bool) -> Layers:
     """An operation whose inputs are all there: worked out, or a layer. last: the channels of one of them stand last."""
     if last and operation.kind != "Shape":
         return channels_last.read_last(layers, operation, BUILDERS.get(operation.kind))
@@ -360,7 +360,7 @@ def _quantised(layers: Layers) -> bool:
     return any(mark.type for mark in layers.marks.values())
 
 
-def _scaled(layers: Layers, operation: Operation) -> Layers:
+def _scaled(layers: Layers, operation: OnnxOperation) -> Layers:
     """What only moves values of a constant leaves them the scale that they have."""
     scale = layers.scales.get(operation.inputs[0]) if operation.inputs else None
     if scale is None or operation.kind not in MOVES:
@@ -368,14 +368,14 @@ def _scaled(layers: Layers, operation: Operation) -> Layers:
     return replace(layers, scales={**layers.scales, operation.outputs[0]: scale})
 
 
-def _behind(layers: Layers, operation: Operation) -> Layers:
+def _behind(layers: Layers, operation: OnnxOperation) -> Layers:
     """Leave out an operation whose input was not taken; refuse it if it would never become a layer."""
     if operation.kind not in OF_SHAPES:
         _builder(operation)
     return layers.with_values(operation, *(Unknown() for _ in operation.outputs))
 
 
-def _builder(operation: Operation) -> Builder:
+def _builder(operation: OnnxOperation) -> Builder:
     if operation.kind not in BUILDERS:
         raise unknown(operation.kind)
     return BUILDERS[operation.kind]
@@ -416,14 +416,14 @@ def _with_ends(graph: Graph, layers: Layers) -> tuple[Layers, tuple[NamedOutput,
             raise InvalidValueError("an output", name, "the output of a layer", where=layers.label, remedy=remedy)
         for node in maps:
             if node in read and node not in ends:  # by several names it leaves once
-                leaves = Operation(name, "output", (name,), (), {})
+                leaves = OnnxOperation(name, "output", (name,), (), {})
                 layers = layers.grown(leaves, "output", Output(), layers.nodes[node].shape, node)
                 ends[node] = len(layers.nodes) - 1
         outputs.append(NamedOutput(name, tuple(layers.nodes[ends.get(node, node)].name for node in maps), steps))
     return layers, tuple(outputs)
 
 
-def _made_of(value: Value | None) -> tuple[tuple[int, ...], tuple[Step, ...]]:
+def _made_of(value: Value | None) -> tuple[tuple[int, ...], tuple[OutputStep, ...]]:
     """The nodes of an output and the steps from their maps to it; none of what no layer gives."""
     if isinstance(value, Tail):
         return value.maps, value.steps

@@ -13,7 +13,7 @@ from cnn.maps import Shape
 from cnn.onnx import arithmetic, pools, reductions, shapes
 from cnn.onnx.activations import ACTIVATIONS, LOOK_UP, activation, looked_up
 from cnn.onnx.arithmetic import broadcast, floats
-from cnn.onnx.graph import Operation, RefusedError, require
+from cnn.onnx.graph import OnnxOperation, RefusedError, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map
 from cnn.onnx.pads import padded
 from cnn.onnx.quantised.cast import cast
@@ -38,10 +38,10 @@ from cnn.ops import Convolution, Dense, Softmax
 LAST_AXIS_OPSET = 13
 """From this opset on a Softmax without an axis is over the last one; before, over all but the first."""
 
-Builder: TypeAlias = Callable[[Layers, Operation], Layers]
+Builder: TypeAlias = Callable[[Layers, OnnxOperation], Layers]
 
 
-def convolution(layers: Layers, operation: Operation) -> Layers:
+def convolution(layers: Layers, operation: OnnxOperation) -> Layers:
     """Conv, with what was padded before it."""
     source = layers.padded(operation)
     channels = layers.shape_of(replace(source, padding=NO_PADDING)).channels
@@ -72,7 +72,7 @@ def convolution(layers: Layers, operation: Operation) -> Layers:
     return convolved(layers, operation, source.node, Window(op, slide))
 
 
-def dense(layers: Layers, operation: Operation) -> Layers:
+def dense(layers: Layers, operation: OnnxOperation) -> Layers:
     """Gemm and MatMul of one row with a constant matrix."""
     source = layers.map(operation)
     values = layers.nodes[source.node].shape.values
@@ -93,14 +93,14 @@ def dense(layers: Layers, operation: Operation) -> Layers:
     return larger.with_values(operation, Map(len(layers.nodes), (1, outputs)))
 
 
-def softmax(layers: Layers, operation: Operation) -> Layers:
+def softmax(layers: Layers, operation: OnnxOperation) -> Layers:
     """Softmax and LogSoftmax over all channels of each position."""
     source = layers.map(operation)
     check_softmax(layers, operation, source.shape, 1)
     return softmax_of(layers, operation, source)
 
 
-def check_softmax(layers: Layers, operation: Operation, sides: Sequence[int], channels: int) -> None:
+def check_softmax(layers: Layers, operation: OnnxOperation, sides: Sequence[int], channels: int) -> None:
     """Raise InvalidValueError if it is not over the side ``channels`` alone.
 
     Before opset 13 it is over all sides from its axis on.
@@ -114,7 +114,7 @@ def check_softmax(layers: Layers, operation: Operation, sides: Sequence[int], ch
     require(0 <= first <= channels and over == {channels}, InvalidValueError("its axis", axis, required))
 
 
-def softmax_of(layers: Layers, operation: Operation, source: Map) -> Layers:
+def softmax_of(layers: Layers, operation: OnnxOperation, source: Map) -> Layers:
     """Over the channels, the side behind the batch."""
     shape = layers.positions_of(source)
     op = Softmax(each=shape.height * shape.width > 1, logarithm=operation.kind == "LogSoftmax")

@@ -14,7 +14,7 @@ from boards.errors import ChoiceError, InvalidValueError, RangeError, ShapeError
 from cnn.limits import MAX_KERNEL
 from cnn.maps import Padding, Shape
 from cnn.onnx.arithmetic import affine
-from cnn.onnx.graph import Operation, require, whole_numbers
+from cnn.onnx.graph import OnnxOperation, require, whole_numbers
 from cnn.onnx.layers import NO_PADDING, Layers, Map, first_of, last_of
 from cnn.onnx.shapes import integers, position_of
 from cnn.onnx.sliding import joined
@@ -28,7 +28,7 @@ MOST_COPIES = 64
 """Copies of one layer that the array makes, one for each row and column that is repeated (scheduler/systolic)."""
 
 
-def padded(layers: Layers, operation: Operation) -> Layers:
+def padded(layers: Layers, operation: OnnxOperation) -> Layers:
     """Pad above, below, left and right. Of another number than 0 the map is made less by it, surrounded by zeros, and
     made more by it again."""
     source = layers.padded(operation)
@@ -53,7 +53,7 @@ def padded(layers: Layers, operation: Operation) -> Layers:
     return put_around(layers.with_values(operation, replace(smaller, padding=around)), name, number)
 
 
-def _with_edges(layers: Layers, operation: Operation, source: Map, mode: str) -> Layers:
+def _with_edges(layers: Layers, operation: OnnxOperation, source: Map, mode: str) -> Layers:
     """Return the layers with values of the map around it, of which edges are still to be repeated."""
     around = _sides_of(layers, operation, len(source.shape))
     if around == NO_PADDING:
@@ -77,7 +77,7 @@ def _repeated(layers: Layers, name: str, mode: str) -> Layers:
     for front, back, length in ((around.top, around.bottom, shape.height), (around.left, around.right, shape.width)):
         most = min(MAX_KERNEL, most_repeated(mode, length)) if mode == "edge" else most_repeated(mode, length)
         require(max(front, back) <= most, RangeError("padding", max(front, back), 0, most))
-    operation, node = Operation("", "Pad", (name,), (name,), {}), source.node
+    operation, node = OnnxOperation("", "Pad", (name,), (name,), {}), source.node
     for sides in _in_turn(around, mode):
         rows, columns = sides.top + sides.bottom, sides.left + sides.right
         shape = Shape(shape.channels, shape.height + rows, shape.width + columns)
@@ -96,7 +96,7 @@ def _in_turn(around: Padding, mode: str) -> tuple[Padding, ...]:
     return Padding(top=around.top, bottom=around.bottom), Padding(left=around.left, right=around.right)
 
 
-def _sides_of(layers: Layers, operation: Operation, rank: int) -> Padding:
+def _sides_of(layers: Layers, operation: OnnxOperation, rank: int) -> Padding:
     """Return the rows and columns that are asked for; RefusedError if the batch or channels are padded too."""
     pads = integers(layers, operation, "pads", 1) or ()
     named = range(rank) if layers.optional(operation, 3) is None else whole_numbers(layers.constant(operation, 3))
@@ -130,7 +130,7 @@ def put_around(layers: Layers, name: str, number: float = 0.0) -> Layers:
     bias = np.full(shape.channels, number, np.float32)
     op = Convolution(weights, bias, None, 1, window, shape.channels, "linear")
     larger = Shape(shape.channels, shape.height + rows - 1, shape.width + columns - 1)
-    operation = Operation("", "Pad", (name,), (name,), {})
+    operation = OnnxOperation("", "Pad", (name,), (name,), {})
     layers = layers.grown(operation, "pad", op, larger, source.node)
     surrounded = layers.value(name)
     assert isinstance(surrounded, Map)

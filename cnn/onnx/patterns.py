@@ -14,13 +14,13 @@ from cnn.activations import FUNCTIONS
 from cnn.onnx.activations import LOOK_UP
 from cnn.onnx.channels_last import SOFTMAXES, to_first, to_last
 from cnn.onnx.file import needed
-from cnn.onnx.graph import Array, Graph, Operation, require
+from cnn.onnx.graph import Array, Graph, OnnxOperation, require
 from cnn.onnx.layers import Layers
 from cnn.onnx.operators import WRITTEN_OUT
 
 # Operations in the place of those that are written by their parts.
 
-Replacement = Callable[[Operation, Mapping[str, Operation], Mapping[str, Array]], Operation | None]
+Replacement = Callable[[OnnxOperation, Mapping[str, OnnxOperation], Mapping[str, Array]], OnnxOperation | None]
 """What an operation becomes, None where it stays; of the producers of tensors, and of constants."""
 
 
@@ -55,13 +55,13 @@ PREFIX, LIST, NAME = "activation_", "activation_params", "activation"
 
 def with_parts(graph: Graph) -> Graph:
     """Return the graph with these operators replaced by those that they stand for."""
-    operations: list[Operation] = []
+    operations: list[OnnxOperation] = []
     for operation in graph.operations:
         operations += _operations_of(operation) if _is_known(operation) else [operation]
     return replace(graph, operations=tuple(operations))
 
 
-def refuse(_: Layers, operation: Operation) -> Layers:
+def refuse(_: Layers, operation: OnnxOperation) -> Layers:
     """Raise the error of an operator that could not be taken apart."""
     activation = operation.attributes.get(NAME, "")
     require(activation == "" or activation in PARAMETERS, ChoiceError(NAME, activation, sorted(PARAMETERS)))
@@ -69,7 +69,7 @@ def refuse(_: Layers, operation: Operation) -> Layers:
     raise InvalidValueError(LIST, operation.attributes.get(LIST), f"at most {count} numbers")
 
 
-def _is_known(operation: Operation) -> bool:
+def _is_known(operation: OnnxOperation) -> bool:
     activation, numbers = operation.attributes.get(NAME, ""), operation.attributes.get(LIST, ())
     known = activation == "" or activation in PARAMETERS
     fits = isinstance(numbers, tuple) and len(numbers) <= len(PARAMETERS.get(str(activation), ()))
@@ -79,7 +79,7 @@ def _is_known(operation: Operation) -> bool:
     )
 
 
-def _operations_of(operation: Operation) -> list[Operation]:
+def _operations_of(operation: OnnxOperation) -> list[OnnxOperation]:
     """The operators in their order. What is between them has names of its own."""
     activation, output = str(operation.attributes.get(NAME, "")), operation.outputs[0]
     own = {key: value for key, value in operation.attributes.items() if not key.startswith(NAME)}
@@ -94,12 +94,12 @@ def _operations_of(operation: Operation) -> list[Operation]:
     for number, (step, inputs, attributes) in enumerate(steps, 1):
         name = output if number == len(steps) else f"{output}/{step}"
         reads = inputs if number == 1 else (source, *inputs)
-        parts.append(Operation(operation.name or output, step, reads, (name,), attributes))
+        parts.append(OnnxOperation(operation.name or output, step, reads, (name,), attributes))
         source = name
     return parts
 
 
-def _parameters(operation: Operation, activation: str) -> dict[str, Any]:
+def _parameters(operation: OnnxOperation, activation: str) -> dict[str, Any]:
     names, numbers = PARAMETERS[activation], operation.attributes.get(LIST, ())
     listed = dict(zip(names, numbers, strict=False))
     named = {name: operation.attributes[PREFIX + name] for name in names if PREFIX + name in operation.attributes}
@@ -151,8 +151,8 @@ def with_gelus(graph: Graph) -> Graph:
 
 
 def _gelu_of(
-    operation: Operation, producers: Mapping[str, Operation], constants: Mapping[str, Array]
-) -> Operation | None:
+    operation: OnnxOperation, producers: Mapping[str, OnnxOperation], constants: Mapping[str, Array]
+) -> OnnxOperation | None:
     """A Gelu that gives what the operation gives; None where that is another function, or one of several tensors."""
     parts = list(_parts_of(operation, producers)) if operation.kind in _LAST else []
     if not any(part.kind in _CURVES for part in parts):
@@ -164,11 +164,11 @@ def _gelu_of(
         for function, approximate in FORMS.items():
             if np.abs(values - FUNCTIONS[function].values(POINTS)).max() < CLOSE:
                 attributes = {"approximate": approximate}
-                return Operation(operation.name, "Gelu", (source,), operation.outputs, attributes)
+                return OnnxOperation(operation.name, "Gelu", (source,), operation.outputs, attributes)
     return None
 
 
-def _parts_of(operation: Operation, producers: Mapping[str, Operation]) -> Iterator[Operation]:
+def _parts_of(operation: OnnxOperation, producers: Mapping[str, OnnxOperation]) -> Iterator[OnnxOperation]:
     """The operation and those before it that may be parts of a function, the nearest first."""
     waiting, visited = [operation], {id(operation)}
     while waiting and len(visited) <= MOST_PARTS:
@@ -183,7 +183,7 @@ def _parts_of(operation: Operation, producers: Mapping[str, Operation]) -> Itera
 class _Values:
     """What tensors are worth where ``source`` is worth POINTS."""
 
-    def __init__(self, source: str, producers: Mapping[str, Operation], constants: Mapping[str, Array]) -> None:
+    def __init__(self, source: str, producers: Mapping[str, OnnxOperation], constants: Mapping[str, Array]) -> None:
         self._producers, self._constants = producers, constants
         self._known: dict[str, Doubles | None] = {source: POINTS}
 
@@ -238,7 +238,9 @@ def with_norms(graph: Graph) -> Graph:
     return replaced(graph, _norm_of)
 
 
-def _norm_of(operation: Operation, producers: Mapping[str, Operation], _: Mapping[str, Array]) -> Operation | None:
+def _norm_of(
+    operation: OnnxOperation, producers: Mapping[str, OnnxOperation], _: Mapping[str, Array]
+) -> OnnxOperation | None:
     if operation.kind not in ("Div", "Mul") or len(operation.inputs) != 2:
         return None
     pairs = [operation.inputs] if operation.kind == "Div" else [operation.inputs, operation.inputs[::-1]]
@@ -250,11 +252,13 @@ def _norm_of(operation: Operation, producers: Mapping[str, Operation], _: Mappin
             kind, source = "LayerNormalization", centred.inputs[0]
         else:
             kind, source = "RMSNormalization", numerator
-        return Operation(operation.name, kind + WRITTEN_OUT, (source,), operation.outputs, {})
+        return OnnxOperation(operation.name, kind + WRITTEN_OUT, (source,), operation.outputs, {})
     return None
 
 
-def _is_root_of_squares(operation: Operation | None, numerator: str, producers: Mapping[str, Operation]) -> bool:
+def _is_root_of_squares(
+    operation: OnnxOperation | None, numerator: str, producers: Mapping[str, OnnxOperation]
+) -> bool:
     """Return whether it is the root of the numerator's mean square plus a number, or the reciprocal of such a root."""
     has_root = False
     for _ in range(MOST_STEPS):
@@ -272,13 +276,13 @@ def _is_root_of_squares(operation: Operation | None, numerator: str, producers: 
     return has_root and squares is not None and _is_square_of(squares, numerator)
 
 
-def _is_square_of(operation: Operation, numerator: str) -> bool:
+def _is_square_of(operation: OnnxOperation, numerator: str) -> bool:
     if operation.kind == "Mul":
         return operation.inputs == (numerator, numerator)
     return operation.kind == "Pow" and operation.inputs[:1] == (numerator,)
 
 
-def _is_mean_of(centred: Operation, producers: Mapping[str, Operation]) -> bool:
+def _is_mean_of(centred: OnnxOperation, producers: Mapping[str, OnnxOperation]) -> bool:
     mean = producers.get(centred.inputs[1]) if len(centred.inputs) == 2 else None
     return mean is not None and mean.kind == "ReduceMean" and mean.inputs[:1] == centred.inputs[:1]
 
@@ -297,8 +301,8 @@ def with_look_ups(graph: Graph) -> Graph:
 
 
 def _looked_up(
-    operation: Operation, producers: Mapping[str, Operation], constants: Mapping[str, Array]
-) -> Operation | None:
+    operation: OnnxOperation, producers: Mapping[str, OnnxOperation], constants: Mapping[str, Array]
+) -> OnnxOperation | None:
     """None of a Gather of anything else."""
     axis = operation.attributes.get("axis", 0)
     is_table = operation.kind == "Gather" and axis == 0 and {*operation.inputs[:1]} <= {*constants}
@@ -310,12 +314,12 @@ def _looked_up(
     if not (len(added.inputs) == len(divided.inputs) == 2 and {added.inputs[1], divided.inputs[1]} <= {*constants}):
         return None
     inputs = (*divided.inputs, added.inputs[1], operation.inputs[0])
-    return Operation(operation.name, LOOK_UP, inputs, operation.outputs, {})
+    return OnnxOperation(operation.name, LOOK_UP, inputs, operation.outputs, {})
 
 
 def _producer(
-    operation: Operation | None, place: int, kind: str, producers: Mapping[str, Operation]
-) -> Operation | None:
+    operation: OnnxOperation | None, place: int, kind: str, producers: Mapping[str, OnnxOperation]
+) -> OnnxOperation | None:
     """What gives an input, if it is of that kind."""
     name = operation.inputs[place] if operation is not None and place < len(operation.inputs) else ""
     producer = producers.get(name)
@@ -334,8 +338,8 @@ def with_thresholds(graph: Graph) -> Graph:
 
 
 def _thresholded(
-    operation: Operation, producers: Mapping[str, Operation], constants: Mapping[str, Array]
-) -> Operation | None:
+    operation: OnnxOperation, producers: Mapping[str, OnnxOperation], constants: Mapping[str, Array]
+) -> OnnxOperation | None:
     """What a Where gives; None where it chooses otherwise."""
     if operation.kind != "Where" or len(operation.inputs) != 3:
         return None
@@ -348,17 +352,19 @@ def _thresholded(
     )
     if operation.inputs[place] != compared.inputs[0] or threshold is None or value != 0:
         return None
-    return Operation(operation.name, "ThresholdedRelu", compared.inputs[:1], operation.outputs, {"alpha": threshold})
+    return OnnxOperation(
+        operation.name, "ThresholdedRelu", compared.inputs[:1], operation.outputs, {"alpha": threshold}
+    )
 
 
-def _number(name: str, producers: Mapping[str, Operation], constants: Mapping[str, Array]) -> float | None:
+def _number(name: str, producers: Mapping[str, OnnxOperation], constants: Mapping[str, Array]) -> float | None:
     """A constant of one value; None of others."""
     producer = producers.get(name)
     value = constants.get(name) if producer is None else _value(producer)
     return float(value.ravel()[0]) if value is not None and value.size == 1 else None
 
 
-def _value(operation: Operation) -> Array | None:
+def _value(operation: OnnxOperation) -> Array | None:
     """Of a Constant."""
     value = operation.attributes.get("value")
     return value if operation.kind == "Constant" and isinstance(value, np.ndarray) else None
@@ -374,7 +380,7 @@ def _value(operation: Operation) -> Array | None:
 def with_channels_last(graph: Graph) -> Graph:
     """The graph with such Transposes in the order that layers read."""
     producers = {name: operation for operation in graph.operations for name in operation.outputs}
-    changed: dict[int, Operation] = {}
+    changed: dict[int, OnnxOperation] = {}
     for back in graph.operations:
         changed.update(_swapped(graph, back, producers))
     if not changed:
@@ -383,7 +389,7 @@ def with_channels_last(graph: Graph) -> Graph:
     return replace(graph, operations=tuple(operations))
 
 
-def _swapped(graph: Graph, back: Operation, producers: Mapping[str, Operation]) -> dict[int, Operation]:
+def _swapped(graph: Graph, back: OnnxOperation, producers: Mapping[str, OnnxOperation]) -> dict[int, OnnxOperation]:
     """Of a Transpose behind a softmax behind another one: what both are instead; nothing where they are otherwise."""
     softmax = _before(back, ("Transpose",), producers)
     before = _before(softmax, SOFTMAXES, producers)
@@ -401,13 +407,15 @@ def _swapped(graph: Graph, back: Operation, producers: Mapping[str, Operation]) 
     return {id(before): _in_order(before, to_last(rank)), id(back): _in_order(back, to_first(rank))}
 
 
-def _before(operation: Operation | None, kinds: Sequence[str], producers: Mapping[str, Operation]) -> Operation | None:
+def _before(
+    operation: OnnxOperation | None, kinds: Sequence[str], producers: Mapping[str, OnnxOperation]
+) -> OnnxOperation | None:
     """What gives the first input of an operation of these kinds."""
     reads = operation.inputs if operation is not None and operation.kind in kinds else ()
     return producers.get(reads[0]) if reads else None
 
 
-def _order_of(operation: Operation) -> tuple[int, ...]:
+def _order_of(operation: OnnxOperation) -> tuple[int, ...]:
     """Of a Transpose; nothing where the file does not say one."""
     order = operation.attributes.get("perm")
     if not (isinstance(order, tuple) and all(isinstance(axis, int) for axis in order)):
@@ -415,5 +423,5 @@ def _order_of(operation: Operation) -> tuple[int, ...]:
     return order if sorted(order) == list(range(len(order))) else ()
 
 
-def _in_order(operation: Operation, order: tuple[int, ...]) -> Operation:
+def _in_order(operation: OnnxOperation, order: tuple[int, ...]) -> OnnxOperation:
     return replace(operation, attributes={**operation.attributes, "perm": order})

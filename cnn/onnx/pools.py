@@ -12,7 +12,7 @@ import numpy as np
 from boards.errors import InvalidValueError, RangeError
 from cnn.limits import MAX_KERNEL
 from cnn.maps import FloatArray, Padding, Shape
-from cnn.onnx.graph import Array, Operation, require
+from cnn.onnx.graph import Array, OnnxOperation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map
 from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.onnx.sliding import (
@@ -72,7 +72,7 @@ class Picks:
         return Fraction(1, lcm(*(share.denominator for share in self.shares)))
 
 
-def picked(layers: Layers, operation: Operation, index: int, rows: Picks, columns: Picks) -> Layers:
+def picked(layers: Layers, operation: OnnxOperation, index: int, rows: Picks, columns: Picks) -> Layers:
     """These rows and columns of a node's map, or their means, as the operation's output."""
     if rows.count == 1 or columns.count == 1:  # of a single place any step
         step = columns.step if rows.count == 1 else rows.step
@@ -106,7 +106,7 @@ def picked(layers: Layers, operation: Operation, index: int, rows: Picks, column
 
 
 @dataclass(frozen=True)
-class Side:
+class PooledSide:
     """Height or width. length: of the input. window: places that are read, ``step`` apart. front: padding
     before. outputs: of the operation. whole: whether those of stride 1 are computed, whatever the stride."""
 
@@ -176,7 +176,9 @@ class Side:
         return Picks(self.phases * self.each, 0, 1 if self.alone else self.stride, self.outputs)
 
 
-def dilated_max_pool(layers: Layers, operation: Operation, index: int, sides: tuple[Side, Side]) -> Layers:
+def dilated_max_pool(
+    layers: Layers, operation: OnnxOperation, index: int, sides: tuple[PooledSide, PooledSide]
+) -> Layers:
     """The pool of a node's map. sides: height and width."""
     if len({side.inner_stride for side in sides if side.outputs > 1}) > 1:  # a pool has one
         sides = replace(sides[0], whole=True), replace(sides[1], whole=True)
@@ -196,7 +198,7 @@ def dilated_max_pool(layers: Layers, operation: Operation, index: int, sides: tu
     return picked(layers, operation, last, rows.crop, columns.crop)
 
 
-def _of_blocks(layers: Layers, operation: Operation, index: int, sides: tuple[Side, Side]) -> Layers:
+def _of_blocks(layers: Layers, operation: OnnxOperation, index: int, sides: tuple[PooledSide, PooledSide]) -> Layers:
     """All smaller maps are the channels of one, pooled at once."""
     shape, step = layers.nodes[index].shape, sides[0].step
     blocks = Shape(shape.channels * step * step, shape.height // step, shape.width // step)
@@ -204,7 +206,7 @@ def _of_blocks(layers: Layers, operation: Operation, index: int, sides: tuple[Si
     return _pool(layers, operation, len(layers.nodes) - 1, sides, (0, 0))
 
 
-def _of_phases(layers: Layers, operation: Operation, index: int, sides: tuple[Side, Side]) -> Layers:
+def _of_phases(layers: Layers, operation: OnnxOperation, index: int, sides: tuple[PooledSide, PooledSide]) -> Layers:
     """Each smaller map by itself."""
     rows, columns = sides
     pools = []
@@ -220,7 +222,9 @@ def _of_phases(layers: Layers, operation: Operation, index: int, sides: tuple[Si
     return layers.grown(operation, "route", Concat(), replace(shape, channels=shape.channels * len(pools)), *pools)
 
 
-def _pool(layers: Layers, operation: Operation, index: int, sides: tuple[Side, Side], phase: tuple[int, int]) -> Layers:
+def _pool(
+    layers: Layers, operation: OnnxOperation, index: int, sides: tuple[PooledSide, PooledSide], phase: tuple[int, int]
+) -> Layers:
     rows, columns = sides
     (top, bottom), (west, east) = rows.padding(phase[0]), columns.padding(phase[1])
     shape = Shape(layers.nodes[index].shape.channels, rows.each, columns.each)
@@ -232,7 +236,7 @@ def _pool(layers: Layers, operation: Operation, index: int, sides: tuple[Side, S
 # Pools: the greatest value of a window, or the mean.
 
 
-def max_pool(layers: Layers, operation: Operation) -> Layers:
+def max_pool(layers: Layers, operation: OnnxOperation) -> Layers:
     """MaxPool."""
     source = layers.padded(operation, edge=True)
     before = layers.shape_of(replace(source, padding=NO_PADDING))
@@ -253,19 +257,19 @@ def max_pool(layers: Layers, operation: Operation) -> Layers:
     if steps == (1, 1):
         return pooled(layers, operation, source, slide)
     padding, strides = slide.padding, slide.strides
-    rows = Side(before.height, window[0], steps[0], strides[0], padding.top, slide.shape.height)
-    columns = Side(before.width, window[1], steps[1], strides[1], padding.left, slide.shape.width)
+    rows = PooledSide(before.height, window[0], steps[0], strides[0], padding.top, slide.shape.height)
+    columns = PooledSide(before.width, window[1], steps[1], strides[1], padding.left, slide.shape.width)
     return dilated_max_pool(layers, operation, source.node, (rows, columns))
 
 
-def _check_edges(operation: Operation, source: Map, steps: Sequence[int]) -> None:
+def _check_edges(operation: OnnxOperation, source: Map, steps: Sequence[int]) -> None:
     """Raise RefusedError if a window may see repeated edges and not what they repeat."""
     attributes = operation.integer("ceil_mode", 0), operation.text("auto_pad", "NOTSET")
     plain = attributes in ((0, "NOTSET"), (0, "VALID")) and tuple(steps) == (1, 1)
     require(plain, "edges are repeated before a MaxPool without dilations, ceil_mode and auto_pad")
 
 
-def _check_same(operation: Operation, shape: Shape, window: Sequence[int], span: Sequence[int]) -> None:
+def _check_same(operation: OnnxOperation, shape: Shape, window: Sequence[int], span: Sequence[int]) -> None:
     """Raise RefusedError if onnxruntime reads auto_pad otherwise than the operator's page.
 
     It does so for windows that are dilated, or that end before the next begins and leave the map's end out.
@@ -278,7 +282,7 @@ def _check_same(operation: Operation, shape: Shape, window: Sequence[int], span:
     require(plain, "onnx and onnxruntime read auto_pad of such a pool differently; write its pads")
 
 
-def pooled(layers: Layers, operation: Operation, source: Map, slide: Slide) -> Layers:
+def pooled(layers: Layers, operation: OnnxOperation, source: Map, slide: Slide) -> Layers:
     """Of strides that differ, a pool of what both are multiples of, and every so manieth of its rows and columns."""
     (rows, columns), padding, shape = slide.window, slide.padding, slide.shape
     check_size(slide.window)
@@ -296,14 +300,14 @@ def pooled(layers: Layers, operation: Operation, source: Map, slide: Slide) -> L
     return picked(layers, operation, len(layers.nodes) - 1, *picks)
 
 
-def global_max(layers: Layers, operation: Operation) -> Layers:
+def global_max(layers: Layers, operation: OnnxOperation) -> Layers:
     """GlobalMaxPool."""
     source, shape = layers.picture(operation)
     slide = Slide(shape, (shape.height, shape.width), Shape(shape.channels, 1, 1), NO_PADDING, (1, 1))
     return pooled(layers, operation, source, slide)
 
 
-def average_pool(layers: Layers, operation: Operation) -> Layers:
+def average_pool(layers: Layers, operation: OnnxOperation) -> Layers:
     """AveragePool: over the whole map; of windows of one value, which changes nothing; of other windows a convolution
     of every channel by itself, all of whose weights are 1 / places, and factors where fewer places are counted."""
     source, shape = layers.picture(operation)
@@ -331,7 +335,7 @@ def average_pool(layers: Layers, operation: Operation) -> Layers:
     return weighed(larger, operation, node, 1 / rows, 1 / columns)
 
 
-def _shares(operation: Operation, slide: Slide, weights: FloatArray) -> tuple[Factors, Factors]:
+def _shares(operation: OnnxOperation, slide: Slide, weights: FloatArray) -> tuple[Factors, Factors]:
     """Of each row and each column of an average, the share of its window's places that is counted."""
     shape, averaged, padding = slide.before, slide.shape, slide.padding
     sides = ((shape.height, averaged.height, padding.top), (shape.width, averaged.width, padding.left))
@@ -346,12 +350,12 @@ def _shares(operation: Operation, slide: Slide, weights: FloatArray) -> tuple[Fa
     return shares[0], shares[1]
 
 
-def global_average(layers: Layers, operation: Operation) -> Layers:
+def global_average(layers: Layers, operation: OnnxOperation) -> Layers:
     """GlobalAveragePool."""
     return _averaged(layers, operation, layers.picture(operation)[0], True)
 
 
-def _averaged(layers: Layers, operation: Operation, source: Map, keep: bool) -> Layers:
+def _averaged(layers: Layers, operation: OnnxOperation, source: Map, keep: bool) -> Layers:
     channels = layers.nodes[source.node].shape.channels
     larger = layers.grown(operation, "average", AveragePool(), Shape(channels, 1, 1), source.node)
     return larger if keep else larger.with_values(operation, Map(len(layers.nodes), (1, channels)))

@@ -14,32 +14,32 @@ from cnn.limits import MAX_WINDOW
 from cnn.maps import FloatArray, Shape
 from cnn.onnx import shapes
 from cnn.onnx.arithmetic import extreme_of
-from cnn.onnx.graph import Operation, require
+from cnn.onnx.graph import OnnxOperation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map
 from cnn.onnx.pools import pooled
 from cnn.onnx.quantised.mark import Mark
 from cnn.onnx.sliding import Slide
 from cnn.ops import AveragePool, Convolution, Slice
 
-Reduction: TypeAlias = Callable[[Layers, Operation, int], tuple[Layers, int]]
+Reduction: TypeAlias = Callable[[Layers, OnnxOperation, int], tuple[Layers, int]]
 """Of all channels of a node's map; the node that gives it."""
 
 
-def mean(layers: Layers, operation: Operation) -> Layers:
+def mean(layers: Layers, operation: OnnxOperation) -> Layers:
     """ReduceMean and ReduceSum over channels, rows or columns, or several of them: a convolution, where it is not the
     whole map's mean."""
     return _reduced(layers, operation, _mean_of_places, _mean_of_channels)
 
 
-def greatest(layers: Layers, operation: Operation) -> Layers:
+def greatest(layers: Layers, operation: OnnxOperation) -> Layers:
     """ReduceMax of the same: a pool, and of channels the greater of halves, and of halves of these."""
     return _reduced(layers, operation, _greatest_place, _greatest_channel)
 
 
 def _reduced(
     layers: Layers,
-    operation: Operation,
-    of_places: Callable[[Layers, Operation, int, tuple[int, int]], tuple[Layers, int]],
+    operation: OnnxOperation,
+    of_places: Callable[[Layers, OnnxOperation, int, tuple[int, int]], tuple[Layers, int]],
     of_channels: Reduction,
 ) -> Layers:
     source = layers.map(operation)
@@ -56,7 +56,7 @@ def _reduced(
     return layers.with_values(operation, Map(index, sides))
 
 
-def _axes(layers: Layers, operation: Operation, rank: int) -> set[int]:
+def _axes(layers: Layers, operation: OnnxOperation, rank: int) -> set[int]:
     """All of them where none is named."""
     named = shapes.integers(layers, operation, "axes", 1) or ()
     axes = {shapes.position_of(axis, rank) for axis in named or range(rank)}
@@ -78,7 +78,9 @@ def _sides(sides: Sequence[int], reduced: set[int], keep: bool) -> tuple[int, ..
     return tuple(1 if axis in reduced else side for axis, side in enumerate(sides) if keep or axis not in reduced)
 
 
-def _mean_of_places(layers: Layers, operation: Operation, index: int, window: tuple[int, int]) -> tuple[Layers, int]:
+def _mean_of_places(
+    layers: Layers, operation: OnnxOperation, index: int, window: tuple[int, int]
+) -> tuple[Layers, int]:
     """Of each channel of a node's map, over so many rows and columns."""
     shape = layers.nodes[index].shape
     if window == (shape.height, shape.width) and operation.kind == "ReduceMean":
@@ -88,12 +90,12 @@ def _mean_of_places(layers: Layers, operation: Operation, index: int, window: tu
     return _weighed(layers, operation, index, np.full((shape.channels, 1, *window), 1, np.float32))
 
 
-def _mean_of_channels(layers: Layers, operation: Operation, index: int) -> tuple[Layers, int]:
+def _mean_of_channels(layers: Layers, operation: OnnxOperation, index: int) -> tuple[Layers, int]:
     channels = layers.nodes[index].shape.channels
     return _weighed(layers, operation, index, np.full((1, channels, 1, 1), 1, np.float32))
 
 
-def _weighed(layers: Layers, operation: Operation, index: int, weights: FloatArray) -> tuple[Layers, int]:
+def _weighed(layers: Layers, operation: OnnxOperation, index: int, weights: FloatArray) -> tuple[Layers, int]:
     """A convolution of a node's map: over all channels, or along a side of each by itself. weights: all 1, of a sum."""
     shape, window = layers.nodes[index].shape, weights.shape[2:]
     require(max(window) <= MAX_WINDOW, RangeError("the side that it reduces", max(window), 1, MAX_WINDOW))
@@ -106,7 +108,9 @@ def _weighed(layers: Layers, operation: Operation, index: int, weights: FloatArr
     return layers.marked(index, Mark(scale=np.array([weights.max()]))), index
 
 
-def _greatest_place(layers: Layers, operation: Operation, index: int, window: tuple[int, int]) -> tuple[Layers, int]:
+def _greatest_place(
+    layers: Layers, operation: OnnxOperation, index: int, window: tuple[int, int]
+) -> tuple[Layers, int]:
     """Of each channel of a node's map, over so many rows and columns."""
     shape = layers.nodes[index].shape
     smaller = Shape(shape.channels, shape.height - window[0] + 1, shape.width - window[1] + 1)
@@ -115,7 +119,7 @@ def _greatest_place(layers: Layers, operation: Operation, index: int, window: tu
     return larger, len(larger.nodes) - 1
 
 
-def _greatest_channel(layers: Layers, operation: Operation, index: int) -> tuple[Layers, int]:
+def _greatest_channel(layers: Layers, operation: OnnxOperation, index: int) -> tuple[Layers, int]:
     """The middle channel of an odd number is in both halves."""
     while (channels := layers.nodes[index].shape.channels) > 1:
         half, halves = (channels + 1) // 2, []

@@ -13,7 +13,7 @@ from cnn.limits import MAX_CHANNELS
 from cnn.maps import Shape
 from cnn.onnx import shapes
 from cnn.onnx.digits import Moves, of_map
-from cnn.onnx.graph import Array, Operation, RefusedError, require
+from cnn.onnx.graph import Array, OnnxOperation, RefusedError, require
 from cnn.onnx.layers import Layers, Map, last_of, map_shape
 from cnn.onnx.pools import Picks, picked
 from cnn.onnx.shapes import reordered
@@ -28,7 +28,7 @@ Side = tuple[int, int, int]
 """Of the rows or columns of a node's map: the first that is taken, the step to the next, how many."""
 
 
-def slices(layers: Layers, operation: Operation) -> Layers:
+def slices(layers: Layers, operation: OnnxOperation) -> Layers:
     """Slice."""
     source = layers.map(operation)
     shape = layers.nodes[source.node].shape
@@ -52,7 +52,7 @@ def slices(layers: Layers, operation: Operation) -> Layers:
     return layers if crop == whole_map else _cropped(layers, operation, rank, (crop[0], crop[1]))
 
 
-def _channels(layers: Layers, operation: Operation, source: Map, shape: Shape, side: Side) -> Layers:
+def _channels(layers: Layers, operation: OnnxOperation, source: Map, shape: Shape, side: Side) -> Layers:
     """One after the other a part, others a 1×1 convolution."""
     first, step, count = side
     if step == 1 or count == 1:
@@ -61,7 +61,7 @@ def _channels(layers: Layers, operation: Operation, source: Map, shape: Shape, s
     return shapes.picked_channels(layers, bare, source.node, first + step * np.arange(count))
 
 
-def place(layers: Layers, operation: Operation) -> Layers:
+def place(layers: Layers, operation: OnnxOperation) -> Layers:
     """Gather of channels; of one row or column, or of some that are as far apart, as a Slice takes them."""
     source, array = layers.map(operation), layers.constant(operation, 1)
     axis = shapes.position_of(operation.integer("axis", 0), len(source.shape))
@@ -90,7 +90,7 @@ def _steps(array: Array, axis: int, side: int) -> tuple[int, int, int]:
     return places[0], places[-1], steps.pop()
 
 
-def _cuts(layers: Layers, operation: Operation) -> list[tuple[int, int, int, int]]:
+def _cuts(layers: Layers, operation: OnnxOperation) -> list[tuple[int, int, int, int]]:
     """Start, end, axis and step of each side."""
     starts, ends = (_asked(layers, operation, key, i) for key, i in (("starts", 1), ("ends", 2)))
     axes = shapes.integers(layers, operation, "axes", 3) or tuple(range(len(starts)))
@@ -100,7 +100,7 @@ def _cuts(layers: Layers, operation: Operation) -> list[tuple[int, int, int, int
     return list(zip(starts, ends, axes, steps, strict=True))
 
 
-def _asked(layers: Layers, operation: Operation, key: str, position: int) -> tuple[int, ...]:
+def _asked(layers: Layers, operation: OnnxOperation, key: str, position: int) -> tuple[int, ...]:
     values = shapes.integers(layers, operation, key, position)
     if values is None:
         raise MissingValueError(f"the input {key}")
@@ -114,7 +114,7 @@ def _within(side: Side, places: range) -> Side:
     return side[0] + side[1] * places.start, side[1] * places.step, len(places)
 
 
-def _cropped(layers: Layers, operation: Operation, rank: int, crop: tuple[Side, Side]) -> Layers:
+def _cropped(layers: Layers, operation: OnnxOperation, rank: int, crop: tuple[Side, Side]) -> Layers:
     """Taken now, where rows and columns have one step, else left to the next operation."""
     (name,), ((_, down, rows), (_, across, columns)) = operation.outputs, crop
     value = layers.value(name)
@@ -130,7 +130,7 @@ def settled(layers: Layers, name: str) -> Layers:
     value = layers.value(name)
     if not isinstance(value, Map) or value.crop is None:
         return layers
-    shape, operation = layers.nodes[value.node].shape, Operation("", "Slice", (name,), (name,), {})
+    shape, operation = layers.nodes[value.node].shape, OnnxOperation("", "Slice", (name,), (name,), {})
     sides = zip((shape.height, shape.width), value.crop, strict=True)
     rows, columns = (Picks(length, first, step, count) for length, (first, step, count) in sides)
     layers = picked(layers, operation, value.node, rows, columns)
@@ -163,7 +163,7 @@ class _Parts:
     columns: tuple[int, ...]
 
 
-def transposed(layers: Layers, operation: Operation) -> Layers:
+def transposed(layers: Layers, operation: OnnxOperation) -> Layers:
     """Transpose: channels go last, to be read so until they come back; or it moves sides of 1 alone, so that the values
     keep their order; or parts of the channels, rows and columns change places."""
     source = layers.map(operation)
@@ -189,7 +189,9 @@ def transposed(layers: Layers, operation: Operation) -> Layers:
     return _moved_on(layers, operation, source, moves, order)
 
 
-def _moved_on(layers: Layers, operation: Operation, source: Map, moves: Moves | None, order: Sequence[int]) -> Layers:
+def _moved_on(
+    layers: Layers, operation: OnnxOperation, source: Map, moves: Moves | None, order: Sequence[int]
+) -> Layers:
     """The map with its digits in another order, which is still to come; nothing is where they are in theirs again."""
     if moves is None:
         raise RefusedError(source.moves.reason if source.moves else "its sides are none of its input")
@@ -205,7 +207,7 @@ def in_order(layers: Layers, name: str) -> Layers:
     shape, moves, operation = (
         layers.nodes[source.node].shape,
         source.moves,
-        Operation("", "Transpose", (name,), (name,), {}),
+        OnnxOperation("", "Transpose", (name,), (name,), {}),
     )
     for form in _forms_of(moves, shape):
         view, places = (1, *form.parts), (0, *(1 + number for number in form.order))
@@ -232,7 +234,7 @@ def _forms_of(moves: Moves, shape: Shape) -> Iterator[Moves]:
     yield moves
 
 
-def _shuffled(layers: Layers, operation: Operation, source: Map, order: Sequence[int]) -> Layers | None:
+def _shuffled(layers: Layers, operation: OnnxOperation, source: Map, order: Sequence[int]) -> Layers | None:
     """The view with its sides in that order, batch first; None where no layers give it."""
     shape, sides = layers.nodes[source.node].shape, source.shape
     if not (len(sides) <= MOST_SIDES and order[0] == 0 and sides[0] == 1):
@@ -282,7 +284,7 @@ def _flat_parts_of(shape: Shape, sides: Sequence[int]) -> Iterator[_Parts]:
 
 
 def _moved(
-    layers: Layers, operation: Operation, source: Map, axes: Sequence[int], order: Sequence[int]
+    layers: Layers, operation: OnnxOperation, source: Map, axes: Sequence[int], order: Sequence[int]
 ) -> tuple[Layers, int]:
     """The node's channels, which are those of these axes, in the order of others; and the node."""
     places = np.arange(layers.nodes[source.node].shape.channels).reshape([source.shape[axis] for axis in axes])
@@ -291,7 +293,7 @@ def _moved(
 
 
 def _among_channels(
-    layers: Layers, operation: Operation, source: Map, order: Sequence[int], parts: _Parts
+    layers: Layers, operation: OnnxOperation, source: Map, order: Sequence[int], parts: _Parts
 ) -> tuple[Layers, int] | None:
     count = len(parts.channels)
     if tuple(order[1 + count :]) != (*parts.rows, *parts.columns):
@@ -300,7 +302,7 @@ def _among_channels(
 
 
 def _into_space(
-    layers: Layers, operation: Operation, source: Map, order: Sequence[int], parts: _Parts
+    layers: Layers, operation: OnnxOperation, source: Map, order: Sequence[int], parts: _Parts
 ) -> tuple[Layers, int] | None:
     count, rows, columns = len(parts.channels) - 1, len(parts.rows), len(parts.columns)
     if count < 1 or not columns:
@@ -319,7 +321,7 @@ def _into_space(
 
 
 def _into_depth(
-    layers: Layers, operation: Operation, source: Map, order: Sequence[int], parts: _Parts
+    layers: Layers, operation: OnnxOperation, source: Map, order: Sequence[int], parts: _Parts
 ) -> tuple[Layers, int] | None:
     if not len(parts.rows) == len(parts.columns) == 2:
         return None
@@ -346,7 +348,7 @@ def spread(layers: Layers, name: str) -> Layers:
     node, shape = layers.nodes[value.node].shape, map_shape(value.shape)
     if node.values != node.channels or shape.channels == node.channels:
         return layers
-    operation = Operation("", "Reshape", (name,), (name,), {})
+    operation = OnnxOperation("", "Reshape", (name,), (name,), {})
     order = np.arange(node.channels).reshape(shape.channels, -1).T.ravel()
     layers, index = reordered(layers, operation, value.node, order)
     places = DepthToSpace(shape.height, shape.width)

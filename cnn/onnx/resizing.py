@@ -15,7 +15,7 @@ import numpy.typing as npt
 from boards.errors import ChoiceError, InvalidValueError, RangeError, ShapeError
 from cnn.limits import MAX_KERNEL, MAX_RATIO
 from cnn.maps import FloatArray, Padding, Shape
-from cnn.onnx.graph import Array, Operation, RefusedError, require, whole_numbers
+from cnn.onnx.graph import Array, OnnxOperation, RefusedError, require, whole_numbers
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.pools import Picks, picked
 from cnn.onnx.quantised.mark import Mark
@@ -48,7 +48,7 @@ _ROUNDED: dict[str, Callable[[Floats], Floats]] = {
 
 
 @dataclass(frozen=True)
-class Side:
+class ResizedSide:
     """Height or width. length: of the input. outputs: of the output. scale: how much larger it becomes, a float32."""
 
     length: int
@@ -120,14 +120,14 @@ class Side:
         return (first[mode], step) if mode in first else None
 
 
-def place_mode(layers: Layers, operation: Operation) -> str:
+def place_mode(layers: Layers, operation: OnnxOperation) -> str:
     """Its coordinate_transformation_mode, or what older operators have."""
     if operation.kind == "Upsample" or layers.opset < FIRST_PLACES:
         return "asymmetric"
     return operation.text("coordinate_transformation_mode", "half_pixel")
 
 
-def nearest_mode(layers: Layers, operation: Operation) -> tuple[str, str]:
+def nearest_mode(layers: Layers, operation: OnnxOperation) -> tuple[str, str]:
     """Return its place_mode and its nearest_mode; ChoiceError if one is not known."""
     mode, first = place_mode(layers, operation), layers.opset < FIRST_PLACES or operation.kind == "Upsample"
     rounded = "floor" if first else operation.text("nearest_mode", "round_prefer_floor")
@@ -136,22 +136,22 @@ def nearest_mode(layers: Layers, operation: Operation) -> tuple[str, str]:
     return mode, rounded
 
 
-def sides_of(layers: Layers, operation: Operation, source: Map) -> tuple[Side, Side]:
+def sides_of(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[ResizedSide, ResizedSide]:
     """Return height and width as they are asked; InvalidValueError if batch or channels change too."""
     rank = len(source.shape)
     places = _axes(operation, rank)
     lengths = [source.shape[place] for place in places]
     sized = operation.kind == "Resize" and layers.optional(operation, 3) is not None
     scaled = (_sized if sized else _multiplied)(layers, operation, lengths)
-    sides = [Side(length, length, 1.0) for length in source.shape]
+    sides = [ResizedSide(length, length, 1.0) for length in source.shape]
     for place, side in zip(places, scaled, strict=True):
         sides[place] = side
     fits = sides[0].scale == sides[1].scale == 1 and min(side.outputs for side in sides) >= 1
     require(fits, InvalidValueError("scales", [side.scale for side in sides], WHOLE))
-    return sides[2] if rank == 4 else Side(1, 1, 1.0), sides[-1]
+    return sides[2] if rank == 4 else ResizedSide(1, 1, 1.0), sides[-1]
 
 
-def _axes(operation: Operation, rank: int) -> list[int]:
+def _axes(operation: OnnxOperation, rank: int) -> list[int]:
     """Sides that are told of, counted from the front."""
     axes = operation.integers("axes", range(rank))
     places = [axis + rank if axis < 0 else axis for axis in axes]
@@ -160,13 +160,13 @@ def _axes(operation: Operation, rank: int) -> list[int]:
     return places
 
 
-def _multiplied(layers: Layers, operation: Operation, lengths: list[int]) -> list[Side]:
+def _multiplied(layers: Layers, operation: OnnxOperation, lengths: list[int]) -> list[ResizedSide]:
     """Sides of so many times their length."""
     factors = _factors(layers, operation, len(lengths))
     return [_scaled(length, factor) for length, factor in zip(lengths, factors, strict=True)]
 
 
-def _factors(layers: Layers, operation: Operation, count: int) -> list[float]:
+def _factors(layers: Layers, operation: OnnxOperation, count: int) -> list[float]:
     """One for each of so many sides."""
     if "scales" in operation.attributes:
         factors = list(operation.numbers("scales"))
@@ -179,14 +179,14 @@ def _factors(layers: Layers, operation: Operation, count: int) -> list[float]:
     return factors
 
 
-def _scaled(length: int, factor: float) -> Side:
+def _scaled(length: int, factor: float) -> ResizedSide:
     """A side of so many times the length."""
     outputs = np.float32(length) * np.float32(factor)
     require(bool(outputs < np.inf), InvalidValueError("scales", factor, WHOLE))
-    return Side(length, int(outputs), float(np.float32(factor)))
+    return ResizedSide(length, int(outputs), float(np.float32(factor)))
 
 
-def _sized(layers: Layers, operation: Operation, lengths: list[int]) -> list[Side]:
+def _sized(layers: Layers, operation: OnnxOperation, lengths: list[int]) -> list[ResizedSide]:
     """Sides of a size each; where their ratio is kept, as large as fits in it, or as holds it."""
     sizes = whole_numbers(layers.constant(operation, 3))
     if "axes" not in operation.attributes and sizes[:1] == (layers.batch,):
@@ -196,12 +196,14 @@ def _sized(layers: Layers, operation: Operation, lengths: list[int]) -> list[Sid
     policy = operation.text("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
         ratios = [np.float32(size) / np.float32(length) for size, length in zip(sizes, lengths, strict=True)]
-        return [Side(length, size, float(ratio)) for length, size, ratio in zip(lengths, sizes, ratios, strict=True)]
+        return [
+            ResizedSide(length, size, float(ratio)) for length, size, ratio in zip(lengths, sizes, ratios, strict=True)
+        ]
     policies = ("stretch", "not_larger", "not_smaller")
     require(policy in policies, ChoiceError("keep_aspect_ratio_policy", policy, policies))
     pick = min if policy == "not_larger" else max
     ratio = pick(np.float32(size) / np.float32(length) for size, length in zip(sizes, lengths, strict=True))
-    return [Side(length, int(ratio * np.float32(length) + np.float32(0.5)), float(ratio)) for length in lengths]
+    return [ResizedSide(length, int(ratio * np.float32(length) + np.float32(0.5)), float(ratio)) for length in lengths]
 
 
 # Resize in mode linear: pixels are repeated, then a window of each channel by itself takes their mean.
@@ -232,7 +234,9 @@ class _Means:
         return 1 / inside(self.outputs, 1, self.pads[0], self.weights, self.length * self.times)
 
 
-def interpolated(layers: Layers, operation: Operation, source: Map, sides: tuple[Side, Side]) -> Layers:
+def interpolated(
+    layers: Layers, operation: OnnxOperation, source: Map, sides: tuple[ResizedSide, ResizedSide]
+) -> Layers:
     """The map, larger by these factors."""
     shape, place = layers.shape_of(source), place_mode(layers, operation)
     rows, columns = (_means(side, place) for side in sides)
@@ -253,7 +257,7 @@ def interpolated(layers: Layers, operation: Operation, source: Map, sides: tuple
     return weighed(layers, operation, source.node, rows.factors, columns.factors)
 
 
-def grows_wholly(side: Side, place: str) -> bool:
+def grows_wholly(side: ResizedSide, place: str) -> bool:
     """Whether it grows by a whole factor that a window has room for, its corners aligned by whole steps, or stays."""
     length, outputs, scale = side.length, side.outputs, side.scale
     if length == 1:
@@ -265,7 +269,7 @@ def grows_wholly(side: Side, place: str) -> bool:
     return scale >= 1 and float(scale).is_integer()
 
 
-def _means(side: Side, place: str) -> _Means:
+def _means(side: ResizedSide, place: str) -> _Means:
     length, outputs, single = side.length, side.outputs, np.ones(1, np.float32)
     if length == 1 or outputs == length:
         return _Means(length, outputs // length, single)
@@ -289,7 +293,7 @@ def _checked(times: int) -> int:
 # Resize in mode linear to fewer pixels: a window of each channel by itself, as the outputs lie whole pixels apart.
 
 
-def shrinks_wholly(side: Side, mode: str) -> bool:
+def shrinks_wholly(side: ResizedSide, mode: str) -> bool:
     """Whether its outputs lie whole pixels apart, and inside of the map."""
     places = side.places(mode)
     if places is None or (side.outputs > 1 and (places[1].denominator > 1 or side.outputs > side.length)):
@@ -298,14 +302,14 @@ def shrinks_wholly(side: Side, mode: str) -> bool:
     return picks.first >= 0 and picks.first + (side.outputs - 1) * picks.step + len(picks.shares) <= side.length
 
 
-def shrunk(layers: Layers, operation: Operation, source: Map, sides: tuple[Side, Side]) -> Layers:
+def shrunk(layers: Layers, operation: OnnxOperation, source: Map, sides: tuple[ResizedSide, ResizedSide]) -> Layers:
     """The map, both of whose sides shrink so."""
     mode = place_mode(layers, operation)
     rows, columns = (_window_of(side, mode) for side in sides)
     return picked(layers, operation, source.node, rows, columns)
 
 
-def _window_of(side: Side, mode: str) -> Picks:
+def _window_of(side: ResizedSide, mode: str) -> Picks:
     """Of each output the pixel that it lies on, or the shares of the two that it lies between."""
     places = side.places(mode)
     assert places is not None
@@ -328,7 +332,7 @@ def _window_of(side: Side, mode: str) -> Picks:
 # three of stride 2. Both sides have one stride m, a multiple of both a, and m · b / a outputs of each are a block.
 
 
-def respaced(layers: Layers, operation: Operation, index: int, places: tuple[Array, Array]) -> Layers:
+def respaced(layers: Layers, operation: OnnxOperation, index: int, places: tuple[Array, Array]) -> Layers:
     """A node's map whose rows and columns are these of it, by their numbers: what mode nearest gives."""
     shape = layers.nodes[index].shape
     rows, columns = places
@@ -363,7 +367,7 @@ def _repeats(places: Array, step: int) -> tuple[int, int] | None:
     return None
 
 
-def _repeated(layers: Layers, operation: Operation, index: int, times: tuple[int, int]) -> tuple[Layers, int]:
+def _repeated(layers: Layers, operation: OnnxOperation, index: int, times: tuple[int, int]) -> tuple[Layers, int]:
     """Each pixel in so many rows and columns; the node."""
     shape, (up, across) = layers.nodes[index].shape, times
     if times == (1, 1):
@@ -442,7 +446,9 @@ class _Windows:
     blocks: int
 
 
-def between(layers: Layers, operation: Operation, index: int, sides: tuple[Side, Side], mode: str) -> Layers:
+def between(
+    layers: Layers, operation: OnnxOperation, index: int, sides: tuple[ResizedSide, ResizedSide], mode: str
+) -> Layers:
     """A node's map, interpolated at places that are any ratio apart. A side of a single pixel is that pixel, repeated
     behind all else."""
     times = tuple(side.outputs if side.length == 1 else 1 for side in sides)
@@ -451,7 +457,7 @@ def between(layers: Layers, operation: Operation, index: int, sides: tuple[Side,
     return _repeated(layers, operation, len(layers.nodes) - 1, (times[0], times[1]))[0]
 
 
-def _between(side: Side, mode: str) -> _Between:
+def _between(side: ResizedSide, mode: str) -> _Between:
     places = side.places(mode)
     assert places is not None  # resize refuses such a mode
     return _kept(1) if side.length == 1 else _Between(side.length, side.outputs, *places)
@@ -462,7 +468,7 @@ def _kept(length: int) -> _Between:
     return _Between(length, length, Fraction(0), Fraction(1))
 
 
-def _blocks_between(layers: Layers, operation: Operation, index: int, sides: tuple[_Between, _Between]) -> Layers:
+def _blocks_between(layers: Layers, operation: OnnxOperation, index: int, sides: tuple[_Between, _Between]) -> Layers:
     """Both sides at once, or the rows and then the columns, where that is fewer convolutions. A quantised map is
     rounded once."""
     rows, columns = sides
@@ -492,7 +498,7 @@ def _count(sides: tuple[_Between, _Between]) -> int:
     return sides[0].places(stride) * sides[1].places(stride)
 
 
-def _convolved(layers: Layers, operation: Operation, index: int, sides: tuple[_Between, _Between]) -> Layers:
+def _convolved(layers: Layers, operation: OnnxOperation, index: int, sides: tuple[_Between, _Between]) -> Layers:
     """A node's map, of which each place of a block is a convolution of each channel by itself."""
     shape, count = layers.nodes[index].shape, _count(sides)
     rows, columns = sides
@@ -521,7 +527,7 @@ def _convolved(layers: Layers, operation: Operation, index: int, sides: tuple[_B
 # Resize and Upsample: pixels are repeated or interpolated, or some of them taken.
 
 
-def resize(layers: Layers, operation: Operation) -> Layers:
+def resize(layers: Layers, operation: OnnxOperation) -> Layers:
     """Resize and Upsample: to whole multiples every pixel is repeated, or interpolated between its neighbours; to whole
     parts one of several is taken, or the mean of two; by other ratios what is taken of repeats. Of a single pixel any
     mode repeats it."""
@@ -544,7 +550,7 @@ def resize(layers: Layers, operation: Operation) -> Layers:
     return between(layers, operation, source.node, sides, place)
 
 
-def _check_same(layers: Layers, operation: Operation, sides: tuple[Side, Side]) -> None:
+def _check_same(layers: Layers, operation: OnnxOperation, sides: tuple[ResizedSide, ResizedSide]) -> None:
     """Raise RefusedError for a map that keeps its sides at another scale than 1.
 
     onnxruntime leaves it as it is, and the operator's page does not.
@@ -558,7 +564,7 @@ def _check_same(layers: Layers, operation: Operation, sides: tuple[Side, Side]) 
     )
 
 
-def _nearest(layers: Layers, operation: Operation, source: Map, sides: tuple[Side, Side]) -> Layers:
+def _nearest(layers: Layers, operation: OnnxOperation, source: Map, sides: tuple[ResizedSide, ResizedSide]) -> Layers:
     """Of a side every pixel as often, or every so manieth; else what is taken of its repeats."""
     how, (rows, columns) = nearest_mode(layers, operation), sides
     up, across = _times(rows, how), _times(columns, how)
@@ -575,14 +581,14 @@ def _nearest(layers: Layers, operation: Operation, source: Map, sides: tuple[Sid
     return _with_repeats(layers, bare, index, (max(up, 1), max(across, 1)))
 
 
-def _with_repeats(layers: Layers, operation: Operation, index: int, times: tuple[int, int]) -> Layers:
+def _with_repeats(layers: Layers, operation: OnnxOperation, index: int, times: tuple[int, int]) -> Layers:
     """Each pixel in so many rows and columns."""
     shape, (up, across) = layers.nodes[index].shape, times
     larger = Shape(shape.channels, shape.height * up, shape.width * across)
     return layers.grown(operation, "upsample", Upsample(up, across=0 if up == across else across), larger, index)
 
 
-def _times(side: Side, how: tuple[str, str]) -> int:
+def _times(side: ResizedSide, how: tuple[str, str]) -> int:
     """How often each pixel of a side is repeated; 0 where they are not all repeated alike."""
     times, rest = divmod(side.outputs, side.length)
     if side.length > 1 and (rest or not (side.nearest(*how) == np.arange(side.outputs) // times).all()):
@@ -590,6 +596,6 @@ def _times(side: Side, how: tuple[str, str]) -> int:
     return times
 
 
-def _taken(side: Side, how: tuple[str, str]) -> Picks | None:
+def _taken(side: ResizedSide, how: tuple[str, str]) -> Picks | None:
     """The pixels of a side that are left, where they lie one step apart."""
     return Picks.from_places(side.nearest(*how), side.length) if side.outputs < side.length else None

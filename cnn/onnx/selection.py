@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from boards.errors import InvalidValueError, RangeError, ShapeError
-from cnn.onnx.graph import Operation, require, whole_numbers
+from cnn.onnx.graph import OnnxOperation, require, whole_numbers
 from cnn.onnx.layers import Layers, Map
 from cnn.ops import Softmax, TopK
 
@@ -13,7 +13,7 @@ FIRST_INPUT_OPSET = 10
 """From this opset on the k of a TopK is an input; before, an attribute."""
 
 
-def arg_max(layers: Layers, operation: Operation) -> Layers:
+def arg_max(layers: Layers, operation: OnnxOperation) -> Layers:
     """ArgMax over the channels: the label of the greatest, of equal ones the first."""
     require(
         not operation.integer("select_last_index", 0), "the first of equal values is selected; set select_last_index 0"
@@ -26,7 +26,7 @@ def arg_max(layers: Layers, operation: Operation) -> Layers:
     return larger.with_values(operation, Map(len(layers.nodes), sides))
 
 
-def top_k(layers: Layers, operation: Operation) -> Layers:
+def top_k(layers: Layers, operation: OnnxOperation) -> Layers:
     """TopK over the channels: a layer for the values and one for the labels."""
     require(bool(operation.integer("largest", 1)), "only the greatest values are selected, largest 1")
     source = layers.map(operation)
@@ -45,7 +45,7 @@ def top_k(layers: Layers, operation: Operation) -> Layers:
     return layers.with_values(operation, *maps)
 
 
-def _k(layers: Layers, operation: Operation) -> int:
+def _k(layers: Layers, operation: OnnxOperation) -> int:
     if layers.opset < FIRST_INPUT_OPSET:
         return operation.integer("k", 0)
     numbers = whole_numbers(layers.constant(operation, 1))
@@ -53,7 +53,7 @@ def _k(layers: Layers, operation: Operation) -> int:
     return numbers[0]
 
 
-def _check_axis(operation: Operation, source: Map, default: int) -> None:
+def _check_axis(operation: OnnxOperation, source: Map, default: int) -> None:
     axis, rank = operation.integer("axis", default), len(source.shape)
     fits = rank >= 2 and axis in (1, 1 - rank)
     require(fits, InvalidValueError("its axis", axis, f"1, that of the channels of {source.shape}"))
@@ -64,6 +64,6 @@ def _before_softmax(layers: Layers, source: Map) -> Map:
     return replace(source, node=node.inputs[0]) if isinstance(node.op, Softmax) else source
 
 
-def _grown(layers: Layers, operation: Operation, source: Map, op: TopK) -> Layers:
+def _grown(layers: Layers, operation: OnnxOperation, source: Map, op: TopK) -> Layers:
     shape = replace(layers.positions_of(source), channels=op.k)
     return layers.grown(operation, "labels" if op.labels else "values", op, shape, source.node)

@@ -11,7 +11,7 @@ import numpy as np
 from boards.errors import ChoiceError, InvalidValueError, RangeError, ShapeError, listed
 from cnn.limits import MAX_CHANNELS
 from cnn.maps import Shape
-from cnn.onnx.graph import Array, Operation, require, whole_numbers
+from cnn.onnx.graph import Array, OnnxOperation, require, whole_numbers
 from cnn.onnx.layers import NO_PADDING, Layers, Map, Tail, bare_convolution
 from cnn.onnx.quantised.mark import NO_MARK
 from cnn.ops import Activate, Concat, Convolution, Dense, DepthToSpace, Input, Op, Reorg, Slice
@@ -20,7 +20,7 @@ PASS_PADDING = frozenset({"Cast", "DequantizeLinear", "Dropout", "Identity", "Pa
 """What leaves the zeros around its map to the operator behind it."""
 
 
-def renamed(layers: Layers, operation: Operation) -> Layers:
+def renamed(layers: Layers, operation: OnnxOperation) -> Layers:
     """Identity, Dropout: the tensor under another name."""
     trains = layers.optional(operation, 2) if operation.kind == "Dropout" else None
     inference = trains is None or not np.any(layers.constant(operation, 2))
@@ -28,7 +28,7 @@ def renamed(layers: Layers, operation: Operation) -> Layers:
     return layers.with_values(operation, layers.padded(operation, edge=True))
 
 
-def viewed(layers: Layers, operation: Operation) -> Layers:
+def viewed(layers: Layers, operation: OnnxOperation) -> Layers:
     """Flatten, Reshape, Squeeze, Unsqueeze: the same values in the same order; the batch stays in front."""
     source = layers.map(operation)
     shape = VIEWS[operation.kind](layers, operation, source.shape)
@@ -55,13 +55,13 @@ def check_batch(layers: Layers, stays: bool) -> None:
     require(stays or layers.batch == 1, f"it does not leave the batch of {layers.batch} the first side")
 
 
-def _flattened(layers: Layers, operation: Operation, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _flattened(layers: Layers, operation: OnnxOperation, shape: tuple[int, ...]) -> tuple[int, ...]:
     axis = position_of(operation.integer("axis", 1), len(shape), inclusive=True)
     check_batch(layers, axis > 0)
     return math.prod(shape[:axis]), math.prod(shape[axis:])
 
 
-def _reshaped(layers: Layers, operation: Operation, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _reshaped(layers: Layers, operation: OnnxOperation, shape: tuple[int, ...]) -> tuple[int, ...]:
     asked_shape = whole_numbers(layers.constant(operation, 1))
     if layers.batch > 1 and asked_shape[:1] in ((1,), (layers.batch,)):
         check_batch(layers, asked_shape[0] == layers.batch)
@@ -76,7 +76,7 @@ def _reshaped(layers: Layers, operation: Operation, shape: tuple[int, ...]) -> t
     return tuple(math.prod(shape) // fixed if side == -1 else side for side in sides)
 
 
-def _squeezed(layers: Layers, operation: Operation, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _squeezed(layers: Layers, operation: OnnxOperation, shape: tuple[int, ...]) -> tuple[int, ...]:
     named = integers(layers, operation, "axes", 1)
     axes = range(1, len(shape)) if named is None else [position_of(axis, len(shape)) for axis in named]
     check_batch(layers, 0 not in axes)
@@ -85,7 +85,7 @@ def _squeezed(layers: Layers, operation: Operation, shape: tuple[int, ...]) -> t
     return tuple(side for axis, side in enumerate(shape) if axis not in axes or side != 1)
 
 
-def _unsqueezed(layers: Layers, operation: Operation, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _unsqueezed(layers: Layers, operation: OnnxOperation, shape: tuple[int, ...]) -> tuple[int, ...]:
     named = integers(layers, operation, "axes", 1) or ()
     rank = len(shape) + len(named)
     axes = {position_of(axis, rank) for axis in named}
@@ -94,7 +94,7 @@ def _unsqueezed(layers: Layers, operation: Operation, shape: tuple[int, ...]) ->
     return tuple(1 if axis in axes else next(sides, 1) for axis in range(rank))
 
 
-VIEWS: Mapping[str, Callable[[Layers, Operation, tuple[int, ...]], tuple[int, ...]]] = {
+VIEWS: Mapping[str, Callable[[Layers, OnnxOperation, tuple[int, ...]], tuple[int, ...]]] = {
     "Flatten": _flattened,
     "Reshape": _reshaped,
     "Squeeze": _squeezed,
@@ -103,7 +103,7 @@ VIEWS: Mapping[str, Callable[[Layers, Operation, tuple[int, ...]], tuple[int, ..
 """The sides that a tensor of these sides has then."""
 
 
-def concat(layers: Layers, operation: Operation) -> Layers:
+def concat(layers: Layers, operation: OnnxOperation) -> Layers:
     """Concat of maps along the channels."""
     maps = [layers.picture(operation, position) for position in range(len(operation.inputs))]
     ranks = {len(source.shape) for source, _ in maps}
@@ -119,7 +119,7 @@ def concat(layers: Layers, operation: Operation) -> Layers:
     return layers.grown(operation, "route", Concat(), shape, *joined)
 
 
-def _untied(layers: Layers, operation: Operation, joined: list[int]) -> tuple[Layers, list[int]]:
+def _untied(layers: Layers, operation: OnnxOperation, joined: list[int]) -> tuple[Layers, list[int]]:
     """The nodes that a concat joins. Of floats they get one type, which neither pixels nor what ends at 6 have together
     with others: a layer between them and the concat changes no value, and has that type."""
     kinds = [_kinds_of(layers, index) for index in joined]
@@ -150,7 +150,7 @@ def _kinds_of(layers: Layers, index: int) -> frozenset[str]:
     return frozenset(kinds)
 
 
-def part(layers: Layers, operation: Operation, source: Map, shape: Shape, first: int, last: int) -> Layers:
+def part(layers: Layers, operation: OnnxOperation, source: Map, shape: Shape, first: int, last: int) -> Layers:
     """Channels ``first`` … ``last`` − 1 of a node's map, as the operation's output."""
     fault = InvalidValueError("its range of channels", (first, last), "at least one channel, first and end")
     require(last > first, fault)
@@ -160,7 +160,7 @@ def part(layers: Layers, operation: Operation, source: Map, shape: Shape, first:
     return layers.grown(operation, "slice", op, replace(shape, channels=op.channels), source.node)
 
 
-def split(layers: Layers, operation: Operation) -> Layers:
+def split(layers: Layers, operation: OnnxOperation) -> Layers:
     """Split along the channels: a slice for each output that is read."""
     source, shape = layers.picture(operation)
     along = position_of(operation.integer("axis", 0), len(source.shape)) == 1
@@ -182,7 +182,7 @@ def split(layers: Layers, operation: Operation) -> Layers:
     return layers
 
 
-def space_to_depth(layers: Layers, operation: Operation) -> Layers:
+def space_to_depth(layers: Layers, operation: OnnxOperation) -> Layers:
     """SpaceToDepth: output channel (row · blocksize + column) · channels + c."""
     source, shape = layers.picture(operation)
     s = operation.integer("blocksize", 0)
@@ -194,7 +194,7 @@ def space_to_depth(layers: Layers, operation: Operation) -> Layers:
     )
 
 
-def depth_to_space(layers: Layers, operation: Operation) -> Layers:
+def depth_to_space(layers: Layers, operation: OnnxOperation) -> Layers:
     """DepthToSpace: mode DCR as it is; of mode CRD the channels are brought into that order before."""
     source, shape = layers.picture(operation)
     s = operation.integer("blocksize", 0)
@@ -210,7 +210,7 @@ def depth_to_space(layers: Layers, operation: Operation) -> Layers:
     return layers.grown(bare, "depth_to_space", DepthToSpace(s, s), larger, index)
 
 
-def picked_channels(layers: Layers, operation: Operation, index: int, channels: Array) -> Layers:
+def picked_channels(layers: Layers, operation: OnnxOperation, index: int, channels: Array) -> Layers:
     """These channels of a node's map, in their order: a 1×1 convolution that changes no value."""
     shape, type_ = layers.nodes[index].shape, layers.type_of(index)
     layers = layers.worked_out(4 * shape.channels * channels.size)
@@ -220,7 +220,7 @@ def picked_channels(layers: Layers, operation: Operation, index: int, channels: 
     return larger if type_ is None else larger.typed(len(layers.nodes), type_)
 
 
-def reordered(layers: Layers, operation: Operation, index: int, channels: Array) -> tuple[Layers, int]:
+def reordered(layers: Layers, operation: OnnxOperation, index: int, channels: Array) -> tuple[Layers, int]:
     """All channels of a node's map in that order, and the node: of a single position the layer's own filters stand in
     it, where nothing but the operation reads them, else a convolution moves the channels."""
     if bool((np.diff(channels) == 1).all()):
@@ -246,7 +246,7 @@ def _in_order(op: Op, channels: Array) -> Convolution | Dense | None:
     return replace(op, weights=op.weights[channels], bias=op.bias[channels], batch_norm=norm)
 
 
-def gather(layers: Layers, operation: Operation) -> Layers:
+def gather(layers: Layers, operation: OnnxOperation) -> Layers:
     """Gather of channels: one after the other a slice, others a 1×1 convolution."""
     source, shape = layers.picture(operation)
     axis, array = position_of(operation.integer("axis", 0), len(source.shape)), layers.constant(operation, 1)
@@ -263,7 +263,7 @@ def gather(layers: Layers, operation: Operation) -> Layers:
     return picked_channels(layers, bare, source.node, channels)
 
 
-def integers(layers: Layers, operation: Operation, key: str, position: int) -> tuple[int, ...] | None:
+def integers(layers: Layers, operation: OnnxOperation, key: str, position: int) -> tuple[int, ...] | None:
     """Return what older opsets have as the attribute ``key`` and newer ones as an input; None if it is left out."""
     if key in operation.attributes:
         return operation.integers(key, ())

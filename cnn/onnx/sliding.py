@@ -16,7 +16,7 @@ from cnn.datatype import DataType, TensorType
 from cnn.dilation import covered, with_zeros
 from cnn.limits import MAX_DILATED, MAX_KERNEL, MAX_PADDED, MAX_PADDING, MAX_PLACES, MAX_SIDE, MAX_WINDOW
 from cnn.maps import FloatArray, Padding, Shape
-from cnn.onnx.graph import Operation, require
+from cnn.onnx.graph import OnnxOperation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map
 from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.ops import Concat, Convolution, DepthToSpace, MaxPool, Multiply
@@ -29,7 +29,7 @@ _OF_SIDES = {"kernel_shape": 1, "strides": 1, "dilations": 1, "pads": 0}
 AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 
 
-def planar(operation: Operation, source: Map) -> Operation:
+def planar(operation: OnnxOperation, source: Map) -> OnnxOperation:
     """The operation as one of height and width, where it slides along a length: the map's only row."""
     if len(source.shape) != 3:
         return operation
@@ -46,7 +46,7 @@ def planar(operation: Operation, source: Map) -> Operation:
     return replace(operation, attributes=attributes)
 
 
-def check_window(operation: Operation, window: Sequence[int]) -> None:
+def check_window(operation: OnnxOperation, window: Sequence[int]) -> None:
     """Raise InvalidValueError if the file names another window than that of the weights."""
     named = operation.integers("kernel_shape", tuple(window))
     require(named == tuple(window), InvalidValueError("kernel_shape", named, f"{tuple(window)}, that of its weights"))
@@ -101,7 +101,7 @@ def pool_of(window: tuple[int, int], stride: int, padding: Padding) -> MaxPool:
     return MaxPool(rows, stride, padding, 0 if rows == columns else columns)
 
 
-def slid(layers: Layers, operation: Operation, source: Map, window: Sequence[int]) -> Slide:
+def slid(layers: Layers, operation: OnnxOperation, source: Map, window: Sequence[int]) -> Slide:
     """Return how a window of so many rows and columns slides over the map."""
     shape = layers.shape_of(replace(source, padding=NO_PADDING))
     strides = operation.integers("strides", (1, 1))
@@ -134,7 +134,7 @@ def slid(layers: Layers, operation: Operation, source: Map, window: Sequence[int
 
 
 def pads_of(
-    operation: Operation, sides: Sequence[int], window: Sequence[int], strides: Sequence[int]
+    operation: OnnxOperation, sides: Sequence[int], window: Sequence[int], strides: Sequence[int]
 ) -> tuple[list[int], list[int]]:
     """Before and behind, of height and width."""
     mode = operation.text("auto_pad", "NOTSET")
@@ -234,7 +234,7 @@ class Blocks:
 
 
 def side_by_side(
-    layers: Layers, operation: Operation, index: int, parts: Sequence[Convolution], blocks: Blocks
+    layers: Layers, operation: OnnxOperation, index: int, parts: Sequence[Convolution], blocks: Blocks
 ) -> Layers:
     """Convolutions of a node's map, one a place of the blocks and row by row, or one that has all their filters in this
     order."""
@@ -262,7 +262,7 @@ def _mark_of(op: Convolution, mark: Mark) -> Mark:
     return replace(mark, scale=np.tile(mark.scale, len(op.weights) // mark.scale.size))
 
 
-def _cut(layers: Layers, operation: Operation, blocks: Blocks) -> Layers:
+def _cut(layers: Layers, operation: OnnxOperation, blocks: Blocks) -> Layers:
     """The last node's map without the rows and columns beyond: a window of each channel by itself, of which the first
     place counts."""
     index = len(layers.nodes) - 1
@@ -288,7 +288,7 @@ class Window:
     stem: str = "conv"
 
 
-def convolved(layers: Layers, operation: Operation, index: int, window: Window) -> Layers:
+def convolved(layers: Layers, operation: OnnxOperation, index: int, window: Window) -> Layers:
     """The convolution of a node's map, whatever its strides."""
     op, slide = window.op, window.slide
     channels, shape = len(op.weights), slide.shape
@@ -366,7 +366,7 @@ class _Ends:
     behind: int
 
 
-def weighed(layers: Layers, operation: Operation, source: int, rows: Factors, columns: Factors) -> Layers:
+def weighed(layers: Layers, operation: OnnxOperation, source: int, rows: Factors, columns: Factors) -> Layers:
     """The last layer's map times a factor of each row and of each column, as the operation's output. source: the node
     that the operation reads."""
     index = len(layers.nodes) - 1

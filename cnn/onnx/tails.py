@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from boards.errors import SystolicError
 from cnn.limits import MAX_MAPS
-from cnn.named_outputs import CONCAT, MAP, RESHAPE, TRANSPOSE, Step, view_steps
-from cnn.onnx.graph import Operation, require
+from cnn.named_outputs import CONCAT, MAP, RESHAPE, TRANSPOSE, OutputStep, view_steps
+from cnn.onnx.graph import OnnxOperation, require
 from cnn.onnx.layers import NO_PADDING, Layers, Map, Tail
 from cnn.onnx.quantised.cast import is_of_floats
 from cnn.onnx.shapes import VIEWS, position_of
@@ -38,10 +38,10 @@ class _Part:
     """One result of an operation."""
 
     shape: tuple[int, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[OutputStep, ...]
 
 
-def with_tail(layers: Layers, operation: Operation, refusal: SystolicError) -> Layers | None:
+def with_tail(layers: Layers, operation: OnnxOperation, refusal: SystolicError) -> Layers | None:
     """Return the layers with the operation's outputs as tails; None if the host does not do it.
 
     refusal: why it is no layer.
@@ -85,28 +85,28 @@ def _tail_of(layers: Layers, name: str) -> Tail | None:
     return Tail(value.shape, (value.node,), steps_of(value), ())
 
 
-def steps_of(value: Map) -> tuple[Step, ...]:
+def steps_of(value: Map) -> tuple[OutputStep, ...]:
     """From a node's map to a tensor that is a view of it."""
     if value.moves is None:
         return view_steps(value.shape, value.last)
     parts, order = value.moves.parts, value.moves.order
     before = view_steps(parts, value.last)
-    return *before, Step(TRANSPOSE, order), Step(RESHAPE, value.shape)
+    return *before, OutputStep(TRANSPOSE, order), OutputStep(RESHAPE, value.shape)
 
 
 def _numbered(tail: Tail, maps: tuple[int, ...]) -> _Part:
     """Return a tail as a part, with its maps numbered as in ``maps``."""
     places = [maps.index(index) for index in tail.maps]
-    steps = (Step(MAP, (places[step.numbers[0]],)) if step.kind == MAP else step for step in tail.steps)
+    steps = (OutputStep(MAP, (places[step.numbers[0]],)) if step.kind == MAP else step for step in tail.steps)
     return _Part(tail.shape, tuple(steps))
 
 
 # --- what the host does ----------------------------------------------------------------------------------------------
 
-Make = Callable[[Layers, Operation, Sequence[_Part]], list[_Part]]
+Make = Callable[[Layers, OnnxOperation, Sequence[_Part]], list[_Part]]
 
 
-def _same(layers: Layers, operation: Operation, sources: Sequence[_Part]) -> list[_Part]:
+def _same(layers: Layers, operation: OnnxOperation, sources: Sequence[_Part]) -> list[_Part]:
     """Identity, Dropout of inference, Cast between floats."""
     trains = layers.optional(operation, 2) if operation.kind == "Dropout" else None
     require(trains is None or not layers.constant(operation, 2).any(), "it trains")
@@ -114,21 +114,21 @@ def _same(layers: Layers, operation: Operation, sources: Sequence[_Part]) -> lis
     return [sources[0]]
 
 
-def _viewed(layers: Layers, operation: Operation, sources: Sequence[_Part]) -> list[_Part]:
+def _viewed(layers: Layers, operation: OnnxOperation, sources: Sequence[_Part]) -> list[_Part]:
     (source,) = sources
     shape = VIEWS[operation.kind](layers, operation, source.shape)
     require(math.prod(shape) == math.prod(source.shape), "its output has another number of values")
-    return [_Part(shape, (*source.steps, Step(RESHAPE, shape)))]
+    return [_Part(shape, (*source.steps, OutputStep(RESHAPE, shape)))]
 
 
-def _transposed(_: Layers, operation: Operation, sources: Sequence[_Part]) -> list[_Part]:
+def _transposed(_: Layers, operation: OnnxOperation, sources: Sequence[_Part]) -> list[_Part]:
     (source,) = sources
     order = operation.integers("perm", range(len(source.shape))[::-1])
     require(sorted(order) == list(range(len(source.shape))), "its perm is no order of the axes")
-    return [_Part(tuple(source.shape[axis] for axis in order), (*source.steps, Step(TRANSPOSE, order)))]
+    return [_Part(tuple(source.shape[axis] for axis in order), (*source.steps, OutputStep(TRANSPOSE, order)))]
 
 
-def _softmax(layers: Layers, operation: Operation, sources: Sequence[_Part]) -> list[_Part]:
+def _softmax(layers: Layers, operation: OnnxOperation, sources: Sequence[_Part]) -> list[_Part]:
     """Along an axis; before opset 13 of all values from it on."""
     (source,) = sources
     later, shape = layers.opset >= LAST_AXIS_OPSET, source.shape
@@ -136,17 +136,19 @@ def _softmax(layers: Layers, operation: Operation, sources: Sequence[_Part]) -> 
     require(axis > 0, OF_PICTURES)
     kind = "log_softmax" if operation.kind == "LogSoftmax" else "softmax"
     if later:
-        return [_Part(shape, (*source.steps, Step(kind, (axis,))))]
+        return [_Part(shape, (*source.steps, OutputStep(kind, (axis,))))]
     rows = (math.prod(shape[:axis]), math.prod(shape[axis:]))
-    return [_Part(shape, (*source.steps, Step(RESHAPE, rows), Step(kind, (1,)), Step(RESHAPE, shape)))]
+    return [
+        _Part(shape, (*source.steps, OutputStep(RESHAPE, rows), OutputStep(kind, (1,)), OutputStep(RESHAPE, shape)))
+    ]
 
 
-def _sigmoid(_: Layers, __: Operation, sources: Sequence[_Part]) -> list[_Part]:
+def _sigmoid(_: Layers, __: OnnxOperation, sources: Sequence[_Part]) -> list[_Part]:
     (source,) = sources
-    return [_Part(source.shape, (*source.steps, Step("sigmoid")))]
+    return [_Part(source.shape, (*source.steps, OutputStep("sigmoid")))]
 
 
-def _concat(_: Layers, operation: Operation, sources: Sequence[_Part]) -> list[_Part]:
+def _concat(_: Layers, operation: OnnxOperation, sources: Sequence[_Part]) -> list[_Part]:
     first = sources[0].shape
     axis = position_of(operation.integer("axis", 1), len(first))
     require(axis > 0, OF_PICTURES)
@@ -156,7 +158,7 @@ def _concat(_: Layers, operation: Operation, sources: Sequence[_Part]) -> list[_
         require(fits, "its tensors have not the same sides but for that axis")
     shape = (*first[:axis], sum(source.shape[axis] for source in sources), *first[axis + 1 :])
     steps = tuple(step for source in sources for step in source.steps)
-    return [_Part(shape, (*steps, Step(CONCAT, (len(sources), axis))))]
+    return [_Part(shape, (*steps, OutputStep(CONCAT, (len(sources), axis))))]
 
 
 KINDS: Mapping[str, Make] = {

@@ -14,7 +14,7 @@ from boards.errors import InvalidValueError, RangeError, ShapeError
 from cnn.limits import MAX_KERNEL, MAX_SIDE
 from cnn.maps import FloatArray, Padding, Shape
 from cnn.onnx.arithmetic import floats
-from cnn.onnx.graph import Operation, require
+from cnn.onnx.graph import OnnxOperation, require
 from cnn.onnx.layers import Layers
 from cnn.onnx.quantised.mark import Mark
 from cnn.onnx.sliding import Blocks, check_window, dilated, planar, side_by_side
@@ -66,7 +66,7 @@ class _Side:
         return [(place, weight) for place, weight in places if 0 <= weight < self.kernel]
 
 
-def transposed_convolution(layers: Layers, operation: Operation) -> Layers:
+def transposed_convolution(layers: Layers, operation: OnnxOperation) -> Layers:
     """ConvTranspose of one or two dimensions."""
     source, shape = layers.picture(operation)
     weights = floats(layers.constant(operation, 1))
@@ -104,7 +104,9 @@ def transposed_convolution(layers: Layers, operation: Operation) -> Layers:
     return side_by_side(layers, operation, source.node, parts, blocks)
 
 
-def _sides(operation: Operation, shape: Shape, weights: FloatArray, strides: tuple[int, ...]) -> tuple[_Side, _Side]:
+def _sides(
+    operation: OnnxOperation, shape: Shape, weights: FloatArray, strides: tuple[int, ...]
+) -> tuple[_Side, _Side]:
     """How both sides are read and written, by the formulas of the operator's page."""
     extra = operation.integers("output_padding", (0, 0))
     extra = (0, *extra) if len(extra) == 1 else extra

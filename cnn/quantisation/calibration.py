@@ -47,7 +47,7 @@ class Statistics:
 
 
 @dataclass(frozen=True)
-class Ranges:
+class CalibratedRanges:
     """Per node: ``values`` are the |x| that the greatest integer stands for, ``greatest`` the greatest |x| observed."""
 
     method: str
@@ -63,7 +63,7 @@ def calibrate(
     bits: int = 8,
     percentile: float = PERCENTILE,
     progress: Callable[[int], None] | None = None,
-) -> Ranges:
+) -> CalibratedRanges:
     """Run the float network over pictures (float32 [C, H, W], 0…1) and choose a range a node.
 
     method: "max" the greatest |x|; "percentile" the |x| that ``percentile`` % of all non-zero values
@@ -98,7 +98,7 @@ def observe(
 
 def choose_ranges(
     statistics: Statistics, method: str = "max", *, bits: int = 8, percentile: float = PERCENTILE
-) -> Ranges:
+) -> CalibratedRanges:
     """A range a node by one of the METHODS, which ``calibrate`` explains.
 
     ChoiceError for another method, RangeError for a percentile that is not 50…100.
@@ -114,14 +114,14 @@ def choose_ranges(
         "entropy": lambda h: _least(h, bits, _divergence),
     }
     values = tuple(choose[method](h) for h in statistics.histograms)
-    return Ranges(method, values, tuple(h.greatest for h in statistics.histograms))
+    return CalibratedRanges(method, values, tuple(h.greatest for h in statistics.histograms))
 
 
-def ranges_by_bits(statistics: Statistics, method: str, bits: Sequence[int]) -> Ranges:
+def ranges_by_bits(statistics: Statistics, method: str, bits: Sequence[int]) -> CalibratedRanges:
     """``choose_ranges`` with the bits of each node for its own."""
     by_bits = {count: choose_ranges(statistics, method, bits=count) for count in set(bits)}
     values = tuple(by_bits[count].values[index] for index, count in enumerate(bits))
-    return Ranges(method, values, tuple(h.greatest for h in statistics.histograms))
+    return CalibratedRanges(method, values, tuple(h.greatest for h in statistics.histograms))
 
 
 def _empty() -> Histogram:

@@ -59,9 +59,9 @@ from cnn.ops import (
 )
 from cnn.ops.softmax import softmax_of
 from cnn.quantisation.batch_norm import fold_batch_norms
-from cnn.quantisation.calibration import Ranges
+from cnn.quantisation.calibration import CalibratedRanges
 from cnn.quantisation.reconstruction import Reconstruction
-from cnn.quantisation.rounding import Filters, Grid, Rounding, round_to_nearest
+from cnn.quantisation.rounding import Filters, Rounding, WeightGrid, round_to_nearest
 from cnn.quantisation.tensor_types import tensor_types
 from cnn.quantisation.widths import shared_bits
 from cnn.quantized import QNode, QuantizedNetwork
@@ -79,7 +79,7 @@ Longs = npt.NDArray[np.int64]
 
 
 def quantise_format(
-    network: Network, ranges: Ranges, bits: int, pictures: Sequence[npt.NDArray[np.uint8]] = ()
+    network: Network, ranges: CalibratedRanges, bits: int, pictures: Sequence[npt.NDArray[np.uint8]] = ()
 ) -> QuantizedNetwork:
     """``quantise`` for an accelerator whose lanes hold ``bits``: 4, 8 or 16.
 
@@ -97,7 +97,7 @@ def quantise_format(
 
 def quantise(
     network: Network,
-    ranges: Ranges,
+    ranges: CalibratedRanges,
     *,
     bits: int | Sequence[int] = 8,
     activation_bits: int | Sequence[int] = 8,
@@ -142,7 +142,7 @@ def _check_bits(bits: int | Sequence[int], activation_bits: int | Sequence[int])
                 raise RangeError(f"the bits of {values}", count, 2, 16)
 
 
-def _check_ranges(network: Network, ranges: Ranges) -> None:
+def _check_ranges(network: Network, ranges: CalibratedRanges) -> None:
     if not len(ranges.values) == len(ranges.greatest) == len(network.nodes):
         what = f"the number of ranges, one for each node of {network.name!r},"
         raise MismatchError(what, len(ranges.values), len(network.nodes), remedy="calibrate this network")
@@ -298,7 +298,7 @@ def _integers(
     return integers, bias.astype(np.int64), unit / output.scale
 
 
-def _grid(filters: Filters, source: TensorType, output: TensorType, weight_type: DataType, node: Node) -> Grid:
+def _grid(filters: Filters, source: TensorType, output: TensorType, weight_type: DataType, node: Node) -> WeightGrid:
     """Per channel the least scale whose integers are narrow and whose acc + bias fits int32.
 
     With A = max|a|, K weights, each rounded by at most ½:
@@ -323,7 +323,7 @@ def _grid(filters: Filters, source: TensorType, output: TensorType, weight_type:
     fits = (size.sum(axis=1) * greatest + biases / source.scale) / room
     scale = np.maximum(narrow, fits)
     # A channel of zeros may have any scale: this one has the ratio 1.
-    return Grid(np.where(scale > 0, scale, output.scale / source.scale), fits, weight_type.high)
+    return WeightGrid(np.where(scale > 0, scale, output.scale / source.scale), fits, weight_type.high)
 
 
 def _plain_requantiser(ratio: float, zeros: int, output: TensorType, activation: str, node: Node) -> Requantiser:

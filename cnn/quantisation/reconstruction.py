@@ -25,7 +25,7 @@ from cnn.maps import FloatArray, Integers
 from cnn.network import Network
 from cnn.ops import Convolution
 from cnn.ops.windows import apart, every_place
-from cnn.quantisation.rounding import Doubles, Filters, Grid, RoundedFilters
+from cnn.quantisation.rounding import Doubles, Filters, RoundedFilters, WeightGrid
 from cnn.quantized import QNode, on_host
 
 RIDGE = 1.0
@@ -62,7 +62,7 @@ class Reconstruction:
         for picture, outputs in zip(self._pictures, self._integers, strict=True):
             outputs.append(None if on_host(node.op) else run_node(node, self._nodes, outputs, picture))
 
-    def round(self, index: int, filters: Filters, grid: Grid) -> RoundedFilters:
+    def round(self, index: int, filters: Filters, grid: WeightGrid) -> RoundedFilters:
         """Of a convolution, the node ``index``, whose inputs were appended."""
         op = self._network.nodes[index].op
         assert isinstance(op, Convolution)
@@ -71,7 +71,7 @@ class Reconstruction:
         parts = [
             _round_group(
                 Filters(filters.rows[ours], filters.bias[ours]),
-                Grid(grid.scale[ours], grid.floor[ours], grid.high),
+                WeightGrid(grid.scale[ours], grid.floor[ours], grid.high),
                 exact[group],
                 approximate[group],
             )
@@ -114,7 +114,7 @@ def _gathered(array: FloatArray, op: Convolution, places: tuple[npt.NDArray[np.i
     return np.stack(taps, axis=1).reshape(-1, len(places[0]))
 
 
-def _round_group(filters: Filters, grid: Grid, exact: Doubles, approximate: Doubles) -> RoundedFilters:
+def _round_group(filters: Filters, grid: WeightGrid, exact: Doubles, approximate: Doubles) -> RoundedFilters:
     """Of filters that read the same inputs [weights of a filter, samples]."""
     target = filters.rows @ exact + filters.bias[:, None]
     mean = approximate.mean(axis=1)
@@ -149,7 +149,7 @@ def _damped(inputs: Doubles, share: float) -> Doubles:
     return np.asarray(energy)
 
 
-def _rounded(rows: Doubles, inputs: Doubles, scale: Doubles, grid: Grid) -> Doubles:
+def _rounded(rows: Doubles, inputs: Doubles, scale: Doubles, grid: WeightGrid) -> Doubles:
     """Whole numbers; each column's rounding error is spread over the columns behind it."""
     spread = np.linalg.cholesky(np.linalg.inv(_damped(inputs, DAMPING))).T
     rows, integers = rows.copy(), np.empty_like(rows)
@@ -165,7 +165,7 @@ def _rounded(rows: Doubles, inputs: Doubles, scale: Doubles, grid: Grid) -> Doub
     return integers
 
 
-def _scales(rows: Doubles, energy: Doubles, grid: Grid) -> Doubles:
+def _scales(rows: Doubles, energy: Doubles, grid: WeightGrid) -> Doubles:
     """By filter the scale with the least squared error of products, of the grid's and its SHARES."""
     best, lowest = grid.scale, np.full(len(rows), np.inf)
     for share in (1.0, *SHARES):

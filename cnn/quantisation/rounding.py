@@ -21,7 +21,7 @@ class Filters:
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class WeightGrid:
     """Whole numbers −high…high. scale [filters]: so that the greatest weight is ``high``, or greater where sums would
     not fit. floor [filters]: the scale below which they would not."""
 
@@ -43,9 +43,9 @@ class RoundedFilters:
     bias: Doubles
 
 
-Rounding: TypeAlias = Callable[[Filters, Grid], RoundedFilters]
+Rounding: TypeAlias = Callable[[Filters, WeightGrid], RoundedFilters]
 
 
-def round_to_nearest(filters: Filters, grid: Grid) -> RoundedFilters:
+def round_to_nearest(filters: Filters, grid: WeightGrid) -> RoundedFilters:
     """Each weight by itself."""
     return RoundedFilters(grid.round(filters.rows, grid.scale), grid.scale, filters.bias)

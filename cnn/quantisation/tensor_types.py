@@ -28,7 +28,7 @@ from cnn.ops import (
     label_type,
 )
 from cnn.ops.softmax import SHARES
-from cnn.quantisation.calibration import Ranges
+from cnn.quantisation.calibration import CalibratedRanges
 from cnn.tables import TABLE_BITS
 
 ONE_TYPE = "a concat joins tensors of one datatype and scale"
@@ -42,7 +42,10 @@ HEADROOM = 2.0  # the last layer may reach twice what calibration saw; INT16 has
 
 
 def tensor_types(
-    network: Network, ranges: Ranges, activation_bits: int | Sequence[int] = 8, zero_points: Sequence[int] = ()
+    network: Network,
+    ranges: CalibratedRanges,
+    activation_bits: int | Sequence[int] = 8,
+    zero_points: Sequence[int] = (),
 ) -> tuple[TensorType, ...]:
     """One type a node. A host node has that of its first input, but for labels.
 
@@ -90,7 +93,7 @@ def groups(nodes: tuple[Node, ...]) -> list[int]:
     return [find(i) for i in range(len(nodes))]
 
 
-def _group_type(network: Network, group: list[int], ranges: Ranges, integers: tuple[int, int]) -> TensorType:
+def _group_type(network: Network, group: list[int], ranges: CalibratedRanges, integers: tuple[int, int]) -> TensorType:
     """integers: how many bits they have, and the zero point."""
     producers = [i for i in group if network.nodes[i].op.calibrated]
     if group[0] == 0:
@@ -127,7 +130,7 @@ def _is_looked_up(network: Network, group: list[int]) -> bool:
 
 
 def _last_type(
-    network: Network, producers: Iterable[int], ranges: Ranges, limits: tuple[DataType, float]
+    network: Network, producers: Iterable[int], ranges: CalibratedRanges, limits: tuple[DataType, float]
 ) -> TensorType:
     """limits: the datatype, and how far it reaches beyond what calibration saw."""
     datatype, room = limits
@@ -135,7 +138,7 @@ def _last_type(
     return TensorType(datatype, (reach or 1.0) / datatype.high)
 
 
-def _read_reach(network: Network, index: int, ranges: Ranges, steps: int) -> float:
+def _read_reach(network: Network, index: int, ranges: CalibratedRanges, steps: int) -> float:
     """How far the values of a node reach, or, where a function alone reads them, how far it tells them apart: beyond,
     each gives the end of what the function gives, or the same as what is flat there."""
     readers = [i for i, node in enumerate(network.nodes) if index in node.inputs]

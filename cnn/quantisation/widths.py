@@ -23,14 +23,14 @@ import numpy as np
 
 from cnn.network import Network, Node
 from cnn.ops import AveragePool, Convolution, Dense
-from cnn.quantisation.calibration import Ranges
+from cnn.quantisation.calibration import CalibratedRanges
 
 SUM_BITS = 31
 WIDEST, NARROWEST = 16, 8
 MORE = 2
 
 
-def shared_bits(network: Network, ranges: Ranges) -> tuple[int, ...]:
+def shared_bits(network: Network, ranges: CalibratedRanges) -> tuple[int, ...]:
     """Bits of every node's output, 8…16: the fewest that one of its readers can take.
 
     network: without batch norms (cnn.quantisation.batch_norm). ranges: of its calibration.

@@ -24,7 +24,7 @@ from cnn.datatype import DataType
 from cnn.network import Network, Node
 from cnn.ops import Activate, Add, AveragePool, Convolution, Custom, Dense
 from cnn.quantisation.batch_norm import fold_batch_norms
-from cnn.quantisation.calibration import Ranges, Statistics, ranges_by_bits
+from cnn.quantisation.calibration import CalibratedRanges, Statistics, ranges_by_bits
 from cnn.quantisation.quantise import quantise
 from cnn.quantisation.tensor_types import groups
 from cnn.quantized import QuantizedNetwork
@@ -70,7 +70,7 @@ def quantise_with_zero_points(
     return quantise(folded, ranges, bits=bits, activation_bits=widths, pictures=pictures, zero_points=zeros)
 
 
-def zero_points(network: Network, ranges: Ranges, bits: Sequence[int]) -> tuple[int, ...]:
+def zero_points(network: Network, ranges: CalibratedRanges, bits: Sequence[int]) -> tuple[int, ...]:
     """Of each node's output, 0 where none helps. bits: of each node's output."""
     roots = groups(network.nodes)
     zeros = {
@@ -79,7 +79,7 @@ def zero_points(network: Network, ranges: Ranges, bits: Sequence[int]) -> tuple[
     return tuple(zeros[root] for root in roots)
 
 
-def _of_group(network: Network, group: Sequence[int], ranges: Ranges, bits: Sequence[int]) -> int:
+def _of_group(network: Network, group: Sequence[int], ranges: CalibratedRanges, bits: Sequence[int]) -> int:
     """Of nodes that share a type: the one that leaves most room below zero."""
     if not _is_taken(network, group):
         return 0
@@ -100,7 +100,7 @@ def _is_taken(network: Network, group: Sequence[int]) -> bool:
     return 0 not in members and bool(readers) and all(isinstance(node.op, _TAKE) for node in readers)
 
 
-def _below_zero(network: Network, index: int, ranges: Ranges) -> float:
+def _below_zero(network: Network, index: int, ranges: CalibratedRanges) -> float:
     """The share of a node's range that lies below zero; a half where there is no telling."""
     node = network.nodes[index]
     op = node.op

@@ -28,7 +28,7 @@ from boards.errors import (
 )
 from cnn.datatype import DataType, TensorType
 from cnn.maps import Padding, Shape
-from cnn.named_outputs import MAP, MOST_OUTPUTS, NamedOutput, Step
+from cnn.named_outputs import MAP, MOST_OUTPUTS, NamedOutput, OutputStep
 from cnn.network import is_label
 from cnn.ops import (
     HEADS,
@@ -133,7 +133,9 @@ def _named_output(table: Any, known: Set[str]) -> NamedOutput:
         raise InvalidValueError("the nodes of a named output", names, "names of nodes")
     if len(steps) > NODE_LIMIT:
         raise RangeError("the number of steps of a named output", len(steps), high=NODE_LIMIT)
-    read = [Step(_text(_get(step, "kind", str)), _integers(_get(step, "numbers", list), "numbers")) for step in steps]
+    read = [
+        OutputStep(_text(_get(step, "kind", str)), _integers(_get(step, "numbers", list), "numbers")) for step in steps
+    ]
     for step in read:
         if step.kind == MAP and (len(step.numbers) != 1 or not 0 <= step.numbers[0] < len(names)):
             raise InvalidValueError("the numbers of a step map", step.numbers, f"one of {len(names)} nodes")

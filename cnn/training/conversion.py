@@ -12,7 +12,7 @@ from torch import Tensor
 
 from boards.errors import ChoiceError, InvalidValueError, ShapeError, UnsupportedError
 from cnn.activations import UNIT
-from cnn.exported.topology import Kernel, Layer, LayerOp, Sum, Topology
+from cnn.exported.topology import Kernel, LayerOp, Sum, Topology, TopologyLayer
 from cnn.float_model import run_float
 from cnn.maps import FloatArray, Padding
 from cnn.network import Network, Node
@@ -36,12 +36,12 @@ def topology_of(network: Network, bits: int, fit: str) -> Topology:
     fit: how pictures are brought to size. The place of every error is a layer that is not trained.
     """
     nodes = network.nodes
-    layers: list[Layer] = []
+    layers: list[TopologyLayer] = []
     for index, node in enumerate(nodes[1:], 1):
         if isinstance(node.op, Softmax) and index == len(nodes) - 1:
             break  # the order of the classes is that of what it reads
         op = _layer_op(network, index, bits, sum(isinstance(layer.op, Kernel) for layer in layers))
-        layers.append(Layer(node.name, op, node.inputs, node.shape, node.source))
+        layers.append(TopologyLayer(node.name, op, node.inputs, node.shape, node.source))
     return Topology(
         name=network.name,
         input=network.input_shape,

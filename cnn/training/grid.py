@@ -21,7 +21,7 @@ UNTRAINED = "quantise this network as it is"
 
 
 @dataclass(frozen=True)
-class Grid:
+class HeadGrid:
     """anchors: width and height in cells. cell: width and height of one in pixels of the network's input.
 
     exclusive: whether an object has one class (softmax), else any number of them (sigmoids).
@@ -40,14 +40,14 @@ class Grid:
         return np.array(self.anchors) * self.cell
 
 
-def grid_of(head: Detection, shape: Shape, picture: Shape) -> Grid:
+def grid_of(head: Detection, shape: Shape, picture: Shape) -> HeadGrid:
     """The grid of a head that reads a map of ``shape``; UnsupportedError for a kind that has no loss here."""
     cell = picture.width / shape.width, picture.height / shape.height
     if isinstance(head, Region):
-        return Grid(head.anchors, head.classes, shape.height, shape.width, cell, True)
+        return HeadGrid(head.anchors, head.classes, shape.height, shape.width, cell, True)
     if isinstance(head, OneObject) or (isinstance(head, Yolo) and head.scale_xy == 1.0):
         anchors = tuple((width / cell[0], height / cell[1]) for width, height in head.anchors)
-        return Grid(anchors, head.classes, shape.height, shape.width, cell, False)
+        return HeadGrid(anchors, head.classes, shape.height, shape.width, cell, False)
     scaled = f" with scale_xy {head.scale_xy:g}" if isinstance(head, Yolo) else ""
     subject, reason = f"training of a {head.kind} head{scaled}", "region, yolo and one-object heads have a loss"
     raise UnsupportedError(subject, reason, remedy=UNTRAINED)
@@ -60,13 +60,13 @@ def tensor(values: npt.NDArray[Any]) -> Tensor:
     return torch.from_numpy(values.astype(np.float32))
 
 
-def as_grid(output: Tensor, grid: Grid) -> Tensor:
+def as_grid(output: Tensor, grid: HeadGrid) -> Tensor:
     """[n, anchors · (5 + classes), rows, columns] → [n, anchors, rows, columns, 5 + classes]."""
     parts = output.view(len(output), len(grid.anchors), 5 + grid.classes, grid.rows, grid.columns)
     return parts.permute(0, 1, 3, 4, 2)
 
 
-def decode_boxes(values: Tensor, grid: Grid) -> Tensor:
+def decode_boxes(values: Tensor, grid: HeadGrid) -> Tensor:
     """Boxes in pixels [n, anchors, rows, columns, 4] as x0, y0, x1, y1; source: darknet's region layer."""
     import torch
 

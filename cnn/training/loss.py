@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cnn.training.grid import Grid, as_grid, decode_boxes, tensor
+from cnn.training.grid import HeadGrid, as_grid, decode_boxes, tensor
 
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
@@ -36,7 +36,7 @@ class Targets(NamedTuple):
 
 
 def head_losses(
-    outputs: Sequence[Tensor], truths: list[npt.NDArray[np.float32]], grids: Sequence[Grid]
+    outputs: Sequence[Tensor], truths: list[npt.NDArray[np.float32]], grids: Sequence[HeadGrid]
 ) -> list[Tensor]:
     """By head the loss of a batch, where each object belongs to the head with the anchor of most like shape.
 
@@ -52,7 +52,7 @@ def head_losses(
     ]
 
 
-def region_loss(output: Tensor, truths: list[npt.NDArray[np.float32]], grid: Grid) -> Tensor:
+def region_loss(output: Tensor, truths: list[npt.NDArray[np.float32]], grid: HeadGrid) -> Tensor:
     """The loss of a batch, a scalar: position and size where an object is, objectness everywhere, and the class.
 
     output [n, anchors · (5 + classes), rows, columns]; truths: one [objects, 5] a picture.
@@ -80,7 +80,7 @@ def region_loss(output: Tensor, truths: list[npt.NDArray[np.float32]], grid: Gri
     return loss
 
 
-def _class_loss(answers: Tensor, labels: Tensor, grid: Grid) -> Tensor:
+def _class_loss(answers: Tensor, labels: Tensor, grid: HeadGrid) -> Tensor:
     """By row: cross-entropy of the softmax, or of each sigmoid."""
     from torch.nn import functional  # type: ignore[import-not-found, unused-ignore]
 
@@ -114,7 +114,7 @@ def common_and_union(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     return common, areas - common
 
 
-def targets(truths: list[npt.NDArray[np.float32]], grid: Grid) -> Targets:
+def targets(truths: list[npt.NDArray[np.float32]], grid: HeadGrid) -> Targets:
     """The targets of all objects of a batch; an object's anchor is the one of most like shape."""
     import torch
 
@@ -129,7 +129,7 @@ def targets(truths: list[npt.NDArray[np.float32]], grid: Grid) -> Targets:
     return Targets(cells, tensor(goal), torch.from_numpy(rows[:, 1].astype(np.int64)), tensor(weight))
 
 
-def _likeness(rows: npt.NDArray[Any], grid: Grid) -> npt.NDArray[np.float64]:
+def _likeness(rows: npt.NDArray[Any], grid: HeadGrid) -> npt.NDArray[np.float64]:
     """IoU [objects, anchors] of boxes and anchors with one centre; rows: class, x0, y0, x1, y1 in pixels."""
     size, anchors = rows[:, None, 3:5] - rows[:, None, 1:3], grid.sizes[None]
     common = np.minimum(size, anchors).prod(2)
@@ -159,7 +159,7 @@ def near_truths(boxes: Tensor, truths: list[npt.NDArray[np.float32]], cells: Any
     return is_near, labels[is_near].to(torch.int64)
 
 
-def one_object_loss(output: Tensor, truths: list[npt.NDArray[np.float32]], grid: Grid) -> Tensor:
+def one_object_loss(output: Tensor, truths: list[npt.NDArray[np.float32]], grid: HeadGrid) -> Tensor:
     """The loss of a batch, a scalar: which cell, and its averaged box; of pictures without an object that no cell is.
 
     output [n, anchors · (5 + classes), rows, columns]; truths: by picture [objects, 5], of which the largest counts.
@@ -192,7 +192,9 @@ def one_object_loss(output: Tensor, truths: list[npt.NDArray[np.float32]], grid:
     return total
 
 
-def averaged_boxes(answers: Tensor, row: npt.NDArray[np.int64], column: npt.NDArray[np.int64], grid: Grid) -> Tensor:
+def averaged_boxes(
+    answers: Tensor, row: npt.NDArray[np.int64], column: npt.NDArray[np.int64], grid: HeadGrid
+) -> Tensor:
     """Boxes in pixels [n, 4] of cells' values [n, anchors, 5 + classes]: the means of σ and of anchor · e^t."""
     import torch
 
@@ -214,7 +216,7 @@ def _largest(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return np.asarray(rows[np.argmax(np.prod(rows[:, 3:] - rows[:, 1:3], axis=1))])
 
 
-def _cells(rows: npt.NDArray[np.float32], grid: Grid) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _cells(rows: npt.NDArray[np.float32], grid: HeadGrid) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Column and row of the cell that each box's centre lies in."""
     centre = (rows[:, 1:3] + rows[:, 3:]) / 2 / np.array(grid.cell)
     cell = np.clip(np.floor(centre), 0, (grid.columns - 1, grid.rows - 1)).astype(np.int64)

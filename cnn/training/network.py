@@ -14,9 +14,9 @@ from torch.nn import functional
 
 from boards.errors import ChoiceError, MismatchError, MissingValueError, RangeError
 from cnn.datatype import UINT8, DataType, TensorType
-from cnn.exported.integers import NORM, Step, multiply_shift, output_type
+from cnn.exported.integers import NORM, LayerTypes, multiply_shift, output_type
 from cnn.exported.network import heads_alone_read, mean_requantiser, sum_scale
-from cnn.exported.topology import Kernel, Layer, Sum, Topology
+from cnn.exported.topology import Kernel, Sum, Topology, TopologyLayer
 from cnn.maps import FloatArray
 from cnn.ops import AveragePool, Concat, Detection, MaxPool, Reorg, Upsample
 from cnn.requantise import MULTIPLIER_LIMIT
@@ -136,7 +136,7 @@ class QuantisedNetwork(nn.Module):
             return self.steps[group]
         return learnable(self.steps[group], self.topology.layers[index - 1].shape.values, self.levels[group])
 
-    def _mean(self, layer: Layer, values: Tensor) -> Tensor:
+    def _mean(self, layer: TopologyLayer, values: Tensor) -> Tensor:
         step = self.step(layer.inputs[0])
         if self.training:
             return round_through(values.mean((2, 3), keepdim=True) / step) * step
@@ -222,7 +222,7 @@ class QuantisedNetwork(nn.Module):
             bits -= 1
         return replace(topology, extra_bits=bits)
 
-    def _multiplier(self, layer: Layer, kernel: Kernel, arrays: Mapping[str, FloatArray]) -> float:
+    def _multiplier(self, layer: TopologyLayer, kernel: Kernel, arrays: Mapping[str, FloatArray]) -> float:
         """The greatest of a layer without extra_bits."""
         gamma, variance = (arrays[f"bn{kernel.number}_{part}"].astype(np.float64) for part in ("gamma", "var"))
         step = self._step_of(layer, kernel)
@@ -230,13 +230,13 @@ class QuantisedNetwork(nn.Module):
         return float(gain * step.out.high / step.sums * 2.0 ** (step.weights.bits - 1 + step.values.datatype.bits))
 
     @property
-    def _clipped(self) -> list[tuple[Layer, Kernel]]:
+    def _clipped(self) -> list[tuple[TopologyLayer, Kernel]]:
         """Kernels with an activation."""
         return [(layer, kernel) for layer, kernel in self.topology.kernels if kernel.output_bits is not None]
 
-    def _step_of(self, layer: Layer, kernel: Kernel) -> Step:
+    def _step_of(self, layer: TopologyLayer, kernel: Kernel) -> LayerTypes:
         weights, values = DataType(kernel.weight_bits, True), self._datatype(layer.inputs[0])
-        return Step(layer, weights, TensorType(values, 1 / values.high), output_type(kernel))
+        return LayerTypes(layer, weights, TensorType(values, 1 / values.high), output_type(kernel))
 
     def _datatype(self, index: int) -> DataType:
         group = self.groups[index]

@@ -57,7 +57,7 @@ class TensorMap:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layer:
+class ManifestLayer:
     """A layer of the design, with what is fused into it, by its own name.
 
     source: file and line of the network that it came from. node: of the network, whose value ``output`` is. macs:
@@ -84,7 +84,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Ddr:
+class DesignMemory:
     """The memory that a design was made for. gbps: peak in 10⁹ bytes a second; efficiency: the share that carries
     data."""
 
@@ -151,7 +151,7 @@ class Manifest:
     labels: tuple[str, ...]
     board: str
     clock_mhz: float
-    ddr: Ddr
+    ddr: DesignMemory
     top: str
     fit: Annotated[str, OneOf(tuple(FITS))]
     estimate: Estimate
@@ -160,7 +160,7 @@ class Manifest:
     passes: Annotated[int, Range(1, MOST_PASSES)] = field(default=1, metadata=OPTIONAL)
     batch: Annotated[int, Range(1, MOST_FRAMES, "frames")] = field(default=1, metadata=OPTIONAL)
     input: TensorMap
-    layers: tuple[Layer, ...]
+    layers: tuple[ManifestLayer, ...]
     heads: tuple[NetworkHead, ...]
     tensors: tuple[OutputTensor, ...] = field(default=(), metadata=OPTIONAL)
 

@@ -10,8 +10,8 @@ from host.contract.codec import OPTIONAL, Count, OneOf, Range
 from host.contract.parts import (
     LARGEST_BUFFER,
     Image,
-    Layer,
     Manifest,
+    ManifestLayer,
     TensorMap,
     check_equal,
     check_range,
@@ -64,7 +64,7 @@ class ExternalImage(Image):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StreamingLayer(Layer):
+class StreamingLayer(ManifestLayer):
     """A layer whose stream a simulation taps: words of ``lanes`` values, of ``pixels`` neighbours of a row together.
 
     modelled_cycles: of a frame. stream_channels: with those that only fill the stream's words.

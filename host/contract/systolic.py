@@ -14,8 +14,8 @@ from host.contract.parts import (
     LARGEST_BUFFER,
     MOST_LAYERS,
     Image,
-    Layer,
     Manifest,
+    ManifestLayer,
     TensorMap,
     check_equal,
     check_range,
@@ -61,7 +61,7 @@ class SystolicInput(SystolicRegion):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SystolicLayer(Layer):
+class SystolicLayer(ManifestLayer):
     """Passes ``first_pass`` … ``last_pass`` of the program read the map of one node and write that of another.
 
     last_input_node: where what is read goes on beside the map of ``input_node``, as far as the map of that node.

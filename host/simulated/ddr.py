@@ -41,7 +41,7 @@ class BusError(SystolicError):
         return f"no {self.subject} answers at {self.address:#x}"
 
 
-class Ddr:
+class SimulatedDdr:
     """Contiguous memory, given out first-fit in pages. base: physical address of its first byte."""
 
     def __init__(self, size: int) -> None:

@@ -28,10 +28,10 @@ from pynq.ps import Clocks
 from pynqmetadata.frontends import Metadata
 
 from host.contract.parts import Manifest
-from host.simulated.ddr import CPU_PATTERN, DDR_BASE, BusError, Ddr
+from host.simulated.ddr import CPU_PATTERN, DDR_BASE, BusError, SimulatedDdr
 from host.simulated.dma import DmaModel, Stream
 from host.simulated.fabric import pointer
-from host.simulated.faults import Fault, Faults
+from host.simulated.faults import Faults, InjectedFault
 from host.simulated.mapping import MappedMemory
 from host.simulated.pace import Pace
 from host.simulated.registers import InterruptController, Registers, Slave
@@ -64,7 +64,7 @@ class SimulatedBoard(Device):
         self.trouble = ""
         self.overruns = 0
         self.register_writes: dict[str, int] = defaultdict(int)
-        self.memory = Ddr(ddr_bytes)
+        self.memory = SimulatedDdr(ddr_bytes)
         self.freed_at_work: list[str] = []
         self._mapped: dict[int, MappedMemory] = {}
         self._fabric = STYLES[manifest.style].fabric(self, manifest, library)
@@ -162,7 +162,7 @@ class SimulatedBoard(Device):
         """What a master in the fabric sees; BusError outside what is allocated."""
         return self.memory.view(address, count)
 
-    def inject(self, *faults: Fault) -> None:
+    def inject(self, *faults: InjectedFault) -> None:
         self.faults.inject(*faults)
 
     def close(self) -> None:

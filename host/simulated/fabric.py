@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from host.simulated.ddr import Ddr
+from host.simulated.ddr import SimulatedDdr
 from host.simulated.dma import Stream
 from host.simulated.faults import Faults
 from host.simulated.registers import Slave
@@ -15,7 +15,7 @@ from host.simulated.registers import Slave
 class FabricBoard(Protocol):
     """The board around the accelerator. trouble: what stopped it, for the host to tell."""
 
-    memory: Ddr
+    memory: SimulatedDdr
     faults: Faults
     trouble: str
 
@@ -26,7 +26,7 @@ class FabricBoard(Protocol):
         """Waits until so many passes would have taken their time; False where it was stopped meanwhile."""
 
 
-class Fabric(Protocol):
+class SimulatedFabric(Protocol):
     """A style's accelerator. stream: where an AXI DMA sends its packets, or None."""
 
     @property

@@ -20,7 +20,7 @@ KINDS = (
 
 
 @dataclass(frozen=True)
-class Fault:
+class InjectedFault:
     """One thing that goes wrong once.
 
     at: which start (hang, interrupts, corrupt word), which ``allocate`` or which flush from now on, from 0.
@@ -47,18 +47,18 @@ class Faults:
     """The faults that are still to come. Counts start when a fault is injected."""
 
     def __init__(self) -> None:
-        self._waiting: list[Fault] = []
+        self._waiting: list[InjectedFault] = []
         self._counts = {"allocation failure": 0, "missing flush": 0}
         self._lock = threading.Lock()
 
-    def inject(self, *faults: Fault) -> None:
+    def inject(self, *faults: InjectedFault) -> None:
         with self._lock:
             self._waiting += faults
             for fault in faults:
                 if fault.kind in self._counts:
                     self._counts[fault.kind] = 0
 
-    def take(self, kind: str, number: int) -> Fault | None:
+    def take(self, kind: str, number: int) -> InjectedFault | None:
         """The fault of this kind whose time has come; it happens once."""
         with self._lock:
             due = next((fault for fault in self._waiting if (fault.kind, fault.at) == (kind, number)), None)
@@ -66,7 +66,7 @@ class Faults:
                 self._waiting.remove(due)
             return due
 
-    def corruptions(self, number: int) -> list[Fault]:
+    def corruptions(self, number: int) -> list[InjectedFault]:
         """The words that are spoilt before a start."""
         faults = []
         while (fault := self.take("corrupt word", number)) is not None:

@@ -17,7 +17,7 @@ from host.contract.parts import Manifest
 from host.contract.systolic import SystolicLayer, SystolicManifest
 from host.contract.tensors import Integers, Pixels
 from host.contract.uploads import read_systolic
-from host.systolic.layout import Addresses, map_base, pack_batch, place_program, unpack_batch
+from host.systolic.layout import BufferAddresses, map_base, pack_batch, place_program, unpack_batch
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ class SystolicBuffers(Buffers):
         return len(self.batches) * self.manifest.passes
 
     @property
-    def addresses(self) -> tuple[Addresses, ...]:
+    def addresses(self) -> tuple[BufferAddresses, ...]:
         return tuple(
-            Addresses(batch.input.device_address, tuple(result.device_address for result in batch.results))
+            BufferAddresses(batch.input.device_address, tuple(result.device_address for result in batch.results))
             for batch in self.batches
         )
 

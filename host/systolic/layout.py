@@ -27,19 +27,19 @@ Words = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
-class Addresses:
+class BufferAddresses:
     """Physical addresses of one set's buffers; ``results`` in the order of ``output_layers``."""
 
     input: int
     results: tuple[int, ...]
 
 
-def map_base(arena: int, sets: Sequence[Addresses]) -> int:
+def map_base(arena: int, sets: Sequence[BufferAddresses]) -> int:
     """What all map pointers of the accelerator are set to: the lowest of the buffers' addresses."""
     return min([arena, *(address for batch in sets for address in (batch.input, *batch.results))])
 
 
-def place_program(manifest: SystolicManifest, program: Words, arena: int, sets: Sequence[Addresses]) -> Words:
+def place_program(manifest: SystolicManifest, program: Words, arena: int, sets: Sequence[BufferAddresses]) -> Words:
     """program [passes, words] with addresses in the arena → [(sets + 1) · passes, words] with those of the buffers.
 
     The last copy is the first set's with every map in DDR, also those that else stay on chip: for looking inside.
@@ -77,7 +77,7 @@ def _ends(manifest: SystolicManifest) -> Iterator[tuple[int, tuple[tuple[int, in
             yield index, tuple(ends)
 
 
-def _moved(manifest: SystolicManifest, program: Words, base: int, arena: int, batch: Addresses) -> Words:
+def _moved(manifest: SystolicManifest, program: Words, base: int, arena: int, batch: BufferAddresses) -> Words:
     starts = _node_addresses(manifest, batch)
     placed = program.astype(np.int64)
     for index, ends in _ends(manifest):
@@ -87,7 +87,7 @@ def _moved(manifest: SystolicManifest, program: Words, base: int, arena: int, ba
     return (placed & 0xFFFFFFFF).astype(np.uint32)
 
 
-def _node_addresses(manifest: SystolicManifest, batch: Addresses) -> dict[int, int]:
+def _node_addresses(manifest: SystolicManifest, batch: BufferAddresses) -> dict[int, int]:
     """node → where its arena would start, were it only this map's: its buffer's address less its offset."""
     outputs = [manifest.layers[index] for index in manifest.output_layers]
     starts = {layer.node: address - layer.output.offset for layer, address in zip(outputs, batch.results, strict=True)}

@@ -17,7 +17,7 @@ from host.contract.parts import Manifest
 from host.contract.systolic import SystolicManifest
 from host.simulated.ddr import BusError
 from host.simulated.fabric import FabricBoard, pointer
-from host.simulated.faults import Fault, Faults
+from host.simulated.faults import Faults, InjectedFault
 from host.simulated.registers import Registers
 
 Kernel = Callable[["SystolicModel", Mapping[str, int]], bool]
@@ -145,7 +145,7 @@ class SystolicFabric:
         first = registers["first"]
         return self._board.keep_pace(model.stopped, range(first, first + registers["count"]), begin)
 
-    def _run(self, model: SystolicModel, registers: Mapping[str, int], hang: Fault | None) -> str:
+    def _run(self, model: SystolicModel, registers: Mapping[str, int], hang: InjectedFault | None) -> str:
         """The generated code over DDR; an empty sentence, or what stopped it. One that hangs is executed up to where it
         stands: waiting is not done in the generated code, which others in this process may want to execute."""
         count = registers["count"] if hang is None else min(registers["count"], hang.in_pass + 1)

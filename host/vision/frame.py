@@ -28,7 +28,7 @@ STAGES = ("resize", "load", "accelerate", "decode")
 
 
 @dataclass(frozen=True)
-class Span:
+class StageSpan:
     """Begin and end of one stage of one frame, in seconds of ``time.perf_counter``."""
 
     stage: str
@@ -41,11 +41,11 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Timing:
+class StageTiming:
     """What each stage of a frame took, in load and accelerate with all of its batch. ``seconds["accelerate"]`` is from
     the start to its end being answers."""
 
-    spans: tuple[Span, ...]
+    spans: tuple[StageSpan, ...]
 
     @property
     def seconds(self) -> dict[str, float]:
@@ -76,7 +76,7 @@ class Result:
     placement: Placement
     outputs: tuple[npt.NDArray[np.signedinteger[Any]], ...]
     detections: tuple[Detection, ...]
-    timing: Timing
+    timing: StageTiming
     labels: tuple[str, ...] = ()
     index: int = 0
     scores: tuple[Score, ...] = ()
@@ -164,7 +164,7 @@ class Measured:
         )
 
 
-def measure(spans: Sequence[tuple[Span, ...]], workers: dict[str, int], label: str = "") -> Measured:
+def measure(spans: Sequence[tuple[StageSpan, ...]], workers: dict[str, int], label: str = "") -> Measured:
     """spans: of each frame in order. workers: of each stage that has more than one."""
     if not spans:
         raise StateError("the stream", "has no frame to measure yet", remedy="take all its frames first")

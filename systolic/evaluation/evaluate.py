@@ -23,7 +23,7 @@ from systolic.styles.style import OpenedDesign
 
 
 @dataclass(frozen=True)
-class Wishes:
+class EvaluationOptions:
     """What to evaluate on, and how.
 
     split: the part of a set that has several. limit: pictures, evenly spread over the set; all where it is None.
@@ -40,7 +40,7 @@ class Wishes:
 
 
 def evaluate(
-    subject: Subject, wishes: Wishes, design: OpenedDesign | None = None, tell: Progress = silent
+    subject: Subject, wishes: EvaluationOptions, design: OpenedDesign | None = None, tell: Progress = silent
 ) -> Evaluation:
     """Floats and integers on every picture, the executed design on some. design: what is executed.
 
@@ -61,7 +61,7 @@ def evaluate(
     return Evaluation(subject, labelled, frames, wishes.threshold, _ratios(subject, frames), executed)
 
 
-def read_pictures(subject: Subject, wishes: Wishes) -> LabelledSet:
+def read_pictures(subject: Subject, wishes: EvaluationOptions) -> LabelledSet:
     """The set that is named, or as many of its pictures as are wished for."""
     classes = Classes(subject.network.labels, subject.classes)
     labelled = read_labelled(wishes.data, classes, wishes.split, subject.is_classifier)

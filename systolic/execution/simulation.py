@@ -13,7 +13,7 @@ from cnn.maps import Integers
 from cnn.quantized import QuantizedNetwork
 from cnn.stored.quantized_file import FILE_LIMIT, from_npz
 from host.contract.codec import read_bounded
-from host.contract.parts import Layer, Manifest
+from host.contract.parts import Manifest, ManifestLayer
 from systolic.execution.build import Variant
 
 
@@ -78,7 +78,7 @@ def read_network(path: Path, manifest: Manifest) -> QuantizedNetwork:
 
 def compared(
     golden: Sequence[Integers | None],
-    layers: Sequence[Layer],
+    layers: Sequence[ManifestLayer],
     outputs: Sequence[Integers],
     variant: Variant,
 ) -> Simulation:

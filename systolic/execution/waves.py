@@ -13,9 +13,9 @@ from host.whole_file import beside, check_whole, place_of
 
 if TYPE_CHECKING:  # a library is found and compiled where numpy is not installed
     from host.contract.libraries import SystolicLibrary
-    from host.contract.parts import Layer
+    from host.contract.parts import ManifestLayer
 
-LayerT = TypeVar("LayerT", bound="Layer")
+LayerT = TypeVar("LayerT", bound="ManifestLayer")
 
 ENDING = ".fst"
 
@@ -128,7 +128,7 @@ def recorded(library: SystolicLibrary, recording: Recording | None) -> Iterator[
         partial.replace(place)
 
 
-def waves(recording: Recording, layers: Sequence[Layer], cycles: Sequence[int]) -> Waves:
+def waves(recording: Recording, layers: Sequence[ManifestLayer], cycles: Sequence[int]) -> Waves:
     """What was recorded, beside the ``cycles`` of all ``layers``."""
     number = next(number for number, layer in enumerate(layers) if layer.name == recording.layer)
     first = sum(cycles[:number])

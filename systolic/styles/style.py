@@ -38,7 +38,7 @@ from systolic.report.clock import RateClock
 from systolic.styles.estimates import Estimates
 from systolic.trace.report import TimedFrame, board_memory
 from systolic.trace.solver import Trace
-from systolic.trace.timing import Memory, Timing
+from systolic.trace.timing import MemoryTiming, TraceTiming
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -118,7 +118,7 @@ class CycleReport(Told, TimedFrame, Protocol):
     """Traced cycles of a design. pass_cycles: of each start's passes, for a simulated board that takes its time."""
 
     @property
-    def timing(self) -> Timing: ...
+    def timing(self) -> TraceTiming: ...
 
     @property
     def title(self) -> str:
@@ -176,11 +176,11 @@ class DesignTrace(ABC):
         return self.least_depths(board_memory(self.design, ddr_efficiency, ddr_gbps), clock)
 
     @abstractmethod
-    def measured(self, memory: Memory, clock_mhz: float | None, depths: Mapping[str, int] | None) -> CycleReport:
+    def measured(self, memory: MemoryTiming, clock_mhz: float | None, depths: Mapping[str, int] | None) -> CycleReport:
         """Return ``report`` with a memory."""
 
     @abstractmethod
-    def least_depths(self, memory: Memory, clock_mhz: float) -> Told:
+    def least_depths(self, memory: MemoryTiming, clock_mhz: float) -> Told:
         """Return ``fifos`` with a memory, at a clock."""
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from systolic.report.tables import Cell, table
-from systolic.trace.timing import RegionTiming, Timing
+from systolic.trace.timing import RegionTiming, TraceTiming
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -105,7 +105,7 @@ class Bandwidth:
         return figure
 
 
-def bandwidth(timing: Timing, bins: int | None = None) -> Bandwidth:
+def bandwidth(timing: TraceTiming, bins: int | None = None) -> Bandwidth:
     """Of all regions, one after the other; timing solved with ``timeline=True``. bins: as many as BINS and LEAST_CYCLES
     allow where it is None."""
     bins = bins or max(1, min(BINS, timing.cycles // LEAST_CYCLES))
@@ -127,7 +127,7 @@ def bandwidth(timing: Timing, bins: int | None = None) -> Bandwidth:
     )
 
 
-def _ports(timing: Timing) -> tuple[PortTraffic, ...]:
+def _ports(timing: TraceTiming) -> tuple[PortTraffic, ...]:
     """Over all regions, in the order in which they were first used."""
     moved: dict[tuple[str, str], int] = {}
     for bundle in (bundle for region in timing.regions for bundle in region.bundles):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from scheduler.hardware.fifos import SHIFT_REGISTER, fifo_kind
-from systolic.trace.timing import Fabric, Memory
+from systolic.trace.timing import FabricTiming, MemoryTiming
 
 
 class SolverOptions(ctypes.Structure):
@@ -32,16 +32,16 @@ class SolverOptions(ctypes.Structure):
 
 
 def solver_options(
-    memory: Memory,
+    memory: MemoryTiming,
     clock_mhz: float,
-    fabric: Fabric | None = None,
+    fabric: FabricTiming | None = None,
     timeline_bins: int = 0,
     limit: int = 0,
     frames: int = 0,
 ) -> SolverOptions:
     """What the solver is told; limit: of cycles, beyond which it gives up, 0 for none. frames: of a region, for the
     time between two of them; 0 where that is not asked."""
-    fabric = fabric or Fabric()
+    fabric = fabric or FabricTiming()
     return SolverOptions(
         memory.bytes_per_cycle(clock_mhz),
         round(memory.read_latency_ns * clock_mhz / 1000),

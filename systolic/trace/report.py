@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from host.contract.parts import Manifest
 from systolic.report.tables import Cell, overhead_words
-from systolic.trace.timing import Memory, ProcessTiming
+from systolic.trace.timing import MemoryTiming, ProcessTiming
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def cycle_values(
     source: str,
     *,
     batch: int = 1,
-    memory: Memory | None = None,
+    memory: MemoryTiming | None = None,
     mismatches: int | None = None,
     processes: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
@@ -122,10 +122,10 @@ class Described(Protocol):
     def manifest(self) -> Manifest: ...
 
 
-def board_memory(design: Described, efficiency: float | None = None, gbps: float | None = None) -> Memory:
+def board_memory(design: Described, efficiency: float | None = None, gbps: float | None = None) -> MemoryTiming:
     """The memory that the design was made for, unless the arguments say otherwise."""
     made_for = design.manifest.ddr
-    return Memory(
+    return MemoryTiming(
         peak_gbps=made_for.gbps if gbps is None else gbps,
         efficiency=made_for.efficiency if efficiency is None else efficiency,
         read_outstanding=design.manifest.outstanding,

@@ -19,17 +19,26 @@ from systolic.trace.events import RegionFacts, SolverOptions, StreamFacts, solve
 from systolic.trace.timing import (
     BundleTiming,
     DeadlockError,
-    Fabric,
+    FabricTiming,
     Lane,
-    Memory,
+    MemoryTiming,
     ProcessTiming,
     RegionTiming,
     StreamTiming,
-    Timing,
+    TraceTiming,
     Waiting,
 )
 
-__all__ = ["DeadlockError", "Fabric", "Memory", "RegionTiming", "SolverOptions", "Timing", "Trace", "solver_options"]
+__all__ = [
+    "DeadlockError",
+    "FabricTiming",
+    "MemoryTiming",
+    "RegionTiming",
+    "SolverOptions",
+    "Trace",
+    "TraceTiming",
+    "solver_options",
+]
 
 TIMELINE_BINS = 512  # of one region and process; even, and few enough that a frame's lanes stay below a MB
 
@@ -72,7 +81,7 @@ def _process_timing(name: str, process: dict[str, Any], cycles: int) -> ProcessT
     )
 
 
-def _region_timing(facts: RegionFacts, result: dict[str, Any], fabric: Fabric) -> RegionTiming:
+def _region_timing(facts: RegionFacts, result: dict[str, Any], fabric: FabricTiming) -> RegionTiming:
     return RegionTiming(
         label=facts.label,
         top=facts.top,
@@ -173,12 +182,12 @@ class Trace:
 
     def solve(
         self,
-        memory: Memory | None = None,
+        memory: MemoryTiming | None = None,
         clock_mhz: float = 300.0,
         depths: Mapping[str, int] | None = None,
-        fabric: Fabric | None = None,
+        fabric: FabricTiming | None = None,
         timeline: bool = False,
-    ) -> Timing:
+    ) -> TraceTiming:
         """The time of every access.
 
         depths: other FIFO depths, by stream or by array of streams. timeline: keep the lanes for a picture.
@@ -188,7 +197,7 @@ class Trace:
             RangeError: A depth or the clock is too small.
             ChoiceError: No stream has a name of ``depths``.
         """
-        memory, fabric = memory or Memory(), fabric or Fabric()
+        memory, fabric = memory or MemoryTiming(), fabric or FabricTiming()
         self._check(clock_mhz, depths or {})
         options = solver_options(memory, clock_mhz, fabric, TIMELINE_BINS if timeline else 0, frames=self.frames)
         regions = []
@@ -197,7 +206,7 @@ class Trace:
             self.tell(ProgressStep(f"solving, region {number + 1} of {len(self.regions)}", done, total))
             done += facts.accesses
             regions.append(self._solve_region(number, facts.depths(depths or {}), options, fabric))
-        return Timing(clock_mhz, memory, tuple(regions))
+        return TraceTiming(clock_mhz, memory, tuple(regions))
 
     def region_cycles(self, number: int, depths: Sequence[int], options: SolverOptions) -> int | None:
         """Cycles of one region, None for a deadlock or where they exceed ``options.limit``."""
@@ -215,16 +224,18 @@ class Trace:
 
     def advise(
         self,
-        memory: Memory | None = None,
+        memory: MemoryTiming | None = None,
         clock_mhz: float = 300.0,
-        fabric: Fabric | None = None,
+        fabric: FabricTiming | None = None,
         slack: float = 0.005,
     ) -> Advice:
         """Least FIFO depths that cost at most ``slack`` of the cycles with unbounded FIFOs, and the curve."""
         self._check(clock_mhz, {})
-        return advise(self, solver_options(memory or Memory(), clock_mhz, fabric), slack, self.tell)
+        return advise(self, solver_options(memory or MemoryTiming(), clock_mhz, fabric), slack, self.tell)
 
-    def _solve_region(self, number: int, depths: Sequence[int], options: SolverOptions, fabric: Fabric) -> RegionTiming:
+    def _solve_region(
+        self, number: int, depths: Sequence[int], options: SolverOptions, fabric: FabricTiming
+    ) -> RegionTiming:
         facts = self.regions[number]
         fifos = self._fifos(number, depths)
         result = _answer(self._library.systolic_trace_solve(number, ctypes.byref(options), *fifos))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from boards.errors import ChoiceError, FileAccessError, StateError
 from host.whole_file import check_whole, write_whole
-from systolic.trace.timing import Lane, ProcessTiming, RegionTiming, Timing
+from systolic.trace.timing import Lane, ProcessTiming, RegionTiming, TraceTiming
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,7 +86,7 @@ def _draw_process(axes: Axes, process: ProcessTiming, cycles: int, start: int, r
         base = top
 
 
-def _chosen(timing: Timing, label: int | None) -> tuple[RegionTiming, ...]:
+def _chosen(timing: TraceTiming, label: int | None) -> tuple[RegionTiming, ...]:
     regions = tuple(region for region in timing.regions if label is None or region.label == label)
     if not regions:
         raise ChoiceError("the label of a region", label, [region.label for region in timing.regions])
@@ -94,7 +94,7 @@ def _chosen(timing: Timing, label: int | None) -> tuple[RegionTiming, ...]:
 
 
 def draw(
-    timing: Timing,
+    timing: TraceTiming,
     label: int | None = None,
     title: str = "",
     names: Mapping[int, str] | None = None,

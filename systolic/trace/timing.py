@@ -11,7 +11,7 @@ from scheduler.hardware.fifos import MEMORY_LATENCY, SHIFT_LATENCY
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryTiming:
     """DDR behind the accelerator's ports; the defaults are those of the ZCU104's boot image.
 
     peak_gbps: 10⁹ bytes a second at full rate, all ports together, both directions.
@@ -44,7 +44,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Fabric:
+class FabricTiming:
     """Cycles that the HLS tool's own logic takes; docs/explanation/cycles.md gives the source of each.
 
     fifo_latency: of a FIFO in shift registers, from a write to the first cycle in which it can be read;
@@ -173,11 +173,11 @@ class RegionTiming:
 
 
 @dataclass(frozen=True)
-class Timing:
+class TraceTiming:
     """Every region in order; ``cycles`` is from the top's start to its end."""
 
     clock_mhz: float
-    memory: Memory
+    memory: MemoryTiming
     regions: tuple[RegionTiming, ...]
 
     @property

@@ -21,14 +21,14 @@ _HEADER, _MODEL, _OPTIMISER = "header", "model.", "optimiser."
 
 
 @dataclass(frozen=True)
-class Progress:
+class TrainingProgress:
     """epoch: how many are done. wishes: what decides the course of the training, which must be the same to go on."""
 
     epoch: int
     wishes: Mapping[str, Any]
 
 
-def save(path: Path, model: torch.nn.Module, optimiser: torch.optim.Optimizer, progress: Progress) -> None:
+def save(path: Path, model: torch.nn.Module, optimiser: torch.optim.Optimizer, progress: TrainingProgress) -> None:
     """Write the checkpoint; OSError if that fails."""
     header = json.dumps({"format": FORMAT, "epoch": progress.epoch, "wishes": progress.wishes}, sort_keys=True)
     arrays: dict[str, npt.NDArray[Any]] = {_HEADER: np.frombuffer(header.encode(), np.uint8)}

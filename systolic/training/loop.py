@@ -103,7 +103,7 @@ def train(model: Model, data: TrainingData, settings: Settings, folder: Path, te
         course = _Course(settings, epoch, device, tell)
         losses.append(course.run(trained, optimiser, data, loss))
         write_files(trained, folder, title)
-        checkpoint.save(folder / CHECKPOINT, trained, optimiser, checkpoint.Progress(epoch + 1, wishes))
+        checkpoint.save(folder / CHECKPOINT, trained, optimiser, checkpoint.TrainingProgress(epoch + 1, wishes))
         log(f"epoch {epoch + 1} of {settings.epochs}: loss {losses[-1]:.4f}")
     topology_file, numbers = write_files(trained, folder, title)
     _write_darknet(model, network, trained, folder / title)

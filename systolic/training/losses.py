@@ -11,7 +11,7 @@ from torch.nn import functional
 from boards.errors import UnsupportedError
 from cnn.exported.topology import Topology
 from cnn.ops import Detection, OneObject
-from cnn.training.grid import Grid, grid_of
+from cnn.training.grid import HeadGrid, grid_of
 from cnn.training.loss import head_losses, one_object_loss
 from systolic.training.data import Batch
 
@@ -42,7 +42,7 @@ def loss_of(topology: Topology) -> Loss:
     return lambda outputs, batch: torch.stack(head_losses(outputs, batch.truths, grids)).sum()
 
 
-def _grid(topology: Topology, source: int, head: Detection) -> Grid:
+def _grid(topology: Topology, source: int, head: Detection) -> HeadGrid:
     return grid_of(head, topology.shape_of(source), topology.input)
 
 

@@ -32,7 +32,7 @@ from cnn.maps import Padding
 from cnn.network import Network
 from cnn.ops import HEADS, PAD_MODES, Pad, QConvolution
 from cnn.ops.softmax import METHODS
-from cnn.quantisation.calibration import Ranges
+from cnn.quantisation.calibration import CalibratedRanges
 from cnn.quantisation.quantise import quantise
 from cnn.quantized import QuantizedNetwork
 from cnn.requantise import HALVES, UP, Requantiser, Thresholds
@@ -49,7 +49,7 @@ MAKERS = [networks.tiny_yolo, networks.branches, networks.classifier]
 
 def quantized(network: Network, bits: int = 8) -> QuantizedNetwork:
     ones = (2.0,) * len(network.nodes)
-    return quantise(network, Ranges("max", ones, ones), bits=bits)
+    return quantise(network, CalibratedRanges("max", ones, ones), bits=bits)
 
 
 def same(one: object, two: object) -> bool:

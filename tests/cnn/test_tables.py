@@ -22,7 +22,7 @@ from cnn.maps import Shape
 from cnn.network import Network
 from cnn.ops import Activate, QActivate
 from cnn.passes.transform import merge_tables
-from cnn.quantisation.calibration import Ranges, calibrate
+from cnn.quantisation.calibration import CalibratedRanges, calibrate
 from cnn.quantisation.fidelity import steps_off
 from cnn.quantisation.quantise import quantise, quantise_format
 from cnn.quantized import QNode, QuantizedNetwork
@@ -230,20 +230,20 @@ def test_a_table_that_does_not_fit_its_input_is_refused() -> None:
 def test_what_a_function_alone_reads_reaches_no_further_than_it_tells_apart() -> None:
     """SiLU that gives 4 at most: of 8 bits it is within half a step of 0 below about −6, and beyond 4.07 above."""
     network = curved("silu")
-    ranges = Ranges("max", (1.0, 100.0, 4.0, 1.0), (1.0, 100.0, 4.0, 1.0))
+    ranges = CalibratedRanges("max", (1.0, 100.0, 4.0, 1.0), (1.0, 100.0, 4.0, 1.0))
     before, node = quantise(network, ranges).nodes[1:3]
     reach = before.type.scale * 127
     assert 5.9 < reach < 6.4
     ends = FUNCTIONS["silu"].values(np.array([-reach, reach]))
     assert abs(ends[0]) <= node.type.scale / 2 * 1.01 < 4 < ends[1]
-    wide = quantise(network, Ranges("max", (1.0, 3.0, 4.0, 1.0), (1.0, 3.0, 4.0, 1.0))).nodes[1]
+    wide = quantise(network, CalibratedRanges("max", (1.0, 3.0, 4.0, 1.0), (1.0, 3.0, 4.0, 1.0))).nodes[1]
     assert 2.97 / 127 < wide.type.scale <= 3 / 127, "never further than the values reach"
     both = networks.network(
         Shape(3, 6, 6),
         *((each.name, each.op, list(each.inputs), each.shape) for each in network.nodes[1:]),
         ("other", networks.convolution(np.random.default_rng(1), 8, 2), [1], Shape(2, 6, 6)),
     )
-    read = quantise(both, Ranges("max", (1.0, 100.0, 4.0, 1.0, 1.0), (1.0, 100.0, 4.0, 1.0, 1.0))).nodes[1]
+    read = quantise(both, CalibratedRanges("max", (1.0, 100.0, 4.0, 1.0, 1.0), (1.0, 100.0, 4.0, 1.0, 1.0))).nodes[1]
     assert read.type.scale == pytest.approx(100 / 127), "others read it too"
 
 

@@ -62,7 +62,7 @@ class VanishedError(Exception):
 
 @dataclass(frozen=True)
 class Injection:
-    """A ``host.simulated.faults.Fault``, without pynq."""
+    """A ``host.simulated.faults.InjectedFault``, without pynq."""
 
     kind: str
     at: int
@@ -198,9 +198,9 @@ class Trial:
         self._wait("a thread", [thread for thread in threading.enumerate() if thread not in before])
 
     def _inject(self, board: Any) -> None:
-        from host.simulated.faults import Fault
+        from host.simulated.faults import InjectedFault
 
-        board.inject(*(Fault(**vars(fault)) for fault in self.case.faults))
+        board.inject(*(InjectedFault(**vars(fault)) for fault in self.case.faults))
 
     # --- threads
 

@@ -24,6 +24,6 @@ def test_random_networks_of_powers_of_two_have_every_integer_of_the_file(
 
 
 def test_halves_that_are_rounded_up_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitted.Rule, "halves", UP)
+    monkeypatch.setattr(fitted.FileRequantiser, "halves", UP)
     assert run(Campaign(1, 4, None, tmp_path)) > 0
     assert list(tmp_path.glob("powers-1-*.onnx"))

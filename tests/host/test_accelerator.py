@@ -126,13 +126,13 @@ def test_no_memory_before_a_bitstream(tiny: Path, accelerator: Open) -> None:
 
 
 def test_an_allocation_that_fails_leaves_nothing_behind(tiny: Path, accelerator: Open) -> None:
-    from host.simulated.faults import Fault
+    from host.simulated.faults import InjectedFault
 
     yolo = accelerator(tiny)
     held = yolo.device.allocations
     assert held == 8
     for number in range(held):
-        yolo.device.inject(Fault("allocation failure", at=number))
+        yolo.device.inject(InjectedFault("allocation failure", at=number))
         with raises(AcceleratorError) as caught:
             yolo.reset()
         assert "bytes of contiguous memory cannot be allocated: BO allocation failed" in caught.value.reason
@@ -146,10 +146,10 @@ def test_an_allocation_that_fails_leaves_nothing_behind(tiny: Path, accelerator:
 
 
 def test_an_upload_that_does_not_arrive_is_found(tiny: Path, accelerator: Open) -> None:
-    from host.simulated.faults import Fault
+    from host.simulated.faults import InjectedFault
 
     yolo = accelerator(tiny)
-    yolo.device.inject(Fault("missing flush"))
+    yolo.device.inject(InjectedFault("missing flush"))
     with raises(MismatchError, what="the checksum of data/weights_0.bin in DDR, just uploaded,"):
         yolo.reset()
     yolo.reset()

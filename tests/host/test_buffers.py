@@ -29,11 +29,11 @@ def test_a_program_of_another_length(tiny: Path, tmp_path: Path, accelerator: Op
 
 
 def test_says_how_much_is_held_where_there_is_no_room(tiny: Path, accelerator: Open) -> None:
-    from host.simulated.faults import Fault
+    from host.simulated.faults import InjectedFault
 
     yolo = accelerator(tiny)
     held = yolo.buffers.weights[0].nbytes + yolo.buffers.requantisers.nbytes
-    yolo.device.inject(Fault("allocation failure", at=2))
+    yolo.device.inject(InjectedFault("allocation failure", at=2))
     reason = (
         f"{yolo.manifest.maps_bytes} bytes of contiguous memory cannot be allocated: BO allocation failed: injected"
     )

@@ -10,7 +10,7 @@ import pytest
 
 from boards.errors import DamagedFileError, FileAccessError, MismatchError, RangeError, ShapeError
 from host.vision.channels import checked_frame, load_frame, network_input, to_draw_on
-from host.vision.frame import Span, Timing, measure
+from host.vision.frame import StageSpan, StageTiming, measure
 from host.vision.picture import LARGEST_PICTURE
 from tests.support.errors import raises
 
@@ -82,10 +82,10 @@ def test_array_file_is_a_frame_or_refused(tmp_path: Path, monkeypatch: pytest.Mo
 def test_what_frames_took() -> None:
     """Two frames of half a second and a quarter, one after the other; two workers load."""
     spans = [
-        (Span("load", 0.0, 0.5), Span("accelerate", 0.5, 0.625)),
-        (Span("load", 0.25, 1.25), Span("accelerate", 1.25, 1.625)),
+        (StageSpan("load", 0.0, 0.5), StageSpan("accelerate", 0.5, 0.625)),
+        (StageSpan("load", 0.25, 1.25), StageSpan("accelerate", 1.25, 1.625)),
     ]
-    assert str(Timing(spans[0])) == "625.00 ms: load 500.00 ms, accelerate 125.00 ms"
+    assert str(StageTiming(spans[0])) == "625.00 ms: load 500.00 ms, accelerate 125.00 ms"
     measured = measure(spans, {"load": 2})
     assert measured.busy == {"load": 0.375, "accelerate": 0.25}
     assert (measured.frames, measured.first, measured.seconds) == (2, 1, 1.0)

@@ -58,7 +58,7 @@ def test_designs_of_other_formats_are_right_in_every_bit(bits: int, tmp_path: Pa
 def test_check_names_the_layer_that_differs(
     shapes: Path, accelerator: Open, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from host.simulated.faults import Fault
+    from host.simulated.faults import InjectedFault
 
     yolo = accelerator(shapes)
     # The start with number 2 runs the third layer; its requantisers are spoiled just before.
@@ -66,7 +66,7 @@ def test_check_names_the_layer_that_differs(
     at = PASS_FIELDS.index("requantiser_base")
     base = int(np.asarray(yolo.buffers.program).view("<u4").reshape(-1, yolo.manifest.pass_words)[third.first_pass, at])
     spoiled = [4 * (base + channel) + 1 for channel in range(5)]
-    yolo.device.inject(*(Fault("corrupt word", at=2, buffer="requantisers", word=word) for word in spoiled))
+    yolo.device.inject(*(InjectedFault("corrupt word", at=2, buffer="requantisers", word=word) for word in spoiled))
     report = yolo.check()
     said = capsys.readouterr().out
     assert report.first_wrong.layer == third
@@ -76,10 +76,10 @@ def test_check_names_the_layer_that_differs(
 
 
 def test_check_says_which_layer_hangs(shapes: Path, accelerator: Open) -> None:
-    from host.simulated.faults import Fault
+    from host.simulated.faults import InjectedFault
 
     yolo = accelerator(shapes, timeout_s=5.0)
-    yolo.device.inject(Fault("hang", at=1))
+    yolo.device.inject(InjectedFault("hang", at=1))
     report = yolo.check()
     assert not report.passed
     assert len(report.layers) == 1

@@ -14,7 +14,7 @@ import pytest
 from boards.errors import AcceleratorError, MismatchError, StateError, SystolicError
 from host.check import check_picture, compare, golden_maps
 from host.contract.manifest import of_style, read_manifest
-from host.contract.parts import Layer
+from host.contract.parts import ManifestLayer
 from host.contract.systolic import SystolicManifest
 from tests.support.errors import raises
 from tests.support.host.manifests import manifest_fields
@@ -44,7 +44,7 @@ def test_the_first_integer_that_differs_and_nothing_after(manifest: SystolicMani
     spoiled[7, 0, 0] -= 1
     asked = []
 
-    def layers() -> Iterator[tuple[Layer, np.ndarray]]:
+    def layers() -> Iterator[tuple[ManifestLayer, np.ndarray]]:
         for layer, integers in zip(manifest.layers, (spoiled, golden[1]), strict=True):
             asked.append(layer.name)
             yield layer, integers
@@ -69,7 +69,7 @@ def test_every_frame_of_a_batch_is_compared(manifest: SystolicManifest, golden: 
 
 
 def test_what_ended_it_is_part_of_the_report(manifest: SystolicManifest, golden: list[np.ndarray]) -> None:
-    def layers(error: SystolicError) -> Iterator[tuple[Layer, np.ndarray]]:
+    def layers(error: SystolicError) -> Iterator[tuple[ManifestLayer, np.ndarray]]:
         yield manifest.layers[0], golden[0]
         raise error
 

@@ -12,7 +12,7 @@ from boards.errors import InvalidValueError, ShapeError
 from host.contract.manifest import of_style, read_manifest
 from host.contract.systolic import SystolicManifest, SystolicRegion
 from host.contract.tensors import to_floats
-from host.systolic.layout import Addresses, map_base, pack_input, place_program, unpack_map
+from host.systolic.layout import BufferAddresses, map_base, pack_input, place_program, unpack_map
 from tests.support.errors import raises
 
 
@@ -28,7 +28,7 @@ def program(tiny_files: Path, manifest: SystolicManifest) -> np.ndarray:
 
 
 INNER = 0x8_0010_0000
-SETS = (Addresses(0x8_0000_0000, (0x8_0080_0000,)), Addresses(0x8_0040_0000, (0x8_0090_0000,)))
+SETS = (BufferAddresses(0x8_0000_0000, (0x8_0080_0000,)), BufferAddresses(0x8_0040_0000, (0x8_0090_0000,)))
 
 
 def copies(manifest: SystolicManifest, program: np.ndarray) -> np.ndarray:
@@ -81,11 +81,11 @@ def test_every_pass_finds_its_maps(manifest: SystolicManifest, program: np.ndarr
 
 
 def test_buffers_that_cannot_be_addressed_are_refused(manifest: SystolicManifest, program: np.ndarray) -> None:
-    far = (Addresses(0x100_0000_0000, (0x8_0080_0000,)),)
+    far = (BufferAddresses(0x100_0000_0000, (0x8_0080_0000,)),)
     what = "the distance of two map buffers, in bytes,"
     with raises(InvalidValueError, what=what):
         place_program(manifest, program, INNER, far)
-    odd = (Addresses(0x8_0000_0001, (0x8_0080_0000,)),)
+    odd = (BufferAddresses(0x8_0000_0001, (0x8_0080_0000,)),)
     with raises(InvalidValueError, what=what):
         place_program(manifest, program, INNER, odd)
 

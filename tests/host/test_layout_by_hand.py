@@ -14,7 +14,7 @@ from host.contract.manifest import of_style, parse_manifest
 from host.contract.streaming import Packet, StreamingManifest, StreamingOutput
 from host.contract.systolic import SystolicManifest
 from host.streaming.layout import pack_packet, unpack_packet
-from host.systolic.layout import Addresses, _words, map_base, pack_batch, place_program, unpack_batch
+from host.systolic.layout import BufferAddresses, _words, map_base, pack_batch, place_program, unpack_batch
 from tests.support.errors import raises
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -51,7 +51,7 @@ def program() -> np.ndarray:
 
 
 ARENA = 0x1000
-SETS = (Addresses(0x5000, (0x9000,)), Addresses(0x0800, (0xA008,)))
+SETS = (BufferAddresses(0x5000, (0x9000,)), BufferAddresses(0x0800, (0xA008,)))
 
 
 def test_every_base_of_every_copy(manifest: SystolicManifest, program: np.ndarray) -> None:
@@ -94,7 +94,7 @@ def test_a_map_of_the_arena_moves_with_it(manifest: SystolicManifest, program: n
 def test_the_lowest_address_is_that_of_any_buffer() -> None:
     assert map_base(0x100, SETS) == 0x100
     assert map_base(0xF000, SETS) == 0x800
-    assert map_base(0xF000, [Addresses(0x5000, (0x900, 0x300))]) == 0x300
+    assert map_base(0xF000, [BufferAddresses(0x5000, (0x900, 0x300))]) == 0x300
 
 
 def test_distances_that_a_pass_can_hold(manifest: SystolicManifest) -> None:

@@ -14,7 +14,7 @@ from PIL import Image
 
 from boards.errors import UnsupportedError
 from host.vision.detection import Detection
-from host.vision.frame import Result, Span, Timing
+from host.vision.frame import Result, StageSpan, StageTiming
 from host.vision.live import Page, _shown, show
 from host.vision.placement import Placement
 from tests.support.errors import raises
@@ -23,7 +23,7 @@ from tests.support.errors import raises
 def result(index: int, label: str = "car") -> Result:
     picture = np.full((120, 160, 3), 7 * index, np.uint8)
     boxes = (Detection(label, 0.9, (20.0, 20.0, 90.0, 90.0)), Detection(label, 0.8, (40.0, 40.0, 150.0, 110.0)))
-    timing = Timing((Span("resize", 0.0, 0.001), Span("decode", 0.003, 0.004)))
+    timing = StageTiming((StageSpan("resize", 0.0, 0.001), StageSpan("decode", 0.003, 0.004)))
     return Result(picture, Placement(160, 120, 32, 32, 0, 0, 32, 32), (), boxes, timing, (label,), index)
 
 

@@ -28,7 +28,7 @@ from host.contract.parts import read_image
 from host.designs import find_design
 from host.opened import open_executed
 from host.options import Options
-from host.simulated.faults import KINDS, Fault
+from host.simulated.faults import KINDS, InjectedFault
 from host.vision.detection import detect
 from host.vision.drawing import draw
 from host.vision.heads.head import Head
@@ -172,12 +172,12 @@ def test_what_goes_wrong_in_the_boards_own_thread_is_said_at_once(tiny: Path, ce
 
 def test_faults() -> None:
     with raises(ChoiceError, what="the kind of a fault", got="flood", choices=KINDS):
-        Fault("flood")
+        InjectedFault("flood")
     with raises(RangeError, what="at of a fault", got=-1, low=0, high=1 << 40):
-        Fault("hang", at=-1)
+        InjectedFault("hang", at=-1)
     for seconds in (float("nan"), -1, 3601):
         with raises(RangeError, what="seconds of a fault", low=0, high=3600, exclusive=False):
-            Fault("late interrupt", seconds=seconds)
+            InjectedFault("late interrupt", seconds=seconds)
 
 
 def test_pictures_and_boxes() -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from boards.errors import StateError
-from host.pipeline import FEED_SECONDS, MAX_CAUSE_LENGTH, Channel, Flow, FrameError, Stage, stream
-from host.vision.frame import Span, measure
+from host.pipeline import FEED_SECONDS, MAX_CAUSE_LENGTH, ClosableQueue, Flow, FrameError, Stage, stream
+from host.vision.frame import StageSpan, measure
 from tests.support.errors import raises
 
 PATIENCE = 30.0
@@ -88,7 +88,10 @@ def test_spans_are_as_long_as_the_work() -> None:
 
 
 def test_the_slowest_stage_bounds() -> None:
-    spans = [(Span("a", i, i + 0.2), Span("b", i + 0.3, i + 1.2), Span("c", i + 1.3, i + 1.7)) for i in range(3)]
+    spans = [
+        (StageSpan("a", i, i + 0.2), StageSpan("b", i + 0.3, i + 1.2), StageSpan("c", i + 1.3, i + 1.7))
+        for i in range(3)
+    ]
     took = measure(spans, {})
     assert took.bound_by == "b"
     assert took.latency == pytest.approx(1.7)
@@ -107,7 +110,7 @@ def test_two_workers_take_two_frames_at_once() -> None:
 
 
 def test_throughput_is_of_the_steady_state_and_latency_of_a_frame() -> None:
-    spans = [(Span("a", i, i + 0.5), Span("b", i + 1.0, i + 4.0)) for i in range(3)]
+    spans = [(StageSpan("a", i, i + 0.5), StageSpan("b", i + 1.0, i + 4.0)) for i in range(3)]
     took = measure(spans, {"a": 2})
     assert took.throughput == 1.0  # three ends, a second apart
     assert took.latency == 4.0
@@ -152,7 +155,7 @@ def test_no_later_stage_sees_a_frame_that_failed() -> None:
 
 
 def test_a_frame_that_failed_waits_for_no_claim() -> None:
-    free: Channel[str] = Channel(1)
+    free: ClosableQueue[str] = ClosableQueue(1)
     free.put("only one, and never given back")
     stages = [Stage("a", lambda value: 1 // (1 - value)), Stage("b", lambda value: value, claim=free)]
     failed: list[FrameError] = []
@@ -251,7 +254,7 @@ def test_no_thread_outlives_the_stream() -> None:
 
 
 def test_a_stage_that_waits_for_a_claim_is_stopped() -> None:
-    free: Channel[str] = Channel(1)
+    free: ClosableQueue[str] = ClosableQueue(1)
     free.put("only one")
     flow = stream(range(9), [Stage("a", lambda v: v, claim=free)])
     assert next(flow).value == ("only one", 0)
@@ -292,7 +295,7 @@ def check_together(workers: int) -> None:
 
 
 def test_what_is_claimed_is_claimed_once_for_all() -> None:
-    free: Channel[str] = Channel(2)
+    free: ClosableQueue[str] = ClosableQueue(2)
     free.put("x")
     free.put("y")
 
@@ -366,8 +369,10 @@ def test_a_batch_does_not_wait_until_the_one_before_is_taken() -> None:
 
 
 def test_figures_count_frames_and_not_batches() -> None:
-    batches = [(Span("a", 4.0 * at, 4.0 * at + 3), at) for at in range(3)]
-    spans = [(one, Span("b", 4.0 * at + 3 + n / 4, 4.0 * at + 3.25 + n / 4)) for one, at in batches for n in range(2)]
+    batches = [(StageSpan("a", 4.0 * at, 4.0 * at + 3), at) for at in range(3)]
+    spans = [
+        (one, StageSpan("b", 4.0 * at + 3 + n / 4, 4.0 * at + 3.25 + n / 4)) for one, at in batches for n in range(2)
+    ]
     took = measure(spans[:-1], {})  # the last batch is of one frame
     assert (took.frames, took.first) == (5, 2)
     assert took.throughput == 3 / (11.25 - 3.5)

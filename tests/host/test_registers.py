@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from host.board.interrupt import Line
-from host.simulated.faults import Fault, Faults
+from host.simulated.faults import Faults, InjectedFault
 from host.simulated.registers import InterruptController
 from host.systolic.simulated import SystolicModel
 
@@ -114,7 +114,7 @@ def test_only_what_is_enabled_is_pending() -> None:
     [("lost interrupt", 0.0, 0), ("late interrupt", 0.0, 1), ("double interrupt", 0.0, 1)],
 )
 def test_an_interrupt_is_lost_late_or_comes_twice(bench: Bench, kind: str, seconds: float, pending: int) -> None:
-    bench.faults.inject(Fault(kind, at=1, seconds=seconds))
+    bench.faults.inject(InjectedFault(kind, at=1, seconds=seconds))
     bench.model.write(0x04, 1)
     bench.model.write(0x08, 1)
     for number in range(3):
@@ -261,7 +261,7 @@ class Uio:
 def test_an_interrupt_is_waited_for_and_acknowledged(bench: Bench, ip: Any, lost: bool) -> None:
     """One that is lost is missed, and the registers are asked."""
     if lost:
-        bench.faults.inject(Fault("lost interrupt", at=0))
+        bench.faults.inject(InjectedFault("lost interrupt", at=0))
     ip.enable_interrupt()
 
     async def frames() -> list[bool]:

@@ -71,9 +71,9 @@ def check(results: list[Any], wanted: list[np.ndarray]) -> None:
 
 
 def fault(kind: str, **options: Any) -> Any:
-    from host.simulated.faults import Fault
+    from host.simulated.faults import InjectedFault
 
-    return Fault(kind, **options)
+    return InjectedFault(kind, **options)
 
 
 def test_detects_what_the_golden_integers_say(design: Path, accelerator: Open, frames: list[np.ndarray]) -> None:

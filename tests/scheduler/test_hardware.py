@@ -37,7 +37,7 @@ from scheduler.hardware.ddr import (
 )
 from scheduler.hardware.primitives import BRAM18_SHAPES, BRAM36_BITS, BRAM36_SHAPES, bram18, bram36
 from scheduler.systolic.layers import MAX_BATCH
-from systolic.trace.timing import Memory
+from systolic.trace.timing import MemoryTiming
 from tests.support.cases import cases
 from tests.support.errors import raises
 
@@ -62,7 +62,7 @@ def _constants(path: Path) -> set[str]:
 
 
 def test_the_trace_s_memory_is_the_model_s() -> None:
-    memory, board = Memory(), load("zcu104")
+    memory, board = MemoryTiming(), load("zcu104")
     assert (memory.efficiency, memory.read_latency_ns) == (DDR_EFFICIENCY, READ_LATENCY_NS)
     assert memory.write_latency_ns == WRITE_LATENCY_NS
     assert memory.peak_gbps == board.ddr.preset_gbps

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from boards.board import Board
 from cnn.integer_model import run_integer
 from host.contract.libraries import SystolicLibrary
-from host.systolic.layout import Addresses, place_program
+from host.systolic.layout import BufferAddresses, place_program
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of
 from systolic.execution.build import build
@@ -62,7 +62,9 @@ def wrong_looked_inside(design: SystolicDesign, picture: npt.NDArray[np.uint8]) 
     host runs it that looks inside."""
     manifest = design.manifest
     results = tuple(manifest.layers[index].output.offset for index in manifest.output_layers)
-    shown = place_program(manifest, design.program, 0, (Addresses(manifest.input.offset, results),))[-manifest.passes :]
+    shown = place_program(manifest, design.program, 0, (BufferAddresses(manifest.input.offset, results),))[
+        -manifest.passes :
+    ]
     maps, _ = fill_batch(design, (picture,))
     memory = replace(design.memory(maps), program=np.ascontiguousarray(shown))
     golden, ending = run_integer(design.network, picture), {layer.last_pass: layer for layer in manifest.layers}

@@ -16,7 +16,7 @@ from systolic.model import sample_pictures
 from systolic.styles.streaming.dma import with_dma
 from systolic.styles.streaming.measure import FRAMES
 from systolic.trace.bandwidth import bandwidth
-from systolic.trace.timing import BundleTiming, Lane, Memory, ProcessTiming, RegionTiming, Timing
+from systolic.trace.timing import BundleTiming, Lane, MemoryTiming, ProcessTiming, RegionTiming, TraceTiming
 from tests.support.command_line import call
 from tests.support.errors import raises
 from tests.support.golden_designs import streaming_design
@@ -32,7 +32,7 @@ def test_bytes_fall_into_the_bins_in_which_they_moved() -> None:
     """100 cycles of a read in four bins, then 100 of a write in two; at 1000 MHz a byte a cycle is 1 GB/s."""
     read = BundleTiming(0, False, 320, 0, 1, 32, (160, 0, 160, 0))
     write = BundleTiming(1, True, 100, 0, 1, 64, (64, 36))
-    told = bandwidth(Timing(1000, Memory(8.0, 0.5), (region(100, read), region(100, write))), 4)
+    told = bandwidth(TraceTiming(1000, MemoryTiming(8.0, 0.5), (region(100, read), region(100, write))), 4)
     assert told.cycles.tolist() == [50, 100, 150, 200]
     assert told.read_gbps.sum() * 50 == pytest.approx(320)
     assert told.read_gbps[:2] == pytest.approx([160 / 50, 160 / 50])
@@ -45,7 +45,7 @@ def test_no_bin_has_more_than_the_memory_gives() -> None:
     """250 bytes begin in the first 50 of 200 cycles, of a memory that gives 200 in them: 50 come in the next."""
     read = BundleTiming(0, False, 150, 0, 1, 50, (150, 0, 0, 0))
     write = BundleTiming(1, True, 110, 0, 1, 50, (100, 0, 10, 0))
-    told = bandwidth(Timing(1000, Memory(8.0, 0.5), (region(200, read, write),)), 4)
+    told = bandwidth(TraceTiming(1000, MemoryTiming(8.0, 0.5), (region(200, read, write),)), 4)
     assert told.busiest_gbps == told.sustained_gbps == 4.0
     assert (told.read_gbps * 50).tolist() == pytest.approx([120, 30, 0, 0])
     assert (told.written_gbps * 50).tolist() == pytest.approx([80, 20, 10, 0])
@@ -54,7 +54,7 @@ def test_no_bin_has_more_than_the_memory_gives() -> None:
 def test_every_port_has_a_row_with_its_bytes() -> None:
     read = BundleTiming(0, False, 320, 0, 1, 32, (160, 0, 160, 0))
     write = BundleTiming(1, True, 100, 0, 1, 64, (64, 36), "DMA")
-    told = bandwidth(Timing(1000, Memory(8.0, 0.5), (region(100, read), region(100, read, write))), 4)
+    told = bandwidth(TraceTiming(1000, MemoryTiming(8.0, 0.5), (region(100, read), region(100, read, write))), 4)
     assert told.values()["ports"] == [
         {"port": "port 0", "direction": "read", "bytes": 640, "gbps": 3.2},
         {"port": "DMA", "direction": "write", "bytes": 100, "gbps": 0.5},
@@ -73,7 +73,7 @@ def test_the_packets_of_a_pipeline_cross_the_ddr_while_the_dma_works() -> None:
     read, write = whole.bundles
     assert (read.bytes, read.busy, read.moved) == (24, 6, (12, 12, 0, 0, 0))
     assert (write.bytes, write.busy, write.write, write.moved) == (16, 2, True, (0, 0, 0, 0, 16))
-    told = bandwidth(Timing(1000, Memory(80.0, 0.5), (whole,)), 5)
+    told = bandwidth(TraceTiming(1000, MemoryTiming(80.0, 0.5), (whole,)), 5)
     assert told.read_gbps.tolist() == pytest.approx([3, 3, 0, 0, 0])
     assert told.written_gbps.tolist() == pytest.approx([0, 0, 0, 0, 4])
     with raises(MissingValueError, what="the process dma_write"):

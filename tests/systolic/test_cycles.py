@@ -18,14 +18,14 @@ import pytest
 from boards.errors import ChoiceError, RangeError, StateError, UnsupportedError
 from systolic.trace.advice import advise
 from systolic.trace.events import RegionFacts, SolverOptions, solver_options
-from systolic.trace.solver import DeadlockError, Fabric, Memory, Timing, Trace
+from systolic.trace.solver import DeadlockError, FabricTiming, MemoryTiming, Trace, TraceTiming
 from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.trace_kernels import KERNELS, compile_library, our_stream, run, traced
 
 # 10 ns a cycle, 64 bytes a cycle, first beat 20 cycles after its request, response 10 after the last beat
 CLOCK = 100.0
-FAST = Memory(peak_gbps=6.4, efficiency=1.0, read_latency_ns=200, write_latency_ns=100)
+FAST = MemoryTiming(peak_gbps=6.4, efficiency=1.0, read_latency_ns=200, write_latency_ns=100)
 
 Run = Callable[..., Trace]
 
@@ -40,16 +40,16 @@ def kernel(library: ctypes.CDLL) -> Run:
     return lambda name, *arguments: traced(library, name, *arguments)
 
 
-def solve(trace: Trace, memory: Memory = FAST, **options: object) -> Timing:
+def solve(trace: Trace, memory: MemoryTiming = FAST, **options: object) -> TraceTiming:
     return trace.solve(memory, CLOCK, **options)  # type: ignore[arg-type]
 
 
-def region_cycles(trace: Trace, memory: Memory = FAST, **options: object) -> int:
+def region_cycles(trace: Trace, memory: MemoryTiming = FAST, **options: object) -> int:
     (region,) = solve(trace, memory, **options).regions
     return region.cycles
 
 
-def process(timing: Timing, name: str) -> tuple[int, int, int, int, int]:
+def process(timing: TraceTiming, name: str) -> tuple[int, int, int, int, int]:
     (found,) = (p for p in timing.regions[0].processes if p.name == name)
     return found.busy, found.wait_input, found.wait_space, found.wait_memory, found.idle
 
@@ -68,7 +68,7 @@ def test_a_second_loop_waits_until_the_first_has_drained(kernel: Run) -> None:
 
 
 def test_loop_entry_counts_for_each_loop(kernel: Run) -> None:
-    assert region_cycles(kernel("run_pipeline", 10, 1, 3, 5), fabric=Fabric(loop_entry=4)) == 48 + 2 * 3
+    assert region_cycles(kernel("run_pipeline", 10, 1, 3, 5), fabric=FabricTiming(loop_entry=4)) == 48 + 2 * 3
 
 
 # W[i] = 1 + i; R[i] = 2 + i; the sink ends one cycle after R[7] = 9.
@@ -83,14 +83,14 @@ def test_depths_and_fifo_latency_are_solved_again_without_a_run(kernel: Run) -> 
     trace = kernel("run_pair", 8, 32)
     assert region_cycles(trace, depths={"pipe": 1}) == 17
     # latency 2: R[i] = W[i] + 2, W[i + 1] = R[i] + 1, so R[7] = 3 + 3·7 = 24
-    assert region_cycles(trace, depths={"pipe": 1}, fabric=Fabric(fifo_latency=2)) == 25
+    assert region_cycles(trace, depths={"pipe": 1}, fabric=FabricTiming(fifo_latency=2)) == 25
     assert region_cycles(trace) == 10
 
 
 def test_a_word_takes_a_cycle_more_through_a_memory_than_through_a_shift_register(kernel: Run) -> None:
     """R[i] = W[i] + 1 or W[i] + 2. Eight words of 4,096 bits, which a tool would put into a memory, are bound."""
     assert [region_cycles(kernel("run_bound", 8, memory, 4096)) for memory in (False, True)] == [10, 11]
-    assert region_cycles(kernel("run_bound", 8, True, 4096), fabric=Fabric(memory_fifo_latency=4)) == 13
+    assert region_cycles(kernel("run_bound", 8, True, 4096), fabric=FabricTiming(memory_fifo_latency=4)) == 13
 
 
 def test_a_wide_deep_fifo_without_a_directive_is_taken_to_be_a_memory(kernel: Run) -> None:
@@ -245,7 +245,7 @@ def test_reader_bound_by_its_port(kernel: Run) -> None:
 
 # 8 bytes a cycle: a beat of 16 each 2 cycles, the last of 64 at 20 + 126 = 146.
 def test_reader_bound_by_ddr(kernel: Run) -> None:
-    slow = Memory(peak_gbps=1.6, efficiency=0.5, read_latency_ns=200, write_latency_ns=100)
+    slow = MemoryTiming(peak_gbps=1.6, efficiency=0.5, read_latency_ns=200, write_latency_ns=100)
     timing = solve(kernel("run_read", 0, 64, 1), slow)
     assert timing.regions[0].cycles == 147
     assert process(timing, "reader") == (66, 0, 0, 81, 0)
@@ -255,7 +255,7 @@ def test_reader_bound_by_ddr(kernel: Run) -> None:
 # 16 bytes a cycle for two: chunks of 4 beats take 4 cycles and alternate, the last starts at 4 + 15·8 = 124
 # and its last beat arrives at 124 + 20 + 3.
 def test_two_readers_share_the_bandwidth(kernel: Run) -> None:
-    half = Memory(peak_gbps=1.6, efficiency=1.0, read_latency_ns=200, write_latency_ns=100)
+    half = MemoryTiming(peak_gbps=1.6, efficiency=1.0, read_latency_ns=200, write_latency_ns=100)
     timing = solve(kernel("run_read", 0, 64, 2), half)
     assert [p.name for p in timing.regions[0].processes] == ["reader[0]", "reader[1]"]
     assert timing.regions[0].cycles == 148
@@ -265,7 +265,7 @@ def test_two_readers_share_the_bandwidth(kernel: Run) -> None:
 # One outstanding: beats at 20…23, then a request at 24, beats at 44…47. Two: the port goes on without a gap.
 @cases("address, outstanding, bursts, cycles", [(252, 1, 2, 48), (252, 2, 2, 28), (0, 1, 1, 28)])
 def test_burst_that_straddles_4_kb(kernel: Run, address: int, outstanding: int, bursts: int, cycles: int) -> None:
-    memory = Memory(6.4, 1.0, 200, 100, read_outstanding=outstanding)
+    memory = MemoryTiming(6.4, 1.0, 200, 100, read_outstanding=outstanding)
     timing = solve(kernel("run_read", address, 8, 1), memory)
     assert timing.regions[0].cycles == cycles
     assert timing.regions[0].bundles[0].bursts == bursts
@@ -273,7 +273,7 @@ def test_burst_that_straddles_4_kb(kernel: Run, address: int, outstanding: int, 
 
 def test_bursts_are_cut_at_the_ports_length(kernel: Run) -> None:
     # 16 beats in parts of 4 with one outstanding: each part takes 20 + 4 cycles, then the next is asked for
-    memory = Memory(6.4, 1.0, 200, 100, read_outstanding=1, max_burst_beats=4)
+    memory = MemoryTiming(6.4, 1.0, 200, 100, read_outstanding=1, max_burst_beats=4)
     assert region_cycles(kernel("run_read", 0, 16, 1), memory) == 4 * 24
 
 
@@ -283,14 +283,14 @@ def test_bursts_are_cut_at_the_ports_length(kernel: Run) -> None:
 # made in time, that of 9 is made at 24 and its first beat, wanted at 33, is there at 44.
 @cases("stages, waited", [(30, 0), (5, 15 + 11)])
 def test_a_loop_that_asks_and_loads(kernel: Run, stages: int, waited: int) -> None:
-    timing = solve(kernel("run_asking", 4), fabric=Fabric(request_stages=stages))
+    timing = solve(kernel("run_asking", 4), fabric=FabricTiming(request_stages=stages))
     assert process(timing, "reader") == (1 + 15 + 3 + stages, 0, 0, waited, 0)
 
 
 # The loop that asks starts at 1 and takes 4 + 8 cycles, whatever a request of a loop with loads takes; the loop that
 # loads is entered at 13 and waits from 14 until 21, 20 behind the first request; 16 beats, and 2 more stages follow.
 def test_a_loop_that_asks_and_one_that_loads(kernel: Run) -> None:
-    timing = solve(kernel("run_apart", 4), fabric=Fabric(request_stages=64))
+    timing = solve(kernel("run_apart", 4), fabric=FabricTiming(request_stages=64))
     assert process(timing, "reader") == (1 + 12 + 1 + 15 + 3, 0, 0, 7, 0)
 
 
@@ -393,7 +393,7 @@ def test_solving_wrongly_is_a_sentence(library: ctypes.CDLL, kernel: Run) -> Non
     with raises(RangeError, what="the depth of stream 'pipe'", got=0, low=1):
         solve(trace, depths={"pipe": 0})
     with raises(RangeError, what="efficiency", got=1.5, low=0, high=1):
-        Memory(efficiency=1.5)
+        MemoryTiming(efficiency=1.5)
     trace.reset()
     with raises(StateError, subject="the trace", state="is empty"):
         solve(trace)

@@ -19,16 +19,16 @@ from systolic.styles.systolic.cycles import SystolicFifos
 from systolic.styles.systolic.measure import SystolicReport
 from systolic.trace.advice import Advice
 from systolic.trace.report import LayerTime
-from systolic.trace.timing import Memory, ProcessTiming, RegionTiming, Timing
+from systolic.trace.timing import MemoryTiming, ProcessTiming, RegionTiming, TraceTiming
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 LAYERS = (LayerTime("short", 100, 1000, 0.5, 90), LayerTime("long", 300, 3000, 0.25, 310))
 REGION = RegionTiming(7, False, 396, 4, (ProcessTiming("load", 300, 50, 30, 16, 0, 300),), (), ())
-TIMING = Timing(200, Memory(), (REGION,))
+TIMING = TraceTiming(200, MemoryTiming(), (REGION,))
 
 
 def cycles() -> dict[str, dict[str, Any]]:
-    counted = SystolicCounts("net", 200, 8, 40, Memory(), LAYERS, [400.0], 0)
+    counted = SystolicCounts("net", 200, 8, 40, MemoryTiming(), LAYERS, [400.0], 0)
     return {
         "array in C++": SystolicReport("net", 200, 8, 2, LAYERS, TIMING).values(),
         "array in SystemVerilog": counted.values(),

@@ -10,7 +10,7 @@ from PIL import Image
 
 from boards.errors import ChoiceError, FileAccessError, StateError
 from systolic.trace import timeline
-from systolic.trace.solver import Memory, Timing
+from systolic.trace.solver import MemoryTiming, TraceTiming
 from systolic.trace.timing import RegionTiming
 from tests.support.errors import raises
 from tests.support.trace_kernels import traced
@@ -21,8 +21,8 @@ def library(traced_kernels: Path) -> ctypes.CDLL:
     return ctypes.CDLL(str(traced_kernels))
 
 
-def solved(library: ctypes.CDLL, name: str, *arguments: object) -> Timing:
-    return traced(library, name, *arguments).solve(Memory(), 300.0, timeline=True)
+def solved(library: ctypes.CDLL, name: str, *arguments: object) -> TraceTiming:
+    return traced(library, name, *arguments).solve(MemoryTiming(), 300.0, timeline=True)
 
 
 def cycles_in_lane(region: RegionTiming, number: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from systolic.cli.main import main
 from systolic.styles.registry import open_design, style_of
 from systolic.styles.systolic.cycles import SystolicTrace
 from systolic.trace.report import board_memory
-from systolic.trace.timing import Fabric
+from systolic.trace.timing import FabricTiming
 
 FRAMES_PER_SECOND = 278.0
 
@@ -25,5 +25,5 @@ def test_tiny_yolov2_has_its_rate_with_either_kind_of_fifo(tmp_path: Path) -> No
     traced = style_of(design).trace(design, np.zeros(design.manifest.input.shape, np.uint8), lambda _: None)
     assert isinstance(traced, SystolicTrace)
     clock, memory = design.manifest.clock_mhz, board_memory(traced.design)
-    for fabric in (Fabric(), Fabric(fifo_latency=MEMORY_LATENCY)):
+    for fabric in (FabricTiming(), FabricTiming(fifo_latency=MEMORY_LATENCY)):
         assert clock * 1e6 / traced.trace.solve(memory, clock, fabric=fabric).cycles >= FRAMES_PER_SECOND

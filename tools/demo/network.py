@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cnn.training.grid import Grid
+from cnn.training.grid import HeadGrid
 from tools.demo.objects import LABELS
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ ANCHORS = (
 )
 """Width and height of each anchor in cells."""
 CLASSES = len(LABELS)
-GRID = Grid(ANCHORS, CLASSES, CELLS, CELLS, (CELL_PIXELS, CELL_PIXELS), True)
+GRID = HeadGrid(ANCHORS, CLASSES, CELLS, CELLS, (CELL_PIXELS, CELL_PIXELS), True)
 """What the output of the network stands for."""
 TORCH_EPSILON = 1e-5
 

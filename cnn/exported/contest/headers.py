@@ -26,7 +26,7 @@ from boards.errors import (
 )
 from cnn.exported.contest.config import LARGEST_WINDOW, Entry, described
 from cnn.exported.integers import GIVEN_MULTIPLIERS
-from cnn.exported.topology import Kernel, Layer, Topology
+from cnn.exported.topology import Kernel, Topology, TopologyLayer
 from cnn.exported.topology_file import LAYER_LIMIT
 from cnn.maps import FloatArray, IntArray
 
@@ -41,7 +41,7 @@ _WORD = re.compile(r'"(-?0x[0-9a-fA-F]{1,4096})"')
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class FoldedArray:
     """An array of param.h: whole numbers by [PE][tile]."""
 
     bits: int
@@ -50,7 +50,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Unit:
+class ConfigLayer:
     """A layer of config.h: its numbers by the names of BITS, FOLDS and CONVOLUTION or LINEAR."""
 
     name: str
@@ -87,17 +87,17 @@ def read_headers(
     return topology, arrays
 
 
-def _units(text: str, file: str) -> list[Unit]:
+def _units(text: str, file: str) -> list[ConfigLayer]:
     numbers: dict[str, dict[str, int]] = {}
     for prefix, key, value in _DEFINE.findall(text + "\n"):
         numbers.setdefault(prefix, {})[key] = int(value)
     if not 1 <= len(numbers) <= LAYER_LIMIT:
         raise RangeError("the number of layers (CONV_0_K …)", len(numbers), 1, LAYER_LIMIT, where=file)
-    return [Unit(prefix.lower(), values, file) for prefix, values in numbers.items()]
+    return [ConfigLayer(prefix.lower(), values, file) for prefix, values in numbers.items()]
 
 
-def _arrays(text: str, file: str) -> dict[str, Words]:
-    arrays: dict[str, Words] = {}
+def _arrays(text: str, file: str) -> dict[str, FoldedArray]:
+    arrays: dict[str, FoldedArray] = {}
     heads = list(_ARRAY.finditer(text))
     begins = [*(head.start() for head in heads), len(text)]
     for match, begin_of_next in zip(heads, begins[1:], strict=True):
@@ -111,11 +111,13 @@ def _arrays(text: str, file: str) -> dict[str, Words]:
         if not numbers or len(numbers) != pes * tiles:
             what, remedy = f"the number of values of {cut(name)} ({pes} × {tiles})", "check that the file is whole"
             raise MismatchError(what, len(numbers), pes * tiles, where=file, remedy=remedy)
-        arrays[name.lower()] = Words(bits, [numbers[row * tiles : (row + 1) * tiles] for row in range(pes)], file)
+        arrays[name.lower()] = FoldedArray(bits, [numbers[row * tiles : (row + 1) * tiles] for row in range(pes)], file)
     return arrays
 
 
-def _topology(units: list[Unit], words: Mapping[str, Words], file: str, network: Mapping[str, Any]) -> Topology:
+def _topology(
+    units: list[ConfigLayer], words: Mapping[str, FoldedArray], file: str, network: Mapping[str, Any]
+) -> Topology:
     picture = _input(units[0])
     shape, entries, bits = picture, list[Entry](), 8
     for unit in units:
@@ -136,13 +138,13 @@ def _topology(units: list[Unit], words: Mapping[str, Words], file: str, network:
     return described(file, picture, entries, {**network, "input": order, "requantise": GIVEN_MULTIPLIERS})
 
 
-def _input(unit: Unit) -> tuple[int, ...]:
+def _input(unit: ConfigLayer) -> tuple[int, ...]:
     """Channels, rows and columns that a layer reads; of a linear one its length alone."""
     names = ("IN_LEN",) if unit.linear else ("IFM_CH", "IFM_ROW", "IFM_COL")
     return tuple(unit.number(name) for name in names)
 
 
-def _pooled(unit: Unit, shape: tuple[int, ...]) -> int:
+def _pooled(unit: ConfigLayer, shape: tuple[int, ...]) -> int:
     """The size of the max pool between a map and the layer that reads it; 1 where there is none."""
     reads = _input(unit)
     for size in range(1, LARGEST_WINDOW + 1):
@@ -158,7 +160,7 @@ def _pooled(unit: Unit, shape: tuple[int, ...]) -> int:
     )
 
 
-def _entry(unit: Unit, shifts: bool) -> Entry:
+def _entry(unit: ConfigLayer, shifts: bool) -> Entry:
     """shifts: whether inc and bias make values of its sums."""
     layer: dict[str, Any] = {"name": unit.name, "weight_bits": unit.number("W_BIT")}
     layer["integers"] = layer["weight_bits"] != 1
@@ -174,7 +176,9 @@ def _entry(unit: Unit, shifts: bool) -> Entry:
     return Entry(layer, _input(unit), gives, f"{unit.source}: {unit.name}")
 
 
-def _of_layer(unit: Unit, layer: Layer, kernel: Kernel, words: Mapping[str, Words]) -> dict[str, FloatArray]:
+def _of_layer(
+    unit: ConfigLayer, layer: TopologyLayer, kernel: Kernel, words: Mapping[str, FoldedArray]
+) -> dict[str, FloatArray]:
     number = kernel.number
     arrays = {f"conv{number}_w": _weights(unit, kernel, _named(words, f"{unit.name}_w", unit)).astype(np.float32)}
     if kernel.output_bits is not None:
@@ -190,13 +194,13 @@ def _of_layer(unit: Unit, layer: Layer, kernel: Kernel, words: Mapping[str, Word
     return arrays
 
 
-def _named(words: Mapping[str, Words], name: str, unit: Unit) -> Words:
+def _named(words: Mapping[str, FoldedArray], name: str, unit: ConfigLayer) -> FoldedArray:
     if name not in words:
         raise MissingValueError(f"the array {name} of param.h", f"{unit.source} defines {unit.name}")
     return words[name]
 
 
-def _weights(unit: Unit, kernel: Kernel, words: Words) -> IntArray:
+def _weights(unit: ConfigLayer, kernel: Kernel, words: FoldedArray) -> IntArray:
     """[filters, channels, rows, columns]; of a filter the words hold [row][column][channel]."""
     bits, simd, pes = unit.number("W_BIT"), unit.number("SIMD"), unit.number("PE")
     filters, channels, rows, columns = kernel.weights
@@ -212,7 +216,7 @@ def _weights(unit: Unit, kernel: Kernel, words: Words) -> IntArray:
     return np.ascontiguousarray(folded.reshape(filters, rows, columns, channels).transpose(0, 3, 1, 2))
 
 
-def _lanes(unit: Unit, words: Words, form: tuple[int, int]) -> IntArray:
+def _lanes(unit: ConfigLayer, words: FoldedArray, form: tuple[int, int]) -> IntArray:
     """[words, SIMD], in two's complement, or −1 and +1 of one bit; form: SIMD, and the bits of a value."""
     simd, bits = form
     for word in (min(map(min, words.rows)), max(map(max, words.rows))):

@@ -77,7 +77,7 @@ class Chain:
 
 
 @dataclass(frozen=True)
-class Reading:
+class PictureReading:
     """How pictures are read: "RGB" or "BGR", and one of the fits."""
 
     order: str
@@ -152,7 +152,7 @@ def _sides(padding: Padding) -> tuple[int, int, int, int]:
     return padding.top, padding.left, padding.bottom, padding.right
 
 
-def config_text(chain: Chain, reading: Reading, trained: Topology | None) -> str:
+def config_text(chain: Chain, reading: PictureReading, trained: Topology | None) -> str:
     """config.json of a chain. trained: where its arrays are written beside it, how its batch norms are computed.
 
     UnsupportedError for a head that the form does not know.

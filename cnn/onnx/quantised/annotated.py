@@ -18,7 +18,7 @@ from cnn.maps import FloatArray
 from cnn.network import Node
 from cnn.onnx.annotated_input import PIXEL_BITS
 from cnn.onnx.annotation import NEAR, Annotation, check_constants, raise_all
-from cnn.onnx.graph import Graph, Operation
+from cnn.onnx.graph import Graph, OnnxOperation
 from cnn.onnx.layers import Annotated, Layers, Map
 from cnn.onnx.quantised.integers import affine_of, scales_of_filters, whole_weights
 from cnn.onnx.quantised.mark import Mark
@@ -79,7 +79,7 @@ def scales_of(graph: Graph) -> Mapping[str, FloatArray]:
     return {name: np.full(1, each.step, np.float32) for name, each in held.items()}
 
 
-def noted(layers: Layers, operation: Operation, annotations: Mapping[str, Annotation]) -> Layers:
+def noted(layers: Layers, operation: OnnxOperation, annotations: Mapping[str, Annotation]) -> Layers:
     """The layers with what the file says of the operation's outputs; InvalidValueError for a constant of another."""
     for name in operation.outputs if annotations else ():
         annotation, value = annotations.get(name), layers.value(name)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from boards.errors import ChoiceError
-from cnn.onnx.graph import Operation, require
+from cnn.onnx.graph import OnnxOperation, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
 from cnn.ops import TopK
 
@@ -35,7 +35,7 @@ READERS = frozenset({"Cast", "ConvInteger", "DequantizeLinear", "MatMulInteger",
 """What gives integers their numbers."""
 
 
-def check_reader(layers: Layers, operation: Operation) -> bool:
+def check_reader(layers: Layers, operation: OnnxOperation) -> bool:
     """Return whether it reads integers of the input and leaves them such; RefusedError if it computes with them."""
     values = [layers.value(name) for name in operation.inputs if name]
     if not any(isinstance(value, Map) and value.integers for value in values):
@@ -49,14 +49,14 @@ def check_reader(layers: Layers, operation: Operation) -> bool:
     return moves or (operation.kind == "Cast" and _kind(operation) not in FLOATS)
 
 
-def with_integers(layers: Layers, operation: Operation, holds: bool) -> Layers:
+def with_integers(layers: Layers, operation: OnnxOperation, holds: bool) -> Layers:
     """The operation's outputs hold integers of the input, or floats."""
     maps = {name: value for name in operation.outputs if isinstance(value := layers.values.get(name), Map)}
     changed = {name: replace(value, integers=holds) for name, value in maps.items()}
     return replace(layers, values={**layers.values, **changed})
 
 
-def cast(layers: Layers, operation: Operation) -> Layers:
+def cast(layers: Layers, operation: OnnxOperation) -> Layers:
     """The tensor under another name; of integers of the input a 1×1 convolution that gives their numbers."""
     source, kind = layers.padded(operation), _kind(operation)
     node = layers.nodes[source.node]
@@ -71,11 +71,11 @@ def cast(layers: Layers, operation: Operation) -> Layers:
     return larger.with_values(operation, replace(source, node=index))
 
 
-def is_of_floats(operation: Operation) -> bool:
+def is_of_floats(operation: OnnxOperation) -> bool:
     """Return whether the Cast gives floats."""
     return _kind(operation) in FLOATS
 
 
-def _kind(operation: Operation) -> str:
+def _kind(operation: OnnxOperation) -> str:
     number = operation.integer("to", 0)
     return TYPES[number] if 0 <= number < len(TYPES) else f"type {number}"

@@ -83,7 +83,7 @@ class Reach:
 
 
 @dataclass(frozen=True, eq=False)
-class Rule:
+class FileRequantiser:
     """What the file makes of a channel's sums: y = round(ratio · sum + offset) + zero, a half to even, between the ends
     of ``datatype``; what is rounded is ``slope`` times as much where it is below 0. zero_first: the zero point is
     added before the rounding and not after it, as in QONNX; halves differ by that if the zero point is odd.
@@ -152,7 +152,7 @@ class Fit:
     sums: Longs
 
 
-def fitted(rule: Rule, reach: Reach, activation: str, node: Node, late: bool = True) -> Fit:
+def fitted(rule: FileRequantiser, reach: Reach, activation: str, node: Node, late: bool = True) -> Fit:
     """The requantiser of a layer; where all sums have the file's integers, the one that adds to sums.
 
     activation: what the requantiser does below 0; where it is not linear, or not ``late``, only sums are added to.
@@ -178,7 +178,7 @@ def fitted(rule: Rule, reach: Reach, activation: str, node: Node, late: bool = T
     return Fit(by, np.ceil(least * share).astype(np.int64), reach.high - reach.low + 1)
 
 
-def fitted_to_pixels(rule: Rule, activation: str, node: Node, most: int) -> tuple[int, Fit]:
+def fitted_to_pixels(rule: FileRequantiser, activation: str, node: Node, most: int) -> tuple[int, Fit]:
     """Of pixels that a weight of 1 only brings to another type: the least whole number up to ``most`` that may be that
     weight instead, so that every pixel has the file's integer, and the requantiser; where none does it, the one with
     the fewest differences."""
@@ -203,7 +203,7 @@ def fitted_to_pixels(rule: Rule, activation: str, node: Node, most: int) -> tupl
 
 
 def _early(
-    rule: Rule, reach: Reach, activation: str, node: Node, levels: Longs, edges: Longs, halves: str
+    rule: FileRequantiser, reach: Reach, activation: str, node: Node, levels: Longs, edges: Longs, halves: str
 ) -> tuple[Requantiser, Longs]:
     """Return the Requantiser with the fewest differences, among biases and multipliers close to the nearest ones."""
     room = (1 << 31) - 1 - reach.greatest
@@ -224,7 +224,7 @@ def _early(
     return Requantiser(best[0], best[1], best[2], nearest.shift, halves=halves), least
 
 
-def _late(rule: Rule, reach: Reach, levels: Longs, edges: Longs, halves: str) -> tuple[MultiplyShift, Longs]:
+def _late(rule: FileRequantiser, reach: Reach, levels: Longs, edges: Longs, halves: str) -> tuple[MultiplyShift, Longs]:
     """By a MultiplyShift: of multipliers beside the nearest those with the fewest differences, each with the offset of
     the file or the one in the middle of all that it might be."""
     ratio = np.minimum(rule.ratio, GREATEST_RATIO)

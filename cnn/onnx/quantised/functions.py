@@ -141,7 +141,7 @@ class WholeSums:
 
 
 @dataclass(frozen=True)
-class Target:
+class SumTarget:
     """The integers that sums are requantised to. type: theirs. left: the float that is subtracted before, so that the
     rest is a whole number of steps; the tables add it again."""
 
@@ -149,7 +149,7 @@ class Target:
     left: float = 0.0
 
 
-Requantisers: TypeAlias = Callable[[Target], Requantiser | MultiplyShift]
+Requantisers: TypeAlias = Callable[[SumTarget], Requantiser | MultiplyShift]
 """Makes the requantiser of a layer's sums for a target."""
 
 
@@ -164,7 +164,7 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False)
-class Between:
+class FunctionTables:
     """by: the requantiser to the integers between, of ``type``. tables and differences: by reader."""
 
     type: TensorType
@@ -259,7 +259,7 @@ class AtNode:
         """Whether functions read the sums of the node."""
         return self.index in self.all.readers
 
-    def chosen(self, sums: FloatSums, requantiser: Requantisers) -> Between:
+    def chosen(self, sums: FloatSums, requantiser: Requantisers) -> FunctionTables:
         """Return what the sums of the node become for the functions that read them."""
         readers, alone = self._readers, self.all.readers[self.index].alone
         functions = [each.function for each in readers.values()]
@@ -272,7 +272,7 @@ class AtNode:
         activation = getattr(self.all.network.nodes[self.index].op, "activation", "linear")
         return {i: self.all.reader(i, activation) for i in self.all.readers[self.index].functions}
 
-    def compared(self, made: Between, sums: Longs, floats: Doubles) -> Between:
+    def compared(self, made: FunctionTables, sums: Longs, floats: Doubles) -> FunctionTables:
         """Return the same with how far its tables are from the file for these sums of channel 0, which stand for the
         file's ``floats``."""
         read = made.type.datatype
@@ -284,7 +284,7 @@ class AtNode:
         }
         return replace(made, differences=differences)
 
-    def keep(self, made: Between) -> None:
+    def keep(self, made: FunctionTables) -> None:
         """Let the functions that read the sums of the node have these tables."""
         self.all.tables.update(made.tables)
         self.all.differences.update(made.differences)
@@ -393,7 +393,7 @@ def float_sums(unit: Doubles, shift: Doubles, reach: Reach) -> FloatSums:
 
 def between(
     sums: FloatSums, readers: Mapping[int, Reader], requantiser: Requantisers, ends: tuple[float, float], alone: bool
-) -> Between:
+) -> FunctionTables:
     """Return what sums become, and the tables of the functions that read them. ends: of the floats that are told
     apart. alone: whether no layer but these reads them."""
     corners = _corners(ends, [each.function for each in readers.values()])
@@ -468,7 +468,7 @@ def _corners(ends: tuple[float, float], functions: Sequence[Function]) -> tuple[
     return tuple(found) or (0.0,)
 
 
-def _targets(sums: FloatSums, ends: tuple[float, float], jump: float, alone: bool) -> Iterator[Target]:
+def _targets(sums: FloatSums, ends: tuple[float, float], jump: float, alone: bool) -> Iterator[SumTarget]:
     """Yield the targets to be tried, the best in most cases first. Each has an integer for 0.
 
     jump: the float at which a piece should begin. alone: whether only functions read the sums; a layer that reads them
@@ -481,10 +481,12 @@ def _targets(sums: FloatSums, ends: tuple[float, float], jump: float, alone: boo
         high = max(0, min(math.ceil(ends[1] / unit - part), whole.high))
         if high - low < 1 << VALUES_BITS:
             datatype = DataType(max(TABLE_BITS, (high - low).bit_length()), True)
-            yield Target(TensorType(datatype, unit, datatype.low - low), part * unit)
+            yield SumTarget(TensorType(datatype, unit, datatype.low - low), part * unit)
             return
         if high - low <= INT16.levels:
-            yield from (Target(type_, part * unit) for type_ in _spread(unit, low, high, math.ceil(jump / unit - part)))
+            yield from (
+                SumTarget(type_, part * unit) for type_ in _spread(unit, low, high, math.ceil(jump / unit - part))
+            )
     least, most = min(ends[0], 0.0), max(ends[1], 0.0)
     finest = float(sums.unit.max()) / MOST_RATIO
     shared = [(DataType(VALUES_BITS, True), 1)] if alone else []
@@ -492,11 +494,11 @@ def _targets(sums: FloatSums, ends: tuple[float, float], jump: float, alone: boo
         scale = max((most - least) / (datatype.levels - piece), finest)
         below, ahead = math.ceil(-least / scale), math.ceil(jump / scale)
         zero = datatype.low + below + -(below + ahead) % piece
-        yield Target(TensorType(datatype, scale, min(zero, datatype.high)))
+        yield SumTarget(TensorType(datatype, scale, min(zero, datatype.high)))
     # Where biases are rounded before they are multiplied, only a zero point of 0 leaves them as they are.
     scale = max(max(most, -least) / INT16.high, finest)
     pieces = math.floor(abs(jump) / scale / PIECE)
-    yield Target(TensorType(INT16, abs(jump) / (PIECE * pieces - math.copysign(0.5, jump)) if pieces else scale))
+    yield SumTarget(TensorType(INT16, abs(jump) / (PIECE * pieces - math.copysign(0.5, jump)) if pieces else scale))
 
 
 def _spread(unit: float, low: int, high: int, jump: int) -> Iterator[TensorType]:
@@ -520,7 +522,7 @@ def _built(
     by: Requantiser | MultiplyShift,
     type_: TensorType,
     ends: tuple[float, float],
-) -> Between:
+) -> FunctionTables:
     """Return the requantiser with the tables for the integers that it gives."""
     sums = sums.joined(by)
     row, integers, weights = _told_sums(sums, type_, ends)
@@ -537,7 +539,7 @@ def _built(
         points = table_points(read, places, right, weights)
         tables[index] = fit_table(points, reader.function(own), reader.type.datatype)
         differences[index] = _difference(tables[index], read, places, right, weights)
-    return Between(type_, by, tables, differences)
+    return FunctionTables(type_, by, tables, differences)
 
 
 def _difference(table: Table, read: DataType, places: Longs, right: Longs, weights: Longs) -> Difference:

@@ -29,12 +29,12 @@ from cnn.datatype import BIPOLAR, INT16, TERNARY, DataType, TensorType, magnitud
 from cnn.maps import FloatArray, IntArray
 from cnn.network import Network, Node
 from cnn.onnx.graph import RefusedError, named
-from cnn.onnx.quantised.fitted import Fit, Reach, Rule, fitted, fitted_to_pixels
+from cnn.onnx.quantised.fitted import FileRequantiser, Fit, Reach, fitted, fitted_to_pixels
 from cnn.onnx.quantised.functions import (
     AtNode,
-    Between,
     Functions,
-    Target,
+    FunctionTables,
+    SumTarget,
     float_sums,
     nearest,
     of_first_channel,
@@ -100,7 +100,7 @@ WHOLE = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class LayerReading:
     """What a layer is read as. fit: how its requantiser compares with the file; none where no factor stands in it."""
 
     op: QOp
@@ -178,21 +178,21 @@ def _stated(node: QNode, inputs: list[TensorType], mark: Mark, network: Network)
     return as_stated(node, mark.stated, inputs, source.height * source.width)
 
 
-def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Network, functions: AtNode) -> Reading:
+def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Network, functions: AtNode) -> LayerReading:
     type_ = mark.type
     match node.op:
         case Input():
-            return Reading(QInput(), PIXEL if mark.scale is None else replace(PIXEL, scale=float(mark.scale[0])))
+            return LayerReading(QInput(), PIXEL if mark.scale is None else replace(PIXEL, scale=float(mark.scale[0])))
         case Softmax() | TopK() | Output() | Detection() as op:
-            return Reading(op, given_type(network, node, inputs[0]))
+            return LayerReading(op, given_type(network, node, inputs[0]))
         case MaxPool() | Concat() | Slice() | Reorg() | DepthToSpace() | Pad() | Upsample() | Custom() as op:
             if len(set(inputs)) > 1:
                 raise RefusedError("it joins maps of several scales, and has none of its own")
-            return Reading(op, inputs[0])
+            return LayerReading(op, inputs[0])
         case Convolution() | Dense() as op:
             return _weighted(op, inputs[0], mark, node, functions)
         case Activate() if type_ is not None:
-            return Reading(QActivate(functions.table(inputs[0])), type_)
+            return LayerReading(QActivate(functions.table(inputs[0])), type_)
         case Add() | AveragePool() | Multiply() as op if type_ is not None or functions.read_sums:
             shape = network.nodes[node.inputs[0]].shape
             return _on_maps(op, shape.height * shape.width, inputs, mark, node, functions)
@@ -203,7 +203,7 @@ def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Networ
 
 def _on_maps(
     op: Add | AveragePool | Multiply, count: int, inputs: list[TensorType], mark: Mark, node: Node, functions: AtNode
-) -> Reading:
+) -> LayerReading:
     """Return the operation with the multipliers that give the fewest other integers than the file.
 
     Args:
@@ -216,7 +216,7 @@ def _on_maps(
     return nearest((_with_type(op, each, inputs, mark.type, mark, node) for each in sums), _differing)
 
 
-def _differing(reading: Reading) -> tuple[float]:
+def _differing(reading: LayerReading) -> tuple[float]:
     """Return the share of the sums of which the file has another integer."""
     fit = reading.fit
     return (0.0 if fit is None else float(fit.differing.sum() / max(1, fit.sums.sum())),)
@@ -297,16 +297,16 @@ def _with_type(
     type_: TensorType,
     mark: Mark,
     node: Node,
-) -> Reading:
+) -> LayerReading:
     """Return what quantises the sums, or counts the thresholds that they reach."""
     if mark.thresholds is not None:
-        return Reading(sums.op(_compared(mark.thresholds, sums.step, sums.zero, node)), type_)
+        return LayerReading(sums.op(_compared(mark.thresholds, sums.step, sums.zero, node)), type_)
     activation = getattr(op, "activation", "linear")
-    fit = _of_all(sums, Target(type_), activation, node, mark.zero_first)
+    fit = _of_all(sums, SumTarget(type_), activation, node, mark.zero_first)
     op_ = sums.op(fit.by)
     if isinstance(op_, QAdd):
         fit = _of_values(op_, inputs, Rounded(type_, _slope(activation, type_), mark.zero_first), fit)
-    return Reading(op_, type_, fit)
+    return LayerReading(op_, type_, fit)
 
 
 def _of_values(op: QAdd, inputs: list[TensorType], rounded: Rounded, fit: Fit) -> Fit:
@@ -332,13 +332,15 @@ def _values_of_maps(op: QAdd, inputs: list[TensorType]) -> tuple[npt.NDArray[np.
     return sums, floats
 
 
-def _for_functions(several: Iterable[SumsOfMaps], inputs: list[TensorType], node: Node, functions: AtNode) -> Reading:
+def _for_functions(
+    several: Iterable[SumsOfMaps], inputs: list[TensorType], node: Node, functions: AtNode
+) -> LayerReading:
     """Return what brings sums to integers for the functions that read them: of ``several``, which differ in their
     multipliers, the first whose tables give the file's integers, or else the nearest."""
     one = np.ones(1)
 
-    def read(sums: SumsOfMaps) -> tuple[QOp, Between]:
-        def requantiser(target: Target) -> Requantiser | MultiplyShift:
+    def read(sums: SumsOfMaps) -> tuple[QOp, FunctionTables]:
+        def requantiser(target: SumTarget) -> Requantiser | MultiplyShift:
             return _of_all(sums, target, "linear", node).by
 
         made = functions.chosen(float_sums(one * sums.step, -one * sums.zero, sums.reach), requantiser)
@@ -347,7 +349,7 @@ def _for_functions(several: Iterable[SumsOfMaps], inputs: list[TensorType], node
 
     op, made = nearest(map(read, several), lambda pair: pair[1].cost)
     functions.keep(made)
-    return Reading(op, made.type)
+    return LayerReading(op, made.type)
 
 
 def _slope(activation: str, type_: TensorType) -> float:
@@ -361,7 +363,7 @@ def _compared(edges: FloatArray, step: float, zero: int, node: Node) -> Threshol
     return _reached(np.broadcast_to(edges / step + float(zero), (channels, edges.shape[1])))
 
 
-def _fitted(rule: Rule, reach: Reach, activation: str, node: Node, late: bool = True) -> Fit:
+def _fitted(rule: FileRequantiser, reach: Reach, activation: str, node: Node, late: bool = True) -> Fit:
     """What gives the integers of ``rule``, cut off where the activation is. late: as of ``fitted``.
 
     InvalidValueError if the activation has its bend elsewhere than a requantiser, or an offset is no number.
@@ -375,11 +377,11 @@ def _fitted(rule: Rule, reach: Reach, activation: str, node: Node, late: bool = 
     return fitted(rule, reach, "linear" if rule.zero else activation, node, late)
 
 
-def _of_all(sums: SumsOfMaps, target: Target, activation: str, node: Node, zero_first: bool = False) -> Fit:
+def _of_all(sums: SumsOfMaps, target: SumTarget, activation: str, node: Node, zero_first: bool = False) -> Fit:
     """Return the same in every channel of the node. zero_first: as of a Mark."""
     type_, ratio = target.type, np.array([sums.step / target.type.scale])
     offset = -ratio * sums.zero - target.left / type_.scale
-    rule = Rule(ratio, offset, type_.zero_point, type_.datatype, _slope(activation, type_), zero_first)
+    rule = FileRequantiser(ratio, offset, type_.zero_point, type_.datatype, _slope(activation, type_), zero_first)
     fit = _fitted(rule, sums.reach, activation, node)
     columns: dict[str, Any] = {
         name: np.repeat(numbers, node.shape.channels) for name, numbers in numbers_of(fit.by).items()
@@ -406,7 +408,7 @@ def scales_of_filters(op: Convolution | Dense, scale: FloatArray | None) -> Doub
 
 def _weighted(
     op: Convolution | Dense, source: TensorType, mark: Mark, node: Node, functions: AtNode | None = None
-) -> Reading:
+) -> LayerReading:
     """A convolution or matrix, its batch norm and bias and both zero points in the requantiser. functions: that read
     its sums."""
     type_, scale = mark.type, scales_of_filters(op, mark.scale)
@@ -424,22 +426,24 @@ def _weighted(
         type_ = _pixels_moved(op, source, unit, weights, shift)
         if type_ is None and functions is not None and functions.read_sums and _are_sums(reach, shift):
 
-            def requantiser(target: Target) -> Requantiser | MultiplyShift:
+            def requantiser(target: SumTarget) -> Requantiser | MultiplyShift:
                 to = target.type
                 offset = (shift * unit - target.left) / to.scale
-                return _fitted(Rule(unit / to.scale, offset, to.zero_point, to.datatype, 1.0), reach, "linear", node).by
+                return _fitted(
+                    FileRequantiser(unit / to.scale, offset, to.zero_point, to.datatype, 1.0), reach, "linear", node
+                ).by
 
             chosen = functions.chosen(float_sums(unit, shift, reach), requantiser)
             functions.keep(chosen)
-            return Reading(_layer(op, carried, weight_type, chosen.by, source), chosen.type)
+            return LayerReading(_layer(op, carried, weight_type, chosen.by, source), chosen.type)
         type_ = type_ or _leaving(carried, weight_type, source, unit, shift)
     if mark.thresholds is not None:
         edges = (mark.thresholds - offset[:, None]) / unit[:, None] + zeros[:, None]
-        return Reading(_layer(op, carried, weight_type, _reached(edges), source), type_)
+        return LayerReading(_layer(op, carried, weight_type, _reached(edges), source), type_)
     late = (offset - unit * zeros) / type_.scale
     ratio = _ratio(unit, type_, op)
     slope = _slope(op.activation, type_)
-    rule = Rule(ratio, late, type_.zero_point, type_.datatype, slope, mark.zero_first)
+    rule = FileRequantiser(ratio, late, type_.zero_point, type_.datatype, slope, mark.zero_first)
     fit = _fitted(rule, reach, op.activation, node, late=mark.type is not None)
     if _is_plain(op, weights, source) and (fit.differing.any() or isinstance(fit.by, MultiplyShift)):
         most = DataType(min(type_.datatype.bits, TABLE_BITS), True).high  # as many bits as what reads it has
@@ -448,7 +452,7 @@ def _weighted(
             fit, weights = of_pixels, weights * factor
             weight_type = _narrow(weights)
             carried = weights.astype(weight_type.carrier)
-    return Reading(_layer(op, carried, weight_type, fit.by, source), type_, fit)
+    return LayerReading(_layer(op, carried, weight_type, fit.by, source), type_, fit)
 
 
 def _ratio(unit: Doubles, type_: TensorType, op: Convolution | Dense) -> Doubles:

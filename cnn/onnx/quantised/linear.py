@@ -13,7 +13,7 @@ from boards.errors import ChoiceError, InvalidValueError, MismatchError, RangeEr
 from cnn.datatype import DataType, TensorType
 from cnn.maps import FloatArray
 from cnn.onnx.activations import SUMS
-from cnn.onnx.graph import Array, Operation, require
+from cnn.onnx.graph import Array, OnnxOperation, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
 from cnn.ops import Activate, Add, AveragePool, Concat, DepthToSpace, Input, Op, Softmax
 from cnn.quantisation.tensor_types import PIXEL
@@ -34,7 +34,7 @@ _CUTS = {"relu": (0.0, np.inf), "relu6": (0.0, 6.0)}
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class QuantGrid:
     """value = (integer − zero) · scale, with zero and scale of shapes that broadcast to the values'. datatype: as the
     file has it."""
 
@@ -50,7 +50,7 @@ class Grid:
         return TensorType(datatype, float(self.scale.ravel()[0]), zero)
 
 
-def grid_of(layers: Layers, operation: Operation) -> Grid:
+def grid_of(layers: Layers, operation: OnnxOperation) -> QuantGrid:
     """Return the grid of the operation's second and third input, scale and zero point."""
     scale = np.asarray(layers.constant(operation, 1), np.float32)
     zero = _zero(layers, operation, scale)
@@ -62,7 +62,7 @@ def grid_of(layers: Layers, operation: Operation) -> Grid:
     require(not block, InvalidValueError("block_size", block, "0, one scale for a whole channel"))
     bits = _BITS.get(zero.dtype.name, 0)
     require(bits > 0, ChoiceError("the type of quantised values", zero.dtype.name, tuple(_BITS)))
-    return Grid(scale, zero.astype(np.int64), DataType(bits, not zero.dtype.name.startswith("u")))
+    return QuantGrid(scale, zero.astype(np.int64), DataType(bits, not zero.dtype.name.startswith("u")))
 
 
 def check_one_scale(scale: Array, zero: Array) -> None:
@@ -77,7 +77,7 @@ def check_scale(scale: FloatArray) -> None:
         raise InvalidValueError("a scale", float(wrong), "finite and above 0")
 
 
-def _zero(layers: Layers, operation: Operation, scale: FloatArray) -> Array:
+def _zero(layers: Layers, operation: OnnxOperation, scale: FloatArray) -> Array:
     if layers.optional(operation, 2) is not None:
         return layers.constant(operation, 2)
     value = layers.optional(operation, 0)
@@ -88,7 +88,7 @@ def _zero(layers: Layers, operation: Operation, scale: FloatArray) -> Array:
     return np.zeros(scale.shape, np.int8 if signed else np.uint8)
 
 
-def quantise(layers: Layers, operation: Operation) -> Layers:
+def quantise(layers: Layers, operation: OnnxOperation) -> Layers:
     """QuantizeLinear of a map: its layer's type. A layer of its own where that layer cannot have it."""
     grid = grid_of(layers, operation)
     if isinstance(layers.optional(operation, 0), np.ndarray):
@@ -102,7 +102,7 @@ def quantise(layers: Layers, operation: Operation) -> Layers:
     return typed(layers, operation, grid.type())
 
 
-def typed(layers: Layers, operation: Operation, target: TensorType) -> Layers:
+def typed(layers: Layers, operation: OnnxOperation, target: TensorType) -> Layers:
     """The operation's first input, quantised so, is its output."""
     source = layers.padded(operation, edge=True)
     op = layers.nodes[source.node].op
@@ -134,7 +134,7 @@ def _is_part(layers: Layers, index: int) -> bool:
     return layers.nodes[index].op == Add("linear") and layers.type_of(index) is None and layers.read_once(index)
 
 
-def _sums_typed(layers: Layers, operation: Operation, source: Map, target: TensorType) -> Layers:
+def _sums_typed(layers: Layers, operation: OnnxOperation, source: Map, target: TensorType) -> Layers:
     """What has no type yet: a layer's own sums, or what they were moved to."""
     op, alone = layers.nodes[source.node].op, layers.alone(operation)
     if alone:
@@ -151,7 +151,7 @@ def _sums_typed(layers: Layers, operation: Operation, source: Map, target: Tenso
     return grown(layers, operation, source, target)
 
 
-def _spread_typed(layers: Layers, operation: Operation, source: Map, target: TensorType) -> tuple[Layers, bool]:
+def _spread_typed(layers: Layers, operation: OnnxOperation, source: Map, target: TensorType) -> tuple[Layers, bool]:
     """The sums of a transposed convolution have the type; whether that is all of it, or rows are still left out."""
     for index in (source.node, *layers.nodes[source.node].inputs[:1]):
         if _is_spread(layers, index):
@@ -165,7 +165,7 @@ def _is_spread(layers: Layers, index: int) -> bool:
     return isinstance(layers.nodes[index].op, DepthToSpace) and layers.type_of(index) is None
 
 
-def _typed_before(layers: Layers, operation: Operation, index: int, target: TensorType) -> Layers:
+def _typed_before(layers: Layers, operation: OnnxOperation, index: int, target: TensorType) -> Layers:
     """The sums that the node only moves have the type."""
     node = layers.nodes[index]
     if isinstance(node.op, (DepthToSpace, Concat)):
@@ -176,7 +176,7 @@ def _typed_before(layers: Layers, operation: Operation, index: int, target: Tens
     return _settled(layers, operation, Map(index, (1,)), target)
 
 
-def _settled(layers: Layers, operation: Operation, source: Map, target: TensorType) -> Layers:
+def _settled(layers: Layers, operation: OnnxOperation, source: Map, target: TensorType) -> Layers:
     """The layer's own sums are quantised; what its activation cuts off is, where no integer ends, cut off behind."""
     node = layers.nodes[source.node]
     activation = getattr(node.op, "activation", "linear")
@@ -197,7 +197,7 @@ def _ends_there(target: TensorType, cut: tuple[float, float]) -> bool:
     return target.zero_point in (0, target.datatype.low) and high >= target.datatype.high
 
 
-def grown(layers: Layers, operation: Operation, source: Map, target: TensorType, op: Op = SAME) -> Layers:
+def grown(layers: Layers, operation: OnnxOperation, source: Map, target: TensorType, op: Op = SAME) -> Layers:
     """A layer more, ``op``. The picture is brought to its type by a 1×1 convolution, as no table is looked up by it."""
     node, index = layers.nodes[source.node], len(layers.nodes)
     if isinstance(node.op, Input):
@@ -208,7 +208,7 @@ def grown(layers: Layers, operation: Operation, source: Map, target: TensorType,
     return larger.typed(index, target).with_values(operation, replace(source, node=index))
 
 
-def _rejoined(layers: Layers, operation: Operation, source: Map, target: TensorType) -> Layers:
+def _rejoined(layers: Layers, operation: OnnxOperation, source: Map, target: TensorType) -> Layers:
     """A concat of maps that are each brought to its type."""
     node, inputs = layers.nodes[source.node], []
     for index in node.inputs:
@@ -235,7 +235,7 @@ def same_as_pixels(type_: TensorType) -> bool:
     return fits and bool((np.rint(levels) == np.arange(256)).all())
 
 
-def dequantise(layers: Layers, operation: Operation) -> Layers:
+def dequantise(layers: Layers, operation: OnnxOperation) -> Layers:
     """DequantizeLinear: of a constant its floats, of a map nothing, as its layer has that type already."""
     if isinstance(layers.optional(operation, 0), np.ndarray):
         return _constant(layers, operation)
@@ -261,7 +261,7 @@ def _moved_from(layers: Layers, index: int) -> TensorType | None:
     return type_
 
 
-def _raw(layers: Layers, operation: Operation, source: Map, target: TensorType) -> Layers:
+def _raw(layers: Layers, operation: OnnxOperation, source: Map, target: TensorType) -> Layers:
     """A file whose input is integers: pixels as they come, which a 1×1 convolution gives their scale."""
     shape, unsigned = layers.nodes[source.node].shape, target.zero_point - target.datatype.low
     require(target.datatype.bits == 8, RangeError("bits of a pixel", target.datatype.bits, 8, 8))
@@ -279,7 +279,7 @@ def _told(type_: TensorType | None) -> str:
     return f"{type_.scale:g} and {type_.zero_point}"
 
 
-def _constant(layers: Layers, operation: Operation) -> Layers:
+def _constant(layers: Layers, operation: OnnxOperation) -> Layers:
     values, grid = layers.constant(operation, 0), grid_of(layers, operation)
     column = _column(layers, operation, values, grid)
     # Of 16 bits and less the product of float32 numbers is the float that is nearest to the exact one.
@@ -291,7 +291,7 @@ def _constant(layers: Layers, operation: Operation) -> Layers:
     return replace(named, scales=scales)
 
 
-def _column(layers: Layers, operation: Operation, values: Array, grid: Grid) -> Grid:
+def _column(layers: Layers, operation: OnnxOperation, values: Array, grid: QuantGrid) -> QuantGrid:
     """The grid in a shape that broadcasts along the operation's axis."""
     if grid.scale.size == 1:
         return replace(grid, scale=grid.scale.reshape(()), zero=grid.zero.reshape(()))

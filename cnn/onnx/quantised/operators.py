@@ -13,7 +13,7 @@ import numpy as np
 
 from boards.errors import InvalidValueError, MismatchError, MissingValueError, ShapeError
 from cnn.onnx import channels_last
-from cnn.onnx.graph import Array, Operation, RefusedError, require
+from cnn.onnx.graph import Array, OnnxOperation, RefusedError, require
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.operators import BUILDERS as FLOATS
 from cnn.onnx.operators import Builder
@@ -28,7 +28,7 @@ NO_ATTRIBUTES: Mapping[str, Any] = MappingProxyType({})
 class Steps:
     """An operation taken apart: ``layers`` grows with every step. Tensors have the operation's name, and a number."""
 
-    def __init__(self, layers: Layers, operation: Operation) -> None:
+    def __init__(self, layers: Layers, operation: OnnxOperation) -> None:
         self.layers, self.operation, self.count = layers, operation, 0
 
     def name(self) -> str:
@@ -50,7 +50,9 @@ class Steps:
     ) -> str:
         """A float operator; the name of what it gives."""
         output = output or self.name()
-        step = Operation(self.operation.name or self.operation.outputs[0], kind, tuple(inputs), (output,), attributes)
+        step = OnnxOperation(
+            self.operation.name or self.operation.outputs[0], kind, tuple(inputs), (output,), attributes
+        )
         last = channels_last.reads_last(self.layers, step)
         self.layers = (
             channels_last.read_last(self.layers, step, FLOATS[kind]) if last else FLOATS[kind](self.layers, step)
@@ -87,7 +89,7 @@ class Steps:
         return with_zero_first(self.layers, self.operation, count) if zero_first else self.layers
 
 
-def convolution(layers: Layers, operation: Operation) -> Layers:
+def convolution(layers: Layers, operation: OnnxOperation) -> Layers:
     """QLinearConv."""
     steps = Steps(layers, operation)
     inputs = [steps.floats(0), steps.floats(3, {"axis": 0})]
@@ -95,13 +97,13 @@ def convolution(layers: Layers, operation: Operation) -> Layers:
     return steps.quantised(result, 6)
 
 
-def matrix(layers: Layers, operation: Operation) -> Layers:
+def matrix(layers: Layers, operation: OnnxOperation) -> Layers:
     """QLinearMatMul."""
     steps = Steps(layers, operation)
     return steps.quantised(steps.put("MatMul", [steps.floats(0), steps.floats(3, {"axis": 1})]), 6)
 
 
-def gemm(layers: Layers, operation: Operation) -> Layers:
+def gemm(layers: Layers, operation: OnnxOperation) -> Layers:
     """QGemm."""
     steps = Steps(layers, operation)
     axis = 0 if operation.integer("transB", 0) else 1
@@ -113,14 +115,14 @@ def gemm(layers: Layers, operation: Operation) -> Layers:
 def joined(kind: str) -> Builder:
     """QLinearAdd, QLinearMul: onnxruntime adds their zero point before it rounds."""
 
-    def build(layers: Layers, operation: Operation) -> Layers:
+    def build(layers: Layers, operation: OnnxOperation) -> Layers:
         steps = Steps(layers, operation)
         return steps.quantised(steps.put(kind, [steps.floats(0), steps.floats(3)]), 6, zero_first=True)
 
     return build
 
 
-def concat(layers: Layers, operation: Operation) -> Layers:
+def concat(layers: Layers, operation: OnnxOperation) -> Layers:
     """QLinearConcat: its own scale first."""
     steps = Steps(layers, operation)
     parts = [steps.floats(first) for first in range(2, len(operation.inputs), 3)]
@@ -130,7 +132,7 @@ def concat(layers: Layers, operation: Operation) -> Layers:
 def plain(kind: str) -> Builder:
     """An operator of one map: pools and activations."""
 
-    def build(layers: Layers, operation: Operation) -> Layers:
+    def build(layers: Layers, operation: OnnxOperation) -> Layers:
         last = operation.integer("channels_last", 0)
         require(not last, InvalidValueError("channels_last", last, "0, the channels before height and width"))
         steps = Steps(layers, operation)
@@ -144,7 +146,7 @@ def plain(kind: str) -> Builder:
     return build
 
 
-def softmax(layers: Layers, operation: Operation) -> Layers:
+def softmax(layers: Layers, operation: OnnxOperation) -> Layers:
     """QLinearSoftmax, over what the opset that it names says."""
     steps = Steps(replace(layers, opset=operation.integer("opset", layers.opset)), operation)
     attributes = {key: value for key, value in operation.attributes.items() if key == "axis"}
@@ -155,7 +157,7 @@ def softmax(layers: Layers, operation: Operation) -> Layers:
 def sums(kind: str) -> Builder:
     """ConvInteger, MatMulInteger: the sums themselves, as floats that count their steps."""
 
-    def build(layers: Layers, operation: Operation) -> Layers:
+    def build(layers: Layers, operation: OnnxOperation) -> Layers:
         source = layers.padded(operation)
         steps, integers = Steps(layers, operation), operation.inputs[0]
         zeros = _zeros(layers, operation, 2)
@@ -184,7 +186,7 @@ def sums(kind: str) -> Builder:
     return build
 
 
-def _zeros(layers: Layers, operation: Operation, position: int) -> Array:
+def _zeros(layers: Layers, operation: OnnxOperation, position: int) -> Array:
     """Zero points [one or a few]."""
     if layers.optional(operation, position) is None:
         return np.zeros(1, np.int64)
@@ -200,12 +202,12 @@ def _of_filters(zeros: Array, weights: Array, kind: str) -> Array:
     return zeros.reshape([-1 if side == axis else 1 for side in range(weights.ndim)])
 
 
-def _unsigned(layers: Layers, operation: Operation, position: int) -> bool:
+def _unsigned(layers: Layers, operation: OnnxOperation, position: int) -> bool:
     value = layers.optional(operation, position)
     return not isinstance(value, np.ndarray) or value.dtype.kind == "u"
 
 
-INTEGERS: dict[str, Callable[[Layers, Operation], Layers]] = {
+INTEGERS: dict[str, Callable[[Layers, OnnxOperation], Layers]] = {
     "QLinearConv": convolution,
     "QLinearMatMul": matrix,
     "ConvInteger": sums("Conv"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cnn.onnx.file import needed
-from cnn.onnx.graph import Array, Graph, Operation
+from cnn.onnx.graph import Array, Graph, OnnxOperation
 from cnn.onnx.quantised.values import DOMAINS, ZERO_BEHIND, ends_of
 
 # A map that is quantised with a scale of its own for each channel, and read by depthwise convolutions: Brevitas'
@@ -38,8 +38,8 @@ class _Graph:
     """producers: of a tensor. readers: of a tensor, in the order of the file. outputs: of the file."""
 
     constants: Mapping[str, Array]
-    producers: Mapping[str, Operation]
-    readers: Mapping[str, list[Operation]]
+    producers: Mapping[str, OnnxOperation]
+    readers: Mapping[str, list[OnnxOperation]]
     outputs: frozenset[str]
 
     def constant(self, name: str) -> Array | None:
@@ -71,7 +71,7 @@ def with_channel_scales(graph: Graph) -> Graph:
     if not quants:
         return graph
     view = _view(graph)
-    changed: dict[int, tuple[Operation, ...]] = {}
+    changed: dict[int, tuple[OnnxOperation, ...]] = {}
     constants = dict(graph.constants)
     for quant in quants:
         scales, zero, same = _scales(view, quant), _zero(view, quant), _same_grid(view, quant)
@@ -105,7 +105,7 @@ def with_channel_scales(graph: Graph) -> Graph:
 
 
 def _view(graph: Graph) -> _Graph:
-    readers: dict[str, list[Operation]] = {}
+    readers: dict[str, list[OnnxOperation]] = {}
     for operation in graph.operations:
         for name in dict.fromkeys(operation.inputs):
             readers.setdefault(name, []).append(operation)
@@ -113,7 +113,7 @@ def _view(graph: Graph) -> _Graph:
     return _Graph(graph.constants, producers, readers, frozenset(graph.outputs))
 
 
-def _scales(view: _Graph, quant: Operation) -> Array | None:
+def _scales(view: _Graph, quant: OnnxOperation) -> Array | None:
     """float32 [channels] of a map; None where it has one, or none for each channel."""
     scale = view.constant(quant.inputs[1])
     if scale is None or scale.size < 2 or view.weights(quant.inputs[0]) is not None or scale.dtype.kind != "f":
@@ -126,14 +126,14 @@ def _scales(view: _Graph, quant: Operation) -> Array | None:
     return values if fits and bool((np.isfinite(values) & (values > 0)).all()) else None
 
 
-def _zero(view: _Graph, quant: Operation) -> Array | None:
+def _zero(view: _Graph, quant: OnnxOperation) -> Array | None:
     """The zero point of all channels; None where they have several."""
     zero = view.constant(quant.inputs[2]) if len(quant.inputs) > 2 else None
     same = zero is not None and zero.size > 0 and bool((zero == zero.flat[0]).all())
     return np.asarray(zero.flat[0], zero.dtype) if zero is not None and same else None
 
 
-def _same_grid(view: _Graph, quant: Operation) -> tuple[Operation, ...] | None:
+def _same_grid(view: _Graph, quant: OnnxOperation) -> tuple[OnnxOperation, ...] | None:
     """The DequantizeLinears that read a QuantizeLinear, of its scale and zero point; None where others read it."""
     if quant.kind != QUANTISE:
         return ()
@@ -149,15 +149,15 @@ def _same_grid(view: _Graph, quant: Operation) -> tuple[Operation, ...] | None:
     return None if quant.outputs[0] in view.outputs else tuple(readers)
 
 
-def _given(quant: Operation, same: Sequence[Operation]) -> tuple[str, ...]:
+def _given(quant: OnnxOperation, same: Sequence[OnnxOperation]) -> tuple[str, ...]:
     """The tensors that have the quantised values, as floats."""
     return tuple(reader.outputs[0] for reader in same) if quant.kind == QUANTISE else quant.outputs[:1]
 
 
-def _depthwise(view: _Graph, names: Sequence[str], channels: int) -> list[Operation] | None:
+def _depthwise(view: _Graph, names: Sequence[str], channels: int) -> list[OnnxOperation] | None:
     """The depthwise convolutions that read the tensors, at once or after what keeps their channels; None where
     anything else reads them."""
-    found: dict[int, Operation] = {}
+    found: dict[int, OnnxOperation] = {}
     waiting, seen = list(names), set(names)
     while waiting:
         tensor = waiting.pop()
@@ -175,7 +175,7 @@ def _depthwise(view: _Graph, names: Sequence[str], channels: int) -> list[Operat
     return list(found.values()) or None
 
 
-def _is_depthwise(view: _Graph, conv: Operation, tensor: str, channels: int) -> bool:
+def _is_depthwise(view: _Graph, conv: OnnxOperation, tensor: str, channels: int) -> bool:
     if conv.kind != "Conv" or conv.inputs.count(tensor) != 1 or conv.inputs[0] != tensor or len(conv.inputs) < 2:
         return False
     weights = view.weights(conv.inputs[1])
@@ -183,7 +183,7 @@ def _is_depthwise(view: _Graph, conv: Operation, tensor: str, channels: int) -> 
     return fits and conv.attributes.get("group", 1) == channels
 
 
-def _divided(view: _Graph, quant: Operation, taken: str) -> dict[int, tuple[Operation, ...]]:
+def _divided(view: _Graph, quant: OnnxOperation, taken: str) -> dict[int, tuple[OnnxOperation, ...]]:
     """The quantiser with one scale, and its input divided; before a relu that nothing else reads, where this is part of
     a convolution."""
     source = quant.inputs[0]
@@ -192,24 +192,24 @@ def _divided(view: _Graph, quant: Operation, taken: str) -> dict[int, tuple[Oper
     inputs = (f"{taken}/divided", f"{taken}/scale", f"{taken}/zero", *quant.inputs[3:])
     one = replace(quant, inputs=inputs)
     if relu is not None and relu.kind in BEFORE and view.is_alone(source):
-        divide = Operation(f"{quant.name}/divide", "Div", (relu.inputs[0], f"{taken}/divisors"), (quotient,), {})
+        divide = OnnxOperation(f"{quant.name}/divide", "Div", (relu.inputs[0], f"{taken}/divisors"), (quotient,), {})
         again = replace(relu, inputs=(quotient, *relu.inputs[1:]), outputs=inputs[:1])
         return {id(relu): (divide, again), id(quant): (one,)}
-    divide = Operation(f"{quant.name}/divide", "Div", (source, f"{taken}/divisors"), inputs[:1], {})
+    divide = OnnxOperation(f"{quant.name}/divide", "Div", (source, f"{taken}/divisors"), inputs[:1], {})
     return {id(quant): (divide, one)}
 
 
-def _multiplied(conv: Operation, name: str) -> tuple[Operation, ...]:
+def _multiplied(conv: OnnxOperation, name: str) -> tuple[OnnxOperation, ...]:
     """The convolution, then its factors, then its bias."""
     sums, product = f"{name}/sums", f"{name}/product"
     biased = len(conv.inputs) > 2 and conv.inputs[2] != ""
     bare = replace(conv, inputs=conv.inputs[:2], outputs=(sums,))
     outputs = (product,) if biased else conv.outputs
-    times = Operation(f"{conv.name}/scale", "Mul", (sums, f"{name}/factors"), outputs, {})
+    times = OnnxOperation(f"{conv.name}/scale", "Mul", (sums, f"{name}/factors"), outputs, {})
     if not biased:
         return bare, times
-    column = Operation(f"{conv.name}/column", "Reshape", (conv.inputs[2], f"{name}/sides"), (f"{name}/bias",), {})
-    return bare, times, column, Operation(f"{conv.name}/bias", "Add", (product, f"{name}/bias"), conv.outputs, {})
+    column = OnnxOperation(f"{conv.name}/column", "Reshape", (conv.inputs[2], f"{name}/sides"), (f"{name}/bias",), {})
+    return bare, times, column, OnnxOperation(f"{conv.name}/bias", "Add", (product, f"{name}/bias"), conv.outputs, {})
 
 
 # QuantizeLinear, Clip and DequantizeLinear, as Brevitas writes values of fewer bits than their integers are stored in,
@@ -222,14 +222,14 @@ QUANT = f"{DOMAINS[0]}.Quant"
 class _Three:
     """What gives the integers, what cuts them off, and all that read these."""
 
-    quantise: Operation
-    clip: Operation
-    behind: tuple[Operation, ...]
+    quantise: OnnxOperation
+    clip: OnnxOperation
+    behind: tuple[OnnxOperation, ...]
 
 
 def with_quants(graph: Graph) -> Graph:
     """The graph with one Quant for each such three; those that nothing else reads are left out."""
-    changed: dict[int, Operation] = {}
+    changed: dict[int, OnnxOperation] = {}
     constants = dict(graph.constants)
     for three in _threes(graph):
         if _is_one(graph.constants, three):
@@ -255,14 +255,14 @@ def _threes(graph: Graph) -> Iterator[_Three]:
             yield _Three(quantise, clip, behind)
 
 
-def _producers(graph: Graph, kind: str) -> dict[str, Operation]:
+def _producers(graph: Graph, kind: str) -> dict[str, OnnxOperation]:
     """The operations of that kind by what they give."""
     return {name: each for each in graph.operations if each.kind == kind for name in each.outputs}
 
 
-def _readers(graph: Graph) -> dict[str, list[Operation]]:
+def _readers(graph: Graph) -> dict[str, list[OnnxOperation]]:
     """The operations that read each tensor."""
-    readers: dict[str, list[Operation]] = {}
+    readers: dict[str, list[OnnxOperation]] = {}
     for operation in graph.operations:
         for name in {*operation.inputs}:
             readers.setdefault(name, []).append(operation)
@@ -281,7 +281,7 @@ def _is_one(constants: Mapping[str, Array], three: _Three) -> bool:
     )
 
 
-def _constant(constants: Mapping[str, Array], operation: Operation, position: int) -> Array | None:
+def _constant(constants: Mapping[str, Array], operation: OnnxOperation, position: int) -> Array | None:
     return constants.get(operation.inputs[position]) if position < len(operation.inputs) else None
 
 
@@ -289,7 +289,7 @@ def _equal(first: Array | None, second: Array | None) -> bool:
     return first is not None and second is not None and first.dtype == second.dtype and np.array_equal(first, second)
 
 
-def _axis(operation: Operation) -> object:
+def _axis(operation: OnnxOperation) -> object:
     return operation.attributes.get("axis", 1)
 
 
@@ -303,14 +303,14 @@ def _form(constants: Mapping[str, Array], three: _Three) -> tuple[int, bool, boo
     return next((form for form in forms if ends_of(*form) == ends), None)
 
 
-def _ends(constants: Mapping[str, Array], clip: Operation) -> tuple[int, int] | None:
+def _ends(constants: Mapping[str, Array], clip: OnnxOperation) -> tuple[int, int] | None:
     low, high = (_constant(constants, clip, position) for position in (1, 2))
     if low is None or high is None or (low.size, high.size) != (1, 1) or {low.dtype.kind, high.dtype.kind} - {"i", "u"}:
         return None
     return int(low.ravel()[0]), int(high.ravel()[0])
 
 
-def _scale(constants: Mapping[str, Array], quantise: Operation) -> tuple[Array, Array] | None:
+def _scale(constants: Mapping[str, Array], quantise: OnnxOperation) -> tuple[Array, Array] | None:
     """Scale and zero point, in a shape that broadcasts to the values'; None where that is not known."""
     scale, zero = (_constant(constants, quantise, position) for position in (1, 2))
     if scale is None or zero is None or zero.size not in (1, scale.size):
@@ -327,7 +327,7 @@ def _scale(constants: Mapping[str, Array], quantise: Operation) -> tuple[Array, 
     return scale.reshape(sides), np.broadcast_to(zero.reshape(-1), scale.shape).reshape(sides)
 
 
-def _quant(constants: Mapping[str, Array], three: _Three) -> tuple[Operation, dict[str, Array]]:
+def _quant(constants: Mapping[str, Array], three: _Three) -> tuple[OnnxOperation, dict[str, Array]]:
     """In the place of all three, and its constants."""
     form, grid = _form(constants, three), _scale(constants, three.quantise)
     assert form is not None
@@ -336,9 +336,9 @@ def _quant(constants: Mapping[str, Array], three: _Three) -> tuple[Operation, di
     values = np.asarray(grid[0], np.float32), np.asarray(grid[1], np.float32), np.asarray(bits, np.float32)
     numbers = {f"{outputs[0]}/{place}": value for place, value in enumerate(values, 1)}
     attributes = {"signed": int(signed), "narrow": int(narrow), "rounding_mode": "ROUND", ZERO_BEHIND: 1}
-    return Operation(three.quantise.name, QUANT, (three.quantise.inputs[0], *numbers), outputs, attributes), numbers
+    return OnnxOperation(three.quantise.name, QUANT, (three.quantise.inputs[0], *numbers), outputs, attributes), numbers
 
 
-def _same(operation: Operation, quant: Operation) -> Operation:
+def _same(operation: OnnxOperation, quant: OnnxOperation) -> OnnxOperation:
     """Another name of what the Quant gives."""
-    return Operation(operation.name, "Identity", quant.outputs, operation.outputs, {})
+    return OnnxOperation(operation.name, "Identity", quant.outputs, operation.outputs, {})

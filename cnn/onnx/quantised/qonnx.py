@@ -12,7 +12,7 @@ import numpy.typing as npt
 from boards.errors import ChoiceError, InvalidValueError, MismatchError, RangeError, ShapeError
 from cnn.datatype import BIPOLAR, INT16, DataType, TensorType
 from cnn.maps import FloatArray, Padding
-from cnn.onnx.graph import Array, Operation, RefusedError, require
+from cnn.onnx.graph import Array, OnnxOperation, RefusedError, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
 from cnn.onnx.quantised.integers import affine_of
 from cnn.onnx.quantised.linear import check_one_scale, check_scale, in_one_sum
@@ -70,7 +70,7 @@ class _Request:
     narrow: bool
 
 
-def trunc(layers: Layers, operation: Operation) -> Layers:
+def trunc(layers: Layers, operation: OnnxOperation) -> Layers:
     """Trunc, with or without an output scale."""
     source, request = layers.map(operation), _request_of(layers, operation)
     layers = _with_sums(layers, source)
@@ -98,7 +98,7 @@ def trunc(layers: Layers, operation: Operation) -> Layers:
     return in_values(steps.layers, replace(operation, inputs=(name,)), values)
 
 
-def _request_of(layers: Layers, operation: Operation) -> _Request:
+def _request_of(layers: Layers, operation: OnnxOperation) -> _Request:
     """Inputs scale, zero point, bits that come, and bits that leave; in version 2 a scale before the last."""
     scale, zero = layers.scalar(operation, 1), layers.scalar(operation, 2)
     require(zero == 0, InvalidValueError("its zero point", zero, "0"))
@@ -138,7 +138,7 @@ def _with_sums(layers: Layers, source: Map) -> Layers:
     return replace(layers, nodes=tuple(nodes)).marked(source.node, Mark(scale=unit))
 
 
-def _sums_of(layers: Layers, operation: Operation, source: Map) -> _Sums:
+def _sums_of(layers: Layers, operation: OnnxOperation, source: Map) -> _Sums:
     node, type_ = layers.nodes[source.node], layers.type_of(source.node)
     if type_ is not None:
         low, high = ((end - type_.zero_point) * type_.scale for end in (type_.datatype.low, type_.datatype.high))
@@ -175,7 +175,7 @@ def _check_held(sums: _Sums, request: _Request, values: Values) -> None:
 _ROUNDED = {"ROUND": np.rint, "FLOOR": np.floor, "CEIL": np.ceil, "ROUND_TO_ZERO": np.trunc}
 
 
-def quant(layers: Layers, operation: Operation) -> Layers:
+def quant(layers: Layers, operation: OnnxOperation) -> Layers:
     """Quant (IntQuant): inputs scale, zero point and bits, which are constants."""
     scale = np.asarray(layers.constant(operation, 1), np.float32)
     zero = np.asarray(layers.constant(operation, 2), np.float64)
@@ -201,7 +201,7 @@ def quant(layers: Layers, operation: Operation) -> Layers:
     return _with_stated(in_values(layers, operation, target, zero_first), operation)
 
 
-def _with_stated(layers: Layers, operation: Operation) -> Layers:
+def _with_stated(layers: Layers, operation: OnnxOperation) -> Layers:
     """The layer that gives the operation's output has the integers that the operation says."""
     value, stated = layers.value(operation.outputs[0]), stated_of(operation)
     if stated is None or not isinstance(value, Map):
@@ -211,7 +211,7 @@ def _with_stated(layers: Layers, operation: Operation) -> Layers:
     return layers.marked(index, replace(layers.mark(index), stated=stated))
 
 
-def _numbers(layers: Layers, operation: Operation, *grid: Array) -> Array:
+def _numbers(layers: Layers, operation: OnnxOperation, *grid: Array) -> Array:
     """The operation's first input, which has a number for each of the grid's, and more."""
     values = layers.constant(operation, 0).astype(np.float64)
     for array in grid:
@@ -224,12 +224,12 @@ def _numbers(layers: Layers, operation: Operation, *grid: Array) -> Array:
     return values
 
 
-def _constant(layers: Layers, operation: Operation, values: Array, scale: Array) -> Layers:
+def _constant(layers: Layers, operation: OnnxOperation, values: Array, scale: Array) -> Layers:
     named = layers.worked_out(4 * values.size).with_values(operation, values)
     return replace(named, scales={**layers.scales, operation.outputs[0]: scale.reshape(-1)})
 
 
-def bipolar(layers: Layers, operation: Operation) -> Layers:
+def bipolar(layers: Layers, operation: OnnxOperation) -> Layers:
     """BipolarQuant: −scale below 0, else +scale."""
     scale = np.asarray(layers.constant(operation, 1), np.float32)
     check_scale(scale)
@@ -240,7 +240,7 @@ def bipolar(layers: Layers, operation: Operation) -> Layers:
     return _thresholded(layers, operation, TensorType(BIPOLAR, float(scale.ravel()[0])), np.zeros((1, 1)))
 
 
-def multi_threshold(layers: Layers, operation: Operation) -> Layers:
+def multi_threshold(layers: Layers, operation: OnnxOperation) -> Layers:
     """MultiThreshold behind a convolution or matrix: out_bias + out_scale · (how many thresholds the value reaches)."""
     datatype = DataType.parse(operation.text("out_dtype", "UINT8"))
     thresholds = np.asarray(layers.constant(operation, 1), np.float64)
@@ -264,7 +264,7 @@ def multi_threshold(layers: Layers, operation: Operation) -> Layers:
     return _thresholded(layers, operation, TensorType(datatype, scale, round(zero)), thresholds)
 
 
-def _thresholded(layers: Layers, operation: Operation, target: TensorType, thresholds: Array) -> Layers:
+def _thresholded(layers: Layers, operation: OnnxOperation, target: TensorType, thresholds: Array) -> Layers:
     source = layers.map(operation)
     op = layers.nodes[source.node].op
     channels = layers.nodes[source.node].shape.channels
@@ -318,7 +318,7 @@ def _factor(layers: Layers, index: int) -> tuple[int, float]:
     return (node.inputs[0], factor) if fits and layers.type_of(node.inputs[0]) is not None else here
 
 
-def _of_sums(layers: Layers, operation: Operation, source: Map) -> tuple[Layers, Map]:
+def _of_sums(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[Layers, Map]:
     """A convolution of each channel by itself, with a weight of 1, of integers or of sums of such: it compares."""
     layers = _with_exact_sums(layers, source.node)
     shape, index = layers.nodes[source.node].shape, len(layers.nodes)

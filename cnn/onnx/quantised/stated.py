@@ -27,7 +27,7 @@ from cnn.datatype import DataType, TensorType, magnitude
 from cnn.maps import IntArray
 from cnn.network import Node
 from cnn.onnx.file import load_onnx
-from cnn.onnx.graph import Operation
+from cnn.onnx.graph import OnnxOperation
 from cnn.onnx.quantised.mark import Stated
 from cnn.ops import Add, Convolution, Dense, Multiply, QAdd, QAveragePool, QConvolution, QDense, QMultiply
 from cnn.quantized import QNode, QuantizedNetwork
@@ -99,7 +99,7 @@ def attributes_of(network: QuantizedNetwork, node: QNode) -> dict[str, Any]:
     return {**named, MULTIPLIERS: list(op.multipliers)} if isinstance(op, QAdd) else named
 
 
-def stated_of(operation: Operation) -> Stated | None:
+def stated_of(operation: OnnxOperation) -> Stated | None:
     """What an operator says; None where it says nothing of that kind."""
     rows, multipliers = operation.attributes.get(REQUANTISER), operation.attributes.get(MULTIPLIERS, ())
     halves = operation.attributes.get(ROUNDING, UP)

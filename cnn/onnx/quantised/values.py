@@ -8,7 +8,7 @@ import numpy as np
 
 from boards.errors import RangeError, ShapeError
 from cnn.datatype import DataType, TensorType
-from cnn.onnx.graph import Operation, RefusedError, require
+from cnn.onnx.graph import OnnxOperation, RefusedError, require
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.quantised.linear import grown, typed
 from cnn.ops import Activate
@@ -40,7 +40,7 @@ class Values:
         self.ends = (low - self.offset, high - self.offset) == (self.type.datatype.low, self.type.datatype.high)
 
 
-def in_values(layers: Layers, operation: Operation, values: Values, zero_first: bool = True) -> Layers:
+def in_values(layers: Layers, operation: OnnxOperation, values: Values, zero_first: bool = True) -> Layers:
     """The operation's first input has these values as its output. zero_first: as of a Mark."""
     low, high = values.type.datatype.low, values.type.datatype.high
     offset, zero = values.offset, values.type.zero_point
@@ -56,7 +56,7 @@ def in_values(layers: Layers, operation: Operation, values: Values, zero_first: 
     return grown(larger, operation, source, values.type, Activate("clip", values.cut))
 
 
-def with_zero_first(layers: Layers, operation: Operation, count: int) -> Layers:
+def with_zero_first(layers: Layers, operation: OnnxOperation, count: int) -> Layers:
     """The layer of the operation's output, and those that came with it, have their zero point added before they are
     rounded. count: of the layers before."""
     value = layers.value(operation.outputs[0])
@@ -66,7 +66,7 @@ def with_zero_first(layers: Layers, operation: Operation, count: int) -> Layers:
     return layers
 
 
-def bits_of(layers: Layers, operation: Operation, position: int) -> int:
+def bits_of(layers: Layers, operation: OnnxOperation, position: int) -> int:
     """Return a number of bits, which is the operation's input."""
     array = np.asarray(layers.constant(operation, position), np.float64)
     require(array.size == 1, ShapeError("the number of bits", f"{array.size} values", "one value"))

@@ -14,7 +14,7 @@ from systolic.cli.inputs import calibration_from, check_network, check_share, ch
 from systolic.cli.messages import log
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
-from systolic.evaluation.evaluate import Wishes, evaluate
+from systolic.evaluation.evaluate import EvaluationOptions, evaluate
 from systolic.evaluation.fidelity import Tried, weight_bits
 from systolic.evaluation.frames import Subject, cores
 from systolic.evaluation.mixed import Pipeline
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     """JSON: ``Evaluation.values``. 1 where an executed integer differs from the golden model."""
     _check(options)
     workers = options.workers or cores()
-    wishes = Wishes(options.data, options.split, options.pictures, options.conf, workers, options.executed)
+    wishes = EvaluationOptions(options.data, options.split, options.pictures, options.conf, workers, options.executed)
     with StatusLine() as status:
         subject, design = _subject(options, status)
         evaluation = evaluate(subject, wishes, design, status.tell)

@@ -22,7 +22,7 @@ from systolic.styles.registry import open_design
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class ExportSource:
     """What is exported: integers, how pictures are brought to size, and the files that the network came in."""
 
     network: QuantizedNetwork
@@ -48,18 +48,18 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _source(options: argparse.Namespace, status: StatusLine) -> Source:
+def _source(options: argparse.Namespace, status: StatusLine) -> ExportSource:
     folder = Path(options.network)
     if is_design(folder):
         design = open_design(folder)
         names = ("model/network.json", "model/network.npz") if trained_integers(folder) else ()
-        return Source(design.network, design.manifest.fit, {name: (folder / name).read_bytes() for name in names})
+        return ExportSource(design.network, design.manifest.fit, {name: (folder / name).read_bytes() for name in names})
     check_network(options.network)
     status.tell("reading the network")
     model = model_of(options, options.seed, options.names)
     calibration = calibration_from(options)
     network = quantise_model(model, calibration, status.tell)
-    return Source(network, calibration.fit or model.fit, dict(model.files))
+    return ExportSource(network, calibration.fit or model.fit, dict(model.files))
 
 
 def write_folder(folder: Path, files: dict[str, bytes]) -> None:

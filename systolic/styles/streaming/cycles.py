@@ -15,7 +15,7 @@ from systolic.styles.streaming.measure import StreamingReport, measure, trace_de
 from systolic.styles.streaming.simulate import StreamingDesign
 from systolic.styles.style import DesignTrace
 from systolic.trace.report import FIFO_HEAD, board_memory, fifo_rows, fifo_values
-from systolic.trace.timing import Memory
+from systolic.trace.timing import MemoryTiming
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,11 +29,13 @@ class StreamingTrace(DesignTrace):
         """Execute frames of ``picture``, uint8 [channels, height, width]."""
         return StreamingTrace(design, trace_design(design, picture, tell))
 
-    def measured(self, memory: Memory, clock_mhz: float | None, depths: Mapping[str, int] | None) -> StreamingReport:
+    def measured(
+        self, memory: MemoryTiming, clock_mhz: float | None, depths: Mapping[str, int] | None
+    ) -> StreamingReport:
         """Return the cycles, block by block."""
         return measure(self.design, self.trace, memory, clock_mhz, depths)
 
-    def least_depths(self, memory: Memory, clock_mhz: float) -> StreamingFifos:
+    def least_depths(self, memory: MemoryTiming, clock_mhz: float) -> StreamingFifos:
         """Return the least depths next to the declared ones."""
         return StreamingFifos(size_fifos(self.trace, memory, clock_mhz, self.design.fifo_bits), self.declared)
 

@@ -10,7 +10,7 @@ from scheduler.hardware.fifos import IN_STEP, FifoRow, fifo_kind
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from systolic.styles.streaming.measure import unbounded
 from systolic.trace.depths import Depths, DepthSearch, TracedFifos, least_depths
-from systolic.trace.solver import Memory, Trace, solver_options
+from systolic.trace.solver import MemoryTiming, Trace, solver_options
 from systolic.trace.timing import DeadlockError
 
 LATENCY_SLACK = 0.05
@@ -53,7 +53,9 @@ class Fifos:
         )
 
 
-def estimated_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str, int], declared: Depths) -> Fifos:
+def estimated_fifos(
+    trace: Trace, memory: MemoryTiming, clock_mhz: float, bits: Mapping[str, int], declared: Depths
+) -> Fifos:
     """Return the FIFOs as they are declared, with the pace of the pipeline; DeadlockError if it deadlocks."""
     trace.solve(memory, clock_mhz, declared)
     frames = _TracedFrames(trace, _two_runs(trace), memory, clock_mhz, bits)
@@ -62,7 +64,7 @@ def estimated_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mappin
     return replace(_fifos(bits, declared, pace, best or pace), solved=3, sized=False)
 
 
-def size_fifos(trace: Trace, memory: Memory, clock_mhz: float, bits: Mapping[str, int]) -> Fifos:
+def size_fifos(trace: Trace, memory: MemoryTiming, clock_mhz: float, bits: Mapping[str, int]) -> Fifos:
     """Least depths for the trace of one frame and of several (systolic.styles.streaming.measure.trace_design).
 
     bits: of a word of each stream inside of the pipeline; others, the DMA's, stay as they are. Raises DeadlockError if
@@ -121,7 +123,7 @@ class _TracedFrames:
 
     trace: Trace
     regions: tuple[int, int]
-    memory: Memory
+    memory: MemoryTiming
     clock_mhz: float
     bits: Mapping[str, int]
 

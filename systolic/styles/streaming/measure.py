@@ -21,9 +21,9 @@ from systolic.styles.streaming.dma import with_dma
 from systolic.styles.streaming.simulate import StreamingDesign, pack_picture
 from systolic.trace.depths import greatest
 from systolic.trace.report import LayerTime, board_memory, cycle_values, process_values, slowest
-from systolic.trace.solver import Memory, Trace
+from systolic.trace.solver import MemoryTiming, Trace
 from systolic.trace.timeline import draw
-from systolic.trace.timing import RegionTiming, Timing
+from systolic.trace.timing import RegionTiming, TraceTiming
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +51,7 @@ class StreamingReport:
     cycles_per_frame: int
     latency_cycles: int
     layers: tuple[LayerTime, ...]
-    timing: Timing
+    timing: TraceTiming
     clock_source: str = "target"
 
     @property
@@ -187,7 +187,7 @@ def unbounded(trace: Trace, names: Collection[str]) -> dict[str, int]:
 def measure(
     design: StreamingDesign,
     trace: Trace,
-    memory: Memory,
+    memory: MemoryTiming,
     clock_mhz: float | None = None,
     depths: Mapping[str, int] | None = None,
 ) -> StreamingReport:
@@ -205,7 +205,7 @@ def measure(
         cycles_per_frame=several.interval,
         latency_cycles=single.total,
         layers=_blocks(design, several, trace.frames),
-        timing=Timing(clock, memory, (with_dma(several, *packets, trace.frames),)),
+        timing=TraceTiming(clock, memory, (with_dma(several, *packets, trace.frames),)),
         clock_source=source,
     )
 

@@ -30,7 +30,7 @@ from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate_batch
 from systolic.trace.report import LayerTime, board_memory, cycle_values
-from systolic.trace.timing import Memory
+from systolic.trace.timing import MemoryTiming
 
 MODELLED = ("bound by (modelled)", "overhead (modelled)")
 
@@ -45,7 +45,7 @@ class SystolicCounts:
     clock_mhz: float
     dsp: int
     macs_per_cycle: int
-    memory: Memory
+    memory: MemoryTiming
     layers: tuple[LayerTime, ...]
     pass_cycles: list[float]
     mismatches: int

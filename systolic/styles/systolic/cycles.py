@@ -14,7 +14,7 @@ from systolic.styles.systolic.measure import SystolicReport, measure, trace_desi
 from systolic.styles.systolic.simulate import SystolicDesign
 from systolic.trace.advice import Advice
 from systolic.trace.report import FIFO_HEAD, fifo_rows, fifo_values
-from systolic.trace.timing import Memory
+from systolic.trace.timing import MemoryTiming
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,11 +28,13 @@ class SystolicTrace(DesignTrace):
         """Execute one batch of ``picture``, uint8 [channels, height, width]."""
         return SystolicTrace(design, trace_design(design, picture, tell))
 
-    def measured(self, memory: Memory, clock_mhz: float | None, depths: Mapping[str, int] | None) -> SystolicReport:
+    def measured(
+        self, memory: MemoryTiming, clock_mhz: float | None, depths: Mapping[str, int] | None
+    ) -> SystolicReport:
         """Return the cycles, layer by layer."""
         return measure(self.design, self.trace, memory, clock_mhz, depths)
 
-    def least_depths(self, memory: Memory, clock_mhz: float) -> SystolicFifos:
+    def least_depths(self, memory: MemoryTiming, clock_mhz: float) -> SystolicFifos:
         """Return the depths that the solver advises."""
         return SystolicFifos(self.trace.advise(memory, clock_mhz))
 

@@ -20,9 +20,9 @@ from systolic.execution.build import Variant, built
 from systolic.report.tables import Cell, table
 from systolic.styles.systolic.simulate import SystolicDesign, fill_batch
 from systolic.trace.report import LayerTime, cycle_values, process_values
-from systolic.trace.solver import Memory, Trace
+from systolic.trace.solver import MemoryTiming, Trace
 from systolic.trace.timeline import draw
-from systolic.trace.timing import Timing
+from systolic.trace.timing import TraceTiming
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,7 +45,7 @@ class SystolicReport:
     dsp: int
     products: int
     layers: tuple[LayerTime, ...]
-    timing: Timing
+    timing: TraceTiming
     batch: int = 1
     passes: tuple[SystolicLayer, ...] = ()
     clock_source: str = "target"
@@ -194,7 +194,7 @@ def trace_design(design: SystolicDesign, picture: npt.NDArray[np.uint8], tell: P
 def measure(
     design: SystolicDesign,
     trace: Trace,
-    memory: Memory,
+    memory: MemoryTiming,
     clock_mhz: float | None = None,
     depths: Mapping[str, int] | None = None,
 ) -> SystolicReport:
@@ -218,7 +218,7 @@ def measure(
     )
 
 
-def _layer(design: SystolicDesign, layer: SystolicLayer, timing: Timing) -> LayerTime:
+def _layer(design: SystolicDesign, layer: SystolicLayer, timing: TraceTiming) -> LayerTime:
     regions = {region.label: region for region in timing.regions if not region.top}
     passes = range(layer.first_pass, layer.last_pass + 1)
     missing = [index for index in passes if index not in regions]

@@ -17,7 +17,7 @@ from cnn.network import Node
 from cnn.onnx.advice import advice
 from cnn.onnx.arithmetic import _negative, _of_one_type, extreme
 from cnn.onnx.file import LARGEST_FILE, MOST_SHARED, _operation, _opset
-from cnn.onnx.graph import Operation, RefusedError
+from cnn.onnx.graph import OnnxOperation, RefusedError
 from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, Layers, Map, Unknown, _check_numbers, bare_convolution
 from cnn.onnx.network import _check_bounds
 from cnn.onnx.quantised.mark import Mark
@@ -153,7 +153,7 @@ def test_what_no_output_needs_is_pruned_and_the_rest_moves_up() -> None:
 def test_names_count_from_1_each_stem_by_itself() -> None:
     grown = layers(x=Map(0, (1, 3, 4, 5)))
     for stem in ("conv", "pool", "conv", "conv2x", "conv"):
-        grown = grown.grown(Operation("it", "Conv", ("x",), ("y",), {}), stem, conv(), Shape(2, 4, 5), 0)
+        grown = grown.grown(OnnxOperation("it", "Conv", ("x",), ("y",), {}), stem, conv(), Shape(2, 4, 5), 0)
     assert [n.name for n in grown.nodes[1:]] == ["conv1", "pool1", "conv2", "conv2x1", "conv3"]
 
 
@@ -196,7 +196,7 @@ def test_advice_names_what_nothing_that_maps_reads() -> None:
     """Of a chain its end; of names that no command line takes, of what is still padded, and of the input, none."""
     long, longer = "x" * MAX_VALUE_LENGTH, "x" * (MAX_VALUE_LENGTH + 1)
     chain = (("x", "a"), ("a", "b"), ("x", "c"), ("x", "d"), ("a", long), ("a", longer), ("a", "a\nb"))
-    operations = [Operation(name, "Relu", (source,), (name,), {}) for source, name in chain]
+    operations = [OnnxOperation(name, "Relu", (source,), (name,), {}) for source, name in chain]
     graph: Any = type("G", (), {"input": "x", "operations": tuple(operations), "constants": {}})
     view, conv = (1, 3, 4, 5), node(bare_convolution(None, 3), 0)
     maps = {name: Map(1, view) for name in ("a", "b", long, longer, "a\nb")}
@@ -223,7 +223,7 @@ def test_advice_names_what_nothing_that_maps_reads() -> None:
 def test_the_negative_of_integers_has_a_type_that_holds_all_of_them(type_: TensorType) -> None:
     """Whole steps of the same scale, with no bit more where the integers are signed."""
     grown, index = _negative(
-        layers(x=Map(0, (1, 3, 4, 5))).typed(0, type_), Operation("it", "Sub", ("x",), ("y",), {}), 0
+        layers(x=Map(0, (1, 3, 4, 5))).typed(0, type_), OnnxOperation("it", "Sub", ("x",), ("y",), {}), 0
     )
     mirrored = grown.type_of(index)
     assert mirrored is not None
@@ -242,7 +242,7 @@ def test_maps_of_several_types_are_brought_to_one_that_holds_all() -> None:
     """Its least integer is the least value of any, its greatest the greatest, to half a step."""
     types = [TensorType(DataType(8, True), 0.02, -128), TensorType(DataType(8, True), 0.01, 50)]
     whole = layers(node(RELU, 0), x=Map(0, (1, 3, 4, 5))).typed(0, types[0]).typed(1, types[1])
-    asked = Operation("it", "Max", ("x",), ("y",), {})
+    asked = OnnxOperation("it", "Max", ("x",), ("y",), {})
     brought, maps, target = _of_one_type(whole, asked, [0, 1])
     assert target is not None
     assert target.datatype == DataType(8, True)
@@ -262,4 +262,4 @@ def test_maps_of_several_types_are_brought_to_one_that_holds_all() -> None:
 def test_the_greatest_of_one_map_is_that_map() -> None:
     whole = layers(x=Map(0, (1, 3, 4, 5)))
     for kind in ("Max", "Min"):
-        assert extreme(whole, Operation("it", kind, ("x",), ("y",), {})).value("y") == Map(0, (1, 3, 4, 5))
+        assert extreme(whole, OnnxOperation("it", kind, ("x",), ("y",), {})).value("y") == Map(0, (1, 3, 4, 5))

@@ -15,7 +15,7 @@ from cnn.integer_model import run_integer
 from cnn.maps import Shape
 from cnn.network import Node
 from cnn.onnx.network import read_model, read_onnx
-from cnn.onnx.quantised.fitted import Fit, Reach, Rule, fitted
+from cnn.onnx.quantised.fitted import FileRequantiser, Fit, Reach, fitted
 from cnn.ops import Input
 from cnn.quantized_check import check_quantized
 from cnn.requantise import EVEN, MultiplyShift, requantise
@@ -130,16 +130,16 @@ def test_biases_beyond_32_bits_are_cut_off_where_outputs_are(activations: str, t
 # --- the choice -------------------------------------------------------------------------------------------------------
 
 
-def drawn(random: np.random.Generator, datatype: DataType) -> tuple[Rule, Reach]:
+def drawn(random: np.random.Generator, datatype: DataType) -> tuple[FileRequantiser, Reach]:
     """Of three channels whose sums take a few thousand values."""
     ends = random.integers(1, 3000, 3)
     ratio = np.exp2(random.uniform(-9, 2, 3))
     offset = random.uniform(-1, 1, 3) * datatype.high * random.choice([1, 1e6])
     zero = int(random.integers(datatype.low, datatype.high + 1))
-    return Rule(ratio, offset, zero, datatype, 1.0), Reach(-ends, ends, ends)
+    return FileRequantiser(ratio, offset, zero, datatype, 1.0), Reach(-ends, ends, ends)
 
 
-def counted(rule: Rule, reach: Reach, fit: Fit) -> list[int]:
+def counted(rule: FileRequantiser, reach: Reach, fit: Fit) -> list[int]:
     """Of how many sums of each channel the integers differ, one sum after the other."""
     found = []
     for channel, (low, high) in enumerate(zip(reach.low, reach.high, strict=True)):
@@ -173,7 +173,7 @@ def test_few_sums_differ_at_a_factor_that_is_no_power_of_two() -> None:
 def test_an_offset_that_is_no_whole_sum_is_added_to_the_product() -> None:
     """A sum is 3.17 steps, and 1.2 steps are no whole sum."""
     ends = np.full(1, 300, np.int64)
-    rule = Rule(np.array([3.17]), np.array([1.2]), 0, DataType(8, True), 1.0)
+    rule = FileRequantiser(np.array([3.17]), np.array([1.2]), 0, DataType(8, True), 1.0)
     fit = fitted(rule, Reach(-ends, ends, ends), "linear", NODE)
     assert isinstance(fit.by, MultiplyShift)
     assert not fit.differing.any()
@@ -183,5 +183,5 @@ def test_an_offset_that_is_no_whole_sum_is_added_to_the_product() -> None:
 def test_integers_that_are_looked_at_have_both_parities() -> None:
     """Of 16 bits in many channels only some are, and every second sum is a half."""
     ends = np.full(256, 30000, np.int64)
-    rule = Rule(np.full(256, 0.5), np.zeros(256), 0, DataType(16, True), 1.0)
+    rule = FileRequantiser(np.full(256, 0.5), np.zeros(256), 0, DataType(16, True), 1.0)
     assert fitted(rule, Reach(-ends, ends, ends), "linear", NODE).by.halves == EVEN

@@ -10,7 +10,7 @@ import pytest
 from cnn.float_model import run_float
 from cnn.maps import FloatArray
 from cnn.network import Network
-from cnn.onnx.graph import Graph, Operation
+from cnn.onnx.graph import Graph, OnnxOperation
 from cnn.onnx.in_turn import in_turn
 from cnn.onnx.network import OnnxNetwork, read_onnx
 from cnn.onnx.quantised.patterns import QUANT
@@ -60,7 +60,7 @@ def test_branches_by_level_give_what_those_by_depth_give(tmp_path: Path) -> None
 
 def test_quants_of_qonnx_follow_too() -> None:
     kinds = (("Conv", "x", "a"), ("Conv", "x", "b"), (QUANT, "a", "c"), (QUANT, "b", "d"))
-    operations = tuple(Operation("", kind, (source,), (given,), {}) for kind, source, given in kinds)
+    operations = tuple(OnnxOperation("", kind, (source,), (given,), {}) for kind, source, given in kinds)
     graph = Graph("net", 13, "x", (1, 3, 8, 8), ("c", "d"), operations, {})
     assert [operation.outputs[0] for operation in in_turn(graph).operations] == ["a", "c", "b", "d"]
 

@@ -12,7 +12,7 @@ from cnn.datatype import DataType, TensorType
 from cnn.float_model import run_float
 from cnn.maps import Shape
 from cnn.network import Network, Node
-from cnn.onnx.graph import Operation
+from cnn.onnx.graph import OnnxOperation
 from cnn.onnx.layers import Layers, Map, map_shape
 from cnn.onnx.network import BUILDERS
 from cnn.onnx.quantised.linear import SAME, dequantise
@@ -49,7 +49,7 @@ def put(kind: str, picture: Array, *values: Any, **options: Any) -> Layers:
     readers = dict.fromkeys(("x", "y", *constants), 1)
     whole = Layers("net.onnx", tuple(nodes), constants, {"x": Map(1, sides)}, readers, 17)
     whole = whole.typed(1, TensorType(INT8, float(SCALE), int(ZERO)))
-    return BUILDERS[kind](whole, Operation("it", kind, inputs, ("y",), options))
+    return BUILDERS[kind](whole, OnnxOperation("it", kind, inputs, ("y",), options))
 
 
 def check(grown: Layers, picture: Array, wanted: Any, out: tuple[Any, Any] | None = OUT) -> None:
@@ -245,11 +245,11 @@ def test_a_sum_of_pixels_counts_from_their_0(zero: Any, fits: bool) -> None:
         )
         picture = picture if type_ is None else picture.typed(0, PIXEL)
         if fits:
-            grown = BUILDERS["ConvInteger"](picture, Operation("it", "ConvInteger", inputs, ("y",), {}))
+            grown = BUILDERS["ConvInteger"](picture, OnnxOperation("it", "ConvInteger", inputs, ("y",), {}))
             assert isinstance(grown.nodes[-1].op, Convolution)
         elif type_ is not None:
             with raises(MismatchError, what="its zero point"):
-                BUILDERS["ConvInteger"](picture, Operation("it", "ConvInteger", inputs, ("y",), {}))
+                BUILDERS["ConvInteger"](picture, OnnxOperation("it", "ConvInteger", inputs, ("y",), {}))
 
 
 # --- constants --------------------------------------------------------------------------------------------------------
@@ -260,7 +260,7 @@ def constant(values: Any, scale: Any, zero: Any = None, **options: Any) -> tuple
     inputs, constants = named(values, scale, zero)
     node = Node("input", Input(), (), Shape(3, 2, 2), "net.onnx")
     whole_ = Layers("net.onnx", (node,), constants, {}, dict.fromkeys(("y", *constants), 1), 17)
-    after = dequantise(whole_, Operation("it", "DequantizeLinear", inputs, ("y",), options))
+    after = dequantise(whole_, OnnxOperation("it", "DequantizeLinear", inputs, ("y",), options))
     floats = after.value("y")
     assert isinstance(floats, np.ndarray)
     assert floats.dtype == np.float32

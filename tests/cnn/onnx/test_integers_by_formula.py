@@ -12,7 +12,7 @@ from cnn.datatype import BIPOLAR, INT16, TERNARY, DataType, TensorType
 from cnn.maps import Padding, Shape
 from cnn.network import Network, Node
 from cnn.onnx.graph import RefusedError
-from cnn.onnx.quantised.fitted import Reach, Rule
+from cnn.onnx.quantised.fitted import FileRequantiser, Reach
 from cnn.onnx.quantised.functions import Functions, function_of
 from cnn.onnx.quantised.functions import stepped as as_integers
 from cnn.onnx.quantised.integers import (
@@ -134,10 +134,10 @@ def test_a_batch_norm_is_a_gain_and_an_offset() -> None:
 # --- sums -------------------------------------------------------------------------------------------------------------
 
 
-def rule_of(ratio: Any, offset: Any, zero: int, activation: str = "linear") -> Rule:
+def rule_of(ratio: Any, offset: Any, zero: int, activation: str = "linear") -> FileRequantiser:
     """offset: in sums."""
     slope = _slope(activation, TensorType(INT8, 1.0, zero))
-    return Rule(np.asarray(ratio, np.float64), np.asarray(ratio * offset, np.float64), zero, INT8, slope)
+    return FileRequantiser(np.asarray(ratio, np.float64), np.asarray(ratio * offset, np.float64), zero, INT8, slope)
 
 
 def reach_of(end: int, channels: int) -> Reach:

@@ -24,7 +24,7 @@ from cnn.maps import Shape
 from cnn.network import Node
 from cnn.onnx.constants import _sides
 from cnn.onnx.file import graph_of
-from cnn.onnx.graph import MOST_NUMBERS, Operation, RefusedError, whole_numbers
+from cnn.onnx.graph import MOST_NUMBERS, OnnxOperation, RefusedError, whole_numbers
 from cnn.onnx.heads import NamedHead, _followed, _of_size, parse_heads, recognised
 from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, Layers, Map, map_shape
 from cnn.onnx.network import _own_heads, _read_as_a_picture, network_of
@@ -135,7 +135,7 @@ def test_a_shape_s_sides_are_all_or_some() -> None:
         ({"end": 3}, [1, 3, 8]),
         ({"start": -2, "end": -1}, [8]),
     ):
-        values = _sides(Operation("", "Shape", ("x",), ("y",), attributes), source)
+        values = _sides(OnnxOperation("", "Shape", ("x",), ("y",), attributes), source)
         assert values.tolist() == sides
         assert values.dtype == np.int64
 
@@ -150,8 +150,8 @@ def layers(*sides: int, view: tuple[int, ...] = (), **constants: Any) -> Layers:
     return Layers("net.onnx", (node,), constants, {"x": Map(0, view or (1, *sides))}, readers, 17)
 
 
-def operation(kind: str, *more: str, **attributes: Any) -> Operation:
-    return Operation("it", kind, ("x", *more), ("y",), attributes)
+def operation(kind: str, *more: str, **attributes: Any) -> OnnxOperation:
+    return OnnxOperation("it", kind, ("x", *more), ("y",), attributes)
 
 
 @cases(
@@ -335,16 +335,16 @@ def test_a_layout_that_is_known_is_cut_where_its_maps_are_joined(tmp_path: Any) 
 @cases("kind", ["Add", "Conv", "ConcatFromSequence", "Mul"])
 def test_a_concat_alone_joins_maps(kind: str) -> None:
     """Whatever the other operator's name, before it or behind in the alphabet."""
-    view = Operation("", "Reshape", ("joined",), ("view",), {})
+    view = OnnxOperation("", "Reshape", ("joined",), ("view",), {})
     for name, wanted in ((kind, False), ("Concat", True)):
-        producers = {"view": view, "joined": Operation("", name, ("a", "b"), ("joined",), {})}
+        producers = {"view": view, "joined": OnnxOperation("", name, ("a", "b"), ("joined",), {})}
         assert (_followed("view", producers) is not None) is wanted
 
 
 @cases("axis", [0, 1, 2, None])
 def test_maps_of_a_size_are_joined_along_the_channels(axis: int | None) -> None:
     attributes = {} if axis is None else {"axis": axis}
-    head = _of_size("joined", {"joined": Operation("", "Concat", ("a", "b"), ("joined",), attributes)}, 8)
+    head = _of_size("joined", {"joined": OnnxOperation("", "Concat", ("a", "b"), ("joined",), attributes)}, 8)
     assert head == (NamedHead("anchor-free", ("a", "b"), bins=8) if axis == 1 else None)
     bare = NamedHead("anchor-free", ("a",))
     assert (bare.classes, bare.anchors, bare.softmax, bare.scale_xy, bare.bins) == (0, (), False, 1.0, 1)
@@ -354,18 +354,18 @@ def test_a_layout_is_known_where_every_size_of_it_is() -> None:
     """Of two sizes one that is a single map leaves none."""
     mark = {"w": np.arange(4.0).reshape(1, 4, 1, 1)}
 
-    def graph(*sizes: Operation) -> Any:
-        joined = Operation("", "Concat", tuple(size.outputs[0] for size in sizes), ("all",), {"axis": 2})
-        mean = Operation("", "Conv", ("all", "w"), ("y",), {})
+    def graph(*sizes: OnnxOperation) -> Any:
+        joined = OnnxOperation("", "Concat", tuple(size.outputs[0] for size in sizes), ("all",), {"axis": 2})
+        mean = OnnxOperation("", "Conv", ("all", "w"), ("y",), {})
         return SimpleNamespace(operations=(*sizes, joined, mean), constants=mark)
 
-    pair = Operation("", "Concat", ("a", "b"), ("s0",), {"axis": 1})
-    alone = Operation("", "Concat", ("a", "b", "c"), ("s1",), {"axis": 1})
+    pair = OnnxOperation("", "Concat", ("a", "b"), ("s0",), {"axis": 1})
+    alone = OnnxOperation("", "Concat", ("a", "b", "c"), ("s1",), {"axis": 1})
     assert recognised(graph(pair)) == (NamedHead("anchor-free", ("a", "b"), bins=4),)
     assert recognised(graph(pair, pair)) == (NamedHead("anchor-free", ("a", "b"), bins=4),) * 2
     for sizes in ((alone,), (pair, alone), (alone, pair)):
         assert recognised(graph(*sizes)) == ()
-    none: Any = SimpleNamespace(operations=(Operation("", "Conv", ("a", "w"), ("y",), {}),), constants=mark)
+    none: Any = SimpleNamespace(operations=(OnnxOperation("", "Conv", ("a", "w"), ("y",), {}),), constants=mark)
     assert recognised(none) == ()
 
 
@@ -447,7 +447,7 @@ def test_integers_of_constants_are_counted_in_their_bytes() -> None:
     values = np.linspace(-1, 1, 10, dtype=np.float32)
     grid: dict[str, Any] = {"s": np.array(0.01, np.float32), "z": np.array(3, np.int8)}
     before = layers(3, 2, 2, v=values, **grid)
-    asked = Operation("it", "QuantizeLinear", ("v", "s", "z"), ("y",), {})
+    asked = OnnxOperation("it", "QuantizeLinear", ("v", "s", "z"), ("y",), {})
     after = quantise(before, asked)
     assert before.left - after.left == 10
     integers = after.value("y")

@@ -24,7 +24,7 @@ from cnn.network import Network
 from cnn.onnx.activations import _TABLES
 from cnn.onnx.constants import MAX_COMPUTED_VALUES, _size
 from cnn.onnx.file import array_of
-from cnn.onnx.graph import Operation
+from cnn.onnx.graph import OnnxOperation
 from cnn.onnx.heads import MOST_HEADS, MOST_TENSORS, NamedHead, _expectation, _followed, _of_size, parse_heads
 from cnn.onnx.network import network_of, read_model
 from cnn.onnx.quantised.linear import ONE_SCALE
@@ -240,7 +240,7 @@ def test_a_pool_along_the_one_row_of_a_map() -> None:
     ],
 )
 def test_of_what_is_worked_out_the_size_is_known_before(kind: str, shapes: list[tuple[int, ...]], size: int) -> None:
-    operation = Operation("", kind, ("a", "b"), ("c",), {})
+    operation = OnnxOperation("", kind, ("a", "b"), ("c",), {})
     assert _size(operation, [np.zeros(shape) for shape in shapes]) == size
 
 
@@ -304,17 +304,19 @@ def test_there_are_up_to_64_heads_of_up_to_8_tensors() -> None:
 def test_bins_are_counted_from_0(weights: Any, bins: int) -> None:
     """One bin alone says nothing, and is no distribution."""
     constants = {} if weights is None else {"w": weights}
-    assert _expectation(Operation("", "Conv", ("x", "w"), ("y",), {}), constants) == bins
+    assert _expectation(OnnxOperation("", "Conv", ("x", "w"), ("y",), {}), constants) == bins
     for inputs in ((), ("x",)):
-        assert _expectation(Operation("", "Conv", inputs, ("y",), {}), constants) == 0
-    assert _expectation(Operation("", "MatMul", ("x", "w"), ("y",), {}), constants) == 0
+        assert _expectation(OnnxOperation("", "Conv", inputs, ("y",), {}), constants) == 0
+    assert _expectation(OnnxOperation("", "MatMul", ("x", "w"), ("y",), {}), constants) == 0
 
 
 def test_a_size_is_two_maps_that_are_joined() -> None:
-    def joined(count: int, axis: int) -> dict[str, Operation]:
+    def joined(count: int, axis: int) -> dict[str, OnnxOperation]:
         sources = tuple(f"x{index}" for index in range(count))
-        views = {f"v{step}": Operation("", "Reshape", (f"v{step - 1}",), (f"v{step}",), {}) for step in range(1, 10)}
-        return {**views, "v0": Operation("", "Concat", sources, ("v0",), {"axis": axis})}
+        views = {
+            f"v{step}": OnnxOperation("", "Reshape", (f"v{step - 1}",), (f"v{step}",), {}) for step in range(1, 10)
+        }
+        return {**views, "v0": OnnxOperation("", "Concat", sources, ("v0",), {"axis": axis})}
 
     head = _of_size("v1", joined(2, 1), 16)
     assert head is not None

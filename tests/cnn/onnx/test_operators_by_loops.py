@@ -12,7 +12,7 @@ from boards.errors import InvalidValueError, RangeError, ShapeError, SystolicErr
 from cnn.float_model import run_float
 from cnn.maps import Shape
 from cnn.network import Network, Node
-from cnn.onnx.graph import Operation, RefusedError
+from cnn.onnx.graph import OnnxOperation, RefusedError
 from cnn.onnx.layers import Layers, Map, map_shape
 from cnn.onnx.operators import BUILDERS
 from cnn.onnx.pads import put_around
@@ -39,7 +39,7 @@ def put(
     """The operator on the picture and constants; None is left out."""
     named = {f"c{i}": np.asarray(c) for i, c in enumerate(constants) if c is not None}
     inputs = ("x", *(f"c{i}" if c is not None else "" for i, c in enumerate(constants)))
-    return BUILDERS[kind](layers(picture, opset, view, **named), Operation("it", kind, inputs, ("y",), options))
+    return BUILDERS[kind](layers(picture, opset, view, **named), OnnxOperation("it", kind, inputs, ("y",), options))
 
 
 def computed(grown: Layers, picture: Array) -> Array:
@@ -120,9 +120,9 @@ def test_convolutions_of_a_length_follow_each_other() -> None:
     whole = layers(picture, w=first, v=second)
     readers = dict.fromkeys(("x", "y", "z", "w", "v"), 1)
     whole = Layers(**{**vars(whole), "readers": readers})
-    grown = BUILDERS["Conv"](whole, Operation("a", "Conv", ("x", "w"), ("z",), {"group": 2, "strides": (2,)}))
+    grown = BUILDERS["Conv"](whole, OnnxOperation("a", "Conv", ("x", "w"), ("z",), {"group": 2, "strides": (2,)}))
     assert grown.value("z") == Map(1, (1, 6, 4))
-    grown = BUILDERS["Conv"](grown, Operation("b", "Conv", ("z", "v"), ("y",), {"pads": (1, 0)}))
+    grown = BUILDERS["Conv"](grown, OnnxOperation("b", "Conv", ("z", "v"), ("y",), {"pads": (1, 0)}))
     middle = np.zeros((6, 4))
     for f, x in np.ndindex(middle.shape):
         middle[f, x] = sum(first[f, c, i] * picture[f // 3 * 2 + c, 2 * x + i] for c in range(2) for i in range(3))
@@ -226,7 +226,7 @@ def test_an_average_is_over_the_places_that_count(
 ) -> None:
     picture = pixels(2, 5, 6)
     options = {"kernel_shape": window, "strides": (stride, stride), "pads": pads, "count_include_pad": counted}
-    grown = average_pool(layers(picture), Operation("it", "AveragePool", ("x",), ("y",), options))
+    grown = average_pool(layers(picture), OnnxOperation("it", "AveragePool", ("x",), ("y",), options))
     rows = windows(picture, window, stride, pads, (1, 1))
     places = window[0] * window[1]
     wanted = [[sum(read.values()) / (places if counted else len(read)) for read in row] for row in rows]
@@ -237,7 +237,7 @@ def test_an_average_is_over_the_places_that_count(
 def test_the_greatest_is_of_what_is_read(window: tuple[int, int], stride: int, pads: tuple[int, ...]) -> None:
     picture = pixels(2, 5, 6) - 5  # below 0, where zeros would show
     options = {"kernel_shape": window, "strides": (stride, stride), "pads": pads}
-    operation = Operation("it", "MaxPool", ("x",), ("y",), options)
+    operation = OnnxOperation("it", "MaxPool", ("x",), ("y",), options)
     rows = windows(picture, window, stride, pads, (1, 1))
     wanted = [[np.max(list(read.values()), axis=0) for read in row] for row in rows]
     check(max_pool(layers(picture), operation), picture, np.moveaxis(np.array(wanted), 2, 0))
@@ -245,7 +245,7 @@ def test_the_greatest_is_of_what_is_read(window: tuple[int, int], stride: int, p
 
 @cases("window", [(), (2,), (2, 2, 2), (0, 3)])
 def test_a_pool_s_window_has_two_sides(window: tuple[int, ...]) -> None:
-    operation = Operation("it", "MaxPool", ("x",), ("y",), {"kernel_shape": window})
+    operation = OnnxOperation("it", "MaxPool", ("x",), ("y",), {"kernel_shape": window})
     with raises(InvalidValueError, what="kernel_shape", required="two numbers of 1 or more"):
         max_pool(layers(pixels(2, 5, 6)), operation)
 
@@ -256,7 +256,7 @@ def test_zeros_around_a_map_are_a_layer_where_nothing_else_takes_them(around: tu
     whole = layers(picture)
     pads = np.array([0, 0, top, left, 0, 0, bottom, right])
     padded = BUILDERS["Pad"](
-        Layers(**{**vars(whole), "constants": {"p": pads}}), Operation("it", "Pad", ("x", "p"), ("y",), {})
+        Layers(**{**vars(whole), "constants": {"p": pads}}), OnnxOperation("it", "Pad", ("x", "p"), ("y",), {})
     )
     check(put_around(padded, "y"), picture, np.pad(picture, ((0, 0), (top, bottom), (left, right))))
 
@@ -278,7 +278,7 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 def test_numbers_go_with_each_value_or_channel(kind: str, number: Array) -> None:
     picture = pixels(3, 2, 4)
     check(put(kind, picture, number), picture, ARITHMETIC[kind](picture, number).reshape(picture.shape))
-    turned = Operation("it", kind, ("c", "x"), ("y",), {})
+    turned = OnnxOperation("it", kind, ("c", "x"), ("y",), {})
     if kind == "Div":
         with raises(RefusedError, reason="a constant is divided by a map; only a map can be divided by a constant"):
             BUILDERS[kind](layers(picture, c=number), turned)
@@ -303,19 +303,19 @@ def test_numbers_go_into_the_layer_before_or_behind_it(alone: bool, normed: bool
     whole = layers(picture, **constants)
     readers = dict.fromkeys(("x", "y", "k", "n", "p", *constants), 1 if alone else 2)
     whole = BUILDERS["Conv"](
-        Layers(**{**vars(whole), "readers": readers}), Operation("k", "Conv", ("x", "w", "b"), ("k",), {})
+        Layers(**{**vars(whole), "readers": readers}), OnnxOperation("k", "Conv", ("x", "w", "b"), ("k",), {})
     )
     sums = np.einsum("fc,cyx->fyx", weights[:, :, 0, 0], picture) + bias[:, None, None]
     last = "k"
     if normed:
         inputs = (last, *"stuv")
         whole = BUILDERS["BatchNormalization"](
-            whole, Operation("n", "BatchNormalization", inputs, ("n",), {"epsilon": 0.1})
+            whole, OnnxOperation("n", "BatchNormalization", inputs, ("n",), {"epsilon": 0.1})
         )
         scale, shift, mean, variance = (values[:, None, None] for values in norm)
         sums, last = scale * (sums - mean) / np.sqrt(variance + 0.1) + shift, "n"
-    whole = BUILDERS["Mul"](whole, Operation("p", "Mul", (last, "m"), ("p",), {}))
-    whole = BUILDERS["Add"](whole, Operation("y", "Add", ("p", "o"), ("y",), {}))
+    whole = BUILDERS["Mul"](whole, OnnxOperation("p", "Mul", (last, "m"), ("p",), {}))
+    whole = BUILDERS["Add"](whole, OnnxOperation("y", "Add", ("p", "o"), ("y",), {}))
     check(whole, picture, sums * COLUMN + COLUMN[::-1] + 1)
     assert len(whole.nodes) == (2 if alone else 4 + normed)
 
@@ -409,10 +409,10 @@ def test_maps_are_joined_value_by_value(kind: str, own: str, shape: tuple[int, .
         "plane": picture.sum(0, keepdims=True),
     }
     made_kind, inputs = made[own]
-    whole = BUILDERS[made_kind](whole, Operation("o", made_kind, inputs, ("o",), {}))
+    whole = BUILDERS[made_kind](whole, OnnxOperation("o", made_kind, inputs, ("o",), {}))
     assert whole.value("o") == Map(1, (1, *shape))
     names = ("x", "o") if first else ("o", "x")
-    grown = BUILDERS[kind](whole, Operation("it", kind, names, ("y",), {}))
+    grown = BUILDERS[kind](whole, OnnxOperation("it", kind, names, ("y",), {}))
     arrays = (picture, other[own]) if first else (other[own], picture)
     check(grown, picture, JOINS[kind](*arrays))
 
@@ -420,7 +420,7 @@ def test_maps_are_joined_value_by_value(kind: str, own: str, shape: tuple[int, .
 def test_three_maps_are_joined_one_after_the_other() -> None:
     picture = pixels(3, 2, 4)
     for kind, wanted in (("Sum", picture * 3), ("Max", picture), ("Min", picture)):
-        grown = BUILDERS[kind](layers(picture), Operation("it", kind, ("x", "x", "x"), ("y",), {}))
+        grown = BUILDERS[kind](layers(picture), OnnxOperation("it", kind, ("x", "x", "x"), ("y",), {}))
         check(grown, picture, wanted)
 
 

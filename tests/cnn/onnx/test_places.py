@@ -11,7 +11,7 @@ from boards.errors import RangeError
 from cnn.maps import Padding
 from cnn.onnx.graph import RefusedError
 from cnn.onnx.network import read_model
-from cnn.onnx.resizing import Side
+from cnn.onnx.resizing import ResizedSide
 from cnn.ops import Convolution
 from tests.support.cases import cases
 from tests.support.errors import raises
@@ -44,7 +44,7 @@ def test_every_place_is_that_of_the_formula(mode: str, nearest: str) -> None:
         for factor in (1, 2, 3, 4):
             places = [ROUNDED[nearest](PLACES[mode](x, length, factor)) for x in range(length * factor)]
             expected = [min(max(place, 0), length - 1) for place in places]
-            side = Side(length, length * factor, factor)
+            side = ResizedSide(length, length * factor, factor)
             if (mode, factor, length > 1) == ("half_pixel_symmetric", 3, True) and nearest in ("floor", "ceil"):
                 with raises(RefusedError):  # the output is too near to halfway between two pixels
                     side.nearest(mode, nearest)

@@ -17,7 +17,7 @@ from boards.errors import (
 from cnn.datatype import BIPOLAR, DataType, TensorType
 from cnn.maps import Shape
 from cnn.network import Node
-from cnn.onnx.graph import Operation, RefusedError
+from cnn.onnx.graph import OnnxOperation, RefusedError
 from cnn.onnx.layers import Layers, Map, bare_convolution
 from cnn.onnx.quantised.linear import ONE_SCALE
 from cnn.onnx.quantised.qonnx import QONNX
@@ -43,7 +43,7 @@ def put(kind: str, *inputs: Any, before: Any = None, **options: Any) -> Layers:
     )
     readers = dict.fromkeys(("x", "y", *constants), 1)
     whole = Layers("net.onnx", nodes, constants, {"x": Map(1, (1, 2, 1, 3))}, readers, 17)
-    return QONNX[f"{DOMAIN}{kind}"](whole, Operation("it", kind, names, ("y",), options))
+    return QONNX[f"{DOMAIN}{kind}"](whole, OnnxOperation("it", kind, names, ("y",), options))
 
 
 def check_refused(fault: SystolicError, kind: str, *inputs: Any, **options: Any) -> None:
@@ -277,7 +277,7 @@ def parts(sizes: Any, outputs: int, **options: Any) -> list[tuple[int, int]]:
     constants = {} if sizes is None else {"s": np.array(sizes)}
     whole = Layers("", (node,), constants, {"x": Map(0, (1, 5, 1, 3))}, dict.fromkeys(("x", *names), 1), 18)
     inputs = ("x", *constants)
-    grown = split(whole, Operation("it", "Split", inputs, names, {"axis": 1, **options}))
+    grown = split(whole, OnnxOperation("it", "Split", inputs, names, {"axis": 1, **options}))
     taken = []
     for name in names:
         value = grown.value(name)
@@ -312,7 +312,7 @@ def test_a_part_that_nobody_reads_is_no_layer() -> None:
     node = Node("input", Input(), (), Shape(5, 1, 3), "net.onnx")
     readers = {"x": 1, "a": 1, "b": 0, "c": 1}
     whole = Layers("", (node,), {}, {"x": Map(0, (1, 5, 1, 3))}, readers, 18)
-    grown = split(whole, Operation("it", "Split", ("x",), ("a", "b", "c", ""), {"axis": 1, "split": (1, 2, 1, 1)}))
+    grown = split(whole, OnnxOperation("it", "Split", ("x",), ("a", "b", "c", ""), {"axis": 1, "split": (1, 2, 1, 1)}))
     ops: list[Any] = [node.op for node in grown.nodes[1:]]
     assert [(op.first, op.channels) for op in ops] == [(0, 1), (3, 1)]
 
@@ -334,5 +334,5 @@ def test_a_slice_is_of_channels(
     node = Node("input", Input(), (), Shape(5, 1, 3), "net.onnx")
     constants = {"s": np.array(starts), "e": np.array(ends), **({} if axes is None else {"a": np.array(axes)})}
     whole = Layers("", (node,), constants, {"x": Map(0, (1, 5, 1, 3))}, {"x": 1, "y": 1}, 18)
-    op: Any = slices(whole, Operation("it", "Slice", ("x", *constants), ("y",), {})).nodes[-1].op
+    op: Any = slices(whole, OnnxOperation("it", "Slice", ("x", *constants), ("y",), {})).nodes[-1].op
     assert (op.first, op.channels) == part

@@ -13,10 +13,10 @@ from cnn.limits import MAX_DILATED, MAX_KERNEL, MAX_PLACES, MAX_WINDOW
 from cnn.maps import Padding, Shape
 from cnn.network import Node
 from cnn.onnx import transposed
-from cnn.onnx.graph import Operation, RefusedError
+from cnn.onnx.graph import OnnxOperation, RefusedError
 from cnn.onnx.layers import Layers, Map
 from cnn.onnx.pools import Picks
-from cnn.onnx.resizing import Side, _between, _means, _repeats, grows_wholly
+from cnn.onnx.resizing import ResizedSide, _between, _means, _repeats, grows_wholly
 from cnn.onnx.sliding import Slide, _ends_of, dilated, inside, joined, pads_of, planar, slid
 from cnn.ops import Input
 from tests.support.cases import cases
@@ -25,8 +25,8 @@ from tests.support.errors import raises, refused
 RANDOM = np.random.default_rng(17)
 
 
-def operation(kind: str, **attributes: Any) -> Operation:
-    return Operation("it", kind, ("x", "w"), ("y",), attributes)
+def operation(kind: str, **attributes: Any) -> OnnxOperation:
+    return OnnxOperation("it", kind, ("x", "w"), ("y",), attributes)
 
 
 def layers(*sides: int) -> Layers:
@@ -175,7 +175,7 @@ PLACES: dict[str, Callable[[int, int, int], float]] = {
 def test_a_side_is_interpolated_as_the_page_of_resize_says(mode: str) -> None:
     for length, times in product(range(2, 7), range(1, 6)):
         outputs = (length - 1) * times + 1 if mode == "align_corners" else length * times
-        side = _means(Side(length, outputs, float(np.float32(outputs / length))), mode)
+        side = _means(ResizedSide(length, outputs, float(np.float32(outputs / length))), mode)
         assert side.outputs == outputs
         pixels = RANDOM.normal(size=length)
         repeated = np.repeat(pixels, side.times)
@@ -196,8 +196,8 @@ def test_a_side_is_interpolated_as_the_page_of_resize_says(mode: str) -> None:
 )
 def test_a_side_that_is_not_interpolated_so_often(mode: str, length: int, scale: float) -> None:
     with raises(RangeError, what="the factor of an interpolated side", got=MAX_KERNEL, low=1, high=MAX_KERNEL - 1):
-        _means(Side(length, round(length * scale), scale), mode)
-    last = Side(2, 2 * (MAX_KERNEL - 1), float(MAX_KERNEL - 1))
+        _means(ResizedSide(length, round(length * scale), scale), mode)
+    last = ResizedSide(2, 2 * (MAX_KERNEL - 1), float(MAX_KERNEL - 1))
     assert _means(last, "half_pixel").times == MAX_KERNEL - 1
 
 
@@ -206,14 +206,14 @@ def test_sides_grow_wholly_by_whole_factors(mode: str) -> None:
     for length, outputs in product(range(1, 6), range(1, 12)):
         whole = (outputs - 1) % (length - 1) == 0 < outputs - length if mode == "align_corners" and length > 1 else None
         wanted = length == 1 or outputs == length or (outputs % length == 0 if whole is None else whole)
-        assert grows_wholly(Side(length, outputs, outputs / length), mode) is wanted, (length, outputs)
+        assert grows_wholly(ResizedSide(length, outputs, outputs / length), mode) is wanted, (length, outputs)
 
 
 @cases("mode", PLACES)
 def test_a_side_of_any_ratio_is_interpolated_as_the_page_of_resize_says(mode: str) -> None:
     """Convolutions of any stride that both sides can have, one for each place of a block."""
     for length, outputs in product(range(2, 7), range(1, 10)):
-        between = _between(Side(length, outputs, float(np.float32(outputs / length))), mode)
+        between = _between(ResizedSide(length, outputs, float(np.float32(outputs / length))), mode)
         pixels = RANDOM.normal(size=length)
         wanted = []
         for x in range(outputs):
@@ -263,7 +263,7 @@ def test_the_nearest_pixel_is_that_of_the_page(mode: str, nearest: str) -> None:
         if mode == "align_corners" and any(abs(place * 2 - round(place * 2)) < 1e-9 for place in places[1:-1]):
             continue  # a half that rounding may take either way
         wanted = [min(max(ROUNDED[nearest](place), 0), side - 1) for place in places]
-        assert Side(side, side * factor, float(factor)).nearest(mode, nearest).tolist() == wanted
+        assert ResizedSide(side, side * factor, float(factor)).nearest(mode, nearest).tolist() == wanted
 
 
 @cases(
@@ -292,8 +292,8 @@ def test_places_that_are_picked_lie_one_step_apart() -> None:
 
 def test_a_single_output_of_pytorch_is_the_first_pixel() -> None:
     for rounded in ROUNDED:
-        assert Side(4, 1, 0.25).nearest("pytorch_half_pixel", rounded).tolist() == [0]
-    assert Side(4, 1, 0.25).nearest("half_pixel", "floor").tolist() == [1]
+        assert ResizedSide(4, 1, 0.25).nearest("pytorch_half_pixel", rounded).tolist() == [0]
+    assert ResizedSide(4, 1, 0.25).nearest("half_pixel", "floor").tolist() == [1]
 
 
 # --- transposed convolutions -----------------------------------------------------------------------------------------

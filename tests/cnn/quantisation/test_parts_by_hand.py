@@ -29,9 +29,9 @@ from cnn.ops import (
     Upsample,
 )
 from cnn.quantisation import calibration
-from cnn.quantisation.calibration import BINS, Histogram, Ranges, Statistics, choose_ranges, ranges_by_bits
+from cnn.quantisation.calibration import BINS, CalibratedRanges, Histogram, Statistics, choose_ranges, ranges_by_bits
 from cnn.quantisation.quantise import add_multipliers, quantise, quantise_format, requantiser_for, table_of
-from cnn.quantisation.rounding import Filters, Grid, round_to_nearest
+from cnn.quantisation.rounding import Filters, WeightGrid, round_to_nearest
 from cnn.quantisation.tensor_types import HEADROOM, PIXEL, groups, tensor_types
 from cnn.quantisation.widths import _asked_by, _within, shared_bits
 from cnn.quantisation.zero_points import _below_zero, _free, _is_finer, _is_taken, _rises, zero_points
@@ -53,8 +53,8 @@ def net(*layers: tuple[Any, tuple[int, ...]]) -> Network:
     return Network("net", (Node("n0", Input(), (), SHAPE, "net.cfg:1"), *nodes))
 
 
-def ranges(*values: float) -> Ranges:
-    return Ranges("max", values, values)
+def ranges(*values: float) -> CalibratedRanges:
+    return CalibratedRanges("max", values, values)
 
 
 # --- histograms -------------------------------------------------------------------------------------------------------
@@ -203,7 +203,9 @@ def test_types_by_hand() -> None:
     network = net(
         (conv(), (0,)), (conv("relu6"), (0,)), (POOL, (1,)), (Add("relu"), (3, 2)), (conv(), (4,)), (Output(), (5,))
     )
-    types = tensor_types(network, Ranges("max", (1, 3.0, 9.0, 2.0, 0.0, 5.0, 7.0), (1, 3, 9, 2, 0, 6.0, 7)), 8)
+    types = tensor_types(
+        network, CalibratedRanges("max", (1, 3.0, 9.0, 2.0, 0.0, 5.0, 7.0), (1, 3, 9, 2, 0, 6.0, 7)), 8
+    )
     assert types[0] == PIXEL == TensorType(UINT8, 1 / 255)
     assert types[1] == types[3] == TensorType(INT8, 3 / 127)
     assert types[2] == TensorType(INT8, 6 / 127)
@@ -215,7 +217,7 @@ def test_types_by_hand() -> None:
     assert moved[4] == TensorType(INT8, 4 / (127 - 3), 3)
     six = net((conv(), (0,)), (conv("relu6"), (1,)))
     assert tensor_types(six, ranges(1, 2, 50))[2] == TensorType(INT16, 6 / 32767)
-    dead = tensor_types(six, Ranges("max", (1, 2, 50), (1, 2, 0)))
+    dead = tensor_types(six, CalibratedRanges("max", (1, 2, 50), (1, 2, 0)))
     assert dead[2].scale == 6 / 32767
     assert tensor_types(net((conv(), (0,))), ranges(1, 0))[1].scale == 1 / 32767
 
@@ -391,7 +393,7 @@ def test_a_ratio_is_the_nearest_of_16_bits_and_a_shift(ratio: float) -> None:
 
 
 def test_weights_are_rounded_to_the_nearest_and_cut_off() -> None:
-    grid = Grid(np.array([0.5, 2.0]), np.zeros(2), 3)
+    grid = WeightGrid(np.array([0.5, 2.0]), np.zeros(2), 3)
     rounded = round_to_nearest(Filters(np.array([[0.74, -0.76, 9], [1.1, -20, 0.9]]), np.array([1.0, 2.0])), grid)
     assert rounded.rows.tolist() == [[1, -2, 3], [1, -3, 0]]
     assert (rounded.scale.tolist(), rounded.bias.tolist()) == ([0.5, 2.0], [1.0, 2.0])
@@ -414,11 +416,16 @@ def test_bits_are_2_to_16(kind: str) -> None:
 def test_ranges_are_one_a_node_finite_and_not_below_0() -> None:
     network = net((conv(), (0,)))
     quantise(network, ranges(1, 0))
-    for wrong in (ranges(1), ranges(1, 1, 1), Ranges("max", (1, 1), (1,)), Ranges("max", (1,), (1, 1))):
+    for wrong in (
+        ranges(1),
+        ranges(1, 1, 1),
+        CalibratedRanges("max", (1, 1), (1,)),
+        CalibratedRanges("max", (1,), (1, 1)),
+    ):
         with raises(MismatchError, what="the number of ranges, one for each node of 'net',", expected=2):
             quantise(network, wrong)
     for value in (-1e-9, np.inf, np.nan):
-        for wrong in (Ranges("max", (1, value), (1, 1)), Ranges("max", (1, 1), (1, value))):
+        for wrong in (CalibratedRanges("max", (1, value), (1, 1)), CalibratedRanges("max", (1, 1), (1, value))):
             with raises(InvalidValueError, what="the range", where="'n1' (net.cfg:1)"):
                 quantise(network, wrong)
     for bits in (5, 3, 32):

@@ -35,7 +35,7 @@ from cnn.ops import (
 )
 from cnn.ops.convolution import convolve
 from cnn.quantisation.batch_norm import fold_batch_norms
-from cnn.quantisation.calibration import Ranges, calibrate
+from cnn.quantisation.calibration import CalibratedRanges, calibrate
 from cnn.quantisation.quantise import quantise, requantiser_for
 from cnn.quantized import QNode, QuantizedNetwork
 from cnn.quantized_check import check_quantized
@@ -48,7 +48,7 @@ from tests.support.kinds import as_kind
 SEEDS = st.integers(0, 1 << 30)
 
 
-def calibrated(network: Network) -> Ranges:
+def calibrated(network: Network) -> CalibratedRanges:
     return calibrate(network, networks.pictures(network.input_shape))
 
 
@@ -60,8 +60,8 @@ def one_layer(op: Convolution, size: int = 6) -> Network:
     return networks.network(Shape(channels, size, size), *layers)
 
 
-def flat(network: Network, value: float = 1.0) -> Ranges:
-    return Ranges("max", (value,) * len(network.nodes), (value,) * len(network.nodes))
+def flat(network: Network, value: float = 1.0) -> CalibratedRanges:
+    return CalibratedRanges("max", (value,) * len(network.nodes), (value,) * len(network.nodes))
 
 
 def by_name(network: QuantizedNetwork, name: str) -> QNode:

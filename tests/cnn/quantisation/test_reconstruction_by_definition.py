@@ -18,14 +18,14 @@ from cnn.quantisation import reconstruction
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise
 from cnn.quantisation.reconstruction import Reconstruction
-from cnn.quantisation.rounding import Filters, Grid
+from cnn.quantisation.rounding import Filters, WeightGrid
 from tests.support import networks
 from tests.support.cases import cases
 
 Array = npt.NDArray[Any]
 
 
-def drawn(filters: int, inputs: int, samples: int, seed: int) -> tuple[Filters, Grid, Array, Array]:
+def drawn(filters: int, inputs: int, samples: int, seed: int) -> tuple[Filters, WeightGrid, Array, Array]:
     """Filters, their grid, and samples of correlated inputs: exact ones, and such as a quantised network has."""
     random = np.random.default_rng(seed)
     rows = random.normal(0, 1, (filters, inputs)) * random.uniform(0.2, 3, (filters, 1))
@@ -33,7 +33,7 @@ def drawn(filters: int, inputs: int, samples: int, seed: int) -> tuple[Filters, 
     exact = mixed @ random.normal(0.3, 1, (inputs, samples))
     scale = np.abs(rows).max(axis=1) / 7
     floor = scale * np.where(np.arange(filters) % 3 == 2, 0.9, 0.1)
-    return Filters(rows, random.normal(0, 1, filters)), Grid(scale, floor, 7), exact, np.round(exact * 4) / 4
+    return Filters(rows, random.normal(0, 1, filters)), WeightGrid(scale, floor, 7), exact, np.round(exact * 4) / 4
 
 
 def least_squares(rows: Array, residual: Array, inputs: Array, ridge: float) -> Array:
@@ -45,7 +45,7 @@ def least_squares(rows: Array, residual: Array, inputs: Array, ridge: float) -> 
     return np.asarray(rows + np.linalg.lstsq(system, wanted, rcond=None)[0].T)
 
 
-def surgeon(rows: Array, inputs: Array, scale: Array, grid: Grid) -> Array:
+def surgeon(rows: Array, inputs: Array, scale: Array, grid: WeightGrid) -> Array:
     """Optimal brain quantisation in the order of the columns: each error is spread by the inverse of what is left."""
     energy = inputs @ inputs.T / inputs.shape[1]
     energy = energy + np.eye(len(energy)) * (0.01 * np.mean(np.diag(energy)) + 1e-12)
@@ -58,7 +58,7 @@ def surgeon(rows: Array, inputs: Array, scale: Array, grid: Grid) -> Array:
     return integers
 
 
-def best_scales(rows: Array, energy: Array, grid: Grid) -> Array:
+def best_scales(rows: Array, energy: Array, grid: WeightGrid) -> Array:
     """Every share of every filter by itself, the greatest first."""
     best = []
     for row, scale, floor in zip(rows, grid.scale, grid.floor, strict=True):
@@ -82,7 +82,7 @@ def test_a_scale_is_the_best_of_all_shares(seed: int) -> None:
 
 def test_where_no_scale_errs_less_it_stays() -> None:
     """Of weights that are 0, and of inputs that are."""
-    grid = Grid(np.array([0.5, 2.0]), np.zeros(2), 3)
+    grid = WeightGrid(np.array([0.5, 2.0]), np.zeros(2), 3)
     assert reconstruction._scales(np.zeros((2, 3)), np.ones(3), grid).tolist() == [0.5, 2.0]
     assert reconstruction._scales(np.ones((2, 3)), np.zeros(3), grid).tolist() == [0.5, 2.0]
 
@@ -254,7 +254,7 @@ def test_groups_are_rounded_by_themselves(samples: Any) -> None:
         ours = slice(3 * group, 3 * group + 3)
         part = reconstruction._round_group(
             Filters(filters.rows[ours], filters.bias[ours]),
-            Grid(grid.scale[ours], grid.floor[ours], grid.high),
+            WeightGrid(grid.scale[ours], grid.floor[ours], grid.high),
             exact[group],
             approximate[group],
         )

@@ -11,7 +11,7 @@ from cnn.maps import Shape
 from cnn.network import Network
 from cnn.ops import AveragePool, QConvolution
 from cnn.quantisation.batch_norm import fold_batch_norms
-from cnn.quantisation.calibration import Ranges, calibrate
+from cnn.quantisation.calibration import CalibratedRanges, calibrate
 from cnn.quantisation.fidelity import fidelity
 from cnn.quantisation.quantise import FORMATS, quantise, quantise_format
 from cnn.quantisation.widths import shared_bits
@@ -67,7 +67,7 @@ def test_bits_that_a_filter_leaves_its_input(weights: list[float], bias: float, 
         ("conv1", first, (0,), Shape(len(weights), 4, 4)),
         ("conv2", op, (1,), Shape(3, 4, 4)),
     )
-    assert shared_bits(network, Ranges("max", (1.0, reach, 1.0), (1.0, reach, 1.0)))[1:] == (bits, 16)
+    assert shared_bits(network, CalibratedRanges("max", (1.0, reach, 1.0), (1.0, reach, 1.0)))[1:] == (bits, 16)
 
 
 def test_sums_stay_within_32_bits_and_use_them() -> None:

@@ -23,7 +23,7 @@ from cnn.ops import (
     QAveragePool,
     QConvolution,
 )
-from cnn.quantisation.calibration import Ranges, observe, ranges_by_bits
+from cnn.quantisation.calibration import CalibratedRanges, observe, ranges_by_bits
 from cnn.quantisation.fidelity import heads_sqnr_db
 from cnn.quantisation.quantise import quantise
 from cnn.quantisation.zero_points import quantise_with_zero_points, zero_points
@@ -241,7 +241,7 @@ def test_a_filter_that_is_almost_dead_keeps_within_its_sum() -> None:
 
 def test_a_layer_that_nothing_was_seen_of_has_none() -> None:
     network = two("relu")
-    ranges = Ranges("max", (1.0, 0.0, 1.0), (1.0, 0.0, 1.0))
+    ranges = CalibratedRanges("max", (1.0, 0.0, 1.0), (1.0, 0.0, 1.0))
     assert zero_points(network, ranges, [4, 4, 4]) == (0, -8, 0)
 
 

@@ -42,9 +42,9 @@ def check_cause(error: object, kind: type[SystolicError], fields: Mapping[str, s
 
 
 def faulty(kind: str, **options: Any) -> Any:
-    from host.simulated.faults import Fault
+    from host.simulated.faults import InjectedFault
 
-    return Fault(kind, **options)
+    return InjectedFault(kind, **options)
 
 
 def described(folder: Path) -> Path:

@@ -21,7 +21,7 @@ from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise
 from host.vision.detection import Detection, Score
 from systolic.evaluation import evaluate, report
-from systolic.evaluation.evaluate import Wishes, read_pictures
+from systolic.evaluation.evaluate import EvaluationOptions, read_pictures
 from systolic.evaluation.fidelity import Tried
 from systolic.evaluation.frames import Frame, Seen, Subject, compute, compute_all
 from systolic.evaluation.layouts.labelled import LabelledPicture, LabelledSet, Truth
@@ -370,17 +370,17 @@ def test_the_ratio_of_an_output_is_that_of_all_pictures_together() -> None:
 def test_pictures_are_spread_over_the_set(limit: int, places: Any, tmp_path: Path) -> None:
     for number in range(7):
         Image.new("RGB", (4, 4)).save(tmp_path / f"{number}.png")
-    labelled = read_pictures(subject("region"), Wishes(tmp_path, limit=limit))
+    labelled = read_pictures(subject("region"), EvaluationOptions(tmp_path, limit=limit))
     assert [picture.path.stem for picture in labelled.pictures] == [str(place) for place in places]
     with raises(RangeError, what="--pictures", got=0, low=1):
-        read_pictures(subject("region"), Wishes(tmp_path, limit=0))
+        read_pictures(subject("region"), EvaluationOptions(tmp_path, limit=0))
 
 
 def test_how_far_it_is_is_told(tmp_path: Path) -> None:
     for number in range(4):
         Image.new("RGB", (4, 4)).save(tmp_path / f"{number}.png")
     told: list[str] = []
-    whole = evaluate.evaluate(subject("region"), Wishes(tmp_path), tell=told.append)
+    whole = evaluate.evaluate(subject("region"), EvaluationOptions(tmp_path), tell=told.append)
     shares = [f"picture {n} of 4, {25 * n}%" for n in range(1, 5)]
     assert told == ["reading labels", *shares]
     assert (len(whole.frames), whole.executed, whole.threshold) == (4, None, 0.24)

@@ -22,7 +22,7 @@ from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import StreamingPorts
 from hls_templates.vendor.values import Figure, VendorValues
 from host.contract.manifest import manifest_text
-from host.contract.parts import MANIFEST, Ddr, Estimate, Image, TensorMap
+from host.contract.parts import MANIFEST, DesignMemory, Estimate, Image, TensorMap
 from host.contract.streaming import (
     ExternalImage,
     Packet,
@@ -217,7 +217,7 @@ def manifest(
         labels=tuple(network.labels),
         board=source.board.name,
         clock_mhz=source.clock.mhz,
-        ddr=Ddr(**asdict(source.ddr or ddr_rate(source.board))),
+        ddr=DesignMemory(**asdict(source.ddr or ddr_rate(source.board))),
         top=TOP,
         fit=fit,
         estimate=Estimate(**estimate),

@@ -28,7 +28,7 @@ from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import Output, SystolicPorts
 from hls_templates.vendor.values import Figure, VendorValues
 from host.contract.manifest import manifest_text
-from host.contract.parts import MANIFEST, Ddr, Estimate, Image
+from host.contract.parts import MANIFEST, DesignMemory, Estimate, Image
 from host.contract.systolic import (
     PassFields,
     SystolicCheck,
@@ -250,7 +250,7 @@ def manifest(
         labels=tuple(network.labels),
         board=mapping.board.name,
         clock_mhz=mapping.clock.mhz,
-        ddr=Ddr(**asdict(mapping.cost.ddr.rate)),
+        ddr=DesignMemory(**asdict(mapping.cost.ddr.rate)),
         top=TOP,
         fit=fit,
         estimate=Estimate(**asdict(mapping.usage)),
