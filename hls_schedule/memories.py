@@ -58,7 +58,7 @@ def built_memories(module: Module, directives: Directives, loops: Sequence[Loop]
                 bits = _true_bits(constants, (loop.function, name), shape)
                 variable = directives.owned_name(loop.function, name)
                 copies = max(built[key].copies if key in built else 1, ports.copies(name))
-                built[key] = _built(variable, pragma, (shape, bits), processes[key], copies)
+                built[key] = _built(variable, pragma, shape, bits, processes[key], copies)
     return tuple(sorted(built.values(), key=lambda memory: (memory.source, memory.processes, memory.name)))
 
 
@@ -67,8 +67,7 @@ def _memories(loop: Loop) -> set[str]:
     return {access.memory for access in accesses if not access.register and not access.stream}
 
 
-def _built(name: str, pragma: Pragma, extent: tuple[Shape, int], processes: set[str], copies: int) -> BuiltMemory:
-    shape, bits = extent
+def _built(name: str, pragma: Pragma, shape: Shape, bits: int, processes: set[str], copies: int) -> BuiltMemory:
     return BuiltMemory(
         name, f"{pragma.file}:{pragma.line}", pragma.value("impl").lower(), shape.partitions, shape.words, bits,
         pragma.value("type").lower().startswith("rom"), tuple(sorted(processes)), copies,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import astuple
 from typing import Any
 
-from boards.errors import ConflictError, InvalidValueError, MismatchError, RangeError, ShapeError, listed
+from boards.errors import ConflictError, InvalidValueError, MismatchError, RangeError, ShapeError, SystolicError, listed
 from boards.table import is_number
 from cnn.exported.json_table import JsonTable
 from cnn.exported.topology import Kernel, LayerOp, Sum
@@ -32,6 +32,7 @@ from cnn.ops import (
     Yolo,
 )
 from cnn.ops.softmax import METHODS
+from cnn.ops.windows import window_shape
 
 SIDE_LIMIT = 1 << 16
 WEIGHT_LIMIT = 1 << 26
@@ -61,7 +62,7 @@ def _convolution(table: JsonTable, shapes: list[Shape], number: int) -> tuple[La
         required = f"a divisor of {source.channels} channels and of {kernel.filters} filters"
         raise InvalidValueError("'groups'", kernel.groups, required, where=table.source)
     _check_weight_count(table, kernel.filters * kernel.weights[1] * kernel.size**2)
-    return kernel, _slid(table, source, kernel.filters, ((kernel.size, kernel.size), kernel.stride, pad))
+    return kernel, _slide((kernel.size, kernel.size), kernel.filters, kernel.stride, pad, source, table)
 
 
 def _dense(table: JsonTable, shapes: list[Shape], number: int) -> tuple[LayerOp, Shape]:
@@ -127,7 +128,7 @@ def _max_pool(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, S
         raise InvalidValueError("'padding'", list(astuple(pad)), required, where=table.source)
     stride = table.integer("stride", 1, 255, rows if rows == columns else None)
     pool = MaxPool(rows, stride, pad, 0 if rows == columns else columns)
-    return pool, _slid(table, shapes[0], shapes[0].channels, (pool.window, stride, pad))
+    return pool, _slide(pool.window, shapes[0].channels, stride, pad, shapes[0], table)
 
 
 def _window(table: JsonTable) -> tuple[int, int]:
@@ -146,14 +147,14 @@ def _average_pool(_: JsonTable, shapes: list[Shape], __: int) -> tuple[LayerOp, 
     return AveragePool(), Shape(shapes[0].channels, 1, 1)
 
 
-def _slid(table: JsonTable, source: Shape, channels: int, window: tuple[tuple[int, int], int, Padding]) -> Shape:
-    """The shape that a window leaves; window: its rows and columns, its stride and padding."""
-    (rows, columns), stride, pad = window
-    height, width = source.height + pad.top + pad.bottom - rows, source.width + pad.left + pad.right - columns
-    if min(height, width) < 0:
-        required = f"at most its padded input, {height + rows}×{width + columns}"
-        raise InvalidValueError("the window", f"{rows}×{columns}", required, where=table.source)
-    return Shape(channels, height // stride + 1, width // stride + 1)
+def _slide(
+    window: tuple[int, int], filters: int, stride: int, padding: Padding, source: Shape, table: JsonTable
+) -> Shape:
+    """Return the shape of the output of a window; its errors are at the layer's place in the file."""
+    try:
+        return window_shape(window, filters, stride, padding, source)
+    except SystolicError as error:
+        raise error.at(table.source) from error
 
 
 def _reorg(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:

@@ -199,7 +199,7 @@ def _quantise_op(
         case Input():
             return QInput()
         case Convolution() | Dense() as op:
-            return _quantise_weighted(node, op, (inputs[0], output), weight_type, rounding)
+            return _quantise_weighted(node, op, inputs[0], output, weight_type, rounding)
         case AveragePool():
             shape = network.nodes[node.inputs[0]].shape
             return _quantise_average(shape.height * shape.width, inputs[0], output, node)
@@ -266,29 +266,29 @@ def add_multipliers(ratios: Sequence[float], limit: int) -> tuple[tuple[int, ...
 def _quantise_weighted(
     node: Node,
     op: Convolution | Dense,
-    types: tuple[TensorType, TensorType],
+    source: TensorType,
+    output: TensorType,
     weight_type: DataType,
     rounding: Rounding,
 ) -> QConvolution | QDense:
-    """types: of the input and of the output."""
-    weights, bias, ratio = _integers(node, op, types, weight_type, rounding)
-    requantiser = requantiser_for(ratio, bias, _ending(op.activation, types[1]), node)
+    weights, bias, ratio = _integers(node, op, source, output, weight_type, rounding)
+    requantiser = requantiser_for(ratio, bias, _ending(op.activation, output), node)
     if isinstance(op, Dense):
         return QDense(weights, weight_type, requantiser)
-    around = types[0].zero_point
+    around = source.zero_point
     return QConvolution(weights, weight_type, requantiser, op.stride, op.padding, op.groups, around, op.dilation)
 
 
 def _integers(
     node: Node,
     op: Convolution | Dense,
-    types: tuple[TensorType, TensorType],
+    source: TensorType,
+    output: TensorType,
     weight_type: DataType,
     rounding: Rounding,
 ) -> tuple[IntArray, Longs, Doubles]:
     """Integer weights, bias at accumulator scale, and accumulator scale / output scale per channel. The bias takes the
     input's zero point off, Σ w · (x − zero), and puts the output's on."""
-    source, output = types
     filters = Filters(op.weights.reshape(op.weights.shape[0], -1).astype(np.float64), op.bias.astype(np.float64))
     rounded = rounding(filters, _grid(filters, source, output, weight_type, node))
     unit = source.scale * rounded.scale

@@ -104,8 +104,8 @@ def _group_type(network: Network, group: list[int], ranges: CalibratedRanges, in
         return SHARES
     looked_up = _is_looked_up(network, group)
     if _leaves(network, group):
-        limits = (INT8, ROOM) if looked_up else (INT16, HEADROOM)
-        return _last_type(network, producers, ranges, limits)
+        datatype, room = (INT8, ROOM) if looked_up else (INT16, HEADROOM)
+        return _last_type(network, producers, ranges, datatype, room)
     bits, zero = integers
     bits = min(bits, TABLE_BITS) if looked_up else bits
     datatype = DataType(bits, True)
@@ -130,10 +130,13 @@ def _is_looked_up(network: Network, group: list[int]) -> bool:
 
 
 def _last_type(
-    network: Network, producers: Iterable[int], ranges: CalibratedRanges, limits: tuple[DataType, float]
+    network: Network, producers: Iterable[int], ranges: CalibratedRanges, datatype: DataType, room: float
 ) -> TensorType:
-    """limits: the datatype, and how far it reaches beyond what calibration saw."""
-    datatype, room = limits
+    """Return the type of a map that leaves for the host.
+
+    Args:
+        room: The factor by which it reaches beyond the values that calibration saw.
+    """
     reach = max(6.0 if _activation(network.nodes[i]) == "relu6" else room * ranges.greatest[i] for i in producers)
     return TensorType(datatype, (reach or 1.0) / datatype.high)
 
