@@ -214,6 +214,15 @@ OwnOp: TypeAlias = (
 
 BlockOp: TypeAlias = OwnOp | Custom
 
+Unit: TypeAlias = MatrixVector | VectorVector
+"""Blocks with weights."""
+
+Summing: TypeAlias = Add | Multiply | GlobalPool | Activate
+"""Blocks that compute without weights."""
+
+Computing: TypeAlias = Unit | Summing
+"""Blocks that have an activation after what they compute."""
+
 
 def kind_name(op: BlockOp) -> str:
     """What a block is, in reports."""

@@ -19,7 +19,7 @@ def taps(block: g.Block) -> int:
     op = block.op
     if isinstance(op, g.Window):
         return prod(op.kernel)
-    if isinstance(op, (g.MatrixVector, g.VectorVector)):
+    if isinstance(op, g.Unit):
         return int(prod(op.weights.shape[2:]))
     return 1
 
@@ -77,7 +77,7 @@ def common_channels(graph: g.StreamGraph, index: int) -> int:
 def matrix(graph: g.StreamGraph, index: int, fold: g.Fold) -> tuple[int, int]:
     """(MH, MW) of a matrix-vector unit, (channels, taps) of a vector-vector unit, padding included."""
     op = graph.blocks[index].op
-    assert isinstance(op, (g.MatrixVector, g.VectorVector))
+    assert isinstance(op, g.Unit)
     height = op.weights.shape[0] + fold.pad_out
     channels = 1 if isinstance(op, g.VectorVector) else op.weights.shape[1] + fold.pad_in
     return height, channels * taps(graph.blocks[index])
@@ -90,7 +90,7 @@ def positions(block: g.Block) -> int:
 
 def folds_of(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
     """NF · SF: weight words of one pass over the weights; 0 where there are none."""
-    if not isinstance(graph.blocks[index].op, (g.MatrixVector, g.VectorVector)):
+    if not isinstance(graph.blocks[index].op, g.Unit):
         return 0
     height, width = matrix(graph, index, fold)
     return ceil_div(height, fold.pe) * ceil_div(width, fold.simd)

@@ -38,8 +38,6 @@ MOST_KEPT = 64
 MOST_SHARED = 64
 """Values a cycle of a softmax, each with a look-up and a product."""
 
-UNITS = (g.MatrixVector, g.VectorVector)
-
 
 def _neighbours(value: int, dividend: int) -> tuple[int, ...]:
     """Return the divisors of ``dividend`` on both sides of ``value``."""
@@ -180,10 +178,10 @@ BLOCKS: tuple[Constraint, ...] = (
         "pixels",
         lambda s: (
             f"m ({s.fold.m}), or with m = 1 a divisor of the width of its maps ({s.widths})"
-            if isinstance(s.op, UNITS)
+            if isinstance(s.op, g.Unit)
             else "1, because the block has no weights that pixels could share"
         ),
-        lambda s: s.fold.pixels in (1, s.fold.m) if not isinstance(s.op, UNITS) else _gathers(s),
+        lambda s: s.fold.pixels in (1, s.fold.m) if not isinstance(s.op, g.Unit) else _gathers(s),
     ),
     Constraint(
         "values that a label select keeps",
@@ -225,7 +223,7 @@ BLOCKS: tuple[Constraint, ...] = (
         (object,),
         "memory",
         lambda s: "embedded, because the block has no weights",
-        lambda s: s.fold.memory == "embedded" or isinstance(s.op, UNITS),
+        lambda s: s.fold.memory == "embedded" or isinstance(s.op, g.Unit),
     ),
     _required(
         "memory of depthwise weights",
@@ -282,7 +280,7 @@ STREAMS: tuple[Constraint, ...] = (
     ),
     Constraint(
         "padding of a window",
-        UNITS,
+        (g.MatrixVector, g.VectorVector),
         lambda s: not isinstance(s.writer.op, g.Window) or s.fold.pad_in == s.writer_fold.pad_out,
         lambda s: MismatchError(
             f"pad_in, which takes the channels that pad_out of {s.writer.name} gives,",

@@ -23,7 +23,7 @@ def weight_matrix(graph: g.StreamGraph, folds: Sequence[g.Fold], index: int) -> 
     """
     block, fold = graph.blocks[index], folds[index]
     op = block.op
-    assert isinstance(op, (g.MatrixVector, g.VectorVector))
+    assert isinstance(op, g.Unit)
     over_channels = isinstance(op, g.MatrixVector)
     padding = [(0, fold.pad_out), (0, fold.pad_in if over_channels else 0), (0, 0), (0, 0)]
     weights = np.pad(op.weights, padding, constant_values=op.weight_type.low if op.weight_type.few == "BIPOLAR" else 0)

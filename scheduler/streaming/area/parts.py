@@ -9,7 +9,7 @@ from math import gcd, prod
 
 from boards.board import Board
 from cnn.datatype import magnitude
-from cnn.ops import MaxPool
+from cnn.ops import MaxPool, assert_never
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
@@ -30,33 +30,38 @@ def block_usage(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) ->
     return sum_of(part.usage for part in parts(graph, index, fold, board))
 
 
-Summing = g.Add | g.Multiply | g.GlobalPool | g.Activate
-"""Blocks that compute without weights, and have an activation behind what they compute."""
-
-
 def parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[Part]:
-    """What block ``index`` is made of."""
-    op = graph.blocks[index].op
+    """Return what block ``index`` is made of."""
     control = Part("control", StreamingUsage(lut=CONTROL), "estimate: counters and handshakes")
-    if isinstance(op, (g.MatrixVector, g.VectorVector)):
-        return [control, *unit_parts(graph, index, fold, board)]
-    if isinstance(op, g.Window):
-        return [control, *window_parts(graph, index, fold, board)]
-    if isinstance(op, MaxPool):
-        return [control, *pool_parts(graph, index, fold, board)]
-    if isinstance(op, (g.Reorg, g.DepthToSpace, g.Upsample)):
-        return [control, *reordering_parts(graph, index, fold, board)]
-    if isinstance(op, g.LabelSelect):
-        return [control, *_choices(graph, index, op, fold)]
-    if isinstance(op, g.Softmax):
-        return [control, *softmax_parts(graph, index, fold, board)]
-    if isinstance(op, Summing):
-        return [control, *_sums(graph, index, op, fold, board)]
-    if isinstance(op, g.Custom):
-        return [control, *parts_of(FoldedBlock(graph, {index: fold}, index), board)]
-    bits = max([out.datatype.bits for out in graph.blocks[index].outputs], default=8)
-    words = StreamingUsage(lut=bits * fold.m * max(fold.simd, fold.pe))
-    return [control, Part("words", words, "estimate: a LUT a bit of a word")]
+    return [control, *_own_parts(graph, index, fold, board)]
+
+
+def _own_parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[Part]:
+    """Return what block ``index`` is made of besides its control."""
+    op = graph.blocks[index].op
+    match op:
+        case g.MatrixVector() | g.VectorVector():
+            return unit_parts(graph, index, op, fold, board)
+        case g.Window():
+            return window_parts(graph, index, op, fold, board)
+        case MaxPool():
+            return pool_parts(graph, index, op, fold, board)
+        case g.Reorg() | g.DepthToSpace() | g.Upsample():
+            return reordering_parts(graph, index, op, fold, board)
+        case g.LabelSelect():
+            return _choices(graph, index, op, fold)
+        case g.Softmax():
+            return softmax_parts(graph, index, op, fold, board)
+        case g.Add() | g.Multiply() | g.GlobalPool() | g.Activate():
+            return _sums(graph, index, op, fold, board)
+        case g.Custom():
+            return parts_of(FoldedBlock(graph, {index: fold}, index), board)
+        case g.Source() | g.Sink() | g.Discard() | g.Duplicate() | g.Concat() | g.Split() | g.DownSample():
+            bits = max([out.datatype.bits for out in graph.blocks[index].outputs], default=8)
+            words = StreamingUsage(lut=bits * fold.m * max(fold.simd, fold.pe))
+            return [Part("words", words, "estimate: a LUT a bit of a word")]
+        case _:
+            assert_never(op)
 
 
 def _choices(graph: g.StreamGraph, index: int, op: g.LabelSelect, fold: g.Fold) -> list[Part]:
@@ -73,7 +78,7 @@ def _choices(graph: g.StreamGraph, index: int, op: g.LabelSelect, fold: g.Fold) 
     ]
 
 
-def _sums(graph: g.StreamGraph, index: int, op: Summing, fold: g.Fold, board: Board) -> list[Part]:
+def _sums(graph: g.StreamGraph, index: int, op: g.Summing, fold: g.Fold, board: Board) -> list[Part]:
     """Additions, products, sums over a map, and the activation of them."""
     block, shape = graph.blocks[index], lanes.in_shape(graph, index)
     factors = op.multipliers if isinstance(op, g.Add) else (1,)
@@ -90,15 +95,21 @@ def _sums(graph: g.StreamGraph, index: int, op: Summing, fold: g.Fold, board: Bo
     return sums + activation_parts(op.activation, functors, board.family)
 
 
-def _greatest_sum(graph: g.StreamGraph, index: int, op: Summing) -> int:
+def _greatest_sum(graph: g.StreamGraph, index: int, op: g.Summing) -> int:
     """The largest magnitude that the activation behind ``op`` may get."""
     magnitudes = [magnitude(kind.datatype) for kind in graph.inputs_of(graph.blocks[index])]
-    if isinstance(op, g.Multiply):
-        return prod(magnitudes)
-    if isinstance(op, g.GlobalPool):
-        shape = lanes.in_shape(graph, index)
-        return max(magnitudes) * shape.height * shape.width
-    return max(magnitudes) * (sum(op.multipliers) if isinstance(op, g.Add) else 1)
+    match op:
+        case g.Multiply():
+            return prod(magnitudes)
+        case g.GlobalPool():
+            shape = lanes.in_shape(graph, index)
+            return max(magnitudes) * shape.height * shape.width
+        case g.Add():
+            return max(magnitudes) * sum(op.multipliers)
+        case g.Activate():
+            return max(magnitudes)
+        case _:
+            assert_never(op)
 
 
 def converter_usage(converter: Converter, bits: int, board: Board) -> StreamingUsage:

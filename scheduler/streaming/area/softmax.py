@@ -18,10 +18,9 @@ REGISTERS = 4
 """Words of a delay line that is registers (delay.h)."""
 
 
-def softmax_parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[Part]:
-    """Of block ``index``, without its control."""
-    op, read = graph.blocks[index].op, graph.type_of(graph.blocks[index].inputs[0])
-    assert isinstance(op, g.Softmax)
+def softmax_parts(graph: g.StreamGraph, index: int, op: g.Softmax, fold: g.Fold, board: Board) -> list[Part]:
+    """Return all parts of a softmax but its control."""
+    read = graph.type_of(graph.blocks[index].inputs[0])
     bits, pe = read.datatype.bits, fold.pe
     greatest = Part("greatest", StreamingUsage(lut=2 * bits * pe), "estimate: a LUT a bit to compare and to choose")
     if op.powers is None:

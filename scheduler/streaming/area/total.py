@@ -62,8 +62,4 @@ def fifo_bits(folding: g.StreamingFolding) -> int:
 
 def macs(graph: g.StreamGraph) -> int:
     """Multiply-accumulates of a frame."""
-    return sum(
-        block.op.weights.size * lanes.positions(block)
-        for block in graph.blocks
-        if isinstance(block.op, (g.MatrixVector, g.VectorVector))
-    )
+    return sum(block.op.weights.size * lanes.positions(block) for block in graph.blocks if isinstance(block.op, g.Unit))

@@ -43,23 +43,21 @@ class _Arithmetic:
 
 
 @lru_cache(maxsize=4096)
-def _arithmetic(block: g.Block, value: DataType) -> _Arithmetic:
-    op = block.op
-    assert isinstance(op, (g.MatrixVector, g.VectorVector))
+def _arithmetic(op: g.Unit, value: DataType, out: DataType) -> _Arithmetic:
     rows = np.abs(op.weights.reshape(op.weights.shape[0], -1).astype(np.int64)).sum(axis=1)
     bits = (int(rows.max()) * magnitude(value)).bit_length() + 1
     operands = Operands(op.weight_type.bits, value.bits, value.signed)
-    return _Arithmetic(operands, max(2, bits), op.activation, block.outputs[0].datatype, isinstance(op, g.MatrixVector))
+    return _Arithmetic(operands, max(2, bits), op.activation, out, isinstance(op, g.MatrixVector))
 
 
-def unit_parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[Part]:
-    """All but the unit's control."""
+def unit_parts(graph: g.StreamGraph, index: int, op: g.Unit, fold: g.Fold, board: Board) -> list[Part]:
+    """Return all parts of a unit but its control."""
     block = graph.blocks[index]
-    unit = _arithmetic(block, graph.type_of(block.inputs[0]).datatype)
+    unit = _arithmetic(op, graph.type_of(block.inputs[0]).datatype, block.outputs[0].datatype)
     height, width = lanes.matrix(graph, index, fold)
     nf, sf = height // fold.pe, width // fold.simd
     parts = [_multipliers(unit, fold, board), _adders(unit, fold, board)]
-    parts.append(_weights(graph, index, fold, board))
+    parts.append(_weights(graph, index, op, fold, board))
     parts += _vectors(block, unit, fold, (nf, sf), board)
     if fold.pixels > fold.m:
         gathered = memory(fold.simd * unit.operands.value_bits, sf, "auto", board.family).times(fold.pixels - 1)
@@ -120,9 +118,7 @@ def _chain(operands: Operands, dsp: str, weights_pair: bool, pixels_pair: bool) 
     return next((packing.terms for packing in packings if packing.terms), 0)
 
 
-def _weights(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> Part:
-    op = graph.blocks[index].op
-    assert isinstance(op, (g.MatrixVector, g.VectorVector))
+def _weights(graph: g.StreamGraph, index: int, op: g.Unit, fold: g.Fold, board: Board) -> Part:
     depth = lanes.folds_of(graph, index, fold)
     word = fold.simd * op.weight_type.bits
     stream = fifo(fold.pe * word, LEAST_FIFO_DEPTH) + StreamingUsage(lut=CONTROL)

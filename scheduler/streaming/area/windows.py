@@ -19,10 +19,8 @@ MARGIN_WORDS = 12
 """Of a circular buffer, beyond its capacity (walk.h)."""
 
 
-def window_parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[Part]:
-    """All but the control of a sliding window."""
-    op = graph.blocks[index].op
-    assert isinstance(op, g.Window)
+def window_parts(graph: g.StreamGraph, index: int, op: g.Window, fold: g.Fold, board: Board) -> list[Part]:
+    """Return all parts of a sliding window but its control."""
     rows = _default_window if fold.style == "default" else _parallel_window
     return rows(graph, index, op, fold, board)
 
@@ -74,11 +72,10 @@ def window_pixels(op: g.Window, before: Shape, after: Shape) -> int:
     return rows * before.width + columns + 1 + max(ahead, op.stride)
 
 
-def pool_parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[Part]:
-    """All but the control of a max pool."""
+def pool_parts(graph: g.StreamGraph, index: int, op: MaxPool, fold: g.Fold, board: Board) -> list[Part]:
+    """Return all parts of a max pool but its control."""
     block = graph.blocks[index]
-    op, output = block.op, block.outputs[0]
-    assert isinstance(op, MaxPool)
+    output = block.outputs[0]
     groups = lanes.in_values(graph, index, fold) // fold.pe
     pixels = lanes.out_pixels(block, fold)
     bits, depth = output.datatype.bits, output.shape.width // pixels * groups
@@ -97,12 +94,17 @@ def pool_parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> 
     ]
 
 
-def reordering_parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[Part]:
-    """All but the control: a reorg keeps the rows that it gathers, an up-sampler and depth to space the row that
-    they read several times and the next."""
+def reordering_parts(
+    graph: g.StreamGraph, index: int, op: g.Reorg | g.DepthToSpace | g.Upsample, fold: g.Fold, board: Board
+) -> list[Part]:
+    """Return all parts but the control.
+
+    A reorg keeps the rows that it gathers. An up-sampler and depth to space keep the row that they read several times,
+    and the next one.
+    """
     block = graph.blocks[index]
     shape = lanes.in_shape(graph, index)
-    pixels = reorg_pixels(block.op, shape) if isinstance(block.op, g.Reorg) else 2 * shape.width
+    pixels = reorg_pixels(op, shape) if isinstance(op, g.Reorg) else 2 * shape.width
     bits = fold.simd * block.outputs[0].datatype.bits
     rows = memory(bits, pixels * (shape.channels // fold.simd) + MARGIN_WORDS, fold.ram, board.family)
     return [

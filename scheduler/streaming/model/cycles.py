@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cnn.maps import Padding, Shape
-from cnn.ops import MaxPool
+from cnn.ops import MaxPool, assert_never
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import WEIGHT_BEAT_BYTES
 from scheduler.streaming import graph as g
@@ -34,15 +34,46 @@ def block_cycles(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
 
 
 def _steps(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
-    """Iterations of a block's loop for one frame."""
+    """Return the iterations of a block's loop for one frame."""
+    op = graph.blocks[index].op
+    match op:
+        case MaxPool() | g.Window():
+            return _slid(graph, index, fold, op)
+        case g.Custom():
+            return steps_of(FoldedBlock(graph, {index: fold}, index))
+        case g.MatrixVector() | g.VectorVector():
+            return max(_busiest(graph, index, fold), _multiplied(graph, index, fold))
+        case g.Softmax():
+            lag = softmax_lag(op.method, in_values(graph, index, fold) // fold.pe)
+            return lag + _busiest(graph, index, fold)
+        case g.Reorg():
+            pixels = gathered_pixels(op, in_shape(graph, index))
+            return _gathered(graph, index, fold, pixels) + _busiest(graph, index, fold)
+        case g.DepthToSpace() | g.Upsample():
+            pixels = in_shape(graph, index).width
+            return _gathered(graph, index, fold, pixels) + _busiest(graph, index, fold)
+        case (
+            g.Source()
+            | g.Sink()
+            | g.Discard()
+            | g.Activate()
+            | g.GlobalPool()
+            | g.Add()
+            | g.Multiply()
+            | g.Duplicate()
+            | g.Concat()
+            | g.Split()
+            | g.DownSample()
+            | g.LabelSelect()
+        ):
+            return _busiest(graph, index, fold)
+        case _:
+            assert_never(op)
+
+
+def _busiest(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
+    """Return the words in a frame of a block's busiest stream."""
     block = graph.blocks[index]
-    if isinstance(block.op, (MaxPool, g.Window)):
-        slide = _Slide.of(graph, index)
-        groups = in_values(graph, index, fold) * fold.m // in_lanes(block, fold)
-        parallel = isinstance(block.op, MaxPool) or fold.style == "parallel"
-        return groups * slide.scanned(fold.m) if parallel else slide.walked(groups)
-    if isinstance(block.op, g.Custom):
-        return steps_of(FoldedBlock(graph, {index: fold}, index))
     words = [
         _words(in_shape(graph, index, port), in_values(graph, index, fold, port), in_lanes(block, fold, port))
         for port in range(len(block.inputs))
@@ -51,17 +82,25 @@ def _steps(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
         _words(kind.shape, out_values(graph, index, fold, output), out_lanes(block, fold, output))
         for output, kind in enumerate(block.outputs)
     ]
-    return _reordered(graph, index, fold) + max([*words, _multiplied(graph, index, fold)])
+    return max(words)
+
+
+def _slid(graph: g.StreamGraph, index: int, fold: g.Fold, op: MaxPool | g.Window) -> int:
+    """Return the steps of a window or of a max pool."""
+    slide = _Slide.of(graph, index, op)
+    groups = in_values(graph, index, fold) * fold.m // in_lanes(graph.blocks[index], fold)
+    parallel = isinstance(op, MaxPool) or fold.style == "parallel"
+    return groups * slide.scanned(fold.m) if parallel else slide.walked(groups)
 
 
 def _multiplied(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
-    """Steps of a unit's arithmetic; 0 where there is none.
+    """Return the steps of a unit's arithmetic.
 
     Resident units (matrix_vector_resident.h) take a frame's vectors, let every tile meet all positions, or wait for its
     beats where these are more, and give the results, one after the other.
     """
     block, tiles = graph.blocks[index], folds_of(graph, index, fold)
-    groups = ceil_div(positions(block), fold.pixels) if tiles else 0
+    groups = ceil_div(positions(block), fold.pixels)
     beats = tile_beats(block, fold)
     if not resident(block, fold):
         return groups * tiles * beats
@@ -81,15 +120,8 @@ def tile_beats(block: g.Block, fold: g.Fold) -> int:
     return beats_of(fold.pe * fold.simd, block.op.weight_type.bits, WEIGHT_BEAT_BYTES)
 
 
-def _reordered(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
-    """Steps until the first word of a reorg, an up-sampler or a softmax leaves; 0 for other blocks."""
-    op = graph.blocks[index].op
-    if isinstance(op, g.Softmax):
-        return softmax_lag(op.method, in_values(graph, index, fold) // fold.pe)
-    if not isinstance(op, (g.Reorg, g.DepthToSpace, g.Upsample)):
-        return 0
-    shape = in_shape(graph, index)
-    pixels = gathered_pixels(op, shape) if isinstance(op, g.Reorg) else shape.width
+def _gathered(graph: g.StreamGraph, index: int, fold: g.Fold, pixels: int) -> int:
+    """Return the steps until a block that first gathers ``pixels`` gives a word."""
     return pixels * in_values(graph, index, fold) // in_lanes(graph.blocks[index], fold) + WALK_LANDING - 1
 
 
@@ -114,9 +146,7 @@ class _Slide:
     padding: Padding
 
     @staticmethod
-    def of(graph: g.StreamGraph, index: int) -> _Slide:
-        op = graph.blocks[index].op
-        assert isinstance(op, (g.Window, MaxPool))
+    def of(graph: g.StreamGraph, index: int, op: MaxPool | g.Window) -> _Slide:
         rows, columns = op.window if isinstance(op, MaxPool) else op.kernel
         dilation = 1 if isinstance(op, MaxPool) else op.dilation
         reach = (rows - 1) * dilation + 1, (columns - 1) * dilation + 1

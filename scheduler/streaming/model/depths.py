@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cnn.ops import MaxPool
+from cnn.ops import MaxPool, assert_never
 from cnn.ops.softmax import DIVIDEND_BITS, POWER_BITS
 from cnn.requantise import Thresholds
 from scheduler.streaming import graph as g
@@ -53,18 +53,42 @@ def late(levels: int) -> int:
 
 
 def depth_of(block: g.Block, fold: g.Fold, resident: bool) -> int:
-    """resident: whether a unit keeps all vectors of a frame."""
+    """Return the stages of a block's pipeline.
+
+    resident: whether a unit keeps all vectors of a frame.
+    """
     op = block.op
-    if isinstance(op, g.Window):
-        return SCAN_DEPTH if fold.style == "parallel" else WALK_DEPTH
-    if isinstance(op, MaxPool):
-        return max_pool_depth(max(op.window))
-    if isinstance(op, g.LabelSelect):
-        return label_select_depth(fold.pe, op.k)
-    if isinstance(op, g.Softmax):
-        return softmax_depth(op.method, fold.pe)
-    activation = getattr(op, "activation", None)
-    beyond = late(block.outputs[0].datatype.levels) if isinstance(activation, Thresholds) else 0
-    if isinstance(op, (g.MatrixVector, g.VectorVector)):
-        return unit_depth(fold.simd) + beyond + (RESIDENT_DEPTH if resident else 0)
-    return kind_of(op).depth + beyond
+    match op:
+        case g.Window():
+            return SCAN_DEPTH if fold.style == "parallel" else WALK_DEPTH
+        case MaxPool():
+            return max_pool_depth(max(op.window))
+        case g.LabelSelect():
+            return label_select_depth(fold.pe, op.k)
+        case g.Softmax():
+            return softmax_depth(op.method, fold.pe)
+        case g.MatrixVector() | g.VectorVector():
+            return unit_depth(fold.simd) + _late_stages(op, block) + (RESIDENT_DEPTH if resident else 0)
+        case g.Activate() | g.GlobalPool() | g.Add() | g.Multiply():
+            return kind_of(op).depth + _late_stages(op, block)
+        case (
+            g.Source()
+            | g.Sink()
+            | g.Discard()
+            | g.Duplicate()
+            | g.Concat()
+            | g.Split()
+            | g.Reorg()
+            | g.DepthToSpace()
+            | g.Upsample()
+            | g.DownSample()
+            | g.Custom()
+        ):
+            return kind_of(op).depth
+        case _:
+            assert_never(op)
+
+
+def _late_stages(op: g.Computing, block: g.Block) -> int:
+    """Return the stages of a block's thresholds beyond those of a requantiser."""
+    return late(block.outputs[0].datatype.levels) if isinstance(op.activation, Thresholds) else 0

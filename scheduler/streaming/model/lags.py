@@ -15,14 +15,13 @@ place of its frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cnn.ops import MaxPool
+from cnn.ops import MaxPool, assert_never
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
@@ -135,12 +134,36 @@ def edge_lag(edge: Edge) -> Lag:
 
 
 def lag_of(graph: g.StreamGraph, folds: Sequence[g.Fold], index: int) -> Lag:
-    """Of one block."""
-    block, fold = graph.blocks[index], folds[index]
-    if not block.inputs or not block.outputs:
-        return NONE
-    make = _LAGS.get(type(block.op), _wordwise)
-    return make(graph, index, fold)
+    """Return the lag of one block."""
+    op, fold = graph.blocks[index].op, folds[index]
+    match op:
+        case g.Source() | g.Sink() | g.Discard():
+            return NONE
+        case g.Activate() | g.Add() | g.Multiply() | g.Duplicate():
+            return _wordwise(graph, index, fold)
+        case g.MatrixVector() | g.VectorVector():
+            return _unit(graph, index, fold, op)
+        case g.Window():
+            lag = _scanned if fold.style == "parallel" else _walked_window
+            return lag(graph, index, fold, op)
+        case MaxPool():
+            return _scanned(graph, index, fold, op)
+        case g.GlobalPool():
+            return _whole(graph, index, fold)
+        case g.Concat() | g.Split() | g.LabelSelect():
+            return _pixelwise(graph, index, fold)
+        case g.Softmax():
+            return _shared(graph, index, fold, op)
+        case g.Reorg():
+            return _reorg(graph, index, fold, op)
+        case g.DepthToSpace() | g.Upsample():
+            return _row(graph, index, fold)
+        case g.DownSample():
+            return _thinned(graph, index, fold, op)
+        case g.Custom():
+            return _added(graph, index, fold)
+        case _:
+            assert_never(op)
 
 
 def _stages(graph: g.StreamGraph, index: int, fold: g.Fold, count: float | None = None) -> float:
@@ -179,15 +202,14 @@ def _whole(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
     return Lag(0.0, 1 + _stages(graph, index, fold))
 
 
-def _unit(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
+def _unit(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Unit) -> Lag:
     """A unit takes the vectors of some positions, and goes over its weights with them."""
     block = graph.blocks[index]
     if resident(block, fold):
         return _whole(graph, index, fold)
-    assert isinstance(block.op, (g.MatrixVector, g.VectorVector))
     height, width = lanes.matrix(graph, index, fold)
     groups, vector = ceil_div(lanes.positions(block), fold.pixels), width // fold.simd
-    period = vector * (height // fold.pe if isinstance(block.op, g.MatrixVector) else 1)
+    period = vector * (height // fold.pe if isinstance(op, g.MatrixVector) else 1)
     turns, stages_left = divmod(depth_of(block, fold, False), period)
     stages = (turns * vector + min(stages_left, vector)) / (groups * vector)
     gathered = 2 * WIDTH_DEPTH / (groups * vector) + 1 / groups if fold.pixels > fold.m else 0.0
@@ -199,10 +221,9 @@ def _row(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
     return Lag(0.0, 1 / lanes.in_shape(graph, index).height + _walked(graph, index, fold))
 
 
-def _reorg(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
-    block, shape = graph.blocks[index], lanes.in_shape(graph, index)
-    assert isinstance(block.op, g.Reorg)
-    pixels = gathered_pixels(block.op, shape)
+def _reorg(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Reorg) -> Lag:
+    shape = lanes.in_shape(graph, index)
+    pixels = gathered_pixels(op, shape)
     return Lag(0.0, pixels / (shape.height * shape.width) + _walked(graph, index, fold))
 
 
@@ -211,37 +232,26 @@ def _walked(graph: g.StreamGraph, index: int, fold: g.Fold) -> float:
     return _stages(graph, index, fold) + _stages(graph, index, fold, WALK_LANDING + 1)
 
 
-def _shared(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
-    """Of a softmax: the words that its lines hold."""
-    op = graph.blocks[index].op
-    assert isinstance(op, g.Softmax)
+def _shared(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Softmax) -> Lag:
+    """Return the lag of a softmax: the words that its lines hold."""
     held = softmax_lag(op.method, lanes.in_values(graph, index, fold) // fold.pe)
     return Lag(0.0, _stages(graph, index, fold) + _stages(graph, index, fold, held))
 
 
-def _thinned(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
-    """Of a down-sampler: pixels up to each of those that stay."""
-    block, shape, out = graph.blocks[index], lanes.in_shape(graph, index), graph.blocks[index].outputs[0].shape
-    assert isinstance(block.op, g.DownSample)
+def _thinned(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.DownSample) -> Lag:
+    """Return the lag of a down-sampler: pixels up to each of those that stay."""
+    shape, out = lanes.in_shape(graph, index), graph.blocks[index].outputs[0].shape
     y, x = _places(out.height, out.width)
-    pixels_came = (y * block.op.stride * shape.width + x * block.op.stride) / (shape.height * shape.width)
+    pixels_came = (y * op.stride * shape.width + x * op.stride) / (shape.height * shape.width)
     lag = pixels_came - (y * out.width + x) / (out.height * out.width)
     pixel = 1 / (out.height * out.width)
     return Lag(float(lag.min()) - pixel, float(lag.max()) + pixel + _stages(graph, index, fold))
 
 
-def _slid(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
-    """Of a window or a max pool."""
-    parallel = fold.style == "parallel" or isinstance(graph.blocks[index].op, MaxPool)
-    return _scanned(graph, index, fold) if parallel else _walked_window(graph, index, fold)
-
-
-def _scanned(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
+def _scanned(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Window | MaxPool) -> Lag:
     """scan.h: a position leaves in the step in which the last pixel comes that it sees, or would come below the map."""
     block, read, out = graph.blocks[index], lanes.in_shape(graph, index), graph.blocks[index].outputs[0].shape
-    op, m = block.op, fold.m
-    assert isinstance(op, (g.Window, MaxPool))
-    reach = _reach(op)
+    m, reach = fold.m, _reach(op)
     row, row_words = ceil_div(max(read.width, (out.width - 1) * op.stride + 1), m), read.width // m
     last = (reach[0] - op.padding.top) * row + ceil_div(reach[1] - op.padding.left, m)
     y, x = _places(out.height, out.width // lanes.out_pixels(block, fold))
@@ -259,12 +269,10 @@ def _scanned(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
     return Lag(float(low.min()), float((frames_by(step + 1 + stages) - frames_left).max()))
 
 
-def _walked_window(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
+def _walked_window(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Window) -> Lag:
     """walk.h: words are taken until those are there that a position needs, and evenly while positions leave, as long
     as the buffer has room. In pixels."""
     block, read, out = graph.blocks[index], lanes.in_shape(graph, index), graph.blocks[index].outputs[0].shape
-    op = block.op
-    assert isinstance(op, g.Window)
     high_reach, wide_reach = _reach(op)
     pixels, positions, taps = read.height * read.width, out.height * out.width, lanes.taps(block)
     y, x = _places(out.height, out.width)
@@ -298,22 +306,3 @@ def _places(height: int, width: int) -> tuple[Words, Words]:
     """Rows and columns of all places of a map, row by row."""
     y, x = np.divmod(np.arange(height * width, dtype=np.float64), width)
     return y, x
-
-
-_LAGS: Mapping[type[Any], Callable[[g.StreamGraph, int, g.Fold], Lag]] = {
-    g.MatrixVector: _unit,
-    g.VectorVector: _unit,
-    g.Window: _slid,
-    MaxPool: _slid,
-    g.GlobalPool: _whole,
-    g.Concat: _pixelwise,
-    g.Split: _pixelwise,
-    g.LabelSelect: _pixelwise,
-    g.Softmax: _shared,
-    g.Reorg: _reorg,
-    g.DepthToSpace: _row,
-    g.Upsample: _row,
-    g.DownSample: _thinned,
-    g.Custom: _added,
-}
-"""Of the others a word leaves for each that comes."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from cnn.maps import Padding
-from cnn.ops import MaxPool
+from cnn.maps import Padding, Shape
+from cnn.ops import MaxPool, assert_never
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from scheduler.streaming import graph as g
@@ -43,29 +43,58 @@ def waiting(graph: g.StreamGraph) -> dict[tuple[int, int], int]:
 
 
 def _fill(graph: g.StreamGraph, index: int) -> float:
-    """Frames from a block's first word to its first output."""
+    """Return the frames from a block's first word to its first output."""
     block = graph.blocks[index]
-    if isinstance(block.op, (g.Source, g.Sink, g.Discard)):
-        return 0.0
+    op = block.op
+    match op:
+        case g.MatrixVector():
+            return _last_pixel(graph, index) if lanes.positions(block) == 1 else 0.0
+        case g.GlobalPool():
+            return _last_pixel(graph, index)
+        case g.Window():
+            return _first_position(op.kernel, op.dilation, op.padding, lanes.in_shape(graph, index))
+        case MaxPool():
+            return _first_position(op.window, 1, op.padding, lanes.in_shape(graph, index))
+        case g.Custom():
+            return max(0.0, lag_of(FoldedBlock(graph, {index: g.Fold()}, index)).up)
+        case g.Reorg():
+            shape = lanes.in_shape(graph, index)
+            return gathered_pixels(op, shape) / (shape.height * shape.width)
+        case g.DepthToSpace():
+            return 1 / lanes.in_shape(graph, index).height
+        case (
+            g.Source()
+            | g.Sink()
+            | g.Discard()
+            | g.VectorVector()
+            | g.Activate()
+            | g.Add()
+            | g.Multiply()
+            | g.Duplicate()
+            | g.Concat()
+            | g.Split()
+            | g.Upsample()
+            | g.DownSample()
+            | g.LabelSelect()
+            | g.Softmax()
+        ):
+            return 0.0
+        case _:
+            assert_never(op)
+
+
+def _last_pixel(graph: g.StreamGraph, index: int) -> float:
+    """Return the frames up to the last pixel of the map that a block reads."""
     shape = lanes.in_shape(graph, index)
     pixels = shape.height * shape.width
-    if isinstance(block.op, g.GlobalPool) or (isinstance(block.op, g.MatrixVector) and lanes.positions(block) == 1):
-        return (pixels - 1) / pixels
-    if isinstance(block.op, g.Window):
-        return _gathered(block.op.kernel, block.op.dilation, block.op.padding, shape.width) / pixels
-    if isinstance(block.op, MaxPool):
-        return _gathered(block.op.window, 1, block.op.padding, shape.width) / pixels
-    if isinstance(block.op, g.Custom):
-        return max(0.0, lag_of(FoldedBlock(graph, {index: g.Fold()}, index)).up)
-    if isinstance(block.op, g.Reorg):
-        return gathered_pixels(block.op, shape) / pixels
-    return 1 / shape.height if isinstance(block.op, g.DepthToSpace) else 0.0
+    return (pixels - 1) / pixels
 
 
-def _gathered(kernel: tuple[int, int], dilation: int, padding: Padding, width: int) -> int:
-    """Pixels before the first position of a window."""
+def _first_position(kernel: tuple[int, int], dilation: int, padding: Padding, shape: Shape) -> float:
+    """Return the frames up to the first position of a window over a map of ``shape``."""
     rows = (kernel[0] - 1) * dilation - padding.top
-    return max(0, rows * width + (kernel[1] - 1) * dilation - padding.left)
+    pixels = max(0, rows * shape.width + (kernel[1] - 1) * dilation - padding.left)
+    return pixels / (shape.height * shape.width)
 
 
 def depth_of(graph: g.StreamGraph, index: int, port: int, reader: g.Fold) -> int:

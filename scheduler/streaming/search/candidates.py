@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import product
 
 from boards.board import Board
-from cnn.ops import MaxPool
+from cnn.ops import MaxPool, assert_never
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
@@ -135,15 +135,34 @@ def _is_picture(graph: g.StreamGraph, port: g.Port) -> bool:
 
 def _folds(place: _Place) -> Iterator[g.Fold]:
     op = place.block.op
-    if isinstance(op, g.Window):
-        return _windows(place, op)
-    if isinstance(op, g.MatrixVector):
-        return _matrix_vectors(place, op)
-    if isinstance(op, g.VectorVector):
-        return _vector_vectors(place, op)
-    if kind_of(op).pads and kind_of(op).by_channel:
-        return _elementwise(place, op)
-    return _movers(place, op)
+    match op:
+        case g.Window():
+            return _windows(place, op)
+        case g.MatrixVector():
+            return _matrix_vectors(place, op)
+        case g.VectorVector():
+            return _vector_vectors(place, op)
+        case MaxPool():
+            return _elementwise(place, op, op.stride)
+        case g.Activate() | g.GlobalPool() | g.Add() | g.Multiply() | g.Duplicate():
+            return _elementwise(place, op)
+        case (
+            g.Source()
+            | g.Sink()
+            | g.Discard()
+            | g.Concat()
+            | g.Split()
+            | g.Reorg()
+            | g.DepthToSpace()
+            | g.Upsample()
+            | g.DownSample()
+            | g.LabelSelect()
+            | g.Softmax()
+            | g.Custom()
+        ):
+            return _movers(place, op)
+        case _:
+            assert_never(op)
 
 
 def _windows(place: _Place, op: g.Window) -> Iterator[g.Fold]:
@@ -187,8 +206,8 @@ def _vector_vectors(place: _Place, op: g.VectorVector) -> Iterator[g.Fold]:
             yield g.Fold(pe, simd, m, "default", "embedded", ram, multiplier, m, pad, pad)
 
 
-def _elementwise(place: _Place, op: g.BlockOp) -> Iterator[g.Fold]:
-    kind, stride = kind_of(op), op.stride if isinstance(op, MaxPool) else 1
+def _elementwise(place: _Place, op: g.BlockOp, stride: int = 1) -> Iterator[g.Fold]:
+    kind = kind_of(op)
     pixels = place.pixel_counts(stride) if kind.several else [1]
     pads = paddings(place.channels, 0 if place.leaves else place.read_padding)
     for pad, m, ram in product(pads, pixels, kind.rams):

@@ -22,8 +22,8 @@ def weight_bits(graph: g.StreamGraph) -> dict[str, int]:
     return {name: unit.weights.size * unit.weight_type.bits for name, unit in _units(graph).items()}
 
 
-def _units(graph: g.StreamGraph) -> dict[str, g.MatrixVector | g.VectorVector]:
-    return {b.name: b.op for b in graph.blocks if isinstance(b.op, (g.MatrixVector, g.VectorVector))}
+def _units(graph: g.StreamGraph) -> dict[str, g.Unit]:
+    return {b.name: b.op for b in graph.blocks if isinstance(b.op, g.Unit)}
 
 
 def on_chip_bits(board: Board, uram: bool = True) -> int:

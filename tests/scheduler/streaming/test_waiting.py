@@ -8,7 +8,7 @@ from cnn.ops import MaxPool, Reorg
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.lags import waits
-from scheduler.streaming.model.waiting import _gathered, depth_of, depths, waiting
+from scheduler.streaming.model.waiting import _first_position, depth_of, depths, waiting
 from tests.support.cases import cases
 from tests.support.low_bit import Layers, skipping, ultranet
 
@@ -69,9 +69,10 @@ def test_what_passes_by_a_window_waits_for_its_first_rows(kernel: int, padding: 
 
 def test_pixels_before_the_first_window_is_whole() -> None:
     """3×5 taps, every second pixel of 5×9, with 1 row and 2 pixels of padding, on rows of 10: 3 rows and 6 pixels."""
-    assert _gathered((3, 5), 2, Padding(1, 2), 10) == 36
-    assert _gathered((5, 3), 1, Padding(), 10) == 4 * 10 + 2
-    assert _gathered((1, 1), 1, Padding(1, 1, 1, 1), 10) == 0
+    shape = Shape(1, 16, 10)
+    assert 160 * _first_position((3, 5), 2, Padding(1, 2), shape) == 36
+    assert 160 * _first_position((5, 3), 1, Padding(), shape) == 4 * 10 + 2
+    assert 160 * _first_position((1, 1), 1, Padding(1, 1, 1, 1), shape) == 0
 
 
 def test_waits_add_up_along_a_way() -> None:
