@@ -296,7 +296,7 @@ def _layers(source: FoldedNetwork, wiring: Wiring) -> Iterator[StreamingLayer]:
 def macs(graph: g.StreamGraph, index: int) -> int:
     """Multiply-accumulates of a frame."""
     block = graph.blocks[index]
-    if not isinstance(block.op, (g.MatrixVector, g.VectorVector)):
+    if not isinstance(block.op, g.Unit):
         return 0
     return int(block.op.weights.size) * lanes.positions(block)
 

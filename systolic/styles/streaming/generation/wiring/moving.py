@@ -86,10 +86,9 @@ def convert_pixels(net: Netlist, name: str, words: PixelWords, read: str, writte
 # --- windows ---------------------------------------------------------------------------------------------------
 
 
-def window(net: Netlist, site: Site) -> None:
+def window(net: Netlist, site: Site, op: g.Window) -> None:
     """A tap a cycle, or all of them."""
-    op, fold = site.block.op, site.fold
-    assert isinstance(op, g.Window)
+    fold = site.fold
     around = (op.padding.top, op.padding.left, op.padding.bottom, op.padding.right)
     sizes = (fold.simd, *net.map_in(site), *op.kernel, op.stride, *around, op.dilation)
     held = (op.around,) * bool(op.around)
@@ -103,10 +102,9 @@ def window(net: Netlist, site: Site) -> None:
     net.add(site.block.name, call, site.ends, reason)
 
 
-def max_pool(net: Netlist, site: Site) -> None:
+def max_pool(net: Netlist, site: Site, op: MaxPool) -> None:
     """Rows and columns at once."""
-    op, fold = site.block.op, site.fold
-    assert isinstance(op, MaxPool)
+    fold = site.fold
     around = (op.padding.top, op.padding.left, op.padding.bottom, op.padding.right)
     sizes = (fold.m, fold.pe, *net.map_in(site), *op.window, op.stride, *around, RAM[fold.ram])
     reason = f"{op.window[0]}×{op.window[1]} max pool, stride {op.stride}"
@@ -137,34 +135,27 @@ def concat(net: Netlist, site: Site) -> None:
     net.add(site.block.name, call, ends, "channels of one map behind those of another")
 
 
-def split(net: Netlist, site: Site) -> None:
+def split(net: Netlist, site: Site, op: g.Split) -> None:
     """The channels cut into parts, a stream each."""
-    assert isinstance(site.block.op, g.Split)
     shape = site.block.outputs[0].shape
-    call = Call("split", "split.h", (_lanes(site), shape.height * shape.width, *site.block.op.parts))
+    call = Call("split", "split.h", (_lanes(site), shape.height * shape.width, *op.parts))
     _several(net, site, call, "the channels of a map in parts")
 
 
-def reorg(net: Netlist, site: Site) -> None:
+def reorg(net: Netlist, site: Site, op: g.Reorg) -> None:
     """Space to depth, in darknet's order or block by block."""
-    op = site.block.op
-    assert isinstance(op, g.Reorg)
     call = Call(f"reorg_{op.order}", "reorg.h", (_lanes(site), *net.map_in(site), op.stride, RAM[site.fold.ram]))
     _several(net, site, call, "space to depth")
 
 
-def depth_to_space(net: Netlist, site: Site) -> None:
+def depth_to_space(net: Netlist, site: Site, op: g.DepthToSpace) -> None:
     """The channels of a pixel side by side and below each other."""
-    op = site.block.op
-    assert isinstance(op, g.DepthToSpace)
     sizes = (_lanes(site), *net.map_in(site), op.rows, op.columns, RAM[site.fold.ram])
     _several(net, site, Call("depth_to_space", "reorg.h", sizes), "depth to space")
 
 
-def upsample(net: Netlist, site: Site) -> None:
+def upsample(net: Netlist, site: Site, op: g.Upsample) -> None:
     """Every pixel repeated, in its row and row by row."""
-    op = site.block.op
-    assert isinstance(op, g.Upsample)
     sizes, ram = (_lanes(site), *net.map_in(site)), RAM[site.fold.ram]
     call = Call("upsample", "upsample.h", (*sizes, op.rows, ram))
     if op.columns != op.rows:
@@ -173,18 +164,14 @@ def upsample(net: Netlist, site: Site) -> None:
     _several(net, site, call, "every pixel repeated")
 
 
-def down_sample(net: Netlist, site: Site) -> None:
+def down_sample(net: Netlist, site: Site, op: g.DownSample) -> None:
     """Every so many pixels and rows, the others dropped."""
-    op = site.block.op
-    assert isinstance(op, g.DownSample)
     call = Call("down_sample", "down_sample.h", (_lanes(site), *net.map_in(site), op.stride))
     _several(net, site, call, f"every {op.stride}th pixel and row")
 
 
-def custom(net: Netlist, site: Site) -> None:
+def custom(net: Netlist, site: Site, op: g.Custom) -> None:
     """A package's function, with its header."""
-    op = site.block.op
-    assert isinstance(op, g.Custom)
     block = added_block(op)
     for name, text in block.files.items():
         if net.headers.setdefault(name, text) != text:

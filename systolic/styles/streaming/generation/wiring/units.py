@@ -18,35 +18,34 @@ from systolic.styles.streaming.generation.wiring.netlist import RAM, Call, Ends,
 # --- units with weights ----------------------------------------------------------------------------------------
 
 
-def matrix_vector(net: Netlist, site: Site) -> None:
+def matrix_vector(net: Netlist, site: Site, op: g.MatrixVector) -> None:
     """The unit with its weights; pixels that share these are gathered before it and scattered behind it."""
     block, fold = site.block, site.fold
     height, width = lanes.matrix(net.graph, site.index, fold)
     positions = lanes.positions(block)
     sizes = (positions, width, height, fold.simd, fold.pe, fold.pixels)
     if fold.pixels == fold.m:
-        _unit(net, site, Call("matrix_vector", "matrix_vector.h", sizes), site.ends)
+        _unit(net, site, op, Call("matrix_vector", "matrix_vector.h", sizes), site.ends)
         return
     gathered = net.wire(f"gathered_{block.name}", carrier(net.datatype_in(site), fold.pixels * fold.simd))
     scattered = net.wire(f"scattered_{block.name}", carrier(block.outputs[0].datatype, fold.pixels * fold.pe))
     words = PixelWords(fold.simd, width, fold.m, fold.pixels, positions)
     convert_pixels(net, f"gather_{block.name}", words, site.reads[0], gathered)
-    _unit(net, site, Call("matrix_vector", "matrix_vector.h", sizes), [("in", gathered), ("out", scattered)])
+    _unit(net, site, op, Call("matrix_vector", "matrix_vector.h", sizes), [("in", gathered), ("out", scattered)])
     words = PixelWords(fold.pe, height, fold.pixels, fold.m, positions)
     convert_pixels(net, f"scatter_{block.name}", words, scattered, site.writes[0])
 
 
-def vector_vector(net: Netlist, site: Site) -> None:
+def vector_vector(net: Netlist, site: Site, op: g.VectorVector) -> None:
     """The depthwise unit with its weights."""
     channels, taps = lanes.matrix(net.graph, site.index, site.fold)
     sizes = (lanes.positions(site.block), channels, taps, site.fold.simd, site.fold.pe, site.fold.pixels)
-    _unit(net, site, Call("vector_vector", "vector_vector.h", sizes), site.ends)
+    _unit(net, site, op, Call("vector_vector", "vector_vector.h", sizes), site.ends)
 
 
-def _unit(net: Netlist, site: Site, call: Call, ends: Ends) -> None:
+def _unit(net: Netlist, site: Site, op: g.Unit, call: Call, ends: Ends) -> None:
     """call: with the sizes alone."""
-    block, fold, op = site.block, site.fold, site.block.op
-    assert isinstance(op, (g.MatrixVector, g.VectorVector))
+    block, fold = site.block, site.fold
     values = net.datatype_in(site)
     tiles = weight_tiles(weight_matrix(net.graph, net.folding.folds, site.index), fold.pe, fold.simd)
     stored = c.carried(tiles, op.weight_type)
@@ -111,30 +110,26 @@ def _streamer(net: Netlist, site: Site, stored: c.Integers, weight_type: DataTyp
 # --- units without weights -------------------------------------------------------------------------------------
 
 
-def activate(net: Netlist, site: Site) -> None:
+def activate(net: Netlist, site: Site, op: g.Activate) -> None:
     """An activation alone."""
-    assert isinstance(site.block.op, g.Activate)
     channels, height, width = net.map_in(site)
-    store = Store((net.activation(site, site.block.op.activation, channels),))
+    store = Store((net.activation(site, op.activation, channels),))
     sizes = (height * width, channels, site.fold.pe, site.fold.m, c.value_type(net.datatype_in(site)))
     net.add(site.block.name, Call("activate", "activate.h", sizes), site.ends, "an activation alone", store)
 
 
-def global_pool(net: Netlist, site: Site) -> None:
+def global_pool(net: Netlist, site: Site, op: g.GlobalPool) -> None:
     """The sum over the map, and its activation."""
-    assert isinstance(site.block.op, g.GlobalPool)
     channels, height, width = net.map_in(site)
     datatype, fold = net.datatype_in(site), site.fold
     bits = max(2, (height * width * magnitude(datatype)).bit_length() + 1)
-    store = Store((net.activation(site, site.block.op.activation, channels),))
+    store = Store((net.activation(site, op.activation, channels),))
     sizes = (height * width, channels, fold.pe, fold.m, c.value_type(datatype), bits, RAM[fold.ram])
     net.add(site.block.name, Call("global_pool", "global_pool.h", sizes), site.ends, "the sum over the map", store)
 
 
-def label_select(net: Netlist, site: Site) -> None:
+def label_select(net: Netlist, site: Site, op: g.LabelSelect) -> None:
     """The labels of the greatest values, and perhaps these."""
-    op = site.block.op
-    assert isinstance(op, g.LabelSelect)
     channels, height, width = net.map_in(site)
     sizes = (height * width, channels, site.fold.pe, op.k, c.value_type(net.datatype_in(site)))
     outs = zip(("labels", "values"), site.writes, strict=False)
@@ -142,10 +137,8 @@ def label_select(net: Netlist, site: Site) -> None:
     net.add(site.block.name, Call("label_select", "label_select.h", sizes), [("in", site.reads[0]), *outs], reason)
 
 
-def softmax(net: Netlist, site: Site) -> None:
+def softmax(net: Netlist, site: Site, op: g.Softmax) -> None:
     """The shares of the channels of a position."""
-    op = site.block.op
-    assert isinstance(op, g.Softmax)
     channels, height, width = net.map_in(site)
     sizes = (height * width, channels, site.fold.pe, c.value_type(net.datatype_in(site)))
     reason = f"the shares of {channels} channels, {site.fold.pe} a cycle, by {op.method}"
@@ -159,10 +152,9 @@ def softmax(net: Netlist, site: Site) -> None:
     net.add(site.block.name, call, site.ends, reason, Store((name,)))
 
 
-def join(net: Netlist, site: Site) -> None:
+def join(net: Netlist, site: Site, op: g.Add) -> None:
     """Maps added value by value, each with its multiplier."""
-    op, fold = site.block.op, site.fold
-    assert isinstance(op, g.Add)
+    fold = site.fold
     channels, height, width = net.map_in(site)
     datatypes = [kind.datatype for kind in net.graph.inputs_of(site.block)]
     terms = list(zip(datatypes, op.multipliers, strict=True))
@@ -174,10 +166,9 @@ def join(net: Netlist, site: Site) -> None:
     net.add(site.block.name, Call("add", "elementwise.h", sizes), ends, "maps added value by value", store)
 
 
-def product(net: Netlist, site: Site) -> None:
+def product(net: Netlist, site: Site, op: g.Multiply) -> None:
     """Two maps multiplied value by value."""
-    op, fold = site.block.op, site.fold
-    assert isinstance(op, g.Multiply)
+    fold = site.fold
     channels, height, width = net.map_in(site)
     first, second = (kind.datatype for kind in net.graph.inputs_of(site.block))
     bits = (magnitude(first) * magnitude(second)).bit_length() + 1

@@ -9,44 +9,18 @@ source, sinks                                beats of the DMA unpacked and packe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from boards.errors import UnsupportedError
-from cnn.ops import MaxPool
+from cnn.ops import MaxPool, assert_never
 from hls_templates.streaming.sources import Constant, Instance, Packet, Wire
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from systolic.styles.streaming.generation.wiring import ends, moving, units
 from systolic.styles.streaming.generation.wiring.netlist import Netlist, Site, carrier, map_wire
-
-_MAKERS: Mapping[type[Any], Callable[[Netlist, Site], None]] = {
-    g.Source: ends.source,
-    g.Sink: ends.sink,
-    g.MatrixVector: units.matrix_vector,
-    g.VectorVector: units.vector_vector,
-    g.Window: moving.window,
-    MaxPool: moving.max_pool,
-    g.Duplicate: moving.duplicate,
-    g.Discard: moving.discard,
-    g.Concat: moving.concat,
-    g.Split: moving.split,
-    g.Reorg: moving.reorg,
-    g.DepthToSpace: moving.depth_to_space,
-    g.Upsample: moving.upsample,
-    g.DownSample: moving.down_sample,
-    g.LabelSelect: units.label_select,
-    g.Softmax: units.softmax,
-    g.Activate: units.activate,
-    g.GlobalPool: units.global_pool,
-    g.Add: units.join,
-    g.Multiply: units.product,
-    g.Custom: moving.custom,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +48,7 @@ def wire_up(folding: g.StreamingFolding, depths: Mapping[str, int], dsp: str) ->
     depths: of FIFOs by name, where they are not the least. dsp: DSP48E1 or DSP48E2.
 
     Raises:
-        UnsupportedError: A block has no hardware, or its map cannot leave the pipeline.
+        UnsupportedError: A map cannot leave the pipeline.
         DoesNotFitError: A word at the DMA is too wide.
         ConflictError: Two packages have different headers of one name.
     """
@@ -99,14 +73,61 @@ def _block(net: Netlist, index: int) -> None:
     block, fold = net.graph.blocks[index], net.folding.folds[index]
     reads = tuple(moving.arriving(net, index, port) for port in range(len(block.inputs)))
     writes = tuple(_output(net, index, output) for output in range(len(block.outputs)))
-    if type(block.op) not in _MAKERS:
-        place = f"{block.source}: {block.name}"
-        raise UnsupportedError(type(block.op).__name__, "it has no streaming block", where=place)
-    _MAKERS[type(block.op)](net, Site(index, block, fold, reads, writes))
+    _make(net, Site(index, block, fold, reads, writes))
     if block.node is not None and block.node not in net.layers and not isinstance(block.op, (g.Source, g.Sink)):
         net.tap(block.node, writes[0])
     if block.second is not None:
         net.tap(block.second, writes[1])
+
+
+def _make(net: Netlist, site: Site) -> None:
+    """Add the functions of one block."""
+    op = site.block.op
+    match op:
+        case g.Source():
+            ends.source(net, site)
+        case g.Sink():
+            ends.sink(net, site)
+        case g.MatrixVector():
+            units.matrix_vector(net, site, op)
+        case g.VectorVector():
+            units.vector_vector(net, site, op)
+        case g.Activate():
+            units.activate(net, site, op)
+        case g.GlobalPool():
+            units.global_pool(net, site, op)
+        case g.Add():
+            units.join(net, site, op)
+        case g.Multiply():
+            units.product(net, site, op)
+        case g.LabelSelect():
+            units.label_select(net, site, op)
+        case g.Softmax():
+            units.softmax(net, site, op)
+        case g.Window():
+            moving.window(net, site, op)
+        case MaxPool():
+            moving.max_pool(net, site, op)
+        case g.Duplicate():
+            moving.duplicate(net, site)
+        case g.Discard():
+            moving.discard(net, site)
+        case g.Concat():
+            moving.concat(net, site)
+        case g.Split():
+            moving.split(net, site, op)
+        case g.Reorg():
+            moving.reorg(net, site, op)
+        case g.DepthToSpace():
+            moving.depth_to_space(net, site, op)
+        case g.Upsample():
+            moving.upsample(net, site, op)
+        case g.DownSample():
+            moving.down_sample(net, site, op)
+        case g.Custom():
+            moving.custom(net, site, op)
+        case _:
+            assert_never(op)
 
 
 def _output(net: Netlist, index: int, output: int) -> str:
