@@ -4,9 +4,8 @@
 
     lint({"top.cpp": text, "types.h": header}, top="systolic_top")  # a tuple of findings
 
-``rules`` is the table of all rules, ``documented`` what the vendor's manual says of directives, ``syntax`` reads C++
-into functions and variables, and ``checks`` finds what breaks a rule; docs/reference/lint.md explains it. The linter
-needs g++, because the real preprocessor expands macros, and the packages tree-sitter and tree-sitter-cpp.
+``rules`` is the table of all rules, and ``checks`` finds what breaks a rule; ``hls_templates.syntax`` reads the C++.
+docs/reference/lint.md explains it. The linter needs g++, because the real preprocessor expands macros.
 """
 
 from hls_templates.lint.findings import Finding

@@ -13,8 +13,8 @@ from hls_templates.lint.checks.access import Accesses
 from hls_templates.lint.findings import Fault, Finding, fault
 from hls_templates.lint.rules import RULES
 from hls_templates.lint.source import Unit, allowed, expand
-from hls_templates.lint.syntax.nodes import text_of, walk
-from hls_templates.lint.syntax.program import Program, parse
+from hls_templates.syntax.nodes import text_of, walk
+from hls_templates.syntax.program import Program, parse
 
 
 def lint(sources: Mapping[str, str], top: str) -> tuple[Finding, ...]:

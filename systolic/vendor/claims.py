@@ -9,8 +9,8 @@ from pathlib import Path
 
 from boards.errors import ChoiceError, DamagedFileError, MissingValueError
 from host.contract.manifest import read_manifest
-from systolic.vendor.cpp import DeclaredLoop, DeclaredStorage, Sources, read_sources
 from systolic.vendor.reading.text import read_text
+from systolic.vendor.sources import DeclaredLoop, DeclaredStorage, Sources, read_sources
 
 LARGEST_SCRIPT = 1 << 20  # bytes
 

@@ -8,7 +8,7 @@ gives it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from boards.errors import FileAccessError, InvalidValueError, UnsupportedError, shown
@@ -16,8 +16,8 @@ from hls_templates.render import render
 from hls_templates.vendor.values import word
 from host.whole_file import write_whole
 from systolic.vendor.claims import Claims
-from systolic.vendor.cpp import Function, Sources
 from systolic.vendor.reading.reports import KERNELS
+from systolic.vendor.sources import DesignFunction, Sources
 
 SCRIPT, UNIT = "run_hls.tcl", "kernel.cpp"
 
@@ -54,14 +54,18 @@ def kernel_files(function: str, claims: Claims) -> dict[str, str]:
     named = claims.sources.named(function)
     if named is None:
         raise InvalidValueError("--only", function, "the name of a function of the design")
-    parameters = [_parameter(text) for text in split(named.parameters)]
+    nameless = next((kind for kind, name in named.arguments if not name), None)
+    if nameless is not None:
+        raise UnsupportedError(
+            f"the parameter {shown(nameless)}", "it has no name, so that nothing can be passed to it"
+        )
     top = f"{named.name}_kernel"
     fields = {
         "function": named.name,
         "top": top,
         "parameters": named.parameters,
-        "pragmas": list(_pragmas(claims.sources, parameters)),
-        "call": f"{named.name}{_arguments(claims.sources, named)}({', '.join(name for _, name in parameters)})",
+        "pragmas": list(_pragmas(claims.sources, named.arguments)),
+        "call": f"{named.name}{_arguments(claims.sources, named)}({', '.join(name for _, name in named.arguments)})",
         "unit": UNIT,
         "sources": "src",
         "part": word(claims.part, "part"),
@@ -70,32 +74,11 @@ def kernel_files(function: str, claims: Claims) -> dict[str, str]:
     return {SCRIPT: render("vendor/run_kernel.tcl.j2", fields), UNIT: render("vendor/kernel.cpp.j2", fields)}
 
 
-def split(parameters: str) -> list[str]:
-    """At the commas outside of brackets."""
-    depth, start, parts = 0, 0, []
-    for position, character in enumerate(parameters):
-        depth += (character in "<([{") - (character in ">)]}")
-        if character == "," and depth == 0:
-            parts.append(parameters[start:position].strip())
-            start = position + 1
-    last = parameters[start:].strip()
-    return [*parts, last] if last else parts
-
-
-def _parameter(text: str) -> tuple[str, str]:
-    """ "const word_t rows[4]" → ("word_t", "rows")."""
-    match = re.match(r"(?:const\s+)?(.*?)[\s&*]*\b([A-Za-z_]\w*)\s*(?:\[.*)?$", text, re.DOTALL)
-    if match is None:
-        raise UnsupportedError(f"the parameter {shown(text)}", "it has no name, so that nothing can be passed to it")
-    return match[1].strip(), match[2]
-
-
-def _arguments(sources: Sources, function: Function) -> str:
+def _arguments(sources: Sources, function: DesignFunction) -> str:
     """Of a template: those of the first call in the sources, "" of any other function."""
     if not function.template:
         return ""
-    names = {part.split("=")[0].split()[-1] for part in split(function.template)}
-    chosen = names & set(re.findall(r"\w+", function.parameters))
+    chosen = set(function.template) & set(re.findall(r"\w+", function.parameters))
     calls = (re.search(rf"\b{function.name}\s*(<[^<>;(){{}}]*>)\s*\(", text) for text in sources.texts.values())
     call = next((match for match in calls if match), None)
     if chosen or call is None:
@@ -110,7 +93,7 @@ def _arguments(sources: Sources, function: Function) -> str:
 _PARTITION = re.compile(r"HLS\s+(ARRAY_PARTITION|ARRAY_RESHAPE)\s+variable\s*=\s*(\w+)([^\n)]*)")
 
 
-def _pragmas(sources: Sources, parameters: list[tuple[str, str]]) -> Iterator[str]:
+def _pragmas(sources: Sources, parameters: Sequence[tuple[str, str]]) -> Iterator[str]:
     for kind, name in parameters:
         if kind.startswith("hls::burst_maxi"):
             yield f"INTERFACE mode=m_axi port={name} bundle={name} offset=slave latency=64"

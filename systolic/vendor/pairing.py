@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable
 
 from systolic.vendor.claims import Claims, MemoryClaim
-from systolic.vendor.cpp import DeclaredLoop, Sources
 from systolic.vendor.reading.facts import LoopFact, StorageFact
+from systolic.vendor.sources import DeclaredLoop, Sources
 
 _LINES = re.compile(r"VITIS_LOOP_(\d+)_\d+")
 

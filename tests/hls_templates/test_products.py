@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from hls_templates.headers import fixed_files, include_folders
-from hls_templates.lint.syntax.nodes import ancestors, text_of, walk
-from hls_templates.lint.syntax.program import Program, parse
+from hls_templates.syntax.nodes import ancestors, text_of, walk
+from hls_templates.syntax.program import Program, parse
 from scheduler.systolic.array import COUNT_BITS
 from scheduler.systolic.engines.hls.fabric import ADDED_PRODUCTS, PASS_PRODUCTS, PORT_PRODUCTS
 from tests.support.cases import cases

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 
 from hls_templates.lint.source import expand
-from hls_templates.lint.syntax.declarations import variables
-from hls_templates.lint.syntax.nodes import walk
-from hls_templates.lint.syntax.program import parse
-from hls_templates.lint.syntax.types import Types
+from hls_templates.syntax.declarations import variables
+from hls_templates.syntax.nodes import walk
+from hls_templates.syntax.program import parse
+from hls_templates.syntax.types import Types
 
 FIFO = re.compile(r"^\s*SYSTOLIC_FIFO\((\w+), (\d+), (\d+), (\w+)\);$", re.MULTILINE)
 

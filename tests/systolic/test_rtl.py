@@ -20,7 +20,7 @@ from systolic.execution.result import FrameResult
 from systolic.execution.verilate import verilate, verilator
 from systolic.files import write
 from systolic.styles.systolic.simulate import SystolicDesign, fill_batch, open_design, simulate
-from systolic.vendor.cpp import read_sources
+from systolic.vendor.sources import read_sources
 from tests.support.accelerators import GEOMETRIES, networks, picture_for
 from tests.support.arrays import map_strides
 from tests.support.arrays.joins import NETWORKS

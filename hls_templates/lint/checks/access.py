@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from hls_templates.lint.documented.synthesis import COPIES, STREAM_READS, STREAM_WRITES
-from hls_templates.lint.syntax.declarations import Variable
-from hls_templates.lint.syntax.nodes import text_of, walk
-from hls_templates.lint.syntax.program import Function, Program
-from hls_templates.lint.syntax.scopes import arguments, called, candidates, expanded, locals_of, members
+from hls_templates.documented.synthesis import COPIES, STREAM_READS, STREAM_WRITES
+from hls_templates.syntax.declarations import Variable
+from hls_templates.syntax.nodes import text_of, walk
+from hls_templates.syntax.program import FunctionDefinition, Program
+from hls_templates.syntax.scopes import arguments, called, candidates, expanded, locals_of, members
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Scope:
     Other locals mean nothing outside the function, so they are not among the roots.
     """
 
-    function: Function
+    function: FunctionDefinition
     roots: Mapping[str, str]
     aliases: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
@@ -52,7 +52,7 @@ class Accesses:
         self.program = program
         self._cache: dict[int, frozenset[Access]] = {}
 
-    def of_function(self, function: Function) -> frozenset[Access]:
+    def of_function(self, function: FunctionDefinition) -> frozenset[Access]:
         """Accesses whose roots are parameters, members and globals."""
         key = function.node.id
         if key not in self._cache:
@@ -61,12 +61,12 @@ class Accesses:
                 self._cache[key] = frozenset(self.of_node(function.body, self._scope(function)))
         return self._cache[key]
 
-    def region_scope(self, function: Function) -> Scope:
+    def region_scope(self, function: FunctionDefinition) -> Scope:
         """As seen from a DATAFLOW region: its locals are roots too."""
         roots = {name: name for name in locals_of(function.body, self.program.streams)}
         return Scope(function, {**self._scope(function).roots, **roots})
 
-    def _scope(self, function: Function) -> Scope:
+    def _scope(self, function: FunctionDefinition) -> Scope:
         local = locals_of(function.body, self.program.streams)
         roots = {name: f"::{name}" for name, variable in self.program.globals.items() if not variable.const}
         roots |= {name: f"this.{name}" for name in members(self.program, function.owner)}
@@ -111,7 +111,7 @@ class Accesses:
         if not definitions:
             yield Access(read.root, read.path, "w" if called(call) in COPIES and index == 0 else "r")
 
-    def _through(self, function: Function, param: Variable, read: Access) -> Iterator[Access]:
+    def _through(self, function: FunctionDefinition, param: Variable, read: Access) -> Iterator[Access]:
         """What a function does with the variable that is bound to its parameter ``param``."""
         if param.kind == "value":
             yield read
@@ -141,7 +141,7 @@ class Accesses:
                     accesses |= self._of_own_method(node, function)
         return frozenset(accesses)
 
-    def _of_own_method(self, call: Node, function: Function) -> set[Access]:
+    def _of_own_method(self, call: Node, function: FunctionDefinition) -> set[Access]:
         """Of a method that is called without naming its object."""
         bare = text_of(call.child_by_field_name("function")).isidentifier()
         if not bare or function.owner is None:

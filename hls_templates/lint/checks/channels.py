@@ -10,11 +10,11 @@ from tree_sitter import Node
 
 from hls_templates.lint.checks.access import Access, Accesses
 from hls_templates.lint.findings import Fault, fault
-from hls_templates.lint.syntax.declarations import Variable, variables
-from hls_templates.lint.syntax.nodes import text_of
-from hls_templates.lint.syntax.pragmas import Pragma
-from hls_templates.lint.syntax.program import Function, Program
-from hls_templates.lint.syntax.scopes import called, members
+from hls_templates.syntax.declarations import Variable, variables
+from hls_templates.syntax.nodes import text_of
+from hls_templates.syntax.pragmas import ParsedPragma
+from hls_templates.syntax.program import FunctionDefinition, Program
+from hls_templates.syntax.scopes import called, members
 
 _INITIALISER = -1
 """Stands for the index of a process where a variable is written by its own declaration."""
@@ -24,9 +24,9 @@ _INITIALISER = -1
 class Region:
     """The statements of a DATAFLOW block, with compile-time conditions decided."""
 
-    pragma: Pragma
+    pragma: ParsedPragma
     block: Node
-    function: Function
+    function: FunctionDefinition
     statements: tuple[Node, ...]
 
 
@@ -171,7 +171,7 @@ def _part_of(key: str, outer: str) -> bool:
 class _Judge:
     """Holds a region's channels to the rules of their kind."""
 
-    pragma: Pragma
+    pragma: ParsedPragma
     processes: tuple[Process, ...]
 
     def faults(self, channel: Channel) -> Iterator[Fault]:

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tree_sitter import Node
 
+from hls_templates.documented.synthesis import FLOAT_TYPES, HOST_STREAMS, HOST_TYPES, MEMORY_CALLS, SYSTEM_CALLS
 from hls_templates.lint.checks.pipelines import headline, unrolled_counters
-from hls_templates.lint.documented.synthesis import FLOAT_TYPES, HOST_STREAMS, HOST_TYPES, MEMORY_CALLS, SYSTEM_CALLS
 from hls_templates.lint.findings import Fault, fault
-from hls_templates.lint.syntax.constants import bounded
-from hls_templates.lint.syntax.declarations import variables
-from hls_templates.lint.syntax.nodes import LOOPS, block_of, body_of, text_of, walk
-from hls_templates.lint.syntax.pragmas import pragma_in
-from hls_templates.lint.syntax.program import Function, Program
-from hls_templates.lint.syntax.scopes import called, candidates
+from hls_templates.syntax.constants import bounded
+from hls_templates.syntax.declarations import variables
+from hls_templates.syntax.nodes import LOOPS, block_of, body_of, text_of, walk
+from hls_templates.syntax.pragmas import pragma_in
+from hls_templates.syntax.program import FunctionDefinition, Program
+from hls_templates.syntax.scopes import called, candidates
 
 Check = Callable[[Program, Node], Iterator[Fault]]
 
@@ -136,7 +136,7 @@ def _recursion(program: Program) -> Iterator[Fault]:
             yield fault(function.node, "recursion", actual=f"{function.name} {path}")
 
 
-def _reached(callees: Mapping[int, list[Function]], function: Function) -> set[int]:
+def _reached(callees: Mapping[int, list[FunctionDefinition]], function: FunctionDefinition) -> set[int]:
     """Node ids of the functions that a call of ``function`` may reach."""
     reached: set[int] = set()
     stack = list(callees[function.node.id])
@@ -148,9 +148,9 @@ def _reached(callees: Mapping[int, list[Function]], function: Function) -> set[i
     return reached
 
 
-def _callees(program: Program, function: Function) -> list[Function]:
+def _callees(program: Program, function: FunctionDefinition) -> list[FunctionDefinition]:
     """Callees that are sure: one definition, and no template arguments that end a compile-time recursion."""
-    callees: list[Function] = []
+    callees: list[FunctionDefinition] = []
     for node in walk(function.body):
         if node.type == "call_expression" and "<" not in text_of(node.child_by_field_name("function")):
             definitions = candidates(program, node, function)

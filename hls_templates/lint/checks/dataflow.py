@@ -11,12 +11,12 @@ from tree_sitter import Node
 from hls_templates.lint.checks import channels
 from hls_templates.lint.checks.access import Accesses
 from hls_templates.lint.findings import Fault, fault
-from hls_templates.lint.syntax.constants import is_constant
-from hls_templates.lint.syntax.declarations import variables
-from hls_templates.lint.syntax.nodes import block_of, is_assert, is_pragma, owner_of, text_of, walk
-from hls_templates.lint.syntax.pragmas import pragmas, read_pragma
-from hls_templates.lint.syntax.program import Function, Program
-from hls_templates.lint.syntax.scopes import arguments, called, candidates, visible
+from hls_templates.syntax.constants import is_constant
+from hls_templates.syntax.declarations import variables
+from hls_templates.syntax.nodes import block_of, is_assert, is_pragma, owner_of, text_of, walk
+from hls_templates.syntax.pragmas import pragmas, read_pragma
+from hls_templates.syntax.program import FunctionDefinition, Program
+from hls_templates.syntax.scopes import arguments, called, candidates, visible
 
 _HARMLESS = frozenset(
     {
@@ -122,7 +122,7 @@ def _expand(statements: list[Node]) -> list[list[Node]]:
     return variants
 
 
-def _content(program: Program, block: Node, function: Function) -> Iterator[Fault]:
+def _content(program: Program, block: Node, function: FunctionDefinition) -> Iterator[Fault]:
     statements = {node.id: node for variant in _variants(block) for node in variant}
     for node in statements.values():
         if node.type == "declaration":
@@ -144,7 +144,7 @@ def _declaration(node: Node) -> Iterator[Fault]:
             yield fault(node, "dataflow-statement", actual=f"«{_short(node)}»")
 
 
-def _process(program: Program, call: Node, function: Function) -> Iterator[Fault]:
+def _process(program: Program, call: Node, function: FunctionDefinition) -> Iterator[Fault]:
     name, definitions = called(call), candidates(program, call, function)
     for argument in arguments(call):
         if not _is_whole(program, argument):
@@ -183,7 +183,7 @@ def _short(node: Node) -> str:
 # ----------------------------------------------------------------------------------------- dataflow loop
 
 
-def _loop(program: Program, loop: Node, function: Function) -> Iterator[Fault]:
+def _loop(program: Program, loop: Node, function: FunctionDefinition) -> Iterator[Fault]:
     beside = [
         node
         for node in _statements(function.body)
@@ -198,7 +198,7 @@ def _loop(program: Program, loop: Node, function: Function) -> Iterator[Fault]:
     yield from _header(program, loop, function)
 
 
-def _header(program: Program, loop: Node, function: Function) -> Iterator[Fault]:
+def _header(program: Program, loop: Node, function: FunctionDefinition) -> Iterator[Fault]:
     start, condition = loop.child_by_field_name("initializer"), loop.child_by_field_name("condition")
     declared = variables(start) if start is not None and start.type == "declaration" else []
     if not declared or not is_constant(program, declared[0].value):
@@ -214,7 +214,7 @@ def _header(program: Program, loop: Node, function: Function) -> Iterator[Fault]
 # ------------------------------------------------------------------------------------------- call sites
 
 
-def _call_sites(program: Program, function: Function) -> Iterator[Fault]:
+def _call_sites(program: Program, function: FunctionDefinition) -> Iterator[Fault]:
     """A region with state of its own is hardware that exists once, so that one place of the code may start it."""
     state = next(_state(program, function, set()), None)
     sites: dict[str, Node] = {}
@@ -227,7 +227,7 @@ def _call_sites(program: Program, function: Function) -> Iterator[Fault]:
                     yield fault(node, "dataflow-call-sites", actual=instance, state=state, first=first)
 
 
-def _stable_structs(program: Program, block: Node, function: Function) -> Iterator[Fault]:
+def _stable_structs(program: Program, block: Node, function: FunctionDefinition) -> Iterator[Fault]:
     """A struct by value is as many scalars as it has members, and each a FIFO to every process that takes it."""
     directives = (read_pragma(node) for node in walk(block) if is_pragma(node))
     stable = {directive.get("variable") for directive in directives if directive.name == "STABLE"}
@@ -243,7 +243,7 @@ def _takers(calls: Iterable[Node], name: str) -> Iterator[Node]:
     return (call for call in calls if name in map(text_of, arguments(call)))
 
 
-def _state(program: Program, function: Function, visited: set[int]) -> Iterator[str]:
+def _state(program: Program, function: FunctionDefinition, visited: set[int]) -> Iterator[str]:
     """The static variables of a function and of all that it calls."""
     visited.add(function.node.id)
     for node in walk(function.body):

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from hls_templates.lint.documented.directives import DIRECTIVES, REPLACED, STORAGE_IMPLS
-from hls_templates.lint.documented.options import Constant, Directive, Flag, Name, Text, Value, Words
+from hls_templates.documented.directives import DIRECTIVES, REPLACED, STORAGE_IMPLS
+from hls_templates.documented.options import Constant, Directive, Flag, Name, Text, Value, Words
 from hls_templates.lint.findings import Fault, fault
-from hls_templates.lint.syntax.constants import is_constant, template_values
-from hls_templates.lint.syntax.nodes import ancestors, block_of, is_assert, owner_of, text_of, walk
-from hls_templates.lint.syntax.pragmas import Pragma, number_of, pragmas
-from hls_templates.lint.syntax.program import Function, Program, syntax_tree
-from hls_templates.lint.syntax.scopes import members, visible
+from hls_templates.syntax.constants import is_constant, template_values
+from hls_templates.syntax.nodes import ancestors, block_of, is_assert, owner_of, text_of, walk
+from hls_templates.syntax.pragmas import ParsedPragma, number_of, pragmas
+from hls_templates.syntax.program import FunctionDefinition, Program, syntax_tree
+from hls_templates.syntax.scopes import members, visible
 
 _PLAIN_STATEMENTS = frozenset(
     {
@@ -63,7 +63,7 @@ def check(program: Program, top: str) -> Iterator[Fault]:
 # ---------------------------------------------------------------------------------------- 1. options
 
 
-def _options(pragma: Pragma, context: _Context) -> Iterator[Fault]:
+def _options(pragma: ParsedPragma, context: _Context) -> Iterator[Fault]:
     directive = context.directive
     allowed = directive.modes.get(pragma.lower("mode"), tuple(directive.options))
     title = pragma.name if not directive.modes else f"{pragma.name} {pragma.get('mode') or ''}".strip()
@@ -82,12 +82,12 @@ def _options(pragma: Pragma, context: _Context) -> Iterator[Fault]:
             yield fault(pragma.node, "missing-option", directive=title, option=option)
 
 
-def _of_block_control(pragma: Pragma, option: str) -> bool:
+def _of_block_control(pragma: ParsedPragma, option: str) -> bool:
     """``mode=ap_ctrl_…`` means the whole function where no port is named."""
     return option == "port" and (pragma.get("mode") or "").startswith("ap_ctrl")
 
 
-def _fits(program: Program, pragma: Pragma, kind: Value, value: str | None) -> bool:
+def _fits(program: Program, pragma: ParsedPragma, kind: Value, value: str | None) -> bool:
     if isinstance(kind, Flag):
         return value is None or value.lower() in ("true", "false")
     if not value:
@@ -99,7 +99,7 @@ def _fits(program: Program, pragma: Pragma, kind: Value, value: str | None) -> b
     return not isinstance(kind, Text) or re.fullmatch(kind.pattern, value) is not None
 
 
-def _fits_constant(program: Program, pragma: Pragma, kind: Constant, value: str) -> bool:
+def _fits_constant(program: Program, pragma: ParsedPragma, kind: Constant, value: str) -> bool:
     if re.fullmatch(r"[+-]?(0[xX][0-9a-fA-F]+|[0-9]+)", value):
         number = number_of(value)
         return number is not None and kind.minimum <= number <= (number if kind.maximum is None else kind.maximum)
@@ -131,7 +131,7 @@ def _of_type(node: Node) -> bool:
 _IMPLS = frozenset().union(*STORAGE_IMPLS.values())
 
 
-def _dependent_options(pragma: Pragma) -> Iterator[Fault]:
+def _dependent_options(pragma: ParsedPragma) -> Iterator[Fault]:
     """Options whose values depend on each other."""
     kind, impl = pragma.lower("type"), pragma.lower("impl")
     if pragma.name == "BIND_STORAGE" and impl in _IMPLS - STORAGE_IMPLS.get(kind, _IMPLS):
@@ -156,7 +156,7 @@ _ARTICLES = {
 }
 
 
-def _scope(pragma: Pragma, context: _Context) -> Iterator[Fault]:
+def _scope(pragma: ParsedPragma, context: _Context) -> Iterator[Fault]:
     block = block_of(pragma.node)
     if block is None or _headless(pragma.node.prev_sibling):
         actual = "no function" if block is None else "front of a loop's braces"
@@ -174,7 +174,7 @@ def _scope(pragma: Pragma, context: _Context) -> Iterator[Fault]:
         yield fault(pragma.node, "directive-conflict", first="DATAFLOW", second="PIPELINE")
 
 
-def _misplaced(pragma: Pragma, context: _Context, actual: str) -> Fault:
+def _misplaced(pragma: ParsedPragma, context: _Context, actual: str) -> Fault:
     required = " or ".join(article for kind, article in _ARTICLES.items() if kind in context.directive.scopes)
     return fault(pragma.node, "directive-scope", directive=pragma.name, required=required, actual=actual)
 
@@ -195,7 +195,7 @@ def _late(block: Node, pragma: Node) -> bool:
 # ------------------------------------------------------------------------------------------ 3. names
 
 
-def _names(pragma: Pragma, context: _Context) -> Iterator[Fault]:
+def _names(pragma: ParsedPragma, context: _Context) -> Iterator[Fault]:
     function = context.program.function_of(pragma.node)
     if function is None:
         return
@@ -212,11 +212,11 @@ def _names(pragma: Pragma, context: _Context) -> Iterator[Fault]:
         yield fault(pragma.node, "stream-top-argument", actual=variable)
 
 
-def _parameter_names(function: Function) -> set[str]:
+def _parameter_names(function: FunctionDefinition) -> set[str]:
     return {parameter.name for parameter in function.params}
 
 
-def _is_declared(program: Program, pragma: Pragma, kind: Name, name: str, function: Function) -> bool:
+def _is_declared(program: Program, pragma: ParsedPragma, kind: Name, name: str, function: FunctionDefinition) -> bool:
     root = re.split(r"[.\[]|->", name)[0].strip("*&() ")
     if kind.role == "port":
         return root in _parameter_names(function) or root == "return"
@@ -231,6 +231,6 @@ def _is_declared(program: Program, pragma: Pragma, kind: Name, name: str, functi
     return root in visible(program, pragma.node) or _has_unknown_base(program, function)
 
 
-def _has_unknown_base(program: Program, function: Function) -> bool:
+def _has_unknown_base(program: Program, function: FunctionDefinition) -> bool:
     """A member may come from a base class that is not among the sources."""
     return any(base not in program.fields for base in program.bases.get(function.owner or "", ()))

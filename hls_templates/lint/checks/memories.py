@@ -10,12 +10,12 @@ from tree_sitter import Node
 
 from hls_templates.lint.checks.uses import Use, uses
 from hls_templates.lint.findings import Fault, fault
-from hls_templates.lint.syntax.constants import is_constant
-from hls_templates.lint.syntax.declarations import Variable, variables
-from hls_templates.lint.syntax.nodes import ancestors, is_pragma, walk
-from hls_templates.lint.syntax.pragmas import Pragma, number_of, read_pragma
-from hls_templates.lint.syntax.program import Function, Program
-from hls_templates.lint.syntax.types import Types
+from hls_templates.syntax.constants import is_constant
+from hls_templates.syntax.declarations import Variable, variables
+from hls_templates.syntax.nodes import ancestors, is_pragma, walk
+from hls_templates.syntax.pragmas import ParsedPragma, number_of, read_pragma
+from hls_templates.syntax.program import FunctionDefinition, Program
+from hls_templates.syntax.types import Types
 
 
 def check(program: Program) -> Iterator[Fault]:
@@ -30,13 +30,13 @@ def check(program: Program) -> Iterator[Fault]:
 # -------------------------------------------------------------------------------- arrays of structs
 
 
-def _declared(function: Function) -> Iterator[tuple[Node, Variable]]:
+def _declared(function: FunctionDefinition) -> Iterator[tuple[Node, Variable]]:
     for node in walk(function.body):
         if node.type == "declaration":
             yield from ((node, variable) for variable in variables(node))
 
 
-def _struct_arrays(function: Function, types: Types, directives: Sequence[Pragma]) -> Iterator[Fault]:
+def _struct_arrays(function: FunctionDefinition, types: Types, directives: Sequence[ParsedPragma]) -> Iterator[Fault]:
     for node, variable in _declared(function):
         sizes = types.sizes(node, variable)
         if not sizes or variable.const or variable.refers or not types.holds_array(variable.type):
@@ -47,7 +47,7 @@ def _struct_arrays(function: Function, types: Types, directives: Sequence[Pragma
         yield fault(node, "struct-array", actual=variable.name, type=variable.type)
 
 
-def _in_registers(named: Sequence[Pragma], count: int) -> bool:
+def _in_registers(named: Sequence[ParsedPragma], count: int) -> bool:
     """Whether these directives of an array take it apart along all of its ``count`` dimensions."""
     dims = {p.get("dim") or "1" for p in named if p.name == "ARRAY_PARTITION" and p.lower("type") in ("complete", "")}
     return "0" in dims or len(dims) >= count
@@ -56,8 +56,10 @@ def _in_registers(named: Sequence[Pragma], count: int) -> bool:
 # ------------------------------------------------------------------------------- writers of a bank
 
 
-def _bank_writers(program: Program, function: Function, types: Types, directives: Sequence[Pragma]) -> Iterator[Fault]:
-    partitions: dict[str, list[Pragma]] = defaultdict(list)
+def _bank_writers(
+    program: Program, function: FunctionDefinition, types: Types, directives: Sequence[ParsedPragma]
+) -> Iterator[Fault]:
+    partitions: dict[str, list[ParsedPragma]] = defaultdict(list)
     for pragma in directives:
         if pragma.name == "ARRAY_PARTITION":
             partitions[pragma.get("variable") or ""].append(pragma)

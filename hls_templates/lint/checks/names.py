@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hls_templates.lint.findings import Fault, fault
-from hls_templates.lint.syntax.program import Function, Program
 from hls_templates.reserved import languages_of
+from hls_templates.syntax.program import FunctionDefinition, Program
 
 
 def check(program: Program, top: str) -> Iterator[Fault]:
@@ -15,7 +15,7 @@ def check(program: Program, top: str) -> Iterator[Fault]:
         yield from _names(program, function)
 
 
-def _names(program: Program, function: Function) -> Iterator[Fault]:
+def _names(program: Program, function: FunctionDefinition) -> Iterator[Fault]:
     names = [(function.name, function.node, "the top function")]
     for parameter in function.params:
         node = program.root.descendant_for_byte_range(parameter.start, parameter.start)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from hls_templates.lint.findings import Fault, fault
-from hls_templates.lint.syntax.constants import bounded, counter_of, is_constant
-from hls_templates.lint.syntax.nodes import LOOPS, body_of, enclosing_loops, text_of, walk
-from hls_templates.lint.syntax.pragmas import pragma_in
-from hls_templates.lint.syntax.program import Function, Program
-from hls_templates.lint.syntax.scopes import arguments, candidates
+from hls_templates.syntax.constants import bounded, counter_of, is_constant
+from hls_templates.syntax.nodes import LOOPS, body_of, enclosing_loops, text_of, walk
+from hls_templates.syntax.pragmas import pragma_in
+from hls_templates.syntax.program import FunctionDefinition, Program
+from hls_templates.syntax.scopes import arguments, candidates
 
 _DEEPEST_CALL = 20
 
@@ -32,7 +32,7 @@ class _Pipelined:
     """A block that a pipeline holds, its own or that of a function it calls. constants: names that are fixed there."""
 
     block: Node
-    function: Function | None
+    function: FunctionDefinition | None
     constants: frozenset[str]
     pragma: Node
 
@@ -50,7 +50,9 @@ def _inside(program: Program, pipelined: _Pipelined, callers: tuple[int, ...]) -
                     yield from _inside(program, body, (*callers, callee.node.id))
 
 
-def _constant_params(program: Program, call: Node, callee: Function, constants: frozenset[str]) -> frozenset[str]:
+def _constant_params(
+    program: Program, call: Node, callee: FunctionDefinition, constants: frozenset[str]
+) -> frozenset[str]:
     """The parameters of ``callee`` that get a constant in this call."""
     pairs = zip(callee.params, arguments(call), strict=False)
     return frozenset(param.name for param, argument in pairs if is_constant(program, argument, constants))

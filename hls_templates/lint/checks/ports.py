@@ -9,12 +9,12 @@ from tree_sitter import Node
 
 from hls_templates.lint.checks.uses import Use, holds, uses
 from hls_templates.lint.findings import Fault, fault
-from hls_templates.lint.syntax.constants import is_constant
-from hls_templates.lint.syntax.declarations import Variable, variables
-from hls_templates.lint.syntax.nodes import ancestors, is_pragma, text_of, walk
-from hls_templates.lint.syntax.pragmas import Pragma, read_pragma
-from hls_templates.lint.syntax.program import Function, Program
-from hls_templates.lint.syntax.types import Types
+from hls_templates.syntax.constants import is_constant
+from hls_templates.syntax.declarations import Variable, variables
+from hls_templates.syntax.nodes import ancestors, is_pragma, text_of, walk
+from hls_templates.syntax.pragmas import ParsedPragma, read_pragma
+from hls_templates.syntax.program import FunctionDefinition, Program
+from hls_templates.syntax.types import Types
 
 WIDEST_STREAM = 4096
 SHIFT_BITS, SHIFT_DEPTH = 1024, 2
@@ -31,7 +31,7 @@ def check(program: Program) -> Iterator[Fault]:
         yield from _streams(function, types)
 
 
-def _requests(program: Program, function: Function) -> Iterator[Fault]:
+def _requests(program: Program, function: FunctionDefinition) -> Iterator[Fault]:
     for port in function.params:
         methods: dict[int, dict[str, Node]] = defaultdict(dict)
         for use in uses(program, function, port.name) if port.kind == "port" else ():
@@ -50,7 +50,7 @@ def _method(node: Node) -> str:
     )
 
 
-def _outputs(program: Program, function: Function) -> Iterator[Fault]:
+def _outputs(program: Program, function: FunctionDefinition) -> Iterator[Fault]:
     for output in function.params:
         if output.kind != "pointer" or output.const or "volatile" in _head(program, output):
             continue
@@ -77,7 +77,7 @@ def _overwritten(program: Program, use: Use) -> bool:
     return indices is None or all(is_constant(program, index) for index in indices.named_children)
 
 
-def _streams(function: Function, types: Types) -> Iterator[Fault]:
+def _streams(function: FunctionDefinition, types: Types) -> Iterator[Fault]:
     directives = [read_pragma(node) for node in walk(function.body) if is_pragma(node)]
     for node in walk(function.body):
         for variable in variables(node) if node.type == "declaration" else ():
@@ -93,7 +93,7 @@ def _streams(function: Function, types: Types) -> Iterator[Fault]:
                 yield fault(node, "unbound-fifo", actual=variable.name, bits=bits, depth=depth, limit=limit)
 
 
-def _depth(named: Sequence[Pragma], types: Types) -> int:
+def _depth(named: Sequence[ParsedPragma], types: Types) -> int:
     """Return the depth that the directives of a stream state, or the tool's own where none does with a constant."""
     stated = (p.get("depth") for p in named if p.name == "STREAM")
     values = [types.value(depth) for depth in stated if depth is not None]

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
-from hls_templates.lint.syntax.constants import counter_of, is_constant
-from hls_templates.lint.syntax.nodes import LOOPS, ancestors, body_of, text_of, walk
-from hls_templates.lint.syntax.pragmas import pragma_in
-from hls_templates.lint.syntax.program import Function, Program
-from hls_templates.lint.syntax.scopes import arguments, candidates, expanded
+from hls_templates.syntax.constants import counter_of, is_constant
+from hls_templates.syntax.nodes import LOOPS, ancestors, body_of, text_of, walk
+from hls_templates.syntax.pragmas import pragma_in
+from hls_templates.syntax.program import FunctionDefinition, Program
+from hls_templates.syntax.scopes import arguments, candidates, expanded
 
 _DEEPEST_CALL = 20
 
@@ -49,7 +49,9 @@ def holds(outer: Node, node: Node) -> bool:
     return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
 
 
-def uses(program: Program, function: Function, name: str, around: Surroundings | None = None) -> Iterator[Use]:
+def uses(
+    program: Program, function: FunctionDefinition, name: str, around: Surroundings | None = None
+) -> Iterator[Use]:
     """Every use of the variable, parameter or port ``name`` of ``function``, also where calls pass it on."""
     outer = around or Surroundings()
     for node in walk(function.body):
@@ -63,7 +65,9 @@ def uses(program: Program, function: Function, name: str, around: Surroundings |
                 yield from _passed(program, function, call, node, surroundings)
 
 
-def _passed(program: Program, caller: Function, call: Node, node: Node, around: Surroundings) -> Iterator[Use]:
+def _passed(
+    program: Program, caller: FunctionDefinition, call: Node, node: Node, around: Surroundings
+) -> Iterator[Use]:
     listed = arguments(call)
     index = [argument.id for argument in listed].index(node.id)
     for callee in candidates(program, call, caller):
@@ -80,7 +84,7 @@ def _declares(node: Node) -> bool:
     return parent is not None and parent.type.endswith("declarator") and parent.child_by_field_name("value") != node
 
 
-def _at(node: Node, function: Function, outer: Surroundings) -> Surroundings:
+def _at(node: Node, function: FunctionDefinition, outer: Surroundings) -> Surroundings:
     """What surrounds a node of the function's body, whose calls come from ``outer``."""
     within = [around for around in ancestors(node) if holds(function.body, around)]
     blocks = list(filter(_pipelined, within))

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from systolic.vendor.claims import Claims
 from systolic.vendor.comparison.rows import BETTER, HOLDS, OPEN, WORSE, LoopRow
-from systolic.vendor.cpp import DeclaredLoop
 from systolic.vendor.pairing import function_of, pair_loops
 from systolic.vendor.reading.facts import LoopFact, Step, Synthesis
 from systolic.vendor.reading.reports import TOLERANCE_NS, Reports
+from systolic.vendor.sources import DeclaredLoop
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from systolic.vendor.cpp import DeclaredLoop
 from systolic.vendor.reading.facts import LoopFact, Step
+from systolic.vendor.sources import DeclaredLoop
 
 HOLDS, BETTER, WORSE, OPEN = "as claimed", "better", "worse", "open"
 """Verdicts. open: no report says it."""

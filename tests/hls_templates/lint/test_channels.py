@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-pytest.importorskip("tree_sitter_cpp", reason="the linter needs tree-sitter and tree-sitter-cpp")
-
 from hls_templates.lint import lint
 
 MEMBERS = """#include <hls_stream.h>

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("tree_sitter_cpp", reason="the linter needs tree-sitter and tree-sitter-cpp")
-
 from hls_templates.lint.__main__ import main
 from tests.support.lint_designs import DESIGN, TYPES
 

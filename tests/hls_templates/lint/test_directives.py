@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import time
 
-import pytest
-
-from tests.support.cases import cases
-
-pytest.importorskip("tree_sitter_cpp", reason="the linter needs tree-sitter and tree-sitter-cpp")
-
-from hls_templates.lint.documented.directives import DIRECTIVES
+from hls_templates.documented.directives import DIRECTIVES
 from hls_templates.lint.linter import lint
+from tests.support.cases import cases
 from tests.support.lint_designs import LAST, faults
 
 REGION = """

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
-from tests.support.cases import cases
-
-pytest.importorskip("tree_sitter_cpp", reason="the linter needs tree-sitter and tree-sitter-cpp")
-
 from hls_templates.lint import lint
 from hls_templates.lint.rules import RULES
+from tests.support.cases import cases
 
 LANES = "template <class T, int N>\nstruct lanes_t {\n    T lane[N];\n};\ntypedef lanes_t<int, 4> row_t;\n"
 PIPELINE = "#pragma HLS PIPELINE II=1\n"

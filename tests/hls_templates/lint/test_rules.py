@@ -7,11 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from tests.support.cases import cases
-
-pytest.importorskip("tree_sitter_cpp", reason="the linter needs tree-sitter and tree-sitter-cpp")
-
 from hls_templates.lint import RULES, Finding, Rule, lint
+from tests.support.cases import cases
 from tests.support.lint_designs import DESIGN, KEPT, LAST, TYPES, faults
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from systolic.vendor.claims import Claims, MemoryClaim
-from systolic.vendor.cpp import DeclaredLoop
+from systolic.vendor.sources import DeclaredLoop
 from tests.support.host.manifests import manifest_fields
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,9 @@ from systolic.vendor.claims import Claims, read_claims
 from systolic.vendor.comparison.compare import Comparison, compare
 from systolic.vendor.comparison.loops import DerivedLoop, derived_of
 from systolic.vendor.comparison.rows import LoopRow
-from systolic.vendor.cpp import DeclaredLoop, constant, read_sources, synthesised
 from systolic.vendor.reading.reports import read_reports
 from systolic.vendor.report import html, text, values
+from systolic.vendor.sources import DeclaredLoop, read_sources
 from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.vendor import texts
@@ -61,33 +62,46 @@ def test_every_pipeline_that_the_top_reaches_is_a_claim(tmp_path: Path, style: s
     the loop over its values has no iterations and is left out."""
     claims = read_claims(design_folder(tmp_path / "design", style))
     reached = claims.sources.reached(claims.top)
-    bodies = [f.body for f in claims.sources.functions if f.name in reached]
-    macros = sum(body.count("SYSTOLIC_PIPELINE(") - body.count("i < TABLE_DEPTH;") for body in bodies)
+    macros = 0
+    for file, code in claims.sources.texts.items():
+        functions = sorted((f for f in claims.sources.functions if f.file == file), key=lambda f: f.line)
+        for function, following in zip_longest(functions, functions[1:]):
+            lines = code.split("\n")[function.line - 1 : following.line - 1 if following else None]
+            body = "\n".join(lines) if function.name in reached else ""
+            macros += body.count("SYSTOLIC_PIPELINE(") - body.count("i < TABLE_DEPTH;")
     assert len(claims.loops) == macros > 0
 
 
-def test_sources_are_searched_for_calls_once(claims: Claims, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports have thousands of loops, and each asks what its function reaches."""
-    reached = claims.sources.reached(claims.top)
-    with monkeypatch.context() as patch:
-        patch.setattr("systolic.vendor.cpp.re.findall", lambda *_: pytest.fail("searched again"))
-        again = claims.sources.reached(claims.top)
-    assert again == reached != frozenset()
-
-
-def test_what_synthesis_leaves_out_keeps_its_lines() -> None:
-    code = "a;\n#ifndef __SYNTHESIS__\nb; // c\n#else\nd;\n#endif\n"
-    code += "#if defined(__SYNTHESIS__)\ne;\n#else\nf;\n#endif\n/* g\n*/h;"
-    lines = [line.strip() for line in synthesised(code).split("\n")]
-    assert lines == ["a;", *[""] * 3, "d;", "", "", "e;", *[""] * 4, "h;"]
-
-
 @cases(
-    "expression, value",
-    [("3", 3), ("A + 2 * B", 11), ("C", None), ("f(1)", None), ("1 / 0", None), ("(" * 300, None)],
+    "line",
+    [
+        "// } } {",
+        "/* { { */",
+        'tell("}}{{ \\" }");',
+        "char quote = '\"', brace = '}'; // }",
+        "#define OPEN { {",
+        "#define TWICE(x) do { \\\r\n    x; { \\\r\n    } while (0)\r",
+        "h<(3 > 2), s<1, 2>>(m);",
+        "SYSTOLIC_ENTER;",
+    ],
 )
-def test_constants(expression: str, value: int | None) -> None:
-    assert constant(expression, {"A": "5", "B": "A - 2", "C": "C"}) == value
+def test_loops_after_braces_that_open_no_block_are_found(tmp_path: Path, line: str) -> None:
+    loop = "    for (int i = 0; i < 8; ++i) {\n        SYSTOLIC_PIPELINE(1, depth_of(3));\n    }\n}\n"
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/a.h").write_bytes(f"void f(int *m) {{\n{line}\n{loop}void g() {{\n{loop}".encode())
+    first = 3 + line.count("\n")
+    assert [(f.name, f.line, [loop.line for loop in f.loops]) for f in read_sources(tmp_path).functions] == [
+        ("f", 1, [first]),
+        ("g", first + 4, [first + 5]),
+    ]
+
+
+def test_a_function_that_is_not_balanced_hides_no_other(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/a.h").write_text(
+        "void f() {\n    }\n}\nvoid g() {\n    while (true) {\n        SYSTOLIC_PIPELINE(1, 2);\n    }\n}\n"
+    )
+    assert [(f.name, len(f.loops)) for f in read_sources(tmp_path).functions] == [("f", 0), ("g", 1)]
 
 
 def test_functions_of_a_source(tmp_path: Path) -> None:
@@ -97,12 +111,15 @@ def test_functions_of_a_source(tmp_path: Path) -> None:
         "        SYSTOLIC_PIPELINE(1, DEPTH);\n        if (x[i]) { x[i] = 0; }\n    }\n}\n}\n"
         "static const int DEPTH = 4 + 1;\n"
         'void top() {\n    SYSTOLIC_PROCESS("first");\n    int table[] = {1, 2};\n    part<2>(table);\n}\n'
+        "struct pair {\n    pair(const s<a, b> &x, int (&y)[3], float) : second(y[0]) {}\n};\n"
     )
     sources = read_sources(tmp_path)
     assert [(function.name, function.template, function.process) for function in sources.functions] == [
-        ("part", "int N", ""),
-        ("top", "", "first"),
+        ("part", ("N",), ""),
+        ("top", (), "first"),
+        ("pair", (), ""),
     ]
+    assert sources.functions[2].arguments == (("s<a, b>", "x"), ("int", "y"), ("float", ""))
     (loop,) = sources.functions[0].loops
     assert (loop.line, loop.source, loop.ii, loop.depth) == (4, "a.h:6", 1, 5)
     assert sources.reached("top") == {"top", "part"}

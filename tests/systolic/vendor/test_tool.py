@@ -21,9 +21,8 @@ import systolic
 from boards.errors import InvalidValueError, UnsupportedError
 from systolic.execution.compiler import compiler
 from systolic.vendor.claims import Claims, read_claims
-from systolic.vendor.kernel import kernel_files, kernel_folder, split, write_kernel
+from systolic.vendor.kernel import kernel_files, kernel_folder, write_kernel
 from systolic.vendor.tool import synthesise
-from tests.support.cases import cases
 from tests.support.command_line import call, refused
 from tests.support.detectors import tiny_files
 from tests.support.errors import raises
@@ -274,15 +273,3 @@ def test_a_template_of_which_callers_choose_types_is_refused(claims: Claims) -> 
 def test_a_process_may_be_named_as_in_traces(design: Path, claims: Claims) -> None:
     folder = write_kernel(design, "first", claims)
     assert "first_process(frames, in, out);" in (folder / "kernel.cpp").read_text()
-
-
-@cases(
-    "text, parts",
-    [
-        ("", []),
-        ("int a", ["int a"]),
-        ("s<a, b> &x, int (&y)[N], t<f(1, 2)> z", ["s<a, b> &x", "int (&y)[N]", "t<f(1, 2)> z"]),
-    ],
-)
-def test_parameters(text: str, parts: list[str]) -> None:
-    assert split(text) == parts

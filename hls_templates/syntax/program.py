@@ -9,14 +9,14 @@ from functools import cached_property
 import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser
 
-from hls_templates.lint.syntax.declarations import Variable, file_scope, parameter, stream_aliases, variables
-from hls_templates.lint.syntax.nodes import ancestors, text_of, walk
+from hls_templates.syntax.declarations import Variable, file_scope, parameter, stream_aliases, variables
+from hls_templates.syntax.nodes import ancestors, text_of, walk
 
 _CLASSES = frozenset({"class_specifier", "struct_specifier", "union_specifier"})
 
 
 @dataclass(frozen=True)
-class Function:
+class FunctionDefinition:
     """One definition. owner: its class. required: how many of its parameters have no default."""
 
     name: str
@@ -26,6 +26,12 @@ class Function:
     params: tuple[Variable, ...]
     returns: str
     required: int
+
+    @property
+    def parameter_text(self) -> str:
+        """What stands between the brackets of the definition."""
+        declarator = _function_declarator(self.node)
+        return text_of(declarator.child_by_field_name("parameters") if declarator is not None else None)[1:-1]
 
     @cached_property
     def pack(self) -> int | None:
@@ -57,7 +63,7 @@ class Program:
     """
 
     root: Node
-    functions: Mapping[str, tuple[Function, ...]]
+    functions: Mapping[str, tuple[FunctionDefinition, ...]]
     fields: Mapping[str, Mapping[str, Variable]]
     bases: Mapping[str, tuple[str, ...]]
     globals: Mapping[str, Variable]
@@ -66,10 +72,10 @@ class Program:
     open: bool = False
 
     @cached_property
-    def all_functions(self) -> tuple[Function, ...]:
+    def all_functions(self) -> tuple[FunctionDefinition, ...]:
         return tuple(function for overloads in self.functions.values() for function in overloads)
 
-    def function_of(self, node: Node) -> Function | None:
+    def function_of(self, node: Node) -> FunctionDefinition | None:
         """The innermost function whose definition holds ``node``."""
         holding = [f for f in self.all_functions if f.node.start_byte <= node.start_byte < f.node.end_byte]
         return max(holding, key=lambda function: function.node.start_byte, default=None)
@@ -96,8 +102,8 @@ def parse(text: bytes, open_: bool = False) -> Program:
     )
 
 
-def _functions(root: Node, streams: frozenset[str]) -> dict[str, tuple[Function, ...]]:
-    functions: dict[str, tuple[Function, ...]] = {}
+def _functions(root: Node, streams: frozenset[str]) -> dict[str, tuple[FunctionDefinition, ...]]:
+    functions: dict[str, tuple[FunctionDefinition, ...]] = {}
     for node in walk(root):
         function = _function(node, streams) if node.type == "function_definition" else None
         if function is not None:
@@ -105,7 +111,7 @@ def _functions(root: Node, streams: frozenset[str]) -> dict[str, tuple[Function,
     return functions
 
 
-def _function(node: Node, streams: frozenset[str]) -> Function | None:
+def _function(node: Node, streams: frozenset[str]) -> FunctionDefinition | None:
     body, declarator = node.child_by_field_name("body"), _function_declarator(node)
     if body is None or declarator is None or body.type != "compound_statement":
         return None
@@ -115,7 +121,7 @@ def _function(node: Node, streams: frozenset[str]) -> Function | None:
     params = tuple(parameter(declared, streams) for declared in nodes)
     required = sum(not declared.type.startswith(("optional", "variadic")) for declared in nodes)
     returns = text_of(node.child_by_field_name("type"))
-    return Function(name.rpartition("::")[2], owner, node, body, params, returns, required)
+    return FunctionDefinition(name.rpartition("::")[2], owner, node, body, params, returns, required)
 
 
 def _function_declarator(node: Node) -> Node | None:

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from tree_sitter import Node
 
-from hls_templates.lint.syntax.declarations import NAMES, Variable, variables
-from hls_templates.lint.syntax.nodes import LOOPS, ancestors, is_pragma, text_of, walk
-from hls_templates.lint.syntax.program import Function, Program
+from hls_templates.syntax.declarations import NAMES, Variable, variables
+from hls_templates.syntax.nodes import LOOPS, ancestors, is_pragma, text_of, walk
+from hls_templates.syntax.program import FunctionDefinition, Program
 
 
 def members(program: Program, owner: str | None) -> dict[str, Variable]:
@@ -76,7 +76,7 @@ def expanded(call: Node) -> int | None:
     return next((i for i, argument in enumerate(arguments(call)) if argument.type == "parameter_pack_expansion"), None)
 
 
-def candidates(program: Program, call: Node, caller: Function | None) -> tuple[Function, ...]:
+def candidates(program: Program, call: Node, caller: FunctionDefinition | None) -> tuple[FunctionDefinition, ...]:
     """The definitions that a call in ``caller`` may mean."""
     count, expands = len(arguments(call)), expanded(call) is not None
     fitting = tuple(function for function in program.functions.get(called(call), ()) if function.takes(count, expands))
@@ -87,8 +87,8 @@ def candidates(program: Program, call: Node, caller: Function | None) -> tuple[F
 
 
 def _plain_candidates(
-    fitting: tuple[Function, ...], callee: Node | None, caller: Function | None
-) -> tuple[Function, ...]:
+    fitting: tuple[FunctionDefinition, ...], callee: Node | None, caller: FunctionDefinition | None
+) -> tuple[FunctionDefinition, ...]:
     """``f(…)`` or ``scope::f(…)``: methods of that class or of the caller's own, else free functions."""
     scope = text_of(callee).rpartition("::")[0].split("<")[0].rpartition("::")[2]
     owners = {scope, caller.owner if caller is not None else None} - {None}
@@ -97,8 +97,12 @@ def _plain_candidates(
 
 
 def _method_candidates(
-    program: Program, fitting: tuple[Function, ...], call: Node, callee: Node, caller: Function | None
-) -> tuple[Function, ...]:
+    program: Program,
+    fitting: tuple[FunctionDefinition, ...],
+    call: Node,
+    callee: Node,
+    caller: FunctionDefinition | None,
+) -> tuple[FunctionDefinition, ...]:
     """``object.f(…)``: methods of the object's class."""
     target = callee.child_by_field_name("argument")
     if target is not None and target.type == "this":

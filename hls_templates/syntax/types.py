@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import ast
-import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from hls_templates.lint.syntax.declarations import NAMES, Variable
-from hls_templates.lint.syntax.nodes import ancestors, text_of, walk
-from hls_templates.lint.syntax.program import Program
+from hls_templates.syntax.constants import constant_value
+from hls_templates.syntax.declarations import NAMES, Variable, template_parameters
+from hls_templates.syntax.nodes import text_of, walk
+from hls_templates.syntax.program import Program
 
 _NATIVE = {"bool": 1, "char": 8, "short": 16, "int": 32, "unsigned": 32, "long": 64}
 _WIDTH_FIRST = frozenset({"ap_int", "ap_uint", "ap_axiu", "ap_axis"})
 _CLASSES = frozenset({"class_specifier", "struct_specifier", "union_specifier"})
-_OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
 _DEEPEST = 20
-_LONGEST = 500
-"""Characters of an expression whose value is found: constants that name each other twice double them at each step."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +52,10 @@ class Types:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._defined = dict(_definitions(program.root))
+        values = ((name, variable.value) for name, variable in program.globals.items() if variable.const)
+        self._constants = {
+            name: text_of(value) for name, value in values if value is not None and value.type != "initializer_list"
+        }
 
     def sizes(self, declaration: Node, variable: Variable) -> tuple[str, ...]:
         """The array sizes of a declared variable, those of its alias included; () where it is no array."""
@@ -128,29 +122,7 @@ class Types:
 
     def value(self, text: str) -> int | None:
         """The value of an expression of numbers and global constants; None where there is more in it."""
-
-        def replacement(match: re.Match[str]) -> str:
-            variable = self._program.globals.get(match[0])
-            value = variable.value if variable is not None and variable.const else None
-            words = {"true": "1", "false": "0"}
-            return words.get(match[0]) or (f"({text_of(value)})" if value is not None else match[0])
-
-        for _ in range(_DEEPEST):
-            text = re.sub(r"\b[A-Za-z_]\w*\b", replacement, text)
-            if len(text) > _LONGEST:
-                return None
-        try:
-            return _evaluated(ast.parse(text.replace("/", "//").strip(), mode="eval").body)
-        except (SyntaxError, ValueError, ZeroDivisionError):
-            return None
-
-
-def _evaluated(node: ast.expr) -> int:
-    if isinstance(node, ast.Constant) and isinstance(node.value, int):
-        return int(node.value)
-    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        return _OPERATORS[type(node.op)](_evaluated(node.left), _evaluated(node.right))
-    raise ValueError(node)
+        return constant_value(text, self._constants)
 
 
 def _replaced(text: str, bound: Mapping[str, str]) -> str:
@@ -178,12 +150,15 @@ def _arguments(text: str) -> Iterator[str]:
 def _definitions(root: Node) -> Iterator[tuple[str, _Definition]]:
     for node in walk(root):
         if node.type in _CLASSES and node.child_by_field_name("body") is not None:
-            yield text_of(node.child_by_field_name("name")).split("<")[0], _Definition(_parameters(node), _fields(node))
+            yield (
+                text_of(node.child_by_field_name("name")).split("<")[0],
+                _Definition(template_parameters(node), _fields(node)),
+            )
         elif node.type in ("type_definition", "alias_declaration"):
             for declarator in node.children_by_field_name("declarator") or node.children_by_field_name("name"):
                 name = next((text_of(part) for part in walk(declarator) if part.type in NAMES), "")
                 meaning = _Member(_type_of(node), dimensions(declarator))
-                yield name, _Definition(_parameters(node), (meaning,))
+                yield name, _Definition(template_parameters(node), (meaning,))
 
 
 def _fields(node: Node) -> tuple[_Member, ...]:
@@ -201,11 +176,3 @@ def _members(declared: Node) -> Iterator[_Member]:
 
 def _type_of(node: Node) -> str:
     return text_of(node.child_by_field_name("type"))
-
-
-def _parameters(node: Node) -> tuple[str, ...]:
-    """The names of the template parameters of a class or alias, in order."""
-    template = next((a for a in ancestors(node) if a.type == "template_declaration"), None)
-    listed = template.child_by_field_name("parameters") if template is not None else None
-    children = listed.named_children if listed is not None else []
-    return tuple(text_of(child).split("=")[0].split()[-1] for child in children)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hls_templates.lint.documented.options import Constant, Directive, Flag, Name, Text, Value, Words
+from hls_templates.documented.options import Constant, Directive, Flag, Name, Text, Value, Words
 
 
 def _words(text: str, bare: bool = False) -> Words:

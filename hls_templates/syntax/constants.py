@@ -1,13 +1,17 @@
-"""Which expressions are compile-time constants, and which loops have a constant trip count."""
+"""Which expressions are compile-time constants and what their values are; which loops have a constant trip count."""
 
 from __future__ import annotations
 
+import ast
+import operator
+from collections.abc import Callable, Mapping
+
 from tree_sitter import Node
 
-from hls_templates.lint.syntax.declarations import variables
-from hls_templates.lint.syntax.nodes import ancestors, text_of
-from hls_templates.lint.syntax.program import Program
-from hls_templates.lint.syntax.scopes import arguments, called, visible
+from hls_templates.syntax.declarations import variables
+from hls_templates.syntax.nodes import ancestors, text_of
+from hls_templates.syntax.program import Program
+from hls_templates.syntax.scopes import arguments, called, visible
 
 _LITERALS = frozenset({"number_literal", "true", "false", "char_literal", "sizeof_expression"})
 _TRANSPARENT = frozenset(
@@ -21,6 +25,16 @@ _TRANSPARENT = frozenset(
 )
 _DEEPEST = 40
 """Of definitions that lead to each other: a cycle of them is no constant."""
+_OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+LONGEST_EXPRESSION = 500  # characters
+LARGEST_VALUE = 1 << 64
+"""Constants that square each other would have more digits than memory holds."""
 
 
 def template_values(node: Node) -> frozenset[str]:
@@ -121,3 +135,44 @@ def _step(loop: Node) -> list[Node | None]:
     return (
         [update.child_by_field_name("right")] if update is not None and update.type == "assignment_expression" else []
     )
+
+
+def constant_value(expression: str, definitions: Mapping[str, str]) -> int | None:
+    """Return the value of an expression of whole numbers and of names that ``definitions`` maps to such expressions.
+
+    The value is None if the expression has anything else than ``+ - * / %`` and brackets, or a number beyond 64 bits.
+    """
+    return _Definitions(definitions).value(expression, 0)
+
+
+class _Definitions:
+    """The definitions of names; each is evaluated once, because two that name each other twice double at each step."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+        self._values: dict[str, int | None] = {"true": 1, "false": 0}
+
+    def value(self, expression: str, depth: int) -> int | None:
+        if len(expression) > LONGEST_EXPRESSION or depth > _DEEPEST:
+            return None
+        try:
+            return self._value(ast.parse(expression.strip().replace("/", "//"), mode="eval").body, depth)
+        except (SyntaxError, ValueError, MemoryError, RecursionError, ZeroDivisionError):
+            return None
+
+    def _value(self, node: ast.expr, depth: int) -> int | None:
+        if isinstance(node, ast.Constant):
+            return node.value if type(node.value) is int and node.value <= LARGEST_VALUE else None
+        if isinstance(node, ast.Name):
+            return self._named(node.id, depth)
+        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+            first, second = self._value(node.left, depth), self._value(node.right, depth)
+            value = None if first is None or second is None else _OPERATORS[type(node.op)](first, second)
+            return value if value is not None and abs(value) <= LARGEST_VALUE else None
+        return None
+
+    def _named(self, name: str, depth: int) -> int | None:
+        if name not in self._values and name in self._texts:
+            self._values[name] = None  # while its own definition is evaluated
+            self._values[name] = self.value(self._texts[name], depth + 1)
+        return self._values.get(name)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from hls_templates.lint.documented.directives import DIRECTIVES
-from hls_templates.lint.documented.options import Directive, Words
-from hls_templates.lint.syntax.nodes import is_pragma, text_of, walk
-from hls_templates.lint.syntax.program import Program
+from hls_templates.documented.directives import DIRECTIVES
+from hls_templates.documented.options import Directive, Words
+from hls_templates.syntax.nodes import is_pragma, text_of, walk
+from hls_templates.syntax.program import Program
 
 
 @dataclass(frozen=True)
-class Pragma:
+class ParsedPragma:
     """``options`` in order, names in lower case; a bare word has the value None."""
 
     node: Node
@@ -46,14 +46,16 @@ def number_of(value: str | None) -> int | None:
     return int(value, 16 if "x" in value.lower() else 10)
 
 
-def read_pragma(node: Node) -> Pragma:
+def read_pragma(node: Node) -> ParsedPragma:
     """The directive of a node for which ``is_pragma`` holds."""
     words = re.sub(r"\s*=\s*", "=", text_of(node)).split()[2:]
     name = words[0].split("(")[0].upper() if words else ""
     pairs = [word.partition("=") for word in words[1:]]
     options = tuple((key.lower(), value if equals else None) for key, equals, value in pairs)
     directive = DIRECTIVES.get(name)
-    return Pragma(node, name, tuple(_spelled_out(directive, *option) for option in options) if directive else options)
+    return ParsedPragma(
+        node, name, tuple(_spelled_out(directive, *option) for option in options) if directive else options
+    )
 
 
 def _spelled_out(directive: Directive, name: str, value: str | None) -> tuple[str, str | None]:
@@ -66,12 +68,12 @@ def _spelled_out(directive: Directive, name: str, value: str | None) -> tuple[st
     return name, None
 
 
-def pragmas(program: Program) -> tuple[Pragma, ...]:
+def pragmas(program: Program) -> tuple[ParsedPragma, ...]:
     """All directives of the program, in the order of the text."""
     return tuple(read_pragma(node) for node in walk(program.root) if is_pragma(node))
 
 
-def pragma_in(block: Node | None, name: str) -> Pragma | None:
+def pragma_in(block: Node | None, name: str) -> ParsedPragma | None:
     """The directive ``name`` that stands directly in a block, unless it says off."""
     nodes = block.children if block is not None else []
     standing = (read_pragma(node) for node in nodes if is_pragma(node))

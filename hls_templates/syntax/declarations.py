@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from hls_templates.lint.documented.synthesis import PORT_TYPE, STREAM_TYPE
-from hls_templates.lint.syntax.nodes import text_of, walk
+from hls_templates.documented.synthesis import PORT_TYPE, STREAM_TYPE
+from hls_templates.syntax.nodes import ancestors, text_of, walk
 
 NAMES = frozenset({"identifier", "field_identifier", "type_identifier", "operator_name", "destructor_name"})
 _DECLARED = NAMES | {"qualified_identifier", "structured_binding_declarator"}
@@ -106,3 +106,11 @@ def _alias(node: Node) -> tuple[str, str]:
     """(the new name, the type that it stands for)."""
     name = "name" if node.type == "alias_declaration" else "declarator"
     return text_of(node.child_by_field_name(name)), text_of(node.child_by_field_name("type"))
+
+
+def template_parameters(node: Node) -> tuple[str, ...]:
+    """The names of the template parameters of a class, alias or function, in order."""
+    template = next((a for a in ancestors(node) if a.type == "template_declaration"), None)
+    listed = template.child_by_field_name("parameters") if template is not None else None
+    children = listed.named_children if listed is not None else []
+    return tuple(text_of(child).split("=")[0].split()[-1] for child in children)

@@ -1,0 +1,60 @@
+"""The text of one of our files as synthesis sees it without a preprocessor.
+
+The linter reads what g++ expands. The vendor's reports name loops by the lines of the file, and memories are declared
+by macros, so the comparison with them needs every line in its place and every macro under its name.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NOT_CODE = re.compile(r"""//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])'""", re.DOTALL)
+_VALUES = re.compile(r'=\s*\{[^;()"]*[;()"]?')
+_DIRECTIVE = re.compile(r"\s*#\s*(\w+)")
+_PRAGMA_MACRO = re.compile(r"^([ \t]*)SYSTOLIC_PRAGMA\((.*)\)[ \t]*$", re.MULTILINE)
+
+
+def synthesised(text: str) -> str:
+    """Return the code without comments and without what ``__SYNTHESIS__`` excludes; each line keeps its number.
+
+    Directives are removed, but pragmas stay, and ``SYSTOLIC_PRAGMA(…)`` becomes one. An initialiser of values alone
+    becomes ``{}``, because the weights that a design embeds may have some million.
+    """
+    code = _VALUES.sub(_without_values, _NOT_CODE.sub(_without_comment, text))
+    lines: list[str] = []
+    conditions: list[tuple[bool, bool]] = []  # of each #if around: whether this part stays, and what follows its #else
+    continued = False
+    for line in code.split("\n"):
+        directive = _DIRECTIVE.match(line)
+        word = directive[1] if directive else ""
+        _follow(word, line, conditions)
+        stays = not continued and word in ("", "pragma") and all(part for part, _ in conditions)
+        lines.append(line if stays else "")
+        continued = line.endswith("\\") and (continued or bool(word))
+    return _PRAGMA_MACRO.sub(r"\1#pragma \2", "\n".join(lines))
+
+
+def _without_comment(match: re.Match[str]) -> str:
+    return " " + _newlines(match[0]) if match[0][0] == "/" else match[0]
+
+
+def _without_values(match: re.Match[str]) -> str:
+    text = match[0]
+    of_values_alone = text.endswith(";") and text.count("{") == text.count("}")
+    return f"= {{{_newlines(text)}}};" if of_values_alone else text
+
+
+def _newlines(text: str) -> str:
+    return "\n" * text.count("\n")
+
+
+def _follow(directive: str, line: str, conditions: list[tuple[bool, bool]]) -> None:
+    """Of conditions that do not ask for __SYNTHESIS__ alone, both parts stay."""
+    if directive == "ifndef" and "__SYNTHESIS__" in line:
+        conditions.append((False, True))
+    elif directive in ("if", "ifdef", "ifndef"):
+        conditions.append((True, not re.search(r"(?:ifdef|[ (]defined)[ (]+__SYNTHESIS__", line)))
+    elif directive in ("else", "elif") and conditions:
+        conditions[-1] = (conditions[-1][1], conditions[-1][1])
+    elif directive == "endif" and conditions:
+        conditions.pop()

@@ -1,0 +1,286 @@
+"""The functions of a design's C++: what they call, their loops with PIPELINE, their memories with BIND_STORAGE.
+
+The files are parsed without a preprocessor, because the vendor's tool names loops by the lines of the files, and the
+design declares its memories by macros.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from tree_sitter import Node
+
+from boards.errors import FileAccessError, UnsupportedError
+from hls_templates.syntax.constants import constant_value
+from hls_templates.syntax.declarations import template_parameters, variables
+from hls_templates.syntax.nodes import enclosing_loops, is_pragma, text_of, walk
+from hls_templates.syntax.pragmas import read_pragma
+from hls_templates.syntax.program import FunctionDefinition, parse
+from hls_templates.syntax.scopes import arguments, called
+from hls_templates.syntax.unexpanded import synthesised
+from systolic.execution.verilate import is_rtl
+
+LARGEST_SOURCE = 256 << 20
+"""Bytes; weights that a design embeds may have some million."""
+LARGEST_CODE = 8 << 20
+"""Characters of a file without its weights."""
+
+
+@dataclass(frozen=True)
+class DeclaredLoop:
+    """A loop with a PIPELINE directive.
+
+    Attributes:
+        file: The file's name, without folders.
+        line: The line of its ``for`` or ``while``, which is how the tool names it.
+        directive: The line of SYSTOLIC_PIPELINE.
+        ii, depth: None if they are not constants.
+    """
+
+    function: str
+    file: str
+    line: int
+    directive: int
+    ii: int | None
+    depth: int | None
+
+    @property
+    def source(self) -> str:
+        """FILE:LINE of the directive."""
+        return f"{self.file}:{self.directive}"
+
+
+@dataclass(frozen=True)
+class DeclaredStorage:
+    """A memory with a BIND_STORAGE directive. impl: as written there, maybe a macro."""
+
+    function: str
+    file: str
+    line: int
+    variable: str
+    impl: str
+
+
+@dataclass(frozen=True)
+class DesignFunction:
+    """A function that a design defines.
+
+    Attributes:
+        line: The line of its opening brace.
+        template: The names of its template parameters.
+        parameters: The text between its brackets.
+        arguments: Type and name of each parameter; the name is "" if the parameter has none.
+        calls: The names of the functions that it calls.
+        process: Its name in traces; "" if it is part of another process.
+    """
+
+    name: str
+    file: str
+    line: int
+    template: tuple[str, ...]
+    parameters: str
+    arguments: tuple[tuple[str, str], ...]
+    calls: frozenset[str]
+    loops: tuple[DeclaredLoop, ...]
+    storages: tuple[DeclaredStorage, ...]
+    process: str
+
+
+@dataclass(frozen=True)
+class Sources:
+    """All functions of a design's sources for synthesis.
+
+    Attributes:
+        macros: Name → (value, the comment after it).
+        texts: File → its code as ``synthesised`` gives it.
+    """
+
+    functions: tuple[DesignFunction, ...]
+    macros: Mapping[str, tuple[str, str]]
+    texts: Mapping[str, str] = field(repr=False)
+
+    def named(self, name: str) -> DesignFunction | None:
+        """Return the process of that name, in the code or in traces, else the first function of that name."""
+        processes = [function for function in self.functions if function.process]
+        ranks = (
+            (function for function in processes if function.name == name),
+            (function for function in processes if function.process == name),
+            (function for function in self.functions if function.name == name),
+        )
+        return next((function for rank in ranks for function in rank), None)
+
+    def reached(self, name: str) -> frozenset[str]:
+        """Return the names of ``name`` and of all functions that it calls, directly or through others."""
+        callees: set[str] = set()
+        waiting = [name] if name in self._calls else []
+        while waiting:
+            caller = waiting.pop()
+            if caller not in callees:
+                callees.add(caller)
+                waiting += (self._calls[caller] & self._calls.keys()) - callees
+        return frozenset(callees)
+
+    @cached_property
+    def _calls(self) -> dict[str, frozenset[str]]:
+        """Name → what the functions of that name call. Reports ask it for thousands of loops."""
+        calls: dict[str, frozenset[str]] = {}
+        for function in self.functions:
+            calls[function.name] = calls.get(function.name, frozenset()) | function.calls
+        return calls
+
+
+def read_sources(folder: Path) -> Sources:
+    """Read ``src/`` in a design's folder.
+
+    Raises:
+        FileAccessError: The folder or a file cannot be read, or there is no C++.
+        UnsupportedError: The engine is in SystemVerilog.
+    """
+    texts, macros = {}, {}
+    for path in sorted((folder / "src").glob("*")):
+        if path.suffix in (".h", ".cpp"):
+            text = _read(path)
+            macros.update(_macros(text))
+            texts[path.name] = _code(path, text)
+    if is_rtl(folder):
+        raise UnsupportedError(
+            f"comparing {folder} with the vendor's reports",
+            "its engine is in SystemVerilog, and only reports about C++ are read",
+            remedy="read what build_vivado.tcl leaves in vivado/utilization.rpt and vivado/timing.rpt",
+        )
+    if not texts:
+        remedy = "copy the whole generated folder"
+        raise FileAccessError(str(folder / "src"), "holds no C++", "folder", remedy=remedy)
+    programs = {name: parse(text.encode()) for name, text in texts.items()}
+    values = [(name, value) for name, (value, _) in macros.items()]
+    values += [pair for program in programs.values() for pair in _constants(program.root)]
+    constants = _unique(values)
+    functions = tuple(
+        _function(name, function, constants)
+        for name, program in programs.items()
+        for function in _outermost(program.all_functions)
+    )
+    return Sources(functions, macros, texts)
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST_SOURCE + 1)
+    except OSError as error:
+        reason, remedy = f"cannot be read: {error.strerror}", "copy the whole generated folder"
+        raise FileAccessError(str(path), reason, "source", remedy=remedy) from error
+    if len(data) > LARGEST_SOURCE:
+        reason = f"has more than {LARGEST_SOURCE:,} bytes, which no generated source has"
+        raise FileAccessError(str(path), reason, "source")
+    return data.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def _code(path: Path, text: str) -> str:
+    code = synthesised(text)
+    if len(code) > LARGEST_CODE:
+        reason = f"has more than {LARGEST_CODE:,} characters of code, which no generated source has"
+        raise FileAccessError(str(path), reason, "source")
+    return code
+
+
+_MACRO = re.compile(
+    r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)[ \t]+([^\n/]*?)[ \t]*(?://[ \t]*([^\n]*))?$", re.MULTILINE
+)
+
+
+def _macros(text: str) -> dict[str, tuple[str, str]]:
+    return {name: (value.strip(), (comment or "").strip()) for name, value, comment in _MACRO.findall(text)}
+
+
+def _constants(node: Node) -> Iterator[tuple[str, str]]:
+    """Name and expression of each constant that is defined in ``node``."""
+    for inner in walk(node):
+        if inner.type in ("declaration", "field_declaration"):
+            for variable in variables(inner):
+                if variable.const and variable.value is not None and variable.value.type != "initializer_list":
+                    yield variable.name, " ".join(text_of(variable.value).split())
+
+
+def _unique(values: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Name → expression, without the names that have several."""
+    expressions: dict[str, set[str]] = {}
+    for name, expression in values:
+        expressions.setdefault(name, set()).add(expression)
+    return {name: next(iter(several)) for name, several in expressions.items() if len(several) == 1}
+
+
+def _outermost(functions: Iterable[FunctionDefinition]) -> Iterator[FunctionDefinition]:
+    """Yield the functions in the order of the text; those of a class inside a function belong to that function."""
+    end = 0
+    for function in sorted(functions, key=lambda function: function.node.start_byte):
+        if function.node.start_byte >= end:
+            end = function.node.end_byte
+            yield function
+
+
+def _function(file: str, function: FunctionDefinition, constants: Mapping[str, str]) -> DesignFunction:
+    name = function.name
+    constants = {**constants, **dict(_constants(function.body))}
+    calls, storages, loops, process = set[str](), list[DeclaredStorage](), list[DeclaredLoop](), ""
+    for node in walk(function.body):
+        if node.type == "call_expression":
+            callee = called(node)
+            calls.add(callee)
+            if callee == "SYSTOLIC_PIPELINE":
+                loops += _loop(name, file, node, constants)
+            elif callee == "SYSTOLIC_PROCESS":
+                process = process or text_of(next(iter(arguments(node)), None)).strip('"')
+        elif is_pragma(node):
+            storages += _storage(name, file, node)
+    return DesignFunction(
+        name=name,
+        file=file,
+        line=_line(function.body),
+        template=_template(function.node),
+        parameters=" ".join(function.parameter_text.split()),
+        arguments=tuple((variable.type, variable.name) for variable in function.params),
+        calls=frozenset(calls),
+        loops=tuple(loops),
+        storages=tuple(storages),
+        process=process,
+    )
+
+
+def _template(definition: Node) -> tuple[str, ...]:
+    """Return the template parameters of the function itself, without those of its class."""
+    is_template = definition.parent is not None and definition.parent.type == "template_declaration"
+    return template_parameters(definition) if is_template else ()
+
+
+def _line(node: Node) -> int:
+    return node.start_point.row + 1
+
+
+def _loop(function: str, file: str, directive: Node, constants: Mapping[str, str]) -> Iterator[DeclaredLoop]:
+    """Yield the loop that has the directive, but no loop without iterations, which a compiler leaves out."""
+    loop = next(enclosing_loops(directive), None)
+    if loop is None or _is_empty(loop, constants):
+        return
+    rates = [constant_value(text_of(argument), constants) for argument in arguments(directive)]
+    ii, depth = rates if len(rates) == 2 else (None, None)
+    yield DeclaredLoop(function, file, _line(loop), _line(directive), ii, depth)
+
+
+def _is_empty(loop: Node, constants: Mapping[str, str]) -> bool:
+    """Whether the loop ends below a constant that is 0."""
+    condition = loop.child_by_field_name("condition")
+    if condition is None or text_of(condition.child_by_field_name("operator")) != "<":
+        return False
+    return constant_value(text_of(condition.child_by_field_name("right")), constants) == 0
+
+
+def _storage(function: str, file: str, directive: Node) -> Iterator[DeclaredStorage]:
+    pragma = read_pragma(directive)
+    variable, impl = pragma.get("variable"), pragma.get("impl")
+    if pragma.name == "BIND_STORAGE" and variable and impl:
+        yield DeclaredStorage(function, file, _line(directive), variable, impl)
