@@ -22,6 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import gcd
+from typing import TypeAlias
 
 from cnn.datatype import BIPOLAR, TERNARY
 from cnn.dilation import with_zeros
@@ -30,7 +31,10 @@ from cnn.ops import (
     Concat,
     Custom,
     DepthToSpace,
+    Detection,
     MaxPool,
+    Output,
+    Pad,
     QActivate,
     QAdd,
     QAveragePool,
@@ -38,12 +42,13 @@ from cnn.ops import (
     QDense,
     QInput,
     QMultiply,
-    QOp,
     QSoftmax,
     Reorg,
     Slice,
+    Softmax,
     TopK,
     Upsample,
+    assert_never,
     label_type,
 )
 from cnn.quantized import QNode, QuantizedNetwork, has_integers
@@ -52,6 +57,22 @@ from scheduler.streaming import graph as g
 from scheduler.streaming.blocks.packages import BLOCKS
 from scheduler.streaming.connect import MOST_STREAMS, connect
 from scheduler.streaming.refusals import check_layers, resolve
+
+_PlainOp: TypeAlias = (
+    QInput
+    | QActivate
+    | QSoftmax
+    | QAdd
+    | QAveragePool
+    | QMultiply
+    | Custom
+    | Concat
+    | Reorg
+    | DepthToSpace
+    | Upsample
+    | MaxPool
+)
+"""Operations that become one block each."""
 
 
 def lower(network: QuantizedNetwork) -> g.StreamGraph:
@@ -73,14 +94,38 @@ class _Lowering:
     ports: dict[int, g.Port] = field(default_factory=dict)
 
     def layer(self, index: int, node: QNode) -> None:
-        if isinstance(node.op, Slice):
-            self._slice(index)
-        elif isinstance(node.op, TopK):
-            self._select(index, node.op)
-        elif resolve(self.network, index) != index:
-            self.ports[index] = self.ports[node.inputs[0]]
-        else:
-            self.ports[index] = self._convolution(index, node) if _weighs(node) else self._plain(index, node)
+        """Add the blocks of one layer."""
+        op = node.op
+        match op:
+            case Slice():
+                self._slice(index)
+            case TopK():
+                self._select(index, op)
+            case QConvolution():
+                self.ports[index] = self._convolution(index, node, op)
+            case QDense():
+                self.ports[index] = self._dense(index, node, op)
+            case Concat() if resolve(self.network, index) != index:
+                self.ports[index] = self.ports[node.inputs[0]]
+            case (
+                QInput()
+                | QActivate()
+                | QSoftmax()
+                | QAdd()
+                | QAveragePool()
+                | QMultiply()
+                | Custom()
+                | Concat()
+                | Reorg()
+                | DepthToSpace()
+                | Upsample()
+                | MaxPool()
+            ):
+                self.ports[index] = self._plain(index, node, op)
+            case Pad() | Softmax() | Output() | Detection():
+                raise AssertionError(f"{node.name} is no layer of the pipeline")  # check_layers left none
+            case _:
+                assert_never(op)
 
     def leaving(self) -> dict[g.Port, int]:
         """Port → node of the maps that the host reads, or nobody."""
@@ -103,12 +148,12 @@ class _Lowering:
         self.blocks.append(g.Block(name, op, inputs, outputs, node, source))
         return g.Port(len(self.blocks) - 1)
 
-    def _plain(self, index: int, node: QNode) -> g.Port:
+    def _plain(self, index: int, node: QNode, op: _PlainOp) -> g.Port:
         inputs = tuple(self.ports[i] for i in node.inputs)
         out = g.StreamType(node.shape, node.type.datatype)
-        while isinstance(node.op, Concat) and len(inputs) > MOST_STREAMS:
+        while isinstance(op, Concat) and len(inputs) > MOST_STREAMS:
             inputs = (self._join(node, inputs[:MOST_STREAMS]), *inputs[MOST_STREAMS:])
-        return self._add(node.name, _plain_op(node), inputs, (out,), index, node.source)
+        return self._add(node.name, _plain_op(op), inputs, (out,), index, node.source)
 
     def _join(self, node: QNode, ports: tuple[g.Port, ...]) -> g.Port:
         """A concat of the first inputs of one that has too many."""
@@ -117,23 +162,24 @@ class _Lowering:
         out = replace(kinds[0], shape=shape)
         return self._add(f"{node.name}_join{len(self.blocks)}", g.Concat(), ports, (out,), None, node.source)
 
-    def _convolution(self, index: int, node: QNode) -> g.Port:
-        op, port = node.op, self.ports[node.inputs[0]]
-        if isinstance(op, QDense):
-            shape = self._type(port).shape
-            weights = op.weights.reshape(-1, shape.channels, shape.height, shape.width)
-            unit: g.BlockOp = g.MatrixVector(weights, op.weight_type, op.requantiser)
-        else:
-            assert isinstance(op, QConvolution)
-            op = _on_all_channels(op)
-            rows, columns = dilations_of(op)
-            dilation = gcd(rows, columns)
-            weights = with_zeros(dense(op.weights, op.dilation)[0], (rows // dilation, columns // dilation))
-            weight_type = TERNARY if op.weight_type == BIPOLAR and rows != columns else op.weight_type
-            op = replace(op, weights=weights, weight_type=weight_type, dilation=(dilation, dilation))
-            port = self._gather(node, op, port, dilation)
-            kind = g.VectorVector if _depthwise(op) else g.MatrixVector
-            unit = kind(op.weights, op.weight_type, op.requantiser)
+    def _dense(self, index: int, node: QNode, op: QDense) -> g.Port:
+        port = self.ports[node.inputs[0]]
+        shape = self._type(port).shape
+        weights = op.weights.reshape(-1, shape.channels, shape.height, shape.width)
+        return self._unit(index, node, g.MatrixVector(weights, op.weight_type, op.requantiser), port)
+
+    def _convolution(self, index: int, node: QNode, op: QConvolution) -> g.Port:
+        op = _on_all_channels(op)
+        rows, columns = dilations_of(op)
+        dilation = gcd(rows, columns)
+        weights = with_zeros(dense(op.weights, op.dilation)[0], (rows // dilation, columns // dilation))
+        weight_type = TERNARY if op.weight_type == BIPOLAR and rows != columns else op.weight_type
+        op = replace(op, weights=weights, weight_type=weight_type, dilation=(dilation, dilation))
+        port = self._gather(node, op, self.ports[node.inputs[0]], dilation)
+        kind = g.VectorVector if _depthwise(op) else g.MatrixVector
+        return self._unit(index, node, kind(op.weights, op.weight_type, op.requantiser), port)
+
+    def _unit(self, index: int, node: QNode, unit: g.Unit, port: g.Port) -> g.Port:
         out = g.StreamType(node.shape, node.type.datatype)
         return self._add(node.name, unit, (port,), (out,), index, node.source)
 
@@ -227,10 +273,6 @@ def dilations_of(op: QConvolution) -> tuple[int, int]:
     return (columns if height == 1 else rows, rows if width == 1 else columns)
 
 
-def _weighs(node: QNode) -> bool:
-    return isinstance(node.op, (QConvolution, QDense))
-
-
 def _depthwise(op: QConvolution) -> bool:
     return op.groups > 1 and op.weights.shape[:2] == (op.groups, 1)
 
@@ -243,36 +285,35 @@ def _on_all_channels(op: QConvolution) -> QConvolution:
     return replace(op, weights=on_all_channels(op.weights, op.groups), weight_type=weight_type, groups=1)
 
 
-def _plain_op(node: QNode) -> g.BlockOp:
-    """The block of a layer that is one block."""
-    op = node.op
-    if isinstance(op, QInput):
-        return g.Source()
-    if isinstance(op, QActivate):
-        return g.Activate(op.table)
-    if isinstance(op, QSoftmax):
-        return g.Softmax(op.method, op.table)
-    if isinstance(op, QAdd):
-        return g.Add(op.multipliers, op.requantiser)
-    if isinstance(op, (QAveragePool, QMultiply)):
-        return (g.GlobalPool if isinstance(op, QAveragePool) else g.Multiply)(op.requantiser)
-    if isinstance(op, Custom):
-        return g.Custom(op.layer, op.parameters, BLOCKS[op.layer])
-    return _moving_op(op)
-
-
-def _moving_op(op: QOp) -> g.BlockOp:
-    """Of a layer that computes nothing."""
-    if isinstance(op, Concat):
-        return g.Concat()
-    if isinstance(op, Reorg):
-        return g.Reorg(op.stride, op.order)
-    if isinstance(op, DepthToSpace):
-        return g.DepthToSpace(op.rows, op.columns)
-    if isinstance(op, Upsample):
-        return g.Upsample(op.stride, op.columns)
-    assert isinstance(op, MaxPool)  # check_layers and the other branches left nothing else
-    return op
+def _plain_op(op: _PlainOp) -> g.BlockOp:
+    """Return the block of a layer that is one block."""
+    match op:
+        case QInput():
+            return g.Source()
+        case QActivate():
+            return g.Activate(op.table)
+        case QSoftmax():
+            return g.Softmax(op.method, op.table)
+        case QAdd():
+            return g.Add(op.multipliers, op.requantiser)
+        case QAveragePool():
+            return g.GlobalPool(op.requantiser)
+        case QMultiply():
+            return g.Multiply(op.requantiser)
+        case Custom():
+            return g.Custom(op.layer, op.parameters, BLOCKS[op.layer])
+        case Concat():
+            return g.Concat()
+        case Reorg():
+            return g.Reorg(op.stride, op.order)
+        case DepthToSpace():
+            return g.DepthToSpace(op.rows, op.columns)
+        case Upsample():
+            return g.Upsample(op.stride, op.columns)
+        case MaxPool():
+            return op
+        case _:
+            assert_never(op)
 
 
 def _overlap(slices: list[Slice]) -> bool:
