@@ -333,8 +333,7 @@ def complete(primary: Mapping[str, Numbers], geometry: Geometry) -> dict[str, Nu
 
     Args:
         primary: The words that the scheduler gives, by name: one array each, with one number per pass. With dtype
-            object,
-            numbers of any size are computed exactly.
+            object, numbers of any size are computed exactly.
         geometry: The geometry of the array.
     """
     words = _Completed(primary, geometry)

@@ -107,8 +107,7 @@ class Directives:
 
     def process_of(self, location: Location | None) -> str:
         """Return the process of a location: the function called by a dataflow region that contains it or into which it
-        is
-        inlined; without a region, the outermost function."""
+        is inlined; without a region, the outermost function."""
         if location is None:
             return ""
         for scope, outer in zip(location.scopes, location.functions[1:], strict=False):

@@ -1,1 +1,1 @@
-"""The engine in SystemVerilog: fixed modules, templates for what depends on a geometry, and DDR for Verilator."""
+"""The engine in SystemVerilog: fixed modules, templates that depend on the geometry, and a DDR model for Verilator."""

@@ -1,4 +1,4 @@
-"""The wrapper that Vivado packages as an IP: the top module's ports in plain Verilog, each with its interface."""
+"""The pins of the wrapper that Vivado packages as an IP: the top module's ports in plain Verilog, with interfaces."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MASTER = (
 
 @dataclass(frozen=True)
 class Master:
-    """An AXI port ``m_axi_<name>`` of the top module: bits of a beat, and whether it writes."""
+    """An AXI port ``m_axi_<name>`` of the top module, with ``bits`` bits per beat."""
 
     name: str
     bits: int
@@ -28,7 +28,15 @@ class Master:
 
 @dataclass(frozen=True)
 class Pin:
-    """A port of the wrapper. info: X_INTERFACE_INFO; parameter: X_INTERFACE_PARAMETER, once an interface, "" else."""
+    """A port of the wrapper.
+
+    Attributes:
+        way: ``input`` or ``output``.
+        bits: Its width.
+        name: Its name.
+        info: The text of X_INTERFACE_INFO.
+        parameter: The text of X_INTERFACE_PARAMETER, for the first port of an interface; "" for the others.
+    """
 
     way: str
     bits: int
@@ -38,21 +46,27 @@ class Pin:
 
     @property
     def declaration(self) -> str:
-        """As Verilog-2001 has it."""
+        """The declaration in Verilog-2001."""
         span = f"[{self.bits - 1}:0] " if self.bits > 1 else ""
         return f"{self.way} wire {span}{self.name}"
 
 
 @dataclass(frozen=True)
 class _Side:
-    """One side of an AXI interface. sends, receives: ``input`` or ``output`` of what goes out, and of what comes in."""
+    """One side of an AXI interface.
+
+    Attributes:
+        name: The name of the interface.
+        sends: ``input`` or ``output``, for signals that this side drives.
+        receives: ``input`` or ``output``, for signals that the other side drives.
+    """
 
     name: str
     sends: str
     receives: str
 
     def channel(self, prefix: str, payload: Sequence[tuple[str, int]], *, answers: bool) -> Iterator[Pin]:
-        """VALID, READY and ``payload`` of a channel. answers: it comes from the other side."""
+        """Yield VALID, READY and the payload of a channel; ``answers`` says that the other side drives it."""
         forward, backward = (self.receives, self.sends) if answers else (self.sends, self.receives)
         yield self._pin(forward, 1, f"{prefix}VALID")
         yield self._pin(backward, 1, f"{prefix}READY")
@@ -66,10 +80,13 @@ class _Side:
 def wrapper_pins(
     address_bits: int, masters: Sequence[Master], bursts: tuple[int, int], dsp_clock: int = 1
 ) -> tuple[Pin, ...]:
-    """The ports of the top module, in its order.
+    """Return the ports of the top module, in its order.
 
-    address_bits: of the slave. bursts: beats of the longest, and how many are on their way at a port. dsp_clock: 2
-    where the DSPs have a clock of twice the rate, ``ap_clk_2x``.
+    Args:
+        address_bits: Bits of an address of the slave.
+        masters: The AXI ports.
+        bursts: Beats of the longest burst, and bursts in flight per port.
+        dsp_clock: 2 if the DSPs have a clock of twice the rate, ``ap_clk_2x``.
     """
     double = [Pin("input", 1, "ap_clk_2x", f"{_CLOCK} ap_clk_2x CLK")] if dsp_clock > 1 else []
     level = "XIL_INTERFACENAME interrupt, SENSITIVITY LEVEL_HIGH"
@@ -111,7 +128,7 @@ def _master_pins(master: Master, burst: int, outstanding: int) -> Iterator[Pin]:
 
 
 def _described(name: str, pins: Iterator[Pin], parameter: str) -> Iterator[Pin]:
-    """``pins``, the first of which says what holds for the whole interface."""
+    """Yield the pins; the first one gets the parameter of the whole interface."""
     first = next(pins)
     yield Pin(first.way, first.bits, first.name, first.info, f"XIL_INTERFACENAME {name}, {parameter}")
     yield from pins

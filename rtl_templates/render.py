@@ -1,4 +1,4 @@
-"""The text of this room's templates with the numbers of a design, and the folder of its fixed modules."""
+"""The renderer of this room's templates, and the folder of its fixed modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The engine in SystemVerilog for one geometry: its package, registers and top module; the rest are fixed modules."""
+"""The sources of the engine in SystemVerilog for one geometry.
+
+The package, the registers, the top module and its wrapper are generated. All other modules are fixed files.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,17 @@ from rtl_templates.render import FOLDER, render
 
 TOP = "systolic_top"
 WRAPPER = f"{TOP}_ip"
-"""What Vivado packages: the top module's ports in plain Verilog."""
+"""The module that Vivado packages: the top module's ports in plain Verilog."""
 
 MODULES = ("common", "loader", "array", "saver", "control")
-"""Folders of the fixed modules. A design's src/ is flat."""
+"""Folders of the fixed modules. The folder src/ of a design is flat."""
 
 STYLES = {"bram": "block", "uram": "ultra", "lutram": "distributed"}
-"""Primitive of a buffer → its ram_style."""
+"""The ram_style of each primitive of a buffer."""
 
 REQUANTISER_BITS, PROGRAM_BITS = 128, 32
 BURST_WORDS = 64
-"""Beats of a burst at most, as ``engine`` asks for them."""
+"""Limit for the beats of a burst that ``engine`` requests."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of the top module in the register map: where it lies, in bytes."""
+    """One argument of the top module, and its offset in bytes in the register map."""
 
     name: str
     kind: Literal["pointer", "scalar", "output"]
@@ -47,7 +50,13 @@ class Argument:
 
 @dataclass(frozen=True)
 class Memory:
-    """DDR in a simulation: milli_bytes, 1/1000 bytes a cycle; latencies in cycles."""
+    """DDR in a simulation.
+
+    Attributes:
+        milli_bytes: Bandwidth in 1/1000 bytes per cycle.
+        read_latency: Cycles from a request to its first beat.
+        write_latency: Cycles from the last beat to the response.
+    """
 
     milli_bytes: int
     read_latency: int
@@ -56,11 +65,18 @@ class Memory:
 
 @dataclass(frozen=True)
 class RtlValues:
-    """What the templates need.
+    """The values of the templates.
 
-    numbers: of the geometry, by the names of the HLS engine's parameters.h. primitives: of the buffers. arguments: the
-    register map. instantiated: whether DSPs are named, or inferred. dsp_clock: 2 where the top module has a clock of
-    twice the rate.
+    Attributes:
+        title: The title of every generated file.
+        reasons: Lines about the schedule for the top module's comment.
+        numbers: The numbers of the geometry, with the names of the HLS engine's parameters.h.
+        primitives: The primitives of the buffers.
+        arguments: The register map.
+        address_bits: Bits of a register's address.
+        memory: The DDR of a simulation.
+        instantiated: Whether DSPs are instantiated as primitives; otherwise synthesis infers them.
+        dsp_clock: 2 if the top module has a clock of twice the rate.
     """
 
     title: str
@@ -74,17 +90,17 @@ class RtlValues:
     dsp_clock: int = 1
 
     def number(self, name: str) -> int:
-        """One number of the geometry."""
+        """Return a number of the geometry."""
         return next(int(constant.value) for constant in self.numbers if constant.name == name)
 
     @property
     def map_ports(self) -> int:
-        """Those that read and write maps, and the one of maps that are added."""
+        """AXI ports of maps, including the port of residual maps."""
         return self.number("MAP_PORTS") + self.number("ADDED_MAPS")
 
     @property
     def word_bits(self) -> int:
-        """Of a word of maps."""
+        """Bits of a word of a map."""
         return self.number("LANES") * self.number("VALUE_BITS")
 
     @property
@@ -94,7 +110,7 @@ class RtlValues:
 
     @property
     def compiled(self) -> tuple[int, ...]:
-        """The numbers that a simulation library tells of itself, in the order of hls_templates/simulation/c_abi.h."""
+        """The numbers that a simulation library reports, in the order of hls_templates/simulation/c_abi.h."""
         numbers = (self.number(parameter.macro) for parameter in parameters() if parameter.macro)
         word_bytes = self.word_bits // 8
         return (*numbers, word_bytes, word_bytes * self.number("WEIGHT_WORDS"), len(self.pass_fields))
@@ -102,7 +118,15 @@ class RtlValues:
 
 @dataclass(frozen=True)
 class _Port:
-    """An AXI port: index of the buffer behind it, bits of a beat, registers that point to it."""
+    """An AXI port.
+
+    Attributes:
+        name: Its name.
+        index: The index of the buffer that it accesses.
+        bits: Bits of a beat.
+        writes: Whether it writes.
+        pointers: Offsets of the registers with the buffer's address.
+    """
 
     name: str
     index: int
@@ -112,7 +136,7 @@ class _Port:
 
     @property
     def size(self) -> int:
-        """As AxSIZE has it."""
+        """The value of AxSIZE."""
         return (self.bits // 8).bit_length() - 1
 
 
@@ -142,7 +166,7 @@ _WRITE_WIRES = (
 
 
 def geometry_package(values: RtlValues) -> str:
-    """systolic_geometry.sv: every constant and type that the modules share."""
+    """Return the text of systolic_geometry.sv: the constants and types that the modules share."""
     return render(
         "systolic_geometry.sv.j2",
         {
@@ -160,13 +184,13 @@ def _clean(constant: Constant) -> Constant:
 
 
 def fixed_modules() -> dict[str, str]:
-    """File name → text of every module that no geometry changes."""
+    """Return the fixed modules: the text of each file by its name."""
     paths = (path for folder in MODULES for path in sorted((FOLDER / folder).glob("*.sv")))
     return {path.name: path.read_text("utf-8") for path in paths}
 
 
 def rtl_sources(values: RtlValues) -> dict[str, str]:
-    """File name → text of the design's src/: the package first, as it has to be read."""
+    """Return the files of a design's src/: the text of each by its name. The package is first, as compilers need it."""
     fields = _fields(values)
     return {
         "systolic_geometry.sv": geometry_package(values),
@@ -184,7 +208,7 @@ def _pins(values: RtlValues) -> tuple[Pin, ...]:
 
 
 def rtl_simulation(values: RtlValues) -> dict[str, str]:
-    """File name → text of the design's simulation/: the C interface, DDR, and models of primitives."""
+    """Return the files of a design's simulation/ by their names: the C interface, DDR, and models of primitives."""
     folder = FOLDER / "simulation"
     fixed = {path.name: path.read_text("utf-8") for path in sorted(folder.iterdir()) if path.suffix in (".h", ".sv")}
     return {**fixed, "simulate.cpp": render("simulate.cpp.j2", _fields(values))}
@@ -219,7 +243,7 @@ def _fields(values: RtlValues) -> dict[str, object]:
 
 
 def _signal(name: str) -> str:
-    """``program`` is a word of the language."""
+    """Return the name of an argument's signal: ``program`` is a keyword of SystemVerilog."""
     return "program_address" if name == "program" else identifier(name)
 
 

@@ -1,4 +1,5 @@
-// The sum of COUNT numbers in adders of three (a LUT a bit, UG574), a register behind each: levels_of(COUNT) cycles later.
+// An adder tree for COUNT numbers. Each adder has three operands, takes one LUT per bit (UG574), and has a register at
+// its output. The latency is levels_of(COUNT) cycles.
 module add_threes
     import systolic_geometry::*;
 #(

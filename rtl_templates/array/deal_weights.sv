@@ -1,6 +1,7 @@
-// The weights of a step and a lane as the first row takes them, PLACE cycles of the DSPs' clock late: all columns at once,
-// or, where that clock is twice the fabric's, those of one half of the columns after those of the other. Of neighbouring
-// columns that could share a DSP the first are taken in the first half of the fabric's cycle.
+// Delays the weights of a step and a lane by PLACE cycles of the DSPs' clock, for the first row. At the fabric's clock,
+// the weights of all columns are output together. At twice the fabric's clock, one half of the columns follows the
+// other. The columns then alternate in groups of PACK_COLUMNS, which share a DSP: the first group is output in the
+// first half of the fabric's cycle, the second group in the second half.
 module deal_weights
     import systolic_geometry::*;
 #(

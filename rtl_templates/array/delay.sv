@@ -1,4 +1,4 @@
-// A word, CYCLES cycles later. CYCLES 0: at once.
+// Delays a word by CYCLES cycles. With CYCLES 0 it is a wire.
 module delay #(
     parameter int WIDTH = 8,
     parameter int CYCLES = 1

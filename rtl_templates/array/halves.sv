@@ -1,6 +1,7 @@
-// Which half of the fabric's cycle comes to its end at the next edge of dsp_clk, whose every second edge is one of clk:
-// ``second`` is 0 before the edge in the middle and 1 before that of clk. It follows from ``turn`` alone, which changes at
-// edges of clk and is seen anew half a cycle later: whatever both clocks did before, and whenever a reset ended.
+// Distinguishes the halves of a cycle of clk. dsp_clk is twice as fast, and every second edge of it is an edge of clk.
+// ``second`` is 0 before the edge in the middle of the cycle and 1 before the edge of clk. It depends only on ``turn``,
+// which toggles at edges of clk and is sampled half a cycle later. So it is right for any history of both clocks and
+// for any time at which the reset ends.
 module halves (
     input logic clk,
     input logic dsp_clk,

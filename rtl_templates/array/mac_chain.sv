@@ -1,11 +1,11 @@
-// A cascade of LENGTH DSPs: the sum of LENGTH products of packed weights and packed values, from the previous DSP's
-// PCOUT to the next one's PCIN. Every stage is registered, so product l is taken l cycles after the first: operands come
-// skewed. The sum is there LENGTH + 3 cycles after the first operand.
+// A cascade of LENGTH DSPs sums LENGTH products of packed weights and packed values. Each DSP's PCOUT drives the next
+// DSP's PCIN. Every stage has a register, so operand l must arrive l cycles after operand 0 (skewed operands). The sum
+// is valid LENGTH + 3 cycles after operand 0.
 //
-// A weight is the sum of two parts, which the pre-adder forms: w1 · 2^18 in ``high`` and w0 in ``low``. INSTANTIATED: a
-// DSP48E2 each, because synthesis does not infer the cascade of the pre-adder; else plain SystemVerilog, of which a
-// DSP48E1 is inferred, whose multiplier takes 25 bits: of a bit more each product takes two of them. Both give the same
-// bits in the same cycles.
+// A weight is the sum of two parts, which the pre-adder forms: w1 · 2^18 in ``high`` and w0 in ``low``. With
+// INSTANTIATED, each product is a DSP48E2 primitive, because synthesis does not infer the cascade with the pre-adder.
+// Without it, plain SystemVerilog lets synthesis infer DSP48E1s. The multiplier of a DSP48E1 takes 25 bits; with one
+// bit more, each product would need two DSPs. Both variants give the same bits in the same cycles.
 module mac_chain #(
     parameter int LENGTH = 8,
     parameter bit INSTANTIATED = 1
@@ -39,7 +39,7 @@ module mac_chain #(
                 .CEC(1'b0), .CEALUMODE(1'b0), .CECARRYIN(1'b0), .CECTRL(1'b0), .CEINMODE(1'b0),
                 .RSTA(1'b0), .RSTB(1'b0), .RSTC(1'b0), .RSTD(1'b0), .RSTM(1'b0), .RSTP(1'b0), .RSTALLCARRYIN(1'b0),
                 .RSTALUMODE(1'b0), .RSTCTRL(1'b0), .RSTINMODE(1'b0));
-            // The last sum leaves by P: PCOUT has no way into the fabric.
+            // The last sum is taken from P, because PCOUT does not connect to the fabric.
             if (l == LENGTH - 1) begin : last
                 assign sum = product;
             end

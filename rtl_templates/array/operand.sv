@@ -1,6 +1,6 @@
-// What the DSPs of a row multiply, STEPS cycles of their clock late. Where that is the fabric's, in registers alone; where it
-// is twice the fabric's, whole cycles of the fabric in its registers, the rest, and one more, in registers of the DSPs'
-// clock: so a path that crosses goes from a register to a register, and has half a cycle of the fabric.
+// Delays an operand of a row's DSPs by STEPS cycles of their clock. If that clock is twice the fabric's, whole cycles
+// of the fabric are delayed in registers of clk, and the rest plus one cycle in registers of dsp_clk. So the path
+// between the clocks runs from register to register, and has half a cycle of the fabric.
 module operand
     import systolic_geometry::*;
 #(

@@ -1,23 +1,24 @@
-// The PE array: ROWS output rows × COLUMNS output channels × LANES input channels a cycle, output-stationary. At 4 bits
-// POSITIONS neighbouring positions of a row share every DSP. Where PACK_COLUMNS is 3, six products do (pe_row_six).
+// The PE array: ROWS output rows × COLUMNS output channels × LANES input channels per cycle, output-stationary. At 4
+// bits, POSITIONS neighbouring positions of a row share every DSP. If PACK_COLUMNS is 3, a DSP computes six products
+// (pe_row_six).
 //
-// A step is taken when its activations and its weights are there and the FIFOs of sums have room for whatever is under
-// way: so nothing inside stalls, and cycles without a step are bubbles. Each lane is delayed by its place in its chain, as
-// the DSPs' cascades take it; row m takes everything m cycles after row 0, and hands the weights on to row m + 1.
+// A step is issued if its activations and weights are valid and the FIFOs of sums have room for all steps in flight. So
+// no stage inside needs a stall; cycles without a step are bubbles. Each lane is delayed by its place in its chain, as
+// the DSPs' cascades require. Row m computes everything m cycles after row 0, and passes the weights on to row m + 1.
 //
-// These are cycles of dsp_clk: clk itself, or twice as fast (DSP_CLOCK 2). Then a DSP multiplies for two groups of columns
-// within a cycle of clk: the same values stay for both halves, and the weights take turns. Nothing outside this module
-// knows of it.
+// These are cycles of dsp_clk, which is clk itself or twice as fast (DSP_CLOCK 2). With DSP_CLOCK 2, a DSP multiplies
+// for two groups of columns within a cycle of clk: the values stay the same for both halves, and the weights alternate.
+// The interface of this module does not depend on it.
 module pe_array
     import systolic_geometry::*;
 #(
     parameter bit INSTANTIATED = 1
 ) (
     input logic clk,
-    input logic dsp_clk,  // its every DSP_CLOCK-th edge is one of clk
+    input logic dsp_clk,  // every DSP_CLOCK-th edge is an edge of clk
     input logic reset,
     input logic start,
-    input number_t steps,  // of a position
+    input number_t steps,  // steps per position
     input logic nibbles,  // the lanes are nibbles of pixels
     input logic activations_valid,
     output logic activations_ready,
@@ -25,20 +26,21 @@ module pe_array
     input logic weights_valid,
     output logic weights_ready,
     input logic [LANES*COLUMNS-1:0][VALUE_BITS-1:0] weights,  // [lane][column]
-    output logic sums_valid,  // of all rows
+    output logic sums_valid,  // for all rows together
     input logic sums_ready,
     output sums_t [ROWS-1:0][POSITIONS-1:0] sums
 );
     localparam bit SIX = PACK_COLUMNS == 3;
-    // From lane 0 to the parts of its products: where the clocks differ, further registers before and behind the DSPs; of
-    // six products a register before, adders of three for the lanes of either kind, and one for both kinds.
+    // Cycles from lane 0's operands to its partial sums. If the clocks differ, there are further registers before and
+    // after the DSPs. With six products, there is a register before the DSP, an adder tree for the even and one for the
+    // odd lanes, and an adder for both.
     localparam int LATENCY = SIX ? 6 + levels_of(LANES / 2) : DSP_CLOCK == 1 ? PACK_CHAIN + 4 : PACK_CHAIN / 2 + 5;
-    localparam int UNDER_WAY = LATENCY + 2;  // positions of a row between a step and its FIFO, at most
+    localparam int UNDER_WAY = LATENCY + 2;  // limit for the positions of a row between its step and its FIFO
     localparam int WAITING = (ROWS - 1 + DSP_CLOCK - 1) / DSP_CLOCK + 5;  // the first row waits for the last one
 
     countdown_t left;
     logic issue, first;
-    // All rows' FIFOs are filled and emptied alike, the first row's first.
+    // The FIFOs of all rows fill and drain alike, the first row's first, so that its room is the room of all.
     // verilator lint_off UNUSEDSIGNAL
     logic [ROWS-1:0] room;
     // verilator lint_on UNUSEDSIGNAL
@@ -71,7 +73,7 @@ module pe_array
         halves phase (.clk, .dsp_clk, .reset, .second);
     end
 
-    localparam int DEALT_BITS = SIX ? COLUMNS / 3 * 18 : COLUMNS / DSP_CLOCK * VALUE_BITS;  // of a lane
+    localparam int DEALT_BITS = SIX ? COLUMNS / 3 * 18 : COLUMNS / DSP_CLOCK * VALUE_BITS;  // bits per lane
     logic [ROWS-1:0][LANES-1:0][DEALT_BITS-1:0] row_weights;
     for (genvar l = 0; l < LANES; l++) begin : skewed
         if (SIX) begin : threes
@@ -92,7 +94,7 @@ module pe_array
         end
         if (m > 0) begin : below
             always_ff @(posedge dsp_clk) row_weights[m] <= row_weights[m-1];
-            // Sums of a row that is half a cycle late are taken with those of the next one.
+            // With DSP_CLOCK 2, a row that is half a cycle late shares the cycle of the next row's sums.
             if (m % DSP_CLOCK == DSP_CLOCK - 1) begin : later
                 always_ff @(posedge clk) control[m] <= control[m-1];
             end else begin : together

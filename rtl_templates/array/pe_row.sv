@@ -1,16 +1,17 @@
-// A row of PEs, output-stationary: COLUMNS sums for each position, to which every cycle of a step adds LANES products
-// each. Nothing here stalls or waits. Operands come skewed: a lane of a step so many cycles after its chain's first as its
-// place in the chain is. ``control`` comes when the step's products are there: LATENCY cycles after lane 0.
+// A row of PEs, output-stationary: it has COLUMNS sums for each position, and every step adds LANES products to each.
+// The
+// row never stalls. Operands are skewed: the lane at place l of its chain arrives l cycles after the lane at place 0.
+// ``control`` arrives together with the step's partial sums, LATENCY cycles after lane 0.
 //
 // Weights of PACK_COLUMNS neighbouring columns and values of POSITIONS neighbouring positions share a DSP:
 //   8 bits   (w1 · 2^18 + w0) · a
 //   4 bits   (w1 · 2^22 + w0) · (a1 · 2^11 + a0)
 //   16 bits  w · a
-// The sum of PACK_CHAIN such products fits its field, so that the fields are told apart exactly: the lowest one is the
-// lowest bits, and each above takes back what the sign of the one below has borrowed.
+// The sum of PACK_CHAIN such products fits its field, so that the fields separate exactly. The lowest field is the
+// lowest bits. If a field is negative, it has borrowed 1 from the field above, which is added back.
 //
-// Where DSP_CLOCK is 2, a chain adds for PACK_COLUMNS columns in the first half of the fabric's cycle and for the next as
-// many in the second; what is behind a chain is there for each of them, and runs at the fabric's clock.
+// If DSP_CLOCK is 2, a chain computes PACK_COLUMNS columns in the first half of the fabric's cycle and the next
+// PACK_COLUMNS columns in the second half. The logic after a chain exists once per column, at the fabric's clock.
 module pe_row
     import systolic_geometry::*;
 #(
@@ -64,7 +65,7 @@ module pe_row
             for (genvar h = 0; h < DSP_CLOCK; h++) begin : half
                 for (genvar f = 0; f < FIELDS; f++) begin : field
                     localparam int AT = f * FIELD_BITS;
-                    logic borrowed;  // all that is below it is negative where its uppermost bit is
+                    logic borrowed;  // the bits below are negative as a whole if their uppermost bit is set
                     if (f == 0) begin : lowest
                         assign borrowed = 1'b0;
                     end else begin : above

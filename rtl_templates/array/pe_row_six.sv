@@ -1,22 +1,22 @@
-// A row of PEs as pe_row, of which three neighbouring columns and both positions share a DSP in each lane: six products
-// (six_products). Lanes are added up in adders of three; even and odd ones apart, because the odd lanes of a pixel are its
-// high nibbles and count 16 times. Lanes come together, not skewed. ``control`` comes when the sums of a step's lanes are
-// there.
+// A row of PEs like pe_row, in which three neighbouring columns and both positions share a DSP per lane (six_products).
+// Lanes are summed in adder trees, even and odd lanes separately, because the odd lanes of a pixel are its high nibbles
+// and have weight 16. All lanes arrive in the same cycle, not skewed. ``control`` arrives together with the sums of a
+// step's lanes.
 module pe_row_six
     import systolic_geometry::*;
 (
     input logic clk,
     input logic [2:0] control,  // valid, first, last step of a position
     input logic nibbles,
-    input logic [LANES-1:0][COLUMNS/3-1:0][17:0] weights,  // by threes of columns
+    input logic [LANES-1:0][COLUMNS/3-1:0][17:0] weights,  // three columns each (pack_weights)
     input logic [1:0][LANES-1:0][3:0] values,
     output logic sums_valid,
     output sums_t [POSITIONS-1:0] sums
 );
-    localparam int PART_BITS = 7 + 2 * levels_of(LANES / 2);  // of a sum of half of the lanes
+    localparam int PART_BITS = 7 + 2 * levels_of(LANES / 2);  // bits of a sum of half of the lanes
 
     for (genvar n = 0; n < COLUMNS; n += 3) begin : together
-        logic [5:0][1:0][LANES/2-1:0][6:0] products;  // of a field, of even and of odd lanes
+        logic [5:0][1:0][LANES/2-1:0][6:0] products;  // [field][even or odd lanes][lane / 2]
         for (genvar l = 0; l < LANES; l++) begin : lane
             logic [5:0][6:0] six;
             six_products dsp (.clk, .weights(weights[l][n/3]), .values({values[1][l], values[0][l]}), .products(six));

@@ -1,12 +1,15 @@
-// Six products of a DSP48E2: (w2 · 2^14 + w1 · 2^7 + w0) · (a1 · 2^21 + a0), whose factor of activations the pre-adder forms.
-// A product of −7…7 and −8…7 is −56…56. With 64 added to each a field of 7 bits holds 8…120: no product borrows from the
-// one above, and the field less 64, which is the field with its uppermost bit turned round, is the product. No field has
-// room for a second one, so that nothing is summed here. The products are there 4 cycles after the operands.
+// Six products in one DSP48E2: (w2 · 2^14 + w1 · 2^7 + w0) · (a1 · 2^21 + a0). The pre-adder forms the factor of
+// activations.
+//
+// A product of −7…7 and −8…7 is in −56…56. With 64 added to each, a field of 7 bits is in 8…120, so that no field
+// borrows from the field above. The product is the field minus 64, which inverts the field's uppermost bit. A field has
+// no room for a sum of two products, so that nothing is accumulated here. The products are valid 4 cycles after the
+// operands.
 module six_products (
     input logic clk,
     input logic [17:0] weights,
     input logic signed [1:0][3:0] values,
-    output logic [5:0][6:0] products  // w0 · a0, w1 · a0, w2 · a0, w0 · a1, …: two's complement
+    output logic [5:0][6:0] products  // w0 · a0, w1 · a0, w2 · a0, w0 · a1, … in two's complement
 );
     // verilator lint_off UNUSEDSIGNAL
     logic [47:0] fields, unused;

@@ -1,6 +1,7 @@
-// A chain's sums in the fabric's clock. Where the DSPs' clock is twice the fabric's, a chain gives two in a cycle: both are
-// taken at one edge of clk, from where registers of the DSPs' clock hold them for the half a cycle before. Of rows that
-// are an odd number of such cycles late the first sum comes half a cycle sooner.
+// Transfers a chain's sums to the fabric's clock. If the DSPs' clock is twice the fabric's, a chain gives two sums per
+// cycle of clk. Registers of the DSPs' clock hold the first sum, and both are taken at the same edge of clk. In odd
+// rows (ODD), whose delay is an odd number of DSP cycles, the sums arrive half a cycle of clk earlier relative to that
+// edge.
 module take_sums
     import systolic_geometry::*;
 #(

@@ -1,5 +1,5 @@
-// Cuts a command, ``words`` words from word ``address`` on, into bursts of AXI: of at most LENGTH beats, none across a
-// page of 4 KB. BYTES: of a word, which is a beat. Every command has at least one word.
+// Splits a command into AXI bursts of at most LENGTH beats that do not cross a 4 KB page. A command is
+// ``command_words`` words, at least one, from word ``command_address`` on. A word is one beat of BYTES bytes.
 module axi_bursts #(
     parameter int BYTES = 4,
     parameter int LENGTH = 64
@@ -14,7 +14,7 @@ module axi_bursts #(
     output logic burst_valid,
     input logic burst_ready,
     output logic [63:0] burst_address,
-    output logic [7:0] burst_length  // beats less 1, as AXI has it
+    output logic [7:0] burst_length  // beats − 1, as in AXI
 );
     localparam int SHIFT = $clog2(BYTES);
     localparam int PAGE_WORDS = 4096 / BYTES;

@@ -1,5 +1,5 @@
-// Reads DDR for commands of whole words, in order: at most OUTSTANDING bursts are on their way, and DEPTH words wait
-// for who takes them.
+// Reads the words of commands from DDR, in order. At most OUTSTANDING bursts are in flight, and a FIFO of DEPTH words
+// is at the output.
 module axi_read #(
     parameter int BYTES = 4,
     parameter int LENGTH = 64,

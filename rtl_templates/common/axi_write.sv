@@ -1,5 +1,5 @@
-// Writes DDR for commands of whole words, in order, with words of ``in``. idle: every burst that was asked for is
-// answered, and so what was written can be read.
+// Writes the words of ``in_data`` to DDR for commands, in order. ``idle`` says that every requested burst is
+// acknowledged, so that the written words can be read.
 module axi_write #(
     parameter int BYTES = 4,
     parameter int LENGTH = 64,
@@ -15,7 +15,7 @@ module axi_write #(
     input logic in_valid,
     output logic in_ready,
     input logic [8*BYTES-1:0] in_data,
-    input logic [1:0] in_halves,  // which of them is written
+    input logic [1:0] in_halves,  // the halves of the word that are written
     output logic idle,
     output logic aw_valid,
     input logic aw_ready,
@@ -34,7 +34,7 @@ module axi_write #(
     logic burst_valid, room, requested, answered, length_room, length_valid, burst_ends;
     logic [7:0] length, beat;
 
-    // A burst's length waits for its data while the next ones are asked for.
+    // The length of a requested burst waits here for its data, while further bursts are requested.
     assign room = open != OPEN_BITS'(OUTSTANDING) && length_room;
     assign aw_valid = burst_valid && room;
     assign requested = aw_valid && aw_ready;

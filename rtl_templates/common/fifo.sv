@@ -1,7 +1,7 @@
-// A FIFO whose first word shows at its output: valid and ready on both sides.
+// A first-word fall-through FIFO, with valid and ready on both sides.
 //
-// in_ready is taken back SLACK words before it is full: a producer that asks first and gives SLACK cycles later loses
-// nothing, and needs neither a stall nor a clock enable in its pipeline.
+// in_ready falls when SLACK places are left. So a pipeline of SLACK stages that checks in_ready at its input never
+// overflows the FIFO, and needs neither a stall nor a clock enable.
 module fifo #(
     parameter int WIDTH = 8,
     parameter int DEPTH = 4,
@@ -31,7 +31,7 @@ module fifo #(
     assign out_data = queue[first];
     assign taken = out_valid && out_ready;
 
-    // A producer with SLACK gives where in_ready was, not where it is.
+    // A producer with SLACK has checked in_ready in an earlier cycle, so that in_ready does not matter now.
     logic given;
     assign given = in_valid && (SLACK > 0 || in_ready);
 

@@ -1,20 +1,21 @@
-// Two buffers for maps that stay on chip: a pass reads one (load) and writes the other (arrange), from which it may read
-// what it adds before. Each has ROWS banks, so that ROWS rows move in a cycle, a word from each bank; where a row lies is
-// said in scheduler/systolic/map_buffers.py. A word comes a cycle after its address. Without map buffers there is nothing.
+// Two buffers for maps that stay on chip. A pass reads one buffer (load) and writes the other one (arrange). It may
+// read the residual map from the buffer that it writes, each word before it is overwritten. A buffer has ROWS banks, so
+// that ROWS rows move per cycle, one word per bank. scheduler/systolic/map_buffers.py defines the bank and the address
+// of a row. A word is valid one cycle after its address. If MAP_DEPTH is 0, this module is empty.
 module map_buffers
     import systolic_geometry::*;
 (
     // verilator lint_off UNUSEDSIGNAL
     input logic clk,
-    input number_t read_from,  // buffer 1 or 2, 0: none
+    input number_t read_from,  // buffer 1 or 2; 0: none
     input number_t [ROWS-1:0] read_address,
     output word_t [ROWS-1:0] read_words,
-    input number_t add_from,  // as read_from, and never the same one; 0 in engines that add no maps
+    input number_t add_from,  // as read_from, and never the same buffer; 0 in engines without residual adds
     input number_t [ROWS-1:0] add_address,
     output word_t [ROWS-1:0] add_words,
-    input number_t write_to,  // as read_from, and never the same one
+    input number_t write_to,  // as read_from, and never the same buffer
     input logic [ROWS-1:0] write,
-    input logic [1:0] write_halves,  // of the words; with whole channel tiles always both
+    input logic [1:0] write_halves,  // halves of a word that are written: both if channel tiles are whole blocks
     input number_t [ROWS-1:0] write_address,
     input word_t [ROWS-1:0] write_words
     // verilator lint_on UNUSEDSIGNAL

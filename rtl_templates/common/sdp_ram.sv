@@ -1,5 +1,5 @@
-// A memory with one port that writes and one that reads, whose word comes a cycle after its address. STYLE: block,
-// ultra or distributed, as the schedule chose. What is written and read in the same cycle must lie apart.
+// A simple dual-port memory: one write port, and one read port with a latency of one cycle. STYLE is block, ultra or
+// distributed, as the schedule has chosen. A word must not be read in the cycle in which it is written.
 module sdp_ram #(
     parameter int WIDTH = 8,
     parameter int DEPTH = 2,

@@ -1,5 +1,5 @@
-// A memory as sdp_ram. With HALVES the lower and the upper half of a word may be written alone, which block and ultra RAM
-// have as write enables of bytes; without, both are.
+// A memory like sdp_ram. With HALVES, the halves of a word have separate write enables; block RAM and URAM implement
+// them as byte write enables. Without HALVES, a whole word is written.
 module sdp_ram_halves #(
     parameter int WIDTH = 8,
     parameter int DEPTH = 2,

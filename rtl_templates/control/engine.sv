@@ -1,6 +1,6 @@
 // The engine: Loader (read_rows, load, read_weights, feed_weights) → PE array → Saver (pool, requantise, arrange,
-// chunk_rows), between them valid and ready, and each with a state machine of its own. ``pass_start`` begins a pass in
-// all of them; they are done when everything that the pass writes is answered.
+// chunk_rows). The modules are connected by valid and ready, and each has its own state machine. ``pass_start`` starts
+// a pass in all modules. The pass is done when all its writes are acknowledged.
 module engine
     import systolic_geometry::*;
 #(
@@ -138,7 +138,7 @@ module engine
     plan_tiles tile_planner (
         .clk, .reset, .start(pass_start), .pass, .tile_valid(next_tile_valid), .tile_ready(next_tile_ready),
         .tile(next_tile));
-    // Between the planner's arithmetic and the pool, which compares with a tile whether it takes it.
+    // This FIFO separates the planner's arithmetic from the pool's comparisons, for timing.
     fifo #(.WIDTH($bits(pool_tile_t)), .DEPTH(2)) tiles (
         .clk, .reset, .in_valid(next_tile_valid), .in_ready(next_tile_ready), .in_data(next_tile),
         .out_valid(tile_valid), .out_ready(tile_ready), .out_data(tile));
@@ -165,8 +165,9 @@ module engine
         .constant_valid, .constant_ready, .constant, .group_valid(product_valid), .group_ready(product_ready),
         .group(product), .result_valid, .result_ready, .result);
 
-    // A chunk goes to arrange and, at once, to every port that writes it: where the map lies in DDR to those of maps, or to
-    // the one of sums; and to who reads what is added, where that lies in DDR.
+    // A chunk is sent to arrange and, in the same cycle, to every port that writes it. A map in DDR is written by the
+    // ports of maps, the output of a residual add by the last port. The reader of the residual map gets the chunk if
+    // that map is in DDR.
     logic plan_done, planned_valid, planned_ready, chunk_valid, chunk_ready, chunk_room, arrange_done, adds, added_room, added_done;
     logic [SAVE_PORTS-1:0] writes, port_room, writes_done, words_valid, words_ready;
     word_t [SAVE_PORTS-1:0] words;
@@ -193,7 +194,7 @@ module engine
         .result, .words_valid, .words_ready, .words, .words_halves, .added_valid, .added_ready, .added,
         .kept_address(added_address), .kept(added_kept), .keep, .keep_halves, .keep_address, .keep_words);
     for (genvar port = 0; port < SAVE_PORTS; port++) begin : map_writers
-        // The ports of maps take the rows of a chunk in turn; that of sums takes all.
+        // The ports of maps write the rows of a chunk in turn. The port of residual adds writes all rows.
         localparam int FIRST = port < MAP_PORTS ? port : 0;
         localparam int STEP = port < MAP_PORTS ? MAP_PORTS : 1;
         logic port_valid, port_ready, command_valid, command_ready, idle;
@@ -213,11 +214,11 @@ module engine
             .aw_length(maps_aw_length[port]), .w_valid(maps_w_valid[port]), .w_ready(maps_w_ready[port]),
             .w_last(maps_w_last[port]), .w_data(maps_w_data[port]), .w_strobe(maps_w_strobe[port]), .b_valid(maps_b_valid[port]),
             .b_ready(maps_b_ready[port]));
-        // A writer that takes a chunk has none to write.
+        // A writer that is ready for a chunk has finished the one before.
         assign writes_done[port] = !port_valid && port_ready && idle;
     end
 
-    // What is added, from DDR, in the order in which results leave.
+    // The residual map is read from DDR in the order in which arrange outputs results.
     if (ADDED_MAPS == 0) begin : alone
         assign {added_room, added_done} = '1;
         assign {added_valid, added} = '0;

@@ -1,4 +1,4 @@
-// Reads passes ``first`` … ``first + count − 1`` of the layer program, one ahead of who takes them.
+// Reads passes ``first`` … ``first + count − 1`` of the layer program, one pass ahead of the reader of its output.
 module read_program
     import systolic_geometry::*;
 (

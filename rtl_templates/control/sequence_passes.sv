@@ -1,5 +1,5 @@
-// Walks the program: a pass begins when the one before has ended in every module, and knows the one after it, whose first
-// weights it brings.
+// Runs the passes of the program. A pass starts when the pass before has ended in every module. The next pass is
+// already known at that time, because its first weights are loaded during this pass.
 module sequence_passes
     import systolic_geometry::*;
 (
@@ -9,7 +9,7 @@ module sequence_passes
     output logic done,  // for one cycle, at the end
     input logic [31:0] first,
     input logic [31:0] count,
-    output logic [31:0] current,  // the pass that it stands at
+    output logic [31:0] current,  // index of the running pass
     output logic current_written,
     input logic next_valid,
     output logic next_ready,
@@ -17,7 +17,7 @@ module sequence_passes
     output logic pass_start,
     output pass_t pass,
     output weight_plan_t plan,
-    input logic pass_done,  // of every module
+    input logic pass_done,  // every module has finished
     output logic pass_ended  // for one cycle
 );
     typedef enum logic [2:0] {IDLE, TAKE, PLAN, BEGIN, RUN} state_t;
@@ -26,7 +26,7 @@ module sequence_passes
     logic last;
     assign last = index + 1 == count;
 
-    // The pass after this one stays where it is until this one has ended.
+    // The next pass stays in the FIFO until this pass has ended.
     assign next_ready = state == TAKE;
     assign pass_start = state == BEGIN;
     assign current_written = state == PLAN;

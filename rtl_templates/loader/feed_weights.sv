@@ -1,7 +1,7 @@
-// Owns the weight buffer, a circular buffer of steps with a bank for each word of a step. Feeds the weights of a step a
-// cycle, over and over those of a tile, while further tiles arrive and are stored behind it, as many as there is room
-// for: so a tile that takes longer to arrive than the one before it is fed, such as the next pass's first one, comes
-// while tiles before that one are fed.
+// Owns the weight buffer, a circular buffer of steps with one bank per word of a step. It feeds the weights of one step
+// per cycle, and repeats the steps of a tile. Meanwhile further tiles are stored after that tile, as long as there is
+// room. So a tile whose load takes longer than one tile's feed, such as the first tile of the next pass, is loaded
+// during the feeds of several tiles.
 module feed_weights
     import systolic_geometry::*;
 (
@@ -32,8 +32,8 @@ module feed_weights
     endfunction
 
     // --- store: where the next words go -------------------------------------------------------------------------
-    // Steps that lie in the buffer, from the first one of the tile that is fed on (of the pass, where all its tiles stay),
-    // and how many of them have to before this tile can be fed.
+    // held: steps in the buffer, from the first step of the tile that is fed, or of the pass if all its tiles stay.
+    // needed: steps that must be in the buffer before this tile can be fed.
     number_t held, needed, released;
     number_t store_step, loads_left;
     logic [TURNS-1:0] turn;
@@ -68,7 +68,7 @@ module feed_weights
     assign last_use = use_left == 1;
     assign last_tile = tile + 1 == pass.channel_tiles;
     assign ends = state == RUN && feeds_left == number_t'(feeding);
-    // Tiles that are fed again stay until the pass ends.
+    // Tiles that are used again stay until the pass ends.
     assign released = !ends || (pass.resident != 0 && !last_use) ? 0 : needed;
     assign done = state == IDLE && loads_left == 0;
 
@@ -91,7 +91,7 @@ module feed_weights
                     tile <= 0;
                     base <= pass.first_step;
                     needed <= pass.steps;
-                    // But for the start of a frame, the pass before has loaded the first tile.
+                    // The pass before has loaded the first tile, except at the start of a frame.
                     held <= plan.first ? 0 : pass.steps;
                     loads_left <= pass.load_beats - (plan.first ? 0 : pass.tile_beats) + plan.next_beats;
                     store_step <= plan.first ? pass.first_step : wrapped(pass.first_step + pass.steps, WEIGHT_DEPTH);

@@ -1,12 +1,14 @@
-// Owns the row buffer. Feeds a step of the array a cycle, a word for each of its rows, while the rows that only the next
-// tile needs arrive from the ports, or from a map buffer, and are stored in slots whose rows are no longer needed.
+// Owns the row buffer. It feeds one step per cycle to the array, one word per array row. Meanwhile the rows that only
+// the next tile needs arrive from the ports or from a map buffer. They are stored in slots whose rows are no longer
+// needed.
 //
-// A *row stride* is the ``stride`` rows from one output row's window to the next one's. Row stride q lies in bank
-// (q + first_turn) mod ROWS, so that the ROWS rows of a step are always in different banks; in its bank it takes a
-// *slot*, and the slots of a bank are used in turn. A bank has two halves, for words of even and of odd address, so that
-// two neighbouring words are read in a cycle: a window of pixels may begin inside a word. Rows are numbered with the
-// padding above the map ("padded rows"). Several row strides arrive together, a *group*: one from each port, or from a
-// map buffer as many as move in a cycle.
+// A *row stride* is the ``stride`` rows from one output row's window to the next one's. Row stride q is stored in bank
+// (q + first_turn) mod ROWS, so that the ROWS rows of a step are always in different banks. In its bank it takes a
+// *slot*; the slots of a bank are used in turn. A bank has two halves, for words of even and of odd address, so that
+// two
+// neighbouring words can be read per cycle: a window of pixels may begin within a word. Row numbers include the padding
+// above the map ("padded rows"). Row strides that arrive together are a *group*: one per port, or the row strides that
+// move together from a map buffer.
 module load
     import systolic_geometry::*;
 (
@@ -30,7 +32,7 @@ module load
     localparam int ADDRESS_BITS = HALF_DEPTH > 1 ? $clog2(HALF_DEPTH) : 1;
     localparam int PIXEL_SHIFT = $clog2(WORD_PIXELS);
     localparam int TURN_BITS = $clog2(ROWS);
-    localparam int SHIFT_BITS = $clog2(2 * WORD_PIXELS);  // of a pixel in two words
+    localparam int SHIFT_BITS = $clog2(2 * WORD_PIXELS);  // bits of a pixel's place within two words
     localparam int LATENCY = 5;  // from a feed to its activations in the FIFO
 
     typedef enum logic [2:0] {IDLE, BEGIN, RUN, RETURN, NEXT} state_t;
@@ -38,37 +40,42 @@ module load
     state_t state;
     phase_t phase;
 
-    // --- what stays the same in a pass --------------------------------------------------------------------------
+    // --- constants of a pass ------------------------------------------------------------------------------------
     row_t [ROWS-1:0] down;  // rows from a row stride to the r-th one after it
-    // Row strides of a group, its rows; rows from the last one that is read of it to the next group, to the one after that.
+    // Size of a group in row strides and in rows; rows from its last row that is read to the next group and to the one
+    // after.
     number_t group, group_rows, next_group, group_after;
-    number_t map_end;  // past the last padded row that lies in the map
+    number_t map_end;  // the first padded row below the map
     logic from_buffer;
     assign from_buffer = MAP_DEPTH > 0 && pass.in_buffer != 0;
-    number_t tile_rows, tile_words;  // rows of the map from a tile to the next one, words of a channel tile's blocks
-    // Rows of padding have their places in the row buffer. Above the map they are stepped over where a stride is one row.
+    number_t tile_rows, tile_words;  // rows of the map from one tile to the next; words of a channel tile's blocks
+    // Rows of padding take places in the row buffer. With stride 1, loading starts below the padding above the map.
     number_t first_stride, first_bank, first_slot, first_lap;
     number_t zero_bank;  // the bank of padded row 0 in a map buffer
     assign zero_bank = times(ROWS, pass.in_lap) + pass.in_turn - pass.pad_top;
-    number_t first_turn;  // the bank of row stride 0: another than 0 where a map buffer has the rows so
-    // Of a map buffer: whether rows are read two by two; whether its banks are turned by a row more than the padding above;
-    // row strides and rows that move in a cycle; words from the lap of a row stride to that of the one ROWS strides below;
-    // words to one lap above, to the same one, and to one, two and three laps below.
+    number_t first_turn;  // the bank of row stride 0; non-zero only if a map buffer is rotated
+    // A *lap* of a map buffer is ROWS consecutive rows, one per bank.
+    // steps_over: rows are read in pairs (stride 2). turned: the banks are rotated one row further than the padding
+    // above.
+    // moved, moved_rows: row strides and rows that move per cycle.
+    // lap_pitch: words from the lap of a row stride to the lap of the one ROWS strides below.
+    // laps_on: words to the lap above, to the same lap, and to the first, second and third lap below.
     logic steps_over, turned;
     number_t moved, moved_rows, lap_pitch;
     number_t [4:0] laps_on;
     assign steps_over = MAP_STRIDE > 1 && pass.stride == 2;
-    logic leaps_over;  // rows are read further apart than two: at most LEAPS row strides move in a cycle
+    logic leaps_over;  // the stride is above 2: at most LEAPS row strides move per cycle
     assign leaps_over = MAP_STRIDE > 2 && pass.stride > 2;
     number_t leaps, leap_rows;
     assign moved = leaps_over ? leaps : ROWS % 2 == 0 && steps_over ? ROWS / 2 : ROWS;
     assign moved_rows = leaps_over ? leap_rows : ROWS % 2 == 1 && steps_over ? 2 * ROWS : ROWS;
     assign group = from_buffer ? moved : MAP_PORTS;
-    number_t before_map;  // words of the laps that are padding: of the row buffer, or of a map buffer
-    // Rows of padding above are stepped over where a stride is one row; else the first lap may lie before the map.
+    number_t before_map;  // words of the laps of padding above, in the row buffer or in a map buffer
+    // With stride 1, loading starts below the padding above. With a larger stride, the first lap may begin above the
+    // map.
     assign first_slot = pass.stride == 1 ? before_map : 0;
     assign first_lap = pass.in_base - (pass.stride == 1 ? 0 : before_map);
-    // From registers: the pass is there a cycle before its start.
+    // These are registers: a pass is valid a cycle before its start.
     always_ff @(posedge clk) begin
         for (int r = 0; r < ROWS; r++) down[r] <= row_t'(times(pass.stride, r));
         tile_rows <= times(pass.stride, ROWS);
@@ -81,10 +88,10 @@ module load
         group_rows <= from_buffer ? moved_rows : MAP_PORTS * pass.stride;
         next_group <= (from_buffer ? moved_rows : MAP_PORTS * pass.stride) - pass.phases + 1;
         group_after <= 2 * (from_buffer ? moved_rows : MAP_PORTS * pass.stride) - pass.phases + 1;
-        // With stride 2, in_lap · ROWS + in_turn is pad_top or one more.
+        // With stride 2, in_lap · ROWS + in_turn is pad_top or pad_top + 1.
         turned <= pass.pad_top[0] ^ pass.in_turn[0] ^ (ROWS % 2 == 1 && pass.in_lap[0]);
         lap_pitch <= steps_over ? 2 * pass.in_row_pitch : pass.in_row_pitch;
-        // Sums, so that no synthesis takes a DSP for a product.
+        // The multiples are sums and shifts, so that synthesis uses no DSP.
         laps_on[0] <= -pass.in_row_pitch;
         laps_on[1] <= 0;
         laps_on[2] <= pass.in_row_pitch;
@@ -92,7 +99,7 @@ module load
         laps_on[4] <= (pass.in_row_pitch <<< 1) + pass.in_row_pitch;
     end
 
-    // Of a row counted from the first one of the map.
+    // Whether a row, counted from the map's first row, is in the map.
     function automatic logic row_exists(row_t row, row_t height);
         return row >= 0 && row < height;
     endfunction
@@ -101,24 +108,24 @@ module load
     number_t round, tile, end_stride;
     number_t start_slot, start_row, start_block, start_block_offset;
     number_t feeds_left;
-    logic loads_left, loads_next;  // the phase loads a group more, and one behind that
-    logic more_rows;  // rows of a tile after this one are not loaded yet
+    logic loads_left, loads_next;  // the phase loads another group, and one after that
+    logic more_rows;  // the rows of a later tile are not loaded yet
     assign more_rows = round == 0 && tile + 1 < pass.row_tiles;
 
-    // A phase that loads ends before row stride phase_end, or with the map: rows of padding below it are not loaded.
+    // A phase loads row strides before phase_end. Rows of padding below the map are not loaded.
     logic loads;
     number_t phase_end;
     assign loads = phase == FIRST || phase == BETWEEN || (more_rows && pass.overlap != 0);
     assign phase_end = phase == TILE && more_rows ? end_stride + ROWS : end_stride;
 
-    // --- load: the word that arrives next; the fields are of the group's first row stride ------------------------
+    // --- load: the word that arrives next; the registers describe the group's first row stride -------------------
     number_t load_q, load_row, load_slot, load_bank, load_offset;
     countdown_t load_words, load_phases;
-    // In a map buffer: where the lap of row load_q begins (ROWS rows, one in each bank), the piece of a row that arrives,
-    // and its word, which is added up ahead, so that only laps are added to it.
+    // Addresses in a map buffer: the start of load_q's lap, of the piece of a row that arrives, and its word. The
+    // word's address is accumulated ahead, so that only an offset of laps is added to it.
     number_t load_lap, load_piece, load_place, next_lap;
     countdown_t load_columns;
-    logic [ROWS-1:0] wanted;  // rows of the group that lie in the map, and before row stride end_stride
+    logic [ROWS-1:0] wanted;  // rows of the group that are in the map and before row stride end_stride
     logic [MAP_PORTS-1:0] awaited;
     logic loading, wraps;
     number_t here, beyond, next_load_slot;
@@ -141,16 +148,16 @@ module load
 
     assign next_lap = wraps ? load_lap + lap_pitch : load_lap;
 
-    // What is stored, two cycles later: in the second one a map buffer gives its words.
+    // Words are stored two cycles later; in the second cycle, a map buffer outputs its words.
     logic [ROWS-1:0] taken, coming, store;
     number_t [ROWS-1:0] number;
-    logic [ROWS-1:0] lap_below;  // the row stride lies a lap further down than the group's first one
+    logic [ROWS-1:0] lap_below;  // the row stride is one lap further down than the group's first one
     logic [ROWS-1:0][ADDRESS_BITS:0] coming_address, store_address;
     word_t [ROWS-1:0] arrived, arriving, moving, stored;
-    // Of two rows the one that moves, lower or upper, as the banks have them: see move_words, which says where it lies.
+    // With stride 2: whether the lower or the upper row of a pair of banks moves (see move_words).
     logic lower, coming_lower, store_lower;
     assign lower = load_row[0] != turned;
-    // Where rows are read further apart than two, what the banks are read at, and the words that they give.
+    // With a stride above 2: the read addresses of the banks, and the words that the banks output.
     number_t [ROWS-1:0] leap_address;
     word_t [ROWS-1:0] leaping;
     assign stored = from_buffer ? (leaps_over ? leaping : moving) : arriving;
@@ -174,15 +181,16 @@ module load
         store_lower <= coming_lower;
     end
 
-    // A step over two rows takes rows 2q and 2q + 1 into bank q, from banks 2q and 2q + 1 mod ROWS of the map buffer. So bank b
-    // of that gives to one of two: to q where 2q is b, and to q where it is b + ROWS, a lap further down. Of odd ROWS one of
-    // them takes the upper rows and one the lower rows; of even ROWS both take rows of b's parity, and one is in the group.
+    // With stride 2, bank q of the row buffer takes rows 2q and 2q + 1, which are in banks 2q mod ROWS and 2q + 1 mod
+    // ROWS of the map buffer. So bank b of the map buffer serves one of two banks q: the near one, and the far one,
+    // whose row is ROWS rows, one lap, further down. If ROWS is odd, one of the two takes the upper rows and the other
+    // the lower rows. If ROWS is even, both take rows of b's parity, and only one of them is in the group.
     for (genvar bank = 0; bank < ROWS; bank++) begin : move_words
         localparam bit ODD_ROWS = ROWS % 2 == 1, ODD = bank % 2 == 1;
         localparam int NEAR = ODD_ROWS && ODD ? (bank + ROWS) / 2 : bank / 2;
         localparam int FAR = !ODD_ROWS ? bank / 2 + ROWS / 2 : ODD ? bank / 2 : (bank + ROWS - 1) / 2;
-        logic to_near, next, above;  // above: the bank begins with a row of the lap before, below the padding
-        logic [2:0] laps;  // and one more
+        logic to_near, next, above;  // above: the bank's first row belongs to the lap before, because of the rotation
+        logic [2:0] laps;  // index of laps_on
         assign to_near = ODD_ROWS ? !lower : taken[NEAR];
         assign next = ODD_ROWS ? ODD == to_near : !to_near;
         assign laps = 3'(!above) + (steps_over ? 3'({to_near ? lap_below[NEAR] : lap_below[FAR], next}) : 3'(lap_below[bank]));
@@ -193,27 +201,27 @@ module load
         assign moving[bank] = !steps_over ? kept[bank] : store_lower ? kept[(2 * bank + 1) % ROWS] : kept[2 * bank % ROWS];
     end
 
-    // Steps back to end_stride where the last group went beyond it: the next group starts there.
+    // If the last group went beyond end_stride, loading returns to it, because the next group starts there.
     number_t excess, returned_bank, returned_rows;
     assign excess = load_q > end_stride ? load_q - end_stride : 0;
     assign returned_bank = load_bank - excess;
 
-    // Rows that are read further apart than two lie in any banks. Where the group's row strides have the row that arrives is
-    // known when it begins: its banks, and the words to each from the word that arrives of the first one.
+    // With a stride above 2, the rows of a group can be in any banks. For the row that arrives, the banks of the
+    // group's row strides are computed in advance, and the word offset of each from the word of the first.
     if (MAP_STRIDE <= 2) begin : no_leaps
         assign {leaps, leap_rows} = '0;
         assign leap_address = '0;
         assign leaping = '0;
     end else begin : leap
         typedef logic [TURN_BITS-1:0] bank_t;
-        typedef logic [TURN_BITS:0] banks_t;  // of two banks the sum
-        // Of r row strides further: how many banks, and words of laps, of one lap more too. Constants for each stride, but for
-        // the pitch.
+        typedef logic [TURN_BITS:0] banks_t;  // a sum of two banks
+        // Distance of r row strides: in banks, in laps, in words of these laps, and in words of one lap more. Except
+        // for the pitch, these are constants of the stride.
         bank_t [LEAPS:0] banks;
         number_t [LEAPS:0] laps, words, more_words;
-        bank_t group_banks;  // of all row strides that move together
+        bank_t group_banks;  // the same distances for a whole group
         number_t group_words, more_group_words;
-        logic [LEAPS-1:0] moves;  // so many row strides move
+        logic [LEAPS-1:0] moves;  // the row stride is one of those that move together
         always_ff @(posedge clk) begin
             for (int s = 3; s <= MAP_STRIDE; s++) begin
                 if (pass.stride == s) begin
@@ -244,11 +252,11 @@ module load
             return sum >= banks_t'(ROWS) ? sum - banks_t'(ROWS) : sum;
         endfunction
 
-        // Of the group's first row stride, and of its row that arrives: the bank, and where its lap begins.
+        // Bank and start of the lap: of the group's first row stride, and of its row that arrives.
         bank_t bank, row_bank;
         number_t lap, row_lap, piece, place;
         banks_t further, below, back;
-        bank_t next_bank;  // of the row that arrives in the next cycle
+        bank_t next_bank;  // bank of the row that arrives in the next cycle
         number_t further_lap, below_lap;
         logic ends_row_load, ends_group_load;
         assign ends_row_load = loading && load_words.last;
@@ -273,7 +281,7 @@ module load
             end
         end
 
-        // Of the row strides that move no two lie in the same bank.
+        // No two of the row strides that move together are in the same bank.
         word_t [LEAPS-1:0] leapt_words;
         always_comb begin
             for (int b = 0; b < ROWS; b++) begin
@@ -285,7 +293,7 @@ module load
             for (int b = 0; b < ROWS; b++) leaping[b] = leapt_words[minimum(moving_numbers[b], LEAPS - 1)];
         end
 
-        // Where loading went beyond the phase's end it goes back, a cycle after it is known by how much.
+        // If loading went beyond the end of the phase, it returns, one cycle after the distance is known.
         assign back = banks_t'(bank) - banks_t'(banks[back_strides]);
         always_ff @(posedge clk) begin
             coming_banks <= row_banks;
@@ -323,7 +331,7 @@ module load
         end
     end
 
-    // --- feed: a kernel row, a group of kernel columns and a channel block of the windows at one column -----------
+    // --- feed: one step is a kernel row, a group of kernel columns and a channel block, at one column --------------
     number_t left, pixel, ky, phase_offset, turn, feed_slot, block, block_offset;
     countdown_t blocks, groups, kernel_rows, positions, kernel_phases;
     logic room, feeding, ends_group, ends_row, ends_window, ends_tile, ends_stride;
@@ -334,20 +342,20 @@ module load
     assign ends_tile = ends_window && positions.last;
     assign ends_stride = ends_row && kernel_phases.last;
 
-    number_t tile_block, tile_block_offset;  // of the channel tile that is fed
+    number_t tile_block, tile_block_offset;  // first channel block of the channel tile that is fed
     number_t next_feed_slot, next_block, next_block_offset, next_left;
     logic begins_blocks;
     always_comb begin
         next_feed_slot = feed_slot == pass.last_slot ? 0 : feed_slot + pass.slot_words;
-        // A channel tile of a depthwise layer reads the channel blocks after those of the tile before.
+        // A channel tile of a depthwise layer reads the next channel blocks, not the same ones again.
         begins_blocks = ends_group && !(ends_tile && pass.depthwise != 0);
         next_block = begins_blocks ? tile_block : block + 1;
         next_block_offset = begins_blocks ? tile_block_offset : block_offset + pass.block_words;
         next_left = ends_tile ? -pass.pad_left : ends_window ? left + pass.advance : left;
     end
 
-    // Stage 1: which words of the banks. One lies in the even half, the other in the odd one; where they lie beside the
-    // map their values are not used, and the address is moved inside the buffer.
+    // Stage 1: the addresses of two neighbouring words, one in the even and one in the odd half. If a word is outside
+    // of the map, its value is not used, and its address is moved into the buffer.
     number_t word, low_word, from;
     logic block_exists;
     always_comb begin
@@ -372,7 +380,7 @@ module load
         s1_block <= block_exists;
     end
 
-    // Stage 2: the words, at one of two addresses in each half.
+    // Stage 2: read the words. Each half of a bank uses one of two addresses, in this slot or in the next one.
     word_t [ROWS-1:0] even, odd;
     logic [ADDRESS_BITS-1:0] here_even, here_odd, beyond_even, beyond_odd;
     assign here_even = ADDRESS_BITS'(maximum(0, (s1_here + number_t'(s1_next)) >>> 1));
@@ -406,13 +414,14 @@ module load
             s2_exists[m] <= s1_block && row_exists(s1_row + down[m], row_t'(pass.in_height));
     end
 
-    // Stages 3 and 4: each row's own two words. Banks are turned by ``turn``: by fours, then by what is left.
+    // Stages 3 and 4: assign two words to each row. The banks are rotated by ``turn``: by multiples of four, then by
+    // the rest.
     logic s3_valid, s4_valid;
     logic [1:0] s3_turn;
     logic [POSITIONS-1:0][STEP_PIXELS-1:0] in_map, s3_inside, s4_inside;
     logic [POSITIONS-1:0][SHIFT_BITS-1:0] starts, s3_starts, s4_starts;
     logic [ROWS-1:0] s3_exists, s4_exists, s3_odd, s4_odd;
-    word_t [ROWS-1:0][1:0] s3_words, s4_words;  // of odd and of even address
+    word_t [ROWS-1:0][1:0] s3_words, s4_words;  // the word of odd and the word of even address
     always_comb begin
         for (int p = 0; p < POSITIONS; p++) begin
             starts[p] = SHIFT_BITS'(pass.pixel_input != 0 ? s2_shift + p : p * WORD_PIXELS);
@@ -443,7 +452,7 @@ module load
         end
     end
 
-    // Stage 5: values, or what the padding holds. Two positions that are computed together lie side by side.
+    // Stage 5: the values of the windows, or of padding. Positions that are computed together are neighbours.
     logic s5_valid;
     word_t [ROWS-1:0][POSITIONS-1:0] s5_values, values;
     for (genvar m = 0; m < ROWS; m++) begin : gathered
@@ -459,8 +468,8 @@ module load
         s5_values <= values;
     end
 
-    // It holds a pipeline's steps more than are under way: where the array has waited and goes on, they last until the next
-    // ones come.
+    // The FIFO has LATENCY places more than it needs for the steps in flight. When the array continues after a stall,
+    // these steps keep it busy until new ones arrive.
     fifo #(.WIDTH(ROWS * POSITIONS * WORD_BITS), .DEPTH(2 * LATENCY + 2), .SLACK(LATENCY)) steps (
         .clk, .reset, .in_valid(s5_valid), .in_ready(room), .in_data(s5_values), .out_valid(activations_valid),
         .out_ready(activations_ready), .out_data(activations));

@@ -1,5 +1,5 @@
-// Asks for the rows of the input map that port PORT brings: row strides PORT, PORT + MAP_PORTS, …, piece by piece. Rows
-// are numbered with the padding above the map; padding has no bytes and is stepped over.
+// Requests the rows of the input map that port PORT reads: row strides PORT, PORT + MAP_PORTS, …, piece by piece. Row
+// numbers include the padding above the map. Rows of padding are not in DDR and are skipped.
 module read_rows
     import systolic_geometry::*;
 #(
@@ -20,9 +20,9 @@ module read_rows
     number_t row, row_address, piece_address;
     countdown_t bursts, phases, strides;
 
-    // From the last row that is read of a row stride to the first of the port's next one, in rows and in words.
-    // A pass is there a cycle before its start, so that what is computed of it comes from registers.
-    // What is added to that is added with the start.
+    // skip, skip_words: the distance from the last row read of a row stride to the first row of the port's next one, in
+    // rows and in words. A pass is valid a cycle before its start, so that products of its fields are taken from
+    // registers. Only one addition to them remains at the start.
     number_t skip, skip_words, first_row, row_zero, words_below;
     assign first_row = times(pass.stride, PORT);
     always_ff @(posedge clk) begin

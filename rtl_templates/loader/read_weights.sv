@@ -1,5 +1,6 @@
-// Asks a weight port for the tiles of weights that a pass loads, in the order in which feed_weights takes them: those of
-// this pass that are not yet in the buffer, then the first one of the next pass, so that no pass waits for weights.
+// Requests the weight tiles that a pass loads from a weight port, in the order of feed_weights. The first are the tiles of
+// this pass that are not in the buffer yet. Then follows the first tile of the next pass, so that no pass waits for its
+// first weights.
 module read_weights
     import systolic_geometry::*;
 (
@@ -16,10 +17,10 @@ module read_weights
     output logic [31:0] command_words
 );
     logic next_wanted, skips, own;
-    number_t left;  // own tiles that are not asked for yet
+    number_t left;  // tiles of this pass that are not requested yet
     number_t tile, offset;
 
-    // But for the start of a frame, the pass before has loaded the first tile.
+    // The pass before has loaded the first tile, except at the start of a frame.
     assign skips = !plan.first && pass.channel_tiles > 1;
     assign own = left != 0;
     assign command_valid = own || next_wanted;

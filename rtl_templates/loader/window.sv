@@ -1,7 +1,10 @@
-// What a position of a row of the array takes in a step, of two neighbouring words of the row buffer, the odd and the even
-// one: a word, or STEP_PIXELS pixels from inside of one on. ``start`` counts pixels from the even word on; behind the odd one
-// the even one comes again. Of each pixel, what is not ``inside_map`` is padding and holds ``around``. A byte p of a pixel
-// enters as p at 16 bits, as p − 128 at 8, and at 4 as two values, each nibble less 8: the top bit of a value flipped.
+// Selects the activations of one position and step from two neighbouring words of the row buffer, one of even and one
+// of odd
+// address: a whole word, or STEP_PIXELS pixels that may start within a word.
+//
+// ``start`` counts pixels from the even word on; the even word follows the odd word again. A pixel that is not
+// ``inside_map`` is padding and has the value ``around``. A byte p of a pixel becomes p at 16 bits and p − 128 at 8
+// bits. At 4 bits it becomes two values, each nibble minus 8. Both subtractions flip the top bit of a value.
 module window
     import systolic_geometry::*;
 (
@@ -14,10 +17,11 @@ module window
     // verilator lint_on UNUSEDSIGNAL
     output word_t values
 );
-    localparam int RAW_BITS = VALUE_BITS < 8 ? VALUE_BITS : 8;  // of a pixel in a value
-    localparam int NIBBLES = VALUE_BITS < 8 ? 2 : 1;  // values of a byte
+    localparam int RAW_BITS = VALUE_BITS < 8 ? VALUE_BITS : 8;  // bits of a pixel per value
+    localparam int NIBBLES = VALUE_BITS < 8 ? 2 : 1;  // values per byte
 
-    // Turned round, so that a word begins with ``start``. At 16 bits a pixel's bytes lie closer than values do.
+    // The two words are rotated so that the result begins at ``start``. At 16 bits, the bytes of a pixel are packed
+    // more densely than values.
     word_t turned;
     assign turned = WORD_BITS'({words, words} >> {start, ($clog2(8 * PIXEL_BYTES))'(0)});
 

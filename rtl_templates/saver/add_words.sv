@@ -1,6 +1,7 @@
-// saturate((result · own + other · factor + offset) >> shift) for a word of values: the requantised sum of two maps, ADD_STAGES
-// cycles later, a word a cycle. With ``to_parity`` no half is in the offset, and halves become even, or odd, integers. Nothing
-// in it waits. Products are shifted factors, added, because the array needs the DSPs.
+// The residual add for a word of values: saturate((result · own + other · factor + offset) >> shift), where own and
+// factor are the multipliers by.own and by.other. It takes one word per cycle, never stalls, and has a latency of
+// ADD_STAGES cycles. With ``to_parity``, the offset does not include the half of rounding, and ties round to even or to
+// odd integers. The multiplications are sums of shifted factors in LUTs, because the array needs the DSPs.
 module add_words
     import systolic_geometry::*;
 (
@@ -12,13 +13,13 @@ module add_words
     input word_t other,
     output word_t sum
 );
-    localparam int PART = VALUE_BITS < 8 ? VALUE_BITS : 8;  // bits of a value that are multiplied together
+    localparam int PART = VALUE_BITS < 8 ? VALUE_BITS : 8;  // bits of a value per partial product
     localparam int PARTS = VALUE_BITS / PART;
     localparam int PART_BITS = 32 + PART + 1;
     localparam int NEAR_HALF = 12;  // cnn/quantized.py
     localparam int ALL_BITS = 50;  // 2^15 · 2^31 twice, and an offset of 48 bits
 
-    // factor · bits, the uppermost of them negative where they end a value.
+    // factor · bits. If these are the top bits of a value (ends), the uppermost one has negative weight.
     function automatic logic signed [PART_BITS-1:0] multiple(number_t factor, logic [PART-1:0] bits, logic ends);
         automatic logic signed [PART_BITS-1:0] wide = PART_BITS'(factor);
         multiple = '0;
@@ -35,7 +36,7 @@ module add_words
     for (genvar l = 0; l < LANES; l++) begin : lanes
         logic signed [PARTS-1:0][PART_BITS-1:0] own, factored, both;
         logic signed [ALL_BITS-1:0] summed, rounded, shifted, exact;
-        logic more, rises, below, above;  // more: whether a bit below the half is set; rises: whether it is rounded up
+        logic more, rises, below, above;  // more: a bit below the half is set; rises: the result is rounded up
         always_comb begin
             summed = ALL_BITS'(by.offset);
             for (int part = 0; part < PARTS; part++)

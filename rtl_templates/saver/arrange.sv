@@ -1,7 +1,10 @@
-// Results come column by column, but DDR wants rows. The results of a chunk are written into one half of a buffer, while
-// the chunk before leaves the other half row by row, a word for each port a cycle, or for each bank of a map buffer that
-// the rows of a chunk lie in. Where a map is added it is a word of one row a cycle, which meets the other map's, from DDR
-// in the same order or from the map buffer that is not read, and comes to the sum, SUM_LATENCY cycles later.
+// Transposes results: they arrive column by column and are output row by row, as DDR needs them. The results of a chunk
+// are written into one half of a buffer. Meanwhile the chunk before is read from the other half, row by row: one word
+// per cycle and port, or per map-buffer bank that the rows of a chunk occupy.
+//
+// With a residual add, one word of one row is read per cycle, and added to the word of the residual map. That map is
+// read from DDR in the same order, or from the map buffer that the pass does not read its input from. The sum is valid
+// SUM_LATENCY cycles later.
 module arrange
     import systolic_geometry::*;
 (
@@ -22,8 +25,8 @@ module arrange
     output logic [SAVE_PORTS-1:0] words_valid,
     input logic [SAVE_PORTS-1:0] words_ready,
     output word_t [SAVE_PORTS-1:0] words,
-    output logic [SAVE_PORTS-1:0][1:0] words_halves,  // which of them are written
-    // What is added: words from DDR, or those of these places in a map buffer, a cycle later.
+    output logic [SAVE_PORTS-1:0][1:0] words_halves,  // the halves of each word that are written
+    // The residual map: words from DDR, or from a map buffer, one cycle after their address.
     // verilator lint_off UNUSEDSIGNAL
     input logic added_valid,
     output logic added_ready,
@@ -39,8 +42,8 @@ module arrange
     localparam int DEPTH = 2 * BANK_ROWS * CHUNK;
     localparam int ADDRESS_BITS = $clog2(DEPTH);
     localparam int LATENCY = 2;  // from an address to its words in the FIFOs
-    localparam int SUM_LATENCY = 4 + ADD_STAGES;  // from an address to the sum: a word of a map buffer is chosen in the fourth
-    typedef word_t [TILE_BLOCKS-1:0][RESULT_WORDS-1:0] column_t;  // the results of a row and column, as they lie in DDR
+    localparam int SUM_LATENCY = 4 + ADD_STAGES;  // from an address to the sum; the fourth cycle selects a bank's word
+    typedef word_t [TILE_BLOCKS-1:0][RESULT_WORDS-1:0] column_t;  // results of a row and column, laid out as in DDR
 
     function automatic logic [ADDRESS_BITS-1:0] address_of(logic half, number_t row, number_t column);
         return ADDRESS_BITS'((half ? BANK_ROWS * CHUNK : 0) + times(CHUNK, row) + column);
@@ -58,8 +61,8 @@ module arrange
     assign filled = fills && last_group && last_column;
     assign chunk_ready = filled;
 
-    // LANES results of VALUE_BITS a word or, where they leave as int16, RESULT_WORDS words, the lowest bits first.
-    // A channel tile that begins in the middle of a block leaves that half to the one before.
+    // LANES results are one word, or RESULT_WORDS words if they are written as int16, the lowest bits first. If a
+    // channel tile begins within a block, the first half of that block belongs to the tile before.
     column_t [SAVE_ROWS-1:0] columns;
     logic [SAVE_ROWS-1:0][TILE_BLOCKS*LANES-1:0][RESULT_BITS-1:0] placed;
     always_comb begin
@@ -121,14 +124,15 @@ module arrange
     logic [MAP_PORTS-1:0] s1_valid;
     number_t s1_first, s1_block, s1_word;
     logic [1:0] s1_halves;
-    // The halves of a word that are the tile's: of a block the first or the second, which may be words of their own.
+    // The halves of a word that belong to the tile: the halves of a block, which are whole words if a block has
+    // several.
     logic [1:0] own_halves, halves;
     logic word_half;
     assign own_halves = !HALF_BLOCKS ? 2'b11
         : chunks[out_half].odd ? {1'b1, block != 0} : {block != TILE_BLOCKS - 1, 1'b1};
     assign word_half = word >= RESULT_WORDS / 2;
     assign halves = pass.value_words == 1 ? own_halves : {2{own_halves[word_half]}};
-    // Chosen once of each bank, not in every bank of a map buffer anew.
+    // The word of each bank is selected once, not in every bank of a map buffer again.
     word_t [ROW_BANKS-1:0] leaving;
     always_comb for (int bank = 0; bank < ROW_BANKS; bank++) leaving[bank] = read[bank][s1_block][s1_word];
     for (genvar port = 0; port < MAP_PORTS; port++) begin : ports
@@ -140,10 +144,10 @@ module arrange
             .out_ready(words_ready[port]), .out_data({words_halves[port], words[port]}));
     end
 
-    // Into a map buffer: the row of the chunk that lies in each bank, and its word. A sum takes the place of what is added, or
-    // lies beside it.
+    // Output to a map buffer: for each bank, the row of the chunk that belongs to it, and the address of its word. The
+    // sum of a residual add replaces the word of the residual map, or is written to another place of the same buffer.
     number_t turned, first_bank, kept_base, kept_pitch, piece, s1_row, s1_rows, s1_bank, s1_piece;
-    number_t [1:0] places;  // of a chunk's first word in its bank
+    number_t [1:0] places;  // address of each chunk's first word in its bank
     logic s1_keeps;
     assign kept_base = ADDED_MAPS > 0 && !to_buffer ? addition.base : pass.out_base;
     assign kept_pitch = ADDED_MAPS > 0 && !to_buffer ? addition.row_pitch : pass.out_row_pitch;
@@ -173,7 +177,7 @@ module arrange
         s1_piece <= piece;
     end
 
-    // The sums of a pass that adds, from the words that leave the buffer: their places come along.
+    // Residual adds of the words that are read from the buffer. The address of each sum is delayed with it.
     logic sums_done;
     if (ADDED_MAPS == 0) begin : alone
         assign kept_address = '0;
@@ -181,7 +185,7 @@ module arrange
         assign sums_done = 1'b1;
     end else begin : sums
         logic [SUM_LATENCY-1:0] valid;
-        number_t s3_bank, beside;  // words from a sum to what is added, where both are in the buffer
+        number_t s3_bank, beside;  // words from the sum's to the residual map's address
         word_t s3_added, s4_other, s4_result;
         delay #(.WIDTH(WORD_BITS), .CYCLES(3)) others (.clk, .in_data(added), .out_data(s3_added));
         delay #(.WIDTH(WORD_BITS), .CYCLES(3)) results (
@@ -191,7 +195,7 @@ module arrange
             .clk, .in_data({s1_bank, s1_piece}), .out_data({sum_bank, sum_piece}));
         always_ff @(posedge clk) begin
             valid <= reset ? '0 : {valid[SUM_LATENCY-2:0], empties && adds};
-            // Of the row's own bank alone, whose word is taken.
+            // Only the word of the row's own bank is used.
             beside <= to_buffer ? addition.base - pass.out_base : 0;
             for (int bank = 0; bank < ROWS; bank++)
                 kept_address[bank] <= s1_piece + beside - (bank < pass.out_turn ? kept_pitch : 0);

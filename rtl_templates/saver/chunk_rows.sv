@@ -1,5 +1,6 @@
-// Asks a port for the rows FIRST, FIRST + STEP, … of every chunk, a burst for each channel block: to write them or, of a
-// map that is added, to read them. Blocks of both lie alike; ``base`` and ``row_pitch`` say where the map does.
+// Requests the rows FIRST, FIRST + STEP, … of every chunk from a port, one burst per channel block: to write the
+// output, or to read the residual map. Both maps have the same layout of blocks; ``base`` and ``row_pitch`` are the
+// map's own.
 module chunk_rows
     import systolic_geometry::*;
 #(
@@ -26,14 +27,14 @@ module chunk_rows
     logic busy, last_block;
     number_t row, block, row_address, address, rows, blocks, length, row_step;
 
-    assign row_step = STEP * row_pitch;  // 1, or all ports
+    assign row_step = STEP * row_pitch;  // STEP is 1 or MAP_PORTS
     assign command_valid = busy && row < rows;
     assign command_address = address;
     assign command_words = length;
     assign chunk_ready = !busy;
     assign last_block = block + 1 == blocks;
 
-    // From a register: the pass is there a cycle before its start.
+    // This is a register: a pass is valid a cycle before its start.
     number_t port_base, first_address;
     always_ff @(posedge clk) port_base <= base + times(row_pitch, FIRST);
     assign first_address = port_base + chunk.row_offset + chunk.offset;

@@ -1,6 +1,6 @@
-// A function as 256 pieces of lines: y = start + ((slope · along + 128) >> 8), with the piece in the upper 8 bits of a value
-// that is moved up by ``places``, so that it begins where 16 bits do, and ``along`` it in the lower 8. Without ``looks_up``
-// the value itself; in five cycles either way.
+// A piecewise-linear function of 256 segments: y = start + ((slope · along + 128) >> 8). A value is shifted left by
+// ``places``, so that it is aligned to 16 bits. The upper 8 bits then select the segment, and the lower 8 bits are
+// ``along``. Without ``looks_up``, the output is the value itself. The latency is five cycles in both cases.
 module look_up_piece
     import systolic_geometry::*;
 #(
@@ -17,7 +17,7 @@ module look_up_piece
     input logic [RESULT_BITS-1:0] value,
     output logic [RESULT_BITS-1:0] result
 );
-    localparam int LINES = 4;  // stages before the result
+    localparam int LINES = 4;  // stages before the result register
     logic [RESULT_BITS-1:0] moved;
     logic [LINES-1:0][RESULT_BITS-1:0] values;
     logic [7:0] along;
@@ -27,7 +27,7 @@ module look_up_piece
         values <= {values[LINES-2:0], value};
     end
 
-    // A value with more bits than choose a piece is its own place; it begins where 8 bits do then.
+    // If the table has an entry per value of more than 8 bits, the value itself is the address (places is 8).
     logic [TABLE_BITS-1:0] place;
     assign place = TABLE_BITS > 8 && places == 4'd8 ? values[0][TABLE_BITS-1:0] : TABLE_BITS'(moved[15:8]);
 
@@ -37,7 +37,7 @@ module look_up_piece
         .clk, .write, .write_address(entry), .write_data({slope, start}), .read(1'b1), .read_address(place),
         .read_data({rises, first}));
 
-    // What the line rises from has the half below it, so that one addition does.
+    // The half of the rounding is appended to ``start``, so that one addition suffices.
     // verilator lint_off UNUSEDSIGNAL
     logic signed [SLOPE_BITS+8:0] risen;
     logic [RESULT_BITS+7:0] line;

@@ -1,6 +1,7 @@
-// number · factor without DSPs, in two cycles: a digit −2 … 2 for every two bits of the factor (Booth), so that adding a
-// digit's multiple is one LUT a bit, which takes the bit of the sum so far, two bits of the number and three of the factor.
-// Each third of the digits is added up beside the others, then all three: no path is longer than a third's additions.
+// number · factor without DSPs, in two cycles. The factor is recoded into digits −2…2, one per two bits (radix-4
+// Booth). Adding a digit's multiple takes one LUT per bit: its inputs are one bit of the sum so far, two bits of the
+// number and three bits of the factor. The digits are summed in three parallel thirds, and then the thirds, so that the
+// longest path has the additions of one third.
 module lut_product #(
     parameter int NUMBER_BITS = 32,
     parameter int FACTOR_BITS = 17
@@ -10,15 +11,16 @@ module lut_product #(
     input logic signed [FACTOR_BITS-1:0] factor,
     output logic signed [NUMBER_BITS+FACTOR_BITS-1:0] product
 );
-    localparam int THIRD = (FACTOR_BITS + 5) / 6;  // digits of a third
-    localparam int WIDE = NUMBER_BITS + 2;  // of a multiple, and of any sum of them whose lower bits have left it
+    localparam int THIRD = (FACTOR_BITS + 5) / 6;  // digits per third
+    localparam int WIDE = NUMBER_BITS + 2;  // bits of a multiple, and of a running sum without its final lower bits
     localparam int PART_BITS = WIDE + 2 * (THIRD - 1);
-    localparam int UPPER_BITS = NUMBER_BITS + FACTOR_BITS - 2 * THIRD;  // of the product, above what the first third decides
+    localparam int UPPER_BITS = NUMBER_BITS + FACTOR_BITS - 2 * THIRD;  // bits above the first third
 
-    logic signed [6*THIRD:0] bits;  // below the lowest bit is a 0
+    logic signed [6*THIRD:0] bits;  // a 0 is appended below the lowest bit, for the first digit
     assign bits = {(6 * THIRD)'(factor), 1'b0};
 
-    // A quarter of the sum ``so_far``, and a digit's multiple of the number; what a negative digit turns round is 1 short.
+    // so_far / 4 + digit · number. For a negative digit the multiple is inverted; the missing 1 is added by the
+    // carry-in.
     function automatic logic signed [WIDE-1:0] with_digit(
         logic signed [WIDE-1:0] so_far, logic signed [NUMBER_BITS-1:0] of, logic [2:0] digit);
         automatic logic signed [WIDE-1:0] multiple = digit[1] ^ digit[0] ? WIDE'(of)
@@ -26,7 +28,7 @@ module lut_product #(
         return WIDE'(({so_far >>> 2, 1'b1} + {multiple ^ {WIDE{digit[2]}}, digit[2]}) >> 1);
     endfunction
 
-    // Of each third the sum of its last digit, and below it two bits of each sum, which no later digit changes.
+    // Each third: the last running sum, and below it two bits of every running sum, which no later digit changes.
     logic [2:0][PART_BITS-1:0] parts;
     logic signed [PART_BITS-1:0] first, second, third;
     always_comb begin

@@ -1,6 +1,6 @@
-// A place of one map times the same place of another, where a pass multiplies maps; other groups go through. Both places
-// are sums of one product by 1, so that they have VALUE_BITS. Engines for networks without such layers (MAP_PRODUCTS)
-// have nothing of this.
+// Multiplies two maps value by value, in passes that multiply maps; groups of other passes are unchanged. The array has
+// multiplied each value by 1, so that both factors fit into VALUE_BITS. Without MAP_PRODUCTS, this module is only
+// wires.
 module multiply
     import systolic_geometry::*;
 (
@@ -25,7 +25,7 @@ module multiply
         assign done = 1'b1;
     end else begin : some
         localparam int LATENCY = 3;
-        // a · b of shifted values, added, because the array needs the DSPs; the uppermost bit of b counts negatively.
+        // a · b as a sum of shifted values, because the array needs the DSPs. The top bit of b has negative weight.
         function automatic logic signed [2*VALUE_BITS-1:0] product_of(
             logic signed [VALUE_BITS-1:0] a, logic signed [VALUE_BITS-1:0] b);
             automatic logic signed [2*VALUE_BITS-1:0] wide = (2 * VALUE_BITS)'(a);

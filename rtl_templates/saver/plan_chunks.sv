@@ -1,5 +1,6 @@
-// Counts the chunks of a pass ahead, for arrange and for every port that writes: where each begins, in DDR or in a map
-// buffer, and how many columns, rows and channel blocks it has. Where a map is added, also where they begin in that one.
+// Computes the chunks of a pass in advance, for arrange and for every port that writes: the start of each chunk in DDR
+// or in a map buffer, and its columns, rows and channel blocks. With a residual add, it also computes its start in that
+// map.
 module plan_chunks
     import systolic_geometry::*;
 (
@@ -13,7 +14,7 @@ module plan_chunks
     output logic chunk_valid,
     input logic chunk_ready,
     output chunk_t chunk,
-    output number_t added_row_offset  // as the chunk's row_offset, of a map that is added from DDR
+    output number_t added_row_offset  // as the chunk's row_offset, in a residual map in DDR
 );
     number_t left, x, first_block, block_offset, column_offset, row_offset;
     number_t row, channel, rows_above, bank, lap, next_bank;
@@ -30,10 +31,10 @@ module plan_chunks
     // verilator lint_on UNUSEDSIGNAL
     tile_rows of_tile (.pass, .rows_above, .first(row == 0), .last(last_row), .rows);
 
-    // What is multiplied comes from registers: of the pass, which is there a cycle before its start, and of a row tile, which is
-    // ``settled`` a cycle after it has begun.
+    // Products are registered. A pass is valid a cycle before its start, and a row tile is ``settled`` one cycle after
+    // it begins.
     number_t tile_pitch, even_pitch, saved, saved_words, lap_pitch;
-    logic settled, odd;  // odd: the channel tile begins in the middle of a block, which is the one that the last ended in
+    logic settled, odd;  // odd: the channel tile begins within the block in which the last tile ended
     always_ff @(posedge clk) begin
         tile_pitch <= times(pass.out_block_pitch, TILE_BLOCKS);
         even_pitch <= tile_pitch - (HALF_BLOCKS ? pass.out_block_pitch : 0);  // the next tile begins in its last block
@@ -41,7 +42,8 @@ module plan_chunks
         saved_words <= times(pass.out_row_pitch, rows.saved);
     end
 
-    // In a map buffer the rows of what is written and of what is added lie alike; where only the latter is there, by its pitch.
+    // In a map buffer, the output and the residual map have the same layout. If only the residual map is there, its row
+    // pitch is used.
     // verilator lint_off UNUSEDSIGNAL
     addition_t addition;
     // verilator lint_on UNUSEDSIGNAL
@@ -70,7 +72,7 @@ module plan_chunks
     assign chunk.lap = lap;
     assign odd = HALF_BLOCKS && channel[0];
     assign chunk.odd = odd;
-    assign next_bank = bank + saved;  // after the last row tile it is not used
+    assign next_bank = bank + saved;  // not used after the last row tile
 
     always_ff @(posedge clk) begin
         if (reset) begin

@@ -1,4 +1,4 @@
-// Counts the tiles of a pass ahead for the pool, which only compares its counters with what it is given.
+// Computes the tiles of a pass in advance for the pool, which only compares its counters with them.
 module plan_tiles
     import systolic_geometry::*;
 (
@@ -29,7 +29,7 @@ module plan_tiles
     assign tile.last = last;
     assign tile_valid = more;
 
-    // Channel tiles are the inner loop; where the pass keeps all its input rows on chip, row tiles are.
+    // Channel tiles are the inner loop. If the pass keeps all its input rows on chip, row tiles are.
     logic next_channel, next_row;
     assign next_channel = pass.inputs_resident == 0 || last_row;
     assign next_row = pass.inputs_resident != 0 || last_channel;
@@ -47,7 +47,7 @@ module plan_tiles
                 row <= last_row ? 0 : row + 1;
                 rows_above <= last_row ? 0 : rows_above + ROWS;
             end
-            // Sums are kept for each channel tile of a row tile.
+            // Sums are stored for each channel tile of a row tile.
             kept_address <= next_row ? 0 : kept_address + pass.save_width;
         end
     end

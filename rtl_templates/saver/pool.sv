@@ -1,11 +1,12 @@
-// The max pool, on exact sums: a larger sum never requantises to a smaller value, so that the bits are the same and a
-// 2 × 2 pool needs a quarter of the requantisers. Takes a position of every row when a window begins, and gives
-// SAVE_ROWS rows of pooled sums a cycle. Without a pool it only regroups the rows.
+// The max pool on accumulators. Requantisation is monotonic, so that pooling before it gives the same bits, and a 2 × 2
+// pool needs a quarter of the requantisers. The module takes one position of every row, and outputs SAVE_ROWS rows of
+// pooled sums per cycle. Without a pool it only regroups the rows.
 //
-// A window of any size is a pass of its own (WINDOWS): its places arrive one after the other as positions, and the
-// largest so far is kept. Two places of two maps that are multiplied arrive so too (MAP_PRODUCTS): ``group`` has the
-// second ones, ``factors`` the first ones. An upsample (UPSCALE) is the inverse of a pool: every column leaves twice,
-// and every row as two.
+// A window of any size is a pass of its own (WINDOWS): the places of a window arrive as consecutive positions, and the
+// largest sum so far is stored. In a pass that multiplies two maps (MAP_PRODUCTS), the values of the two maps also
+// arrive
+// as consecutive positions: ``factors`` outputs the first ones, ``group`` the second ones. An upsample (UPSCALE) is the
+// inverse of a pool: every column is output twice, and every row as two rows.
 module pool
     import systolic_geometry::*;
 (
@@ -21,7 +22,7 @@ module pool
     input pool_tile_t tile,
     input logic sums_valid,
     output logic sums_ready,
-    input sums_t [ROWS-1:0][POSITIONS-1:0] sums,  // of positions that were computed together
+    input sums_t [ROWS-1:0][POSITIONS-1:0] sums,  // the positions that were computed together
     output logic group_valid,
     input logic group_ready,
     output group_t group,
@@ -33,15 +34,17 @@ module pool
         for (int n = 0; n < COLUMNS; n++) larger[n] = signed'(a[n]) > signed'(b[n]) ? a[n] : b[n];
     endfunction
 
-    logic s1_valid, s1_last;  // stage 1: a window, whose rows leave
+    logic s1_valid, s1_last;  // stage 1: a window, whose rows are output
     number_t s1_count, s1_channel;
-    // The rows that the windows of a group reach over are SPAN neighbours from ``s1_first`` on; row −1 is the kept one.
+    // The windows of a group cover SPAN neighbouring rows from ``s1_first`` on. Row −1 is the stored row of the tile
+    // above.
     logic signed [15:0] first_row, s1_first;
 
-    // --- a cycle: a column arrives, or a further group of the window leaves ---------------------------------------
+    // --- per cycle: a column arrives, or a further group of the window is output ----------------------------------
     logic plain, lagging, halving, keeps;
     assign plain = pass.pool_size == 1;
-    // A pool of stride 1 gives column x − 1 when column x arrives, and its last column a step after the last arrived.
+    // A pool of stride 1 outputs column x − 1 when column x arrives, and its last column one step after the last
+    // arrival.
     assign lagging = !plain && pass.pool_stride == 1;
     assign halving = !plain && !lagging;
     assign keeps = !plain && pass.row_tiles > 1 && (lagging || ROWS % 2 == 1);
@@ -51,19 +54,20 @@ module pool
     assign multiplies = MAP_PRODUCTS > 0 && pass.pool_stride < 0;
     assign upscales = UPSCALE > 1 && pass.upscale > 1;
 
-    // The places of a window: the row goes on when the kernel columns of the one before are through.
+    // The places of a window: all columns of a kernel row, then the next kernel row.
     countdown_t kernel_columns, kernel_rows;
-    logic first_place, last_place, repeats;  // repeats: the column has left, and leaves again
+    logic first_place, last_place, repeats;  // repeats: the column is output for the second time
     assign last_place = (!compares && !multiplies) || (kernel_columns.last && kernel_rows.last);
 
     logic running;
     number_t x, count;
     assign first_row = 16'(count * SAVE_ROWS);
     number_t last_arrival, last_column;
-    assign last_arrival = (plain && !upscales ? pass.save_width : pass.out_width) - 1;  // a position may become several columns
+    // A position may become several columns, so that save_width counts them.
+    assign last_arrival = (plain && !upscales ? pass.save_width : pass.out_width) - 1;
     assign last_column = last_arrival + number_t'(lagging);
 
-    // Of positions that come together the first goes on, then the second.
+    // Two positions that arrive together are processed one after the other.
     sums_t [ROWS-1:0] arrived;
     logic second, last_of_together;
     assign second = POSITIONS > 1 && pass.positions > 1 && x[0];
@@ -73,7 +77,7 @@ module pool
     end
 
     logic odd, first_group, complete, last_group, again, leaves, ends, arrives, goes, room;
-    logic s1_keeps, overtakes;  // overtakes: a tile of one column would read what the tile above it writes in this cycle
+    logic s1_keeps, overtakes;  // overtakes: a tile of one column would read the row that is written in this cycle
     always_comb begin
         odd = x[0];
         first_group = count == 0 && !repeats;
@@ -91,7 +95,7 @@ module pool
     assign tile_ready = goes && ends;
     assign done = !running;
 
-    // The window: this column, or the larger of two neighbours, or of all places so far.
+    // The window: this column, or the maximum of two neighbours or of all places so far.
     sums_t [ROWS-1:0] column, window, s1_window;
     logic pairs;
     assign pairs = (lagging && x != 0) || (halving && odd) || (compares && !first_place);
@@ -103,7 +107,7 @@ module pool
         end
     end
 
-    // --- the last row of a tile, until the tile below it comes: [channel tile][column] ----------------------------
+    // --- the last row of a tile, stored for the tile below: [channel tile][column] --------------------------------
     logic [ADDRESS_BITS-1:0] kept_at;
     sums_t kept_row;
     assign kept_at = ADDRESS_BITS'(tile.kept_address + (lagging ? x - 1 : x >>> 1));
@@ -114,10 +118,10 @@ module pool
         .clk, .write(s1_keeps), .write_address(s1_kept_at), .write_data(s1_window[ROWS-1]),
         .read(keeps_now), .read_address(kept_at), .read_data(kept_row));
 
-    // --- a cycle later: rows of the window ------------------------------------------------------------------------
+    // --- one cycle later: rows of the window ----------------------------------------------------------------------
     // verilator lint_off UNUSEDSIGNAL
     tile_rows_t s1_rows;
-    sums_t [ROWS-1:0] s1_before;  // the place before the window's last one
+    sums_t [ROWS-1:0] s1_before;  // the place before the last place of the window
     // verilator lint_on UNUSEDSIGNAL
 
     always_ff @(posedge clk) begin
@@ -160,14 +164,14 @@ module pool
         if (reset) s1_valid <= 1'b0;
     end
 
-    // Of the rows that are the same modulo SPAN one is among them, so that each place is chosen from few.
+    // SPAN neighbouring rows contain exactly one row of each residue modulo SPAN, so that each place has few choices.
     localparam int SPAN = 2 * SAVE_ROWS;
     localparam int SPAN_BITS = $clog2(SPAN);
     localparam int LAPS = (ROWS + SPAN - 1) / SPAN;
     localparam int LAP_BITS = LAPS > 0 ? $clog2(LAPS + 1) : 1;
     sums_t [SPAN-1:0] near;  // row r at place r modulo SPAN
     for (genvar place = 0; place < SPAN; place++) begin : places
-        localparam int KEPT = place == SPAN - 1 ? 1 : 0;  // where the kept row comes before the others
+        localparam int KEPT = place == SPAN - 1 ? 1 : 0;  // the stored row, row −1, has this place
         localparam int CHOICES = KEPT + (ROWS > place ? (ROWS - 1 - place) / SPAN + 1 : 0);
         logic [LAP_BITS-1:0] lap;
         assign lap = LAP_BITS'((s1_first + 16'(SPAN - 1 - place + KEPT * SPAN)) >>> SPAN_BITS);
@@ -178,7 +182,8 @@ module pool
         end
     end
 
-    // A row as it leaves: the larger of two neighbours, of which one is at an even place, or one of them as it is.
+    // An output row: the maximum of two neighbouring rows, one at an even and one at an odd place, or one row
+    // unchanged.
     always_comb begin
         for (int r = 0; r < SAVE_ROWS; r++) begin
             automatic logic signed [15:0] upper = s1_first + 16'(upscales ? r / 2 : halving ? 2 * r : r);

@@ -1,10 +1,14 @@
-// y = saturate(((sum + bias) · m + 2^(s − 1)) >> s), with m = ``negative`` where sum + bias < 0, else ``multiplier``.
-// Where a requantiser has LATE_OFFSET (engines with LATE_OFFSETS) it is y = saturate((sum · m + offset) >> s), with a
-// multiplier of 17 signed bits and an offset of 48. A layer that rounds halves to even (LATE_OFFSETS 2) has no 2^(s − 1) in
-// its offset. A layer with a function that is no multiplication looks each y up in a table behind that (engines with
-// TABLE_DEPTH), a y of more than 8 bits in pieces of lines (TABLE_SLOPES). First reads the constants of all output channels
-// of the pass, and the table, then turns SAVE_ROWS rows of a position into results a cycle. Nothing in the pipeline waits:
-// a group is taken where the FIFO of results has room for all that are under way.
+// Requantises accumulators: y = saturate(((sum + bias) · m + 2^(s − 1)) >> s), where m is ``negative`` if sum + bias <
+// 0, else ``multiplier``.
+//
+// In engines with LATE_OFFSETS, a requantiser may have a late offset: y = saturate((sum · m + offset) >> s), with a
+// signed multiplier of 17 bits and an offset of 48 bits. In a layer that rounds ties to even (LATE_OFFSETS 2), the
+// offset does not include 2^(s − 1). In engines with TABLE_DEPTH, a layer whose activation is not a multiplication
+// looks each y up in a table. A y of more than 8 bits uses a piecewise-linear table (TABLE_SLOPES).
+//
+// The module first reads the constants of all output channels of the pass, and the table. Then it requantises SAVE_ROWS
+// rows of a position per cycle. The pipeline never stalls: a group is accepted if the result FIFO has room for all
+// groups in flight.
 module requantise
     import systolic_geometry::*;
 (
@@ -22,7 +26,7 @@ module requantise
     input logic constant_valid,
     output logic constant_ready,
     // verilator lint_off UNUSEDSIGNAL
-    input logic [REQUANTISER_BITS-1:0] constant,  // bias, multiplier | negative << 16, shift, values of a table
+    input logic [REQUANTISER_BITS-1:0] constant,  // bias, multiplier | negative << 16, shift, table and rounding
     // verilator lint_on UNUSEDSIGNAL
     input logic group_valid,
     output logic group_ready,
@@ -32,17 +36,17 @@ module requantise
     output results_t result
 );
     localparam int ADDRESS_BITS = CHANNEL_TILES > 1 ? $clog2(CHANNEL_TILES) : 1;
-    localparam int PLACES_STAGES = LATE_OFFSETS > 0 ? 5 : 4;  // in which a shift goes beside its product
+    localparam int PLACES_STAGES = LATE_OFFSETS > 0 ? 5 : 4;  // stages that delay a shift until its product is valid
     localparam int COMPUTED = PLACES_STAGES + 4;  // cycles from a group to its saturated results
     localparam int LATENCY = COMPUTED + (TABLE_SLOPES > 0 ? 5 : TABLE_DEPTH > 0 ? 1 : 0);
-    localparam int PIECE_BITS = 8;  // within a piece, below its place in the table
+    localparam int PIECE_BITS = 8;  // bits of a place within a segment
 
     typedef enum logic [2:0] {IDLE, ASK, READ, ASK_TABLE, READ_TABLE, RUN} state_t;
     state_t state;
     number_t tile, entry;
     logic looks_up, has_table, to_parity, odd;
     // verilator lint_off UNUSEDSIGNAL
-    logic [3:0] places;  // by which a value is moved up so that its upper bits are its place in the table
+    logic [3:0] places;  // left shift of a value, after which its upper bits are its address in the table
     // verilator lint_on UNUSEDSIGNAL
     assign has_table = TABLE_DEPTH > 0 && constant[111:96] != 0;
     countdown_t left;
@@ -74,7 +78,7 @@ module requantise
             READ: if (stored) begin
                 turn <= {turn[COLUMNS-2:0], turn[COLUMNS-1]};
                 if (turn[COLUMNS-1]) tile <= tile + 1;
-                // The first channel's constants say whether there is a table, and how halves are rounded.
+                // The first channel's constants say whether there is a table, and how ties are rounded.
                 if (turn[0] && tile == 0) begin
                     looks_up <= has_table;
                     {odd, to_parity} <= {constant[113], LATE_OFFSETS > 1 && constant[113:112] != 0};
@@ -97,7 +101,7 @@ module requantise
         endcase
     end
 
-    logic [LATENCY-1:0] valid;  // of each stage
+    logic [LATENCY-1:0] valid;  // one bit per stage
     always_ff @(posedge clk) valid <= reset ? '0 : {valid[LATENCY-2:0], taken};
 
     logic signed [RESULT_BITS-1:0] least, greatest;
@@ -112,7 +116,7 @@ module requantise
             .write_data(constant[$bits(channel_t)-1:0]), .read(taken), .read_address(ADDRESS_BITS'(group.channel)),
             .read_data(kept));
 
-        // A shift less 1, what comes before, and the offset instead of it, each a stage after the other.
+        // The shift minus 1, whether the half is added, and the late offset, delayed by stages.
         logic [PLACES_STAGES-1:0][5:0] shifts;
         logic [PLACES_STAGES-1:0] rounds;
         // verilator lint_off UNUSEDSIGNAL
@@ -137,7 +141,7 @@ module requantise
                     .clk, .write(looked_up_in), .entry(TABLE_BITS'(entry)), .start(constant[RESULT_BITS-1:0]),
                     .slope(constant[49:32]), .places, .looks_up, .value(saturated[r][n]), .result(out[r][n]));
             end else begin : looked_up
-                // What each value becomes, by its two's complement: a copy for each that is looked up in a cycle.
+                // The table by the value's two's complement: one copy per value that is looked up in a cycle.
                 localparam int TABLE_BITS = $clog2(TABLE_DEPTH);
                 logic [RESULT_BITS-1:0] value, function_of;
                 sdp_ram #(.WIDTH(RESULT_BITS), .DEPTH(TABLE_DEPTH), .STYLE(TABLE_MEMORY)) values (
@@ -150,8 +154,8 @@ module requantise
         end
     end
 
-    // It holds a pipeline's results more than are under way: where arrange has waited and goes on, they last until the next
-    // ones come.
+    // The FIFO has LATENCY places more than it needs for the groups in flight. When arrange continues after a stall,
+    // these results keep it busy until new ones arrive.
     fifo #(.WIDTH(SAVE_ROWS * COLUMNS * RESULT_BITS), .DEPTH(2 * LATENCY + 2), .SLACK(LATENCY)) results (
         .clk, .reset, .in_valid(valid[LATENCY-1]), .in_ready(room), .in_data(out), .out_valid(result_valid),
         .out_ready(result_ready), .out_data(result));

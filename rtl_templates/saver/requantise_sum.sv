@@ -1,7 +1,8 @@
-// One requantiser: biases a sum, multiplies it by the channel's multiplier for its sign, shifts and saturates the product.
-// ``constants`` are there a cycle after ``sum``; what a column's requantisers share, one beside the other, comes when it
-// is needed: ``offset`` with the product, then ``coarse``, and a cycle later ``fine`` and ``rounds``. A layer's halves are
-// told by ``to_parity`` and ``odd`` all the time.
+// One requantiser: it adds the bias to a sum, multiplies by the channel's multiplier for the sum's sign, and shifts and
+// saturates the product. ``constants`` arrive one cycle after ``sum``. Signals that the requantisers of a column share
+// arrive
+// when they are needed: ``offset`` with the product, then ``coarse``, and one cycle later ``fine`` and ``rounds``.
+// ``to_parity`` and ``odd`` select the rounding of ties and are constant in a pass.
 module requantise_sum
     import systolic_geometry::*;
 (
@@ -32,7 +33,7 @@ module requantise_sum
         factor <= {late && constants.late_sign, !late && with_bias < 0 ? constants.negative : constants.multiplier};
     end
 
-    // In DSPs or in LUTs, as the schedule chose; in two cycles either way.
+    // The schedule chooses DSPs or LUTs. Both take two cycles.
     logic signed [48:0] product, offered;
     if (REQUANTISE_DSPS != 0) begin : in_dsps
         (* use_dsp = "yes" *) logic signed [48:0] first;

@@ -1,13 +1,15 @@
-// result = saturate((value + 2^places) >> (places + 1)), between ``least`` and ``greatest``, in four cycles: ``coarse`` has
-// the upper bits of ``places`` in the cycle of ``value``, ``fine`` the lower four in the next one. Without ``rounds``, of
-// the next cycle too, nothing is added: value >> (places + 1).
+// result = saturate((value + 2^places) >> (places + 1)), limited to ``least`` … ``greatest``, in four cycles.
+// ``coarse`` is the upper bits of ``places``, in the cycle of ``value``. ``fine`` is its lower four bits, in the next
+// cycle. Without ``rounds``,
+// also in the next cycle, nothing is added: value >> (places + 1).
 //
-// With ``to_parity``, which like ``odd`` holds still, a half is rounded to the even integer, or to the odd one; a value then
-// counts without its NEAR_HALF lowest bits. Engines without such layers (LATE_OFFSETS below 2) have none of it.
+// With ``to_parity``, a tie is rounded to the even integer, or to the odd one if ``odd`` is set; the NEAR_HALF lowest
+// bits of a value are then ignored. Both signals are constant in a pass. Engines without such layers (LATE_OFFSETS
+// below 2) do not contain this logic.
 //
-// A result has RESULT_BITS, so that of all the bits of a value only so many and one below them are shifted, in steps of
-// 16, of 4 and of 1, each a multiplexer of four. What they leave out above has to be the sign over and over, else the
-// result is beyond one of the limits.
+// A result has RESULT_BITS, so that only these bits of the shifted value and one bit below them are computed. The value
+// is shifted in steps of 16, 4 and 1, each a four-way multiplexer. The bits above that a step drops must all equal the
+// sign; otherwise the result is beyond one of the limits.
 module shift_and_saturate
     import systolic_geometry::*;
 #(
@@ -26,12 +28,12 @@ module shift_and_saturate
     input logic signed [RESULT_BITS-1:0] greatest,
     output logic signed [RESULT_BITS-1:0] result
 );
-    localparam int TWICE = RESULT_BITS + 1;  // of twice the result: what is left to do is to halve it, rounded
+    localparam int TWICE = RESULT_BITS + 1;  // bits of twice the result, which is halved and rounded at the end
     localparam int NEAR_HALF = 12;  // cnn/quantized.py
     logic even;
     assign even = LATE_OFFSETS > 1 && to_parity;
 
-    // By 0, 16 or 32; 3 and 12 bits more than what is left in the end, of which the steps behind choose.
+    // Shift by 0, 16 or 32. The 3 and 12 bits more than in the end are for the next two steps.
     logic signed [TWICE+14:0] s1;
     logic s1_negative, s1_beyond;
     logic signed [63:0] wide;
@@ -42,13 +44,13 @@ module shift_and_saturate
         s1_beyond <= !coarse[1] && (wide >>> (TWICE + (coarse[0] ? 30 : 14))) != (value[BITS-1] ? -1 : 0);
     end
 
-    // By 0, 4, 8 or 12, then by 0 to 3.
+    // Shift by 0, 4, 8 or 12, then by 0 to 3.
     logic signed [TWICE+2:0] s2;
     logic signed [TWICE-1:0] s3, shifted;
     logic [1:0] s2_ones;
     logic s2_rounds, s2_negative, s2_beyond, s3_negative, s3_beyond;
-    logic s1_more, s2_more, more, stays;  // whether a bit below the half was left out, and whether it is not rounded up
-    logic [3:0] fours, ones;  // whether a shift by so many leaves out nothing but the sign
+    logic s1_more, s2_more, more, stays;  // more: a dropped bit below the half is set; stays: a tie is not rounded up
+    logic [3:0] fours, ones;  // for each shift: the dropped upper bits all equal the sign
     always_comb begin
         shifted = TWICE'(s2 >>> s2_ones);
         for (int i = 0; i < 4; i++) begin
@@ -72,7 +74,7 @@ module shift_and_saturate
         s3_beyond <= s2_beyond || !ones[s2_ones];
     end
 
-    // What has come to a limit before it is rounded is the limit behind that too, whichever way it is rounded.
+    // A value that reaches a limit before rounding is that limit after rounding in either direction.
     logic signed [RESULT_BITS-1:0] half, held;
     logic below, above;
     assign half = s3[TWICE-1:1];

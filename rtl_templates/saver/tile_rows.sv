@@ -1,5 +1,5 @@
-// Rows of a tile whose first row is row ``rows_above`` of the convolution. The last row of the tile above is kept where
-// its window reaches into this tile, which happens where ROWS is odd or the pool's stride is 1.
+// The rows of a tile whose first row is row ``rows_above`` of the convolution. The last row of the tile above is stored
+// if its pool window reaches into this tile, which happens if ROWS is odd or the pool's stride is 1.
 module tile_rows
     import systolic_geometry::*;
 (

@@ -1,5 +1,6 @@
-// What mac_chain and six_products use of a DSP48E2 (UG579), for a simulator: P = (A + D) · B + PCIN, RND or 0, with the
-// registers that they ask for. Not for synthesis, where the name is the primitive's.
+// A simulation model of a DSP48E2 (UG579), reduced to the modes of mac_chain and six_products: P = (A + D) · B + Z,
+// where Z is PCIN, RND or 0, with their pipeline registers. It is not for synthesis, where the name refers to the
+// primitive.
 module DSP48E2 #(
     // verilator lint_off UNUSEDPARAM
     parameter AMULTSEL = "A", parameter BMULTSEL = "B", parameter PREADDINSEL = "A", parameter USE_MULT = "MULTIPLY",

@@ -1,6 +1,6 @@
-// DDR as the ports of an accelerator see it: a latency, and one bandwidth for all of them, with the numbers of the cycle
-// trace. A port answers its bursts in order, a beat a cycle at most. What lies outside of a port's buffer is an error, and
-// so is a read of what a write has not been answered for: of two ports DDR keeps no order.
+// A model of DDR at the ports of an accelerator, with a latency, one bandwidth for all ports, and the numbers of the
+// cycle trace. A port serves its bursts in order, at most one beat per cycle. An access outside of a port's buffer is
+// an error. So is a read of bytes whose write is not acknowledged yet, because DDR keeps no order between two ports.
 #ifndef SYSTOLIC_RTL_DDR_H
 #define SYSTOLIC_RTL_DDR_H
 
@@ -15,12 +15,12 @@
 namespace ddr {
 
 struct timing {
-    int64_t milli_bytes;  // 1/1000 bytes a cycle, of all ports together
+    int64_t milli_bytes;  // 1/1000 bytes per cycle, for all ports together
     int read_latency;     // cycles from a request to its first beat
-    int write_latency;    // cycles from the last beat to the answer
+    int write_latency;    // cycles from the last beat to the response
 };
 
-// The wires of a port's reads, and of its writes.
+// The wires of a port's read channels and of its write channels.
 struct read_wires {
     uint8_t *ar_valid, *ar_ready;
     uint64_t *ar_address;
@@ -32,17 +32,17 @@ struct write_wires {
     uint64_t *aw_address;
     uint8_t *aw_length, *w_valid, *w_ready, *w_last;
     void *w_data;
-    const void *w_strobe;  // a bit a byte
+    const void *w_strobe;  // one bit per byte
     uint8_t *b_valid, *b_ready;
 };
 
-// What a port reads and writes: ``bytes`` bytes, which the accelerator finds at ``address``.
+// The memory that a port accesses: ``bytes`` bytes, which the accelerator sees at ``address``.
 struct buffer {
     std::string name;
     uint8_t *data;
     size_t bytes;
     uint64_t address;
-    size_t beat;  // bytes of a beat
+    size_t beat;  // bytes per beat
 
     uint8_t *at(const char *kind, uint64_t first, size_t size) const {
         if (first < address || first - address > bytes || size > bytes - (first - address)) {
@@ -57,15 +57,15 @@ struct buffer {
 struct burst {
     uint8_t *next;
     int beats;
-    uint64_t ready;  // the cycle from which it is answered
+    uint64_t ready;  // the first cycle in which it can be answered
 };
 
-// Bytes of a burst, in the memory of this machine.
+// The bytes of a burst in the memory of this machine.
 struct span {
     const uint8_t *first, *end;
 };
 
-// The protocol says what a burst may be: whole beats, none across a page of 4 KB.
+// Checks a burst against the protocol: it has whole beats and does not cross a 4 KB page.
 inline burst checked(const buffer &of, const char *kind, uint64_t address, int length, uint64_t ready) {
     const size_t size = (size_t(length) + 1) * of.beat;
     if (address % of.beat != 0 || address / 4096 != (address + size - 1) / 4096) {
@@ -77,15 +77,15 @@ inline burst checked(const buffer &of, const char *kind, uint64_t address, int l
 
 class memory {
 public:
-    // delays: 0, or the seed of random ones at every handshake, which the protocol allows.
+    // delays: the seed of random delays at every handshake, which the protocol allows; 0: none.
     memory(const timing &rate, uint32_t delays) : rate_(rate), random_(delays) {}
 
     void add(const buffer &of, const read_wires &wires) { reads_.push_back({of, wires, {}, false}); }
     void add(const buffer &of, const write_wires &wires) { writes_.push_back({of, wires, {}, {}, {}, false, false}); }
 
-    // Puts this cycle's answers on the wires.
+    // Drives this cycle's responses.
     void drive() {
-        const int64_t most = rate_.milli_bytes + 1000 * 64;  // what is not used is lost
+        const int64_t most = rate_.milli_bytes + 1000 * 64;  // bandwidth that is not used is lost
         tokens_ = tokens_ + rate_.milli_bytes < most ? tokens_ + rate_.milli_bytes : most;
         const size_t ports = reads_.size() + writes_.size(), first = first_;
         bool refused = false;
@@ -94,12 +94,12 @@ public:
             const bool served =
                 turn < reads_.size() ? drive_read(reads_[turn]) : drive_write(writes_[turn - reads_.size()]);
             if (!served && !refused)
-                first_ = turn;  // the first for which nothing was left comes first in the next cycle
+                first_ = turn;  // the first port without bandwidth is the first that is served in the next cycle
             refused = refused || !served;
         }
     }
 
-    // Takes what is handed over in this cycle, before its clock edge; nothing while the masters are reset.
+    // Samples the transfers of this cycle, before its clock edge. While the masters are in reset there are none.
     void take(bool listens) {
         if (listens) {
             for (auto &port : reads_) take_read(port);
@@ -108,7 +108,7 @@ public:
         ++cycle_;
     }
 
-    // Takes back what was handed over, behind the clock edge.
+    // Withdraws the transferred beats after the clock edge.
     void settle() {
         for (auto &port : reads_) {
             if (port.taken) *port.wires.r_valid = 0;
@@ -125,7 +125,7 @@ public:
     uint64_t last_move() const { return moved_; }
 
 private:
-    static const size_t REQUESTS = 16;  // that a port's side of the interconnect holds
+    static const size_t REQUESTS = 16;  // requests that the interconnect queues per port
 
     struct reader {
         buffer of;
@@ -137,12 +137,12 @@ private:
         buffer of;
         write_wires wires;
         std::deque<burst> open;
-        std::deque<uint64_t> answers;  // the cycles from which they are given
+        std::deque<uint64_t> answers;  // the first cycle in which each response can be given
         std::deque<span> unanswered;
         bool taken, answered;
     };
 
-    // In every other cycle, at random, where delays are asked for.
+    // With random delays, a handshake is allowed in every second cycle on average; without, in every cycle.
     bool willing() {
         if (random_ == 0) return true;
         random_ ^= random_ << 13;
@@ -157,11 +157,11 @@ private:
         return true;
     }
 
-    // Both are false where the port wants to move a beat and the memory has none left.
+    // Both functions return false if the port could move a beat and the bandwidth of this cycle is used up.
     bool drive_read(reader &port) {
         const read_wires &w = port.wires;
         *w.ar_ready = port.open.size() < REQUESTS && willing();
-        if (*w.r_valid) return true;  // it stays until it is taken
+        if (*w.r_valid) return true;  // a beat stays valid until it is taken
         if (port.open.empty() || port.open.front().ready > cycle_ || !willing()) return true;
         if (!pay(port.of.beat)) return false;
         *w.r_valid = 1;
@@ -242,7 +242,7 @@ private:
     uint32_t random_;
     int64_t tokens_ = 0;
     uint64_t cycle_ = 0, moved_ = 0;
-    size_t first_ = 0;  // the port that is served first
+    size_t first_ = 0;  // the port that is served first in a cycle
     std::vector<reader> reads_;
     std::vector<writer> writes_;
 };

@@ -1,5 +1,5 @@
-// Signals over time, of some passes, in a file that GTKWave and Surfer show. A cycle is drawn as 1 ns, from one rising
-// edge of the clock to the next, and 0 is the cycle in which the registers start the engine.
+// Records the signals of some passes in a file for GTKWave and Surfer. A cycle is 1 ns, from one rising edge of the
+// clock to the next. Time 0 is the cycle in which the registers start the engine.
 #ifndef SYSTOLIC_RTL_WAVES_H
 #define SYSTOLIC_RTL_WAVES_H
 
@@ -11,7 +11,7 @@
 
 namespace waves {
 
-// Nothing where the path is empty. Passes are counted from the start of the program.
+// The passes that are recorded, counted from the start of the program. With an empty path nothing is recorded.
 struct window {
     std::string path;
     uint32_t first, last;
@@ -21,7 +21,7 @@ const uint64_t CYCLE = 1000;  // ps
 
 #ifdef SYSTOLIC_WAVES
 
-// Before the model is made, which looks once whether anything is traced.
+// To be called before the model is made, because the model checks only once whether it is traced.
 inline void prepare(VerilatedContext &context) { context.traceEverOn(true); }
 
 template <typename file_t>
@@ -35,7 +35,7 @@ public:
         top.trace(&file_, 99);
     }
 
-    // Before the first cycle of pass ``index``, and of the one behind the last.
+    // To be called before the first cycle of pass ``index``, also for the index after the last pass.
     void enter(uint32_t index, uint64_t cycle) {
         if (index == 0) start_ = cycle;
         if (of_.path.empty()) return;
@@ -47,7 +47,7 @@ public:
         if (index == of_.last + 1) file_.close();
     }
 
-    // What the signals are so many picoseconds behind a cycle's begin.
+    // Records the signals at a time after the start of a cycle.
     void sample(uint64_t cycle, uint64_t picoseconds) {
         if (file_.isOpen()) file_.dump((cycle - start_) * CYCLE + picoseconds);
     }
@@ -62,7 +62,7 @@ private:
 
 inline void prepare(VerilatedContext &) {}
 
-// Of a library that runs as fast as it can.
+// A recorder that does nothing, for a library without waveforms.
 template <typename file_t>
 class recorder {
 public:

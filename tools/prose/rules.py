@@ -39,7 +39,7 @@ _COUNTED = (
 ).replace(" ", "|")
 _LINKS = (
     "of in from to by with for per at on that than and or is as if into within after before between until become "
-    "becomes fit fits fill fills make makes has have behind through over are"
+    "becomes without share below above fit fits fill fills make makes has have behind through over are"
 ).replace(" ", "|")
 
 PHRASES: dict[str, tuple[str, str]] = {
@@ -57,7 +57,7 @@ PHRASES: dict[str, tuple[str, str]] = {
     "brought": (r"brought|bring to", "is resized, is moved"),
     "goes on": (r"go(?:es|ing)? on", "continues"),
     "leaves": (r"leaves?(?! (?:out|alone|room|it|them|no|the \w+ (?:as|to|open))\b)", "is written, is the output"),
-    "is no": (r"(?<!there )(?:is|are|be) no(?:ne)?|none of which|of which none", "is not a"),
+    "is no": (r"(?<!there )(?:is|are|be) no(?! longer\b)(?:ne)?|none of which|of which none", "is not a"),
     "whoever": (r"who(?:m)?ever|whatever|whichever|whoso", "name the thing"),
     "wishes": (r"wish(?:es|ed)?", "options"),
     "weight reuse": (r"passages? of the weights", "weight reuse"),

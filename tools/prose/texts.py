@@ -113,9 +113,7 @@ def _sentence(line: int, text: str) -> Iterator[Text]:
 
 _HASH = re.compile(
     r"""
-    (?P<string> \"\"\".*?\"\"\" | '''.*?''' | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*' )
-    | (?P<comment> \#[^\n]* )
-    """,
+    (?P<string> \"\"\".*?\"\"\" | '''.*?''' | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*' ) | (?P<comment> \#[^\n]* ) """,
     re.DOTALL | re.VERBOSE,
 )
 _DIRECTIVE = re.compile(r"\s*(?:noqa|type:|pragma:|fmt:|!|-- |---)")
@@ -149,8 +147,6 @@ def _source(content: str, path: str) -> Iterator[Text]:
             text = re.sub(r"^\s*(?://+|/\*+|\*/|\*|#+)|\*/\s*$", "", piece, flags=re.MULTILINE)
             if not _DIRECTIVE.match(text):
                 found.append((_line(content, place), not before.strip(), text))
-        elif kind is Kind.STRING:
-            yield from _sentence(_line(content, place), piece.strip('"'))
         place += len(piece)
     yield from _joined(found)
 

@@ -1,6 +1,5 @@
 // Integers of any width with the interface of the vendor's ap_int.h, for checks only. Each is clang's _BitInt of the
-// same
-// width, so that the compiled code shows the width of every operator. Results have the width of UG1399, "Arbitrary
+// same width, so that the compiled code shows the width of every operator. Results have the width of UG1399, "Arbitrary
 // Precision Integer Reference Guide": a sum has one bit more than the wider operand, a product the bits of both.
 #ifndef HLS_SCHEDULE_AP_INT_H
 #define HLS_SCHEDULE_AP_INT_H

@@ -1,2 +1,2 @@
-// Verilator's writer of FST files, with this folder's compression: no library has to be installed for it.
+// Verilator's writer of FST files, with the compression of this folder, so that no library has to be installed.
 #include "verilated_fst_c.cpp"

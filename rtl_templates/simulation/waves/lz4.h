@@ -1,5 +1,5 @@
-// What Verilator's FST writer needs of LZ4: one block, in the format of https://github.com/lz4/lz4 (lz4_Block_format.md).
-// A greedy search by one hash table; a reader of any LZ4 unpacks it.
+// The part of LZ4 that Verilator's FST writer needs: one block, in the format of https://github.com/lz4/lz4
+// (lz4_Block_format.md). Matches are found greedily with one hash table. Any reader of LZ4 can unpack the result.
 #ifndef SYSTOLIC_WAVES_LZ4_H
 #define SYSTOLIC_WAVES_LZ4_H
 
@@ -18,7 +18,7 @@ inline uint32_t word(const uint8_t *at) {
     return read;
 }
 
-// What a token's four bits cannot hold.
+// Writes the part of a length that exceeds the four bits of a token.
 inline uint8_t *longer(uint8_t *to, int left) {
     for (; left >= 255; left -= 255) *to++ = 255;
     *to++ = uint8_t(left);

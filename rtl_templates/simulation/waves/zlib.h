@@ -1,5 +1,6 @@
-// What Verilator's FST writer needs of zlib: a stream (RFC 1950) of blocks as they are (RFC 1951, 3.2.4). It is never the
-// smaller one, so that the writer keeps its bytes unpacked: tables of times and first values, a small part of a file.
+// The part of zlib that Verilator's FST writer needs: a stream (RFC 1950) of stored blocks (RFC 1951, 3.2.4). The
+// result is never smaller than the input, so that the writer stores the bytes uncompressed. These are the tables of
+// times and of initial values, a small part of a file.
 #ifndef SYSTOLIC_WAVES_ZLIB_H
 #define SYSTOLIC_WAVES_ZLIB_H
 
