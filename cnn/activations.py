@@ -20,10 +20,13 @@ from cnn.maps import FloatArray
 Floats = npt.NDArray[np.float64]
 
 
-ACTIVATIONS = ("linear", "leaky", "relu", "relu6")
-"""What a layer does to its own sums, as one multiplication; the rest is an ``Activate``."""
-
 LEAKY_SLOPE = 0.1
+SLOPES: Mapping[str, float] = {"linear": 1.0, "leaky": LEAKY_SLOPE, "relu": 0.0, "relu6": 0.0}
+"""The slope below 0 of each activation that a requantiser does as one multiplication."""
+
+ACTIVATIONS = tuple(SLOPES)
+"""The activations of layers. Every other function is an ``Activate``, which the accelerator looks up in a table."""
+
 UNIT = "unit"
 """y = x cut off to 0…1. Networks that were quantised by training have it; no cfg does."""
 SYMMETRIC = "symmetric"

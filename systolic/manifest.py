@@ -1,4 +1,7 @@
-"""What the manifests of both styles say alike."""
+"""The heads, outputs and named tensors of a manifest, for the generators of both styles.
+
+The fields of the manifest themselves are in ``host/contract/parts.py``.
+"""
 
 from __future__ import annotations
 

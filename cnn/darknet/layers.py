@@ -51,7 +51,7 @@ from cnn.ops import (
 )
 
 _PLAIN = {"leaky": ("leaky_relu", (LEAKY_SLOPE,)), "relu": ("leaky_relu", (0.0,)), "relu6": ("clip", (0.0, 6.0))}
-"""What a layer does to its own sums, as a function of a map."""
+"""The functions of a map that do what each activation but "linear" does."""
 
 
 def unequal_sum(layers: DarknetLayers, section: Section, index: int, activation: str) -> DarknetLayers:
@@ -77,7 +77,7 @@ def unequal_sum(layers: DarknetLayers, section: Section, index: int, activation:
         layers, passed = _grown(layers, section, "slice", Slice(channels, rest.channels), rest, last)
         layers, added = _grown(layers, section, "add", Add("linear"), shared, base, index)
         layers, end = _grown(layers, section, "route", Concat(), out, added, passed)
-        if activation in _PLAIN:
+        if activation in ACTIVATIONS and activation != "linear":
             function, parameters = _PLAIN[activation]
             layers, end = _grown(layers, section, function, Activate(function, parameters), out, end)
     else:

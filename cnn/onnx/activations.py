@@ -215,4 +215,4 @@ ACTIVATIONS: dict[str, Callable[[Layers, OnnxOperation], Activate]] = {
     "Tanh": _named("tanh"),
     "ThresholdedRelu": _named("thresholded_relu", "alpha"),
 }
-"""Operator → a name of cnn.network.ACTIVATIONS, or one of cnn.activations with its parameters."""
+"""Operator → a name of cnn.activations.ACTIVATIONS, or one of cnn.activations with its parameters."""

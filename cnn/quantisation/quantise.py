@@ -21,7 +21,7 @@ from boards.errors import (
     SeveralFaultsError,
     UnsupportedError,
 )
-from cnn.activations import ACTIVATIONS, FUNCTIONS, LEAKY_SLOPE
+from cnn.activations import ACTIVATIONS, FUNCTIONS, SLOPES
 from cnn.datatype import DataType, TensorType, magnitude
 from cnn.maps import IntArray
 from cnn.network import Network, Node
@@ -335,7 +335,7 @@ def _plain_requantiser(ratio: float, zeros: int, output: TensorType, activation:
 
 
 def _ending(activation: str, output: TensorType) -> str:
-    """What is left of the activation: with a zero point integers end where ReLU does."""
+    """Return the activation, or "linear" if the output has a zero point, because saturation is the ReLU then."""
     return "linear" if output.zero_point else activation
 
 
@@ -359,6 +359,4 @@ def _shifts(ratio: Doubles, node: Node) -> npt.NDArray[np.int32]:
 def _negative(ratio: Doubles, shift: npt.NDArray[np.int32], multiplier: Longs, activation: str) -> Longs:
     if activation == "linear":
         return multiplier
-    if activation == "leaky":
-        return np.rint(np.ldexp(LEAKY_SLOPE * ratio, shift)).astype(np.int64)
-    return np.zeros_like(multiplier)
+    return np.rint(np.ldexp(SLOPES[activation] * ratio, shift)).astype(np.int64)

@@ -255,15 +255,20 @@ def _dataclasses_in(hint: Any) -> list[type]:
 def _fields_table(kind: type, hints: Mapping[str, Any]) -> str:
     meanings = {name: text for base in reversed(kind.__mro__) for name, text in _meanings(base).items()}
     rows = [f"| `{key}` | {_type_name(hint)} | {_plain(meanings.get(key, ''))} |" for key, hint in hints.items()]
-    head = [f"### {kind.__name__}", "", _plain(FIELDS.split(" ".join((kind.__doc__ or "").split()))[0]), ""]
+    head = [f"### {kind.__name__}", "", _plain(FIELDS.split(_one_line(kind))[0]), ""]
     return "\n".join([*head, "| key | type | meaning |", "| --- | --- | --- |", *rows])
 
 
 def _meanings(kind: type) -> dict[str, str]:
-    """Field → what the docstring says of it, written as ``field, field: meaning.``"""
-    _, *parts = FIELDS.split(" ".join((kind.__doc__ or "").split()))
+    """Return the meaning of each field, which the docstring has as ``field, field: meaning.``."""
+    _, *parts = FIELDS.split(_one_line(kind))
     pairs = zip(parts[::2], parts[1::2], strict=True)
     return {name: text.rstrip(".;") for names, text in pairs for name in names.split(", ")}
+
+
+def _one_line(kind: type) -> str:
+    """Return the docstring of a class on one line, its fields one after the other."""
+    return " ".join((kind.__doc__ or "").replace("Attributes:", "").split())
 
 
 def _plain(text: str) -> str:

@@ -39,7 +39,8 @@ Count = Annotated[int, COUNT]
 
 
 OPTIONAL = {"optional": True}
-"""Metadata of a field that is not written where it has its default, and has it where it is not there."""
+"""Metadata of a field that a file may lack. A missing field has its default, and a field that has its default is not
+written."""
 
 
 # --- reading -----------------------------------------------------------------------------------------------
@@ -182,6 +183,8 @@ def _hints(kind: Any) -> Mapping[str, Any]:
 
 @functools.cache
 def _fields(kind: Any) -> tuple[Field[Any], ...]:
-    """Return the fields that are keys of the JSON: those without a default, and those that say whether they are
-    optional."""
+    """Return the fields that are keys of the JSON.
+
+    A field with a default is a key only if its metadata has "optional"; otherwise it is neither read nor written.
+    """
     return tuple(key for key in fields(kind) if key.default is MISSING or "optional" in key.metadata)

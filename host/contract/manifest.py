@@ -40,7 +40,7 @@ BITSTREAM = (
     *("board", "clock_mhz", "ddr", "top", "estimate", "burst_words", "outstanding"),
     *("array", "word_bytes", "weight_word_bytes", "pass_words", "pass_fields"),
 )
-"""Keys of a bitstream; the other ones are those of a network."""
+"""Keys that are the same for every network of a bitstream. Every other field is written into ``networks[0]``."""
 
 
 def check_version(values: Mapping[str, Any], source: str) -> None:

@@ -60,8 +60,11 @@ class TensorMap:
 class ManifestLayer:
     """A layer of the design, with what is fused into it, by its own name.
 
-    source: file and line of the network that it came from. node: of the network, whose value ``output`` is. macs:
-    of all frames of a batch. modelled_cycles: of a start, or of a frame where the pipeline never stops.
+    Attributes:
+        source: File and line of the network that it came from.
+        node: The index of the network's node whose value is ``output``.
+        macs: The multiply-accumulates of all frames of a batch.
+        modelled_cycles: The cycles of a start, or of a frame if the pipeline never stops.
     """
 
     name: str
@@ -139,10 +142,14 @@ class Image:
 class Manifest:
     """What is known of a design of any style.
 
-    fit: how a picture is brought to the input's size, one of FITS. burst_words, outstanding: of the AXI ports, the
-    longest burst, and the bursts that are on their way. passes: of the accelerator's own program in a start. batch:
-    frames that a start takes. tensors: the outputs of the file that the network came from, () of a format that names
-    none; then each map that the host reads is one, by its layer's name.
+    Attributes:
+        fit: How a picture is resized to the input, one of FITS.
+        burst_words: The longest burst of an AXI port, in words.
+        outstanding: The bursts of an AXI port that may be on their way.
+        passes: The passes that the accelerator's program has in one start.
+        batch: The frames of one start.
+        tensors: The outputs that the network's file names. If its format names none this is empty, and each map that
+            the host reads is an output with its layer's name.
     """
 
     style: ClassVar[str]

@@ -46,7 +46,7 @@ def plan_values(
     fifos: Values | None = None,
 ) -> dict[str, Any]:
     """Return {network, board, clock_mhz, style, ddr, batch, modelled_cycles: of a batch, fits, estimate, array, layers,
-    folding, blocks, fifos}; of the last five null for what the style does not have."""
+    folding, blocks, fifos}. array, layers, folding, blocks and fifos are null if the style has none."""
     return {
         "network": mapping.network.name,
         "board": mapping.board.name,

@@ -24,7 +24,7 @@ from boards.errors import (
     SeveralFaultsError,
     SystolicError,
 )
-from cnn.activations import LEAKY_SLOPE
+from cnn.activations import SLOPES
 from cnn.datatype import BIPOLAR, INT16, TERNARY, DataType, TensorType, magnitude
 from cnn.maps import FloatArray, IntArray
 from cnn.network import Network, Node
@@ -353,8 +353,8 @@ def _for_functions(
 
 
 def _slope(activation: str, type_: TensorType) -> float:
-    """Return the slope below 0; where integers end at 0 anyway, it is 1."""
-    return 1.0 if type_.zero_point else {"relu": 0.0, "relu6": 0.0, "leaky": LEAKY_SLOPE}.get(activation, 1.0)
+    """Return the slope below 0. It is 1 if the output has a zero point, because saturation is the ReLU then."""
+    return 1.0 if type_.zero_point else SLOPES[activation]
 
 
 def _compared(edges: FloatArray, step: float, zero: int, node: Node) -> Thresholds:

@@ -138,7 +138,7 @@ def as_stated(node: QNode, stated: Stated, inputs: Sequence[TensorType], positio
 
 
 def float_form(node: Node, quantised: QNode, sources: Sequence[TensorType]) -> Node:
-    """The layer in floats as its integers have it, where the file counts with thresholds alone and says these besides.
+    """Return the layer in floats as its integers have it, for a file that has thresholds alone and tells the integers.
 
     sources: types of its inputs.
     """

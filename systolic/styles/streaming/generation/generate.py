@@ -69,9 +69,11 @@ class FoldedNetwork:
 
 @dataclass(frozen=True, eq=False)
 class StreamingParts:
-    """A pipeline but for what is known last: the depths of its FIFOs, and with them what it takes of the board.
+    """A pipeline without the depths of its FIFOs and the resources that follow from them, which are known last.
 
-    wiring: with FIFOs as deep as the folding estimates. constant: the files that no depth changes.
+    Attributes:
+        wiring: Its FIFOs are as deep as the folding estimates.
+        constant: The files that no depth changes.
     """
 
     source: FoldedNetwork

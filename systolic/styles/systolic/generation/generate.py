@@ -65,9 +65,10 @@ CHECK = {"maps": "data/maps.bin", "layers": "data/layers.bin"}
 
 
 def generate(mapping: SystolicMapping, inputs: DesignInputs) -> DesignFiles:
-    """The whole folder, of the engine that the schedule's array is of; the same arguments give the same bytes.
+    """Return the whole folder, for the engine of the schedule's array; the same arguments give the same bytes.
 
-    inputs: of a batch, frame f of the test bench is the picture shifted by f columns.
+    Args:
+        inputs: Frame f of the test bench's batch is their picture, shifted by f columns.
     """
     schedule = mapping.schedule
     program = emit(schedule)
