@@ -58,7 +58,7 @@ def activate(array: FloatArray, name: str) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class ActivationFunction:
+class Function:
     """values: float64 of any shape and the parameters → float64 of that shape. defaults: of the parameters."""
 
     values: Callable[..., Any]
@@ -138,40 +138,40 @@ def _interpolated(x: Floats, first: float, distance: float, *values: float) -> F
     return np.asarray(np.interp((x - first) / distance, np.arange(len(values)), values))
 
 
-_OWN: Mapping[str, ActivationFunction] = {
-    "abs": ActivationFunction(np.abs),
-    "affine": ActivationFunction(lambda x, gain, offset: gain * x + offset, (1.0, 0.0)),
-    "celu": ActivationFunction(_celu, (1.0,)),
-    "clip": ActivationFunction(np.clip, (0.0, 1.0)),
-    "elu": ActivationFunction(_elu, (1.0,)),
-    "erf": ActivationFunction(_error_function),
-    "exp": ActivationFunction(lambda x: np.exp(np.minimum(x, MOST_POWER))),
-    "gelu": ActivationFunction(_gelu),
-    "gelu_tanh": ActivationFunction(_gelu_by_tanh),
-    "hard_mish": ActivationFunction(_hard_mish),
-    "hard_sigmoid": ActivationFunction(_hard_sigmoid, (0.2, 0.5)),
-    "hard_swish": ActivationFunction(lambda x, alpha, beta: x * _hard_sigmoid(x, alpha, beta), (1 / 6, 0.5)),
-    "hard_tanh_leaking": ActivationFunction(_hard_tanh_leaking),
-    "interpolated": ActivationFunction(_interpolated, (-1.0, 1.0, -1.0, 0.0, 1.0)),
-    "leaky_relu": ActivationFunction(lambda x, slope: np.where(x < 0, slope * x, x), (0.01,)),
-    "logistic": ActivationFunction(logistic),
-    "logistic_about_0": ActivationFunction(lambda x: 2 * logistic(x) - 1),
-    "mish": ActivationFunction(lambda x: x * np.tanh(softplus(x))),
-    "ramp": ActivationFunction(_ramp),
-    "selu": ActivationFunction(_selu, (1.67326319217681884765625, 1.05070102214813232421875)),
-    "sigmoid_of_pieces": ActivationFunction(_sigmoid_of_pieces),
-    "sign": ActivationFunction(lambda x: np.where(x > 0, 1.0, -1.0)),
-    "silu": ActivationFunction(lambda x: x * logistic(x)),
-    "softplus": ActivationFunction(softplus),
-    "sqrt": ActivationFunction(lambda x: np.sqrt(np.maximum(x, 0.0))),
-    "softsign": ActivationFunction(lambda x: x / (1.0 + np.abs(x))),
-    "stair": ActivationFunction(_stair),
-    "tanh": ActivationFunction(np.tanh),
-    "tanh_softplus": ActivationFunction(lambda x: np.tanh(softplus(x))),
-    "thresholded_relu": ActivationFunction(lambda x, threshold: np.where(x > threshold, x, 0.0), (1.0,)),
+_OWN: Mapping[str, Function] = {
+    "abs": Function(np.abs),
+    "affine": Function(lambda x, gain, offset: gain * x + offset, (1.0, 0.0)),
+    "celu": Function(_celu, (1.0,)),
+    "clip": Function(np.clip, (0.0, 1.0)),
+    "elu": Function(_elu, (1.0,)),
+    "erf": Function(_error_function),
+    "exp": Function(lambda x: np.exp(np.minimum(x, MOST_POWER))),
+    "gelu": Function(_gelu),
+    "gelu_tanh": Function(_gelu_by_tanh),
+    "hard_mish": Function(_hard_mish),
+    "hard_sigmoid": Function(_hard_sigmoid, (0.2, 0.5)),
+    "hard_swish": Function(lambda x, alpha, beta: x * _hard_sigmoid(x, alpha, beta), (1 / 6, 0.5)),
+    "hard_tanh_leaking": Function(_hard_tanh_leaking),
+    "interpolated": Function(_interpolated, (-1.0, 1.0, -1.0, 0.0, 1.0)),
+    "leaky_relu": Function(lambda x, slope: np.where(x < 0, slope * x, x), (0.01,)),
+    "logistic": Function(logistic),
+    "logistic_about_0": Function(lambda x: 2 * logistic(x) - 1),
+    "mish": Function(lambda x: x * np.tanh(softplus(x))),
+    "ramp": Function(_ramp),
+    "selu": Function(_selu, (1.67326319217681884765625, 1.05070102214813232421875)),
+    "sigmoid_of_pieces": Function(_sigmoid_of_pieces),
+    "sign": Function(lambda x: np.where(x > 0, 1.0, -1.0)),
+    "silu": Function(lambda x: x * logistic(x)),
+    "softplus": Function(softplus),
+    "sqrt": Function(lambda x: np.sqrt(np.maximum(x, 0.0))),
+    "softsign": Function(lambda x: x / (1.0 + np.abs(x))),
+    "stair": Function(_stair),
+    "tanh": Function(np.tanh),
+    "tanh_softplus": Function(lambda x: np.tanh(softplus(x))),
+    "thresholded_relu": Function(lambda x, threshold: np.where(x > threshold, x, 0.0), (1.0,)),
 }
 
-FUNCTIONS: Registry[ActivationFunction] = Registry(
-    "systolic.functions", _OWN, "a cnn.activations.Function", lambda value: isinstance(value, ActivationFunction)
+FUNCTIONS: Registry[Function] = Registry(
+    "systolic.functions", _OWN, "a cnn.activations.Function", lambda value: isinstance(value, Function)
 )
 """By the name of an ``Activate``. Defaults are those of ONNX."""
