@@ -33,7 +33,10 @@ class Shape:
 
 @dataclass(frozen=True)
 class Padding:
-    """Rows and columns around a map: zeros for a convolution, and less than every value for a max pool."""
+    """The rows and columns that surround a map.
+
+    They are zeros for a convolution, and less than every value for a max pool.
+    """
 
     top: int = 0
     left: int = 0

@@ -13,7 +13,7 @@ from cnn.datatype import TensorType
 from cnn.maps import Shape
 from cnn.named_outputs import NamedOutput
 from cnn.network import Node
-from cnn.ops import Accumulating, Op, QOp, TopK
+from cnn.ops import Accumulating, QOp, TopK
 from cnn.requantise import Requantising
 
 
@@ -64,12 +64,7 @@ class QuantizedNetwork:
         return self.nodes[0].shape
 
 
-def on_host(op: QOp | Op) -> bool:
-    """True for the operations that the accelerator may leave to the host."""
-    return op.on_host
-
-
 def has_integers(nodes: Sequence[QNode] | Sequence[Node], index: int) -> bool:
-    """Whether a node gives integers: it does not run on the host, or chooses among such."""
+    """Return whether a node has integers: it does not run on the host, or it chooses among the integers of another."""
     node = nodes[index]
-    return not on_host(node.op) or (isinstance(node.op, TopK) and not on_host(nodes[node.inputs[0]].op))
+    return not node.op.on_host or (isinstance(node.op, TopK) and not nodes[node.inputs[0]].op.on_host)

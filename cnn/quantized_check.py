@@ -12,7 +12,7 @@ from boards.errors import InvalidValueError, MismatchError, RangeError, Systolic
 from cnn.maps import Shape
 from cnn.network import Node
 from cnn.ops import QInput
-from cnn.quantized import QNode, QuantizedNetwork, on_host
+from cnn.quantized import QNode, QuantizedNetwork
 
 MAP_LIMIT = 1 << 28  # values of one tensor: 256 Mi, far above any picture that fits a board
 
@@ -71,7 +71,7 @@ def _inputs(network: QuantizedNetwork, index: int) -> tuple[QNode, ...]:
         what = f"the number of inputs of {type(node.op).__name__}"
         raise RangeError(what, len(inputs), low, high, where=node.place)
     for read in inputs:
-        if on_host(read.op) and not on_host(node.op):
+        if read.op.on_host and not node.op.on_host:
             subject = f"an integer layer that reads {read.name!r}"
             raise UnsupportedError(subject, "the host computes that layer in float", where=node.place)
     return inputs

@@ -5,8 +5,8 @@
     MultiplyShift   y = saturate((acc · multiplier + bias + 2^(s − 1)) >> s)
     Thresholds      y = low + step · Σ_i [±acc ≥ t_i]
 
-The first two round a half up. Networks of files that round it to the even integer say so in ``halves``: the product p
-is taken without its NEAR_HALF lowest bits, and if 2^s divides p + 2^(s − 1), y is the even one of the two nearest
+The first two round a half up. A network of a file that rounds it to the even integer says so in ``halves``. The product
+p then counts without its NEAR_HALF lowest bits. If 2^s divides p + 2^(s − 1), y is the even one of the two nearest
 integers, or the odd one, which was even before an odd zero point was added.
 """
 
@@ -37,21 +37,26 @@ HALVES = (UP, EVEN, ODD)
 
 
 def beyond_zero(halves: str, zero: int) -> str:
-    """Return how a half is rounded in integers that are greater, or less, by ``zero``."""
+    """Return how halves are rounded after an offset of ``zero`` is added: an odd offset swaps EVEN and ODD."""
     return {EVEN: ODD, ODD: EVEN}.get(halves, halves) if zero % 2 else halves
 
 
 NEAR_HALF = 12
-"""Bits of a product that do not count where halves are rounded to even: a factor that is no power of two has 16 bits of
-which the last is rounded, so that a half of the file comes out near a half."""
+"""The bits of a product that do not count if halves are rounded to even. A factor that is not a power of two is rounded
+to 16 bits, so that a half of the file becomes a number near a half."""
 
 
 @dataclass(frozen=True, eq=False)
 class Requantiser:
-    """Per output channel: bias int64 (accumulator scale), multiplier and negative in 0…65535, shift ≥ 1.
+    """A bias and one multiplication of the sum, per output channel, all int64.
 
-    ``negative`` multiplies where acc + bias < 0: 0 for ReLU, slope · multiplier for leaky ReLU,
-    ``multiplier`` itself for a linear layer. halves: one of HALVES.
+    Attributes:
+        bias: At the scale of the accumulator.
+        multiplier: 1…65535.
+        negative: The multiplier if acc + bias < 0, 0…65535: 0 for ReLU, slope · multiplier for leaky ReLU, and
+            ``multiplier`` itself for a linear layer.
+        shift: 1…47.
+        halves: One of HALVES.
     """
 
     bias: npt.NDArray[np.int64]
@@ -62,12 +67,12 @@ class Requantiser:
 
     @property
     def channels(self) -> int:
-        """How many output channels it is for."""
+        """The number of output channels."""
         return int(self.bias.size)
 
 
 def identity(channels: int) -> Requantiser:
-    """A Requantiser that leaves the sum as it is, where the output's datatype holds it: y = (2 · acc + 1) >> 1."""
+    """Return a Requantiser whose output is the sum, saturated to the output's datatype: y = (2 · acc + 1) >> 1."""
 
     def full(value: int) -> npt.NDArray[np.int64]:
         return np.full(channels, value, np.int64)
@@ -79,8 +84,13 @@ def identity(channels: int) -> Requantiser:
 class MultiplyShift:
     """Batch norm as one multiplication, addition and shift (UltraNet's inc, bias and l_shift).
 
-    Per output channel, all int64. multiplier: −65535…65535, below 0 where the batch norm's gamma is. bias: at the
-    scale of the product, |bias| < 2^47. shift: 1…47. halves: one of HALVES.
+    All are int64, per output channel.
+
+    Attributes:
+        multiplier: −65535…65535, below 0 if the batch norm's gamma is.
+        bias: At the scale of the product, |bias| < 2^47.
+        shift: 1…47.
+        halves: One of HALVES.
     """
 
     multiplier: npt.NDArray[np.int64]
@@ -90,7 +100,7 @@ class MultiplyShift:
 
     @property
     def channels(self) -> int:
-        """How many output channels it is for."""
+        """The number of output channels."""
         return int(self.bias.size)
 
 
@@ -98,9 +108,10 @@ class MultiplyShift:
 class Thresholds:
     """y counts the thresholds that the sum reaches, per output channel: any function that only rises or only falls.
 
-    thresholds: int64 [channels, levels of the output datatype], ascending. flip: bool [channels], True where −acc is
-    compared instead of acc: there the function falls. |t| ≤ 2^31; a threshold that no sum reaches is the greatest
-    acc + 1.
+    Attributes:
+        thresholds: int64 [channels, levels of the output datatype], ascending, |t| ≤ 2^31. A threshold that no sum
+            reaches is the greatest acc + 1.
+        flip: bool [channels], True if −acc is compared instead of acc, because the function falls.
     """
 
     thresholds: npt.NDArray[np.int64]
@@ -108,21 +119,21 @@ class Thresholds:
 
     @property
     def channels(self) -> int:
-        """How many output channels it is for."""
+        """The number of output channels."""
         return int(self.flip.size)
 
 
 Requantising: TypeAlias = Requantiser | MultiplyShift | Thresholds
-"""What turns an exact sum into an output value."""
+"""The arithmetic that turns an exact sum into an output value."""
 
 
 def numbers_of(by: Requantising) -> dict[str, npt.NDArray[Any]]:
-    """Its arrays, each with a row or a number of every channel, by their names."""
+    """Return the arrays of a requantiser by their names; each has a row or a number per channel."""
     return {each.name: getattr(by, each.name) for each in fields(by) if each.name != "halves"}
 
 
 def requantise(accumulators: npt.NDArray[np.int64], requantiser: Requantising, datatype: DataType) -> Integers:
-    """The contract itself, in int64: accumulators [C, …] → the datatype's carrier [C, …].
+    """Return the outputs [C, …] of accumulators [C, …], in the datatype's carrier, computed in int64.
 
     |acc + bias| < 2^31, |m| < 2^16, a MultiplyShift's |bias| < 2^47 and s ≤ 47, so every intermediate fits 49 bits.
     """
@@ -141,14 +152,14 @@ def requantise(accumulators: npt.NDArray[np.int64], requantiser: Requantising, d
         product &= -1 << NEAR_HALF
     doubled = product + (np.int64(1) << (shift - 1))
     shifted = doubled >> shift
-    if requantiser.halves != UP:  # of a half the integer below it, where that is the one of the right parity
+    if requantiser.halves != UP:  # a half takes the integer below it if that has the right parity
         is_half = doubled & ((np.int64(1) << shift) - 1) == 0
         shifted -= is_half & ((shifted & 1) != (requantiser.halves == ODD))
     return carried(np.clip(shifted, datatype.low, datatype.high), datatype)
 
 
 def _threshold(accumulators: Integers, by: Thresholds, datatype: DataType) -> Integers:
-    """The count of thresholds reached, by bisection: they ascend."""
+    """Return the outputs by bisection of the thresholds, which ascend."""
     signs = np.where(by.flip, -1, 1)
     result = np.empty(accumulators.shape, datatype.carrier)
     for channel, (sums, sign, thresholds) in enumerate(zip(accumulators, signs, by.thresholds, strict=True)):
@@ -158,10 +169,10 @@ def _threshold(accumulators: Integers, by: Thresholds, datatype: DataType) -> In
 
 
 def requantise_floats(accumulators: Floats, requantiser: Requantising, datatype: DataType) -> Integers:
-    """``requantise`` for integers in floats [C, n], several times faster.
+    """Return the outputs as ``requantise`` does, for integers in floats [C, n], several times faster.
 
-    Exact: every intermediate has at most 49 bits, scaling by 2^-s only moves the exponent, and floor
-    is the arithmetic shift.
+    It is exact: every intermediate has at most 49 bits, scaling by 2^-s only moves the exponent, and floor is the
+    arithmetic shift.
     """
     if isinstance(requantiser, Thresholds):
         return _threshold(accumulators, requantiser, datatype)

@@ -10,7 +10,7 @@ from cnn.datatype import TensorType
 from cnn.network import Network, Node
 from cnn.ops import IntegerSoftmax, QSoftmax, Softmax, TopK
 from cnn.ops.softmax import HOST_INSTEAD, SHARES, check_channels, softmax_of
-from cnn.quantized import QNode, QuantizedNetwork, on_host
+from cnn.quantized import QNode, QuantizedNetwork
 
 
 def on_accelerator(network: Network, method: str) -> Network:
@@ -35,7 +35,7 @@ def integers_on_accelerator(network: QuantizedNetwork, method: str) -> Quantized
         source = nodes[node.inputs[0]].type if node.inputs else node.type
         if isinstance(node.op, (Softmax, QSoftmax)):
             nodes.append(replace(node, op=_named(node, method, source), type=SHARES))
-        elif on_host(node.op) and not (isinstance(node.op, TopK) and node.op.labels):
+        elif node.op.on_host and not (isinstance(node.op, TopK) and node.op.labels):
             nodes.append(replace(node, type=source))
         else:
             nodes.append(node)

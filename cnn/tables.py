@@ -1,12 +1,14 @@
-"""Functions of one value as a table: of up to 8 bits each value of the input has its own, exactly, and of up to 12
-where that is asked for; of more than 8, up to 16, the table is 256 pieces of a line.
+"""Functions of one value as a table.
+
+An input of at most 8 bits has an entry for each value, which is exact. An input of 9 to 12 bits may have one too. For
+other inputs of up to 16 bits the table is piecewise linear, with 256 pieces:
 
     y = values[i] + ((slopes[i] · f + 2^(F − 1)) >> F),    x − the least x = i · 2^F + f,    F = bits of the input − 8
 
-A piece is right at its first and at its last input, so that 0, where functions have their bends and jumps, is exact,
-and a function that only rises does so in pieces. Between them y is off by at most h² / 8 · max|f″| + 1 steps of the
-output, h the width of a piece and f in these steps (the chord's distance, Burden and Faires, Numerical Analysis,
-theorem 3.3), one more where rounding falls otherwise; ``worst_step`` measures what it is.
+A piece is exact at its first and at its last input. So 0 is exact, where functions have their bends and jumps, and the
+table of a function that only rises only rises. Between these inputs y is off by at most h² / 8 · max|f″| + 1 steps of
+the output, for pieces of width h and f in these steps. That is the distance of a chord (Burden and Faires, Numerical
+Analysis, theorem 3.3); another rounding may add one step. ``worst_step`` measures it.
 """
 
 from __future__ import annotations
@@ -22,25 +24,27 @@ from cnn.datatype import DataType
 from cnn.maps import IntArray
 
 TABLE_BITS = 8
-"""Bits of a value that choose a piece of a table; or an entry, unless more are needed."""
+"""The bits of a value that choose a piece of a table, or an entry of a table for so few bits."""
 
 VALUES_BITS = 12
 """The most bits that choose an entry. A table of values is exact, and has up to 4,096 of them."""
 
 
 WIDEST_BITS = 16
-"""Of an input that pieces are looked up by."""
+"""The most bits of an input of a piecewise-linear table."""
 
 SLOPE_LIMIT = (1 << 17) - 1
-"""Of 18 bits with the sign, a factor that one DSP takes."""
+"""The greatest slope: with its sign it has 18 bits, a factor that one DSP takes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
     """Any function of one input value, the same in every channel: y = values[x − the least x].
 
-    values: int64, of each integer of the input's datatype, of at most VALUES_BITS; or, of more than TABLE_BITS, what
-    the first input of each of 256 pieces of lines becomes, and slopes: what these rise by (the formula above).
+    Attributes:
+        values: int64. Without slopes, the output for each integer of the input's datatype, which has at most
+            VALUES_BITS. With slopes, the output for the first input of each of the 256 pieces.
+        slopes: int64, the rise of each piece as in the formula above; None if every input has an entry.
     """
 
     values: npt.NDArray[np.int64]
@@ -48,7 +52,7 @@ class Table:
 
 
 def fraction_bits(read: DataType) -> int:
-    """Of an input's bits those within a piece, F; 0 where every value has its own entry."""
+    """Return the bits of an input that are its place in a piece, F; 0 if every value has an entry."""
     return max(0, read.bits - TABLE_BITS)
 
 
@@ -58,7 +62,10 @@ def entries(table: Table, read: DataType) -> int:
 
 
 def table_of_values(exact: npt.NDArray[np.int64], read: DataType) -> Table:
-    """exact: what each value of the type ``read`` becomes, the least first."""
+    """Return the table of a function.
+
+    exact: the output for each value of the type ``read``, the least first.
+    """
     places = fraction_bits(read)
     if not places:
         return Table(exact)
@@ -70,7 +77,7 @@ def table_of_values(exact: npt.NDArray[np.int64], read: DataType) -> Table:
 
 
 def looked_up(table: Table, array: IntArray, read: DataType) -> IntArray:
-    """What the values of ``array``, of the type ``read``, become, int64 of its shape."""
+    """Return the outputs for the values of ``array``, which are of the type ``read``: int64 of its shape."""
     distance = array.astype(np.int64) - read.low
     if table.slopes is None:
         exact: IntArray = table.values[distance]
@@ -81,12 +88,12 @@ def looked_up(table: Table, array: IntArray, read: DataType) -> IntArray:
 
 
 def all_values(table: Table, read: DataType) -> IntArray:
-    """What every value of the type ``read`` becomes, the least first, int64."""
+    """Return the output for every value of the type ``read``, the least first, int64."""
     return looked_up(table, np.arange(read.low, read.high + 1), read)
 
 
 def worst_step(table: Table, exact: npt.NDArray[np.int64], read: DataType) -> int:
-    """The most steps of the output that the table is off. exact: as in ``table_of_values``."""
+    """Return by how many steps of the output the table is off at most. exact: as in ``table_of_values``."""
     return int(np.abs(all_values(table, read) - exact).max())
 
 

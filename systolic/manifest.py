@@ -13,7 +13,7 @@ from cnn.named_outputs import NamedOutput
 from cnn.network import Network
 from cnn.ops import Detection, Op, QOp, QSoftmax, Softmax, TopK
 from cnn.quantisation.fidelity import heads as leaves
-from cnn.quantized import QuantizedNetwork, has_integers, on_host
+from cnn.quantized import QuantizedNetwork, has_integers
 from host.contract.named_outputs import (
     CHOSEN_LABELS,
     CHOSEN_VALUES,
@@ -96,7 +96,7 @@ def _by_host(
     """The layer whose map the host reads for a node's values, and the steps by which it makes them."""
     index = resolve(network, index)
     node = network.nodes[index]
-    if index in layer_of or not on_host(node.op):
+    if index in layer_of or not node.op.on_host:
         return layer_of[index], (OutputStep(WHOLE, ()),) * (isinstance(node.op, TopK) and node.op.labels)
     layer, before = _by_host(network, node.inputs[0], layer_of)
     return layer, (*before, *_steps_of(node.op, node.shape))
@@ -171,7 +171,7 @@ def _choice(network: QuantizedNetwork, index: int, layer_of: Mapping[int, int]) 
 
 def _compared(network: QuantizedNetwork, index: int) -> int:
     """The integers that the host chooses among, perhaps behind a softmax."""
-    while on_host(network.nodes[index].op):
+    while network.nodes[index].op.on_host:
         index = network.nodes[index].inputs[0]
     return resolve(network, index)
 

@@ -192,10 +192,10 @@ def float_variance(topology: Topology, variance: FloatArray) -> FloatArray:
 
 
 GIVEN = "given_thresholds"
-"""What a topology calls thresholds that are arrays of their own."""
+"""The name of a topology's arithmetic if its file has the thresholds as arrays."""
 
 GIVEN_MULTIPLIERS = "given_multiply_shift"
-"""What it calls inc and bias that are."""
+"""The name of the same if its file has multipliers and biases (inc and bias) as arrays."""
 
 MULTIPLIER_BITS = 15
 
@@ -257,7 +257,10 @@ def norm_of_multipliers(
 
 
 def requantised_sum(scale: float, out: DataType, channels: int) -> Requantiser:
-    """Of sums of which one is worth ``scale``: 1.0 becomes the greatest of ``out``, by a multiplier of 15 bits."""
+    """Return the requantiser of sums whose 1 is ``scale``.
+
+    It maps 1.0 to the greatest integer of ``out``, by a multiplier of 15 bits.
+    """
     ratio = scale * out.high
     shift = MULTIPLIER_BITS - ceil(log2(ratio))
     full = (np.full(channels, value, np.int64) for value in (0, round(ratio * 2**shift), 0, shift))

@@ -1,4 +1,4 @@
-"""What a network's input holds: pictures in another view, and what was done to them before the file reads them."""
+"""The input of a network: pictures in another view, and the preprocessing that the file expects."""
 
 from __future__ import annotations
 
@@ -81,8 +81,10 @@ def _of_view(layers: Layers, operation: OnnxOperation, value: Map, sides: Sequen
 
 
 def tells(layers: Layers, operation: OnnxOperation) -> bool:
-    """Whether it matters to an operation where the values lie; it does not where they are looked at otherwise, or the
-    same is done to each."""
+    """Return whether an operation depends on the order of the values.
+
+    One that only views them in other sides, or does the same to each, does not.
+    """
     if operation.kind in VIEWS or operation.kind in SAME_SIDES or operation.kind in ("Shape", "Transpose"):
         return False
     constants = [value for name in operation.inputs if isinstance(value := layers.value(name), np.ndarray)]

@@ -140,7 +140,7 @@ _OF_QUARK = (
 )
 
 WRITTEN_OUT = " by its parts"
-"""What the kind of an operator ends with that several of the file's stand for (cnn.onnx.patterns)."""
+"""The end of the kind of an operator that replaces several of the file (cnn.onnx.patterns)."""
 
 OF_DOMAINS: Mapping[str, str] = {
     "com.vai.quantize.": _OF_VITIS,

@@ -21,7 +21,8 @@ from cnn.onnx.operators import WRITTEN_OUT
 # Operations in the place of those that are written by their parts.
 
 Replacement = Callable[[OnnxOperation, Mapping[str, OnnxOperation], Mapping[str, Array]], OnnxOperation | None]
-"""What an operation becomes, None where it stays; of the producers of tensors, and of constants."""
+"""A function of an operation, of the producers of tensors and of the constants. It returns the operation that replaces
+the first, or None if that stays."""
 
 
 def replaced(graph: Graph, replacement: Replacement) -> Graph:
@@ -117,10 +118,10 @@ def _parameters(operation: OnnxOperation, activation: str) -> dict[str, Any]:
 Doubles = npt.NDArray[np.float64]
 
 POINTS: Doubles = np.linspace(-6.0, 6.0, 97)
-"""Where values are compared."""
+"""The inputs at which a function is compared with GELU."""
 
 CLOSE = 1e-4
-"""How far a value may be off: constants of 16 bits are, by a third of it. Both forms differ by four times as much."""
+"""The tolerance of a value. Constants of 16 bits cause a third of it; both forms of GELU differ by four times it."""
 
 FORMS = {"gelu": "none", "gelu_tanh": "tanh"}
 """Function → ``approximate`` of a Gelu."""
@@ -142,7 +143,7 @@ _PARTS: Mapping[str, Callable[..., Any]] = {
     "Identity": np.positive,
 }
 _TAKES = {kind: 2 if kind in ("Add", "Sub", "Mul", "Div", "Pow") else 1 for kind in _PARTS}
-"""How many inputs each has."""
+"""The number of inputs of each operator."""
 
 
 def with_gelus(graph: Graph) -> Graph:
@@ -181,14 +182,14 @@ def _parts_of(operation: OnnxOperation, producers: Mapping[str, OnnxOperation]) 
 
 
 class _Values:
-    """What tensors are worth where ``source`` is worth POINTS."""
+    """The values of tensors if ``source`` has the values POINTS."""
 
     def __init__(self, source: str, producers: Mapping[str, OnnxOperation], constants: Mapping[str, Array]) -> None:
         self._producers, self._constants = producers, constants
         self._known: dict[str, Doubles | None] = {source: POINTS}
 
     def of(self, name: str) -> Doubles | None:
-        """None where it depends on another tensor too, or on more than single numbers."""
+        """Return the values of a tensor; None if it depends on another tensor too, or on more than single numbers."""
         if name not in self._known:
             self._known[name] = None  # what reads itself has no value, nor what has more parts than a GELU
             if len(self._known) <= 3 * MOST_PARTS:
@@ -320,7 +321,7 @@ def _looked_up(
 def _producer(
     operation: OnnxOperation | None, place: int, kind: str, producers: Mapping[str, OnnxOperation]
 ) -> OnnxOperation | None:
-    """What gives an input, if it is of that kind."""
+    """Return the producer of an input if it is of that kind."""
     name = operation.inputs[place] if operation is not None and place < len(operation.inputs) else ""
     producer = producers.get(name)
     return producer if producer is not None and producer.kind == kind else None

@@ -30,16 +30,7 @@ from cnn.ops.detection import (
 )
 from cnn.ops.elementwise import ADD_LIMIT, Add, Multiply, QAdd, QMultiply
 from cnn.ops.moving import PAD_MODES, Concat, DepthToSpace, Pad, Reorg, Slice, Upsample
-from cnn.ops.operation import (
-    Accumulating,
-    FloatOperation,
-    HostOperation,
-    IntegerOperation,
-    Move,
-    Operation,
-    Tensor,
-    assert_never,
-)
+from cnn.ops.operation import Accumulating, assert_never
 from cnn.ops.pooling import AveragePool, MaxPool, QAveragePool
 from cnn.ops.selection import Output, TopK, label_type
 from cnn.ops.softmax import IntegerSoftmax, QSoftmax, Softmax
@@ -113,18 +104,13 @@ __all__ = [
     "Dense",
     "DepthToSpace",
     "Detection",
-    "FloatOperation",
     "GaussianYolo",
-    "HostOperation",
     "Input",
-    "IntegerOperation",
     "IntegerSoftmax",
     "MaxPool",
-    "Move",
     "Multiply",
     "OneObject",
     "Op",
-    "Operation",
     "Output",
     "Pad",
     "QActivate",
@@ -144,7 +130,6 @@ __all__ = [
     "Softmax",
     "Ssd",
     "Stored",
-    "Tensor",
     "TopK",
     "Upsample",
     "Yolo",

@@ -1,6 +1,6 @@
 """Convolutions of floats and of integers: im2col and a matrix product, some output rows at a time.
 
-The columns of a block stay in the second-level cache, whatever the picture's size.
+The columns of a block stay in the second-level cache, for a picture of any size.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from cnn.requantise import Requantising, requantise_floats
 COLUMN_VALUES = 1 << 19
 """Floats of im2col at a time."""
 MIN_FLOAT_COLUMNS = 256
-"""Columns a product of floats has at least: with fewer, reading the weights would take most of the time."""
+"""The fewest columns of a product of floats: with fewer, reading the weights would take most of the time."""
 COLUMN_BYTES = 1 << 20
 """Bytes of im2col at a time, of integers."""
 MIN_INTEGER_COLUMNS = 128
+"""The same for a product of integers."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,7 +46,7 @@ class Custom(FloatOperation, IntegerOperation):
             raise ShapeError(f"the input of {self.layer}", f"{len(read)} maps", f"{layer.inputs} maps")
         try:
             shape = layer.shape(read, self.parameters)
-        except Exception as error:  # whatever a package's function raises
+        except Exception as error:  # a package's function may raise any
             raise ToolError(self.layer, f"cannot read {self._inputs(read)}: {cut(error)}") from error
         if not isinstance(shape, Shape):
             raise InvalidValueError(f"the shape of {self.layer}", shape, "a cnn.maps.Shape", remedy="mend its package")
@@ -71,7 +71,7 @@ class Custom(FloatOperation, IntegerOperation):
         read = [Shape(*values.shape) for values in maps]
         try:
             values = np.asarray(self.definition.values(maps, self.parameters))
-        except Exception as error:  # whatever a package's function raises
+        except Exception as error:  # a package's function may raise any
             raise ToolError(self.layer, f"cannot compute values of {self._inputs(read)}: {cut(error)}") from error
         if values.shape != (shape.channels, shape.height, shape.width) or values.dtype != maps[0].dtype:
             came = "×".join(str(side) for side in values.shape)

@@ -113,7 +113,7 @@ PAD_MODES = ("edge", "reflect", "wrap")
 
 @dataclass(frozen=True)
 class Pad(Move):
-    """Rows and columns around a map that repeat values of it.
+    """The rows and columns that surround a map and repeat values of it.
 
     Attributes:
         padding: The number of rows and columns on each side.

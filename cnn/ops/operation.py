@@ -58,7 +58,7 @@ class Operation(ABC):
 
         Raises:
             ShapeError: Weights or inputs have another shape.
-            RangeError: A number of the operation is outside the range that the inputs leave; MismatchError,
+            RangeError: A number of the operation is outside the range for these inputs; MismatchError,
                 ChoiceError and InvalidValueError as they say.
         """
 

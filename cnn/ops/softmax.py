@@ -1,15 +1,15 @@
 """Softmax of floats, and in integers: the shares of the channels of each position, p · 256 as UINT8.
 
-    stable     e = T[m − x], m the greatest x of the position: exact to T, whatever the values are
-    latency    e = T[x], 1 for the greatest x that the datatype has: a pass less, and shares of few bits where all
-               values lie far below that
-    both       p = min(255, (e · ⌊2^36 / Σ e⌋ + 2^27) >> 28), T = round((2^20 − 1) · e^…); where all e are 0, so are p
+    stable     e = T[m − x] for the greatest x of the position, m. It is as exact as T for all values.
+    latency    e = T[x], which is 1 for the greatest x of the datatype. It takes one pass less. Shares have few bits if
+               all values are far below the greatest.
+    both       p = min(255, (e · ⌊2^36 / Σ e⌋ + 2^27) >> 28), T = round((2^20 − 1) · e^…); if all e are 0, so are p
     argmax     p = 255 for the first of the greatest values, 0 for all others
 
 hls4ml has them under these names. Its legacy is the function of stable with a look-up for each pair of channels.
 
-With C channels a share of ``stable`` is at most 1/512 + 2^−16 + C / 2^21 from p, and 255/256 stands for all that is
-above: 1/512 for the rounding of p, 2^−16 for that of the quotient, C / 2^21 for that of T.
+With C channels a share of ``stable`` is at most 1/512 + 2^−16 + C / 2^21 from p, and a share above 255/256 is 255/256.
+The first term is the rounding of p, the second the rounding of the quotient, and the third the rounding of T.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ METHODS = ("stable", "latency", "argmax")
 
 SHARES = TensorType(UINT8, 1 / 256)
 POWER_BITS, DIVIDEND_BITS, SHARE_BITS = 20, 37, 8
-"""Of e, of the dividend 2^36, and of p · 256, as in softmax.h."""
+"""The bits of e, of the dividend 2^36 and of p · 256, as in softmax.h."""
 
 MOST_CHANNELS = 1 << 12
-"""Of which shares of 8 bits say something: of more, the roundings of T alone may be a step."""
+"""The most channels for shares of 8 bits: with more, the roundings of T alone may be a step."""
 
 
 HOST_INSTEAD = "leave out --softmax, so that the host does it"
@@ -131,13 +131,13 @@ def _softmax(array: FloatArray, op: Softmax) -> FloatArray:
 
 
 def check_channels(channels: int) -> None:
-    """Raise RangeError if the channels are more than shares of 8 bits tell apart."""
+    """Raise RangeError if there are more than MOST_CHANNELS."""
     if channels > MOST_CHANNELS:
         raise RangeError("the number of channels of a softmax", channels, high=MOST_CHANNELS, remedy=HOST_INSTEAD)
 
 
 def softmax_of(method: str, source: TensorType) -> QSoftmax:
-    """What ``method`` makes of values of the type ``source``. RangeError if it looks up values of more than 8 bits."""
+    """Return a softmax by ``method`` of values of the type ``source``; RangeError if it looks up more than 8 bits."""
     if method == "argmax":
         return QSoftmax(method, None)
     read = source.datatype
@@ -154,7 +154,7 @@ def softmax_of(method: str, source: TensorType) -> QSoftmax:
 
 
 def shares(values: IntArray, op: QSoftmax, low: int) -> IntArray:
-    """Integers [C, …] → int64 [C, …], 0…255. low: the least value of their datatype."""
+    """Return the shares of integers [C, …], int64 0…255 of their shape; low: the least value of their datatype."""
     wide = values.astype(np.int64)
     if op.table is None:
         first = np.argmax(wide, axis=0, keepdims=True)

@@ -1,4 +1,4 @@
-"""What convolutions and fully connected layers share: batch norm, integer weights and exact matrix products."""
+"""Batch norm, integer weights and exact matrix products, for convolutions and fully connected layers."""
 
 from __future__ import annotations
 

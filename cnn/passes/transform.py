@@ -22,7 +22,7 @@ from cnn.network import Network, Node
 from cnn.ops import Activate, AveragePool, Convolution, Dense, QActivate
 from cnn.passes.view import N, checked, ends, without
 from cnn.quantisation.batch_norm import fold_batch_norms
-from cnn.quantized import QuantizedNetwork, on_host
+from cnn.quantized import QuantizedNetwork
 from cnn.tables import Table, looked_up
 
 OF_PIXELS = (Activate, AveragePool, Convolution, Dense)
@@ -199,8 +199,8 @@ def results_of(network: Network | QuantizedNetwork, picture: Pixels) -> list[npt
     if isinstance(network, Network):
         floats = run_float(network, picture.astype(np.float32) / np.float32(255))
         return [floats[i] for i in ends(network)]
-    read = {
-        i for node in network.nodes if on_host(node.op) for i in node.inputs if not on_host(network.nodes[i].op)
-    } | {i for i in ends(network) if not on_host(network.nodes[i].op)}
+    read = {i for node in network.nodes if node.op.on_host for i in node.inputs if not network.nodes[i].op.on_host} | {
+        i for i in ends(network) if not network.nodes[i].op.on_host
+    }
     integers = run_integer(network, picture)
     return [cast("npt.NDArray[Any]", integers[i]) for i in sorted(read)]

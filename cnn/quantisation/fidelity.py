@@ -17,7 +17,7 @@ from cnn.maps import FloatArray, Integers, Shape
 from cnn.network import Network
 from cnn.ops import Activate, QActivate
 from cnn.quantisation.quantise import values_of_function
-from cnn.quantized import QNode, QuantizedNetwork, on_host
+from cnn.quantized import QNode, QuantizedNetwork
 from cnn.tables import worst_step
 
 
@@ -51,7 +51,7 @@ def fidelity(
     return tuple(
         _layer(node, floats[origin], array)
         for node, origin, array in zip(quantized.nodes, floats_of, integers, strict=True)
-        if array is not None and not on_host(node.op)
+        if array is not None and not node.op.on_host
     )
 
 
@@ -70,10 +70,10 @@ def origins(network: Network, quantized: QuantizedNetwork) -> tuple[int, ...]:
 
 def heads(network: QuantizedNetwork) -> tuple[int, ...]:
     """Nodes whose integers leave the accelerator: the host reads them, or nobody does."""
-    left_to_host = {i for node in network.nodes if on_host(node.op) for i in node.inputs}
+    left_to_host = {i for node in network.nodes if node.op.on_host for i in node.inputs}
     read = {i for node in network.nodes for i in node.inputs}
     return tuple(
-        i for i, node in enumerate(network.nodes) if not on_host(node.op) and (i in left_to_host or i not in read)
+        i for i, node in enumerate(network.nodes) if not node.op.on_host and (i in left_to_host or i not in read)
     )
 
 

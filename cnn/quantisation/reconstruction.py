@@ -26,7 +26,7 @@ from cnn.network import Network
 from cnn.ops import Convolution
 from cnn.ops.windows import apart, every_place
 from cnn.quantisation.rounding import Doubles, Filters, RoundedFilters, WeightGrid
-from cnn.quantized import QNode, on_host
+from cnn.quantized import QNode
 
 RIDGE = 1.0
 """Of the mean energy of an input. The less, the nearer to the calibration pictures, and the farther from others."""
@@ -60,7 +60,7 @@ class Reconstruction:
         """The next node of the integer network."""
         self._nodes.append(node)
         for picture, outputs in zip(self._pictures, self._integers, strict=True):
-            outputs.append(None if on_host(node.op) else run_node(node, self._nodes, outputs, picture))
+            outputs.append(None if node.op.on_host else run_node(node, self._nodes, outputs, picture))
 
     def round(self, index: int, filters: Filters, grid: WeightGrid) -> RoundedFilters:
         """Of a convolution, the node ``index``, whose inputs were appended."""

@@ -8,7 +8,7 @@ from boards.errors import SeveralFaultsError, UnsupportedError, listed
 from cnn.maps import Padding
 from cnn.network import Network, Node
 from cnn.ops import Add, Concat, Convolution, Custom, Input, MaxPool, Pad, QAdd, QConvolution, QInput, Slice, TopK
-from cnn.quantized import QNode, QuantizedNetwork, has_integers, on_host
+from cnn.quantized import QNode, QuantizedNetwork, has_integers
 from scheduler.computes import check_computes
 from scheduler.streaming import graph as g
 from scheduler.streaming.blocks.packages import BLOCKS
@@ -66,7 +66,7 @@ def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | N
         return None
     inputs = [network.nodes[resolve(network, i)] for i in node.inputs]
     for source in inputs:
-        if on_host(source.op):
+        if source.op.on_host:
             return f"it reads {source.name}, which runs on the host"
     if isinstance(node.op, (Convolution, QConvolution)):
         return _refuse_convolution(node.op, inputs[0])

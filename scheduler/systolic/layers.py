@@ -54,7 +54,7 @@ from cnn.ops import (
     Slice,
     Upsample,
 )
-from cnn.quantized import QNode, QuantizedNetwork, on_host
+from cnn.quantized import QNode, QuantizedNetwork
 from cnn.requantise import MultiplyShift, Requantiser, identity
 from cnn.tables import all_values
 from contract.program import ADDED_FIELDS, PASS_WORDS
@@ -91,7 +91,7 @@ def lower(network: QuantizedNetwork, batch: int = 1, fused: bool = False) -> tup
     additions = fused_additions(network) if fused else {}
     layers: list[Layer] = []
     for index, node in enumerate(network.nodes):
-        if isinstance(node.op, (QInput, Concat, Slice)) or on_host(node.op):
+        if isinstance(node.op, (QInput, Concat, Slice)) or node.op.on_host:
             continue
         if index in additions:
             layers[-1] = replace(layers[-1], output=index, added=additions[index])

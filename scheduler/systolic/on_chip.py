@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from cnn.quantized import QuantizedNetwork, on_host
+from cnn.quantized import QuantizedNetwork
 from contract.geometry import MAX_MAP_STRIDE
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.views import resolve, spans_of
@@ -135,7 +135,7 @@ def handovers(network: QuantizedNetwork, layers: Sequence[Layer]) -> tuple[Hando
     """One a layer, of the map that it writes and those beside it."""
     numbered = tuple(enumerate(layers))
     added = {number: _added_node(network, layer) for number, layer in numbered if layer.added}
-    by_host = [resolve(network, i) for node in network.nodes if on_host(node.op) for i in node.inputs]
+    by_host = [resolve(network, i) for node in network.nodes if node.op.on_host for i in node.inputs]
 
     def handover(strip: tuple[int, ...]) -> Handover:
         nodes = set(strip)

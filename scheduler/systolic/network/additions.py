@@ -15,7 +15,7 @@ import numpy as np
 
 from cnn.network import Network
 from cnn.ops import Concat, MaxPool, QActivate, QAdd, QAveragePool, QConvolution, QDense, QOp, Slice
-from cnn.quantized import QuantizedNetwork, on_host
+from cnn.quantized import QuantizedNetwork
 from cnn.requantise import UP, MultiplyShift, Thresholds
 from scheduler.convolutions import dilation_of
 from scheduler.systolic.network.views import ALIGNED, resolve, spans_of
@@ -79,7 +79,7 @@ def _in_parts(op: QOp) -> bool:
 def _layer_before(network: QuantizedNetwork, index: int) -> int:
     """The node whose map the layer before writes, where each node but views is at the end of one."""
     nodes = enumerate(network.nodes[:index])
-    return max(i for i, node in nodes if not isinstance(node.op, (Concat, Slice)) and not on_host(node.op))
+    return max(i for i, node in nodes if not isinstance(node.op, (Concat, Slice)) and not node.op.on_host)
 
 
 def _readers(network: QuantizedNetwork, node: int) -> int:

@@ -20,7 +20,7 @@ from cnn.datatype import DataType
 from cnn.maps import Padding
 from cnn.network import Network, Node
 from cnn.ops import Concat, Convolution, DepthToSpace, QConvolution, Slice, Upsample
-from cnn.quantized import QNode, QuantizedNetwork, on_host
+from cnn.quantized import QNode, QuantizedNetwork
 from cnn.requantise import identity
 from scheduler.systolic.network.strips import strips_of
 from scheduler.systolic.network.views import ALIGNED, ROWS_IN_TURN, nodes_of, resolve, spans_of
@@ -67,7 +67,7 @@ def _settled(network: AnyNetwork, index: int, fused: bool) -> AnyNetwork | None:
         settled = next((trial for trial in trials if _is_placed(trial, node.name, fused)), None)
         if settled is not None:
             return settled
-    readers = [i for i, reader in enumerate(nodes_of(network)) if on_host(reader.op) and _reads(network, i, index)]
+    readers = [i for i, reader in enumerate(nodes_of(network)) if reader.op.on_host and _reads(network, i, index)]
     return _copied(network, readers[0], (0,)) if readers else None
 
 

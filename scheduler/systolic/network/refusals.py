@@ -33,7 +33,7 @@ from cnn.ops import (
     Slice,
     Upsample,
 )
-from cnn.quantized import QNode, QuantizedNetwork, on_host
+from cnn.quantized import QNode, QuantizedNetwork
 from cnn.requantise import Thresholds
 from contract.geometry import RESULT_BITS
 from scheduler.computes import check_computes
@@ -125,7 +125,7 @@ def _unknown(node: Node | QNode) -> str:
 
 def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | None:
     """Why the array cannot map a node; None where it can, or where the host executes it."""
-    if isinstance(node.op, INPUTS) or on_host(node.op):
+    if isinstance(node.op, INPUTS) or node.op.on_host:
         return None
     sources = [network.nodes[resolve(network, i)] for i in node.inputs]
     if isinstance(node.op, (QConvolution, QDense, QAveragePool, QAdd, QMultiply)) and _foreign(node.op):

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from cnn.network import Network, Node
 from cnn.ops import Add, Concat, QAdd, Slice
-from cnn.quantized import QNode, QuantizedNetwork, on_host
+from cnn.quantized import QNode, QuantizedNetwork
 from scheduler.systolic.network.additions import fused_additions
 from scheduler.systolic.network.views import ROWS_IN_TURN, Span, nodes_of, resolve, spans_of
 
@@ -51,7 +51,7 @@ def strips_of(network: Network | QuantizedNetwork, fused: bool = False) -> Strip
             rows.refused[index] = refusal
     strips = Strips(tuple(rows.strips), rows.refused)
     read = {i for node in nodes_of(network) for i in node.inputs}
-    by_host = {resolve(network, i) for node in nodes_of(network) if on_host(node.op) for i in node.inputs}
+    by_host = {resolve(network, i) for node in nodes_of(network) if node.op.on_host for i in node.inputs}
     for index, node in enumerate(nodes_of(network)):
         refusal = _refuse_reading(strips, spans_of(network, index), node.op, index in by_host, index in read)
         if refusal:

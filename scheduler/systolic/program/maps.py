@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from boards.errors import DoesNotFitError
 from cnn.maps import Shape
-from cnn.quantized import on_host
 from contract.geometry import PIXEL_BYTES
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.systolic.map_buffers import IN_DDR, Place, places_of, stays_of
@@ -107,7 +106,7 @@ class _Places:
             for span in (*scheduled.layer.spans, *self._added(scheduled.layer))
         }
         # What the host reads has to stand until the frame is done, also where a later layer reads it too.
-        host = [resolve(network, i) for node in network.nodes if on_host(node.op) for i in node.inputs]
+        host = [resolve(network, i) for node in network.nodes if node.op.on_host for i in node.inputs]
         return reads | {self.strips.of(node): last for node in host}
 
     def read(self) -> list[int]:

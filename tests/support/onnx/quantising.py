@@ -14,7 +14,6 @@ from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantTy
 
 from cnn.integer_model import run_node
 from cnn.onnx.network import OnnxNetwork, read_onnx
-from cnn.quantized import on_host
 
 Array = np.ndarray[Any, Any]
 
@@ -131,7 +130,7 @@ def differences(path: Path, read: OnnxNetwork, picture: Array) -> dict[str, int]
     steps = {}
     values: list[Array] = []
     for index, node in enumerate(network.nodes):
-        if on_host(node.op):
+        if node.op.on_host:
             values.append(values[node.inputs[0]])
             continue
         carried: list[Array | None] = [

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import systolic
-from cnn.quantized import on_host
 from systolic.designs import Design
 from systolic.styles.streaming.simulate import StreamingDesign
 from tests.support.kinds import as_kind
@@ -47,7 +46,7 @@ def test_every_head_leaves_from_a_whole_beat_on(design: Design) -> None:
 def test_every_bit_and_the_golden_program_agree(design: Design) -> None:
     """Nodes of the host lie between the program's layers."""
     nodes = design.opened.network.nodes
-    assert any(on_host(node.op) for node in nodes[:-1])
+    assert any(node.op.on_host for node in nodes[:-1])
     result = design.simulate(FRAME, golden=True)
     assert (result.mismatches, result.right) == (0, True)
 
