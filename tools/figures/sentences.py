@@ -96,11 +96,11 @@ SENTENCES: Mapping[str, tuple[str, ...]] = {
     ),
     "docs/explanation/host.md": ("not measured. {yolo.ms:.3f} ms a frame ({yolo.fps:.1f} frames/s): cycles *traced*",),
     "docs/explanation/folding.md": (
-        "takes {ultranet.cycles:,} cycles a frame, {ultranet.fps_200:,.0f} frames/s at 200 MHz, with {ultranet.dsp} of"
-        " {ultranet.board_dsp} DSPs and {ultranet.lut_share:.0%} of the LUTs.",
+        "takes {ultranet.cycles:,} cycles per frame, {ultranet.fps_200:,.0f} frames/s at 200 MHz, with {ultranet.dsp}"
+        " of {ultranet.board_dsp} DSPs and {ultranet.lut_share:.0%} of the LUTs.",
     ),
     "docs/explanation/streaming.md": (
-        "| cycles a frame | {ultranet.modelled:,} |",
+        "| cycles per frame | {ultranet.modelled:,} |",
         "| | {ultranet.cycles:,} |",
         "| frames/s at 300 MHz | {ultranet.fps:,.0f} |",
     ),
