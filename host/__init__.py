@@ -1,7 +1,8 @@
-"""What runs beside the accelerator, on the board, on a simulated one, or with the simulation library alone.
+"""The host runtime: it runs next to the accelerator, on the board, on a simulated board or with the simulation library.
 
-``Accelerator`` needs pynq, which is looked for only when it is asked for: pictures, boxes and drawing do not.
-``open_detector`` takes the board where there is one, and needs no pynq.
+``Accelerator`` needs pynq. pynq is imported only when ``Accelerator`` is first used, so reading pictures, decoding
+boxes and drawing work without it. ``open_detector`` uses the board if the machine has one; without a board it needs no
+pynq.
 """
 
 from __future__ import annotations
@@ -60,11 +61,13 @@ _ROOMS = {
     "Options": "host.options",
     "open_detector": "host.opened",
 }
-"""Public name → the module that has it; the other names are those of boards.errors."""
+"""Maps each public name to the module that defines it. Every other name is defined in ``boards.errors``."""
 
 _DEPRECATED = "HostError"
-"""The name of the error in 0.1. It is SystolicError now, so that ``except host.HostError`` goes on working until 0.3
-removes it, as in ``systolic``."""
+"""The name that the base error had in 0.1. It is ``SystolicError`` now, and ``except host.HostError`` still works.
+
+As in ``systolic``, 0.3 removes the old name.
+"""
 
 
 def __getattr__(name: str) -> object:

@@ -1,4 +1,4 @@
-"""A generated design, ready for pictures: on the board, or on a simulated one where there is none."""
+"""A generated design, loaded and ready for pictures: on the board, or on a simulated board if there is none."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from host.vision.frame import Result
 
 
 class Accelerator(Detector):
-    """A design's folder → detections, under pynq.
+    """Loads a generated design under pynq and turns pictures into detections.
 
-    folder: of the generated design, or its .bit, .hwh or manifest.json, or the name of an installed design. options:
-    how frames are executed and decoded. device: a pynq device; by default the board, or a simulated one where there
-    is none.
+    Use it as a context manager: ``close`` frees every buffer in DDR. An error says what is missing and what to do.
 
-    An error says what is missing, and what to do. Use it as a context manager: ``close`` frees every buffer.
+    Args:
+        folder: Folder of the generated design, or its .bit, .hwh or manifest.json, or the name of an installed design.
+        options: How frames are executed and decoded.
+        device: pynq device to use. Default: the board, or a simulated board if there is none.
     """
 
     def __init__(self, folder: Path | str, options: Options = Options(), *, device: Any = None) -> None:  # noqa: B008
@@ -52,28 +53,37 @@ class Accelerator(Detector):
             raise
 
     async def detect_async(self, picture: Frame) -> Result:
-        """As ``detect``, by the accelerator's interrupt; other coroutines run meanwhile."""
+        """Do the same as ``detect``, waiting for the accelerator's interrupt while other coroutines run."""
         return await asyncio.to_thread(self._detect_by_interrupt, picture)
 
     def _detect_by_interrupt(self, picture: Frame) -> Result:
-        # The thread is at work to its end, whether or not somebody still waits for it.
+        # The thread runs to its end even if the coroutine that waits for it was cancelled.
         with self._at_work():
             return self._detect(picture, "interrupt")
 
     # --- layer by layer
 
     def layers(self, pixels: Pixels) -> Iterator[tuple[ManifestLayer, Integers]]:
-        """Each layer started on its own: the layer, and its integers [channels, height, width] as DDR holds them.
+        """Start each layer by itself and yield the layer with its output integers as they are stored in DDR.
 
-        pixels: network input uint8 [channels, height, width]. Layers take turns with the inner map arena, so a map
-        can be seen only before the layers after it run: take what is wanted of one before the next. Of a streaming
-        design only the layers whose maps leave are seen; of a design of batches the first frame's.
+        Layers share the arena of inner maps. A later layer overwrites an earlier map, so use a map before asking for
+        the next layer. A streaming design yields only the layers whose maps are written to DDR. A design with a batch
+        above 1 yields the maps of the first frame.
+
+        Args:
+            pixels: Network input, uint8 ``(channels, height, width)``.
+
+        Yields:
+            The layer, and its integers ``(channels, height, width)``.
         """
         for layer, frames in self._layers(pixels, 1):
             yield layer, frames[0]
 
     def _layers(self, pixels: Pixels, frames: int) -> Iterator[tuple[ManifestLayer, Integers]]:
-        """As ``layers``, of as many frames of the batch: [frames, channels, height, width]."""
+        """Do the same as ``layers`` for the first ``frames`` frames of the batch:
+
+        ``(frames, channels, height, width)``.
+        """
         with self._alone():
             layers = self._board.driver.layers(pixels, self.wait, frames)
             while True:
@@ -85,11 +95,12 @@ class Accelerator(Detector):
                 yield step
 
     def check(self) -> Check:
-        """Runs the design's test frame layer by layer and compares every integer with the golden model's.
+        """Run the design's test frame layer by layer and compare every integer with the golden model's.
 
-        Prints the first layer that differs. It is the tool for a board that gives nonsense where the simulation
-        was right: what one layer does wrong, with right inputs before it, is found in the block design. Of a
-        streaming design it compares what leaves, of a batch every frame, which are all the test frame.
+        The report is also printed; it names the first layer that differs. Use this on a board that gives wrong results
+        although the simulation was right: the first layer that turns right inputs into wrong outputs leads to the fault
+        in the block design. For a streaming design the maps that it writes to DDR are compared. For a design with a
+        batch, every frame is compared; all of them hold the test frame.
         """
         self._gate.check()
         pixels, expected = check_frame(self.manifest, self.folder)
@@ -101,44 +112,44 @@ class Accelerator(Detector):
 
     @property
     def device(self) -> Any:
-        """Of pynq: the board, or a simulated one."""
+        """The pynq device: the board, or a simulated board."""
         return self._loaded.device
 
     @property
     def simulated(self) -> bool:
-        """Whether the device is a simulated board."""
+        """Return whether the device is a simulated board."""
         return self._loaded.simulated
 
     @property
     def overlay(self) -> Any:
-        """``pynq.Overlay`` of the design; StateError if the accelerator is closed, as for all of the device."""
+        """The design's ``pynq.Overlay``. StateError after ``close``, as for every property below."""
         self._gate.check()
         return self._loaded.overlay
 
     @property
     def ip(self) -> Any:
-        """The accelerator's driver, ``host.systolic.ip.SystolicIP`` or ``host.streaming.ip.StreamingIP``."""
+        """The accelerator's driver: ``host.systolic.ip.SystolicIP`` or ``host.streaming.ip.StreamingIP``."""
         self._gate.check()
         return self._loaded.ip
 
     @property
     def has_interrupt(self) -> bool:
-        """Whether the accelerator's interrupt reaches the processor."""
+        """Return whether the accelerator's interrupt line is connected to the processor."""
         self._gate.check()
         return self._loaded.has_interrupt
 
     @property
     def buffers(self) -> Any:
-        """``SystolicBuffers`` or ``StreamingBuffers``, not to be used after ``close``."""
+        """The buffers in DDR, ``SystolicBuffers`` or ``StreamingBuffers``. Do not use them after ``close``."""
         self._gate.check()
         return self._board.buffers
 
     def reset(self) -> None:
-        """Loads the bitstream and everything in DDR again, after a timeout for instance."""
+        """Load the bitstream and everything in DDR again, for instance after a timeout."""
         with self._at_work():
             self._board.open(self.options.sets)
 
     def verify(self) -> None:
-        """Read what was uploaded back from DDR; MismatchError if something has changed."""
+        """Read all uploaded data back from DDR. MismatchError if any of it has changed."""
         with self._at_work():
             self.buffers.verify()

@@ -1,4 +1,4 @@
-"""Checks of the arguments that a caller gives, where they come in; an error names the argument."""
+"""Checks of arguments at the public interface. Each error names the argument."""
 
 from __future__ import annotations
 
@@ -12,14 +12,20 @@ from boards.errors import InvalidValueError, RangeError, ShapeError, shown
 
 
 def whole(name: str, value: object, low: int, high: int) -> int:
-    """Return ``value`` if it is a whole number low…high, and raise RangeError if not. True is not a number."""
+    """Return ``value`` if it is a whole number from ``low`` to ``high``, else raise RangeError.
+
+    True is not a number.
+    """
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and low <= value <= high:
         return int(value)
     raise RangeError(name, value, low, high, integer=True)
 
 
 def number(name: str, value: Any, high: float, *, zero: bool = False) -> float:
-    """Return ``value`` if it is a number above 0, or with ``zero`` also 0, and at most ``high``; else RangeError."""
+    """Return ``value`` as a float if it is above 0 and at most ``high``, else raise RangeError.
+
+    ``zero`` allows 0 too.
+    """
     is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if is_number and (0 < value <= high or (zero and value == 0)):
         return float(value)
@@ -27,7 +33,7 @@ def number(name: str, value: Any, high: float, *, zero: bool = False) -> float:
 
 
 def path(name: str, value: object) -> Path:
-    """Return ``value`` as a path; InvalidValueError if it is neither a text nor a path."""
+    """Return ``value`` as a path. InvalidValueError if it is neither a string nor a path."""
     if isinstance(value, (str, os.PathLike)) and isinstance(os.fspath(value), str):
         return Path(value)
     raise InvalidValueError(name, value, "a text or a path")
@@ -37,7 +43,7 @@ PICTURE = "type uint8, shape [height, width, 3] and at least one pixel"
 
 
 def is_picture(value: object) -> bool:
-    """Whether it is uint8 [height, width, 3] and not empty."""
+    """Return whether ``value`` is a non-empty array uint8 ``(height, width, 3)``."""
     return (
         isinstance(value, np.ndarray)
         and value.dtype == np.uint8
@@ -48,11 +54,11 @@ def is_picture(value: object) -> bool:
 
 
 def check_pixels(value: object) -> None:
-    """Raise ShapeError if ``value`` is not a picture in the sense of ``is_picture``."""
+    """Raise ShapeError if ``value`` is not a picture according to ``is_picture``."""
     if not is_picture(value):
         raise ShapeError("the picture", kind(value), PICTURE)
 
 
 def kind(value: object) -> str:
-    """Type and shape of an array, else the value."""
+    """Return the type and shape of an array as text, and any other value as errors show it."""
     return f"{value.dtype} {list(value.shape)}" if isinstance(value, np.ndarray) else shown(value)

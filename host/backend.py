@@ -1,4 +1,4 @@
-"""What executes batches of frames: the accelerator under pynq, or the simulation library alone."""
+"""The interface that executes batches of frames: the accelerator under pynq, or the simulation library alone."""
 
 from __future__ import annotations
 
@@ -10,54 +10,67 @@ from host.contract.tensors import Integers, Pixels
 
 
 class Backend(Protocol):
-    """The stages of a batch, an element of ``batches``: memory for one batch in flight.
+    """The steps that take one batch of frames through the accelerator.
 
-    at_once: batches that are executed together.
+    A batch here is an element of ``batches``: the memory of one batch in flight.
+
+    Attributes:
+        at_once: Number of batches that may be executed at the same time.
     """
 
     at_once: int
 
     @property
     def batches(self) -> Sequence[Any]:
-        """One for each batch in flight. StateError if the accelerator has no memory."""
+        """The memory of each batch in flight. StateError if the accelerator has no memory."""
 
     @property
     def label(self) -> str:
-        """What kind of numbers the times of this backend are."""
+        """A sentence that says how the times of this backend were obtained: measured, or on a simulated board."""
 
     def load(self, batch: Any, pictures: Sequence[Pixels]) -> None:
-        """Network inputs uint8 [channels, height, width] into the batch; the last one fills it."""
+        """Write network inputs, uint8 ``(channels, height, width)``, into the batch. The last input fills the rest."""
 
     def execute(self, batch: Any, wait: str) -> None:
-        """In and out. wait: "poll" or "interrupt", where there is a choice."""
+        """Execute the batch and wait for its end.
+
+        Args:
+            wait: "poll" or "interrupt". Backends without an interrupt ignore it.
+        """
 
     def collect(self, batch: Any, frames: int = 1) -> tuple[tuple[Integers, ...], ...]:
-        """Of each of the first ``frames`` frames a copy of each map that the host reads."""
+        """Return, for each of the first ``frames`` frames, a copy of each map that the host reads."""
 
     def verify(self, batch: Any, pictures: Sequence[Pixels]) -> None:
-        """Raise MismatchError or AcceleratorError if memory lacks what was uploaded, or this batch's pictures."""
+        """Raise MismatchError or AcceleratorError if memory lacks the uploaded data or this batch's
+        pictures."""
 
     def settle(self) -> None:
-        """After a stream: what was loaded and not executed is forgotten."""
+        """Forget batches that were loaded but not executed. Called at the end of a stream."""
 
     def close(self) -> None:
-        """Gives back what it holds; nobody is at work on it. It may be called twice."""
+        """Free all resources. Nobody may be using the backend; a second call does nothing."""
 
 
 class Driver(Protocol):
-    """A design's accelerator on a loaded overlay, under pynq. ``open`` after every load; ``free`` may be called twice.
+    """Drives a design's accelerator on a loaded overlay, under pynq.
 
-    The stages of a batch are those of ``Backend``.
+    Call ``open`` after every load of the bitstream. ``free`` may be called twice. The steps of a batch are the same as
+    in ``Backend``.
+
+    Attributes:
+        at_once: Number of batches that may be executed at the same time.
+        buffers: The buffers in DDR, or None before ``open`` and after ``free``.
     """
 
     at_once: int
     buffers: Any
 
     def open(self, count: int) -> None:
-        """Uploads everything, for ``count`` batches in flight, and tells the accelerator where it lies."""
+        """Upload everything for ``count`` batches in flight, and write the buffers' addresses to the accelerator."""
 
     def free(self) -> None:
-        """Gives every buffer back."""
+        """Free every buffer."""
 
     def load(self, batch: Any, pictures: Sequence[Pixels]) -> None: ...
 
@@ -68,7 +81,10 @@ class Driver(Protocol):
     def settle(self) -> None: ...
 
     def arrived(self, batch: Any, pictures: Sequence[Pixels]) -> bool:
-        """Whether DDR holds these pictures."""
+        """Return whether DDR holds these pictures in the batch's input."""
 
     def layers(self, pixels: Pixels, wait: str, frames: int = 1) -> Iterator[tuple[ManifestLayer, Integers]]:
-        """Layers whose maps can be seen, [frames, channels, height, width]; the picture fills the batch."""
+        """Yield each layer whose map can be read, with its map ``(frames, channels, height, width)``.
+
+        The picture fills the whole batch.
+        """

@@ -1,4 +1,4 @@
-"""Layer by layer against the golden model's integers, which the generator put beside the weights."""
+"""Comparison of each layer's map with the golden model's integers, which the generator stored with the weights."""
 
 from __future__ import annotations
 
@@ -17,8 +17,17 @@ from host.styles import STYLES, CheckFrame
 
 @dataclass(frozen=True)
 class LayerCheck:
-    """One layer, in all frames of a batch. first: (channel, row, column) of the first integer that differs, in
-    ``frame``; actual and expected there."""
+    """The comparison of one layer, over all frames of a batch.
+
+    Attributes:
+        layer: The layer.
+        values: Number of integers compared.
+        mismatches: Number of integers that differ.
+        first: Position (channel, row, column) of the first integer that differs, or None if all are equal.
+        actual: The accelerator's integer at that position.
+        expected: The golden model's integer at that position.
+        frame: Number of the frame, within the batch, that holds that position.
+    """
 
     layer: ManifestLayer
     values: int
@@ -31,7 +40,13 @@ class LayerCheck:
 
 @dataclass(frozen=True)
 class Check:
-    """``error``: what ended the comparison before the last layer."""
+    """The comparison of a design's layers. It ends at the first layer that differs.
+
+    Attributes:
+        network: The network's name.
+        layers: The layers that were compared, in order.
+        error: The error that ended the comparison before the last layer, or "".
+    """
 
     network: str
     layers: tuple[LayerCheck, ...]
@@ -72,8 +87,14 @@ class Check:
 
 
 def compare(network: str, layers: Iterable[tuple[ManifestLayer, Integers]], expected: Iterator[Integers]) -> Check:
-    """``layers`` runs them and gives [channels, height, width], or as many frames, all of the same picture;
-    the error of a layer that does not end is part of the report."""
+    """Compare layers with the golden model, up to the first layer that differs.
+
+    Args:
+        network: The network's name, for the report.
+        layers: Runs one layer per step and yields its map ``(channels, height, width)``, or one such map per frame, all
+            of the same picture. If a layer fails, the error becomes part of the report.
+        expected: The golden model's map of each layer.
+    """
     checks: list[LayerCheck] = []
     try:
         for layer, integers in layers:
@@ -86,17 +107,17 @@ def compare(network: str, layers: Iterable[tuple[ManifestLayer, Integers]], expe
 
 
 def check_frame(manifest: Manifest, folder: Path) -> CheckFrame:
-    """Return the design's test frame; MissingValueError or MismatchError if the folder lacks that of its manifest."""
+    """Return the design's test frame. MissingValueError or MismatchError if the folder has none for its manifest."""
     return STYLES[manifest.style].check_frame(manifest, folder)
 
 
 def check_picture(manifest: Manifest, folder: Path) -> Pixels:
-    """The network input uint8 [channels, height, width] of the design's test frame."""
+    """Return the test frame's network input, uint8 ``(channels, height, width)``."""
     return check_frame(manifest, folder)[0]
 
 
 def golden_maps(manifest: Manifest, folder: Path) -> Iterator[Integers]:
-    """The golden model's integers [channels, height, width] of each layer that is compared, for the test frame."""
+    """Return the golden model's map ``(channels, height, width)`` of each compared layer, for the test frame."""
     return check_frame(manifest, folder)[1]
 
 

@@ -1,4 +1,4 @@
-"""Finding a generated design: by path, by the name of an installed one, or the one that is at hand."""
+"""Search for a generated design: by path, by the name of an installed design, or in the usual folders."""
 
 from __future__ import annotations
 
@@ -18,22 +18,25 @@ from host.contract.manifest import read_manifest
 from host.contract.parts import MANIFEST
 
 GROUP = "systolic.designs"
-"""Entry points of the wheels that ``systolic package`` makes: name → the package that holds the design."""
+"""Entry point group of the wheels that ``systolic package`` builds: design name → package that contains it."""
 
 VARIABLE = "SYSTOLIC_DESIGN"
-"""A design's folder, or several as in PATH."""
+"""Environment variable with a design's folder, or several folders separated as in PATH."""
 
 DEMO = Path("systolic-demo")
 NEAR = ("accelerator", f"{DEMO}/accelerator", "tiny-yolov2-voc")
-"""Where a notebook looks, in its folder or above it: what ``systolic demo`` made, wherever that is, comes before what
-the first notebook made of a user's weights."""
+"""Folders that a notebook searches, in its own folder and the folders above it.
+
+The first two are written by ``systolic demo``, the last by the first notebook from a user's weights. They are in order
+of preference.
+"""
 
 SHARED = stat.S_IWOTH | stat.S_ISVTX
-"""Mode bits of a folder in which every user writes and each owns what is theirs."""
+"""Mode bits of a folder in which every user may write but only the owner of a file may rename or delete it."""
 
 
 def installed() -> dict[str, Path]:
-    """The designs of the wheels that are installed here, by name."""
+    """Return the folders of the designs in installed wheels, by name."""
     folders = {}
     for point in importlib.metadata.entry_points(group=GROUP):
         spec = importlib.util.find_spec(point.value)
@@ -44,12 +47,12 @@ def installed() -> dict[str, Path]:
 
 
 def design_folder(named: Path | str) -> Path:
-    """Return the folder of a design, given itself, one of its files or the name of an installed design.
+    """Return a design's folder, given the folder, one of its files or the name of an installed design.
 
     FileAccessError if there is no such design.
     """
     path = arguments.path("a design's folder, one of its files or its name", named)
-    with contextlib.suppress(OSError):  # a name that is longer than any file's
+    with contextlib.suppress(OSError):  # the name may be too long for the file system
         for folder in (path, path.parent, path.parent.parent):
             if (folder / MANIFEST).is_file():
                 return folder
@@ -66,9 +69,10 @@ def design_folder(named: Path | str) -> Path:
 
 
 def find_design(network: str | None = None) -> Path:
-    """For a notebook: what SYSTOLIC_DESIGN names, else what is installed, else what was made nearby.
+    """Return a design for a notebook: from SYSTOLIC_DESIGN, else an installed design, else one generated nearby.
 
-    network: the design's own name for it, "tiny_yolov2_voc" for instance; any where it is None.
+    Args:
+        network: The name of the design's network, such as "tiny_yolov2_voc". None accepts any network.
     """
     if network is not None and not isinstance(network, str):
         raise InvalidValueError("network", network, "the name of a network, or None for any")
@@ -87,9 +91,10 @@ def find_design(network: str | None = None) -> Path:
 
 
 def any_design() -> Path:
-    """For a notebook that does with any: ``find_design()``, and what ``systolic demo`` makes here where there is none.
+    """Return ``find_design()``; if there is none, run ``systolic demo`` here and return the design that it makes.
 
-    FileAccessError if there is none and systolic is not installed, ToolError if its demo ends with an error.
+    For notebooks that work with any design. FileAccessError if there is no design and systolic is not installed.
+    ToolError if the demo fails.
     """
     try:
         return find_design()
@@ -115,8 +120,10 @@ def _candidates(current: Path) -> Iterator[Path]:
 
 
 def _own_folders(current: Path) -> Iterator[Path]:
-    """The current folder and those above it, short of one that users share, /tmp for instance: what lies there may be
-    anybody's, and a design's library is executed."""
+    """Yield the current folder and its parents, up to the first folder that all users share, such as /tmp.
+
+    A shared folder may contain another user's files, and opening a design executes its library.
+    """
     yield current
     for above in current.parents:
         if above.stat().st_mode & SHARED == SHARED:

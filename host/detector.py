@@ -1,4 +1,4 @@
-"""Pictures → detections on a design, whatever executes it."""
+"""Detection on pictures with a design, independent of how the design is executed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MOST_WORKERS = 64
 
 
 class Detector:
-    """Prepares pictures, has them executed by ``backend``, and decodes what comes back."""
+    """Prepares pictures, has them executed by ``backend``, and decodes the outputs."""
 
     def __init__(self, folder: Path, manifest: Manifest, backend: Backend, options: Options) -> None:
         self.folder, self.manifest, self.options = folder, manifest, options
@@ -53,12 +53,12 @@ class Detector:
 
     @property
     def label(self) -> str:
-        """What kind of numbers the times of this accelerator are."""
+        """A sentence that says how the times of this accelerator were obtained."""
         return self._backend.label
 
     @property
     def wait(self) -> str:
-        """How the end of a start is waited for, "poll" or "interrupt"."""
+        """The way in which the host waits for the end of a start: "poll" or "interrupt"."""
         return self._wait
 
     @wait.setter
@@ -68,15 +68,21 @@ class Detector:
     # --- one picture
 
     def detect(self, picture: Frame) -> Result:
-        """The objects on a picture, or its most probable classes: a file, or uint8 [height, width, 3].
+        """Return the objects in a picture, or its most probable classes.
 
-        It fills the batch of a design of batches.
+        For a design with a batch, the picture fills the whole batch.
+
+        Args:
+            picture: An image file, or an array uint8 ``(height, width, 3)``.
         """
         with self._at_work():
             return self._detect(picture, self.wait)
 
     def run(self, pixels: Pixels) -> tuple[Integers, ...]:
-        """Network input uint8 [channels, height, width] → integers [channels, height, width] of each output."""
+        """Execute a network input and return the integers of each output.
+
+        Both are arrays ``(channels, height, width)``; the input is uint8.
+        """
         with self._at_work():
             batch = self._backend.batches[0]
             self._backend.load(batch, (pixels,))
@@ -95,14 +101,22 @@ class Detector:
     # --- many pictures
 
     def stream(self, frames: Iterable[Frame], *, workers: int = 2, verify_every: int | None = None) -> Iterator[Result]:
-        """Results in the order of the frames, while resize, load, accelerator and decode work at once.
+        """Yield results in the order of the frames, while resizing, loading, accelerating and decoding overlap.
 
-        A design of batches takes as many frames a start as its manifest says; the last one fills up what is left of
-        the last batch. workers: frames that are resized at once. verify_every: after so many frames everything in DDR
-        is read back and compared. Of a live source (``host.vision.video.Camera``, or an iterable whose attribute
-        ``live`` is true) a frame is taken when the accelerator's next turn is free, so that none waits for more than
-        the one before it. A frame that fails raises ``FrameError`` after all results before it. ``measured``
-        tells what bounded it.
+        A design with a batch takes that number of frames per start. In the last batch, the last frame fills the rest.
+        ``measured`` reports the bottleneck afterwards.
+
+        A live source is ``host.vision.video.Camera``, or an iterable whose attribute ``live`` is true. The stream takes
+        a frame from it only when the accelerator is about to be free, so no frame waits for more than the one before
+        it.
+
+        Args:
+            frames: Image files or arrays uint8 ``(height, width, 3)``.
+            workers: Number of frames that are resized at the same time.
+            verify_every: Number of frames after which everything in DDR is read back and compared. None never checks.
+
+        Raises:
+            FrameError: A frame failed. It is raised after the results of all earlier frames.
         """
         whole("workers", workers, 1, MOST_WORKERS)
         if verify_every is not None:
@@ -121,7 +135,7 @@ class Detector:
                 self._backend.settle()
 
     def _begin(self, frames: Iterable[Frame], workers: int, verify_every: int | None) -> Flow:
-        """The stages at work on the frames; ``close`` stops them."""
+        """Start the stages on the frames. ``close`` stops them."""
         with self._gate.inside():
             self._spans = []
             self._workers = {"resize": workers, "accelerate": self._backend.at_once}
@@ -136,14 +150,14 @@ class Detector:
 
     @property
     def measured(self) -> Measured:
-        """Of the last stream: stage times, throughput, latency, and which stage bounds."""
+        """The measurements of the last stream: stage times, throughput, latency and the bottleneck stage."""
         return measure(self._spans, self._workers, self.label)
 
     def _stages(self, free: ClosableQueue[Any], workers: int, verify_every: int | None) -> tuple[Stage, ...]:
         def load(prepared: tuple[Any, Sequence[tuple[Pixels, Pixels, Placement]]]) -> list[tuple[Any, ...]]:
             batch, pictures = prepared
             self._backend.load(batch, [pixels for _, pixels, _ in pictures])
-            # Counted here, where frames pass one by one: several may be in the accelerator, and end in any order.
+            # Frames are numbered here, where they pass in order: the accelerator may finish several in any order.
             numbers = [next(loaded_frames) for _ in pictures]
             verified = verify_every is not None and any(number % verify_every == 0 for number in numbers)
             return [(batch, verified, *picture) for picture in pictures]
@@ -171,7 +185,7 @@ class Detector:
         )
 
     def _collect(self, batch: Any, frames: int, free: ClosableQueue[Any]) -> tuple[tuple[Integers, ...], ...]:
-        """What ``collect`` gives; from here on the memory is another batch's."""
+        """Return the outputs of a batch, and release its memory for the next batch."""
         outputs = self._backend.collect(batch, frames)
         free.put(batch)
         return outputs
@@ -179,7 +193,11 @@ class Detector:
     # --- before and after the accelerator
 
     def prepare(self, picture: Frame) -> tuple[Pixels, Pixels, Placement]:
-        """→ picture uint8 [h, w, 3], network input uint8 [channels, height, width], where it lies there."""
+        """Resize a picture to the network's input.
+
+        Returns: The picture as uint8 ``(height, width, 3)``, the network input as uint8 ``(channels, height, width)``,
+            and the position of the picture in that input.
+        """
         if not isinstance(picture, (np.ndarray, str, Path)):
             raise InvalidValueError(
                 "the picture",
@@ -192,46 +210,53 @@ class Detector:
         return to_draw_on(frame), pixels, placement
 
     def decode(self, outputs: tuple[Integers, ...], image: Pixels, placement: Placement) -> Result:
-        """Boxes in pixels of the picture, a class for each pixel or a classifier's classes, as the network ends, and
-        the values of its outputs."""
+        """Return the boxes in pixels of the picture, the class of each pixel, or a classifier's classes.
+
+        The result depends on the network's heads. It also holds the values of the network's outputs.
+        """
         manifest = self.manifest
         answer = decode_outputs(manifest, outputs, image, placement, self.options)
         return replace(answer, outputs=outputs, labels=manifest.labels)
 
-    # --- its life
+    # --- closing, and use by one caller at a time
 
     def close(self) -> None:
-        """Gives back what it holds, when nothing is at work on it any more.
+        """Wait until nothing uses the accelerator, then free all its resources.
 
-        A call in another thread is waited for, a stream ends after the batch that it is at, with StateError where its
-        results are taken; each takes no longer than ``timeout_s`` allows it. It may be called twice. StateError within
-        the work that it would wait for.
+        A call in another thread finishes first. A stream finishes its current batch, and the reader of its results gets
+        StateError. Either takes at most ``timeout_s`` per start. A second call does nothing.
+
+        Raises:
+            StateError: ``close`` was called from within the work that it would wait for.
         """
         self._gate.close()
-        with self._closing:  # who comes second is back when it is closed
+        with self._closing:  # a second caller returns only when everything is closed
             self._stop_flow()
             self._backend.close()
 
     @contextlib.contextmanager
     def _at_work(self) -> Iterator[None]:
-        """One call, which ``close`` waits for."""
+        """Enter one call. ``close`` waits until it is left."""
         with self._alone(), self._gate.inside():
             yield
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """One user at a time, a call or an iterator that is taken from."""
+        """Allow one user at a time: a call, or an iterator that is being read."""
         self._gate.check()
         if not self._busy.acquire(blocking=False):
             raise StateError("the accelerator", "is at work already", remedy="finish or close that stream first")
         try:
-            self._stop_flow()  # of a stream whose end was interrupted
+            self._stop_flow()  # a stream may be left whose end was interrupted
             yield
         finally:
             self._busy.release()
 
     def _stop_flow(self) -> None:
-        """Forgotten when it has ended and not before: until then whoever comes waits for its stages too."""
+        """Stop the last stream.
+
+        It is dropped only once it has ended, so that an interrupted caller's successor waits too.
+        """
         flow = self._flow
         if flow is not None:
             flow.stop()
@@ -249,9 +274,14 @@ class Detector:
 def decode_outputs(
     manifest: Manifest, outputs: Sequence[Integers], image: Pixels, placement: Placement, options: Options
 ) -> Result:
-    """What the maps that the host reads say of the picture uint8 [h, w, 3]; boxes are clipped to its edges.
+    """Decode the maps that the host reads into a result for the picture.
 
-    outputs: in the order of the manifest's ``output_layers``.
+    Args:
+        manifest: The design's manifest.
+        outputs: Integers of each output, in the order of the manifest's ``output_layers``.
+        image: The picture, uint8 ``(height, width, 3)``. Boxes are clipped to its edges.
+        placement: Position of the picture in the network's input.
+        options: Confidence threshold and IoU threshold.
     """
     indices, labels = manifest.output_layers, manifest.labels
     layers = [manifest.layers[index] for index in indices]
@@ -274,7 +304,7 @@ def decode_outputs(
 def _with_heads(
     result: Result, read: Sequence[tuple[FloatArray, Head]], labels: Sequence[str], options: Options
 ) -> Result:
-    """The result with what each head sees in the values that it reads."""
+    """Return the result with the detections or classes that each head decodes from the values it reads."""
     placement = result.placement
     classes = [pair for pair in read if pair[1].kind in (SEGMENTATION, *CHOICES)]
     boxed = [pair for pair in read if pair[1].kind not in (SEGMENTATION, *CHOICES)]
@@ -283,13 +313,13 @@ def _with_heads(
     height, width = result.picture.shape[:2]
     clipped = tuple(detection.clipped(width, height) for detection in detections)
     answer = replace(result, detections=clipped)
-    for array, head in reversed(classes):  # where there are several the first one tells
+    for array, head in reversed(classes):  # the first head decides, so it is applied last
         answer = _with_classes(answer, array, head, labels)
     return answer
 
 
 def _with_classes(result: Result, array: FloatArray, head: Head, labels: Sequence[str]) -> Result:
-    """The result with the classes of the picture, or of each of its pixels."""
+    """Return the result with the classes of the picture, or of each pixel."""
     if head.kind == SEGMENTATION:
         return replace(result, segmentation=segment(array, head, result.placement, labels))
     if head.kind in (CLASSES, PROBABILITIES) or array.shape[1:] == (1, 1):
@@ -298,7 +328,7 @@ def _with_classes(result: Result, array: FloatArray, head: Head, labels: Sequenc
 
 
 class _Clock:
-    """Calls a stage and notes when."""
+    """Calls a stage and records when it began and ended."""
 
     def __init__(self) -> None:
         self.spans: list[StageSpan] = []

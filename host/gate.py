@@ -10,26 +10,29 @@ from boards.errors import StateError
 
 
 class Gate:
-    """Open until it is shut, which is for good.
+    """Admits threads until it is closed. It never opens again.
 
     Attributes:
-        shut: Whether ``close`` was called: nobody enters any more.
+        shut: Whether ``close`` was called. No thread can enter any more.
     """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._inside: list[int] = []
-        self._here = threading.local()  # ``stays``: whether the thread is inside to its end
+        self._here = threading.local()  # its ``stays`` says whether the thread counts as inside until it ends
         self.shut = False
 
     def check(self) -> None:
-        """Raise StateError if it is shut."""
+        """Raise StateError if the gate is shut."""
         if self.shut:
             raise StateError("the accelerator", "is closed", remedy="make a new one")
 
     @contextlib.contextmanager
     def inside(self) -> Iterator[None]:
-        """Enter, and leave at the end of the block, which ``close`` waits for. StateError if it is shut."""
+        """Enter the gate, and leave it at the end of the block.
+
+        ``close`` waits for that. StateError if the gate is shut.
+        """
         thread = threading.get_ident()
         with self._changed:
             self.check()
@@ -42,11 +45,17 @@ class Gate:
                 self._changed.notify_all()
 
     def stay(self) -> None:
-        """Let the calling thread be inside to its end. ``close`` does not wait for it: who closes joins it."""
+        """Count the calling thread as inside until it ends.
+
+        ``close`` does not wait for it; the closing thread joins it.
+        """
         self._here.stays = True
 
     def check_outside(self) -> None:
-        """Raise StateError if the calling thread is inside, as in a signal handler: it would wait for itself."""
+        """Raise StateError if the calling thread is inside, for instance in a signal handler:
+
+        it would wait for itself.
+        """
         if getattr(self._here, "stays", False) or threading.get_ident() in self._inside:
             raise StateError(
                 "the accelerator",
@@ -55,7 +64,7 @@ class Gate:
             )
 
     def close(self) -> None:
-        """Let nobody in any more, and wait until nobody is inside. StateError if the calling thread is inside."""
+        """Admit no more threads, and wait until none is inside. StateError if the calling thread is inside."""
         with self._changed:
             self.check_outside()
             self.shut = True

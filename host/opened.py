@@ -1,4 +1,4 @@
-"""A design opened by whatever is here: a board, or the simulation library alone."""
+"""Opening a design on the board, or elsewhere with its simulation library."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from host.styles import STYLES
 
 
 def open_detector(folder: Path | str, options: Options = Options()) -> Detector:  # noqa: B008 (frozen)
-    """An ``Accelerator`` on a board, else the design executed by its simulation library.
+    """Return an ``Accelerator`` if this machine is a board, else a detector that executes the simulation library.
 
-    Both take a picture the same way: prepare, load, execute, collect, decode. An error says what is missing.
+    Both process a picture in the same steps: prepare, load, execute, collect, decode. An error says what is missing.
     """
     if _on_board():
         from host.accelerator import Accelerator
@@ -26,7 +26,7 @@ def open_detector(folder: Path | str, options: Options = Options()) -> Detector:
 
 
 def _on_board() -> bool:
-    """Whether pynq is here and has a device: off the board it may be installed, and has none."""
+    """Return whether pynq is installed and finds a device. Off the board pynq may be installed, but finds none."""
     if importlib.util.find_spec("pynq") is None:
         return False
     from host.board.devices import board_device
@@ -35,9 +35,10 @@ def _on_board() -> bool:
 
 
 def open_executed(folder: Path | str, options: Options = Options()) -> Detector:  # noqa: B008 (frozen)
-    """The design executed by its simulation library, ``options.library`` or the one in its folder; no board, no pynq.
+    """Return a detector that executes the design's simulation library; it needs neither a board nor pynq.
 
-    FileAccessError if there is none. Options of a board do not matter.
+    The library is ``options.library`` or the one in the design's folder. Options that concern a board are ignored.
+    FileAccessError if there is no library.
     """
     options = Options.checked(options)
     path = design_folder(folder)

@@ -1,4 +1,4 @@
-"""How a design is opened: one frozen value."""
+"""The options with which a design is opened."""
 
 from __future__ import annotations
 
@@ -17,13 +17,19 @@ LARGEST_SCALE = 1e9
 
 @dataclass(frozen=True)
 class Options:
-    """How frames are executed and decoded; every field has a default.
+    """Options for executing and decoding frames. Every field has a default.
 
-    library: the simulation library, if it is not in the folder's build/; with it no board is looked for. wait: "poll"
-    (2 register writes a start) or "interrupt" (4). timeout_s: for a start, which takes a batch of frames, one where
-    the design says nothing else. sets: batches in flight of ``stream``. time_scale: a simulated board takes the
-    design's own time times this, "fit" for as much as execution here needs; None for as fast as it executes.
-    threshold, overlap: of ``host.vision.detection.detect``.
+    Attributes:
+        library: The simulation library, if it is not in the design's ``build`` folder. If it is given, no board is
+            used.
+        wait: How to wait for the end of a start: "poll" (2 register writes per start) or "interrupt" (4).
+        timeout_s: Seconds that one start, of one batch, may take. None: per frame of the batch 5 s on a board, and 300
+            s on a simulated board.
+        sets: Number of batches in flight in ``stream``.
+        time_scale: Factor by which a simulated board is slower than the design. "fit" derives it from the time
+            that a start takes to execute on this machine. None executes at full speed.
+        threshold: Confidence threshold of detections.
+        overlap: IoU threshold of non-maximum suppression.
     """
 
     library: Path | str | None = None
@@ -49,12 +55,12 @@ class Options:
 
     @staticmethod
     def checked(options: object) -> Options:
-        """Return ``options``; InvalidValueError if they are not an Options object."""
+        """Return ``options``. InvalidValueError if it is not an Options object."""
         if not isinstance(options, Options):
             raise InvalidValueError("options", options, "an Options object, such as Options(threshold=0.5)")
         return options
 
     @property
     def scale(self) -> float | str | None:
-        """``time_scale`` where it is known before a frame was executed."""
+        """``time_scale`` if it is already known before a first frame was executed, else None."""
         return None if self.time_scale == "fit" else self.time_scale

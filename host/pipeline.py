@@ -1,6 +1,6 @@
-"""Stages that work at once on frames that follow each other.
+"""A pipeline of stages that work on consecutive frames at the same time.
 
-Plain threads do: numpy, Pillow and ctypes give up the interpreter's lock while they work.
+Plain threads suffice: numpy, Pillow and ctypes release the interpreter's lock while they work.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ T = TypeVar("T")
 _END = object()
 
 FEED_SECONDS = 1.0
-"""How long the end of a stream waits for the caller's own iterator, which nothing can interrupt."""
+"""Seconds that the end of a stream waits for the caller's iterator of frames, which cannot be interrupted."""
 
 
 MAX_CAUSE_LENGTH = 2000
-"""Characters of the sentence of an exception that a stage raised, which may be anybody's and of any length."""
+"""Maximum number of characters quoted from an exception that a stage raised: it may come from any library."""
 
 
 @dataclass(eq=False)
@@ -57,7 +57,15 @@ class FrameError(SystolicError):
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A frame on its way. ``failed``: the stage and the exception that ended it, and how many frames were in it."""
+    """A frame on its way through the stages.
+
+    Attributes:
+        index: Number of the frame, from 0.
+        frame: The frame as the caller gave it.
+        value: Output of the last stage that finished the frame.
+        spans: Begin and end of each finished stage.
+        failed: The stage that failed, its exception and the number of frames that were in it. None if none failed.
+    """
 
     index: int
     frame: Any
@@ -67,7 +75,7 @@ class Job:
 
 
 class ClosableQueue(Generic[T]):
-    """A bounded queue that can be closed from either end: nobody waits for somebody who is gone."""
+    """A bounded queue that either end can close, so that no thread waits for one that has ended."""
 
     def __init__(self, room: int) -> None:
         self._room = room
@@ -77,7 +85,7 @@ class ClosableQueue(Generic[T]):
         self._changed = threading.Condition()
 
     def put(self, item: T) -> bool:
-        """Waits for room; False where the channel is closed."""
+        """Wait for room and add the item. Return False if the queue is closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or len(self._items) < self._room)
             if self._closed:
@@ -87,7 +95,7 @@ class ClosableQueue(Generic[T]):
             return True
 
     def get(self) -> T | None:
-        """Waits for an item; None where the channel is closed and empty."""
+        """Wait for an item and return it, or None if the queue is closed and empty."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or bool(self._items))
             if not self._items:
@@ -97,7 +105,7 @@ class ClosableQueue(Generic[T]):
             return item
 
     def take(self) -> bool:
-        """Waits for an item and drops it; False where the channel is closed and empty."""
+        """Wait for an item and drop it. Return False if the queue is closed and empty."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or bool(self._items))
             taken = bool(self._items)
@@ -117,13 +125,17 @@ class ClosableQueue(Generic[T]):
 
 @dataclass(frozen=True)
 class Stage:
-    """``work`` is called with what the stage before gave. workers: how many frames at once, order is kept.
+    """A stage of the pipeline.
 
-    claim: where a stage with one worker takes something from before it begins on a frame, waiting if there is
-    nothing (that is not its work, and not counted as such); ``work`` then gets (what was taken, value).
-    together: frames of one call, fewer before the end of the stream or a frame that failed: ``work`` then takes and
-    gives a sequence, and what it takes time for is a span of each of them. Such stages that follow each other take the
-    same frames together.
+    Attributes:
+        name: The stage's name, for errors and measurements.
+        work: Called with the output of the previous stage.
+        workers: Number of frames processed at the same time. Their order is kept.
+        claim: Queue from which a stage with one worker takes a resource before it begins a frame. ``work`` then gets
+            (resource, value). The time that the stage waits for the resource does not count as its work.
+        together: Number of frames per call. ``work`` then takes and returns a sequence, which is shorter before the end
+            of the stream or before a failed frame. Each of its frames records the time of the whole call. Consecutive
+            stages with ``together`` process the same groups.
     """
 
     name: str
@@ -134,11 +146,15 @@ class Stage:
 
 
 class Flow:
-    """Every frame through every stage, in order. ``room``: frames that may wait between two stages.
+    """Takes every frame through every stage, in order.
 
-    in_flight: frames that are taken and not given on, at most; so many of a live source are on their way, and what
-    is given is as new as the stages are quick. None for as many as there is room. gate: whose ``close`` stops the flow;
-    the stages' threads are inside it to their end.
+    Args:
+        frames: The frames, from the caller.
+        stages: The stages, in order.
+        room: Number of frames that may wait between two stages.
+        in_flight: Maximum number of frames taken from ``frames`` and not yet yielded. It limits how old a live frame
+            may become. None sets no limit beyond the queues'.
+        gate: The gate whose ``close`` stops the flow. The stages' threads count as inside it until they end.
     """
 
     def __init__(
@@ -150,7 +166,7 @@ class Flow:
         gate: Gate | None = None,
     ) -> None:
         self._gate = gate or Gate()
-        # Whatever a stage gives together has room, or it would wait for the next one to take it.
+        # A queue has room for a stage's whole group: the stage would otherwise wait for the next one to read it.
         between: list[ClosableQueue[Job]] = [
             ClosableQueue(room),
             *(ClosableQueue(room * (stage.together or 1)) for stage in stages),
@@ -178,9 +194,9 @@ class Flow:
             thread.start()
 
     def jobs(self) -> Generator[Job, None, None]:
-        """Frames that are through. One that fails ends them: all before it are given first, then FrameError is raised.
+        """Yield finished frames in order, and stop the stages at the end or if the caller closes the iterator early.
 
-        Leaving the iterator early stops the stages, as ``stop`` does.
+        A failed frame ends the flow: all earlier frames are yielded first, then FrameError is raised.
         """
         try:
             for job in _finished(self._last):
@@ -191,21 +207,21 @@ class Flow:
             self.stop()
 
     def stop(self) -> None:
-        """No stage is at work any more when it returns: what one is at is done, what waits is dropped.
+        """Stop all stages and wait for their end. Work in progress finishes; waiting frames are dropped.
 
-        Any thread but a stage's may call it, and twice; a stage's own thread gets StateError.
+        Any thread may call it, also twice, except the threads of the stages, which get StateError.
         """
         self._gate.check_outside()
         for channel in self._channels:
             channel.close(drop=True)
         for thread in self._workers:
             thread.join()
-        if self._feeder is not threading.current_thread():  # which the caller's own iterator runs in
+        if self._feeder is not threading.current_thread():  # the caller's own iterator may call stop()
             self._feeder.join(FEED_SECONDS)
 
 
 def stream(frames: Iterable[Any], stages: Sequence[Stage], room: int = 1) -> Generator[Job, None, None]:
-    """The jobs of a ``Flow`` that begins when the first one is taken."""
+    """Yield the jobs of a ``Flow`` that starts when the first one is requested."""
     yield from Flow(frames, stages, room).jobs()
 
 
@@ -218,7 +234,7 @@ def _finished(last: ClosableQueue[Job]) -> Iterator[Job]:
 
 
 def _places(count: int | None) -> ClosableQueue[None] | None:
-    """One for each frame that may be on its way."""
+    """Return a queue with one token for each frame that may be in flight, or None for no limit."""
     if count is None:
         return None
     places: ClosableQueue[None] = ClosableQueue(count)
@@ -228,7 +244,7 @@ def _places(count: int | None) -> ClosableQueue[None] | None:
 
 
 def _feed(frames: Iterable[Any], sink: ClosableQueue[Job], places: ClosableQueue[None] | None) -> None:
-    """A frame is taken only when there is a place for it: of a live source, the newest then."""
+    """Take a frame from the caller only if there is a place for it, so that a live source gives its newest frame."""
     index = 0
     try:
         source = iter(frames)
@@ -236,14 +252,14 @@ def _feed(frames: Iterable[Any], sink: ClosableQueue[Job], places: ClosableQueue
             if not sink.put(Job(index, frame, frame)):
                 return
             index += 1
-    except BaseException as error:  # of the caller's own iterator; it is raised where the frames are taken
+    except BaseException as error:  # from the caller's iterator; FrameError reports it where the frames are consumed
         sink.put(Job(index, None, None, failed=("frames", error, 1)))
     finally:
         sink.close()
 
 
 def _groups(stage: Stage, source: ClosableQueue[Job]) -> Iterator[tuple[Job, ...]]:
-    """As many frames as the stage takes together; one that failed comes alone, after those before it."""
+    """Yield groups of frames that the stage processes together. A failed frame follows alone, and ends the groups."""
     jobs: tuple[Job, ...] = ()
     while (job := source.get()) is not None:
         if job.failed is not None:
@@ -258,7 +274,11 @@ def _groups(stage: Stage, source: ClosableQueue[Job]) -> Iterator[tuple[Job, ...
 
 
 def _do(stage: Stage, jobs: Sequence[Job], claimed: tuple[Any, ...] = ()) -> Sequence[Job]:
-    """claimed: nothing, or the one thing that the stage took."""
+    """Run the stage on the frames, and return them with its outputs or with the exception that it raised.
+
+    Args:
+        claimed: Empty, or the one resource that the stage claimed.
+    """
     if jobs[0].failed is not None:
         return jobs
     values = jobs[0].value if stage.together is None else [job.value for job in jobs]
@@ -273,7 +293,10 @@ def _do(stage: Stage, jobs: Sequence[Job], claimed: tuple[Any, ...] = ()) -> Seq
 
 
 def _give(jobs: Sequence[Job], sink: ClosableQueue[Job]) -> bool:
-    """False where nobody takes them, or a frame failed: what follows it would be thrown away."""
+    """Pass the frames on.
+
+    Return False if the queue is closed or a frame failed, since later frames would be dropped.
+    """
     return all(sink.put(job) for job in jobs) and jobs[-1].failed is None
 
 
@@ -296,7 +319,7 @@ def _serve(enter: Callable[[], None], stage: Stage, source: ClosableQueue[Job], 
 def _serve_at_once(
     enter: Callable[[], None], stage: Stage, source: ClosableQueue[Job], sink: ClosableQueue[Job]
 ) -> None:
-    """At most ``workers`` frames are begun and not given on; the oldest is given on first."""
+    """Run the stage on up to ``workers`` frames at the same time, and pass them on in order."""
     enter()
     with ThreadPoolExecutor(stage.workers, stage.name, initializer=enter) as pool:
         begun: ClosableQueue[Any] = ClosableQueue(stage.workers)

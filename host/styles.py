@@ -1,4 +1,4 @@
-"""What the host has of each style, by the name that a manifest gives; nothing else in ``host`` asks which it is."""
+"""The host's part of each style, by the name in the manifest. No other module of ``host`` distinguishes styles."""
 
 from __future__ import annotations
 
@@ -22,14 +22,21 @@ from host.systolic.execution import SystolicExecution
 from host.systolic.simulated import SystolicFabric
 
 CheckFrame: TypeAlias = tuple[Pixels, Iterator[Integers]]
-"""A design's test frame uint8 [channels, height, width], and the golden model's maps for it."""
+"""A design's test frame, uint8 ``(channels, height, width)``, and the golden model's maps of it."""
 
 
 @dataclass(frozen=True)
 class HostStyle:
-    """ip: the module whose classes pynq takes as drivers of the IP. driver: under pynq. execution: by the simulation
-    library alone, of a folder, its manifest, its library and as many batches in flight. fabric: in the simulated
-    board. check_frame: of a manifest and its folder."""
+    """The host's implementation of a style.
+
+    Attributes:
+        ip: Module whose classes register with pynq as drivers of the IP.
+        driver: Makes the driver that runs under pynq.
+        execution: Makes the backend that runs the simulation library alone, from the design's folder, its manifest, the
+            library and the number of batches in flight.
+        fabric: Makes the design's part of the simulated board.
+        check_frame: Returns the test frame, from the manifest and the design's folder.
+    """
 
     ip: str
     driver: Callable[[LoadedOverlay, Manifest], Driver]

@@ -1,7 +1,7 @@
-"""Files and folders that are whole or not there: made in a hidden folder beside their place, then renamed.
+"""Atomic writing of files and folders: they are made in a hidden folder next to their place, then renamed.
 
-The hidden folder is locked as long as its owner lives. One whose lock is free was left by a killed run, and goes when
-the next run writes to the same place.
+The hidden folder is locked while its owner runs. A hidden folder without a lock remains from a killed run. The next run
+that writes to the same place removes it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 
 ASIDE = "old"
-"""In the hidden folder: what stood at the place, for a moment, where two folders cannot change places in one step."""
+"""In the hidden folder: the name of the replaced folder, if the system cannot exchange two folders in one step."""
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Until the last byte is written ``path`` is what it was, whatever stops the writing. OSError where it cannot be.
+    """Write a file atomically: until all bytes are written, ``path`` keeps its old content.
 
-    A pipe or a device is written as it is: nothing can be renamed over it.
+    A pipe or a device is written directly, because nothing can be renamed over it. OSError if writing fails.
     """
     if path.exists() and not path.is_file():
         path.write_bytes(data)
@@ -40,7 +40,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def check_whole(path: Path) -> None:
-    """OSError where ``write_whole`` would refuse: worth asking before long work."""
+    """Raise OSError if ``write_whole`` would fail. Call it before long work."""
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not path.exists() or path.is_file():
@@ -49,21 +49,26 @@ def check_whole(path: Path) -> None:
 
 
 def place_of(path: Path) -> Path:
-    """Where the file or folder itself is: a link stays a link."""
+    """Return the location of the file or folder itself, with links resolved, so that a link stays a link."""
     return Path(os.path.realpath(path))
 
 
 @contextmanager
 def beside(target: Path, alone: bool = False) -> Iterator[Path]:
-    """A hidden folder beside ``target``, gone at the end, for what is to be renamed to it. OSError where it cannot be.
+    """Make a hidden folder next to ``target`` for files that will be renamed to it, and remove the folder at the end.
 
-    alone: BlockingIOError where another process is at work on ``target``.
+    Args:
+        target: The file or folder to write.
+        alone: Raise BlockingIOError if another process is writing ``target``.
+
+    Raises:
+        OSError: The folder cannot be made.
     """
     lock, folder = None, _named(target)
     try:
         while True:
             folder.mkdir(mode=0o700)
-            with suppress(BlockingIOError, FileNotFoundError):  # another run took it for a killed one's
+            with suppress(BlockingIOError, FileNotFoundError):  # another run may have taken it for a killed run's
                 lock = _locked(folder)
                 break
             folder = _named(target)
@@ -77,12 +82,12 @@ def beside(target: Path, alone: bool = False) -> Iterator[Path]:
 
 
 def sweep(target: Path) -> None:
-    """Removes what killed runs left beside ``target``, where nothing is to be written any more."""
+    """Remove the hidden folders that killed runs left next to ``target``, without writing anything."""
     _clear(target, None)
 
 
 def partials(target: Path) -> list[Path]:
-    """The hidden folders beside ``target``, of runs that live and of killed ones; none where nobody may look."""
+    """Return the hidden folders next to ``target``, of running and killed processes. None if it cannot be listed."""
     prefix = _prefix(target)
     with suppress(OSError):
         hidden = [path for path in target.parent.iterdir() if path.name.startswith(prefix)]
@@ -95,26 +100,26 @@ def _named(target: Path) -> Path:
 
 
 def _prefix(target: Path) -> str:
-    """As much of the name as leaves room in the 255 bytes that a file system takes."""
+    """Return the start of the hidden folder's name, short enough for the 255 bytes that file systems allow."""
     return f".{os.fsdecode(os.fsencode(target.name)[:200])}."
 
 
 def _clear(target: Path, own: Path | None) -> bool:
-    """Removes what killed runs left beside ``target``; whether another run is at work there."""
+    """Remove the hidden folders that killed runs left next to ``target``. Return whether another run is writing it."""
     busy = False
     for folder in partials(target):
         if folder == own:
             continue
         try:
             lock = _locked(folder)
-        except OSError as error:  # else it is gone meanwhile, or somebody else's
+        except OSError as error:  # other errors: it is gone meanwhile, or belongs to another user
             busy |= isinstance(error, BlockingIOError)
             continue
         if lock is not None:
             if not target.exists():
                 with suppress(OSError):
                     (folder / ASIDE).rename(target)
-            # A compiler that the killed run started may live, and still write there by the folder's name.
+            # A compiler that the killed run started may still run and write into the folder by its name.
             renamed = _named(target)
             with suppress(OSError):
                 folder = folder.rename(renamed)
@@ -124,9 +129,9 @@ def _clear(target: Path, own: Path | None) -> bool:
 
 
 def _locked(folder: Path) -> int | None:
-    """A descriptor that holds the folder's lock, None where the file system has no locks.
+    """Lock the folder and return a descriptor that holds the lock, or None if the file system has no locks.
 
-    BlockingIOError where another process holds it, FileNotFoundError where the folder is gone.
+    BlockingIOError if another process holds the lock, FileNotFoundError if the folder is gone.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
@@ -142,7 +147,7 @@ def _locked(folder: Path) -> int | None:
 
 
 def _remove(folder: Path) -> None:
-    """Also where an interrupt from the keyboard arrives meanwhile, or the disk fails once."""
+    """Remove the folder, with a second attempt if a keyboard interrupt or a disk error ended the first."""
     try:
         shutil.rmtree(folder, ignore_errors=True)
     finally:

@@ -1,1 +1,1 @@
-"""The board as pynq shows it: the overlay, registers of a generated IP, the interrupt, buffers in DDR."""
+"""Access to the board through pynq: the overlay, registers of a generated IP, the interrupt, buffers in DDR."""

@@ -1,4 +1,4 @@
-"""A design's accelerator on a loaded overlay, as a backend of the host."""
+"""The backend that executes frames with a design's accelerator on a loaded overlay."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from host.contract.tensors import Integers, Pixels
 
 
 class BoardBackend:
-    """``host.backend.Backend`` under pynq, on a board or a simulated one."""
+    """Implements ``host.backend.Backend`` under pynq, on a board or on a simulated board."""
 
     def __init__(self, loaded: LoadedOverlay, driver: Driver) -> None:
         self.loaded, self.driver = loaded, driver
@@ -29,24 +29,27 @@ class BoardBackend:
 
     @property
     def buffers(self) -> Any:
-        """All buffers in DDR; StateError if there are none."""
+        """The buffers in DDR. StateError if there are none."""
         self.check_memory()
         return self.driver.buffers
 
     @property
     def batches(self) -> Sequence[Any]:
-        """One for each batch in flight; StateError if there are none."""
+        """The memory of each batch in flight. StateError if there is none."""
         batches: Sequence[Any] = self.buffers.batches
         return batches
 
     @property
     def label(self) -> str:
-        """What kind of numbers the times are."""
+        """A sentence that says how the times were obtained."""
         return self.loaded.label
 
     def open(self, count: int) -> None:
-        """Load the bitstream, and everything for ``count`` batches in flight; an error leaves nothing allocated."""
-        # The bitstream first: from here on nothing writes into the buffers that are freed next.
+        """Load the bitstream, and upload everything for ``count`` batches in flight.
+
+        After an error nothing is allocated.
+        """
+        # The bitstream first: afterwards nothing writes into the buffers that are freed next.
         self.loaded.load()
         self.driver.free()
         try:
@@ -56,26 +59,26 @@ class BoardBackend:
             raise
 
     def close(self) -> None:
-        """An accelerator that may still write is stopped first; only then is memory given back."""
+        """Stop an accelerator that may still write into DDR, then free the buffers."""
         if self.driver.buffers is not None:
             self.loaded.stop()
         self.driver.free()
         self.loaded.close()
 
     def load(self, batch: Any, pictures: Sequence[Pixels]) -> None:
-        """Into DDR; the last picture fills the batch."""
+        """Write the pictures to DDR. The last picture fills the rest of the batch."""
         self.driver.load(batch, pictures)
 
     def execute(self, batch: Any, wait: str) -> None:
-        """One batch, in and out."""
+        """Execute one batch and wait for its end."""
         self.driver.execute(batch, wait)
 
     def collect(self, batch: Any, frames: int = 1) -> tuple[tuple[Integers, ...], ...]:
-        """Out of DDR: of each of the first ``frames`` frames a copy of each map that the host reads."""
+        """Read from DDR, for each of the first ``frames`` frames, a copy of each map that the host reads."""
         return self.driver.collect(batch, frames)
 
     def verify(self, batch: Any, pictures: Sequence[Pixels]) -> None:
-        """Raise MismatchError or AcceleratorError if DDR lacks what was uploaded, or this batch's pictures."""
+        """Raise MismatchError or AcceleratorError if DDR lacks the uploaded data or this batch's pictures."""
         self.buffers.verify()
         if not self.driver.arrived(batch, pictures):
             raise AcceleratorError(
@@ -85,5 +88,5 @@ class BoardBackend:
             )
 
     def settle(self) -> None:
-        """After a stream: what was loaded and not executed is forgotten."""
+        """Forget batches that were loaded but not executed. Called at the end of a stream."""
         self.driver.settle()

@@ -1,4 +1,4 @@
-"""Buffers in DDR, allocated together, checked, and freed together."""
+"""Buffers in DDR that are allocated together, checked, and freed together."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from boards.errors import AcceleratorError, MismatchError, cut
 from host.contract.parts import Image, read_image
 
 Allocate = Callable[..., Any]
-"""``pynq.allocate``."""
+"""The type of ``pynq.allocate``."""
 
 
 class Buffers:
-    """Buffers, cacheable, so that the CPU works at full speed and syncs explicitly.
+    """A set of cacheable buffers: the CPU works at full speed, and flushes and invalidates explicitly.
 
-    Created whole or not at all; ``free`` may be called twice. names: the attributes that hold some of them.
+    If one allocation fails, the others are freed. ``free`` may be called twice.
+
+    Attributes:
+        names: Attributes of the subclass that hold buffers. ``free`` deletes them.
     """
 
     names: tuple[str, ...] = ()
@@ -35,16 +38,16 @@ class Buffers:
             raise
 
     def fill(self) -> None:
-        """Allocates everything."""
+        """Allocate all buffers. Subclasses implement this."""
         raise NotImplementedError
 
     @property
     def table(self) -> tuple[tuple[int, int], ...]:
-        """(address, bytes) of every buffer."""
+        """The address and the size in bytes of every buffer."""
         return tuple((int(buffer.device_address), int(buffer.nbytes)) for buffer in self._all)
 
     def verify(self) -> None:
-        """Read what was uploaded back from DDR; MismatchError names the first buffer that has changed."""
+        """Read all uploaded data back from DDR. MismatchError names the first buffer that has changed."""
         for name, buffer, expected in self._uploaded:
             buffer.invalidate()
             checksum = zlib.crc32(buffer)
@@ -57,7 +60,7 @@ class Buffers:
                 )
 
     def free(self) -> None:
-        """Gives every buffer back; none may be used after."""
+        """Free every buffer. None may be used afterwards."""
         buffers, self._all = self._all, []
         for name in self.names:
             self.__dict__.pop(name, None)
@@ -66,17 +69,17 @@ class Buffers:
             buffer.freebuffer()
 
     def zeros(self, size: int) -> Any:
-        """As ``new``, filled."""
+        """Allocate uint8 ``(size,)``, filled with zeros."""
         buffer = self.new(size)
         buffer[:] = 0
         return buffer
 
     def upload(self, folder: Path, image: Image) -> Any:
-        """A file of the design, as ``put``."""
+        """Upload a file of the design, as ``put`` does."""
         return self.put(image.path, read_image(folder, image))
 
     def put(self, name: str, data: bytes) -> Any:
-        """Into a new buffer, flushed, and read back from DDR."""
+        """Allocate a buffer, write the data to it, flush it and check it against a read from DDR."""
         buffer = self.new(len(data))
         buffer[:] = np.frombuffer(data, np.uint8)
         buffer.flush()
@@ -94,7 +97,7 @@ class Buffers:
         return buffer
 
     def new(self, size: int) -> Any:
-        """Allocate uint8 [size], not initialised. AcceleratorError if there is no room."""
+        """Allocate uint8 ``(size,)``, not initialised. AcceleratorError if the memory is not available."""
         try:
             buffer = self._allocate((size,), np.uint8, cacheable=1)
         except (RuntimeError, MemoryError) as error:

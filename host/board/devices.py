@@ -1,4 +1,4 @@
-"""The device that a design runs on: the one that is given, the board, or a simulated one where there is no board."""
+"""The pynq device that a design runs on: the caller's, the board, or a simulated board if there is none."""
 
 from __future__ import annotations
 
@@ -18,9 +18,15 @@ from host.simulated.pace import pace
 
 @contextlib.contextmanager
 def device_for(folder: Path, manifest: Manifest, options: Options, device: Any = None) -> Iterator[Any]:
-    """A pynq device; a simulated one, which executes the library of ``options`` at their time scale, ends with it.
+    """Return a context manager that gives the device, and closes it at the end if it is a simulated board.
 
-    device: of pynq, or None for the board this runs on. InvalidValueError for anything else.
+    A simulated board executes the simulation library of ``options``, at their time scale.
+
+    Args:
+        folder: The design's folder.
+        manifest: The design's manifest.
+        options: The library and the time scale.
+        device: A pynq device. None takes the board that this runs on. InvalidValueError for anything else.
     """
     if device is not None:
         yield _checked(device)
@@ -40,7 +46,7 @@ def device_for(folder: Path, manifest: Manifest, options: Options, device: Any =
 
 
 def board_device() -> Any:
-    """The device of the board this runs on; None elsewhere."""
+    """Return the device of the board that this runs on, or None on other machines."""
     from pynq import Device
 
     with warnings.catch_warnings():

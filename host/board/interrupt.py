@@ -1,20 +1,21 @@
-"""The accelerator's line of the interrupt controller, armed once for all frames. Needs pynq's objects, not pynq."""
+"""The accelerator's line at the interrupt controller, enabled once for all frames. Uses pynq's objects, not pynq."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
-_IAR, _SIE, _MER = 0x0C, 0x10, 0x1C  # of axi_intc, PG099
+_IAR, _SIE, _MER = 0x0C, 0x10, 0x1C  # register offsets of axi_intc (PG099)
 _MASTER_AND_HARDWARE = 3
 
 
 class Line:
-    """Between a ``pynq.Interrupt`` and the UIO device from which pynq's controller gets its events.
+    """An interrupt line that waits directly at the UIO device from which pynq's controller gets its events.
 
-    ``pynq.Interrupt.wait`` enables line and controller for every wait, disables the line at every interrupt, and
-    acknowledges it while the accelerator still asserts it, so that each is seen twice: 8 register writes a frame.
-    Here the line stays enabled and is acknowledged after the accelerator's own status is cleared: 1 write.
+    ``pynq.Interrupt.wait`` enables line and controller for every wait, and disables the line at every interrupt. It
+    also acknowledges while the accelerator still asserts the line, so each interrupt is seen twice. That costs 8
+    register writes per frame. Here the line stays enabled, and is acknowledged after the accelerator's own status is
+    cleared: 1 write per frame.
     """
 
     def __init__(self, registers: Any, uio: Any, number: int) -> None:
@@ -23,7 +24,7 @@ class Line:
         self._armed = self._waiting = False
 
     async def wait(self) -> None:
-        """Until the controller has an interrupt; one that is pending already counts."""
+        """Wait until the controller has an interrupt. A pending interrupt ends the wait at once."""
         if not self._armed:
             self._registers.write(_SIE, self._bit)
             self._registers.write(_MER, _MASTER_AND_HARDWARE)
@@ -36,18 +37,22 @@ class Line:
         self._waiting = False
 
     def acknowledge(self) -> None:
-        """To be called when the accelerator does not assert it any more."""
+        """Acknowledge the interrupt. Call it only after the accelerator has stopped asserting the line."""
         self._registers.write(_IAR, self._bit)
 
     def disarmed(self) -> None:
-        """Somebody else may have: ``pynq.Interrupt.wait`` for instance. The next wait arms it again."""
+        """Record that other code, such as ``pynq.Interrupt.wait``, may have disabled the line.
+
+        The next wait enables it.
+        """
         self._armed = False
 
 
 def line_of(interrupt: Any) -> Line | None:
-    """None where it has no controller that is fed by a UIO device itself; then the accelerator is polled.
+    """Return the line of a ``pynq.Interrupt``, or None if its controller is not fed directly by a UIO device.
 
-    The interrupt of a board that is driven over the network has no controller at all: pynq brings none across.
+    Without a line the accelerator is polled. A board that is driven over the network has no controller, because pynq
+    does not forward interrupts.
     """
     parent = getattr(interrupt, "parent", None)
     controller = parent() if parent is not None else None

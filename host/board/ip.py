@@ -1,4 +1,4 @@
-"""Registers of a generated IP, as a driver of the real pynq. Importing this needs pynq."""
+"""Registers of a generated IP, as a driver class for pynq. Importing this module needs pynq."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ _LOW = 0xFFFFFFFF
 
 
 class GeneratedIP(DefaultIP):
-    """A generated IP, ap_ctrl_hs on s_axilite. Offsets come from the .hwh by name.
+    """Driver of a generated IP with ap_ctrl_hs on s_axilite. Register offsets are looked up by name in the .hwh.
 
-    A register that holds the wanted value already is not written: a frame costs as few writes as possible.
+    A register that already holds the wanted value is not written, which keeps the writes per frame low.
+
+    Attributes:
+        scalars: Names of the scalar registers that ``state`` reports.
     """
 
     scalars: tuple[str, ...] = ()
@@ -33,7 +36,7 @@ class GeneratedIP(DefaultIP):
     # --- registers
 
     def offset(self, name: str) -> int:
-        """Return the offset of a register by its name, to which Vitis HLS appends _r if it is a word of the language.
+        """Return the offset of a register by name. Vitis HLS appends _r to names that are C++ keywords.
 
         MissingValueError if the .hwh lists no such register.
         """
@@ -48,33 +51,33 @@ class GeneratedIP(DefaultIP):
         )
 
     def put(self, offset: int, value: int) -> None:
-        """Writes where another value stands."""
+        """Write a register if it holds another value."""
         if self._values.get(offset) != value:
             self.write(offset, value & _LOW)
             self._values[offset] = value
 
     def put_pointer(self, name: str, address: int) -> None:
-        """Both halves: buffers may lie above 4 GB."""
+        """Write both halves of a pointer: buffers may have addresses above 4 GB."""
         self.put(self.offset(f"{name}_1"), address & _LOW)
         self.put(self.offset(f"{name}_2"), address >> 32)
 
     @property
     def idle(self) -> bool:
-        """Neither runs nor is about to. Reading clears AP_DONE, so that AP_IDLE is what is looked at."""
+        """Whether the IP neither runs nor is about to. Reading clears AP_DONE, so AP_IDLE is tested instead."""
         return bool(self.read(CTRL) & (AP_IDLE | AP_START) == AP_IDLE)
 
     @property
     def may_write(self) -> bool:
-        """Whether it is at work on DDR by itself."""
+        """Whether the IP may be writing to DDR."""
         return not self.idle
 
     @property
     def hopeless(self) -> bool:
-        """A simulated board knows when a start will not end; a board does not say."""
+        """Whether a simulated board reports that a start will not end. A real board never reports it."""
         return bool(getattr(self.device, "trouble", ""))
 
     def state(self) -> str:
-        """The registers that tell where it stands, for a person."""
+        """Return the registers that show the IP's state, as text for a person."""
         control = self.read(CTRL)
         bits = {"AP_START": AP_START, "AP_DONE": AP_DONE, "AP_IDLE": AP_IDLE, "AP_READY": AP_READY}
         bits["AUTO_RESTART"] = AUTO_RESTART

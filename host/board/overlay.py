@@ -1,4 +1,4 @@
-"""A design's bitstream on a device, which is the board or a simulated one, and its accelerator's driver."""
+"""A design's bitstream loaded on a board or a simulated board, and the driver of its accelerator."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from host.options import Options
 from host.simulated.pace import pace
 
 LARGEST_DESCRIPTION = 1 << 26
-"""Bytes; of a whole Vivado design it has some million."""
+"""Maximum size of a .hwh file in bytes. A complete Vivado design has a few million."""
 
 _ROLE = "hardware description"
 
 
 def check_description(path: Path) -> None:
-    """Raise FileAccessError, RangeError or DamagedFileError if the file is missing, too large or no description."""
+    """Raise FileAccessError, RangeError or DamagedFileError if the .hwh is missing, too large or not a description."""
     named, again = str(path), "copy the .hwh of the .bit's own folder again"
     try:
         root = ElementTree.fromstring(read_bounded(path, LARGEST_DESCRIPTION))
@@ -53,22 +53,30 @@ def check_description(path: Path) -> None:
         raise DamagedFileError(named, f"is not a {_ROLE}: it has no modules", remedy=again)
 
 
-BOARD_TIMEOUT_S = 5.0  # a frame
+BOARD_TIMEOUT_S = 5.0
+"""Default timeout on a board, in seconds per frame."""
 SIMULATED_TIMEOUT_S = 300.0
-"""A simulated frame of a large network takes seconds, its first one on a busy machine more."""
+"""Default timeout on a simulated board, in seconds per frame. A large network takes seconds, its first frame more."""
 
 _STOP_S = 5.0
-"""Seconds that ending the loop of the interrupts may take."""
+"""Seconds to wait for the end of the event loop that serves interrupts."""
 
 _LOADED: weakref.WeakKeyDictionary[Any, weakref.ref[LoadedOverlay]] = weakref.WeakKeyDictionary()
-"""What each device was loaded with last."""
+"""The overlay that each device was last loaded with."""
 
 
 class LoadedOverlay:
-    """Nothing is loaded before ``load``; ``close`` may be called on every path, and twice.
+    """A design's overlay on a device. Construction checks the files; ``load`` loads the bitstream.
 
-    device: of pynq, given back by ``close`` (host/board/devices.py). options: of them timeout_s. An error says what is
-    missing.
+    ``close`` may be called at any time, and twice. An error says what is missing.
+
+    Attributes:
+        broken: Why nothing may be started before the next ``load``, or "".
+        overlay: The ``pynq.Overlay``, or None before ``load``.
+        ip: The accelerator's driver, or None before ``load``.
+        device: The pynq device. ``close`` ends the context manager that gave it (host/board/devices.py).
+        simulated: Whether the device is a simulated board.
+        timeout_s: Seconds that one start may take.
     """
 
     def __init__(
@@ -91,7 +99,7 @@ class LoadedOverlay:
             raise
 
     def load(self) -> None:
-        """The bitstream, whether or not one is loaded: what ran before is stopped, and writes nowhere any more."""
+        """Load the bitstream, even if one is loaded: an earlier design is stopped and writes no more."""
         import pynq
 
         self._replace_other()
@@ -109,7 +117,7 @@ class LoadedOverlay:
         self.broken = ""
 
     def allocate(self, shape: tuple[int, ...], dtype: Any, **options: Any) -> Any:
-        """``pynq.allocate`` on this device."""
+        """Allocate a buffer on this device with ``pynq.allocate``."""
         from pynq import allocate
 
         return allocate(shape, dtype, target=self.device, **options)
@@ -120,7 +128,7 @@ class LoadedOverlay:
 
     @property
     def trouble(self) -> str:
-        """What a simulated board says of an accelerator that stopped; a board says nothing."""
+        """Why the accelerator stopped, as a simulated board reports it. A real board reports nothing."""
         return str(getattr(self.device, "trouble", ""))
 
     def check_whole(self) -> None:
@@ -130,18 +138,21 @@ class LoadedOverlay:
 
     @contextlib.contextmanager
     def at_work(self) -> Iterator[None]:
-        """A start and its end. Whatever ends it otherwise leaves an accelerator that may still write: it is broken."""
+        """Enter the time from a start to its end.
+
+        If an exception ends it, the accelerator may still write: it is broken.
+        """
         self.check_whole()
         try:
             yield
         except BaseException as error:
             self.broken = self.broken or _cause(error)
             raise
-        self.check_whole()  # of a bitstream that was loaded meanwhile
+        self.check_whole()  # another bitstream may have been loaded meanwhile
 
     @property
     def label(self) -> str:
-        """What kind of numbers the times of this accelerator are."""
+        """A sentence that says how the times of this accelerator were obtained."""
         if not self.simulated:
             remote = ", driven over the network" if self.device.has_capability("REMOTE") else ""
             return f"measured on {self.device.name}{remote}"
@@ -158,7 +169,13 @@ class LoadedOverlay:
         )
 
     def fit_pace(self, frame: Callable[[], object]) -> None:
-        """Twice what the second start takes to execute, of a frame or of its batch: the first one warms up."""
+        """Set the simulated board's pace to twice the execution time of a start, measured on the second start.
+
+        The first start warms up.
+
+        Args:
+            frame: Executes one start.
+        """
         frame()
         begin = time.perf_counter()
         frame()
@@ -168,12 +185,12 @@ class LoadedOverlay:
         self.device.pace = replace(unscaled, time_scale=math.ceil(2 * took / unscaled.seconds(0, self.manifest.passes)))
 
     def stop(self) -> None:
-        """Stop an accelerator that may still write; AcceleratorError if that fails. Nothing is freed before it."""
+        """Stop an accelerator that may still write. AcceleratorError if that fails; no buffer may be freed then."""
         if not self._is_loaded or self.overlay is None or not (self.broken or self.ip.may_write):
             return
         try:
             self.overlay.download()
-        except Exception as error:  # of pynq or the kernel
+        except Exception as error:  # raised by pynq or the kernel
             raise AcceleratorError(
                 f"the accelerator cannot be stopped, since its bitstream does not load again ({cut(error)}); it may "
                 "still write into its buffers, which are therefore kept",
@@ -182,7 +199,7 @@ class LoadedOverlay:
 
     @property
     def _is_loaded(self) -> bool:
-        """Whether nothing else was loaded since: that would have stopped it."""
+        """Whether this overlay is still loaded. Loading another one would have stopped its accelerator."""
         reference = _LOADED.get(self.device)
         return reference is not None and reference() is self
 
@@ -194,12 +211,15 @@ class LoadedOverlay:
         _LOADED[self.device] = weakref.ref(self)
 
     def close(self) -> None:
-        """Gives back the simulated board, its files and the loop. pynq's drivers may hold buffers: they go too."""
+        """Close the simulated board, its files and the event loop, and drop pynq's drivers, which may hold buffers."""
         self.overlay = self.ip = None
         self._stack.close()
 
     async def _driver(self) -> Any:
-        """In the loop's own thread: there pynq attaches the interrupt."""
+        """Return the accelerator's driver.
+
+        Run in the event loop's thread, because pynq attaches the interrupt there.
+        """
         names = [name for name, entry in self.overlay.ip_dict.items() if entry["type"] == self.manifest.vlnv]
         if len(names) != 1:
             types = listed(entry["type"] for entry in self.overlay.ip_dict.values())
@@ -213,7 +233,7 @@ class LoadedOverlay:
         return getattr(self.overlay, names[0])
 
     def _bitstream(self) -> Path:
-        """The .bit with its .hwh beside it; for a simulated board an empty one."""
+        """Return the .bit, which has its .hwh next to it. For a simulated board an empty .bit is made."""
         hwh = _only(self.folder, "*.hwh", "the hardware description that the generator writes")
         check_description(hwh)
         if not self.simulated:
@@ -224,12 +244,12 @@ class LoadedOverlay:
         return work / "design.bit"
 
     def in_loop(self, coroutine: Any) -> Any:
-        """Its result; the loop is the one that the interrupt belongs to."""
+        """Run the coroutine in the event loop that the interrupt belongs to, and return its result."""
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
             return future.result()
         except BaseException:
-            # Where it was the keyboard that raised: once the loop has come by, the coroutine writes no register more.
+            # After a keyboard interrupt: once the loop has run a step, the coroutine writes no more registers.
             if future.cancel():
                 asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self._loop).result()
             raise
@@ -237,9 +257,9 @@ class LoadedOverlay:
 
 @contextlib.contextmanager
 def _loop() -> Iterator[asyncio.AbstractEventLoop]:
-    """An event loop of our own: pynq's interrupts stay bound to the loop that first waits for them.
+    """Run an event loop in a thread of its own: pynq's interrupts stay bound to the loop that first waits for them.
 
-    It ends with the program at the latest: afterwards its thread stands still, and a loop that runs cannot be closed.
+    The loop ends at program exit at the latest. Later its thread would be frozen, and a running loop cannot be closed.
     """
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="accelerator interrupts", daemon=True)
@@ -261,7 +281,7 @@ def _loop() -> Iterator[asyncio.AbstractEventLoop]:
 
 
 async def _cancelled() -> None:
-    """Cancel whatever waits in the running loop, and stop the loop."""
+    """Cancel all waiting tasks of the running loop, and stop the loop."""
     loop = asyncio.get_running_loop()
     waiting = asyncio.all_tasks(loop) - {asyncio.current_task(loop)}
     for task in waiting:
@@ -278,7 +298,7 @@ def _cause(error: BaseException) -> str:
 
 
 def _only(folder: Path, pattern: str, purpose: str) -> Path:
-    """Return the one file of the folder that matches; FileAccessError if there is none, or more than one."""
+    """Return the one file of the folder that matches. FileAccessError if there is none, or more than one."""
     paths = sorted([*folder.glob(pattern), *folder.glob(f"*/{pattern}")])
     if len(paths) != 1:
         names = listed(path.relative_to(folder) for path in paths) or "none"

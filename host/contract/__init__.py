@@ -1,5 +1,5 @@
-"""What a generated folder promises whoever opens it: its manifest, its images, and the C ABI of its simulation library.
+"""The contract between generator and host: the manifest, the images, and the C ABI of the simulation library.
 
-The only room that reads ``manifest.json``, and the only one that writes it: each key stands once, as a field of
-``SystolicManifest`` or ``StreamingManifest``. The only room, too, that calls a simulation library.
+Only this package reads and writes ``manifest.json``. Each key is defined once, as a field of ``SystolicManifest`` or
+``StreamingManifest``. Only this package calls a simulation library.
 """

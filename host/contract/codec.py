@@ -1,7 +1,7 @@
-"""Frozen dataclasses ↔ JSON: fields are keys, their types and ranges what is accepted, in their order as written.
+"""Conversion between frozen dataclasses and JSON. Fields are keys; field types and ranges define what is accepted.
 
-What is read is untrusted. A value that has not the type and the range of its field is refused with its place, what it
-has to be, and what came.
+Input is untrusted. A value of the wrong type or outside its range is refused. The error gives the place, the
+requirement and the value.
 """
 
 from __future__ import annotations
@@ -33,30 +33,32 @@ T = TypeVar("T")
 
 
 COUNT = Range(0, 1 << 48)
-"""Of cycles, multiply-accumulates and whatever else is only counted."""
+"""Range of numbers that are only counted, such as cycles and multiply-accumulates."""
 
 Count = Annotated[int, COUNT]
 
 
 OPTIONAL = {"optional": True}
-"""Metadata of a field that a file may lack. A missing field has its default, and a field that has its default is not
-written."""
+"""Metadata of a field that a file may omit. A missing key takes the default, and a default value is not written."""
 
 
 # --- reading -----------------------------------------------------------------------------------------------
 
 
 def read_json(path: Path, largest: int) -> Any:
-    """Return the JSON in a file; errors as of ``read_bounded`` and ``parse_json``."""
+    """Return the JSON in a file. Errors are the same as in ``read_bounded`` and ``parse_json``."""
     return parse_json(read_bounded(path, largest), str(path))
 
 
 def read_bounded(path: Path, largest: int) -> bytes:
-    """Return the bytes of a file of at most ``largest``; RangeError for a larger one, FileAccessError for a folder,
-    a pipe or a device.
+    """Return the bytes of a regular file of at most ``largest`` bytes.
 
-    OSError is left to the caller, who knows what the file is for. The size is asked first: nothing that is too large is
-    read. A pipe would be waited for, a device has no end.
+    The size is checked before reading. Reading a pipe would block, and reading a device would never end.
+
+    Raises:
+        RangeError: The file is larger.
+        FileAccessError: The path is a folder, a pipe or a device.
+        OSError: The file cannot be read. The caller reports it, because it knows what the file is for.
     """
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
@@ -69,7 +71,10 @@ def read_bounded(path: Path, largest: int) -> bytes:
 
 
 def parse_json(data: bytes, source: str) -> Any:
-    """Return the content of a JSON text, numbers finite; DamagedFileError if it is none, or nested too deeply."""
+    """Return the content of a JSON text with finite numbers.
+
+    DamagedFileError if it is not JSON, or nested too deeply.
+    """
     remedy = "copy or generate the design again"
     try:
         return json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
@@ -80,14 +85,18 @@ def parse_json(data: bytes, source: str) -> Any:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def from_json(kind: type[T], values: object, place: str = "") -> T:
     """Return an instance of the dataclass ``kind`` from the JSON object at ``place``.
 
-    Errors have the place of the wrong value as ``where``: InvalidValueError for one of another type, RangeError and
-    ChoiceError for one that is outside its field's values, MissingValueError for a missing key.
+    Errors have the place of the wrong value as ``where``.
+
+    Raises:
+        InvalidValueError: A value has the wrong type.
+        RangeError, ChoiceError: A value is outside its field's range or choices.
+        MissingValueError: A key is missing.
     """
     if not isinstance(values, Mapping):
         raise InvalidValueError("the value", values, "an object", where=place)
@@ -103,12 +112,12 @@ def from_json(kind: type[T], values: object, place: str = "") -> T:
             raise MissingValueError(f"{key.name!r}", where=place)
     try:
         return kind(**read)
-    except SystolicError as error:  # of the dataclass, which knows its values and not its place
+    except SystolicError as error:  # raised by the dataclass, which does not know its place in the file
         raise error.at(place) from error
 
 
 def _value(kind: Any, value: Any, place: str) -> Any:
-    """``value`` as ``kind``: a type, or one with conditions (Annotated)."""
+    """Return ``value`` as ``kind``, which is a type, or a type with conditions (``Annotated``)."""
     if get_origin(kind) is Annotated:
         plain, condition = get_args(kind)
         stored = _as_plain(int if plain is bool else plain, value)  # a flag with a choice is 1 or 0
@@ -127,7 +136,7 @@ def _value(kind: Any, value: Any, place: str) -> Any:
 
 def _collection(kind: Any, value: Any, place: str) -> Any:
     origin, arguments = get_origin(kind), get_args(kind)
-    if origin in (types.UnionType, Union):  # only with None, which stands for a key that is not there
+    if origin in (types.UnionType, Union):  # only unions with None occur; None means that the key is missing
         return _value(arguments[0], value, place)
     if origin is tuple:
         if not isinstance(value, list):
@@ -142,7 +151,7 @@ _PLAIN: Mapping[type, str] = {int: "a whole number", float: "a finite number", s
 
 
 def _as_plain(kind: Any, value: Any) -> Any:
-    """Return ``value`` as ``kind``, one of _PLAIN; None if it is not of that type, or not finite."""
+    """Return ``value`` as ``kind``, one of the keys of _PLAIN. None if it has another type, or is not finite."""
     if kind is float and type(value) is int and abs(value) < 1 << 1000:
         value = float(value)
     if type(value) is not kind or (kind is float and not math.isfinite(value)):
@@ -154,7 +163,7 @@ def _as_plain(kind: Any, value: Any) -> Any:
 
 
 def to_json(value: Any) -> Any:
-    """What ``from_json`` reads: dataclasses as objects, tuples as lists."""
+    """Return the JSON that ``from_json`` reads: dataclasses as objects, tuples as lists."""
     if hasattr(value, "to_values"):
         return value.to_values()
     if is_dataclass(value):
@@ -185,6 +194,6 @@ def _hints(kind: Any) -> Mapping[str, Any]:
 def _fields(kind: Any) -> tuple[Field[Any], ...]:
     """Return the fields that are keys of the JSON.
 
-    A field with a default is a key only if its metadata has "optional"; otherwise it is neither read nor written.
+    A field with a default is a key only if its metadata has "optional". Otherwise it is neither read nor written.
     """
     return tuple(key for key in fields(kind) if key.default is MISSING or "optional" in key.metadata)

@@ -1,7 +1,7 @@
-"""The C ABI of the simulation libraries: one class a style, its signatures declared once.
+"""The C ABI of the simulation libraries: one class per style, with each signature declared once.
 
-Generated code is executed one start at a time in a process, since it keeps what it holds in statics. What a callback
-raises, an interrupt from the keyboard too, stops the generated code and is raised again when it has returned.
+Generated code keeps state in static variables, so a process executes one start at a time. If a callback raises an
+exception, including a keyboard interrupt, the generated code stops and the exception is raised again after its return.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Array = npt.NDArray[Any]
 
 REQUANTISER_BYTES, PROGRAM_WORD_BYTES = 16, 4
 MESSAGE_ROOM = 4096
-"""Bytes of the sentence with which generated code stops."""
+"""Bytes of the buffer for the sentence with which generated code stops."""
 
 _AT_ONCE = threading.Lock()
 _SIZE, _POINTER = ctypes.c_size_t, ctypes.c_void_p
@@ -36,12 +36,12 @@ _MESSAGE = (ctypes.c_char_p, _SIZE)
 
 _AFTER_PASS = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint32)
 _SIMULATE = (
-    *(_POINTER, _SIZE),  # maps
-    *(_POINTERS, _SIZE),  # weights, one pointer a port, all of so many words
+    *(_POINTER, _SIZE),  # maps, and their number of words
+    *(_POINTERS, _SIZE),  # weights, one pointer per port, and the number of words of each port
     *(_POINTER, _SIZE),  # requantisers
     *(_POINTER, _SIZE),  # program
-    *(ctypes.c_uint32, ctypes.c_uint32),  # first pass, how many
-    ctypes.POINTER(ctypes.c_uint32),  # the pass that it stands at
+    *(ctypes.c_uint32, ctypes.c_uint32),  # first pass, number of passes
+    ctypes.POINTER(ctypes.c_uint32),  # output: the pass that is being executed
     _AFTER_PASS,
     *_MESSAGE,
 )
@@ -57,12 +57,12 @@ _STREAM = (_POINTER, _POINTER, _POINTERS, _SIZES, ctypes.c_int, _TAKE, *_MESSAGE
 
 @dataclass(eq=False)
 class StoppedError(SystolicError):
-    """Generated code found that it cannot go on.
+    """Generated code found that it cannot continue.
 
     Attributes:
-        sentence: What the code says.
-        code: Which code, and where it stopped.
-        current: The number of the pass in which it stopped.
+        sentence: The sentence that the code reports.
+        code: The code that stopped, and where.
+        current: Number of the pass in which it stopped.
     """
 
     sentence: str
@@ -74,10 +74,14 @@ class StoppedError(SystolicError):
 
 
 class _Library:
-    """handle: what ctypes made of the file, for other functions of the same library."""
+    """A loaded simulation library.
+
+    Attributes:
+        handle: The ``ctypes`` library, for access to its other functions.
+    """
 
     def __init__(self, path: Path) -> None:
-        """DamagedFileError if the file is damaged or of another machine."""
+        """Load the library. DamagedFileError if the file is damaged or was compiled for another machine."""
         try:
             self.handle, self._path = ctypes.CDLL(str(path)), path
         except OSError as error:
@@ -85,7 +89,7 @@ class _Library:
             raise DamagedFileError(str(path), reason, remedy="remove this library and build it again") from error
 
     def function(self, name: str, arguments: Sequence[Any]) -> Any:
-        """Return a function of the library; DamagedFileError if it has none of that name, as one of another style."""
+        """Return a function of the library. DamagedFileError if the library lacks it, such as one of another style."""
         try:
             bound = getattr(self.handle, name)
         except AttributeError as error:
@@ -95,8 +99,13 @@ class _Library:
         return bound
 
     def check_geometry(self, expected: Sequence[tuple[str, int]]) -> None:
-        """Raise MismatchError if the library was compiled for other numbers than the manifest's: it would go beyond the
-        memory that it is given."""
+        """Raise MismatchError if the library was compiled for other numbers than the manifest's.
+
+        Such a library would access memory beyond the arrays it is given.
+
+        Args:
+            expected: Name and value of each number, in the order of the library.
+        """
         values = (ctypes.c_int64 * len(expected))()
         count = self.function("systolic_geometry", _GEOMETRY)(values, len(expected))
         if count != len(expected):
@@ -109,7 +118,10 @@ class _Library:
 
 
 class _Guard:
-    """A callback for C: 0 goes on, 1 stops; what the Python function raised is kept for ``check``."""
+    """A callback for C that returns 0 to continue and 1 to stop.
+
+    It keeps the Python function's exception for ``check``.
+    """
 
     def __init__(self, function: Callable[..., None]) -> None:
         self._function = function
@@ -124,15 +136,21 @@ class _Guard:
         return int(self._error is not None)
 
     def check(self) -> None:
-        """Raises what the function raised."""
+        """Raise the exception that the function raised, if any."""
         if self._error is not None:
             raise self._error
 
 
 @dataclass(frozen=True, eq=False)
 class SystolicMemory:
-    """What a start reads and writes, each contiguous: the arena of maps, an image a weight port, the requantisers and
-    the program."""
+    """The arrays that a start reads and writes. Each is contiguous.
+
+    Attributes:
+        maps: The arena of all maps.
+        weights: One image per weight port.
+        requantisers: The requantisers of all channels.
+        program: The passes.
+    """
 
     maps: Array
     weights: tuple[Array, ...]
@@ -141,7 +159,7 @@ class SystolicMemory:
 
 
 def array_numbers(manifest: SystolicManifest) -> list[tuple[str, int]]:
-    """Return what the engine's sources are compiled for, by the names of parameters.h and in the order of c_abi.h."""
+    """Return the numbers that the engine is compiled for: named as in parameters.h, in the order of c_abi.h."""
     told = (parameter for parameter in parameters() if parameter.macro)
     named = [(parameter.macro, int(getattr(manifest.array, parameter.name))) for parameter in told]
     words = [("a word of maps", manifest.word_bytes), ("a word of weights", manifest.weight_word_bytes)]
@@ -149,7 +167,7 @@ def array_numbers(manifest: SystolicManifest) -> list[tuple[str, int]]:
 
 
 class SystolicLibrary(_Library):
-    """The generated engine over arrays of this process."""
+    """The generated engine of a systolic design, executed on arrays of this process."""
 
     def __init__(self, path: Path, manifest: SystolicManifest) -> None:
         super().__init__(path)
@@ -164,9 +182,16 @@ class SystolicLibrary(_Library):
         count: int,
         after_pass: Callable[[int], None] = lambda _: None,
     ) -> int:
-        """Executes passes ``first`` … ``first + count − 1`` over ``memory`` in place; gives the pass that it ends at.
+        """Execute passes ``first`` … ``first + count − 1`` over ``memory`` in place, and return the last pass executed.
 
-        ``after_pass(index)`` sees the maps after each pass. StoppedError with the engine's sentence.
+        Args:
+            memory: The arrays.
+            first: First pass.
+            count: Number of passes.
+            after_pass: Called with the pass number after each pass, when the maps hold its output.
+
+        Raises:
+            StoppedError: The engine stopped; it holds the engine's sentence.
         """
         images = (ctypes.c_void_p * len(memory.weights))(*(image.ctypes.data for image in memory.weights))
         current, message = ctypes.c_uint32(), ctypes.create_string_buffer(MESSAGE_ROOM)
@@ -187,7 +212,10 @@ class SystolicLibrary(_Library):
         return int(current.value)
 
     def pass_cycles(self) -> tuple[int, ...]:
-        """Of each pass of the last ``run``, where the library counts them: that of an engine in SystemVerilog."""
+        """Return the cycles of each pass of the last ``run``, or () if the library does not count them.
+
+        Only libraries of a SystemVerilog engine do.
+        """
         if not hasattr(self.handle, "systolic_pass_cycles"):
             return ()
         cycles = (ctypes.c_int64 * self._manifest.passes)()
@@ -195,14 +223,16 @@ class SystolicLibrary(_Library):
         return tuple(cycles[: min(count, self._manifest.passes)])
 
     def record(self, path: Path | None, first: int, last: int) -> None:
-        """In the runs that follow the signals of passes ``first`` … ``last`` go into an FST file; of none where it
-        is None. DamagedFileError if the library cannot record."""
+        """Record the signals of passes ``first`` … ``last`` of later runs in an FST file. A ``path`` of None ends this.
+
+        DamagedFileError if the library cannot record.
+        """
         self.function("systolic_waves", _WAVES)(os.fsencode(path or ""), first, last)
 
     def map_on_chip(self, region: SystolicRegion) -> Array:
-        """The bytes of a map that is in its buffer on chip, row by row as they would lie in DDR.
+        """Return the bytes of a map in its on-chip buffer, row by row in the layout of DDR.
 
-        Rows are dealt to the banks in turn: see scheduler/systolic/on_chip.py.
+        Rows are distributed to the banks in turn: see scheduler/systolic/on_chip.py.
         """
         read_bank = self.function("systolic_map_bank", _MAP_BANK)
         array, word_bytes = self._manifest.array, self._manifest.word_bytes
@@ -210,7 +240,7 @@ class SystolicLibrary(_Library):
         laps = -(-region.height // array.rows)
         banks = np.zeros((array.rows, first + laps * row_bytes), np.int8)
         for number, bank in enumerate(banks):
-            words = min(bank.nbytes // word_bytes, array.map_depth)  # of its last row those of the map alone
+            words = min(bank.nbytes // word_bytes, array.map_depth)  # the last row may end with the map's own words
             read_bank(region.map_buffer, number, bank.ctypes.data, words)
         laid_out = banks[:, first:].reshape(array.rows, laps, row_bytes)
         rows = np.arange(region.height)
@@ -218,7 +248,7 @@ class SystolicLibrary(_Library):
 
 
 class StreamingLibrary(_Library):
-    """The generated pipeline: packets in, packets out."""
+    """The generated pipeline of a streaming design, executed on packets of this process."""
 
     def __init__(self, path: Path, manifest: StreamingManifest) -> None:
         super().__init__(path)
@@ -233,9 +263,18 @@ class StreamingLibrary(_Library):
         packets: npt.NDArray[np.uint8],
         take: Callable[[int, Integers], None] = lambda _tap, _integers: None,
     ) -> npt.NDArray[np.uint8]:
-        """uint8 [frames, bytes in] → uint8 [frames, bytes out]. images: what the external weights point to.
+        """Execute frames and return their output packets.
 
-        ``take(tap, integers)`` sees every layer's stream. StoppedError with the pipeline's own sentence.
+        Args:
+            images: The data of each port of external weights.
+            packets: Input packets, uint8 ``(frames, bytes)``.
+            take: Called with the layer's index and the integers of its stream, for every layer.
+
+        Returns:
+            Output packets, uint8 ``(frames, bytes)``.
+
+        Raises:
+            StoppedError: The pipeline stopped; it holds the pipeline's sentence.
         """
         packets = np.ascontiguousarray(packets)
         packets_out = np.zeros((len(packets), self._manifest.packet_out.bytes), np.uint8)

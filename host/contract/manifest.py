@@ -1,13 +1,14 @@
-"""manifest.json of a generated folder: this module alone reads, checks and writes it.
+"""Reading, checking and writing manifest.json, the description of a generated design.
 
-Version 3 keeps apart what a bitstream is and what it executes::
+Version 3 separates the description of a bitstream from the networks that it executes::
 
     {"format": …, "version": 3, "style": …, "board": …, "array": …,
      "networks": [{"name": …, "labels": …, "inputs": [{…}], "layers": [{…}, …], "outputs": […], "heads": […], …}]}
 
-``networks``, ``inputs`` and ``outputs`` are lists, so that a later generator can write several without another version.
-This host executes bitstreams of one network with one input, and refuses others. Version 2 had the keys of the only
-network next to those of the bitstream, its name as ``network`` and its only input as ``input``; it is still read.
+``networks``, ``inputs`` and ``outputs`` are lists, so that a later generator can write several without a new version.
+This host executes bitstreams of one network with one input, and refuses others. Version 2 is still read. It had the
+keys of its only network next to the keys of the bitstream, the network's name as ``network`` and its input as
+``input``.
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ from host.contract.streaming import StreamingManifest
 from host.contract.systolic import SystolicManifest
 
 VERSION, VERSIONS = 3, (2, 3)
-"""The version that is written, and those that are read."""
+"""The version that is written, and the versions that can be read."""
 
 BITSTREAM = (
     *("board", "clock_mhz", "ddr", "top", "estimate", "burst_words", "outstanding"),
     *("array", "word_bytes", "weight_word_bytes", "pass_words", "pass_fields"),
 )
-"""Keys that are the same for every network of a bitstream. Every other field is written into ``networks[0]``."""
+"""Keys that are the same for every network of a bitstream. All other fields are written to ``networks[0]``."""
 
 
 def check_version(values: Mapping[str, Any], source: str) -> None:
-    """Raise ChoiceError if the version of a manifest is not one of VERSIONS."""
+    """Raise ChoiceError if a manifest's version is not one of VERSIONS."""
     version = values.get("version")
     if type(version) is not int or version not in VERSIONS:
         remedy = "generate the design again with the systolic package that this host came with"
@@ -52,10 +53,10 @@ def check_version(values: Mapping[str, Any], source: str) -> None:
 
 
 def as_fields(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the values of a manifest of one of VERSIONS as the fields of its class.
+    """Return the values of a manifest, in any of VERSIONS, as the fields of its class.
 
-    Raises MissingValueError, InvalidValueError or RangeError if a list of version 3 is missing, is not a list, or does
-    not have one object.
+    MissingValueError, InvalidValueError or RangeError if a list of version 3 is missing, is not a list, or does not
+    hold exactly one object.
     """
     if values["version"] == 2:
         return values
@@ -68,7 +69,10 @@ def as_fields(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _only(values: Mapping[str, Any], key: str, place: str) -> Mapping[str, Any]:
-    """Return the object that is the only element of the list ``key``; ``place`` is where ``values`` are."""
+    """Return the object that is the only element of the list ``key``.
+
+    ``place`` is the place of ``values`` for errors.
+    """
     if key not in values:
         raise MissingValueError(f"{key!r}", where=place)
     where, elements = f"{place}.{key}".lstrip("."), values[key]
@@ -101,11 +105,11 @@ LARGEST_MANIFEST = 16 << 20  # bytes
 M = TypeVar("M", bound=Manifest)
 
 MANIFESTS: dict[str, type[Manifest]] = {kind.style: kind for kind in (SystolicManifest, StreamingManifest)}
-"""By the style that a manifest names."""
+"""Maps the style that a manifest names to its class."""
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of a generated folder; an error says what is missing or wrong, and what to do."""
+    """Return the manifest of a generated folder. An error says what is missing or wrong, and what to do."""
     path = folder / MANIFEST
     try:
         values = read_json(path, LARGEST_MANIFEST)
@@ -120,12 +124,12 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def manifest_in(files: Mapping[str, bytes]) -> Manifest:
-    """The manifest among a design's files, before they are written."""
+    """Return the manifest among a design's files before they are written."""
     return parse_manifest(parse_json(files[MANIFEST], MANIFEST), MANIFEST)
 
 
 def parse_manifest(values: object, source: str) -> Manifest:
-    """``read_manifest`` for what the JSON holds."""
+    """Return the manifest from parsed JSON. ``source`` names the file in errors."""
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         remedy = "run systolic generate first"
         raise DamagedFileError(source, "is not the manifest of a generated design", remedy=remedy)
@@ -145,20 +149,23 @@ def _kind(style: object) -> type[Manifest]:
 
 
 def of_style(kind: type[M], manifest: Manifest) -> M:
-    """Return the manifest as one of the class ``kind``; MismatchError if it is of another style."""
+    """Return the manifest as one of class ``kind``. MismatchError if it has another style."""
     if not isinstance(manifest, kind):
         raise MismatchError(f"the style of {cut(manifest.network)}", manifest.style, kind.style)
     return manifest
 
 
 def manifest_text(manifest: Manifest) -> str:
-    """Return what ``read_manifest`` reads: JSON with a value per line."""
+    """Return the JSON text that ``read_manifest`` reads, with one value per line."""
     head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "style": manifest.style}
     return json.dumps(head | as_version_3(to_json(manifest)), indent=1, ensure_ascii=False) + "\n"
 
 
 def is_design(folder: Path) -> bool:
-    """Whether a folder holds a generated design of any version, whole or not; it is asked before one is replaced."""
+    """Return whether a folder holds a generated design of any version, complete or not.
+
+    Used before a folder is replaced.
+    """
     try:
         values = read_json(folder / MANIFEST, LARGEST_MANIFEST)
     except (OSError, DamagedFileError, FileAccessError, RangeError):

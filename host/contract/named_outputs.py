@@ -1,10 +1,11 @@
-"""The outputs of the file that a network came from, by their names: how the host makes each of the maps that leave.
+"""The outputs of a network's file, by name: the steps by which the host computes each output from the maps it reads.
 
-An output's steps run on a stack of arrays. ``map`` puts one of its layers' maps there, [1, channels, height, width] of
-real numbers; every other step takes what lies on top and puts its result there; what is left in the end is the output.
+An output's steps run on a stack of arrays. ``map`` pushes the map of one of the output's layers, ``(1, channels,
+height, width)``, as real numbers. Every other step takes arrays from the top of the stack and pushes its result. After
+the last step the stack holds the output alone.
 
     prob = softmax of a layer             map 0, softmax 1, reshape 1 10
-    boxes of two sizes, one by one        map 0, reshape 1 400 4, map 1, reshape 1 100 4, concat 2 1
+    boxes of two sizes, concatenated      map 0, reshape 1 400 4, map 1, reshape 1 100 4, concat 2 1
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ Sides = tuple[int, ...]
 
 MOST_OUTPUTS = 256
 MOST_STEPS = 1024
-"""Steps of one output."""
+"""Maximum number of steps per output."""
 MOST_NUMBERS = 64
-"""Numbers of one step."""
+"""Maximum number of numbers per step."""
 MOST_VALUES = 1 << 28
-"""Values of one array that a step gives."""
+"""Maximum number of values in the array that a step returns."""
 
 MAP, RESHAPE, TRANSPOSE, CONCAT = "map", "reshape", "transpose", "concat"
 SOFTMAX, LOG_SOFTMAX = "softmax", "log_softmax"
@@ -38,7 +39,7 @@ SIGMOID, WHOLE = "sigmoid", "whole"
 
 
 def _exponentials(values: Values, axis: int) -> tuple[Values, Values]:
-    """Return what a softmax is made of: the values less the greatest one, and the sum of their exponentials."""
+    """Return the parts of a softmax: the values minus their maximum, and the sum of the exponentials of these."""
     lowered = np.asarray(values - values.max(axis=axis, keepdims=True))
     return lowered, np.exp(lowered).sum(axis=axis, keepdims=True)
 
@@ -54,7 +55,7 @@ def _log_softmax(values: Values, axis: int) -> Values:
 
 
 def _labels(values: Values, k: int) -> Values:
-    """Return the numbers of the k greatest channels at each position; of equal ones the lower number comes first."""
+    """Return the indices of the k greatest channels at each position; the lower index precedes among equal values."""
     if k == 1:
         return np.asarray(values.argmax(axis=1)[:, None], np.int64)
     return np.asarray(np.argsort(-values, axis=1, kind="stable")[:, :k], np.int64)
@@ -74,10 +75,10 @@ def _whole(values: Values) -> Values:
 
 
 ALONG: Mapping[str, Callable[[Values, int], Values]] = {SOFTMAX: _softmax, LOG_SOFTMAX: _log_softmax}
-"""Functions of all values along an axis."""
+"""Functions over all values along an axis."""
 
 CHOOSE: Mapping[str, Callable[[Values, int], Values]] = {CHOSEN_LABELS: _labels, CHOSEN_VALUES: _greatest}
-"""Functions that choose some of the channels, axis 1, at each position."""
+"""Functions that choose some of the channels (axis 1) at each position."""
 
 EACH: Mapping[str, Callable[[Values], Values]] = {SIGMOID: _sigmoid, WHOLE: _whole}
 """Functions of each value by itself."""
@@ -87,8 +88,14 @@ KINDS = (MAP, RESHAPE, TRANSPOSE, CONCAT, *ALONG, *CHOOSE, *EACH)
 
 @dataclass(frozen=True)
 class OutputStep:
-    """One step. numbers: of ``map`` which of the output's layers, of ``reshape`` the sides, of ``transpose`` the order
-    of the axes, of ``concat`` how many arrays and the axis, of ALONG the axis, of CHOOSE how many."""
+    """One step.
+
+    Attributes:
+        kind: The operation.
+        numbers: Its numbers. ``map``: an index into the output's layers. ``reshape``: the shape. ``transpose``: the
+            order of the axes. ``concat``: the number of arrays and the axis. ALONG: the axis. CHOOSE: the number of
+            channels.
+    """
 
     kind: Annotated[str, OneOf(KINDS)]
     numbers: tuple[Annotated[int, Range(0, 1 << 31)], ...]
@@ -96,7 +103,13 @@ class OutputStep:
 
 @dataclass(frozen=True)
 class OutputTensor:
-    """An output of the file. layers: by their indices, those of whose maps it is made."""
+    """An output of the network's file.
+
+    Attributes:
+        name: The output's name.
+        layers: Indices of the layers whose maps it is computed from.
+        steps: The steps that compute it.
+    """
 
     name: str
     layers: tuple[Annotated[int, Range(0, 1 << 20)], ...]
@@ -104,29 +117,36 @@ class OutputTensor:
 
 
 def sides_of(steps: Sequence[OutputStep], maps: Sequence[Sides]) -> Sides:
-    """Return the sides of the output; an error if a step does not fit what lies on the stack.
+    """Return the shape of the output. An error if a step does not fit the arrays on the stack.
 
-    maps: the sides of each of the output's maps, [1, channels, height, width].
+    Args:
+        steps: The output's steps.
+        maps: Shape ``(1, channels, height, width)`` of each of the output's maps.
     """
     if len(steps) > MOST_STEPS:
         raise RangeError("the number of steps of an output", len(steps), 1, MOST_STEPS)
     stack: list[Sides] = []
     for step in steps:
         taken = _count(step)
-        _require(len(step.numbers) <= MOST_NUMBERS and 0 <= taken <= len(stack), step, "as many arrays as it takes")
+        _require(
+            len(step.numbers) <= MOST_NUMBERS and 0 <= taken <= len(stack), step, "a count of at most the arrays so far"
+        )
         arrays = stack[len(stack) - taken :]
         del stack[len(stack) - taken :]
         sides = _sides_after(step, arrays, maps)
         if math.prod(sides) > MOST_VALUES:
-            raise RangeError(f"the number of values behind the step {step.kind}", math.prod(sides), 1, MOST_VALUES)
+            raise RangeError(f"the number of values after the step {step.kind}", math.prod(sides), 1, MOST_VALUES)
         stack.append(sides)
     if len(stack) != 1:
-        raise ShapeError("the steps of an output", f"{len(stack)} arrays", "one array in the end")
+        raise ShapeError("the steps of an output", f"{len(stack)} arrays", "exactly one array at the end")
     return stack[0]
 
 
 def tells_classes(steps: Sequence[OutputStep], maps: Sequence[Sides]) -> bool:
-    """Whether an output is one value a class: those of one map, or the shares or their logarithms of all of them."""
+    """Return whether an output is one value per class.
+
+    Its steps may reshape or transpose one map, and apply a softmax or log-softmax over all values of it.
+    """
     for number, step in enumerate(steps):
         if step.kind in ALONG:
             sides = sides_of(steps[:number], maps)
@@ -138,10 +158,11 @@ def tells_classes(steps: Sequence[OutputStep], maps: Sequence[Sides]) -> bool:
 
 
 def run_steps(steps: Sequence[OutputStep], maps: Sequence[Values]) -> Values:
-    """Return the output: float32, or int64 where it holds labels.
+    """Compute an output: float32, or int64 if it holds labels.
 
-    maps: the real numbers of each of the output's maps, [channels, height, width]; the steps fit them, as ``sides_of``
-    has checked.
+    Args:
+        steps: The output's steps. They fit the maps, as ``sides_of`` has checked.
+        maps: The real numbers of each of the output's maps, ``(channels, height, width)``.
     """
     stack: list[Values] = []
     for step in steps:
@@ -166,7 +187,7 @@ def run_steps(steps: Sequence[OutputStep], maps: Sequence[Values]) -> Values:
 
 
 def _count(step: OutputStep) -> int:
-    """Return how many arrays the step takes from the stack."""
+    """Return the number of arrays that the step takes from the stack."""
     if step.kind == CONCAT:
         _require(len(step.numbers) == 2 and 1 <= step.numbers[0] <= MOST_STEPS, step, "a count of arrays and an axis")
         return step.numbers[0]
@@ -180,7 +201,7 @@ def _sides_after(step: OutputStep, arrays: Sequence[Sides], maps: Sequence[Sides
         return maps[numbers[0]]
     first = arrays[0]
     if kind == RESHAPE:
-        _require(math.prod(numbers) == math.prod(first), step, f"sides of the {math.prod(first):,} values of {first}")
+        _require(math.prod(numbers) == math.prod(first), step, f"a shape of {math.prod(first):,} values, as {first}")
         return numbers
     if kind == TRANSPOSE:
         _require(sorted(numbers) == list(range(len(first))), step, f"every axis of {first} once")
@@ -190,7 +211,7 @@ def _sides_after(step: OutputStep, arrays: Sequence[Sides], maps: Sequence[Sides
     if kind in EACH:
         _require(not numbers, step, "no number")
         return first
-    required = f"an axis of {first}" if kind in ALONG else f"how many of the channels of {first}"
+    required = f"an axis of {first}" if kind in ALONG else f"a number of channels of {first}"
     _require(len(numbers) == 1, step, required)
     if kind in ALONG:
         _require(numbers[0] < len(first), step, required)
@@ -205,7 +226,7 @@ def _joined(step: OutputStep, arrays: Sequence[Sides]) -> Sides:
         len(sides) == len(first) and sides[:axis] == first[:axis] and sides[axis + 1 :] == first[axis + 1 :]
         for sides in arrays
     )
-    _require(fits, step, f"an axis of {first}, all other sides alike")
+    _require(fits, step, f"an axis of {first}, with all other sides equal")
     return (*first[:axis], sum(sides[axis] for sides in arrays), *first[axis + 1 :])
 
 

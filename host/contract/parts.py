@@ -1,4 +1,4 @@
-"""What manifests of every style hold: tensors, layers, heads and images, and what must hold of them."""
+"""The parts that manifests of every style share: tensors, layers, heads and images, and the checks on them."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from host.vision.heads.head import Head
 from host.vision.picture import FITS
 
 MANIFEST = "manifest.json"
-LARGEST_BUFFER = 1 << 31  # bytes; more than any of the boards gives to contiguous memory
+LARGEST_BUFFER = 1 << 31  # bytes; no board gives more to contiguous memory
 LARGEST_SIDE = 1 << 16
 MOST_LAYERS = 4096
 MOST_PASSES = 1 << 20
 MOST_JOINED = 8
-"""Maps that one head reads."""
+"""Maximum number of maps that one head reads."""
 MOST_FRAMES = 64
-"""Of a batch."""
+"""Maximum number of frames per batch."""
 MOST_BEATS = 256
-"""Of an AXI4 burst, and more than are ever on their way at a port."""
+"""Maximum number of beats in an AXI4 burst. Ports have fewer bursts in flight than this, too."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TensorMap:
-    """Integers [channels, height, width]; tensor value = (integer − zero_point) × scale."""
+    """A map of integers ``(channels, height, width)``. Its real values are (integer − zero_point) × scale."""
 
     channels: int
     height: int
@@ -52,19 +52,21 @@ class TensorMap:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Channels, height, width."""
+        """Channels, height and width."""
         return self.channels, self.height, self.width
 
 
 @dataclass(frozen=True, kw_only=True)
 class ManifestLayer:
-    """A layer of the design, with what is fused into it, by its own name.
+    """A layer of the design, with the operations fused into it.
 
     Attributes:
-        source: File and line of the network that it came from.
-        node: The index of the network's node whose value is ``output``.
-        macs: The multiply-accumulates of all frames of a batch.
-        modelled_cycles: The cycles of a start, or of a frame if the pipeline never stops.
+        name: The layer's name.
+        source: File and line of the network that defines it.
+        node: Index of the network's node whose value is ``output``.
+        macs: Multiply-accumulates of all frames of a batch.
+        modelled_cycles: Modelled cycles per start, or per frame if the pipeline never stops.
+        output: The layer's output map.
     """
 
     name: str
@@ -77,7 +79,7 @@ class ManifestLayer:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Resources, estimated before any vendor tool. lut: those that are memory (lutram) included."""
+    """Resources as estimated before any vendor tool ran. ``lut`` includes the LUTs used as memory (``lutram``)."""
 
     dsp: Count
     bram36: Count
@@ -88,8 +90,12 @@ class Estimate:
 
 @dataclass(frozen=True)
 class DesignMemory:
-    """The memory that a design was made for. gbps: peak in 10⁹ bytes a second; efficiency: the share that carries
-    data."""
+    """The DDR memory that a design was made for.
+
+    Attributes:
+        gbps: Peak bandwidth in 10⁹ bytes per second.
+        efficiency: Fraction of the peak that carries data.
+    """
 
     gbps: Annotated[float, Range(1e-3, 1e4)]
     efficiency: Annotated[float, Range(1e-3, 1)]
@@ -97,14 +103,14 @@ class DesignMemory:
 
 @dataclass(frozen=True)
 class NetworkHead:
-    """A head reads the outputs of the layers with these indices, one after the other along the channels."""
+    """A head, and the indices of the layers whose outputs it reads, concatenated along the channels."""
 
     layers: tuple[int, ...]
     head: Head
 
     @staticmethod
     def from_values(values: Mapping[str, Any], place: str) -> NetworkHead:
-        """Return the head and its layers, which one JSON object holds; errors as of ``from_json``."""
+        """Return the head and its layers from one JSON object. Errors are the same as in ``from_json``."""
         layer = values.get("layer")
         layers = values.get("layers", [layer])
         if not isinstance(layers, list) or not 1 <= len(layers) <= MOST_JOINED:
@@ -115,24 +121,24 @@ class NetworkHead:
                 raise RangeError("the value", index, 0, MOST_LAYERS - 1, integer=True, where=f"{place}.layer")
         try:
             return NetworkHead(tuple(layers), Head.from_json(values))
-        except SystolicError as error:  # of the head, which does not know its place
+        except SystolicError as error:  # raised by the head, which does not know its place in the file
             raise error.at(place) from error
 
     def to_values(self) -> dict[str, Any]:
-        """What ``from_values`` reads."""
+        """Return the JSON object that ``from_values`` reads."""
         place = {"layer": self.layers[0]} if len(self.layers) == 1 else {"layers": list(self.layers)}
         return {**place, **self.head.to_json()}
 
 
 @dataclass(frozen=True)
 class Image:
-    """A file in the folder, and the CRC-32 that it has."""
+    """A file in the design's folder, and its CRC-32."""
 
     path: str
     crc32: Annotated[int, Range(0, (1 << 32) - 1)]
 
     def __post_init__(self) -> None:
-        """Raise InvalidValueError if the path leaves the folder."""
+        """Raise InvalidValueError if the path points outside the folder."""
         path = PurePosixPath(self.path)
         if path.is_absolute() or ".." in path.parts or "\\" in self.path or not self.path.isprintable():
             raise InvalidValueError("the path of an image", self.path, "a printable path inside the folder")
@@ -140,16 +146,26 @@ class Image:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What is known of a design of any style.
+    """The facts about a design that every style has.
 
     Attributes:
+        network: The network's name.
+        labels: Class labels.
+        board: Name of the board that the design was made for.
+        clock_mhz: Target clock.
+        ddr: The board's DDR memory.
+        top: Name of the top-level function.
         fit: How a picture is resized to the input, one of FITS.
-        burst_words: The longest burst of an AXI port, in words.
-        outstanding: The bursts of an AXI port that may be on their way.
-        passes: The passes that the accelerator's program has in one start.
-        batch: The frames of one start.
-        tensors: The outputs that the network's file names. If its format names none this is empty, and each map that
-            the host reads is an output with its layer's name.
+        estimate: Estimated resources.
+        burst_words: Longest burst of an AXI port, in words.
+        outstanding: Maximum number of bursts in flight per AXI port.
+        passes: Number of passes per start.
+        batch: Number of frames per start.
+        input: The network's input.
+        layers: The layers, in order.
+        heads: The detection or classification heads that the host decodes.
+        tensors: The outputs that the network's file names. It is empty if the file's format names none. Each map that
+            the host reads is then an output with its layer's name.
     """
 
     style: ClassVar[str]
@@ -173,12 +189,12 @@ class Manifest:
 
     @property
     def vlnv(self) -> str:
-        """The IP that Vitis HLS exports for this design."""
+        """The identifier of the IP that Vitis HLS exports for this design."""
         return f"systolic:cnn:{self.top}:1.0"
 
     @property
     def pass_cycles(self) -> tuple[float, ...]:
-        """Of each pass, modelled."""
+        """Modelled cycles of each pass."""
         raise NotImplementedError
 
     @property
@@ -188,12 +204,12 @@ class Manifest:
 
     @property
     def output_layers(self) -> tuple[int, ...]:
-        """The layers whose maps the host reads, by index in ``layers``."""
+        """Indices in ``layers`` of the layers whose maps the host reads."""
         raise NotImplementedError
 
     @property
     def is_classifier(self) -> bool:
-        """Whether the host reads one value a class, and nothing else."""
+        """Whether the host reads one value per class and nothing else."""
         if self.heads or len(self.output_layers) != 1:
             return False
         output = self.layers[self.output_layers[0]].output
@@ -201,11 +217,11 @@ class Manifest:
         return told and output.channels > 1 and output.height == output.width == 1
 
     def maps_of(self, tensor: OutputTensor) -> list[tuple[int, int, int, int]]:
-        """The sides of the maps that an output is made of, a batch of 1 in front."""
+        """Return the shapes of an output's maps, with a leading batch dimension of 1."""
         return [(1, *self.layers[layer].output.shape) for layer in tensor.layers]
 
     def validate(self) -> None:
-        """Raise the error of the first values that do not agree with each other."""
+        """Raise an error for the first values that contradict each other."""
         if not 0 < self.clock_mhz < 2000:
             raise InvalidValueError("clock_mhz", self.clock_mhz, "above 0 and below 2000")
         check_range("the number of layers", len(self.layers), 1, MOST_LAYERS)
@@ -229,12 +245,12 @@ class Manifest:
                     raise ChoiceError(what, index, self.output_layers, where=cut(tensor.name))
             try:
                 sides_of(tensor.steps, self.maps_of(tensor))
-            except SystolicError as error:  # of a step, which does not know its output
+            except SystolicError as error:  # raised by a step, which does not know its output
                 raise error.at(cut(tensor.name)) from error
 
 
 def read_image(folder: Path, image: Image) -> bytes:
-    """Return the bytes of an image; an error if the file is missing, or not the one that the manifest says."""
+    """Return the bytes of an image. An error if the file is missing, or differs from the manifest's checksum."""
     path = folder / image.path
     try:
         data = read_bounded(path, LARGEST_BUFFER)
@@ -253,7 +269,7 @@ def read_image(folder: Path, image: Image) -> bytes:
     return data
 
 
-# --- what must hold ----------------------------------------------------------------------------------------
+# --- checks ------------------------------------------------------------------------------------------------
 
 
 def check_equal(what: str, got: object, expected: object, where: str = "") -> None:
@@ -263,19 +279,19 @@ def check_equal(what: str, got: object, expected: object, where: str = "") -> No
 
 
 def check_range(what: str, got: int, low: int, high: int | None = None, where: str = "") -> None:
-    """Raise RangeError if ``got`` is not ``low`` … ``high``."""
+    """Raise RangeError if ``got`` is not within ``low`` … ``high``."""
     if got < low or (high is not None and got > high):
         raise RangeError(what, got, low, high, where=cut(where))
 
 
 def check_that(holds: bool, what: str, got: object, required: str, where: str = "") -> None:
-    """Raise InvalidValueError if ``got`` is not ``required``, as ``holds`` tells."""
+    """Raise InvalidValueError if the condition does not hold; ``required`` describes it."""
     if not holds:
         raise InvalidValueError(what, got, required, where=cut(where))
 
 
 def check_tensor(name: str, tensor: TensorMap, datatypes: re.Pattern[str], required: str) -> None:
-    """Check the sides of a tensor, its scale, and its datatype, which must match; ``required`` says which do."""
+    """Check a tensor's sides, scale and datatype. ``required`` describes the datatypes that the pattern accepts."""
     for side in ("channels", "height", "width"):
         check_range(side, getattr(tensor, side), 1, LARGEST_SIDE, name)
     check_that(datatypes.fullmatch(tensor.datatype) is not None, "datatype", tensor.datatype, required, name)

@@ -1,8 +1,8 @@
-"""The program of a systolic design, checked before anything executes it.
+"""Checks of a systolic design's program, made before anything executes it.
 
-The engine trusts its program: it has no divisions and no bounds, and a pass that says too much reads and writes where
-nothing is. So every word of every pass is held to the table of ``contract``, and here to what the manifest says of the
-maps and to the images. docs/explanation/proof.md tells what is checked where.
+The engine trusts its program. It checks no bounds, so a wrong pass would read and write outside the buffers. Every word
+of every pass is therefore checked against the table of ``contract``, and here against the manifest's maps and the sizes
+of the images. docs/explanation/proof.md says what is checked where.
 """
 
 from __future__ import annotations
@@ -20,23 +20,25 @@ from contract.violations import LOWEST, Rule, read, violations, violations_of
 from host.contract.systolic import SystolicLayer, SystolicManifest, SystolicRegion
 
 LARGEST_SHIFT = 47
-"""Of a requantiser, whose product has 48 bits."""
+"""Largest shift of a requantiser, whose product has 48 bits."""
 
 HALVES_MARKS = 3 << 6
-"""Above the shift of an addition: how halves are rounded. The last word of a layer's first requantiser has it ten bits
-further up."""
+"""Bits above the shift of a residual add that say how ties are rounded.
 
-_SMALL_MAP = "that of a map below 2^31 words"
+In the last word of a layer's first requantiser the same bits are stored 10 bits further up.
+"""
+
+_SMALL_MAP = "the pitch of a map below 2^31 words"
 
 
 @dataclass(frozen=True)
 class ImageWords:
-    """How much is in DDR.
+    """The sizes of the images in DDR.
 
     Attributes:
-        weights: Words of a weight port.
-        requantisers: The number of requantisers.
-        tables: For each requantiser how many values of a table follow the last one of its pass.
+        weights: Words per weight port.
+        requantisers: Number of requantisers.
+        tables: For each requantiser, the number of table values that follow the last requantiser of its pass.
     """
 
     weights: int
@@ -45,10 +47,20 @@ class ImageWords:
 
 
 def check_program(manifest: SystolicManifest, program: npt.NDArray[np.uint32], images: ImageWords, source: str) -> None:
-    """Raise the error of the first pass of ``program`` [passes, words of a pass] that does not belong to this design.
+    """Raise an error for the first pass of ``program`` that does not belong to this design.
 
-    It names the field of the pass, what it holds and what it must hold: MismatchError for one number, RangeError for a
-    range, InvalidValueError for a condition. source: the file, for the error.
+    The error names the field of the pass, its value and the requirement.
+
+    Args:
+        manifest: The design's manifest.
+        program: The passes, ``(passes, words of a pass)``.
+        images: The sizes of the images.
+        source: The program's file, for errors.
+
+    Raises:
+        MismatchError: A field must have one particular number.
+        RangeError: A field is outside its range.
+        InvalidValueError: A field violates another condition.
     """
     words = read(program, manifest.array)
     for violation in chain(violations(words, manifest.array), violations_of(_rules(manifest, words, images), words)):
@@ -57,7 +69,7 @@ def check_program(manifest: SystolicManifest, program: npt.NDArray[np.uint32], i
 
 
 def _rules(manifest: SystolicManifest, words: Words, images: ImageWords) -> Iterator[Rule]:
-    """Yield what the words must be in this design, if they keep the rules of its array."""
+    """Yield this design's rules for the words of passes that satisfy the rules of the array."""
     yield from _images(words, manifest.array.table_depth, images)
     yield from _on_maps(manifest, words)
     if manifest.array.added_maps:
@@ -65,20 +77,20 @@ def _rules(manifest: SystolicManifest, words: Words, images: ImageWords) -> Iter
 
 
 def _images(p: Words, table_depth: int, images: ImageWords) -> Iterator[Rule]:
-    """Yield where weights, requantisers and their tables must be in the images."""
+    """Yield the rules that keep weights, requantisers and tables within their images."""
     weights, channels = p.weights_base + p.channel_tiles * p.tile_beats, p.requantiser_base + p.channels
-    place = f"the place of tiles within the {images.weights} words of weights"
+    place = f"the first of the pass's words within the {images.weights} words of weights"
     yield Rule("weights_base", weights <= images.weights, place)
-    place = f"the place of channels within the {images.requantisers} requantisers"
+    place = f"the first of the pass's channels within the {images.requantisers} requantisers"
     yield Rule("requantiser_base", channels <= images.requantisers, place)
     values = images.tables.astype(np.int64)[p.requantiser_base]
     whole = np.isin(values, (0, table_depth)) & (channels + values <= images.requantisers)
-    place = f"the place of requantisers followed by a table of {table_depth} values, or by none"
+    place = f"the first of requantisers that are followed by a table of {table_depth} values, or by none"
     yield Rule("requantiser_base", whole, place)
 
 
 def _on_maps(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
-    """What lies in the maps that the layer reads and writes, in DDR or in a map buffer."""
+    """Yield the rules that keep a pass within the maps that its layer reads and writes, in DDR or in a map buffer."""
     rows, depth = manifest.array.rows, manifest.array.map_depth
     tile_blocks = -(-manifest.array.columns // manifest.array.lanes)
     maps = {0: manifest.input, **{layer.node: layer.output for layer in manifest.layers}}
@@ -104,14 +116,17 @@ def _on_maps(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
         yield Rule(f"{side}_base", fits, (np.where(buffer == 0, first, place), np.where(buffer == 0, end, depth)))
         yield Rule(f"{side}_row_pitch", (height + rows) * row_pitch < 1 << 31, _SMALL_MAP)
         yield Rule(
-            f"{side}_block_pitch", (pieces + tile_blocks) * block_pitch < 1 << 31, "that of a row below 2^31 words"
+            f"{side}_block_pitch", (pieces + tile_blocks) * block_pitch < 1 << 31, "the pitch of a row below 2^31 words"
         )
     narrow = (p.value_words == 1) | (p.out_buffer == 0)
     yield Rule("value_words", narrow, "1 in a pass that writes a map buffer")
 
 
 def _added(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
-    """What the Saver adds: as many words as the pass writes, of a map of the same blocks."""
+    """Yield the rules of the residual add:
+
+    it reads one word per word that the pass writes, from a map with the same blocks.
+    """
     layers = [layer for layer in manifest.layers for _ in range(layer.first_pass, layer.last_pass + 1)]
     nothing = np.array([layer.added_node is None for layer in layers], np.bool_)
     maps = {layer.node: layer.output for layer in manifest.layers}
@@ -124,7 +139,7 @@ def _added(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
     yield Rule("added_buffer", p.added_buffer == expected, expected)
     chip = expected > 0
     apart = (p.added_buffer != p.in_buffer) & ((p.out_buffer == 0) | (p.out_buffer == expected))
-    yield Rule("added_buffer", ~chip | apart, "that of the sum if it stays on chip, and not the one that is read")
+    yield Rule("added_buffer", ~chip | apart, "the sum's map buffer if the sum stays on chip, and not the input's")
     within = (p.out_blocks - 1) * p.out_block_pitch + p.save_width
     last = p.added_base + (rows - 1) * p.added_row_pitch + within
     on_chip = p.added_base + (rows - 1) // manifest.array.rows * p.added_row_pitch + within
@@ -144,20 +159,20 @@ def _added(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
 
 
 def _read(maps: Mapping[int, SystolicRegion], layer: SystolicLayer) -> tuple[SystolicRegion, SystolicRegion]:
-    """The first and the last of the maps that lie side by side and are read."""
+    """Return the first and the last of the adjacent maps that a layer reads."""
     last = layer.input_node if layer.last_input_node is None else layer.last_input_node
     return maps[layer.input_node], maps[last]
 
 
 def _where_on_chip(regions: list[tuple[SystolicRegion, SystolicRegion]]) -> Numbers:
-    """[3, regions]: of the first maps buffer, turn and place."""
+    """Return the buffer, turn and place of the first map of each region: an array ``(3, regions)``."""
     return np.array([[getattr(r, name) or 0 for r, _ in regions] for name in ("map_buffer", "turn", "place")], np.int64)
 
 
 def _words_of(
     manifest: SystolicManifest, regions: list[tuple[SystolicRegion, SystolicRegion]]
 ) -> tuple[Numbers, Numbers]:
-    """First and past-last word of the maps of a batch, one below the other."""
+    """Return the first word, and the word after the last, of the maps of a batch. Maps of frames follow each other."""
 
     def words(region: SystolicRegion, frames: int) -> int:
         return (region.offset + frames * region.bytes) // manifest.word_bytes

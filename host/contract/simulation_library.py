@@ -1,4 +1,4 @@
-"""Where a design's simulation libraries are kept, and how one is known to be made of the sources that lie there."""
+"""The location of a design's simulation libraries, and the check that a library was built from the design's sources."""
 
 from __future__ import annotations
 
@@ -11,19 +11,22 @@ from boards.errors import FileAccessError
 from host.contract.codec import read_bounded
 
 LARGEST_SOURCE = 1 << 28
-"""Bytes: constants of a pipeline stand in its sources."""
+"""Maximum size of a source file in bytes. A pipeline's constants are part of its sources."""
 
 _REMEDY = "name another folder in TMPDIR"
 
 
 def sources(folder: Path) -> list[Path]:
-    """What a design's libraries are compiled from."""
+    """Return the files from which a design's libraries are compiled."""
     paths = [*(folder / "src").glob("*"), *(folder / "simulation").glob("*")]
     return sorted(path for path in paths if path.is_file())
 
 
 def sources_key(files: list[Path]) -> str:
-    """Of the sources, and of the processor, since they are compiled for the machine they run on."""
+    """Return a hash of the sources and of the processor's features:
+
+    libraries are compiled for the machine's processor.
+    """
     total = hashlib.sha256(_processor().encode())
     for path in files:
         data = read_bounded(path, LARGEST_SOURCE)
@@ -33,7 +36,7 @@ def sources_key(files: list[Path]) -> str:
 
 
 def kept_in(folder: Path) -> Path:
-    """The design's own build folder; a temporary one where that cannot be written."""
+    """Return the design's ``build`` folder, or a temporary folder if that cannot be written."""
     build_folder = folder / "build"
     try:
         build_folder.mkdir(exist_ok=True)
@@ -43,9 +46,9 @@ def kept_in(folder: Path) -> Path:
 
 
 def find_library(folder: Path, library: Path | str | None) -> Path:
-    """``library``, or the native one that was built from the sources in ``folder``, on a processor like this one.
+    """Return ``library``, or the native library built from the sources in ``folder`` on a processor like this one.
 
-    FileAccessError if there is none, or if the temporary folder is somebody else's.
+    FileAccessError if there is none, or if the temporary folder belongs to another user.
     """
     if library is not None:
         if not Path(library).is_file():
@@ -81,7 +84,10 @@ def _processor() -> str:
 
 
 def _temporary_folder() -> Path:
-    """The user's own: a library from a folder that somebody else made is not loaded."""
+    """Return the user's temporary folder.
+
+    One that belongs to another user is refused: its libraries would be executed.
+    """
     folder = Path(tempfile.gettempdir()) / f"systolic-{os.geteuid()}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The manifest of a streaming design: packets instead of maps in DDR."""
+"""The manifest of a streaming design, which exchanges packets instead of maps in DDR."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from host.contract.parts import (
 )
 
 LARGEST_PACKET = (1 << 26) - 1
-"""Bytes: what the DMA's length register of 26 bits says (PG021)."""
+"""Maximum size of a packet in bytes: the DMA's length register has 26 bits (PG021)."""
 
 MOST_CHANNELS = 1 << 17
 _DATATYPE = re.compile(r"U?INT([1-9]|[12][0-9]|3[0-2])|BIPOLAR|TERNARY")
@@ -29,22 +29,28 @@ _Channels = Annotated[int, Range(1, MOST_CHANNELS)]
 
 @dataclass(frozen=True, kw_only=True)
 class Packet:
-    """One frame on the DMA: ``bytes`` in beats of ``beat`` bytes, the last one filled up."""
+    """The packet of one frame on the DMA: ``bytes`` in beats of ``beat`` bytes, with the last beat padded."""
 
     bytes: Annotated[int, Range(1, LARGEST_PACKET)]
     beat: Annotated[int, OneOf((1, 2, 4, 8, 16, 32, 64, 128))]
 
     @property
     def beat_bytes(self) -> int:
-        """Bytes of all its beats."""
+        """The packet's size in bytes, rounded up to whole beats."""
         return -(-self.bytes // self.beat) * self.beat
 
 
 @dataclass(frozen=True, kw_only=True)
 class StreamingOutput(TensorMap):
-    """A map in the packet that leaves, ``bytes`` from ``offset`` on: [height][width][stream_channels], little-endian.
+    """An output map in the packet that the pipeline sends, ``[height][width][stream_channels]``, little-endian.
 
-    layer: its index in ``layers``. stream_channels: with those that only fill the stream's words.
+    Attributes:
+        layer: Index of its layer in ``layers``.
+        signed: Whether its integers are signed.
+        value_bytes: Bytes per integer.
+        stream_channels: Channels in the packet, including channels that only fill the stream's words.
+        offset: First byte in the packet.
+        bytes: Size in bytes.
     """
 
     layer: Annotated[int, Range(0, 1 << 20)]
@@ -57,7 +63,7 @@ class StreamingOutput(TensorMap):
 
 @dataclass(frozen=True, kw_only=True)
 class ExternalImage(Image):
-    """Weights in DDR that the port ``port`` reads, in words of ``word_bytes``."""
+    """Weights in DDR, read through the port ``port`` in words of ``word_bytes`` bytes."""
 
     word_bytes: Annotated[int, Range(1, LARGEST_BUFFER)]
     port: str
@@ -65,9 +71,12 @@ class ExternalImage(Image):
 
 @dataclass(frozen=True, kw_only=True)
 class StreamingLayer(ManifestLayer):
-    """A layer whose stream a simulation taps: words of ``lanes`` values, of ``pixels`` neighbours of a row together.
+    """A layer whose stream a simulation records.
 
-    modelled_cycles: of a frame. stream_channels: with those that only fill the stream's words.
+    Attributes:
+        pixels: Adjacent pixels of a row per word.
+        lanes: Values per word.
+        stream_channels: Channels in the stream, including channels that only fill the stream's words.
     """
 
     pixels: _Channels
@@ -77,8 +86,16 @@ class StreamingLayer(ManifestLayer):
 
 @dataclass(frozen=True, kw_only=True)
 class StreamingBlock:
-    """A process of the pipeline. folding: how many values it takes at once, in words. macs, modelled_cycles: of a
-    frame. macs_per_cycle: 0 where it multiplies nothing."""
+    """A process of the pipeline.
+
+    Attributes:
+        name: The block's name.
+        kind: The kind of block.
+        folding: How many values it processes per cycle, in words.
+        macs: Multiply-accumulates per frame.
+        macs_per_cycle: Multiply-accumulates per cycle, 0 if it does not multiply.
+        modelled_cycles: Modelled cycles per frame.
+    """
 
     name: str
     kind: str
@@ -90,7 +107,7 @@ class StreamingBlock:
 
 @dataclass(frozen=True, kw_only=True)
 class StreamingFifo:
-    """A stream between two blocks: elements of ``bits``, as many as ``depth``."""
+    """A FIFO between two blocks: ``depth`` elements of ``bits`` bits."""
 
     name: str
     depth: Annotated[int, Range(1, 1 << 31)]
@@ -99,7 +116,7 @@ class StreamingFifo:
 
 @dataclass(frozen=True, kw_only=True)
 class StreamingCheck:
-    """Packets of the design's test frame: the one that goes in, and the one that the golden model says leaves."""
+    """The packets of the design's test frame: the input, and the output that the golden model expects."""
 
     packet_in: Image
     packet_out: Image
@@ -107,9 +124,17 @@ class StreamingCheck:
 
 @dataclass(frozen=True, kw_only=True)
 class StreamingManifest(Manifest):
-    """Everything that is known of a streaming design. A frame is one pass, and a start takes one frame after another.
+    """The manifest of a streaming design. A frame is one pass, and the pipeline takes frames one after another.
 
-    images: what external weights point to. frames_per_start: frames after which the pipeline restarts itself.
+    Attributes:
+        packet_in: The input packet.
+        packet_out: The output packet.
+        outputs: The maps in the output packet.
+        images: The external weights.
+        frames_per_start: Number of frames after which the pipeline restarts itself.
+        blocks: The processes of the pipeline.
+        fifos: The FIFOs between them.
+        check: The test frame, if the design has one.
     """
 
     style = "streaming"
@@ -126,12 +151,12 @@ class StreamingManifest(Manifest):
 
     @property
     def cycles(self) -> int:
-        """Between two frames, modelled: all blocks are at work at once, and the slowest sets the pace."""
+        """Modelled cycles between two frames: all blocks work at the same time, and the slowest sets the rate."""
         return max(block.modelled_cycles for block in self.blocks)
 
     @property
     def pass_cycles(self) -> tuple[float, ...]:
-        """``cycles``: a frame is one pass."""
+        """``cycles`` alone, since a frame is one pass."""
         return (float(self.cycles),)
 
     @property
@@ -142,11 +167,11 @@ class StreamingManifest(Manifest):
 
     @property
     def output_layers(self) -> tuple[int, ...]:
-        """Those that leave in the packet."""
+        """Indices of the layers whose maps are in the output packet."""
         return tuple(output.layer for output in self.outputs)
 
     def validate(self) -> None:
-        """Raise the error of the first values that do not agree with each other."""
+        """Raise an error for the first values that contradict each other."""
         check_equal("passes", self.passes, 1)
         check_equal("batch", self.batch, 1)
         check_range("the number of blocks", len(self.blocks), 1)
@@ -160,7 +185,7 @@ class StreamingManifest(Manifest):
             _check_layer(layer)
 
 
-# --- what must hold ----------------------------------------------------------------------------------------
+# --- checks ------------------------------------------------------------------------------------------------
 
 
 def _check_input(manifest: StreamingManifest) -> None:

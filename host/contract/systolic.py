@@ -27,17 +27,25 @@ _DATATYPE = re.compile(r"U?INT([1-9]|1[0-6])")
 _Bytes = Annotated[int, Range(-LARGEST_BUFFER, LARGEST_BUFFER)]
 _Word = Annotated[int, Range(0, 1023)]
 BOUNDS = ("fill", "compute", "rows", "weights", "saver", "ddr", "drain", "program")
-"""What a layer can be bound by: the parts that its modelled cycles add up of, and for "ddr" its bytes."""
+"""The causes that can limit a layer: the parts of its modelled cycles, and "ddr" for its traffic."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SystolicRegion(TensorMap):
-    """A map in DDR, [row][block][column][lane] of ``value_bits`` wide integers; ``offset`` and ``bytes`` in the arena.
+    """A map in the DDR arena, ``[row][block][column][lane]`` of integers that are ``value_bits`` wide.
 
-    Of a batch it is the first frame's, and those of the others follow. value_bytes: of an integer by itself, as the
-    host holds it. map_buffer: 1 or 2, where the map stays on chip between the passes that write and read it; place: the
-    word of a bank at which it begins there, where that is not the first; turn: the bank of its first row. pitch: bytes
-    from a row to the next where other maps lie beside it; ``bytes`` counts them.
+    If the design has a batch, the region is the first frame's map; the maps of the other frames follow it.
+
+    Attributes:
+        value_bytes: Bytes per integer in the host's arrays.
+        map_buffer: 1 or 2 if the map stays on chip between the passes that write and read it. Absent: it is in DDR.
+        place: First word of the map in each bank of the map buffer, if not 0.
+        turn: Bank that holds the map's first row.
+        pitch: Bytes from one row to the next, if other maps are interleaved with its rows. ``bytes`` includes them.
+        offset: First byte in the arena.
+        bytes: Size in the arena.
+        blocks: Number of blocks of lanes that hold the channels.
+        value_bits: Width of an integer in DDR.
     """
 
     value_bytes: int
@@ -53,8 +61,12 @@ class SystolicRegion(TensorMap):
 
 @dataclass(frozen=True, kw_only=True)
 class SystolicInput(SystolicRegion):
-    """The picture: rows of ``row_bytes``, in them ``blocks`` planes one behind the other, pixels of ``pixel_bytes``: as
-    many channels."""
+    """The picture in DDR. Each row has ``blocks`` planes, one after the other.
+
+    Attributes:
+        pixel_bytes: Bytes per pixel of a plane, one per channel.
+        row_bytes: Bytes per row, with padding.
+    """
 
     pixel_bytes: int
     row_bytes: _Bytes
@@ -62,13 +74,18 @@ class SystolicInput(SystolicRegion):
 
 @dataclass(frozen=True, kw_only=True)
 class SystolicLayer(ManifestLayer):
-    """Passes ``first_pass`` … ``last_pass`` of the program read the map of one node and write that of another.
+    """A layer: passes ``first_pass`` … ``last_pass`` read one node's map and write another's.
 
-    last_input_node: where what is read goes on beside the map of ``input_node``, as far as the map of that node.
-    added_node: in whose map the one lies that is added.
-    modelled_cycles: what the layer takes. compute_cycles: of its array alone. All of all frames of a batch.
-    bound_by: what the model says takes longest of them. overhead: the largest part of them but for compute, and
-    overhead_cycles: how large it is; designs of earlier versions do not say.
+    Cycles cover all frames of a batch.
+
+    Attributes:
+        input_node: Node whose map is read.
+        last_input_node: Node of the last map read, if the layer reads several adjacent maps from ``input_node`` on.
+        added_node: Node whose map is the other operand of a fused residual add.
+        compute_cycles: Cycles that the array alone takes.
+        bound_by: The cause that takes longest according to the model.
+        overhead: The largest part other than compute. Designs of earlier versions omit it.
+        overhead_cycles: Cycles of that part.
     """
 
     input_node: Annotated[int, Range(0, 1 << 20)]
@@ -85,7 +102,7 @@ class SystolicLayer(ManifestLayer):
 
 @dataclass(frozen=True, kw_only=True)
 class SystolicImages:
-    """What is uploaded once. weights: one a weight port."""
+    """The images that are uploaded once. ``weights`` has one image per weight port."""
 
     weights: tuple[Image, ...]
     requantisers: Image
@@ -94,8 +111,11 @@ class SystolicImages:
 
 @dataclass(frozen=True, kw_only=True)
 class PassFields:
-    """Words of a pass that say where its maps begin, and whether in DDR (0) or in which map buffer on chip. added_base:
-    and added_buffer: of an array that adds maps."""
+    """Indices of the words of a pass that hold addresses.
+
+    For each map there is the word of its base, and the word that says whether it is in DDR (0) or in which on-chip map
+    buffer. ``added_base`` and ``added_buffer`` exist if the array fuses residual adds.
+    """
 
     in_base: _Word
     in_buffer: _Word
@@ -107,7 +127,7 @@ class PassFields:
 
 @dataclass(frozen=True, kw_only=True)
 class SystolicCheck:
-    """The design's test frame in the arena, and the golden model's integers of every layer for it."""
+    """The design's test frame as the contents of the arena, and the golden model's integers of every layer for it."""
 
     maps: Image
     layers: Image
@@ -115,11 +135,19 @@ class SystolicCheck:
 
 @dataclass(frozen=True, kw_only=True)
 class SystolicManifest(Manifest):
-    """All that is known of a design of the systolic style.
+    """The manifest of a systolic design.
 
-    maps_bytes: of the arena of all maps. word_bytes, weight_word_bytes: of a word of maps and of weights in DDR.
-    program_cycles: modelled, of fetching passes, in no layer's modelled_cycles. outputs: layers, beside the last one,
-    whose maps the host reads without a head.
+    Attributes:
+        array: The array's geometry.
+        word_bytes: Bytes per word of maps in DDR.
+        weight_word_bytes: Bytes per word of weights in DDR.
+        maps_bytes: Size of the arena of all maps.
+        images: The images that are uploaded.
+        pass_words: Words per pass of the program.
+        pass_fields: Indices of the address words in a pass.
+        program_cycles: Modelled cycles of fetching passes, which no layer's ``modelled_cycles`` include.
+        outputs: Layers, other than the last, whose maps the host reads although no head reads them.
+        check: The test frame.
     """
 
     style = "systolic"
@@ -139,17 +167,17 @@ class SystolicManifest(Manifest):
 
     @property
     def lanes(self) -> int:
-        """Values of a word of maps."""
+        """Values per word of maps."""
         return self.array.lanes
 
     @property
     def cycles(self) -> int:
-        """Of a start, modelled."""
+        """Modelled cycles per start."""
         return self.program_cycles + sum(layer.modelled_cycles for layer in self.layers)
 
     @property
     def pass_cycles(self) -> tuple[float, ...]:
-        """Of each pass: being fetched, and what its layer takes, evenly."""
+        """Modelled cycles of each pass: its fetch, and an equal share of its layer's cycles."""
         fetch = self.program_cycles / self.passes
         counts = ((layer, layer.last_pass - layer.first_pass + 1) for layer in self.layers)
         return tuple(fetch + cycles for layer, count in counts for cycles in [layer.modelled_cycles / count] * count)
@@ -162,16 +190,16 @@ class SystolicManifest(Manifest):
 
     @property
     def output_layers(self) -> tuple[int, ...]:
-        """Those of the heads, then those that no head reads; the last one where neither is told."""
+        """The layers of the heads, then the layers in ``outputs``. The last layer if there are neither."""
         read = (layer for head in self.heads for layer in head.layers)
         return tuple(dict.fromkeys((*read, *self.outputs))) or (len(self.layers) - 1,)
 
     def layer_of_pass(self, index: int) -> SystolicLayer | None:
-        """The layer whose pass ``index`` is, counted within one start."""
+        """Return the layer that pass ``index`` of a start belongs to."""
         return next((layer for layer in self.layers if layer.first_pass <= index <= layer.last_pass), None)
 
     def validate(self) -> None:
-        """Raise the error of the first values that do not agree with each other."""
+        """Raise an error for the first values that contradict each other."""
         for index in self.outputs:
             check_range("the index of a layer", index, 0, len(self.layers) - 1, "outputs")
         super().validate()
@@ -181,7 +209,7 @@ class SystolicManifest(Manifest):
         _check_layers(self)
 
 
-# --- what must hold ----------------------------------------------------------------------------------------
+# --- checks ------------------------------------------------------------------------------------------------
 
 
 def _check_array(manifest: SystolicManifest) -> None:
@@ -275,11 +303,11 @@ def _check_region(name: str, region: SystolicRegion, manifest: SystolicManifest)
     enough = region.value_bits in (4, 8, 16) and region.value_bits >= bits
     check_that(enough, "value_bits", region.value_bits, f"4, 8 or 16 and at least {bits}", name)
     whole = region.value_bits > 4 or manifest.lanes % 2 == 0
-    check_that(whole, "lanes", manifest.lanes, "even where two 4-bit values share a byte", name)
+    check_that(whole, "lanes", manifest.lanes, "a multiple of 2, because two 4-bit values share a byte", name)
     check_range("blocks", region.blocks, 1, 1 << 16, name)
     check_range("offset", region.offset, 0, None, name)
     check_range("bytes", region.bytes, 1, None, name)
-    # Of a batch the maps of all frames follow each other.
+    # The maps of all frames of a batch follow each other.
     check_range("the end of the map", region.offset + manifest.batch * region.bytes, 0, manifest.maps_bytes, name)
     words = region.offset % manifest.word_bytes == 0
     check_that(words, "offset", region.offset, f"a multiple of word_bytes, {manifest.word_bytes}", name)

@@ -1,4 +1,4 @@
-"""Integers of a network's input and outputs on the host, whatever carries them to the accelerator."""
+"""Conversion of the integers of a network's input and outputs, independent of how they reach the accelerator."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from host.contract.parts import TensorMap
 
 Pixels = npt.NDArray[np.uint8]
 Integers: TypeAlias = "npt.NDArray[np.signedinteger[Any]]"
-"""Written as a text: numpy 1.21 has the parameter for type checkers only."""
+"""A string, because numpy 1.21 has the type parameter for type checkers only."""
 
 
 def check_input(picture: Pixels, region: TensorMap) -> None:
-    """Raise ShapeError if the picture is not uint8 of the shape of the network's input."""
+    """Raise ShapeError if the picture is not uint8 with the shape of the network's input."""
     is_array = isinstance(picture, np.ndarray)
     if not is_array or picture.shape != region.shape or picture.dtype != np.uint8:
         got = f"type {picture.dtype} and shape {picture.shape}" if is_array else shown(picture)
@@ -24,10 +24,15 @@ def check_input(picture: Pixels, region: TensorMap) -> None:
 
 
 def fill_pixels(picture: Pixels, rows: Pixels, pixel_bytes: int) -> None:
-    """uint8 [channels, height, width] → ``rows`` uint8 [height, bytes of a row]: pixels of ``pixel_bytes``; of more
-    channels one equal part of the row, a plane, behind the other.
+    """Write a picture to ``rows`` as pixels of ``pixel_bytes`` bytes.
 
-    What a pixel holds beyond its channels, and a plane beyond its pixels, is left as it is.
+    If the picture has more channels than a pixel, each row consists of planes of equal size, one after the other. Bytes
+    of a pixel beyond the channels, and bytes of a plane beyond the pixels, are not written.
+
+    Args:
+        picture: uint8 ``(channels, height, width)``.
+        rows: uint8 ``(height, bytes of a row)``, written in place.
+        pixel_bytes: Channels stored per pixel, one byte each.
     """
     pixels = planes_of(rows, picture.shape, pixel_bytes)
     for channel, values in enumerate(picture):
@@ -35,7 +40,7 @@ def fill_pixels(picture: Pixels, rows: Pixels, pixel_bytes: int) -> None:
 
 
 def planes_of(rows: Pixels, shape: tuple[int, ...], pixel_bytes: int) -> Pixels:
-    """[height, planes, width, pixel_bytes] of ``rows``, without a copy; shape: [channels, height, width]."""
+    """Return a view of ``rows`` as ``(height, planes, width, pixel_bytes)``. ``shape`` is (channels, height, width)."""
     channels, height, width = shape
     planes = -(-channels // pixel_bytes)
     pixels = rows.reshape(height, planes, -1)[:, :, : width * pixel_bytes]
@@ -43,5 +48,5 @@ def planes_of(rows: Pixels, shape: tuple[int, ...], pixel_bytes: int) -> Pixels:
 
 
 def to_floats(region: TensorMap, integers: Integers) -> npt.NDArray[np.float32]:
-    """(integer − zero point) × scale, rounded once to float32."""
+    """Return (integer − zero point) × scale, rounded once to float32."""
     return np.asarray((integers.astype(np.float64) - region.zero_point) * region.scale, np.float32)

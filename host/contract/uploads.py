@@ -1,4 +1,4 @@
-"""The images that a design works on, read and checked: the one way in for a board, a simulated one and a simulation."""
+"""The images of a design, read and checked in one place for a board, a simulated board and the simulation library."""
 
 from __future__ import annotations
 
@@ -17,15 +17,20 @@ from host.contract.systolic import SystolicManifest
 Bytes = npt.NDArray[np.uint8]
 REQUANTISER_BYTES = 16
 LATE_MARKS = 64 | 128
-"""saver/requantise.h: bits above a shift, of requantisers that add behind their multiplication."""
+"""Flag bits above a requantiser's shift (saver/requantise.h), used if the offset is added after the product."""
 
 _COPY = "copy the file again"
 
 
 @dataclass(frozen=True, eq=False)
 class SystolicUploads:
-    """weights: of each port, [words, bytes of a word]. requantisers: uint32 [channels, 4]. program: uint32 [passes,
-    words of a pass]. All are read-only."""
+    """The checked images of a systolic design. All arrays are read-only.
+
+    Attributes:
+        weights: For each port, uint8 ``(words, bytes of a word)``.
+        requantisers: uint32 ``(channels, 4)``.
+        program: uint32 ``(passes, words of a pass)``.
+    """
 
     weights: tuple[Bytes, ...]
     requantisers: npt.NDArray[np.uint32]
@@ -33,8 +38,10 @@ class SystolicUploads:
 
 
 def read_systolic(folder: Path, manifest: SystolicManifest) -> SystolicUploads:
-    """Return the images of a design; an error if a file is not the one that the manifest describes, or would let the
-    engine go beyond what there is."""
+    """Return the images of a design.
+
+    An error if a file is not the one that the manifest describes, or would let the engine access memory out of bounds.
+    """
     images = manifest.images
     weights = tuple(_whole(folder, image, manifest.weight_word_bytes) for image in images.weights)
     requantisers = _whole(folder, images.requantisers, REQUANTISER_BYTES).view("<u4").astype(np.uint32, copy=False)
@@ -65,7 +72,10 @@ def read_systolic(folder: Path, manifest: SystolicManifest) -> SystolicUploads:
 
 
 def read_streaming(folder: Path, manifest: StreamingManifest) -> tuple[Bytes, ...]:
-    """What each port of external weights reads, [words, bytes of a word]. Errors as of ``read_systolic``."""
+    """Return the image of each port of external weights, uint8 ``(words, bytes of a word)``.
+
+    Errors are the same as in ``read_systolic``.
+    """
     return tuple(_whole(folder, image, image.word_bytes) for image in manifest.images)
 
 

@@ -1,1 +1,1 @@
-"""A board without a board: what answers to pynq's own classes; the same host code runs on it."""
+"""A simulated board that pynq's own classes can drive, so that the same host code runs without hardware."""

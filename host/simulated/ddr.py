@@ -1,4 +1,4 @@
-"""DDR of the simulated board: given out in pages, and an error where nothing is allocated."""
+"""DDR memory of the simulated board, allocated in pages. An access outside an allocated buffer is an error."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from boards.errors import SystolicError
 from host.simulated.mapping import PAGE, MappedMemory
 
 DDR_BASE = {"aarch64": 0x8_0000_0000, "armv7l": 0x1000_0000}
-"""The upper DDR of a Zynq UltraScale+: an address whose upper half is forgotten points elsewhere."""
+"""Base addresses by architecture. On a Zynq UltraScale+ it needs 64 bits, so a lost upper half points elsewhere."""
 
-LEAST_ALLOCATION = 8192  # bytes; as XRT's
+LEAST_ALLOCATION = 8192  # bytes, as in XRT
 CPU_PATTERN, DDR_PATTERN = 0xA5, 0x5A
-"""What lies in memory that nobody wrote: nothing may rely on zeros."""
+"""Contents of memory that was never written, in the CPU's copy and in DDR: no code may rely on zeros."""
 
 
 _IN_MEMORY = hasattr(os, "memfd_create")
@@ -27,11 +27,11 @@ _IN_MEMORY = hasattr(os, "memfd_create")
 
 @dataclass(eq=False)
 class BusError(SystolicError):
-    """Nothing answers at an address; on the board that is a bus error or a decode error.
+    """No memory or register responds to an address. On a board this is a bus error or a decode error.
 
     Attributes:
-        address: The first address that nothing answers.
-        subject: What should answer there.
+        address: The first address without a response.
+        subject: What should respond there.
     """
 
     address: int
@@ -42,7 +42,13 @@ class BusError(SystolicError):
 
 
 class SimulatedDdr:
-    """Contiguous memory, given out first-fit in pages. base: physical address of its first byte."""
+    """Contiguous memory, allocated first-fit in pages.
+
+    Attributes:
+        data: All bytes of the memory.
+        base: Physical address of its first byte.
+        taken: Size of each allocation in bytes, by its offset from the base.
+    """
 
     def __init__(self, size: int) -> None:
         self._file = os.fdopen(os.memfd_create("ddr"), "wb") if _IN_MEMORY else tempfile.TemporaryFile()  # noqa: SIM115
@@ -53,7 +59,10 @@ class SimulatedDdr:
         self._lock = threading.RLock()
 
     def take(self, count: int) -> int:
-        """→ offset from the base; RuntimeError where so much is not free in one piece."""
+        """Allocate ``count`` bytes and return their offset.
+
+        RuntimeError if no contiguous range of that size is free.
+        """
         size = max(LEAST_ALLOCATION, -(-count // PAGE) * PAGE)
         with self._lock:
             start = 0
@@ -68,11 +77,11 @@ class SimulatedDdr:
         return start
 
     def close(self) -> None:
-        """Nothing is mapped from here on; what is stays as it is."""
+        """Prevent further mappings. Existing mappings stay valid."""
         self._file.close()
 
     def mapped(self, offset: int, count: int) -> MappedMemory:
-        """What was taken there, as a program sees it without a cache."""
+        """Map an allocation as a program sees it without a cache."""
         return MappedMemory(count, self._file.fileno(), offset)
 
     def give_back(self, offset: int) -> None:
@@ -80,14 +89,14 @@ class SimulatedDdr:
             del self.taken[offset]
 
     def view(self, address: int, count: int) -> npt.NDArray[np.uint8]:
-        """Return ``count`` bytes from ``address`` on; BusError if they are not all in one buffer."""
+        """Return ``count`` bytes from ``address`` on. BusError if they are not all in one buffer."""
         memory = self.rest(address)
         if count > memory.size:
             raise BusError(address + int(memory.size))
         return memory[:count]
 
     def rest(self, address: int) -> npt.NDArray[np.uint8]:
-        """Return the bytes from ``address`` to the end of its buffer; BusError if it is in none."""
+        """Return the bytes from ``address`` to the end of its buffer. BusError if it is in no buffer."""
         offset = address - self.base
         with self._lock:
             for start, size in self.taken.items():
@@ -96,7 +105,7 @@ class SimulatedDdr:
         raise BusError(address)
 
     def from_here(self, address: int) -> npt.NDArray[np.uint8]:
-        """From ``address``, where a buffer is, to the end of the last buffer."""
+        """Return the bytes from ``address`` to the end of the last buffer. BusError if ``address`` is in no buffer."""
         self.rest(address)
         with self._lock:
             return self.data[address - self.base : max(start + size for start, size in self.taken.items())]

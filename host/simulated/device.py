@@ -1,10 +1,13 @@
-"""A board without a board: a device of the real pynq over the simulation library. Importing this needs pynq.
+"""A simulated board: a pynq device that executes the design's simulation library. Importing this needs pynq.
 
-What a program sees through ``pynq`` is what it would see on the board: registers that clear on read or toggle on
-write, an interrupt through axi_intc, buffers whose CPU copy and DDR copy are apart until flush or invalidate, an
-``allocate`` that fails before a bitstream is loaded or when DDR is full, addresses above 4 GB, and a bus that
-answers only where something is. What runs on AP_START is the generated C++ or, of an engine in
-SystemVerilog, what Verilator made of it.
+Through ``pynq`` a program sees what it would see on a board:
+
+- registers that clear on read or toggle on write, and an interrupt through axi_intc;
+- buffers whose CPU copy and DDR copy differ until they are flushed or invalidated;
+- an ``allocate`` that fails before a bitstream is loaded, or if DDR is full;
+- addresses above 4 GB, and bus errors at addresses without a slave.
+
+AP_START runs the generated C++, or Verilator's model of an engine in SystemVerilog.
 """
 
 from __future__ import annotations
@@ -39,11 +42,15 @@ from host.styles import STYLES
 
 
 class SimulatedBoard(Device):
-    """One board with one design. ``close`` gives back what it took of pynq's global state.
+    """One board with one design. ``close`` restores pynq's global state.
 
-    manifest: of the design. library: its simulation library. pace: how long frames take, None for as fast as
-    they are executed. ddr_bytes: what ``allocate`` may give. faults: what goes wrong; see ``host.simulated.faults``.
-    stream: what an AXI DMA sends its packets through, where it is not the design's own accelerator.
+    Args:
+        manifest: The design's manifest.
+        library: Its simulation library.
+        pace: How long frames take. None: as long as they take to execute.
+        ddr_bytes: Size of the memory for ``allocate``.
+        faults: Faults to inject; see ``host.simulated.faults``.
+        stream: The accelerator that an AXI DMA feeds, if it is not the design's own.
     """
 
     def __init__(
@@ -84,7 +91,7 @@ class SimulatedBoard(Device):
     # --- what pynq asks of a device
 
     def get_bitfile_metadata(self, name: str, partial: bool = False) -> Any:
-        """The .hwh beside the .bit, read by pynq's own parser; no cache, so never a stale one."""
+        """Return the .hwh next to the .bit, read by pynq's own parser. It is not cached, so it is never out of date."""
         description = Path(name).with_suffix(".hwh")
         self.arch = "armv7l" if "processing_system7" in description.read_text("utf-8") else "aarch64"
         self.memory.base = DDR_BASE[self.arch]
@@ -92,7 +99,7 @@ class SimulatedBoard(Device):
         return RuntimeMetadataParser(Metadata(input=description))
 
     def download(self, bitstream: Any, parser: Any = None) -> None:
-        """Whatever ran is stopped; every register is as after power-up. DDR keeps its contents."""
+        """Stop everything that runs and reset all registers, as loading a bitstream does. DDR keeps its contents."""
         for _, _, _, model in self._slaves:
             model.stop()
         parser = parser or self.get_bitfile_metadata(bitstream.bitfile_name)
@@ -121,7 +128,7 @@ class SimulatedBoard(Device):
         if self.faults.allocation():
             raise RuntimeError("BO allocation failed: injected")
         offset = self.memory.take(size)
-        # Without a cache the CPU sees DDR itself.
+        # Without a cache the CPU reads and writes DDR itself.
         mapping = MappedMemory(max(size, 1)) if cacheable else self.memory.mapped(offset, max(size, 1))
         if cacheable:
             np.frombuffer(mapping.bytes, np.uint8)[:] = CPU_PATTERN
@@ -130,13 +137,16 @@ class SimulatedBoard(Device):
             shape, element, buffer=mapping.bytes, device=self, device_address=address, bo=offset, coherent=False
         )
         self._mapped[address] = mapping
-        # What pynq gives a buffer back by; else it calls a munmap that it has on a board only.
+        # pynq frees the buffer through these. Otherwise it would call a munmap that exists only on a board.
         buffer.memory, buffer.pointer, buffer.return_to, buffer.freed = mapping, address, self, True
         return buffer
 
     def return_pointer(self, address: int) -> None:
-        """A buffer is freed: the program's memory is unmapped, whoever still uses it. What the accelerator is at work
-        on is noted in ``freed_at_work``: a board would let it write there."""
+        """Free a buffer and unmap the program's memory, even if it is still in use.
+
+        If the accelerator is still using the buffer, that is recorded in ``freed_at_work``: a board would let it write
+        there.
+        """
         offset = address - self.memory.base
         size = self.memory.taken[offset]
         users = [name for _, _, name, model in self._slaves if model.reaches(address, size)]
@@ -151,22 +161,22 @@ class SimulatedBoard(Device):
     def invalidate(self, bo: int, offset: int, address: int, count: int) -> None:
         ctypes.memmove(address, self.memory.data.ctypes.data + bo + offset, count)
 
-    # --- what tests and notebooks ask
+    # --- inspection by tests and notebooks
 
     @property
     def allocations(self) -> int:
-        """Buffers that live."""
+        """Number of allocated buffers."""
         return len(self.memory.taken)
 
     def ddr(self, address: int, count: int) -> npt.NDArray[np.uint8]:
-        """What a master in the fabric sees; BusError outside what is allocated."""
+        """Return the memory as a master in the fabric sees it. BusError outside of allocated buffers."""
         return self.memory.view(address, count)
 
     def inject(self, *faults: InjectedFault) -> None:
         self.faults.inject(*faults)
 
     def close(self) -> None:
-        """Stops what runs and leaves pynq as it was."""
+        """Stop everything that runs, and restore pynq's state."""
         for _, _, _, model in self._slaves:
             model.stop()
         for irq in self._irqs:
@@ -220,10 +230,13 @@ class SimulatedBoard(Device):
 
         return self._fabric.slave(offsets, irq)
 
-    # --- what the accelerator in the fabric asks
+    # --- services for the accelerator in the fabric
 
     def keep_pace(self, stopped: threading.Event, passes: range, begin: float) -> bool:
-        """Waits until so many passes would have taken their time; False where it was stopped meanwhile."""
+        """Wait until the passes would have ended on the board.
+
+        Return False if the accelerator was stopped meanwhile.
+        """
         if self.pace is not None:
             remaining = begin + self.pace.seconds(passes.start, len(passes)) - time.perf_counter()
             self.overruns += remaining < 0
@@ -231,14 +244,14 @@ class SimulatedBoard(Device):
         return not stopped.is_set()
 
     def corrupt(self, registers: Mapping[str, int], start: int) -> None:
-        """Spoils the words of DDR that the faults name for this start."""
+        """Corrupt the words of DDR that the faults name for this start."""
         for fault in self.faults.corruptions(start):
             word = self.ddr(pointer(registers, fault.buffer) + 4 * fault.word, 4)
             word ^= 0xFF
 
 
 def _forget_clocks(device: Device | None) -> None:
-    """pynq keeps the clocks of the first device that it saw."""
+    """Make pynq forget the clocks of the first device that it saw, and use this one's."""
     Clocks.device = device
     if hasattr(Clocks, "_real_instance"):
         del Clocks._real_instance

@@ -1,4 +1,4 @@
-"""AXI DMA of the simulated board: direct register mode of PG021."""
+"""AXI DMA of the simulated board, in the direct register mode of PG021."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from host.simulated.ddr import BusError
 
 Stream = Callable[[bytes], bytes | None]
-"""A streaming accelerator: a packet in, a packet out; None where none comes."""
+"""A streaming accelerator: takes an input packet and returns its output packet, or None if there is none."""
 
 _MM2S, _S2MM = 0x00, 0x30
 _CONTROL, _STATUS, _LOW, _HIGH, _LENGTH = 0x00, 0x04, 0x18, 0x1C, 0x28
@@ -22,10 +22,10 @@ _HALTED, _IDLE, _DECODE_ERROR, _DONE, _ERROR = 0x1, 0x2, 0x40, 0x1000, 0x4000
 
 
 class DmaModel:
-    """Packets of the first channel go through ``stream`` into the buffers of the second, in order.
+    """Passes packets from the first channel through ``stream`` into the buffers of the second channel, in order.
 
-    The accelerator holds nothing back: it takes a packet only while what leaves it has somewhere to go. A packet that
-    is longer than the buffer is an internal error, as a TLAST that does not come is.
+    The accelerator takes a packet only while there is a buffer for its output. An output packet longer than the buffer
+    is an internal error, as a missing TLAST is on a board.
     """
 
     def __init__(self, ddr: Callable[[int, int], npt.NDArray[np.uint8]], stream: Stream) -> None:
@@ -51,7 +51,7 @@ class DmaModel:
         self._mover.join()
 
     def reaches(self, address: int, size: int) -> bool:
-        """Whether it is about to write there."""
+        """Return whether the DMA is about to write there."""
         with self._changed:
             return (
                 self._room is not None and self._room_at < address + size and address < self._room_at + self._room.size
@@ -104,7 +104,7 @@ class DmaModel:
         self._changed.notify_all()
 
     def _move(self) -> None:
-        """In a thread of its own: whoever writes a register does not wait for the accelerator."""
+        """Pass packets through the accelerator, in a separate thread, so that a register write does not wait for it."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._stopped or (self._packet is not None and self._room is not None))

@@ -1,4 +1,4 @@
-"""What stands in the simulated board's fabric for the accelerator, and what it asks of its board."""
+"""Interfaces between the simulated board and the accelerator in its fabric."""
 
 from __future__ import annotations
 
@@ -13,29 +13,43 @@ from host.simulated.registers import Slave
 
 
 class FabricBoard(Protocol):
-    """The board around the accelerator. trouble: what stopped it, for the host to tell."""
+    """The board as the accelerator sees it.
+
+    Attributes:
+        memory: The board's DDR.
+        faults: Faults to inject.
+        trouble: Why the accelerator stopped, for the host to report, or "".
+    """
 
     memory: SimulatedDdr
     faults: Faults
     trouble: str
 
     def corrupt(self, registers: Mapping[str, int], start: int) -> None:
-        """Spoils the words of DDR that the faults name for this start."""
+        """Corrupt the words of DDR that the faults name for this start."""
 
     def keep_pace(self, stopped: threading.Event, passes: range, begin: float) -> bool:
-        """Waits until so many passes would have taken their time; False where it was stopped meanwhile."""
+        """Wait until the passes would have ended on the board.
+
+        Return False if the accelerator was stopped meanwhile.
+        """
 
 
 class SimulatedFabric(Protocol):
-    """A style's accelerator. stream: where an AXI DMA sends its packets, or None."""
+    """A style's accelerator. ``stream`` processes the packets of an AXI DMA, or is None for a style without one."""
 
     @property
     def stream(self) -> Stream | None: ...
 
     def slave(self, offsets: Mapping[str, int], irq: Callable[[bool], None]) -> Slave:
-        """A new one, as after a bitstream: its registers by name, and its interrupt."""
+        """Return new registers, as after loading a bitstream.
+
+        Args:
+            offsets: Register offsets by name.
+            irq: Sets the level of the interrupt line.
+        """
 
 
 def pointer(registers: Mapping[str, int], name: str) -> int:
-    """Both halves of an address."""
+    """Return the address whose two halves are in the registers ``name_1`` and ``name_2``."""
     return registers[f"{name}_1"] | registers[f"{name}_2"] << 32

@@ -1,4 +1,4 @@
-"""What can go wrong with an accelerator, to be injected into the simulated board."""
+"""Faults of an accelerator that can be injected into the simulated board."""
 
 from __future__ import annotations
 
@@ -21,11 +21,16 @@ KINDS = (
 
 @dataclass(frozen=True)
 class InjectedFault:
-    """One thing that goes wrong once.
+    """One fault that happens once.
 
-    at: which start (hang, interrupts, corrupt word), which ``allocate`` or which flush from now on, from 0.
-    in_pass: of a hang, counted from the start's first. buffer, word: whose 32-bit word is corrupted before the
-    start: weights_0 …, requantisers or program. seconds: how late an interrupt is, or comes again.
+    Attributes:
+        kind: One of KINDS.
+        at: Number of the start (hang, interrupts, corrupt word), of the ``allocate`` or of the flush that fails.
+            Counted from 0, for allocations and flushes from the injection on.
+        in_pass: The pass in which the accelerator hangs, counted from the start's first pass.
+        buffer: The buffer with the corrupted 32-bit word: weights_0 …, requantisers or program.
+        word: Index of that word. It is corrupted before the start.
+        seconds: Delay of a late interrupt, or time until a double interrupt is repeated.
     """
 
     kind: str
@@ -44,7 +49,7 @@ class InjectedFault:
 
 
 class Faults:
-    """The faults that are still to come. Counts start when a fault is injected."""
+    """The faults that have not happened yet. Allocations and flushes are counted from the last injection on."""
 
     def __init__(self) -> None:
         self._waiting: list[InjectedFault] = []
@@ -59,7 +64,7 @@ class Faults:
                     self._counts[fault.kind] = 0
 
     def take(self, kind: str, number: int) -> InjectedFault | None:
-        """The fault of this kind whose time has come; it happens once."""
+        """Remove and return the fault of this kind that is due at this number, if there is one."""
         with self._lock:
             due = next((fault for fault in self._waiting if (fault.kind, fault.at) == (kind, number)), None)
             if due is not None:
@@ -67,7 +72,7 @@ class Faults:
             return due
 
     def corruptions(self, number: int) -> list[InjectedFault]:
-        """The words that are spoilt before a start."""
+        """Remove and return the words to corrupt before a start."""
         faults = []
         while (fault := self.take("corrupt word", number)) is not None:
             faults.append(fault)

@@ -1,4 +1,4 @@
-"""Memory as the kernel maps it: what is used after it was unmapped ends the process, here as on a board."""
+"""Memory mapped by the kernel: an access after it was unmapped ends the process, here as on a board."""
 
 from __future__ import annotations
 
@@ -13,21 +13,24 @@ _NOTHING = 0  # PROT_NONE
 _KEPT = 1024
 
 _unmapped: deque[mmap.mmap] = deque(maxlen=_KEPT)
-"""The last ones: nothing else is mapped at their addresses, where a late access would not be noticed."""
+"""The last mappings that were unmapped.
+
+They are kept so that their addresses are not reused, which would hide an error.
+"""
 
 
 class MappedMemory:
-    """``size`` bytes, of this process alone or of the file ``descriptor`` from ``offset`` on, whole pages."""
+    """A mapping of ``size`` bytes: anonymous, or of the file ``descriptor`` from ``offset`` on, in whole pages."""
 
     def __init__(self, size: int, descriptor: int = -1, offset: int = 0) -> None:
         self._memory = mmap.mmap(descriptor, -(-size // PAGE) * PAGE, offset=offset)
         address = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
-        # By its address: numpy keeps what it is given from being unmapped, and the kernel asks nobody.
+        # Made from the address: an object that numpy knew of could not be unmapped.
         self.bytes: Any = (ctypes.c_uint8 * size).from_address(address)
 
     def unmap(self) -> None:
-        """Every access from here on is a segmentation fault."""
-        with contextlib.suppress(AttributeError, ValueError, OSError):  # gives its pages back; not everywhere
+        """Make every later access a segmentation fault."""
+        with contextlib.suppress(AttributeError, ValueError, OSError):  # frees the pages; not available everywhere
             self._memory.madvise(mmap.MADV_DONTNEED)
         ctypes.CDLL(None).mprotect(ctypes.c_void_p(ctypes.addressof(self.bytes)), len(self._memory), _NOTHING)
         _unmapped.append(self._memory)

@@ -1,4 +1,4 @@
-"""How long a start of the simulated board takes: the design's own time, many times slower."""
+"""The time that a start of the simulated board takes: the design's own time, slowed by a factor."""
 
 from __future__ import annotations
 
@@ -11,19 +11,23 @@ from host.contract.parts import Manifest
 
 LARGEST_TRACE = 64 << 20  # bytes
 MAX_CYCLES = 1e12
-"""Cycles of a pass are below this number."""
+"""Cycles of a pass must be below this number."""
 
 _CYCLES, _REMEDY = f"at least 1 and below {MAX_CYCLES:g}", "trace the design again"
 
 CYCLES = "cycles.json"
-"""Written beside the manifest by whoever traced the design: {"pass_cycles": [cycles of each pass]}."""
+"""File next to the manifest, written when a design is traced: {"pass_cycles": [cycles of each pass]}."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """How long a start takes: cycles · time_scale / clock, or however long the simulation runs, if that is longer.
+    """The duration of starts. A start takes cycles · time_scale / clock, or its execution time if that is longer.
 
-    source: "traced" or "modelled", whichever the cycles of the passes are; it is printed with every rate.
+    Attributes:
+        pass_cycles: Cycles of each pass of a start.
+        clock_mhz: The design's target clock.
+        time_scale: Factor by which the simulated board is slower than the design.
+        source: "traced" or "modelled": the origin of the cycles. It is printed with every rate.
     """
 
     pass_cycles: tuple[float, ...]
@@ -38,7 +42,7 @@ class Pace:
 
 
 def pace(folder: Path, manifest: Manifest, time_scale: float | str | None) -> Pace | None:
-    """The design's own time, traced where cycles.json is there and modelled else."""
+    """Return the design's pace, from traced cycles if cycles.json exists, else from modelled ones."""
     if time_scale is None:
         return None
     scale = float(time_scale)

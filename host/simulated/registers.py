@@ -1,4 +1,4 @@
-"""What answers on the simulated board's control bus: plain registers, and the interrupt controller."""
+"""Slaves on the simulated board's control bus: plain registers, and the interrupt controller."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any, Protocol
 
 
 class Slave(Protocol):
-    """What answers on the bus."""
+    """A slave on the control bus."""
 
     def read(self, offset: int) -> int: ...
 
     def write(self, offset: int, value: int) -> None: ...
 
     def stop(self) -> None:
-        """A bitstream is loaded over it."""
+        """Stop working, because a bitstream is loaded."""
 
     def reaches(self, address: int, size: int) -> bool:
-        """Whether it is at work on memory there, or may be."""
+        """Return whether the slave may be accessing this memory."""
 
 
 class Registers:
-    """A register file that only remembers."""
+    """A register file that stores the values written."""
 
     def __init__(self, values: Mapping[int, int] | None = None) -> None:
         self.values = defaultdict(int, values or {})
@@ -36,15 +36,15 @@ class Registers:
         self.values[offset] = value
 
     def stop(self) -> None:
-        """A bitstream is loaded over it."""
+        """Do nothing: the registers do no work of their own."""
 
     def reaches(self, address: int, size: int) -> bool:
-        """It has no port to memory."""
+        """Return False: the registers have no port to memory."""
         return False
 
 
 class InterruptController(Registers):
-    """axi_intc (PG099) in level mode, and the UIO object through which Linux would pass it on."""
+    """Model of axi_intc (PG099) in level mode, and of the UIO device by which Linux reports its interrupts."""
 
     ISR, IPR, IER, IAR, SIE, CIE, MER = 0x00, 0x04, 0x08, 0x0C, 0x10, 0x14, 0x1C
 
@@ -71,14 +71,14 @@ class InterruptController(Registers):
             elif offset == self.CIE:
                 self.values[self.IER] &= ~value
             elif offset == self.IAR:
-                # A line that is still high is latched again: the second, bogus interrupt that is seen on boards.
+                # A line that is still high is latched again. This is the second, spurious interrupt seen on boards.
                 self.values[self.ISR] = self.values[self.ISR] & ~value | self._lines
             else:
                 self.values[offset] = value
             self._fire()
 
     def add_event(self, event: Any, _number: int) -> None:
-        """What ``pynq.uio.UioController`` has."""
+        """Do the same as ``pynq.uio.UioController.add_event``: set the event at the next interrupt."""
         with self._lock:
             self._events.append((event, asyncio.get_running_loop()))
             self._fire()

@@ -1,1 +1,1 @@
-"""A streaming design on the host: a frame is a packet into the pipeline through AXI DMA, and one out of it."""
+"""The host's driver of streaming designs: AXI DMA sends one packet per frame, and receives one."""

@@ -1,4 +1,4 @@
-"""A streaming design's test frame, and the maps that the golden model says leave."""
+"""A streaming design's test frame, and the golden model's output maps for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from host.streaming.layout import unpack_packet
 
 
 def check_frame(manifest: Manifest, folder: Path) -> tuple[Pixels, Iterator[Integers]]:
-    """The network input uint8 [channels, height, width], and the integers of each layer that leaves."""
+    """Return the network input, uint8 ``(channels, height, width)``, and the expected integers of each output layer."""
     described = of_style(StreamingManifest, manifest)
     frame = described.check
     if frame is None:

@@ -1,4 +1,4 @@
-"""Packets through AXI DMA by pynq's own driver, whose ``wait`` asks for ever: here a packet has its time."""
+"""Packets through AXI DMA with pynq's own driver. pynq's ``wait`` has no timeout; here every packet has one."""
 
 from __future__ import annotations
 
@@ -26,10 +26,13 @@ class StreamChannel:
         self._sends = threading.Lock()
 
     def exchange(self, sent: Any, received: Any) -> int:
-        """One frame: ``sent`` (flushed by pynq) through the accelerator into ``received`` (invalidated by pynq).
+        """Send one frame through the accelerator and return the number of bytes received.
 
-        Returns the number of bytes received. AcceleratorError if it takes longer than the timeout or the DMA reports an
-        error, RangeError if a buffer is larger than its length register can say; call ``reset`` after either.
+        pynq flushes ``sent`` and invalidates ``received``. Call ``reset`` after an error.
+
+        Raises:
+            AcceleratorError: The timeout has passed, or the DMA reports an error.
+            RangeError: A buffer is larger than the DMA's length register allows.
         """
         self._check_size(sent, received)
         self.dma.recvchannel.transfer(received)
@@ -39,9 +42,9 @@ class StreamChannel:
         return int(self.dma.recvchannel.transferred)
 
     def send(self, sent: Any) -> None:
-        """Half of ``exchange``: begun when the packet before is through, and left to itself then.
+        """Begin to send a packet, once the previous one has been read, and return without waiting for its end.
 
-        It ends only when somebody receives: a pipeline stands still while what leaves it has nowhere to go.
+        The transfer ends only if the output is received: a pipeline stalls while its output is blocked.
         """
         self._check_size(sent)
         with self._sends:
@@ -50,13 +53,13 @@ class StreamChannel:
             self._sending = sent
 
     def finish(self, sent: Any) -> None:
-        """Until the DMA reads ``sent`` no more."""
+        """Wait until the DMA has read ``sent``."""
         with self._sends:
             if self._sending is sent:
                 self._finish()
 
     def receive(self, received: Any) -> None:
-        """The other half, for a thread of its own: the next packet that leaves."""
+        """Receive the next output packet. To overlap with sending, call it in another thread."""
         self._check_size(received)
         self.dma.recvchannel.transfer(received)
         self._wait_received(received)
@@ -79,14 +82,14 @@ class StreamChannel:
         )
 
     def reset(self) -> None:
-        """Soft reset of both channels (PG021, DMACR.Reset), and started again."""
+        """Reset both channels (PG021, DMACR.Reset) and start them again."""
         for offset, channel in zip((0x00, 0x30), (self.dma.sendchannel, self.dma.recvchannel), strict=True):
             self.dma.write(offset, 0x4)
             channel.start()
         self._sending = None
 
     def state(self) -> str:
-        """The status registers, for a person."""
+        """Return the status registers as text for a person."""
         return ", ".join(
             f"{name} {self._status(offset)}" for name, offset in zip(("MM2S", "S2MM"), _STATUS, strict=True)
         )
@@ -126,8 +129,12 @@ class StreamChannel:
 
 
 class Turns:
-    """Threads come one at a time and in the order of their numbers, from 0; once ``broken`` none comes any more. Each
-    waits for its turn ``seconds`` at most."""
+    """Lets threads enter one at a time, in the order of their numbers from 0.
+
+    Args:
+        broken: Returns whether the accelerator is broken. Then no thread enters any more.
+        seconds: Longest time that a thread waits for its turn.
+    """
 
     def __init__(self, broken: Callable[[], bool], seconds: float) -> None:
         self._broken, self._seconds, self._next = broken, seconds, 0
@@ -135,7 +142,10 @@ class Turns:
 
     @contextlib.contextmanager
     def take(self, number: int) -> Iterator[None]:
-        """Wait for the turn ``number``; StateError if something broke meanwhile, or the turn does not come."""
+        """Wait for turn ``number``.
+
+        StateError if the accelerator broke meanwhile, or the turn does not come in time.
+        """
         with self._changed:
             came = self._changed.wait_for(lambda: self._next == number or self._broken(), self._seconds)
             if not came or self._broken():
@@ -146,6 +156,6 @@ class Turns:
             self._changed.notify_all()
 
     def wake(self) -> None:
-        """Whoever waits looks again whether something is broken."""
+        """Make all waiting threads check again whether the accelerator is broken."""
         with self._changed:
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""The streaming accelerator under pynq: packets through AXI DMA, two frames at once."""
+"""Driver of the streaming accelerator under pynq: packets through AXI DMA, with two frames in flight at a time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from host.streaming.layout import pack_packet, unpack_packet
 
 @dataclass(frozen=True)
 class StreamingBatch:
-    """What one frame in flight needs."""
+    """The packet buffers of one frame in flight."""
 
     index: int
     sent: Any
@@ -31,7 +31,7 @@ class StreamingBatch:
 
 
 class StreamingBuffers(Buffers):
-    """External weights, and the packets of ``count`` frames in flight."""
+    """Buffers for external weights, and for the packets of ``count`` frames in flight."""
 
     names = ("weights", "batches")
 
@@ -40,7 +40,7 @@ class StreamingBuffers(Buffers):
         super().__init__(allocate)
 
     def fill(self) -> None:
-        """Packets are whole beats: so many come, and so many may be taken."""
+        """Allocate all buffers. Packets take whole beats, because the DMA transfers whole beats."""
         self.weights = tuple(self.upload(self._folder, image) for image in self._manifest.images)
         self.batches = tuple(
             StreamingBatch(
@@ -51,14 +51,17 @@ class StreamingBuffers(Buffers):
 
 
 LEAST_TURN_SECONDS = 10.0
-"""A frame waits at least so long for those before it, whose threads may be slow to begin."""
+"""Minimum time in seconds that a frame waits for earlier frames, whose threads may start slowly."""
 
 
 class StreamingDriver:
-    """``host.backend.Driver``: the pipeline is started once and restarts itself; a frame is a packet each way."""
+    """Implements ``host.backend.Driver``.
+
+    The pipeline is started once and restarts itself; a frame is one packet each way.
+    """
 
     at_once = 2
-    """Frames that are executed together: one leaves the pipeline while the next comes in."""
+    """Number of frames executed at the same time: one can enter the pipeline while another is read."""
 
     def __init__(self, loaded: LoadedOverlay, manifest: Manifest) -> None:
         self._loaded, self._manifest = loaded, of_style(StreamingManifest, manifest)
@@ -67,7 +70,7 @@ class StreamingDriver:
         self.settle()
 
     def open(self, count: int) -> None:
-        """Uploads the external weights, tells the accelerator where they lie, and starts it."""
+        """Upload the external weights, write their addresses to the accelerator, and start it."""
         loaded = self._loaded
         self._channel = StreamChannel(self._dma(), loaded.timeout_s)
         self.buffers = StreamingBuffers(self._manifest, loaded.folder, count, loaded.allocate)
@@ -77,7 +80,7 @@ class StreamingDriver:
         loaded.ip.run(self._manifest.frames_per_start)
 
     def free(self) -> None:
-        """Gives every buffer back."""
+        """Free every buffer."""
         buffers, self.buffers, self._channel = self.buffers, None, None
         if buffers is not None:
             buffers.free()
@@ -85,9 +88,9 @@ class StreamingDriver:
     # --- the stages of a frame
 
     def load(self, batch: StreamingBatch, pictures: Sequence[Pixels]) -> None:
-        """One picture into the packet, and next in turn; pynq flushes it when it is sent.
+        """Write one picture into the packet and give it the next turn. pynq flushes the packet when it is sent.
 
-        A picture that is refused has no turn, and a packet that was loaded and not executed keeps its own: nobody waits
+        A refused picture gets no turn, and a packet that was loaded but not executed keeps its turn. So no thread waits
         for a turn that never comes.
         """
         (pixels,) = pictures
@@ -97,10 +100,10 @@ class StreamingDriver:
             self._loads += 1
 
     def execute(self, batch: StreamingBatch, wait: str) -> None:
-        """One frame, in and out. There is no interrupt: ``wait`` makes no difference.
+        """Execute one frame. There is no interrupt, so ``wait`` makes no difference.
 
-        From several threads at once frames follow each other into the pipeline while others are in it, in the order
-        in which they were loaded.
+        Several threads may call this at the same time. Their frames enter the pipeline in the order in which they were
+        loaded.
         """
         turn = self._turn_of.pop(batch.index)
         with self._whole() as channel:
@@ -111,7 +114,7 @@ class StreamingDriver:
             channel.finish(batch.sent)
 
     def settle(self) -> None:
-        """After a stream: frames that were loaded and not executed have no turn any more."""
+        """Forget the turns of frames that were loaded but not executed. Called at the end of a stream."""
         self._loads = 0
         self._turn_of: dict[int, int] = {}
         limit = max(LEAST_TURN_SECONDS, self.at_once * self._loaded.timeout_s)
@@ -121,11 +124,11 @@ class StreamingDriver:
         return bool(self._loaded.broken)
 
     def collect(self, batch: StreamingBatch, frames: int = 1) -> tuple[tuple[Integers, ...], ...]:
-        """Of the one frame a copy of each map in the packet."""
+        """Return, for the one frame, a copy of each map in the packet."""
         return (unpack_packet(self._manifest, np.asarray(batch.received)),)
 
     def arrived(self, batch: StreamingBatch, pictures: Sequence[Pixels]) -> bool:
-        """Whether DDR holds this picture."""
+        """Return whether DDR holds this picture."""
         (pixels,) = pictures
         expected = np.zeros(self._manifest.packet_in.beat_bytes, np.uint8)
         pack_packet(self._manifest, pixels, expected)
@@ -134,7 +137,10 @@ class StreamingDriver:
 
     @contextlib.contextmanager
     def _whole(self) -> Iterator[StreamChannel]:
-        """After an exchange that failed nobody knows where in a frame the pipeline stands."""
+        """Enter an exchange of packets.
+
+        After a failed exchange the pipeline is broken: its position in a frame is unknown.
+        """
         self._loaded.check_whole()
         assert self._channel is not None
         try:
@@ -144,7 +150,7 @@ class StreamingDriver:
             raise replace(error, state=f"{error.state}; {self._loaded.ip.state()}".lstrip("; ")) from error
         except SystolicError:
             raise
-        except Exception as error:  # pynq raises RuntimeError for what its channels do not like
+        except Exception as error:  # pynq raises RuntimeError for misuse of its channels
             raise AcceleratorError(cut(error), self._loaded.ip.state()) from error
         finally:
             self._sending.wake()
@@ -153,7 +159,7 @@ class StreamingDriver:
     # --- layer by layer
 
     def layers(self, pixels: Pixels, wait: str, frames: int = 1) -> Iterator[tuple[StreamingLayer, Integers]]:
-        """Only the layers whose maps leave, [1, channels, height, width]: the others never lie anywhere."""
+        """Yield the output layers with their maps ``(1, channels, height, width)``. Other maps are never stored."""
         assert self.buffers is not None
         batch = self.buffers.batches[0]
         self.load(batch, (pixels,))

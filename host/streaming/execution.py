@@ -1,4 +1,4 @@
-"""A streaming design executed by its simulation library alone: no pynq, no board, memory of this process."""
+"""Execution of a streaming design by its simulation library alone, in memory of this process, without pynq."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from host.streaming.layout import pack_packet, unpack_packet
 
 @dataclass(frozen=True, eq=False)
 class ExecutedFrame:
-    """The packets of a frame in flight, uint8 [1, bytes] each."""
+    """The packets of a frame in flight, uint8 ``(1, bytes)`` each."""
 
     sent: npt.NDArray[np.uint8]
     received: npt.NDArray[np.uint8]
 
 
 class StreamingExecution:
-    """``host.backend.Backend``: a frame is one call of the generated code."""
+    """Implements ``host.backend.Backend``: a frame is one call of the generated code."""
 
     at_once = 1
     label = "executed by the simulation library: not the design's speed"
@@ -40,23 +40,23 @@ class StreamingExecution:
         self.batches = tuple(ExecutedFrame(*(np.zeros((1, size), np.uint8) for size in sizes)) for _ in range(count))
 
     def load(self, batch: ExecutedFrame, pictures: Sequence[Pixels]) -> None:
-        """One picture into the packet."""
+        """Write one picture into the packet."""
         (pixels,) = pictures
         pack_packet(self._manifest, pixels, batch.sent[0])
 
     def execute(self, batch: ExecutedFrame, wait: str) -> None:
-        """One frame, in and out."""
+        """Execute one frame."""
         batch.received[:] = self._library.run(self._images, batch.sent)
 
     def collect(self, batch: ExecutedFrame, frames: int = 1) -> tuple[tuple[Integers, ...], ...]:
-        """Of the one frame a copy of each map in the packet."""
+        """Return, for the one frame, a copy of each map in the packet."""
         return (unpack_packet(self._manifest, batch.received[0]),)
 
     def verify(self, batch: ExecutedFrame, pictures: Sequence[Pixels]) -> None:
-        """Nothing lies between this process and its own memory."""
+        """Do nothing: the packet is memory of this process, so it cannot differ."""
 
     def settle(self) -> None:
-        """A frame ends with its call, and nothing is left of it."""
+        """Do nothing: a frame ends with its call."""
 
     def close(self) -> None:
-        """Memory of this process goes with its last user."""
+        """Do nothing: Python frees the memory."""

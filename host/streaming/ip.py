@@ -1,4 +1,4 @@
-"""The streaming pipeline's registers. Importing this needs pynq."""
+"""Register driver of the streaming pipeline. Importing this needs pynq."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from host.board.ip import AP_START, AUTO_RESTART, CTRL, GeneratedIP
 
 
 class StreamingIP(GeneratedIP):
-    """The streaming pipeline: started once, it takes frames for ever."""
+    """The streaming pipeline's registers. It is started once and then takes frames without end."""
 
     bindto = ["systolic:cnn:streaming_top:1.0"]  # noqa: RUF012 (pynq reads a list)
     scalars = ("frames",)
 
     @property
     def may_write(self) -> bool:
-        """It never ends, but what it gives the DMA writes, and only while a frame is awaited."""
+        """Return False: the pipeline never ends, but only the DMA writes to DDR, and only while a frame is awaited."""
         return False
 
     def run(self, frames: int) -> None:
-        """From here on; after each ``frames`` it starts itself again."""
+        """Start the pipeline. After every ``frames`` frames it restarts itself."""
         self.put(self.offset("frames"), frames)
         self.write(CTRL, AP_START | AUTO_RESTART)

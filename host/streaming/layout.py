@@ -1,4 +1,4 @@
-"""The packets of a frame: the picture that goes in, and the maps that leave. Needs numpy alone."""
+"""Layout of a frame's packets: the input picture, and the output maps. Needs numpy alone."""
 
 from __future__ import annotations
 
@@ -11,8 +11,13 @@ from host.contract.tensors import Integers, Pixels, check_input, fill_pixels
 
 
 def pack_packet(manifest: StreamingManifest, picture: Pixels, packet: Pixels) -> None:
-    """uint8 [channels, height, width] → ``packet`` uint8 [bytes of whole beats]: pixel by pixel, its channels in
-    order. ShapeError for a picture of another shape."""
+    """Write a picture into an input packet: pixel by pixel, with the channels of a pixel in order.
+
+    Args:
+        manifest: The design's manifest.
+        picture: uint8 ``(channels, height, width)``. ShapeError if it does not have the input's shape.
+        packet: uint8 ``(bytes of whole beats,)``, written in place.
+    """
     region = manifest.input
     check_input(picture, region)
     rows = packet[: manifest.packet_in.bytes].reshape(region.height, region.width * region.channels)
@@ -20,7 +25,7 @@ def pack_packet(manifest: StreamingManifest, picture: Pixels, packet: Pixels) ->
 
 
 def unpack_packet(manifest: StreamingManifest, packet: Pixels) -> tuple[Integers, ...]:
-    """A packet → the integers [channels, height, width] of each output, copies."""
+    """Return copies of the integers ``(channels, height, width)`` of each output in a packet."""
     return tuple(_unpacked(manifest.outputs, packet))
 
 

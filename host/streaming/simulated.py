@@ -1,4 +1,7 @@
-"""The streaming accelerator of the simulated board: started once, then a packet in, a packet out."""
+"""The streaming accelerator of the simulated board.
+
+After one start it turns each input packet into an output packet.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ _START, _DONE, _IDLE, _READY, _RESTART = 1, 2, 4, 8, 0x80
 
 
 class StreamingModel(Registers):
-    """ap_ctrl_hs: a start is for as many frames as the register says; with AUTO_RESTART another one follows."""
+    """Registers with ap_ctrl_hs. A start lasts for the number of frames in a register; AUTO_RESTART repeats it."""
 
     def __init__(self, offsets: Mapping[str, int]) -> None:
         super().__init__({_CTRL: _IDLE})
@@ -51,15 +54,15 @@ class StreamingModel(Registers):
 
     @property
     def running(self) -> bool:
-        """Whether it takes a frame."""
+        """Whether the pipeline accepts a frame."""
         return self._left > 0 and not self.stalled
 
     def named(self) -> dict[str, int]:
-        """The registers by name."""
+        """Return the register values by name."""
         return {name: self.values[offset] for name, offset in self.offsets.items()}
 
     def frame_done(self) -> None:
-        """After the last frame of a start it is idle, or starts again."""
+        """Count a frame. After the last frame of a start the pipeline becomes idle, or starts again."""
         self._left -= 1
         if self._left == 0 and self.values[_CTRL] & _RESTART:
             self._begin()
@@ -72,7 +75,10 @@ class StreamingModel(Registers):
 
 
 class StreamingFabric:
-    """``host.simulated.fabric.Fabric`` over a simulation library. DamagedFileError if that cannot be loaded."""
+    """Implements ``host.simulated.fabric.SimulatedFabric`` with a simulation library.
+
+    DamagedFileError if it cannot be loaded.
+    """
 
     def __init__(self, board: FabricBoard, manifest: Manifest, library: Path) -> None:
         self._board, self._manifest = board, of_style(StreamingManifest, manifest)
@@ -81,12 +87,12 @@ class StreamingFabric:
         self._frames = 0
 
     def slave(self, offsets: Mapping[str, int], irq: Callable[[bool], None]) -> StreamingModel:
-        """A new one, as after a bitstream; it raises no interrupt."""
+        """Return new registers, as after loading a bitstream. The pipeline has no interrupt."""
         self._model = StreamingModel(offsets)
         return self._model
 
     def stream(self, packet: bytes) -> bytes | None:
-        """What leaves the pipeline for what comes; None where it stalls, not started for instance."""
+        """Return the output packet for an input packet, or None if the pipeline stalls, for instance before a start."""
         model = self._model
         if model is None or not model.running:
             return None
@@ -94,7 +100,7 @@ class StreamingFabric:
         self._frames += 1
         try:
             self._board.corrupt(registers, frame)
-        except Exception as error:  # in a thread of its own nobody else would tell of it
+        except Exception as error:  # this is the DMA's thread, so no caller would see the exception
             self._board.trouble, model.stalled = f"{type(error).__name__}: {error}", True
             return None
         if self._board.faults.take("hang", frame):
@@ -108,7 +114,7 @@ class StreamingFabric:
         return sent
 
     def _run(self, registers: Mapping[str, int], packet: bytes) -> tuple[bytes, str]:
-        """The generated code on one frame: the packet that leaves, in whole beats; or what stopped it."""
+        """Execute one frame. Return the output packet in whole beats, and the reason if execution stopped."""
         packet_in, packet_out = self._manifest.packet_in, self._manifest.packet_out
         if len(packet) not in (packet_in.bytes, packet_in.beat_bytes):
             return b"", f"a packet of {len(packet)} bytes came, a frame has {packet_in.bytes}"
@@ -120,6 +126,6 @@ class StreamingFabric:
             return b"", str(error)
         except StoppedError as error:
             return b"", error.sentence
-        except Exception as error:  # as above
+        except Exception as error:  # no caller would see this exception either
             return b"", f"{type(error).__name__}: {error}"
         return sent.tobytes().ljust(packet_out.beat_bytes, b"\0"), ""

@@ -1,1 +1,1 @@
-"""A systolic design on the host: maps in DDR, and a start of the accelerator a batch of frames, which may be one."""
+"""The host's driver of systolic designs: maps in DDR, and one start of the accelerator per batch of frames."""

@@ -1,4 +1,7 @@
-"""The systolic accelerator under pynq: what lies in DDR, and each batch uploaded, started, awaited and read back."""
+"""Driver of the systolic accelerator under pynq:
+
+uploads to DDR, and loads, starts, awaits and reads back each batch.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from host.systolic.layout import BufferAddresses, map_base, pack_batch, place_pr
 
 @dataclass(frozen=True)
 class SystolicBatch:
-    """What one batch in flight needs; its passes start at ``first_pass``."""
+    """The buffers of one batch in flight. Its copy of the program starts at pass ``first_pass``."""
 
     first_pass: int
     input: Any
@@ -30,7 +33,7 @@ class SystolicBatch:
 
 
 class SystolicBuffers(Buffers):
-    """Weights, requantisers, program, the inner arena, and the maps of ``count`` batches in flight."""
+    """Buffers for weights, requantisers, program and inner arena, and for the maps of ``count`` batches in flight."""
 
     names = ("weights", "requantisers", "inner", "batches", "program")
 
@@ -51,7 +54,7 @@ class SystolicBuffers(Buffers):
 
     @property
     def shown_pass(self) -> int:
-        """The first pass of the copy of the program with which the host sees every map of the first set."""
+        """First pass of the copy of the program that writes every map of the first set to DDR, for inspection."""
         return len(self.batches) * self.manifest.passes
 
     @property
@@ -66,7 +69,7 @@ class SystolicBuffers(Buffers):
         return map_base(self.inner.device_address, self.addresses)
 
     def _batch(self, index: int) -> SystolicBatch:
-        # No buffer in a local variable: an exception that somebody keeps would keep it too.
+        # No buffer is held in a local variable: an exception's traceback would keep it alive.
         manifest = self.manifest
         return SystolicBatch(
             index * manifest.passes,
@@ -76,22 +79,22 @@ class SystolicBuffers(Buffers):
 
 
 class SystolicDriver:
-    """``host.backend.Driver``: a start of the engine runs the passes of a batch."""
+    """Implements ``host.backend.Driver``: one start of the engine runs the passes of a batch."""
 
     at_once = 1
-    """Batches that are executed at once."""
+    """Number of batches executed at the same time."""
 
     def __init__(self, loaded: LoadedOverlay, manifest: Manifest) -> None:
         self._loaded, self._manifest = loaded, of_style(SystolicManifest, manifest)
         self.buffers: SystolicBuffers | None = None
 
     def open(self, count: int) -> None:
-        """Uploads everything and tells the accelerator where it lies."""
+        """Upload everything, and write the buffers' addresses to the accelerator."""
         self.buffers = SystolicBuffers(self._manifest, self._loaded.folder, count, self._loaded.allocate)
         self._point(self.buffers)
 
     def free(self) -> None:
-        """Gives every buffer back."""
+        """Free every buffer."""
         buffers, self.buffers = self.buffers, None
         if buffers is not None:
             buffers.free()
@@ -99,19 +102,19 @@ class SystolicDriver:
     # --- the stages of a batch
 
     def load(self, batch: SystolicBatch, pictures: Sequence[Pixels]) -> None:
-        """Into DDR; the last one fills the batch."""
+        """Write the pictures to DDR. The last picture fills the rest of the batch."""
         pack_batch(self._manifest, pictures, np.asarray(batch.input))
         batch.input.flush()
 
     def execute(self, batch: SystolicBatch, wait: str) -> None:
-        """One batch, one start."""
+        """Execute one batch in one start."""
         self.start(batch.first_pass, self._manifest.passes, wait)
 
     def settle(self) -> None:
-        """After a stream: a batch ends with its start, and nothing is left of it."""
+        """Do nothing: a batch ends with its start."""
 
     def collect(self, batch: SystolicBatch, frames: int = 1) -> tuple[tuple[Integers, ...], ...]:
-        """Out of DDR: of each of the first ``frames`` frames a copy of each kept map."""
+        """Read from DDR, for each of the first ``frames`` frames, a copy of each map that the host reads."""
         maps = []
         for layer, buffer in zip(self._manifest.output_layers, batch.results, strict=True):
             buffer.invalidate()
@@ -119,7 +122,7 @@ class SystolicDriver:
         return tuple(zip(*maps, strict=True))
 
     def arrived(self, batch: SystolicBatch, pictures: Sequence[Pixels]) -> bool:
-        """Whether DDR holds these pictures."""
+        """Return whether DDR holds these pictures."""
         expected = np.zeros(batch.input.nbytes, np.uint8)
         pack_batch(self._manifest, pictures, expected)
         batch.input.invalidate()
@@ -128,8 +131,10 @@ class SystolicDriver:
     # --- layer by layer
 
     def layers(self, pixels: Pixels, wait: str, frames: int = 1) -> Iterator[tuple[SystolicLayer, Integers]]:
-        """Each layer started on its own, and the maps of the first ``frames`` frames as DDR holds them, [frames,
-        channels, height, width], also those that stay on chip else. The picture fills the batch."""
+        """Start each layer by itself, and yield it with its maps ``(frames, channels, height, width)`` from DDR.
+
+        Maps that normally stay on chip are written to DDR too. The picture fills the whole batch.
+        """
         assert self.buffers is not None
         batch = self.buffers.batches[0]
         self.load(batch, (pixels,))
@@ -144,7 +149,7 @@ class SystolicDriver:
             data = batch.results[outputs.index(index)]
             data.invalidate()
         else:
-            # The whole arena: pynq knows no part of a buffer on a board that is driven over the network.
+            # The whole arena: on a board driven over the network pynq cannot invalidate a part of a buffer.
             buffers.inner.invalidate()
             data = buffers.inner[region.offset : region.offset + frames * region.bytes]
         return unpack_batch(region, self._manifest.lanes, data, frames)
@@ -152,7 +157,7 @@ class SystolicDriver:
     # --- the accelerator
 
     def start(self, first: int, count: int, wait: str) -> None:
-        """Run passes ``first`` … ``first + count − 1`` to their end; AcceleratorError if that does not come in time."""
+        """Run passes ``first`` … ``first + count − 1`` to their end. AcceleratorError if they do not end in time."""
         loaded = self._loaded
         with loaded.at_work():
             if wait == "interrupt" and loaded.has_interrupt:

@@ -1,4 +1,4 @@
-"""A systolic design executed by its simulation library alone: no pynq, no board, memory of this process."""
+"""Execution of a systolic design by its simulation library alone, in memory of this process, without pynq."""
 
 from __future__ import annotations
 
@@ -18,19 +18,24 @@ from host.contract.uploads import read_systolic
 from host.systolic.layout import pack_batch, unpack_batch
 
 UNWRITTEN = 0x55
-"""What lies in an arena that nobody wrote: nothing may rely on zeros."""
+"""Contents of an arena that was never written: no code may rely on zeros."""
 
 
 @dataclass(frozen=True, eq=False)
 class ExecutedBatch:
-    """The arena of a batch in flight. outputs: of each frame, the maps that the host reads, by layer."""
+    """The arena of a batch in flight.
+
+    Attributes:
+        maps: The arena.
+        outputs: For each layer that the host reads, its map of each frame.
+    """
 
     maps: npt.NDArray[np.uint8]
     outputs: dict[int, tuple[Integers, ...]] = field(default_factory=dict)
 
 
 class SystolicExecution:
-    """``host.backend.Backend``: a batch is one call of the generated code."""
+    """Implements ``host.backend.Backend``: a batch is one call of the generated code."""
 
     at_once = 1
     label = "executed by the simulation library: not the design's speed"
@@ -43,13 +48,13 @@ class SystolicExecution:
         self.batches = tuple(ExecutedBatch(np.full(described.maps_bytes, UNWRITTEN, np.uint8)) for _ in range(count))
 
     def load(self, batch: ExecutedBatch, pictures: Sequence[Pixels]) -> None:
-        """Into the arena; the last picture fills the batch."""
+        """Write the pictures to the arena. The last picture fills the rest of the batch."""
         region = self._manifest.input
         end = region.offset + self._manifest.batch * region.bytes
         pack_batch(self._manifest, pictures, batch.maps[region.offset : end])
 
     def execute(self, batch: ExecutedBatch, wait: str) -> None:
-        """One batch; a map that the host reads is copied before a later layer may take its place."""
+        """Execute one batch. Maps that the host reads are copied before a later layer may overwrite them."""
         layer_ending = {self._manifest.layers[index].last_pass: index for index in self._manifest.output_layers}
 
         def after_pass(number: int) -> None:
@@ -66,15 +71,15 @@ class SystolicExecution:
         return unpack_batch(region, self._manifest.lanes, data, self._manifest.batch)
 
     def collect(self, batch: ExecutedBatch, frames: int = 1) -> tuple[tuple[Integers, ...], ...]:
-        """Of each of the first ``frames`` frames each map that the host reads."""
+        """Return, for each of the first ``frames`` frames, each map that the host reads."""
         maps = [batch.outputs[index] for index in self._manifest.output_layers]
         return tuple(zip(*maps, strict=True))[:frames]
 
     def verify(self, batch: ExecutedBatch, pictures: Sequence[Pixels]) -> None:
-        """Nothing lies between this process and its own memory."""
+        """Do nothing: the arena is memory of this process, so it cannot differ."""
 
     def settle(self) -> None:
-        """A batch ends with its call, and nothing is left of it."""
+        """Do nothing: a batch ends with its call."""
 
     def close(self) -> None:
-        """Memory of this process goes with its last user."""
+        """Do nothing: Python frees the memory."""

@@ -1,4 +1,4 @@
-"""The systolic engine's registers. Importing this needs pynq."""
+"""Register driver of the systolic engine. Importing this needs pynq."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from host.board.interrupt import Line
 from host.board.ip import AP_START, CTRL, GIER, IER, ISR, GeneratedIP
 
 _LOOK_SECONDS = 0.05
-"""How long an interrupt may be late before the registers are asked: none is lost for good."""
+"""Seconds after which a missing interrupt is checked against the registers, so that a lost interrupt does no harm."""
 _NAP_SECONDS = 20e-6
 
 
 class SystolicIP(GeneratedIP):
-    """The systolic engine: a start runs passes of its program."""
+    """The systolic engine's registers. A start runs a range of passes of its program."""
 
     bindto = ["systolic:cnn:systolic_top:1.0"]  # noqa: RUF012 (pynq reads a list)
     scalars = ("first", "count", "current")
@@ -24,7 +24,7 @@ class SystolicIP(GeneratedIP):
     def __init__(self, description: Mapping[str, Any]) -> None:
         super().__init__(description)
         self._started = (0, 0)
-        self._seconds: dict[tuple[int, int], float] = {}  # seconds, by what was started
+        self._seconds: dict[tuple[int, int], float] = {}  # duration of a start, by its first pass and count
         self.missed_interrupts = 0
 
     @property
@@ -32,16 +32,17 @@ class SystolicIP(GeneratedIP):
         return int(self.read(self.offset("current")))
 
     def start(self, first: int, count: int) -> None:
-        """Passes ``first`` … ``first + count − 1``; returns at once."""
+        """Start passes ``first`` … ``first + count − 1`` and return at once."""
         self._started = (first, count)
         self.put(self.offset("first"), first)
         self.put(self.offset("count"), count)
         self.write(CTRL, AP_START)
 
     def poll(self, timeout_s: float) -> bool:
-        """Whether it became idle in time. Sleeps through most of what such a start usually takes.
+        """Return whether the engine became idle in time.
 
-        The clock may have run out while this process was not running: it is looked at once more before that is said.
+        Most of the time that such a start usually takes is slept through. This process may have been suspended
+        when the time ran out, so the engine is checked once more before failure.
         """
         start = time.perf_counter()
         expected = self._seconds.get(self._started, 0.0)
@@ -51,7 +52,7 @@ class SystolicIP(GeneratedIP):
             if (time.perf_counter() - start > timeout_s or self.hopeless) and not self.idle:
                 return False
             time.sleep(_NAP_SECONDS)
-        # It may have been idle for long: only a frame whose end was seen tells what one takes.
+        # After oversleeping the end may be long past: only a start whose end was observed gives its duration.
         self._seconds[self._started] = 0.5 * expected if overslept else time.perf_counter() - start
         return True
 
@@ -60,7 +61,10 @@ class SystolicIP(GeneratedIP):
         self.put(IER, 1)
 
     async def interrupted(self, timeout_s: float) -> bool:
-        """As ``poll``, by the interrupt. A bogus one is ignored, a late or lost one does not matter."""
+        """Do the same as ``poll``, with the interrupt.
+
+        Spurious interrupts are ignored; late or lost ones do no harm.
+        """
         assert self.line is not None
         deadline = time.perf_counter() + timeout_s
         while not self.idle:
@@ -73,7 +77,7 @@ class SystolicIP(GeneratedIP):
     async def _one_interrupt(self, line: Line) -> None:
         try:
             await asyncio.wait_for(line.wait(), _LOOK_SECONDS)
-        except asyncio.TimeoutError:  # Python 3.10 has a name of its own for it
+        except asyncio.TimeoutError:  # Python 3.10 does not yet use the built-in TimeoutError
             if self.idle:
                 self.missed_interrupts += 1
                 line.disarmed()
@@ -81,7 +85,10 @@ class SystolicIP(GeneratedIP):
         self._acknowledge(line)
 
     def _acknowledge(self, line: Line) -> None:
-        """IPISR is toggled by what is written: only bits that are set may be. The controller latches a level."""
+        """Clear the interrupt status, then acknowledge the line, since the controller latches a level.
+
+        A write toggles IPISR, so only bits that are set may be written.
+        """
         pending = self.read(ISR)
         if pending:
             self.write(ISR, pending)

@@ -1,13 +1,16 @@
-"""Where maps lie in DDR, and the program that finds them there. Needs numpy alone.
+"""Layout of maps in DDR, and the program's addresses for it. Needs numpy alone.
 
-The generator places every map in one arena. The host takes three kinds of maps out of it, because each wants
-another treatment: the **input** and the **results** get buffers of their own, twice, so that the CPU fills and reads
-one set while the accelerator works on the other, and so that flush and invalidate, which since pynq 3.1 cover whole
-buffers, touch a batch's pixels and results and nothing else. All other maps stay in one **inner** arena. The
-accelerator knows none of this: it gets a copy of the program for each set, with the addresses moved, and a start
-chooses its set by the number of its first pass, in a single register write.
+The generator places every map in one arena. The host moves some maps out of it:
 
-A start takes a batch of frames, one where the design says nothing else; the maps of its frames lie one after the other.
+- The **input** and the **results** get buffers of their own, once per batch in flight. The CPU fills and reads one set
+  while the accelerator works on another. A flush or invalidate, which covers whole buffers since pynq 3.1, then
+  touches the pixels and results of one batch alone.
+- All other maps stay in one **inner** arena.
+
+The accelerator is not aware of this. It gets a copy of the program for each set, with the addresses moved. A start
+selects its set by the number of its first pass, in a single register write.
+
+A start takes a batch of frames, by default one. The maps of a batch's frames follow each other.
 """
 
 from __future__ import annotations
@@ -28,22 +31,28 @@ Words = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class BufferAddresses:
-    """Physical addresses of one set's buffers; ``results`` in the order of ``output_layers``."""
+    """Physical addresses of one set's buffers. ``results`` are in the order of ``output_layers``."""
 
     input: int
     results: tuple[int, ...]
 
 
 def map_base(arena: int, sets: Sequence[BufferAddresses]) -> int:
-    """What all map pointers of the accelerator are set to: the lowest of the buffers' addresses."""
+    """Return the value of all map pointers of the accelerator: the lowest address of the buffers."""
     return min([arena, *(address for batch in sets for address in (batch.input, *batch.results))])
 
 
 def place_program(manifest: SystolicManifest, program: Words, arena: int, sets: Sequence[BufferAddresses]) -> Words:
-    """program [passes, words] with addresses in the arena → [(sets + 1) · passes, words] with those of the buffers.
+    """Return copies of the program with the addresses of the buffers, ``((sets + 1) · passes, words)``.
 
-    The last copy is the first set's with every map in DDR, also those that else stay on chip: for looking inside.
-    InvalidValueError if a buffer does not start at a whole word from the lowest, or is too far away to be addressed.
+    There is one copy per set. The last copy is the first set's with every map in DDR, including maps that otherwise
+    stay on chip, for inspection. InvalidValueError if the distance of two buffers is not in whole words, or too large.
+
+    Args:
+        manifest: The design's manifest.
+        program: The generated program, ``(passes, words)``, with addresses in the arena.
+        arena: Physical address of the inner arena.
+        sets: The addresses of each set's buffers.
     """
     base = map_base(arena, sets)
     copies = [_moved(manifest, program, base, arena, batch) for batch in sets]
@@ -51,7 +60,10 @@ def place_program(manifest: SystolicManifest, program: Words, arena: int, sets: 
 
 
 def _all_in_ddr(manifest: SystolicManifest, program: Words) -> Words:
-    """A map that stays on chip has a place in the arena too, with as many words from a row to the next."""
+    """Return the program with all maps in DDR.
+
+    A map that stays on chip has a place in the arena too, with equal pitch.
+    """
     shown: Words = program.copy()
     outputs = {layer.node: layer.output for layer in manifest.layers}
     offsets = {node: output.offset // manifest.word_bytes - (output.place or 0) for node, output in outputs.items()}
@@ -64,7 +76,7 @@ def _all_in_ddr(manifest: SystolicManifest, program: Words) -> Words:
 
 
 def _ends(manifest: SystolicManifest) -> Iterator[tuple[int, tuple[tuple[int, int, int], ...]]]:
-    """Every pass, and of the maps that it reads, writes and adds the words base and buffer, and the node."""
+    """Yield every pass with the maps it reads, writes and adds: indices of the words base and buffer, and the node."""
     fields = manifest.pass_fields
     for layer in manifest.layers:
         ends = [
@@ -88,7 +100,7 @@ def _moved(manifest: SystolicManifest, program: Words, base: int, arena: int, ba
 
 
 def _node_addresses(manifest: SystolicManifest, batch: BufferAddresses) -> dict[int, int]:
-    """node → where its arena would start, were it only this map's: its buffer's address less its offset."""
+    """Return, for each node with a buffer of its own, the buffer's address minus the map's offset in the arena."""
     outputs = [manifest.layers[index] for index in manifest.output_layers]
     starts = {layer.node: address - layer.output.offset for layer, address in zip(outputs, batch.results, strict=True)}
     return {0: batch.input - manifest.input.offset, **starts}
@@ -107,7 +119,13 @@ def _words(manifest: SystolicManifest, distance: int) -> int:
 
 
 def pack_batch(manifest: SystolicManifest, pictures: Sequence[Pixels], buffer: Pixels) -> None:
-    """1…batch pictures, see ``pack_input`` → ``buffer`` uint8 [batch · bytes of the input]; the last one fills it."""
+    """Write 1 … batch pictures into an input buffer, see ``pack_input``. The last picture fills the rest of the batch.
+
+    Args:
+        manifest: The design's manifest.
+        pictures: uint8 ``(channels, height, width)`` each.
+        buffer: uint8 ``(batch · bytes of the input,)``, written in place.
+    """
     count = len(pictures)
     if not 1 <= count <= manifest.batch:
         raise RangeError("the number of pictures of a start", count, 1, manifest.batch)
@@ -118,9 +136,9 @@ def pack_batch(manifest: SystolicManifest, pictures: Sequence[Pixels], buffer: P
 
 
 def pack_input(manifest: SystolicManifest, picture: Pixels, buffer: Pixels) -> None:
-    """uint8 [channels, height, width] → ``buffer`` uint8 [bytes]: rows of planes of ``pixel_bytes`` wide pixels.
+    """Write a picture, uint8 ``(channels, height, width)``, into ``buffer`` as rows of planes of pixels.
 
-    Bytes of a pixel beyond its channels, and of a plane beyond its pixels, are left as they are: no weight meets them.
+    Bytes of a pixel beyond the channels, and bytes of a plane beyond the pixels, are not written: no weight uses them.
     """
     region = manifest.input
     check_input(picture, region)
@@ -128,7 +146,7 @@ def pack_input(manifest: SystolicManifest, picture: Pixels, buffer: Pixels) -> N
 
 
 def unpack_map(region: SystolicRegion, lanes: int, data: npt.NDArray[Any]) -> Integers:
-    """The bytes of a map → its integers [channels, height, width] of ``value_bytes``, a copy."""
+    """Return a copy of a map's integers ``(channels, height, width)``, ``value_bytes`` each, from its bytes in DDR."""
     kind = "u" if region.datatype.startswith("U") else "i"
     rows = np.asarray(data).reshape(-1).view(np.uint8)[: region.bytes].reshape(region.height, -1)
     row_bytes = region.blocks * region.width * lanes * region.value_bits // 8
@@ -139,13 +157,13 @@ def unpack_map(region: SystolicRegion, lanes: int, data: npt.NDArray[Any]) -> In
 
 
 def unpack_batch(region: SystolicRegion, lanes: int, data: npt.NDArray[Any], frames: int) -> tuple[Integers, ...]:
-    """``unpack_map`` of the first ``frames`` frames of a batch."""
+    """Return ``unpack_map`` of each of the first ``frames`` frames of a batch."""
     maps = np.asarray(data).reshape(-1).view(np.uint8)[: frames * region.bytes].reshape(frames, region.bytes)
     return tuple(unpack_map(region, lanes, rows) for rows in maps)
 
 
 def _values(data: Pixels, bits: int, kind: str) -> npt.NDArray[Any]:
-    """Bytes as they lie in DDR → integers: little-endian, at 4 bits two signed ones a byte, the first one low."""
+    """Return the integers stored in bytes: little-endian; at 4 bits two signed integers per byte, the first one low."""
     if bits >= 8:
         return data.view(np.dtype(f"<{kind}{bits // 8}"))
     halves: Pixels = np.stack([data & 15, data >> 4], axis=1).reshape(-1)

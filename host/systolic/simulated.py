@@ -1,4 +1,4 @@
-"""The systolic accelerator of the simulated board: registers, interrupt, and the generated C++ over what DDR holds."""
+"""The systolic accelerator of the simulated board: registers, interrupt, and the generated C++ over simulated DDR."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from host.simulated.faults import Faults, InjectedFault
 from host.simulated.registers import Registers
 
 Kernel = Callable[["SystolicModel", Mapping[str, int]], bool]
-"""Runs what the registers say; False where it hangs."""
+"""Runs the passes that the registers select. Returns False if it hangs."""
 
 
 class SystolicModel(Registers):
-    """ap_ctrl_hs on s_axilite with its interrupt; ``run`` is called in a thread of its own on AP_START."""
+    """Registers with ap_ctrl_hs on s_axilite and an interrupt. AP_START calls ``run`` in a thread of its own."""
 
     CTRL, GIER, IER, ISR = 0x00, 0x04, 0x08, 0x0C
     START, DONE, IDLE, READY = 1, 2, 4, 8
@@ -58,19 +58,22 @@ class SystolicModel(Registers):
             self._irq(self._line)
 
     def show(self, name: str, value: int) -> None:
-        """A register that the accelerator writes and the host reads."""
+        """Set a register that the accelerator writes and the host reads."""
         with self._lock:
             self.values[self.offsets[name]] = value
 
     def stop(self) -> None:
         self.stopped.set()
-        with self._lock:  # of a start that is being written
+        with self._lock:  # a start may just be written
             threads = [thread for thread in self._threads if thread.ident is not None]
         for thread in threads:
             thread.join()
 
     def reaches(self, address: int, size: int) -> bool:
-        """Whether a start has not ended and a pointer leads there. Maps lie anywhere from theirs on."""
+        """Return whether a start is running that may access this memory.
+
+        Maps may be anywhere above the map pointers.
+        """
         with self._lock:
             if self.values[self.CTRL] & self.IDLE or self.stopped.is_set():
                 return False
@@ -83,7 +86,7 @@ class SystolicModel(Registers):
         )
 
     def named(self) -> dict[str, int]:
-        """The registers by name."""
+        """Return the register values by name."""
         return {name: self.values[offset] for name, offset in self.offsets.items()}
 
     @property
@@ -119,7 +122,10 @@ class SystolicModel(Registers):
 
 
 class SystolicFabric:
-    """``host.simulated.fabric.Fabric`` over a simulation library. DamagedFileError if that cannot be loaded."""
+    """Implements ``host.simulated.fabric.SimulatedFabric`` with a simulation library.
+
+    DamagedFileError if it cannot be loaded.
+    """
 
     stream = None
 
@@ -128,17 +134,20 @@ class SystolicFabric:
         self._library = SystolicLibrary(library, self._manifest)
 
     def slave(self, offsets: Mapping[str, int], irq: Callable[[bool], None]) -> SystolicModel:
-        """A new one, as after a bitstream."""
+        """Return new registers, as after loading a bitstream."""
         return SystolicModel(offsets, self._start, self._board.faults, irq)
 
     def _start(self, model: SystolicModel, registers: Mapping[str, int]) -> bool:
-        """One start; False where it does not end, as with a decode error or a program that makes no sense."""
+        """Execute one start.
+
+        Return False if it does not end, for instance after a decode error or with an invalid program.
+        """
         begin, start = time.perf_counter(), model.starts - 1
         hang = self._board.faults.take("hang", start)
         try:
             self._board.corrupt(registers, start)
             self._board.trouble = self._run(model, registers, hang)
-        except Exception as error:  # in a thread of its own nobody else would tell of it
+        except Exception as error:  # this is the start's own thread, so no caller would see the exception
             self._board.trouble = f"{type(error).__name__}: {error}"
         if self._board.trouble or (hang and model.stopped.wait()):
             return False
@@ -146,8 +155,11 @@ class SystolicFabric:
         return self._board.keep_pace(model.stopped, range(first, first + registers["count"]), begin)
 
     def _run(self, model: SystolicModel, registers: Mapping[str, int], hang: InjectedFault | None) -> str:
-        """The generated code over DDR; an empty sentence, or what stopped it. One that hangs is executed up to where it
-        stands: waiting is not done in the generated code, which others in this process may want to execute."""
+        """Execute the generated code over DDR. Return "" or the reason why it stopped.
+
+        A start that should hang is executed up to its last pass. It does not wait inside the generated code, because
+        other threads of this process may need that code.
+        """
         count = registers["count"] if hang is None else min(registers["count"], hang.in_pass + 1)
         try:
             memory = self._memory(registers)
@@ -162,7 +174,7 @@ class SystolicFabric:
         return ""
 
     def _memory(self, registers: Mapping[str, int]) -> SystolicMemory:
-        """Where the registers point, to the end of what is allocated there."""
+        """Return the memory from each pointer register to the end of the buffer there."""
         ports = self._manifest.array.weight_ports
         weights = tuple(self._board.memory.rest(pointer(registers, f"weights_{port}")) for port in range(ports))
         requantisers = self._board.memory.rest(pointer(registers, "requantisers"))
@@ -171,7 +183,7 @@ class SystolicFabric:
         )
 
     def _map_arena(self, registers: Mapping[str, int]) -> npt.NDArray[np.uint8]:
-        """From the map pointers, which must agree, to the end of what is allocated."""
+        """Return the memory from the map pointers, which must agree, to the end of the last buffer."""
         addresses = {
             pointer(registers, f"maps_{way}_{port}")
             for port in range(self._manifest.array.maps_ports)

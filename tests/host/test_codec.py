@@ -112,7 +112,7 @@ def test_text_that_is_not_json_is_damaged() -> None:
     for data, reason in (
         (b"[" * 100_000, "is nested too deeply"),
         (b"{", "is not JSON: "),
-        (b"[NaN]", "is not JSON: NaN is no number"),
+        (b"[NaN]", "is not JSON: NaN is not a number"),
         (b"\xff", "is not JSON: "),
         (b"9" * 5000, "is not JSON: "),
         (b"", "is not JSON: "),
