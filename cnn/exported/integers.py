@@ -1,19 +1,24 @@
 """The arithmetic of networks that were quantised by training: weights and batch norms as integers.
 
-n = 2^(weight_bits − 1) − 1, N = 2^in_bits − 1 and M = 2^output_bits − 1 (DoReFa-Net, arXiv:1606.06160). They are 1
-where values are −1 and +1, or −1, 0 and +1:
+n = 2^(weight_bits − 1) − 1, N = 2^in_bits − 1 and M = 2^output_bits − 1 (DoReFa-Net, arXiv:1606.06160). For values that
+are −1 and +1, or −1, 0 and +1, the respective number is 1:
 
-    weight  integer = round(n · tanh(w) / max|tanh(w)|)
-    a, b    a = gamma / (sqrt(var) + epsilon), b = beta − mean / (sqrt(var) + epsilon) · gamma
-    s       weight_bits − 1 + in_bits + extra_bits
-    inc     round(a · M · 2^s / (n · N)),  bias  round(b · M · 2^s)
-    output  clip((acc · inc + bias + 2^(s − 1)) >> s, low, M)
+    weight = round(n · tanh(w) / max|tanh(w)|)
 
-or, as thresholds, output ≥ v where a · acc / (n · N) + b ≥ (v − ½) / M, and for −1 and +1 where it is ≥ 0. The last
-functions are for requantisers without a batch norm: thresholds, inc and bias that a file gives, and sums of maps.
+    a = gamma / (sqrt(var) + epsilon)
+    b = beta − mean / (sqrt(var) + epsilon) · gamma
 
-Batch norms are computed in float32 and in this order, as the exporters do: their hardware has the integers that this
-gives. Weights are computed in float64, since tanh in float32 differs between processors.
+    s = weight_bits − 1 + in_bits + extra_bits
+    inc = round(a · M · 2^s / (n · N))
+    bias = round(b · M · 2^s)
+    output = clip((acc · inc + bias + 2^(s − 1)) >> s, low, M)
+
+The same function as thresholds: output ≥ v if a · acc / (n · N) + b ≥ (v − ½) / M. For outputs of −1 and +1 the output
+is +1 if that sum is ≥ 0. The last functions of this module make requantisers without a batch norm: from thresholds or
+from inc and bias that a file holds, and for additions.
+
+Batch norms are computed in float32 and in the order above, as the exporters do, because the exporters' hardware uses
+the integers of that computation. Weights are computed in float64, because tanh in float32 differs between processors.
 """
 
 from __future__ import annotations
@@ -44,7 +49,14 @@ NORM = ("gamma", "beta", "mean", "var")
 
 @dataclass(frozen=True)
 class LayerTypes:
-    """The types of one layer: sums of ``weights`` · ``values`` become ``out``."""
+    """The types of a layer's operands.
+
+    Attributes:
+        layer: The layer, a ``Kernel``.
+        weights: The datatype of its weights.
+        values: The type of its input.
+        out: The datatype of its output.
+    """
 
     layer: TopologyLayer
     weights: DataType
@@ -59,12 +71,15 @@ class LayerTypes:
 
     @property
     def sums(self) -> int:
-        """The integer sum that stands for 1.0."""
+        """The integer sum that represents 1.0."""
         return self.weights.high * round(1 / self.values.scale)
 
 
 def output_type(kernel: Kernel) -> DataType:
-    """What a kernel with output_bits gives: UINT by the unit activation, BIPOLAR or TERNARY by the symmetric one."""
+    """Return the output's datatype of a kernel with output_bits.
+
+    It is UINT for the unit activation, and BIPOLAR or TERNARY for the symmetric one.
+    """
     assert kernel.output_bits is not None
     if kernel.activation == "unit":
         return DataType(kernel.output_bits, False)
@@ -72,9 +87,14 @@ def output_type(kernel: Kernel) -> DataType:
 
 
 def requantising(topology: Topology, step: LayerTypes, norm: Mapping[str, FloatArray]) -> Requantising:
-    """Batch norm and activation in the form that the topology asks for; BIPOLAR values come from thresholds only.
+    """Return batch norm and activation as a requantiser of the form that the topology asks for.
 
-    norm: arrays float32 [filters] by the names of NORM. Errors as of the two forms.
+    BIPOLAR outputs always use thresholds, because the other form cannot skip 0.
+
+    Args:
+        topology: The network's topology.
+        step: The types of the layer.
+        norm: The batch norm's arrays, float32 [filters], by the names in NORM.
     """
     if topology.requantise_of(step.kernel) == "thresholds" or step.out == BIPOLAR:
         return thresholds(topology, step, norm)
@@ -82,9 +102,12 @@ def requantising(topology: Topology, step: LayerTypes, norm: Mapping[str, FloatA
 
 
 def integer_weights(weights: FloatArray, bits: int, source: str) -> tuple[IntArray, DataType]:
-    """round(n · tanh(w) / max|tanh(w)|) in the shape of ``weights``, and its datatype.
+    """Return round(n · tanh(w) / max|tanh(w)|) in the shape of ``weights``, and its datatype.
 
-    One bit is the sign, with 0 as +1; two bits are −1, 0 and +1. InvalidValueError, its place ``source``, if all are 0.
+    With one bit the integer is the sign, with +1 for 0. With two bits it is −1, 0 or +1.
+
+    Raises:
+        InvalidValueError: All weights are 0; the error's place is ``source``.
     """
     squeezed = np.tanh(weights.astype(np.float64))
     if bits == 1:
@@ -98,9 +121,13 @@ def integer_weights(weights: FloatArray, bits: int, source: str) -> tuple[IntArr
 
 
 def kernel_weights(kernel: Kernel, values: FloatArray, source: str) -> tuple[IntArray, DataType]:
-    """The integers of a kernel's convN_w, ``values``, and their datatype: by ``integer_weights``, or as they are.
+    """Return a kernel's integer weights and their datatype.
 
-    InvalidValueError, its place ``source``, if it should hold whole numbers of its bits and does not.
+    ``values`` is the array convN_w. It holds the integers themselves if ``kernel.integers`` is set; otherwise
+    ``integer_weights`` computes them.
+
+    Raises:
+        InvalidValueError: The array must hold integers of the kernel's bits and does not; the place is ``source``.
     """
     if not kernel.integers:
         return integer_weights(values, kernel.weight_bits, source)
@@ -114,22 +141,26 @@ def kernel_weights(kernel: Kernel, values: FloatArray, source: str) -> tuple[Int
 
 
 def multiply_shift(topology: Topology, step: LayerTypes, norm: Mapping[str, FloatArray]) -> MultiplyShift:
-    """inc, bias and shift of each filter; RangeError if one of them needs too many bits."""
+    """Return the inc, bias and shift of each filter; RangeError if one of them needs too many bits."""
     gain, offset = _gain(topology, step, norm)
-    unit = float(np.ldexp(step.out.high, product_shift(topology, step)))  # an output of 1.0 at the product's scale
-    with np.errstate(over="ignore"):  # an overflow is an error below
+    unit = float(np.ldexp(step.out.high, product_shift(topology, step)))  # an output of 1.0, at the product's scale
+    with np.errstate(over="ignore"):  # ``shifted`` reports an overflow
         inc = np.rint(gain * np.float32(unit / step.sums))
         bias = np.rint(offset * np.float32(unit))
     return shifted(topology, step, inc, bias)
 
 
 def product_shift(topology: Topology, step: LayerTypes) -> int:
-    """s: how far products are shifted to be values."""
+    """Return s, the number of bits by which a product is shifted right to become an output value."""
     return step.weights.bits - 1 + step.values.datatype.bits + topology.extra_bits_of(step.kernel)
 
 
 def shifted(topology: Topology, step: LayerTypes, inc: FloatArray, bias: FloatArray) -> MultiplyShift:
-    """The requantiser of whole numbers [filters]; RangeError if one of them needs too many bits."""
+    """Return the requantiser of whole numbers ``inc`` and ``bias``, [filters] each.
+
+    Raises:
+        RangeError: A number or the shift needs too many bits.
+    """
     layer, shift, extra_bits = step.layer, product_shift(topology, step), topology.extra_bits_of(step.kernel)
     for name, values, limit in (("inc", inc, MULTIPLIER_LIMIT), ("bias", bias, PRODUCT_BIAS_LIMIT)):
         wrong = values[~(np.abs(values) <= limit)]
@@ -142,9 +173,10 @@ def shifted(topology: Topology, step: LayerTypes, inc: FloatArray, bias: FloatAr
 
 
 def thresholds(topology: Topology, step: LayerTypes, norm: Mapping[str, FloatArray]) -> Thresholds:
-    """The least sum that reaches each output value, without the rounding of inc and bias.
+    """Return the least sum that reaches each output value, computed without rounding inc and bias.
 
-    InvalidValueError if the batch norm gives a number that is not finite.
+    Raises:
+        InvalidValueError: The batch norm gives a number that is not finite.
     """
     gain, offset = _gain(topology, step, norm)
     out = step.out
@@ -152,14 +184,14 @@ def thresholds(topology: Topology, step: LayerTypes, norm: Mapping[str, FloatArr
     edges = above - 1 if out == BIPOLAR else (above - 0.5) / out.high
     needed = (edges - offset[:, None].astype(np.float64)) * step.sums
     size = np.abs(gain, dtype=np.float64)[:, None]
-    # A gain of 0 leaves a constant: thresholds that every sum reaches, or none.
+    # A gain of 0 makes the output constant: every sum reaches the threshold, or no sum does.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         sums = np.where(size > 0, np.ceil(needed / size), np.where(needed <= 0, -np.inf, np.inf))
     return Thresholds(np.clip(sums, -THRESHOLD_LIMIT, THRESHOLD_LIMIT).astype(np.int64), gain < 0)
 
 
 def _gain(topology: Topology, step: LayerTypes, norm: Mapping[str, FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """a and b; InvalidValueError if they are not finite."""
+    """Return a and b of the formulas above, [filters] each; InvalidValueError if one is not finite."""
     deviation = _deviation(topology, norm["var"], step.layer)
     with np.errstate(over="ignore", invalid="ignore"):
         gain = norm["gamma"] / deviation
@@ -174,37 +206,43 @@ def _gain(topology: Topology, step: LayerTypes, norm: Mapping[str, FloatArray]) 
 
 
 def _deviation(topology: Topology, variance: FloatArray, layer: TopologyLayer) -> FloatArray:
+    """Return the divisor of a batch norm, [filters]; RangeError if it is not above 0."""
     if variance.min() < 0:
         raise RangeError("a variance", float(variance.min()), low=0, where=layer.source)
     epsilon, root = np.float32(topology.epsilon), topology.epsilon_of == "root"
     deviation = np.sqrt(variance) + epsilon if root else np.sqrt(variance + epsilon)
     if not deviation.min() > 0:
-        what = "what a batch norm divides by, of variance and epsilon,"
+        what = "the divisor of a batch norm, from variance and epsilon,"
         raise RangeError(what, float(deviation.min()), low=0, exclusive=True, where=layer.source)
     return np.asarray(deviation, np.float32)
 
 
 def float_variance(topology: Topology, variance: FloatArray) -> FloatArray:
-    """The variance [filters] that gives the same batch norm with an epsilon of 0."""
+    """Return the variance [filters] with which an epsilon of 0 gives the same batch norm."""
     exact = variance.astype(np.float64)
     root = topology.epsilon_of == "root"
     return np.asarray((np.sqrt(exact) + topology.epsilon) ** 2 if root else exact + topology.epsilon, np.float32)
 
 
 GIVEN = "given_thresholds"
-"""The name of a topology's arithmetic if its file has the thresholds as arrays."""
+"""The value of "requantise" in a topology whose file holds the thresholds as arrays."""
 
 GIVEN_MULTIPLIERS = "given_multiply_shift"
-"""The name of the same if its file has multipliers and biases (inc and bias) as arrays."""
+"""The value of "requantise" in a topology whose file holds inc and bias as arrays."""
 
 MULTIPLIER_BITS = 15
 
 
 def given_thresholds(step: LayerTypes, rows: FloatArray) -> Thresholds:
-    """As a file has them: float32 [filters, levels], each row rising, or falling where the layer does; the v-th sum is
-    the least, or the greatest, that gives the v-th value above the least.
+    """Return the thresholds of a file.
 
-    InvalidValueError if a row goes up and down.
+    Args:
+        step: The types of the layer.
+        rows: float32 [filters, levels]. A row rises if the filter's output rises with the sum, and falls if it falls.
+            Number v of a row is the least sum, or the greatest if it falls, that gives the v-th value above the least.
+
+    Raises:
+        InvalidValueError: A row both rises and falls.
     """
     steps = np.diff(rows, axis=1)
     sinks = np.any(steps < 0, axis=1)
@@ -217,7 +255,7 @@ def given_thresholds(step: LayerTypes, rows: FloatArray) -> Thresholds:
 
 
 def norm_of_thresholds(step: LayerTypes, rows: FloatArray) -> dict[str, FloatArray]:
-    """The batch norm, its epsilon 0, that meets ``rows`` in the first and the last of each filter."""
+    """Return the batch norm, with an epsilon of 0, whose line meets the first and last threshold of each filter."""
     out = step.out
     edges = (np.arange(out.levels) + 0.5) * out.step + out.low
     width = (rows[:, -1] - rows[:, 0]).astype(np.float64)
@@ -229,14 +267,16 @@ def norm_of_thresholds(step: LayerTypes, rows: FloatArray) -> dict[str, FloatArr
 
 
 def given_multipliers(topology: Topology, step: LayerTypes, inc: FloatArray, bias: FloatArray) -> MultiplyShift:
-    """As a file has them, whole numbers [filters]; the shift follows from the bits of the layer.
+    """Return the requantiser of a file's inc and bias, [filters] each; the layer's bits give the shift.
 
-    InvalidValueError if they are not, RangeError if they need too many bits, UnsupportedError if −1 and +1 leave, which
-    only thresholds give.
+    Raises:
+        InvalidValueError: A number is not whole.
+        RangeError: A number needs too many bits.
+        UnsupportedError: The outputs are −1 and +1, which only thresholds can give.
     """
     if step.out == BIPOLAR:
         subject, remedy = f"{GIVEN_MULTIPLIERS!r} for −1 and +1", f"say 'requantise': {GIVEN!r}"
-        raise UnsupportedError(subject, "they come from thresholds", where=step.layer.source, remedy=remedy)
+        raise UnsupportedError(subject, "only thresholds give them", where=step.layer.source, remedy=remedy)
     for name, values in (("inc", inc), ("bias", bias)):
         wrong = values[values != np.rint(values)]
         if wrong.size:
@@ -249,7 +289,7 @@ def given_multipliers(topology: Topology, step: LayerTypes, inc: FloatArray, bia
 def norm_of_multipliers(
     topology: Topology, step: LayerTypes, inc: FloatArray, bias: FloatArray
 ) -> dict[str, FloatArray]:
-    """The batch norm, its epsilon 0, that ``inc`` and ``bias`` are."""
+    """Return the batch norm, with an epsilon of 0, that ``inc`` and ``bias`` express."""
     unit = float(np.ldexp(step.out.high, product_shift(topology, step)))
     plain = np.zeros(len(inc), np.float32)
     gamma, beta = (np.asarray(values, np.float32) for values in (inc * (step.sums / unit), bias / unit))
@@ -257,9 +297,9 @@ def norm_of_multipliers(
 
 
 def requantised_sum(scale: float, out: DataType, channels: int) -> Requantiser:
-    """Return the requantiser of sums whose 1 is ``scale``.
+    """Return the requantiser that gives the greatest integer of ``out`` for a sum of 1.0.
 
-    It maps 1.0 to the greatest integer of ``out``, by a multiplier of 15 bits.
+    The multiplier has 15 bits. scale: the real value of a sum of 1.
     """
     ratio = scale * out.high
     shift = MULTIPLIER_BITS - ceil(log2(ratio))

@@ -1,4 +1,4 @@
-"""A JSON object of a topology file or a file of heads, whose keys are asked for one by one."""
+"""A JSON object of a topology file or a file of heads, read key by key so that unknown keys can be reported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_LABELS = 10_000
 
 
 class JsonTable(Table):
-    """One JSON object at a place ``source``; errors quote its keys."""
+    """One JSON object; errors quote its keys and give ``source`` as their place."""
 
     def __init__(self, values: Any, source: str) -> None:
         if not isinstance(values, dict):
@@ -20,11 +20,11 @@ class JsonTable(Table):
         super().__init__(values, source)
 
     def called(self, key: str) -> str:
-        """Return what errors call a key."""
+        """Return a key as errors name it."""
         return repr(key)
 
     def labels(self) -> tuple[str, ...]:
-        """Return the names of the classes under "labels", any texts, at most 10 000; () if there are none."""
+        """Return the names of the classes under "labels", at most 10 000 texts; () if there are none."""
         listed = self.get("labels", list, [])
         if len(listed) > MOST_LABELS or not all(is_label(label) for label in listed):
             required = f"at most {MOST_LABELS:,} texts, one for each class"

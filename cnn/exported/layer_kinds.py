@@ -1,7 +1,7 @@
-"""One function a kind of layer: what a topology file says of it, and the shapes that it reads → operation and shape.
+"""One function per kind of layer, which returns an operation and a shape for a JSON object and the input shapes.
 
-``KINDS`` has them by the names that a file uses under "type". All raise an error, its place the layer, if the numbers
-make no layer.
+``KINDS`` maps the names under "type" to these functions. If the numbers do not make a layer, the function raises an
+error whose place is the layer.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from cnn.ops.windows import window_shape
 
 SIDE_LIMIT = 1 << 16
 WEIGHT_LIMIT = 1 << 26
-"""Values of one kernel."""
+"""The most weights of one kernel."""
 MOST_EXTRA_BITS = 16
 REQUANTISERS = ("multiply_shift", "thresholds", "given_multiply_shift", "given_thresholds")
 JOINS = ("concat", "add")
-"""Kinds that read several layers."""
+"""The kinds of layers that may read several others."""
 
 
 def _convolution(table: JsonTable, shapes: list[Shape], number: int) -> tuple[LayerOp, Shape]:
@@ -66,7 +66,7 @@ def _convolution(table: JsonTable, shapes: list[Shape], number: int) -> tuple[La
 
 
 def _dense(table: JsonTable, shapes: list[Shape], number: int) -> tuple[LayerOp, Shape]:
-    """A convolution whose window is the whole map."""
+    """Return a convolution whose window is the whole map."""
     source = shapes[0]
     if source.height != source.width or source.height > 255:
         required = "equal sides of at most 255"
@@ -84,7 +84,7 @@ def _check_weight_count(table: JsonTable, count: int) -> None:
 
 
 def _activation(table: JsonTable) -> dict[str, Any]:
-    """What of a Kernel says how its sums become values."""
+    """Return the fields of a Kernel that say how its sums become output values."""
     if not table.has("output_bits"):
         return {"output_bits": None}
     name = table.choice("activation", ("unit", "symmetric"), "unit")
@@ -98,23 +98,23 @@ def _activation(table: JsonTable) -> dict[str, Any]:
 
 
 def _weights(table: JsonTable) -> dict[str, Any]:
-    """integers and scale of a Kernel."""
+    """Return the fields ``integers`` and ``scale`` of a Kernel."""
     integers = table.get("integers", bool, False)
     if integers and table.integer("weight_bits", 1, 8) == 1:
         subjects = ("'integers'", "'weight_bits' of 1")
-        raise ConflictError(subjects, "of one bit the sign counts anyway", where=table.source)
+        raise ConflictError(subjects, "a weight of one bit is the sign of the number in any case", where=table.source)
     scale = 1.0 if table.has("output_bits") else table.number("scale", 1e-9, 1e9, 1.0)
     return {"integers": integers, "scale": scale}
 
 
 def _padding(table: JsonTable, most: int) -> Padding:
-    """One number for all sides, or a list of four: above, left, below, right."""
+    """Return the padding from one number for all sides, or a list of four: top, left, bottom, right."""
     if not isinstance(table.get("padding", (int, list), 0), list):
         pad = table.integer("padding", 0, most, 0)
         return Padding(pad, pad, pad, pad)
     sides = table.get("padding", list)
     if len(sides) != 4 or not all(type(side) is int and 0 <= side <= most for side in sides):
-        required = f"one number of 0…{most}, or four (above, left, below, right)"
+        required = f"one number of 0…{most}, or four (top, left, bottom, right)"
         raise InvalidValueError("'padding'", sides, required, where=table.source)
     return Padding(*sides)
 
@@ -132,7 +132,7 @@ def _max_pool(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, S
 
 
 def _window(table: JsonTable) -> tuple[int, int]:
-    """'size': of both sides, or a list of rows and columns."""
+    """Return the rows and columns of 'size', which is one number for both or a list of two."""
     if not isinstance(table.get("size", (int, list)), list):
         size = table.integer("size", 1, 255)
         return size, size
@@ -150,7 +150,7 @@ def _average_pool(_: JsonTable, shapes: list[Shape], __: int) -> tuple[LayerOp, 
 def _slide(
     window: tuple[int, int], filters: int, stride: int, padding: Padding, source: Shape, table: JsonTable
 ) -> Shape:
-    """Return the shape of the output of a window; its errors are at the layer's place in the file."""
+    """Return the shape of the output of a window; the place of its errors is the layer."""
     try:
         return window_shape(window, filters, stride, padding, source)
     except SystolicError as error:
@@ -240,7 +240,7 @@ def _anchor(table: JsonTable, pair: Any) -> tuple[float, float]:
 
 
 LayerKind = Callable[[JsonTable, list[Shape], int], tuple[LayerOp, Shape]]
-"""The table of a layer, the shapes that it reads, and how many convolutions come before it."""
+"""A function of a layer's JSON object, its input shapes, and the number of convolutions before the layer."""
 
 KINDS: dict[str, LayerKind] = {
     "convolution": _convolution,

@@ -1,12 +1,12 @@
 """A network that was quantised by training, as DAC-SDC teams export it: a topology (JSON) and float arrays (npz).
 
-before   convN_w floats, bnN_gamma, bnN_beta, bnN_mean, bnN_var, outputs clamp(0, 1) in steps of 1 / 15
-after    QConvolution with integer weights; batch norm and activation as inc, bias and shift, or as thresholds; or
-         thresholds that the file has
+before   float weights, a float batch norm, and outputs clamp(0, 1) in steps of 1 / 15
 
-The formulas are in cnn.exported.integers. A convolution without output_bits leaves its exact sums. Where a detection
-head reads them, the host adds its convN_b; otherwise convN_b is rounded to the sums' scale.
-See docs/reference/exported.md.
+after    QConvolution with integer weights; the requantiser is computed from the batch norm or given by the file
+
+cnn.exported.integers has the formulas. The output of a convolution without output_bits is its exact sums. If only
+detection heads read the sums, the host adds the bias convN_b. Otherwise the accelerator adds convN_b, rounded to the
+sums' scale. See docs/reference/exported.md.
 """
 
 from __future__ import annotations
@@ -76,10 +76,15 @@ PIXEL = TensorType(UINT8, 1 / 255)
 
 @dataclass(frozen=True, eq=False)
 class Exported:
-    """Two forms of one network, with the same indices: ``quantized`` in integers, ``network`` in float.
+    """Two forms of one network, whose nodes have the same indices.
 
-    The float form has the quantised weights, but rounds no activation. Both take the picture as RGB, whatever order
-    training had.
+    Both forms take an RGB picture, also if training read BGR pictures.
+
+    Attributes:
+        topology: The layers as the file describes them.
+        arrays: The file's arrays by name.
+        network: The float form. It has the quantised weights, but rounds no activation.
+        quantized: The integer form.
     """
 
     topology: Topology
@@ -89,9 +94,9 @@ class Exported:
 
 
 def read_exported(topology: Path, weights: Path) -> Exported:
-    """The network of a topology file with the arrays of an .npz, by names or as arr_0, arr_1 …
+    """Return the network of a topology file and the arrays of an .npz, by names or as arr_0, arr_1 …
 
-    Errors as of ``read_topology``, ``read_arrays`` and ``make_exported``.
+    Raises the errors of ``read_topology``, ``read_arrays`` and ``make_exported``.
     """
     layers = read_topology(topology)
     shapes = array_shapes(layers)
@@ -101,8 +106,12 @@ def read_exported(topology: Path, weights: Path) -> Exported:
 
 
 def array_shapes(topology: Topology) -> dict[str, tuple[int, ...]]:
-    """The arrays that the .npz holds: convN_w; of a layer with an activation bnN_…, and convN_b where it has a bias
-    before it, or what is given in their stead, convN_t or convN_inc and convN_bias; of one without convN_b."""
+    """Return the shapes of the arrays that the .npz holds, by name.
+
+    Every layer has convN_w. A layer without an activation also has convN_b. A layer with an activation has bnN_…, and
+    convN_b if a bias is added before the batch norm. Given thresholds replace these by convN_t, and given multipliers
+    replace them by convN_inc and convN_bias.
+    """
     shapes: dict[str, tuple[int, ...]] = {}
     for _, kernel in topology.kernels:
         shapes[f"conv{kernel.number}_w"] = kernel.weights
@@ -120,10 +129,14 @@ def array_shapes(topology: Topology) -> dict[str, tuple[int, ...]]:
 
 
 def make_exported(topology: Topology, arrays: Mapping[str, FloatArray]) -> Exported:
-    """Both forms of the network from float arrays of ``array_shapes``.
+    """Return both forms of the network.
 
-    Raises an error, its place the layer, if the arrays give no integers, or if these break the arithmetic contract
-    (``check_quantized``).
+    Raises an error, whose place is the layer, if the arrays do not give integers, or if these break the arithmetic
+    contract (``check_quantized``).
+
+    Args:
+        topology: The layers.
+        arrays: Float arrays with the names and shapes of ``array_shapes``.
     """
     picture = Node("input", Input(), (), topology.input, topology.name)
     pixel = replace(PIXEL, zero_point=pixel_zero(topology))
@@ -141,7 +154,7 @@ def make_exported(topology: Topology, arrays: Mapping[str, FloatArray]) -> Expor
 
 @dataclass(frozen=True)
 class _Source:
-    """A layer, with the topology that it is of and the arrays of the file."""
+    """A layer, with its topology and the file's arrays."""
 
     topology: Topology
     layer: TopologyLayer
@@ -150,7 +163,7 @@ class _Source:
 
 @dataclass(frozen=True, eq=False)
 class _Forms:
-    """A layer in float and in integers, and the type of its integers."""
+    """A layer in float and in integers, and the type of its integer output."""
 
     op: Op
     integer: QOp
@@ -158,7 +171,7 @@ class _Forms:
 
 
 def _forms(source: _Source, inputs: list[TensorType]) -> _Forms:
-    """inputs: the types of what the layer reads."""
+    """Return both forms of a layer. inputs: the types of the maps that the layer reads."""
     layer, op, values = source.layer, source.layer.op, inputs[0]
     if 0 in layer.inputs and not isinstance(op, (Kernel, Sum)):
         check_reader(source.topology, layer)
@@ -210,19 +223,23 @@ def _convolution_forms(source: _Source, kernel: Kernel, values: TensorType) -> _
 
 
 def _without_bias(source: _Source, kernel: Kernel) -> _Source:
-    """A bias before a batch norm is a part of its mean. ConflictError if the layer has none to take it."""
+    """Return the source with a convolution's bias moved into the mean of its batch norm.
+
+    Raises:
+        ConflictError: The layer has a bias, but no batch norm that could take it.
+    """
     if not kernel.bias:
         return source
     mean, bias = f"bn{kernel.number}_mean", f"conv{kernel.number}_b"
     if mean not in source.arrays:
         subjects = (f"'bias' of {source.layer.name!r}", f"'requantise': {source.topology.requantise_of(kernel)!r}")
-        reason = "a batch norm takes the bias in, and there is none"
+        reason = "the bias is moved into a batch norm, and there is none"
         raise ConflictError(subjects, reason, where=source.layer.source, remedy="leave 'bias' out")
     return replace(source, arrays={**source.arrays, mean: source.arrays[mean] - source.arrays[bias]})
 
 
 def _activation(source: _Source, step: LayerTypes) -> tuple[Requantising, BatchNorm, FloatArray]:
-    """What turns sums into values: in integers; and the batch norm of the float form, with its beta."""
+    """Return the requantiser of a layer's sums, and the float form's batch norm and its beta."""
     number, topology = step.kernel.number, source.topology
     if topology.requantise_of(step.kernel) == GIVEN:
         rows = source.arrays[f"conv{number}_t"]
@@ -239,7 +256,7 @@ def _activation(source: _Source, step: LayerTypes) -> tuple[Requantising, BatchN
 
 
 def _sum_of_maps(layer: TopologyLayer, op: Sum, inputs: list[TensorType]) -> _Forms:
-    """An add; without output_bits in the narrowest datatype that holds every sum."""
+    """Return an addition. Without output_bits its output has the narrowest datatype that holds every sum."""
     values, count = inputs[0], len(inputs)
     if 0 in layer.inputs:
         reason = "it adds layers of one datatype and scale"
@@ -261,7 +278,7 @@ def _sum_of_maps(layer: TopologyLayer, op: Sum, inputs: list[TensorType]) -> _Fo
 
 
 def _sum_forms(source: _Source, kernel: Kernel, plain: QConvolution, values: TensorType) -> _Forms:
-    """A convolution whose exact sums leave, with its bias rounded to their scale."""
+    """Return a convolution whose output is its exact sums, with the bias rounded to the sums' scale."""
     name, scale = f"conv{kernel.number}_b", sum_scale(kernel, values.scale, plain.weight_type.high)
     bias = source.arrays[name]
     if heads_alone_read(source.topology, source.layer):
@@ -278,19 +295,28 @@ def _sum_forms(source: _Source, kernel: Kernel, plain: QConvolution, values: Ten
 
 
 def sum_scale(kernel: Kernel, values: float, greatest: int) -> float:
-    """What a sum that leaves is worth; values: the scale of what the kernel reads. greatest: of its integer weights."""
+    """Return the real value of a sum of 1.
+
+    Args:
+        kernel: The convolution.
+        values: The scale of its input.
+        greatest: The integer weight that represents 1.0.
+    """
     return values / greatest * kernel.scale
 
 
 def heads_alone_read(topology: Topology, layer: TopologyLayer) -> bool:
-    """True where the layer is read, and only by detection heads: the host adds its bias, in float."""
+    """Return whether detection heads, and no other layers, read a layer; the host then adds its bias, in float."""
     number = topology.layers.index(layer) + 1
     readers = [reader for reader in topology.layers if number in reader.inputs]
     return bool(readers) and all(isinstance(reader.op, Detection) for reader in readers)
 
 
 def mean_requantiser(topology: Topology, layer: TopologyLayer) -> MultiplyShift:
-    """Of an average pool: the sum over the map divided by its positions; the multiplier has 15 bits."""
+    """Return the requantiser of an average pool, which divides a channel's sum by the number of its positions.
+
+    The multiplier has 15 bits.
+    """
     source = topology.shape_of(layer.inputs[0])
     positions = source.height * source.width
     shift = 14 + positions.bit_length()
@@ -305,7 +331,10 @@ def _float_form(op: QConvolution, bias: FloatArray, norm: BatchNorm | None, acti
 
 
 def _host_bias(source: _Source) -> tuple[float, ...]:
-    """What the convolution before a head leaves to the host; () where a layer that is no head reads it too."""
+    """Return the bias that the host adds for the convolution before a head.
+
+    Return () if a layer that is not a head reads that convolution too, because the accelerator then adds the bias.
+    """
     index = source.layer.inputs[0]
     if index == 0:
         return ()
@@ -321,7 +350,7 @@ def _host_bias(source: _Source) -> tuple[float, ...]:
 
 
 def _rgb(weights: IntArray, kernel: Kernel, layer: TopologyLayer) -> IntArray:
-    """Weights for BGR pictures → for RGB ones, which all other networks and the host take."""
+    """Return weights for RGB pictures from weights for BGR ones, because the host always passes RGB."""
     if weights.shape[1] != 3 or kernel.groups != 1:
         subject = f"a picture in BGR order for {kernel.groups} groups of {weights.shape[1]} channels"
         reason = "channels are swapped for one group that reads 3 of them"

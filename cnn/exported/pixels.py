@@ -1,8 +1,8 @@
-"""Pictures as training read them, (p / 255 − mean) / std: folded into the batch norm of what reads them.
+"""Folds the normalisation of pixels in training, (p / 255 − mean) / std, into the batch norm of the first convolution.
 
     Σ w · (p / 255 − mean) / std = (Σ w · p / 255 − M) / std,  M = Σ w · mean
 
-Padding is 0 in training, and so a pixel of the mean: the nearest whole one here.
+Padding is 0 after this normalisation, so it is a pixel with the value of the mean: the nearest whole number is used.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cnn.maps import FloatArray, Padding
 
 
 def pixel_zero(topology: Topology) -> int:
-    """The pixel that padding has; ConflictError if each channel would need one of its own."""
+    """Return the pixel value of the padding; ConflictError if each channel needs a value of its own."""
     padded = [layer for layer, kernel in topology.kernels if 0 in layer.inputs and kernel.padding != Padding()]
     if not padded:
         return 0
@@ -29,19 +29,26 @@ def pixel_zero(topology: Topology) -> int:
 
 
 def check_reader(topology: Topology, layer: TopologyLayer) -> None:
-    """Raise UnsupportedError if a layer that is not a convolution cannot read the picture as it comes."""
+    """Raise UnsupportedError if the picture needs normalising or reordering, which only convolutions can include."""
     picture = "in BGR order" if topology.order == "BGR" else "with a mean or a std"
     if topology.order == "BGR" or not topology.plain_pixels:
         subject = f"{layer.name!r} that reads a picture {picture}"
-        raise UnsupportedError(subject, "convolutions alone take that in", where=layer.source)
+        raise UnsupportedError(subject, "only convolutions can include that", where=layer.source)
 
 
 def normalised(
     topology: Topology, layer: TopologyLayer, weights: FloatArray, arrays: Mapping[str, FloatArray]
 ) -> Mapping[str, FloatArray]:
-    """``arrays`` with the batch norm that a convolution of pixels 0…1 has; weights: of it, for a picture in RGB.
+    """Return ``arrays`` with the batch norm of a convolution changed so that the convolution reads pixels of 0…1.
 
-    MissingValueError if it has no batch norm.
+    Args:
+        topology: The network's topology, with the mean and the standard deviation.
+        layer: The convolution.
+        weights: Its weights for an RGB picture.
+        arrays: The file's arrays by name.
+
+    Raises:
+        MissingValueError: The convolution has no batch norm.
     """
     kernel = layer.op
     assert isinstance(kernel, Kernel)
@@ -50,9 +57,9 @@ def normalised(
     if kernel.output_bits is None or topology.requantise_of(kernel).startswith("given"):
         raise MissingValueError(
             f"the batch norm of {layer.name!r}",
-            "it takes in the mean and the std of the picture",
+            "it takes in the mean and the standard deviation of the picture",
             where=layer.source,
-            remedy="give the layer 'output_bits' and a batch norm, or leave 'mean' and 'std' out",
+            remedy="give the layer 'output_bits' and a batch norm, or remove 'mean' and 'std'",
         )
     means = np.array(topology.mean[::-1] if topology.order == "BGR" else topology.mean)
     of_filters = means.reshape(kernel.groups, -1).repeat(kernel.filters // kernel.groups, axis=0)

@@ -1,8 +1,8 @@
-"""Random float arrays for a topology that was quantised by training: the same for a seed on every machine.
+"""Random float arrays for a topology that was quantised by training. A seed gives the same arrays on every machine.
 
-The signal stays alive through any depth. Filters have the mean 0, and batch norms bring what such filters produce to
-about 0.3 ± 0.35 before it is cut off to 0…1 (0 ± 0.7 before −1…1). One gamma in four is negative. Only operations that
-IEEE 754 rounds exactly are used, and no sums in floating point.
+Values neither vanish nor grow through any depth. The mean of each filter's weights is 0. Batch norms bring the sums to
+about 0.3 ± 0.35 before they are clipped to 0…1, or to about 0 ± 0.7 before they are clipped to −1…1. One gamma in four
+is negative. Only operations that IEEE 754 rounds exactly are used, and no sums in floating point.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from cnn.maps import FloatArray
 from cnn.ops import AveragePool, MaxPool
 
 LARGEST_SEED = (1 << 64) - 1
-_HALF = 127  # weights are sums of two whole numbers −127…127: a triangle, nearly normal
-# Mean and spread of values. A picture's values vary as much as a layer's, but those of neighbours are alike.
+_HALF = 127  # a weight is the sum of two integers of −127…127: a triangular distribution, close to a normal one
+# Mean and spread of values. A picture's values vary as much as a layer's, but neighbouring values are alike.
 _PICTURE, _UNIT, _SIGN, _TERNARY = (0.45, 0.12), (0.33, 0.3), (0.0, 1.0), (0.0, 0.75)
 _POOLED_SYMMETRIC = (0.6, 0.7)
 
@@ -29,7 +29,7 @@ Random = np.random.Generator
 
 
 def seeded_arrays(topology: Topology, seed: int) -> dict[str, FloatArray]:
-    """Every array of ``array_shapes``; RangeError for a seed that is not 0…2^64 − 1."""
+    """Return every array of ``array_shapes``; RangeError for a seed outside 0…2^64 − 1."""
     if not 0 <= seed <= LARGEST_SEED:
         raise RangeError("the seed", seed, 0, LARGEST_SEED, integer=True)
     random = np.random.Generator(np.random.PCG64(seed))
@@ -40,7 +40,7 @@ def seeded_arrays(topology: Topology, seed: int) -> dict[str, FloatArray]:
 
 
 def _values(topology: Topology, index: int) -> tuple[float, float]:
-    """About the mean and the spread of what layer ``index`` gives."""
+    """Return the approximate mean and spread of the outputs of layer ``index``."""
     if index == 0:
         mean, spread = _PICTURE
         return (mean - sum(topology.mean) / len(topology.mean)) / topology.std, spread / topology.std
@@ -57,7 +57,7 @@ def _values(topology: Topology, index: int) -> tuple[float, float]:
 
 
 def _whole(topology: Topology, index: int) -> int:
-    """The integer that stands for 1.0 in what layer ``index`` gives."""
+    """Return the integer that represents 1.0 in the output of layer ``index``."""
     if index == 0:
         return 255
     layer = topology.layers[index - 1]
@@ -71,7 +71,7 @@ def _whole(topology: Topology, index: int) -> int:
 def _of_layer(topology: Topology, layer: TopologyLayer, kernel: Kernel, random: Random) -> dict[str, FloatArray]:
     n, weights, values = kernel.number, _weights(kernel, random), _values(topology, layer.inputs[0])
     integers, datatype = integer_weights(weights, kernel.weight_bits, layer.source)
-    one = 1 / kernel.scale if kernel.integers else datatype.high  # the integer that stands for 1.0
+    one = 1 / kernel.scale if kernel.integers else datatype.high  # the weight that represents 1.0
     weights = integers.astype(np.float32) if kernel.integers else weights
     if kernel.output_bits is None:
         return {f"conv{n}_w": weights, f"conv{n}_b": _uniform(kernel.filters, -1.0, 0.5, random)}
@@ -84,7 +84,7 @@ def _of_layer(topology: Topology, layer: TopologyLayer, kernel: Kernel, random: 
         )
     rows = integers.astype(np.int64).reshape(kernel.filters, -1)
     variance = np.maximum((rows**2).sum(axis=1), 1) * (values[1] / one) ** 2
-    # Random signs and sizes: no two channels alike.
+    # Signs and sizes are random, so that no two channels are alike.
     signs = np.where(random.integers(0, 4, kernel.filters) == 0, -1.0, 1.0)
     unit = kernel.activation == "unit"
     gamma = signs * _uniform(kernel.filters, 0.25, 0.45, random) * (1 if unit else 2)
@@ -109,11 +109,14 @@ def _of_layer(topology: Topology, layer: TopologyLayer, kernel: Kernel, random: 
 
 
 def _weights(kernel: Kernel, random: Random) -> FloatArray:
-    """Weights of mean 0 in every filter; with another mean the inputs' common brightness would grow by layers."""
+    """Return weights whose mean is 0 in every filter.
+
+    With another mean, the brightness that all inputs share would grow from layer to layer.
+    """
     fan = math.prod(kernel.weights[1:])
     drawn = random.integers(-_HALF, _HALF, (2, kernel.filters, fan), dtype=np.int16, endpoint=True)
     total = (drawn[0] + drawn[1]).astype(np.int64)
-    centred = total * fan - total.sum(axis=1, keepdims=True)  # exact: whole numbers
+    centred = total * fan - total.sum(axis=1, keepdims=True)  # exact, because these are integers
     scale = 1.0 / (fan * _HALF)
     if fan == 1:
         centred, scale = total, 1.0 / _HALF

@@ -1,4 +1,4 @@
-"""The layers of a network that was quantised by training, before it has numbers."""
+"""The layers of a network that was quantised by training, without its arrays."""
 
 from __future__ import annotations
 
@@ -11,13 +11,20 @@ from cnn.ops import AveragePool, Concat, Detection, IntegerSoftmax, MaxPool, Reo
 
 @dataclass(frozen=True)
 class Kernel:
-    """A convolution before it has weights. ``number``: the N of its arrays convN_w, bnN_gamma …
+    """A convolution without its weights.
 
-    output_bits: of the activation; None where the sums themselves leave. activation: "unit", 0…1 in 2^bits − 1 steps
-    (UINT), or "symmetric", −1 and +1 of one bit (BIPOLAR) or −1, 0 and +1 of two (TERNARY). integers: whether convN_w
-    holds the whole numbers themselves. scale: what the sums of a kernel without output_bits are multiplied by.
-    requantise, extra_bits: as the topology's, None where they are those. bias: whether convN_b is added before its
-    batch norm; the sums that leave a kernel without output_bits have theirs in any case.
+    Attributes:
+        number: The N in the names of its arrays, convN_w, bnN_gamma …
+        channels: The number of input channels.
+        size: The rows and the columns of the square window.
+        output_bits: The bits of the activation; None if the output is the sums themselves.
+        activation: "unit" gives 0…1 in 2^bits − 1 steps (UINT). "symmetric" gives −1 and +1 for one bit (BIPOLAR), and
+            −1, 0 and +1 for two bits (TERNARY).
+        integers: Whether convN_w holds the integer weights themselves.
+        scale: A factor of the sums if there are no output_bits.
+        requantise: As in the topology. Without a value of its own, the layer uses the topology's.
+        extra_bits: As in the topology. Without a value of its own, the layer uses the topology's.
+        bias: Whether convN_b is added before the batch norm. Kernels without output_bits always have a bias.
     """
 
     number: int
@@ -38,26 +45,36 @@ class Kernel:
 
     @property
     def weights(self) -> tuple[int, int, int, int]:
-        """The shape of its weights: filters, channels / groups, height, width."""
+        """The shape of the weights: (filters, channels / groups, rows, columns)."""
         return self.filters, self.channels // self.groups, self.size, self.size
 
 
 @dataclass(frozen=True)
 class Sum:
-    """Of maps of one shape and datatype. output_bits: of the unit activation; None where the sums themselves leave."""
+    """The sum of maps of one shape and datatype.
+
+    Attributes:
+        output_bits: The bits of the unit activation; None if the output is the sums themselves.
+    """
 
     output_bits: int | None
 
 
 Ending: TypeAlias = Softmax | IntegerSoftmax | TopK | Detection
-"""What no layer reads."""
+"""Operations whose output no layer may read."""
 
 LayerOp: TypeAlias = Kernel | Sum | MaxPool | AveragePool | Concat | Reorg | Upsample | Ending
 
 
 @dataclass(frozen=True)
 class TopologyLayer:
-    """``inputs``: 0 is the picture, i the i-th layer of the file, counted from 1. ``shape``: of its output."""
+    """A layer of a topology.
+
+    Attributes:
+        inputs: The layers that it reads: 0 is the picture, and i is the i-th layer of the file, counted from 1.
+        shape: The shape of its output.
+        source: The file and the layer, for errors.
+    """
 
     name: str
     op: LayerOp
@@ -68,13 +85,20 @@ class TopologyLayer:
 
 @dataclass(frozen=True)
 class Topology:
-    """order: of the picture's channels in training, "RGB" or "BGR". extra_bits: the l_shift of the exporters.
+    """A network that was quantised by training, without its arrays.
 
-    epsilon: of the batch norms; ``epsilon_of`` "root" where they divide by sqrt(variance) + epsilon, "variance" where
-    by sqrt(variance + epsilon). requantise: what turns sums into values, "multiply_shift" or "thresholds" from
-    batch norms, "given_multiply_shift" or "given_thresholds", which are arrays of the file in a batch norm's stead.
-    fit: how pictures were brought to size. mean: by channel in that order, what training took from pixels of 0…1; std:
-    what it divided them by.
+    Attributes:
+        input: The shape of the picture.
+        order: The order of the picture's channels in training, "RGB" or "BGR".
+        extra_bits: The number of bits by which inc and bias are finer than the sums; l_shift in UltraNet's exporter.
+        epsilon: The epsilon of the batch norms.
+        epsilon_of: "root" if batch norms divide by sqrt(variance) + epsilon, "variance" if by sqrt(variance + epsilon).
+        requantise: How sums become values. "multiply_shift" and "thresholds" are computed from batch norms.
+            "given_multiply_shift" and "given_thresholds" are arrays of the file, which then has no batch norms.
+        fit: The method by which pictures were resized in training.
+        labels: The names of the classes.
+        mean: The mean that training subtracted from pixels of 0…1, per channel in the order ``order``.
+        std: The standard deviation that training divided by after that, one for all channels.
     """
 
     name: str
@@ -92,22 +116,22 @@ class Topology:
 
     @property
     def plain_pixels(self) -> bool:
-        """Whether training read pixels as they are, of 0…1."""
+        """Whether training read pixels of 0…1 without normalising them."""
         return not any(self.mean) and self.std == 1
 
     @property
     def kernels(self) -> tuple[tuple[TopologyLayer, Kernel], ...]:
-        """Its convolutions, in order."""
+        """The convolutions, in order."""
         return tuple((layer, layer.op) for layer in self.layers if isinstance(layer.op, Kernel))
 
     def requantise_of(self, kernel: Kernel) -> str:
-        """What turns the sums of a convolution into values."""
+        """Return how the sums of a convolution become values."""
         return kernel.requantise or self.requantise
 
     def extra_bits_of(self, kernel: Kernel) -> int:
-        """How much finer inc and bias of a convolution are than its sums."""
+        """Return the number of bits by which a convolution's inc and bias are finer than its sums."""
         return self.extra_bits if kernel.extra_bits is None else kernel.extra_bits
 
     def shape_of(self, index: int) -> Shape:
-        """Of the picture (0) or of the ``index``-th layer's output."""
+        """Return the shape of the picture for 0, else of the ``index``-th layer's output."""
         return self.layers[index - 1].shape if index else self.input

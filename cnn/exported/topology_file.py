@@ -1,6 +1,6 @@
 """The JSON file of a topology; docs/reference/exported.md has the schema.
 
-It holds only what nobody can compute: kernels, strides, bits, what reads what. Every shape is computed here.
+The file holds only what cannot be computed: kernels, strides, bits and connections. Shapes are computed here.
 """
 
 from __future__ import annotations
@@ -29,26 +29,28 @@ FORMAT = "systolic exported network 1"
 TEXT_LIMIT = 1 << 20
 LAYER_LIMIT = 1000
 MOST_CHANNELS = 64
-"""Of a picture."""
+"""The most channels of a picture."""
 LEAST_STD = 0.01
 MAP_LIMIT = 1 << 28
-"""Values of one map."""
+"""The most values of one map."""
 FITS = ("plain", "letterbox", "smooth")
 
 
 def read_topology(path: Path) -> Topology:
-    """The topology in a JSON file; the place of every error is the file and the layer, its subject the key.
+    """Return the topology of a JSON file.
+
+    The place of every error is the file and the layer, and its subject is the key.
 
     Raises:
         FileAccessError: The file cannot be read; DamagedFileError if it is not JSON.
-        MissingValueError: A key is missing; UnknownKeyError if it is not known.
-        SystolicError: Of the class that says what is wrong with a value.
+        MissingValueError: A key is missing; UnknownKeyError if a key is not known.
+        SystolicError: A value is wrong; the class says in which way.
     """
     return parse_topology(read_text(path, TEXT_LIMIT, "network file"), file_label(path))
 
 
 def parse_topology(text: str, file: str) -> Topology:
-    """As ``read_topology``, from the text itself; ``file`` is what errors call it."""
+    """Return the topology of a text, as ``read_topology`` does. file: the file's name in errors."""
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -78,7 +80,7 @@ def parse_topology(text: str, file: str) -> Topology:
 
 
 def _input(table: JsonTable) -> tuple[Shape, str, tuple[float, ...], float]:
-    """Shape of the picture, the order of its channels in training, and what that took from them and divided them by."""
+    """Return the picture's shape, the order of its channels in training, and the mean and standard deviation."""
     picture = JsonTable(table.get("input", dict), f"{table.source}: input")
     sides = (
         picture.integer("channels", 1, MOST_CHANNELS, 3),
@@ -88,14 +90,14 @@ def _input(table: JsonTable) -> tuple[Shape, str, tuple[float, ...], float]:
     shape = Shape(*sides)
     mean, stds = (_of_channels(picture, key, shape.channels, default) for key, default in (("mean", 0.0), ("std", 1.0)))
     if min(stds) < LEAST_STD or len(set(stds)) > 1:
-        required = f"one number of {LEAST_STD:g}…1 for all channels, since weights that are integers take no more"
-        raise InvalidValueError("'std'", list(stds), required, where=picture.source, remedy="train with one")
+        required = f"one number of {LEAST_STD:g}…1 for all channels, because integer weights cannot scale each channel"
+        raise InvalidValueError("'std'", list(stds), required, where=picture.source, remedy="train with one number")
     picture.finish()
     return shape, order, mean, stds[0]
 
 
 def _of_channels(picture: JsonTable, key: str, channels: int, default: float) -> tuple[float, ...]:
-    """A number of 0…1 for each channel: from a list, or the same for all."""
+    """Return a number of 0…1 per channel, from a list or from one number for all channels."""
     if not isinstance(picture.get(key, (int, float, list), default), list):
         return (picture.number(key, 0.0, 1.0, default),) * channels
     values = picture.get(key, list)
@@ -143,7 +145,7 @@ def _name(table: JsonTable, kind: str, earlier: tuple[TopologyLayer, ...]) -> st
 
 
 def _inputs(table: JsonTable, earlier: tuple[TopologyLayer, ...]) -> tuple[int, ...]:
-    """``from``: one name or a list of them; without it, the layer just before."""
+    """Return the indices of the layers in ``from``, a name or a list of names; the previous layer if it is absent."""
     names = table.get("from", (str, list), [earlier[-1].name if earlier else "input"])
     names = [names] if isinstance(names, str) else names
     numbers = {"input": 0, **{layer.name: i for i, layer in enumerate(earlier, 1)}}
@@ -155,5 +157,5 @@ def _inputs(table: JsonTable, earlier: tuple[TopologyLayer, ...]) -> tuple[int, 
     inputs = tuple(numbers[name] for name in names)
     if any(isinstance(earlier[i - 1].op, Ending) for i in inputs if i):
         subject = "a layer that reads a detection head, a softmax or a top_k"
-        raise UnsupportedError(subject, "the network ends in them", where=table.source)
+        raise UnsupportedError(subject, "these layers must be the last of the network", where=table.source)
     return inputs

@@ -1,4 +1,4 @@
-"""A topology as the text of its JSON file, which ``parse_topology`` reads."""
+"""Writes a topology as the text of its JSON file, which ``parse_topology`` reads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ from cnn.ops import (
 
 
 def topology_text(topology: Topology) -> str:
-    """One layer a line. UnsupportedError for a head that the form does not know."""
+    """Return the text, with one layer per line.
+
+    Raises:
+        UnsupportedError: The exported form does not have this kind of head.
+    """
     shape = topology.input
     values = {
         "format": FORMAT,
@@ -111,7 +115,7 @@ def _padding(padding: Padding) -> dict[str, Any]:
 
 
 def head_options(op: Detection, source: str) -> tuple[str, dict[str, Any]]:
-    """The type of a head, and its keys; UnsupportedError for one that the form does not know."""
+    """Return a head's type and keys; UnsupportedError if the exported form does not have this kind of head."""
     anchors = {"anchors": [list(anchor) for anchor in op.anchors], "classes": op.classes}
     if isinstance(op, OneObject):
         return "one_object", anchors
@@ -121,5 +125,5 @@ def head_options(op: Detection, source: str) -> tuple[str, dict[str, Any]]:
         return "yolo", {**anchors, "scale_xy": op.scale_xy}
     if isinstance(op, Segmentation):
         return "segmentation", {}
-    reason = "the file of a network quantised by training has one-object, region, yolo and segmentation heads"
+    reason = "the file of a network quantised by training may have one-object, region, yolo and segmentation heads"
     raise UnsupportedError(f"a head of kind {op.kind}", reason, where=source, remedy="end the network before it")

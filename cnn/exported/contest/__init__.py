@@ -1,5 +1,5 @@
-"""The files of UltraNet's own exporter: config.json and numbered arrays, or param.h and config.h, instead of our JSON.
+"""Files of UltraNet's own exporter: config.json with numbered arrays, or param.h with config.h, instead of our JSON.
 
-config and headers read what is in them as layers of the exported form, numbered reads the arrays, writer writes both.
-Open files first: ``translated`` gives what the rest of the project reads.
+``config`` and ``headers`` turn these files into layers of the exported form. ``numbered`` reads the arrays, and
+``writer`` writes config.json and the arrays. Open ``files`` first: ``translated`` returns files of the exported form.
 """

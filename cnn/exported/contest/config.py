@@ -1,11 +1,12 @@
-"""config.json of UltraNet's own exporter: each layer's shapes, kernel, stride and padding, in the order they run.
+"""config.json of UltraNet's own exporter: each layer's shapes, kernel, stride and padding, in execution order.
 
     "conv_0": {"in_shape": [3, 160, 320], "out_shape": [16, 160, 320], "k": 3, "s": 1, "p": 1},
     "pool_0": {"in_shape": [16, 160, 320], "p": 2, "out_shape": [16, 80, 160]},
     "linear_0": {"in_len": 128, "out_len": 10}
 
-It tells neither bits nor what is before the picture and behind the last sums. Keys of ours do, which the exporter's own
-tools leave alone: w_bit, out_bit and l_shift of a layer, and "network", the exported form's keys beside its layers.
+The exporter writes neither bit widths, nor the preprocessing of the picture, nor the head after the last layer. Keys of
+this project add them, and the exporter's own tools ignore these keys. A layer may have w_bit, out_bit and l_shift. The
+object "network" holds the exported form's keys other than its layers.
 """
 
 from __future__ import annotations
@@ -27,17 +28,27 @@ from cnn.exported.topology_file import FORMAT, LAYER_LIMIT, TEXT_LIMIT, parse_to
 from cnn.maps import Shape
 
 WEIGHT_BITS, VALUE_BITS, L_SHIFT = 4, 4, 8
-"""What the exporter's own script gives every layer; pixels have 8 bits."""
+"""The bits of weights, the bits of activations and the l_shift of every layer, as the exporter's own script sets them.
+
+Pixels have 8 bits.
+"""
 NETWORK = "network"
 LARGEST_WINDOW = 255
-"""Along a side: of a kernel or a pool, its stride and its padding."""
+"""The largest side of a kernel or a pool, and the largest stride and padding."""
 
 _KEY = re.compile(r"(conv|pool|linear)_\d{1,4}")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A layer in the exported form's words; reads and gives: the shapes that config.json states for it."""
+    """A layer of config.json.
+
+    Attributes:
+        layer: The layer as an object of the exported form's JSON.
+        reads: The input shape that config.json states: (channels, rows, columns), or (values,).
+        gives: The output shape that config.json states, in the same form.
+        source: The file and the layer, for errors.
+    """
 
     layer: dict[str, Any]
     reads: tuple[int, ...]
@@ -46,7 +57,11 @@ class Entry:
 
 
 def config_values(path: Path) -> dict[str, Any] | None:
-    """What a JSON file holds, if it is such a config.json; None for any other text. Errors as of ``read_text``."""
+    """Return the content of a JSON file, or None if it is not a config.json of the exporter.
+
+    Raises:
+        FileAccessError: The file cannot be read; other errors are those that ``read_text`` raises.
+    """
     text = read_text(path, TEXT_LIMIT, "network file")
     try:
         values = json.loads(text)
@@ -57,10 +72,15 @@ def config_values(path: Path) -> dict[str, Any] | None:
 
 
 def read_config(path: Path, parts: Sequence[Parts] | None, name: str) -> Topology:
-    """The topology that it describes.
+    """Return the topology that a config.json describes.
 
-    parts: of the layers in the .npz; None where it is another's, and then all layers but the last have a batch norm.
-    name: of the network, if the file says none. The place of every error is the layer, its subject the key.
+    The place of every error is the layer, and its subject is the key.
+
+    Args:
+        path: The config.json.
+        parts: The arrays that the .npz holds for each layer with weights. None if there is no .npz. Every layer except
+            the last is then taken to have a batch norm.
+        name: The network's name if the file gives none.
     """
     file = file_label(path)
     values = config_values(path)
@@ -70,14 +90,21 @@ def read_config(path: Path, parts: Sequence[Parts] | None, name: str) -> Topolog
     first = next((entry.reads for entry in entries), ())
     if len(first) != 3:
         required = "a conv with an 'in_shape' [channels, rows, columns]"
-        raise InvalidValueError("what the first layer reads", list(first), required, where=file)
+        raise InvalidValueError("the input shape of the first layer", list(first), required, where=file)
     return described(file, first, entries, {"name": name, **network_keys(values, file)})
 
 
 def described(file: str, picture: tuple[int, ...], entries: Sequence[Entry], network: Mapping[str, Any]) -> Topology:
-    """The topology of layers that read ``picture``, (channels, rows, columns); network: the keys beside them.
+    """Return the topology of layers in a chain.
 
-    MismatchError if shapes that are stated are not those that come out.
+    Args:
+        file: The file's name, for errors.
+        picture: The shape of the picture: (channels, rows, columns).
+        entries: The layers, in order.
+        network: The exported form's other keys, with "head" and "scale" as ``network_keys`` returns them.
+
+    Raises:
+        MismatchError: A shape that the file states is not the one computed from the layers.
     """
     head = network.get("head")
     order = {"order": "BGR"} if picture[0] == 3 else {}
@@ -108,8 +135,14 @@ def _check(entry: Entry, reads: Shape, gives: Shape) -> None:
 
 
 def network_keys(values: Mapping[str, Any], file: str) -> dict[str, Any]:
-    """The exported form's keys beside its layers, with "head", a layer of it, and "scale", what the last sums are
-    multiplied by. InvalidValueError if they are not an object."""
+    """Return the exported form's keys other than its layers, from the object "network".
+
+    Two further keys may be present: "head" is the detection head's layer, and "scale" is a factor of the last sums.
+
+    Raises:
+        InvalidValueError: The value of "network" is not an object.
+        UnknownKeyError: The object has a key that belongs elsewhere.
+    """
     network = dict(JsonTable(values, file).get(NETWORK, dict, {}))
     JsonTable(network.get("input", {}), f"{file}: {NETWORK}: input")
     for key in ("format", "layers"):
@@ -131,7 +164,7 @@ def _entries(values: Mapping[str, Any], file: str, parts: Sequence[Parts] | None
 
 
 def _of_kernels(keys: Sequence[str], file: str, parts: Sequence[Parts] | None) -> dict[str, Parts]:
-    """By name what each layer with weights has beside them."""
+    """Return the arrays that each layer with weights has in addition to its weights, by the layer's key."""
     if parts is None:
         return {key: Parts(bias=key == keys[-1], norm=key != keys[-1]) for key in keys}
     if len(parts) != len(keys):
@@ -162,7 +195,7 @@ def _lengths(table: JsonTable) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def _bits(table: JsonTable, parts: Parts | None) -> dict[str, Any]:
-    assert parts is not None  # of every layer but pools
+    assert parts is not None  # only pools have no parts
     weights = {"weight_bits": table.integer("w_bit", 1, 8, WEIGHT_BITS)}
     values, shift = table.integer("out_bit", 1, 8, VALUE_BITS), table.integer("l_shift", 0, MOST_EXTRA_BITS, L_SHIFT)
     if not parts.norm:

@@ -1,4 +1,4 @@
-"""A config.json with its npz, or a param.h with its config.h: what the exported form's own two files would hold."""
+"""Translates a config.json with its .npz, or a param.h with its config.h, to the two files of the exported form."""
 
 from __future__ import annotations
 
@@ -27,16 +27,25 @@ BIAS_LIMIT = 1 << 20
 
 
 def is_contest(path: Path) -> bool:
-    """Whether it is a param.h, or a config.json of UltraNet's exporter. FileAccessError if a file cannot be read."""
+    """Return whether a file is a param.h, or a config.json of UltraNet's exporter.
+
+    Raises:
+        FileAccessError: The file cannot be read.
+    """
     return path.suffix == ".h" or (path.suffix == ".json" and config_values(path) is not None)
 
 
 @contextmanager
 def translated(path: Path, weights: Path | None) -> Iterator[tuple[Path, Path | None]]:
-    """A topology file and its .npz, for as long as they are read; None where no numbers came.
+    """Yield a topology file and its .npz, or None without arrays; both exist as long as the context is open.
 
-    weights: the .npz of a config.json, by numbers or names; ConflictError with a param.h, which holds its own. Other
-    errors as of ``read_config``, ``read_headers`` and ``read_arrays``.
+    Args:
+        path: A config.json or a param.h.
+        weights: The .npz of a config.json, with numbered or named arrays.
+
+    Raises:
+        ConflictError: ``weights`` is given with a param.h, which holds its own arrays.
+        SystolicError: ``read_config``, ``read_headers`` or ``read_arrays`` raised it.
     """
     text, arrays = _translated(path, weights)
     with tempfile.TemporaryDirectory() as folder:
@@ -61,7 +70,10 @@ def _translated(path: Path, weights: Path | None) -> tuple[str, bytes | None]:
 
 
 def _configured(path: Path, weights: Path) -> tuple[Topology, Mapping[str, FloatArray]]:
-    """A config.json with its arrays; where it says no epsilon, that of the numbered arrays."""
+    """Return the topology of a config.json and the arrays of its .npz.
+
+    The epsilon of the numbered arrays is used if the file does not state one.
+    """
     shapes = array_headers(weights)
     topology = read_config(path, layer_parts(shapes, weights.name), weights.stem)
     shapes_read = array_shapes(topology)
@@ -73,7 +85,10 @@ def _configured(path: Path, weights: Path) -> tuple[Topology, Mapping[str, Float
 
 
 def _parameters(path: Path) -> tuple[Topology, Mapping[str, FloatArray]]:
-    """A param.h with what lies beside it: config.h, and where they are there config.json and the last bias."""
+    """Return the topology and the arrays of a param.h and the config.h in the same folder.
+
+    A config.json and a file with the last bias are read too if the folder has them.
+    """
     beside, config, bias = (path.with_name(name) for name in (CONFIG_HEADER, CONFIG, LAST_BIAS))
     if not beside.is_file():
         remedy = f"copy the {CONFIG_HEADER} that was written with {file_label(path)}"

@@ -1,8 +1,9 @@
-"""param.h and config.h of UltraNet's own accelerator: the integers of a network, folded as its hardware reads them.
+"""param.h and config.h of UltraNet's own accelerator: a network's integers, folded in the order its hardware reads.
 
-config.h has a #define for each number of a layer, param.h its arrays: weights as words of SIMD values by [PE][tile],
-the first in the lowest bits, inc and bias by [PE][fold]. A max pool is where a layer reads a smaller map than the layer
-before it gives. Files of generated designs, under parameters/, are such files.
+config.h has a #define for each number of a layer. param.h has the arrays. Weights are stored by [PE][tile], as words of
+SIMD values with the first value in the lowest bits. inc and bias are stored by [PE][fold]. Neither file names max
+pools: there is one if a layer reads a smaller map than the layer before it writes. Generated designs store their
+parameters in such files, under parameters/.
 """
 
 from __future__ import annotations
@@ -42,7 +43,13 @@ _WORD = re.compile(r'"(-?0x[0-9a-fA-F]{1,4096})"')
 
 @dataclass(frozen=True, eq=False)
 class FoldedArray:
-    """An array of param.h: whole numbers by [PE][tile]."""
+    """An array of param.h.
+
+    Attributes:
+        bits: The width of a word.
+        rows: The words, by [PE][tile].
+        source: The file's name, for errors.
+    """
 
     bits: int
     rows: list[list[int]]
@@ -51,30 +58,41 @@ class FoldedArray:
 
 @dataclass(frozen=True)
 class ConfigLayer:
-    """A layer of config.h: its numbers by the names of BITS, FOLDS and CONVOLUTION or LINEAR."""
+    """A layer of config.h.
+
+    Attributes:
+        name: The prefix of the layer's #defines, in lower case.
+        numbers: The numbers by the names in BITS, FOLDS, and CONVOLUTION or LINEAR.
+        source: The file's name, for errors.
+    """
 
     name: str
     numbers: Mapping[str, int]
     source: str
 
     def number(self, key: str) -> int:
-        """A number of the layer; MissingValueError if the file has none."""
+        """Return a number of the layer; MissingValueError if the file has none of that name."""
         if key not in self.numbers:
             raise MissingValueError(f"{self.name.upper()}_{key}", where=self.source)
         return self.numbers[key]
 
     @property
     def linear(self) -> bool:
+        """Whether the layer is a fully connected one."""
         return "IN_LEN" in self.numbers
 
 
 def read_headers(
     texts: tuple[str, str], files: tuple[str, str], network: Mapping[str, Any]
 ) -> tuple[Topology, dict[str, FloatArray]]:
-    """The topology and the arrays of the exported form; the bias of the last sums, which is in neither, is 0.
+    """Return the topology and the arrays of the exported form.
 
-    texts, files: of param.h and config.h, and their names. network: keys of the exported form beside its layers.
-    The place of every error is the file or the layer.
+    Neither file holds the bias of the last layer, so its array is 0. The place of every error is the file or the layer.
+
+    Args:
+        texts: The contents of param.h and of config.h.
+        files: The names of these two files, for errors.
+        network: The exported form's keys other than its layers.
     """
     units = _units(texts[1], files[1])
     words = _arrays(texts[0], files[0])
@@ -105,7 +123,7 @@ def _arrays(text: str, file: str) -> dict[str, FoldedArray]:
         end = text.find("};", match.end(), begin_of_next)
         numbers = [int(word, 16) for word in _WORD.findall(text, match.end(), max(end, match.end()))]
         if name in arrays:
-            raise DamagedFileError(file, "is there twice", cut(name))
+            raise DamagedFileError(file, "is defined twice", cut(name))
         if end < 0:
             raise DamagedFileError(file, "does not end", cut(name), remedy="check that the file is whole")
         if not numbers or len(numbers) != pes * tiles:
@@ -139,13 +157,17 @@ def _topology(
 
 
 def _input(unit: ConfigLayer) -> tuple[int, ...]:
-    """Channels, rows and columns that a layer reads; of a linear one its length alone."""
+    """Return the shape that a layer reads: (channels, rows, columns), or (values,) for a linear layer."""
     names = ("IN_LEN",) if unit.linear else ("IFM_CH", "IFM_ROW", "IFM_COL")
     return tuple(unit.number(name) for name in names)
 
 
 def _pooled(unit: ConfigLayer, shape: tuple[int, ...]) -> int:
-    """The size of the max pool between a map and the layer that reads it; 1 where there is none."""
+    """Return the size of the max pool between a map and the layer that reads it; 1 if there is no pool.
+
+    Raises:
+        ShapeError: No pool turns the map into the layer's input.
+    """
     reads = _input(unit)
     for size in range(1, LARGEST_WINDOW + 1):
         pooled = (shape[0], *(side // size for side in shape[1:]))
@@ -156,12 +178,12 @@ def _pooled(unit: ConfigLayer, shape: tuple[int, ...]) -> int:
         reads,
         f"shape {shape} of the map before it, or the one after a max pool",
         where=unit.source,
-        remedy="leave out other layers than conv, pool and linear, which these files do not have",
+        remedy="leave out layers other than conv, pool and linear, which these files do not have",
     )
 
 
 def _entry(unit: ConfigLayer, shifts: bool) -> Entry:
-    """shifts: whether inc and bias make values of its sums."""
+    """Return a layer. shifts: whether inc and bias requantise its sums."""
     layer: dict[str, Any] = {"name": unit.name, "weight_bits": unit.number("W_BIT")}
     layer["integers"] = layer["weight_bits"] != 1
     if shifts:
@@ -179,6 +201,7 @@ def _entry(unit: ConfigLayer, shifts: bool) -> Entry:
 def _of_layer(
     unit: ConfigLayer, layer: TopologyLayer, kernel: Kernel, words: Mapping[str, FoldedArray]
 ) -> dict[str, FloatArray]:
+    """Return the layer's arrays by their names in the exported form."""
     number = kernel.number
     arrays = {f"conv{number}_w": _weights(unit, kernel, _named(words, f"{unit.name}_w", unit)).astype(np.float32)}
     if kernel.output_bits is not None:
@@ -201,7 +224,7 @@ def _named(words: Mapping[str, FoldedArray], name: str, unit: ConfigLayer) -> Fo
 
 
 def _weights(unit: ConfigLayer, kernel: Kernel, words: FoldedArray) -> IntArray:
-    """[filters, channels, rows, columns]; of a filter the words hold [row][column][channel]."""
+    """Return the weights, [filters, channels, rows, columns]; words store each filter as [row][column][channel]."""
     bits, simd, pes = unit.number("W_BIT"), unit.number("SIMD"), unit.number("PE")
     filters, channels, rows, columns = kernel.weights
     taps = channels * rows * columns
@@ -217,7 +240,10 @@ def _weights(unit: ConfigLayer, kernel: Kernel, words: FoldedArray) -> IntArray:
 
 
 def _lanes(unit: ConfigLayer, words: FoldedArray, form: tuple[int, int]) -> IntArray:
-    """[words, SIMD], in two's complement, or −1 and +1 of one bit; form: SIMD, and the bits of a value."""
+    """Return the values of all words, [words, SIMD].
+
+    Values are in two's complement; a value of one bit is −1 or +1. form: SIMD, and the bits of a value.
+    """
     simd, bits = form
     for word in (min(map(min, words.rows)), max(map(max, words.rows))):
         if not 0 <= word < 1 << words.bits:

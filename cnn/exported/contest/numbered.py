@@ -1,7 +1,7 @@
-"""arr_0, arr_1 …: arrays in the order of a network's layers, as the exporter saves them.
+"""arr_0, arr_1 …: the arrays of a network's layers in order, as UltraNet's exporter saves them.
 
-Of each layer its weights, the bias where it has one, and where a batch norm follows gamma, beta, mean, variance and
-epsilon, which is one number.
+Each layer has its weights, then its bias if it has one. If a batch norm follows, its gamma, beta, mean, variance and
+epsilon come next. The epsilon is a single number.
 """
 
 from __future__ import annotations
@@ -21,24 +21,28 @@ from cnn.stored.npz import array_headers, read_arrays
 Shapes = Mapping[str, tuple[int, ...]]
 
 _PARTS = {0: (False, False), 1: (True, False), 5: (False, True), 6: (True, True)}
-"""Arrays behind the weights → whether they are a bias, and a batch norm."""
+"""The number of arrays after a layer's weights → whether the layer has a bias, and whether it has a batch norm."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What an .npz has of one layer beside its weights."""
+    """The arrays that an .npz holds for one layer in addition to the layer's weights."""
 
     bias: bool
     norm: bool
 
 
 def is_numbered(names: Container[str]) -> bool:
-    """Whether the arrays have numbers for names."""
+    """Return whether the arrays are named by numbers, arr_0, arr_1 …"""
     return "arr_0" in names
 
 
 def layer_parts(shapes: Shapes, file: str) -> tuple[Parts, ...]:
-    """Of each layer in order, from the arrays' names and shapes; ChoiceError if they are those of no layer."""
+    """Return the arrays of each layer in order, found from the arrays' names and shapes.
+
+    Raises:
+        ChoiceError: No layer has this number of arrays after its weights.
+    """
     if not is_numbered(shapes):
         numbers = takewhile(lambda number: f"conv{number}_w" in shapes, count())
         return tuple(Parts(f"conv{number}_b" in shapes, f"bn{number}_gamma" in shapes) for number in numbers)
@@ -56,10 +60,18 @@ def _parts(behind: int, name: str, file: str) -> Parts:
 
 
 def read_numbered(path: Path, shapes: Shapes, epsilon: float | None) -> tuple[dict[str, FloatArray], float | None]:
-    """The arrays of ``shapes``, by their names in that order, and the epsilon of the batch norms.
+    """Return the arrays by their names in ``shapes``, and the epsilon of the batch norms.
 
-    epsilon: what it must be, None where the file says it. A matrix of a linear layer, [outputs, inputs], becomes a
-    window of the whole map. MismatchError for another epsilon, other errors as of ``read_arrays``.
+    A linear layer's matrix [outputs, inputs] becomes a window that covers the whole map.
+
+    Args:
+        path: The .npz.
+        shapes: The shapes of the arrays by their names in the exported form, in the order of the file.
+        epsilon: The epsilon that the file must have; None accepts any.
+
+    Raises:
+        MismatchError: A batch norm has another epsilon.
+        SystolicError: ``read_arrays`` raised it.
     """
     names: list[str] = []
     for name in shapes:
@@ -69,7 +81,7 @@ def read_numbered(path: Path, shapes: Shapes, epsilon: float | None) -> tuple[di
     stored_shapes = {numbered: _stored(shapes.get(name, ()), stored.get(numbered)) for numbered, name in files.items()}
     arrays = {files[numbered]: values for numbered, values in read_arrays(path, stored_shapes).items()}
     for name in (name for name in names if name not in shapes):
-        value = float(str(arrays[name]))  # 1e-5 in float32, as it was written
+        value = float(str(arrays[name]))  # through text, so that a float32 of 1e-5 becomes the double 1e-5
         epsilon = value if epsilon is None else epsilon
         if not np.isclose(value, epsilon, rtol=1e-6):
             what, remedy = f"{name}, an epsilon of the network's batch norms,", "correct it in the network file"
@@ -78,6 +90,6 @@ def read_numbered(path: Path, shapes: Shapes, epsilon: float | None) -> tuple[di
 
 
 def _stored(shape: tuple[int, ...], written: tuple[int, ...] | None) -> tuple[int, ...]:
-    """``shape``, or that of the matrix which stands for it."""
+    """Return the shape that the file must have: ``shape``, or its matrix if the file stores a linear layer so."""
     matrix = (shape[0], prod(shape[1:])) if len(shape) == 4 else shape
     return matrix if written == matrix else shape

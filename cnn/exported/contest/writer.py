@@ -1,7 +1,8 @@
-"""A chain of convolutions, pools and linear layers as config.json and numbered arrays.
+"""Writes a chain of convolutions, pools and linear layers as config.json and numbered arrays.
 
-The chain is that of the integers, so that one walk serves config.json and what writes param.h. What config.json has no
-word for stands under "network" and in w_bit, out_bit and l_shift: see cnn.exported.contest.config.
+The chain is made of the integer network, so that config.json and the writer of param.h use the same walk over the
+layers. Facts that the exporter's config.json has no key for are written under "network" and as w_bit, out_bit and
+l_shift (cnn.exported.contest.config).
 """
 
 from __future__ import annotations
@@ -31,7 +32,13 @@ AS_ONNX = "export it as ONNX"
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """A layer of the chain, named conv_0, pool_0 or linear_0; ``source``: what it reads."""
+    """A layer of the chain.
+
+    Attributes:
+        name: conv_0, pool_0 or linear_0, counted per kind.
+        node: The layer.
+        source: The layer that it reads.
+    """
 
     name: str
     node: QNode
@@ -39,24 +46,24 @@ class Link:
 
     @property
     def convolution(self) -> QConvolution:
-        """Of a conv or linear layer."""
+        """The operation of a conv or linear layer."""
         assert isinstance(self.node.op, QConvolution)
         return self.node.op
 
     @property
     def shifts(self) -> MultiplyShift | None:
-        """Of a conv or linear layer: inc, bias and shift; None where its sums leave."""
+        """The inc, bias and shift of a conv or linear layer; None if its output is the sums themselves."""
         by = self.convolution.requantiser
         return by if isinstance(by, MultiplyShift) else None
 
     @property
     def bits(self) -> tuple[int, int]:
-        """Of its weights, and of the values that it reads."""
+        """The bits of a weight, and the bits of an input value."""
         return self.convolution.weight_type.bits, self.source.type.datatype.bits
 
     @property
     def l_shift(self) -> int:
-        """How much finer inc and bias are than its sums."""
+        """The number of bits by which inc and bias are finer than the sums."""
         assert self.shifts is not None
         weight_bits, in_bits = self.bits
         return int(self.shifts.shift[0]) - (weight_bits - 1) - in_bits
@@ -64,7 +71,13 @@ class Link:
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """``head`` runs on the host, None where the last values leave as they are."""
+    """A network as a chain of layers.
+
+    Attributes:
+        network: The network.
+        links: The layers in order, without the input and the head.
+        head: The head, which the host computes; None if the network has none.
+    """
 
     network: QuantizedNetwork
     links: tuple[Link, ...]
@@ -72,20 +85,29 @@ class Chain:
 
     @property
     def kernels(self) -> tuple[Link, ...]:
-        """Those that have weights."""
+        """The layers that have weights."""
         return tuple(link for link in self.links if isinstance(link.node.op, QConvolution))
 
 
 @dataclass(frozen=True)
 class PictureReading:
-    """How pictures are read: "RGB" or "BGR", and one of the fits."""
+    """The format in which the host reads pictures.
+
+    Attributes:
+        order: The order of the channels, "RGB" or "BGR".
+        fit: One of the fits, the methods by which pictures are resized.
+    """
 
     order: str
     fit: str
 
 
 def chain_of(network: QuantizedNetwork) -> Chain:
-    """The layers of a network; UnsupportedError names the first that the files have no word for."""
+    """Return the layers of a network as a chain.
+
+    Raises:
+        UnsupportedError: The files cannot express a layer; the error names the first one.
+    """
     nodes = [_without_dilation(node) for node in network.nodes]
     head = nodes[-1] if isinstance(nodes[-1].op, Detection) else None
     links: list[Link] = []
@@ -95,7 +117,7 @@ def chain_of(network: QuantizedNetwork) -> Chain:
         if kind is None or node.inputs != (number - 1,):
             subject = f"{node.name!r} in config.json and param.h"
             reason = (
-                "they know chains of convolutions with batch norm and values 0…1, plain max pools, and linear layers"
+                "they hold chains of convolutions with batch norm and values 0…1, plain max pools, and linear layers"
             )
             raise UnsupportedError(subject, reason, where=network.name, remedy=AS_ONNX)
         links.append(Link(f"{kind}_{sum(link.name.startswith(kind) for link in links)}", node, source))
@@ -110,14 +132,14 @@ def chain_of(network: QuantizedNetwork) -> Chain:
 
 
 def _without_dilation(node: QNode) -> QNode:
-    """Return the node with the zeros between the places of its window, as the files know no dilation."""
+    """Return the node with zeros written out between the places of its window, because the files know no dilation."""
     if not isinstance(node.op, QConvolution):
         return node
     return replace(node, op=replace(node.op, weights=with_zeros(node.op.weights, node.op.dilation), dilation=(1, 1)))
 
 
 def _kind(node: QNode, source: QNode) -> str | None:
-    """conv, pool or linear; None for what is none of them."""
+    """Return "conv", "pool" or "linear"; None if the files cannot express the layer."""
     op = node.op
     if isinstance(op, MaxPool):
         return "pool" if op.window == (op.stride, op.stride) and op.padding == Padding() else None
@@ -130,18 +152,18 @@ def _kind(node: QNode, source: QNode) -> str | None:
 
 
 def _is_unit(values: TensorType) -> bool:
-    """Whether integers from 0 stand for 0…1."""
+    """Return whether the integers represent 0…1, with 0 as the least integer."""
     plain = not values.datatype.signed and not values.zero_point
     return plain and bool(np.isclose(values.scale * values.datatype.high, 1))
 
 
 def _is_square(op: QConvolution) -> bool:
-    """Of one group, with a square window and even padding."""
+    """Return whether a convolution has one group, a square window, and the same padding on all sides."""
     return op.groups == 1 and len(set(_sides(op.padding))) == 1 and op.weights.shape[2] == op.weights.shape[3]
 
 
 def _is_one_shift(node: QNode, by: MultiplyShift, source: QNode) -> bool:
-    """Whether one l_shift and 0…1 say what a layer gives."""
+    """Return whether one l_shift describes a layer's requantiser and its outputs represent 0…1."""
     assert isinstance(node.op, QConvolution)
     l_shift = int(by.shift[0]) - (node.op.weight_type.bits - 1) - source.type.datatype.bits
     is_one = len(set(by.shift.tolist())) == 1 and by.halves == UP
@@ -153,9 +175,15 @@ def _sides(padding: Padding) -> tuple[int, int, int, int]:
 
 
 def config_text(chain: Chain, reading: PictureReading, trained: Topology | None) -> str:
-    """config.json of a chain. trained: where its arrays are written beside it, how its batch norms are computed.
+    """Return the text of a chain's config.json.
 
-    UnsupportedError for a head that the form does not know.
+    Args:
+        chain: The layers.
+        reading: How the host reads pictures.
+        trained: The topology whose arrays are written with the file; it says how batch norms are computed.
+
+    Raises:
+        UnsupportedError: The exported form does not have this kind of head.
     """
     network: dict[str, Any] = {"name": chain.network.name, "input": {"order": reading.order}, "fit": reading.fit}
     if trained is not None:
@@ -174,7 +202,7 @@ def config_text(chain: Chain, reading: PictureReading, trained: Topology | None)
 
 
 def _scale(link: Link) -> float | None:
-    """What the last sums are multiplied by, where they are and it is not 1."""
+    """Return the factor that the last sums are multiplied by; None if there is none or it is 1."""
     if link.shifts is not None:
         return None
     scale = link.node.type.scale * link.convolution.weight_type.high / link.source.type.scale
@@ -193,7 +221,7 @@ def _entry(link: Link) -> dict[str, Any]:
 
 
 def _bits(link: Link) -> dict[str, int]:
-    """Where they are not what the exporter's own script gives every layer."""
+    """Return the keys of the layer's bits that differ from the ones that the exporter's own script sets."""
     bits, standard = {"w_bit": link.bits[0]}, {"w_bit": WEIGHT_BITS, "out_bit": VALUE_BITS, "l_shift": L_SHIFT}
     if link.shifts is not None:
         bits |= {"out_bit": link.node.type.datatype.bits, "l_shift": link.l_shift}
@@ -205,7 +233,7 @@ def _listed(shape: Shape) -> list[int]:
 
 
 def last_bias(chain: Chain) -> FloatArray | None:
-    """What is added to the last sums [filters]; None where they do not leave."""
+    """Return the bias of the last sums, [filters]; None if the last layer requantises its sums."""
     last = chain.kernels[-1]
     if last.shifts is not None:
         return None
@@ -215,9 +243,14 @@ def last_bias(chain: Chain) -> FloatArray | None:
 
 
 def numbered_arrays(chain: Chain, topology: Topology, arrays: Mapping[str, FloatArray]) -> bytes | None:
-    """The .npz of the exporter, arr_0, arr_1 …; None where the network's numbers are not such floats.
+    """Return the exporter's .npz, arr_0, arr_1 …
 
-    arrays: of the topology that the chain is of, by their names.
+    Return None if the file holds integers, or requantises by another form than inc, bias and shift.
+
+    Args:
+        chain: The layers.
+        topology: The topology that the chain was made of.
+        arrays: The topology's arrays by name.
     """
     floats = [
         not kernel.integers and (kernel.output_bits is None or topology.requantise_of(kernel) == "multiply_shift")

@@ -71,7 +71,7 @@ def test_the_built_in_networks() -> None:
 
 HEAD = {"type": "one_object", "anchors": [[20, 20]], "classes": 1}
 LAYER = "small.json: layer 1"
-BEHIND_AN_ENDING = {"where": "small.json: layer 3", "reason": "the network ends in them"}
+BEHIND_AN_ENDING = {"where": "small.json: layer 3", "reason": "these layers must be the last of the network"}
 
 WRONG: list[Refusal] = [
     (described(), RangeError, {"where": "small.json", "what": "the number of layers", "got": 0, "high": 1000}),
