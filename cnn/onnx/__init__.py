@@ -1,13 +1,13 @@
-"""ONNX files: a float graph goes in, a float network (cnn.network) comes out.
+"""The reader of ONNX files: it makes a float network (cnn.network) from the graph of a file.
 
-- ``file`` opens a file within bounds and makes it one that stands alone, ``graph`` is its content with numpy arrays for
-  the constants, and ``patterns`` puts one operator in the place of several.
-- ``network`` walks the graph and says of every operator that was not taken why. ``layers`` is the network while it
-  grows, and ``operators`` has the table of a function for each ONNX operator.
-- A family of operators has a module: ``activations``, ``arithmetic``, ``pads``, ``pools``, ``reductions``,
-  ``reordering``, ``resizing``, ``shapes`` and ``transposed``; ``sliding`` says where a kernel slides.
-- ``inputs``, ``selection`` and ``tails`` are what a network begins and ends in; ``quantised`` reads files that hold
-  integers.
+- ``file`` opens a file within limits and reads its external data into it. ``graph`` is the content of the file, with
+  numpy arrays as constants. ``patterns`` replaces groups of operators by one operator each.
+- ``network`` walks the graph and collects an error for every operator that cannot become a layer. ``layers`` is the
+  network while it grows, and ``operators`` is the table with one function per ONNX operator.
+- Each family of operators has a module: ``activations``, ``arithmetic``, ``pads``, ``pools``, ``reductions``,
+  ``reordering``, ``resizing``, ``shapes`` and ``transposed``. ``sliding`` computes the positions of a kernel.
+- ``inputs`` reads the network's input. ``selection`` and ``tails`` read the operators at its end. ``quantised`` reads
+  files that hold integers.
 
-Open ``network`` first: ``read_onnx`` runs the rest.
+Start reading in ``network``: ``read_onnx`` calls all the other modules.
 """

@@ -1,6 +1,7 @@
-"""An ONNX file is opened within bounds, made one that stands alone, and read into a Graph.
+"""Open an ONNX file within limits, read its external data into the model, and convert the model into a Graph.
 
-Files are untrusted: nothing is taken of a size that the file only claims, and external data lies beside the file.
+Files are untrusted. Nothing is allocated with a size that the file only claims, and external data must be in the
+folder of the file.
 """
 
 from __future__ import annotations
@@ -37,24 +38,30 @@ from cnn.onnx.annotation import annotations_of, check_constants
 from cnn.onnx.channels_last import why_last
 from cnn.onnx.graph import Array, Graph, OnnxOperation
 
-# Functions local to a model, as some exporters write modules: their operators take the place of the calls.
+# Model-local functions, which some exporters write for modules: each call is replaced by the function's operators.
 #
-# A function may call others, so that a small file may stand for many operators. How many is known before any is
-# written.
+# Functions may call each other, so a small file can expand to very many operators. The number of operators is therefore
+# computed and checked before any call is expanded.
 
 MOST_FUNCTIONS = 1 << 10
 DEEPEST = 32
-"""The most calls of functions within one another."""
+"""Limit for the depth of nested function calls."""
 
 Key = tuple[str, str, str]
 """Domain, name and overload of a function, or of the operator that calls it."""
 
 
 def inlined(model: Any, operations: int, size: int, label: str) -> Any:
-    """Return the model without functions. operations, size: so many it may have then, of so many bytes.
+    """Return the model with its function calls expanded.
+
+    Args:
+        model: The protocol buffer.
+        operations: Limit for the operators of the expanded model.
+        size: Limit for the bytes of these operators.
+        label: The file's name in errors.
 
     Raises:
-        RangeError: There are too many functions, calls within each other, operators or bytes.
+        RangeError: There are too many functions, nested calls, operators or bytes.
         DamagedFileError: A call does not fit its function, or a function calls itself.
         UnsupportedError: A function has another opset than the model.
     """
@@ -64,8 +71,8 @@ def inlined(model: Any, operations: int, size: int, label: str) -> Any:
     sizes: dict[Key, tuple[int, int]] = {}
     count, length = _size_of(model.graph.node, functions, sizes, (), label)
     for what, got, most in (
-        ("the number of operations with those of its functions", count, operations),
-        ("the number of bytes of its operations with those of its functions", length, size),
+        ("the number of operations, with its functions expanded,", count, operations),
+        ("the number of bytes of its operations, with its functions expanded,", length, size),
     ):
         if got > most:
             raise RangeError(what, got, high=most, where=label)
@@ -73,12 +80,12 @@ def inlined(model: Any, operations: int, size: int, label: str) -> Any:
 
     try:
         result = inline_local_functions(model)
-    except Exception as error:  # of C++, whatever it finds wrong
+    except Exception as error:  # onnx's C++ code raises many kinds of exceptions
         raise DamagedFileError(label, f"has a function that cannot be inlined: {cut(error)}") from error
     called = {_key(node, node.op_type) for node in result.graph.node} & functions.keys()
     if called:
         _, name, _ = min(called)
-        reason, remedy = "its opset is not that of the model", "export the model in one opset"
+        reason, remedy = "its opset differs from the model's opset", "export the model in one opset"
         raise UnsupportedError(f"the model-local function {shown(name)}", reason, where=label, remedy=remedy)
     del result.functions[:]
     return result
@@ -91,7 +98,15 @@ def _key(node: Any, name: str) -> Key:
 def _size_of(
     nodes: Any, functions: Mapping[Key, Any], sizes: dict[Key, tuple[int, int]], calls: tuple[Key, ...], label: str
 ) -> tuple[int, int]:
-    """Return how many operators the nodes become without functions, and how many bytes these have."""
+    """Return the number of operators, and of their bytes, after all function calls in ``nodes`` are expanded.
+
+    Args:
+        nodes: The nodes of the graph or of a function.
+        functions: The model's functions.
+        sizes: The results for functions that are known already; extended here.
+        calls: The functions whose bodies contain ``nodes``, from the outermost to the innermost.
+        label: The file's name in errors.
+    """
     count = size = 0
     for node in _with_inner(nodes):
         key = _key(node, node.op_type)
@@ -122,11 +137,11 @@ def _check_call(node: Any, function: Any, label: str) -> None:
     if len(node.input) > len(function.input) or len(node.output) > len(function.output):
         got = f"{len(node.input)} inputs and {len(node.output)} outputs"
         has = f"{len(function.input)} and {len(function.output)}"
-        raise DamagedFileError(label, f"calls {shown(node.op_type)} with {got}, which has {has}", shown(node.name))
+        raise DamagedFileError(label, f"calls {shown(node.op_type)} with {got}; it has {has}", shown(node.name))
 
 
 def _with_inner(nodes: Any) -> Iterator[Any]:
-    """Yield the nodes, and those inside their branches and loops."""
+    """Yield the nodes, and the nodes inside their branches and loops."""
     waiting = list(nodes)
     while waiting:
         node = waiting.pop()
@@ -137,19 +152,21 @@ def _with_inner(nodes: Any) -> Iterator[Any]:
 
 
 LARGEST_FILE = 4 * MAX_WEIGHTS + (1 << 26)
-"""Bytes: the weights of the largest network and 64 MiB besides."""
+"""Limit for the bytes of a file: the float32 weights of the largest network and 64 MiB more."""
 
 MOST_OPERATIONS = 1 << 13
-"""Of a graph; many of an exporter's work out shapes."""
+"""Limit for the operations of a graph. Exporters write many that only compute shapes."""
 
 MOST_EDGES = 1 << 16
-"""Of a graph: the inputs and outputs of all its operations, and its initialisers."""
+"""Limit for the inputs and outputs of all operations of a graph, and for its initialisers."""
 
 MOST_SHARED = 1 << 26
-"""Bytes of data beside a file that several of its tensors may have, besides the data that each has for itself; and of
-operators that several calls of a function stand for, besides the file's own."""
+"""Limit for the bytes that reading may add by using a part of a file several times.
+
+It applies to tensors that share a part of an external data file, and to functions that are called several times."""
 
 FIRST_OPSET = 7
+"""The oldest opset that is read."""
 
 INSTALL = "run pip install 'systolic-cnn[onnx]'"
 
@@ -165,19 +182,19 @@ def load_onnx() -> Any:
 
 
 def open_model(path: Path, size: tuple[int, int] | None = None, cuts: Sequence[str] = ()) -> Any:
-    """Return the file's protocol buffer with its external data inside, so that it stands alone.
+    """Return the file's protocol buffer with its external data inside, so that no other file is needed.
 
     Args:
         path: The file.
-        size: (width, height) of its input instead of its own.
-        cuts: Tensors that become its outputs, if there are any.
+        size: (width, height) of the input; None to keep the file's own.
+        cuts: Names of tensors that become the outputs; empty to keep the file's own.
 
     Raises:
-        FileAccessError: The file, or one with its data, cannot be read.
+        FileAccessError: The file, or a file with its external data, cannot be read.
         DamagedFileError: It is not an ONNX file, or its content contradicts itself.
         RangeError: It is too large.
-        InvalidValueError: It points outside its folder.
-        ChoiceError: It has no tensor of a name in ``cuts``; SeveralFaultsError if it lacks several.
+        InvalidValueError: Its external data is outside its folder.
+        ChoiceError: It has no tensor of a name in ``cuts``; SeveralFaultsError if several are missing.
     """
     onnx, label = load_onnx(), file_label(path)
     model = parsed(_bytes(path), label)
@@ -195,8 +212,13 @@ def open_model(path: Path, size: tuple[int, int] | None = None, cuts: Sequence[s
 
 
 def graph_of(model: Any, label: str, whole: bool = False) -> Graph:
-    """Return the graph of a file that stands alone. label: the file's name in errors. whole: with the operations that
-    no output needs."""
+    """Return the graph of a protocol buffer that has its external data inside.
+
+    Args:
+        model: The protocol buffer.
+        label: The file's name in errors.
+        whole: Whether to keep the operations that no output needs.
+    """
     constants = _constants(model.graph.initializer, label)
     source = _input(model, label)
     operations = [_operation(node, label) for node in model.graph.node]
@@ -229,7 +251,7 @@ _OF_FLOATS = ("BFLOAT16", "DOUBLE", "FLOAT", "FLOAT16", "UNDEFINED")
 
 
 def _lowest(kind: int, name: str, label: str) -> int | None:
-    """Return the integer that a black pixel is in an input of this type; None for floats."""
+    """Return the integer of a black pixel in an input of this element type; None if the type is a float."""
     kinds = load_onnx().TensorProto.DataType
     type_ = kinds.Name(kind) if kind in kinds.values() else str(kind)
     if type_ not in _LOWEST and type_ not in _OF_FLOATS:
@@ -239,17 +261,18 @@ def _lowest(kind: int, name: str, label: str) -> int | None:
 
 
 def _check_once(operations: Sequence[OnnxOperation], names: Iterable[str], label: str) -> None:
-    """Raise DamagedFileError if a tensor comes from two places."""
+    """Raise DamagedFileError if two operations, or an operation and an input or initialiser, define the same tensor."""
     given = set(names)
     for operation in operations:
         outputs = [name for name in operation.outputs if name]
         twice = [name for i, name in enumerate(outputs) if name in given or name in outputs[:i]]
         if twice:
-            raise DamagedFileError(label, f"gives {listed(twice)}, which something else gives too", str(operation))
+            raise DamagedFileError(label, f"defines {listed(twice)}, which is defined elsewhere too", str(operation))
         given.update(outputs)
 
 
 def _why_last(model: Any, operations: Sequence[OnnxOperation], label: str) -> str:
+    """Return why the channels of the model's input are last; "" if they are not (cnn.onnx.channels_last)."""
     source, sides = _input(model, label), {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
     for operation in operations:
         value = operation.attributes.get("value") if operation.kind == "Constant" else None
@@ -264,13 +287,13 @@ def parsed(data: bytes, label: str) -> Any:
 
     Raises:
         DamagedFileError: The bytes are not a model.
-        UnsupportedError: The model has functions of another opset than its own.
+        UnsupportedError: A function of the model has another opset than the model.
         RangeError: It has too many operators or tensors.
     """
     onnx = load_onnx()
     try:
         model = onnx.ModelProto.FromString(data)
-    except Exception as error:  # what protobuf raises differs by its implementation
+    except Exception as error:  # protobuf's implementations raise different exceptions
         raise DamagedFileError(label, f"is not an ONNX file, or is damaged: {cut(error)}") from error
     if not (model.graph.node and model.graph.output):
         raise DamagedFileError(label, "is not an ONNX model: it has no operators or no output")
@@ -283,7 +306,10 @@ def parsed(data: bytes, label: str) -> Any:
 
 
 def _check_names(graph: Any, label: str) -> None:
-    """Raise DamagedFileError for a name that is not text: protobuf gives its bytes, or raises an error of its own."""
+    """Raise DamagedFileError if a name is not valid UTF-8.
+
+    Depending on its implementation, protobuf returns such a name as bytes or raises UnicodeDecodeError.
+    """
     values = (*graph.input, *graph.output, *graph.initializer)
     names = [name for node in graph.node for name in (node.name, node.op_type, node.domain, *node.input, *node.output)]
     names += [value.name for value in values]
@@ -320,7 +346,14 @@ def _bytes(path: Path) -> bytes:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where data of a tensor lies: so many bytes of a file from ``start`` on."""
+    """The place of a tensor's external data.
+
+    Attributes:
+        tensor: The protocol buffer of the tensor.
+        file: The file with the data.
+        start: Offset of the first byte in the file.
+        count: Number of bytes.
+    """
 
     tensor: Any
     file: Path
@@ -329,17 +362,17 @@ class _Place:
 
 
 SEVERAL_A_BYTE = {"int4": 2, "uint4": 2, "float4_e2m1fn": 2, "int2": 4, "uint2": 4}
-"""Values that the format packs into a byte, where numpy has a byte for each."""
+"""Number of values that the file packs into one byte, by data type. numpy uses one byte per value."""
 
 
 def _bring_inside(onnx: Any, model: Any, path: Path) -> None:
-    """External data becomes a part of its tensors."""
+    """Read the external data of all initialisers into the model."""
     outside = [tensor for tensor in model.graph.initializer if tensor.data_location == onnx.TensorProto.EXTERNAL]
     places = [_place(onnx, tensor, path) for tensor in outside]
     most = sum(file.stat().st_size for file in {place.file for place in places}) + MOST_SHARED
     total = sum(place.count for place in places)
     if total > min(most, LARGEST_FILE):
-        subject = "the number of bytes that its tensors have in data files"
+        subject = "the number of bytes of its tensors in data files"
         raise RangeError(subject, total, high=min(most, LARGEST_FILE), where=file_label(path))
     for place in places:
         with place.file.open("rb") as data:
@@ -350,12 +383,12 @@ def _bring_inside(onnx: Any, model: Any, path: Path) -> None:
 
 
 def _place(onnx: Any, tensor: Any, path: Path) -> _Place:
-    """Return where the external data of a tensor is.
+    """Return the place of a tensor's external data.
 
     Raises:
-        InvalidValueError: It would be outside the file's folder.
-        FileAccessError: Its file cannot be read.
-        DamagedFileError: Its file ends too early.
+        InvalidValueError: The data would be outside the folder of the model.
+        FileAccessError: The data file cannot be read.
+        DamagedFileError: The data file ends too early.
     """
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = PurePosixPath(entries.get("location", ""))
@@ -377,7 +410,7 @@ def _place(onnx: Any, tensor: Any, path: Path) -> _Place:
             raise DamagedFileError(str(location), reason, where=subject)
         with file.open("rb"):
             return _Place(tensor, file, start, count)
-    except (OSError, RuntimeError, ValueError) as error:  # links in a circle, a NUL in a name
+    except (OSError, RuntimeError, ValueError) as error:  # symbolic links in a circle, a NUL in the name
         raise FileAccessError(str(location), f"cannot be read: {cut(error)}", "data file", where=subject) from error
 
 
@@ -390,7 +423,7 @@ def _bytes_of(onnx: Any, tensor: Any, subject: str) -> int:
     try:
         datatype: np.dtype[Any] = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type))
     except (KeyError, TypeError) as error:
-        raise InvalidValueError("the element type", tensor.data_type, "one of numbers", where=subject) from error
+        raise InvalidValueError("the element type", tensor.data_type, "a numeric type", where=subject) from error
     count = _count(tensor.dims, subject)
     return -(-count // SEVERAL_A_BYTE.get(datatype.name, 1)) * int(datatype.itemsize)
 
@@ -404,7 +437,7 @@ def _count(sides: Iterable[int], subject: str) -> int:
 
 
 def _cut(onnx: Any, model: Any, cuts: Sequence[str], label: str) -> None:
-    """End the network at the named tensors."""
+    """Make the tensors named in ``cuts`` the outputs of the model."""
     tensors = {name for node in model.graph.node for name in node.output}
     choices = sorted(tensors)
     missing = [
@@ -438,9 +471,14 @@ def _input(model: Any, label: str) -> Any:
 
 
 def _shape(source: Any, label: str, last: bool) -> tuple[int, ...]:
-    """Return batch 1, channels, height, width, or as the file has it batch 1, channels, length or batch 1, values.
+    """Return the shape of the input with a batch of 1, because a design computes one image at a time.
 
-    last: the channels are the last side. Whatever the batch is, a design computes one picture at a time.
+    The shape is (1, channels, height, width), (1, channels, length) or (1, values), in the file's order.
+
+    Args:
+        source: The protocol buffer of the input.
+        label: The file's name in errors.
+        last: Whether the channels are the last side.
     """
     sides = [int(side.dim_value) if side.HasField("dim_value") else 0 for side in source.type.tensor_type.shape.dim]
     subject = f"the input {shown(source.name)}"
@@ -461,7 +499,7 @@ def _shape(source: Any, label: str, last: bool) -> tuple[int, ...]:
 
 
 def _check_open(sides: Sequence[int], last: bool, subject: str, label: str) -> None:
-    """Raise MissingValueError with the dimensions that the file leaves open, and what sets them."""
+    """Raise MissingValueError with the dimensions that the file does not set, and the option that sets them."""
     open_sides = [place for place, side in enumerate(sides) if place and side < 1]
     if not open_sides:
         return
@@ -477,8 +515,11 @@ def _check_open(sides: Sequence[int], last: bool, subject: str, label: str) -> N
 
 
 def _sized(sides: Sequence[int], size: tuple[int, int], last: bool) -> dict[int, int]:
-    """The dimensions of an input that a width and height set. A length is a width of one row, or a height of one
-    column; what has both, or an open side in the place of its channels, is a grey picture without a side of these."""
+    """Return the sides of the input that a given width and height set: their places in the shape and their values.
+
+    An input of 3 sides is a signal if the width or the height is 1: its length is their product. Otherwise, or if the
+    file does not set its channels, it is a grey image without a side for the channels.
+    """
     width, height = size
     if len(sides) == 4:
         return {1: height, 2: width} if last else {2: height, 3: width}
@@ -492,7 +533,7 @@ def _constants(tensors: Iterable[Any], label: str) -> Mapping[str, Array]:
 
 
 def array_of(tensor: Any, label: str, place: str) -> Array:
-    """Return the array of a tensor, float32 if it holds other floats.
+    """Return the array of a tensor; float64, float16 and similar values are converted to float32.
 
     Args:
         tensor: The protocol buffer.
@@ -500,19 +541,19 @@ def array_of(tensor: Any, label: str, place: str) -> Array:
         place: The tensor's name in errors.
 
     Raises:
-        MismatchError: Its dimensions and its data do not agree.
+        MismatchError: Its dimensions do not agree with its number of bytes.
         DamagedFileError: Its values cannot be read.
         UnsupportedError: Its data is in another file.
     """
     onnx, subject = load_onnx(), f"{label}: {place}"
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
-        raise UnsupportedError("data in another file", "only initialisers may have such", where=subject)
+        raise UnsupportedError("data in another file", "only initialisers may have it", where=subject)
     _count(tensor.dims, subject)
     if tensor.HasField("raw_data"):
         _check_length(str(len(tensor.raw_data)), _bytes_of(onnx, tensor, subject), subject)
     try:
         array: Array = onnx.numpy_helper.to_array(tensor)
-    except Exception as error:  # TypeError, ValueError and others, by type of the tensor
+    except Exception as error:  # the exception depends on the tensor's type: TypeError, ValueError and others
         raise DamagedFileError(label, f"has values that cannot be read: {cut(error)}", place) from error
     return array.astype(np.float32) if array.dtype.kind == "f" else array
 
@@ -532,7 +573,7 @@ def _value(attribute: Any, label: str) -> Any:
         return array_of(attribute.t, label, f"the attribute {shown(attribute.name)}")
     try:
         value = onnx.helper.get_attribute_value(attribute)
-    except ValueError:  # of a function's parameter, which no function gives
+    except ValueError:  # a reference to a parameter of a function, outside of a function
         return None
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
@@ -540,7 +581,7 @@ def _value(attribute: Any, label: str) -> Any:
 
 
 def needed(operations: Sequence[OnnxOperation], outputs: Iterable[str]) -> tuple[OnnxOperation, ...]:
-    """Those that an output needs, in the order of the file."""
+    """Return the operations that the outputs depend on, in the order of the file."""
     read, needed = set(outputs), []
     for operation in reversed(operations):
         if read.intersection(operation.outputs):

@@ -1,4 +1,4 @@
-"""The content of an ONNX file as frozen values: operations in order, and the arrays of its constants."""
+"""The content of an ONNX file as frozen values: its operations in topological order and its constants as arrays."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ MOST_NUMBERS = 64
 
 @dataclass(eq=False)
 class RefusedError(SystolicError):
-    """An operation does not become a layer; the walk over the graph makes an UnsupportedError with its name of it.
+    """An operation cannot become a layer. ``named`` turns this error into an UnsupportedError with the node's name.
 
     Attributes:
-        reason: Why, a sentence without full stop.
-        operation: The operation, where it is one before that which is read.
+        reason: Why not, a sentence without full stop.
+        operation: The operation that cannot become a layer; empty if it is the one being read.
     """
 
     reason: str
@@ -36,13 +36,13 @@ class RefusedError(SystolicError):
 
 
 def require(condition: bool, fault: str | SystolicError) -> None:
-    """Raise ``fault`` unless the condition holds: an error, or the reason of a RefusedError."""
+    """Raise ``fault`` unless the condition holds. ``fault`` is an error, or the reason of a RefusedError."""
     if not condition:
         raise RefusedError(fault) if isinstance(fault, str) else fault
 
 
 def named(error: SystolicError, node: object) -> SystolicError:
-    """Return the error of one node with the node's name in it."""
+    """Return ``error`` with the name of the node in it."""
     if isinstance(error, RefusedError):
         return UnsupportedError(error.operation or str(node), error.reason, where=error.where, remedy=error.remedy)
     return error if error.where == str(node) else error.at(str(node))  # some layers name themselves
@@ -50,9 +50,14 @@ def named(error: SystolicError, node: object) -> SystolicError:
 
 @dataclass(frozen=True, eq=False)
 class OnnxOperation:
-    """One node of the graph. inputs: tensors by name, "" where an optional one is left out.
+    """One node of the graph.
 
-    attributes: numbers, texts, tuples of them, or arrays.
+    Attributes:
+        name: The node's name; often empty.
+        kind: The operator, after its domain if that is not ONNX's own: ``com.microsoft.QGemm``.
+        inputs: The names of the tensors it reads; "" for an optional input that is left out.
+        outputs: The names of the tensors it computes.
+        attributes: Numbers, texts, tuples of them, or arrays.
     """
 
     name: str
@@ -65,7 +70,7 @@ class OnnxOperation:
         return f"{self.kind} {shown(self.name or self.outputs[0])}"
 
     def integer(self, key: str, default: int) -> int:
-        """Return the attribute ``key``."""
+        """Return the attribute ``key``; InvalidValueError if it is not a whole number."""
         value = self.attributes.get(key, default)
         require(isinstance(value, int), InvalidValueError(f"the attribute {key}", value, "a whole number"))
         return int(value)
@@ -85,13 +90,13 @@ class OnnxOperation:
         return tuple(values or ())
 
     def number(self, key: str, default: float) -> float:
-        """Return the attribute ``key``."""
+        """Return the attribute ``key``; InvalidValueError if it is not a number."""
         value = self.attributes.get(key, default)
         require(isinstance(value, (int, float)), InvalidValueError(f"the attribute {key}", value, "a number"))
         return float(value)
 
     def text(self, key: str, default: str) -> str:
-        """Return the attribute ``key``."""
+        """Return the attribute ``key``; InvalidValueError if it is not a text."""
         value = self.attributes.get(key, default)
         require(isinstance(value, str), InvalidValueError(f"the attribute {key}", value, "a text"))
         return str(value)
@@ -99,11 +104,21 @@ class OnnxOperation:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """operations: in topological order, those alone that an output needs. shape: of the input, batch × channels, and
-    height × width or a length where it has such. opset: the version of the operators. last: why the channels of the
-    input stand last, "" where they do not. lowest: the integer that a black pixel is in the input; None where it
-    holds floats. batch: the file's, of which one picture is read. annotations: the datatypes that the file annotates
-    tensors with."""
+    """The graph of an ONNX file.
+
+    Attributes:
+        name: The graph's name.
+        opset: The version of the operators.
+        input: The name of the input tensor.
+        shape: The shape of the input: batch 1 and channels, followed by height and width, by a length or by nothing.
+        outputs: The names of the output tensors.
+        operations: The operations that an output depends on, in topological order.
+        constants: The arrays of the initialisers, by name.
+        last: Why the channels are the last side of the input (cnn.onnx.channels_last); "" if they are not.
+        lowest: The integer of a black pixel in the input; None if the input holds floats.
+        batch: The batch of the file, which is read as 1.
+        annotations: The data types with which the file annotates its tensors, by tensor name.
+    """
 
     name: str
     opset: int
@@ -124,7 +139,12 @@ class Graph:
 
 
 def whole_numbers(array: Array) -> tuple[int, ...]:
-    """Return the values of a constant that holds whole numbers; ShapeError if it holds others, RangeError if many."""
+    """Return the values of a constant of integers.
+
+    Raises:
+        ShapeError: The constant does not hold integers.
+        RangeError: It has more than MOST_NUMBERS values.
+    """
     require(array.dtype.kind in "iu", ShapeError("a constant of axes, sides or pads", array.dtype.name, "integers"))
     require(array.size <= MOST_NUMBERS, RangeError("the number of axes, sides or pads", array.size, 0, MOST_NUMBERS))
     return tuple(int(value) for value in np.asarray(array).ravel())

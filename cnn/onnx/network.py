@@ -1,4 +1,4 @@
-"""An ONNX file → Network: every operation in turn, and of all that were not taken why."""
+"""Read an ONNX file into a Network: one operation after the other, with an error for each that cannot be a layer."""
 
 from __future__ import annotations
 
@@ -76,25 +76,35 @@ from cnn.quantized import QuantizedNetwork
 FUSED: dict[str, Builder] = dict.fromkeys((FUSED_CONV, FUSED_GEMM), refuse)
 
 BUILDERS: Registry[Builder] = Registry("systolic.operators", {**FLOATS, **INTEGERS, **QONNX, **FUSED})
-"""What becomes layers, by kind. A package adds an operator of a domain of its own as DOMAIN.KIND."""
+"""The function for each operator, by its kind. A package adds an operator in a domain of its own as DOMAIN.KIND."""
 
 TAKE_PADDING = frozenset({*shapes.PASS_PADDING, "Conv", "ConvInteger", "QLinearConv", *QONNX})
-"""What takes the zeros around its map in, or leaves them to the next operator. Others read a layer that puts them."""
+"""Operators that accept pending padding of their input (cnn.onnx.layers), or pass it on to the next operator.
+
+Before all other operators, a layer that pads is appended."""
 
 NO_EDGES = (TAKE_PADDING - shapes.PASS_PADDING - {"Quant"}) | {"Pad"}
-"""Operators among these that take in no repeated edges, and read a layer that repeats them."""
+"""Operators that accept pending zeros but not pending repeated edges. A layer that repeats the edges is appended."""
 
 MOVES = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
+"""Operators that only move or view values."""
 
 HEADS_ENDING = ".json"
+"""The suffix by which a cut is the name of a file of heads."""
 
 
 @dataclass(frozen=True, eq=False)
 class OnnxNetwork:
-    """data: the bytes of a file that gives the network again by itself. tensors: the node whose output a tensor of the
-    file is. quantized: the integers of a file that holds such; ``network`` is then its float form, with the same
-    indices. last: tensors whose channels stand last in the file, and first in the node. notes: sentences, of what was
-    taken in one of two ways."""
+    """A network that was read from an ONNX file.
+
+    Attributes:
+        network: The float network. For a quantised file it is the float form of ``quantized``, with the same indices.
+        data: The bytes of an ONNX file without external data that is read as the same network.
+        tensors: The index of the node whose output a tensor of the file is, by the tensor's name.
+        quantized: The integer network of a quantised file; None if the file holds floats.
+        last: The tensors whose channels are last in the file and first in the node.
+        notes: Sentences about facts that the file does not state, and about values that were rounded.
+    """
 
     network: Network
     data: bytes
@@ -111,15 +121,16 @@ def read_onnx(
 
     Args:
         path: The file.
-        size: (width, height) of the input instead of the file's.
-        cuts: Tensors at which the network ends, and .json files of heads that read them. Without any, heads of a known
-            layout are cut off automatically; those that read these tensors alone are kept.
-        check: Raises where a network cannot be mapped; a cut that an error offers can.
+        size: (width, height) of the input; None to keep the file's own.
+        cuts: Names of tensors at which the network ends, and .json files of heads that read such tensors. If it is
+            empty, the network is cut before detection heads of a known layout. Otherwise the known heads are kept
+            whose tensors are all in ``cuts``.
+        check: Raises a SystolicError if a network cannot be mapped. Only cuts that pass it are suggested in errors.
 
     Raises:
-        SeveralFaultsError: Operators do not become layers: an error for each of them, and where to cut the network so
-            that the rest maps.
-        SystolicError: The file is damaged, too large or not a network, as ``open_model``.
+        SeveralFaultsError: Operators cannot become layers. It holds an error for each of them, and its remedy is a cut
+            before them.
+        SystolicError: The file is damaged, too large or not a network (the errors of ``open_model``).
     """
     try:
         heads = tuple(head for name in cuts if name.endswith(HEADS_ENDING) for head in read_heads(Path(name)))
@@ -132,15 +143,22 @@ def read_onnx(
             heads = tuple(head for head in known if set(cuts).issuperset(head.tensors))
         read = read_model(model, file_label(path), identifier(path.stem), heads, check)
         notes = read.notes if cuts or heads else (*read.notes, *lost_heads(model, file_label(path)))
-    except UnicodeDecodeError as error:  # protobuf decodes a name when it is read
+    except UnicodeDecodeError as error:  # protobuf decodes a name only when it is accessed
         raise DamagedFileError(file_label(path), f"has a name that is not text in UTF-8: {cut(error)}") from error
     return replace(read, data=with_metadata(model, heads), notes=notes)
 
 
 def preprocessed(data: bytes, name: str, preprocessing: Preprocessing) -> OnnxNetwork:
-    """Return the network of a file that stands alone, ``data`` of one that was read, with that as its first layer.
+    """Return the network with a layer in front of it that normalises the input image.
 
-    name: of the network. UnsupportedError or ConflictError if its input cannot have it.
+    Args:
+        data: The ``data`` of an OnnxNetwork.
+        name: The network's name.
+        preprocessing: The normalisation.
+
+    Raises:
+        UnsupportedError: The network reads a row of values, not an image.
+        ConflictError: The network reads integers, or has such a layer already.
     """
     label = f"{name}.onnx"
     model = parsed(data, label)
@@ -150,8 +168,11 @@ def preprocessed(data: bytes, name: str, preprocessing: Preprocessing) -> OnnxNe
 
 
 def _own_heads(model: Any, path: Path, size: tuple[int, int] | None) -> tuple[Any, tuple[NamedHead, ...]]:
-    """The file's protocol buffer and the heads that it names in its metadata; else those of a layout that is known, and
-    the file cut there."""
+    """Return the protocol buffer to read, and its detection heads.
+
+    The heads are listed in the file's metadata, or recognised by their layout. In the second case the returned
+    protocol buffer is cut at the tensors that the heads read.
+    """
     inside = heads_inside(model, file_label(path))
     if inside:
         return model, inside
@@ -162,14 +183,22 @@ def _own_heads(model: Any, path: Path, size: tuple[int, int] | None) -> tuple[An
 
 
 def network_of(model: Any, label: str, name: str) -> Network:
-    """Return the float network of a protocol buffer that stands alone. Errors as those of ``read_onnx``."""
+    """Return the float network of a protocol buffer without external data. Raises the errors of ``read_onnx``."""
     return read_model(model, label, name).network
 
 
 def read_model(
     model: Any, label: str, name: str, heads: Sequence[NamedHead] = (), check: Check | None = None
 ) -> OnnxNetwork:
-    """What a protocol buffer that stands alone holds. heads: what the host reads. Errors as those of ``read_onnx``."""
+    """Return the network of a protocol buffer without external data.
+
+    Args:
+        model: The protocol buffer.
+        label: The file's name in errors.
+        name: The network's name.
+        heads: The detection heads that the host decodes.
+        check: As for ``read_onnx``, which also lists the errors.
+    """
     graph = with_channels_last(_rewritten(in_turn(graph_of(model, label))))
     layers, refusals = _read_as_a_picture(graph, label)
     if not refusals:
@@ -201,7 +230,7 @@ def read_model(
 
 
 def _rewritten(graph: Graph) -> Graph:
-    """What exporters write by its parts, in one operator."""
+    """Return the graph with groups of operators, which exporters write for one function, replaced by one operator."""
     quants = (with_quants, with_channel_scales)
     for rewrite in (with_parts, with_norms, with_gelus, with_thresholds, with_look_ups, *quants):
         graph = rewrite(graph)
@@ -209,23 +238,27 @@ def _rewritten(graph: Graph) -> Graph:
 
 
 def _notes(graph: Graph, label: str) -> tuple[str, ...]:
-    """A sentence for each thing that the file does not say, or says otherwise."""
+    """Return a sentence for each fact that the file does not state, or that is read differently from the file."""
     sides, notes, subject = "×".join(map(str, graph.shape[1:])), list[str](), f"{label}: the input {shown(graph.input)}"
     if graph.last == GUESSED:
         notes.append(f"{subject}, {sides}, is read with its channels last, since {GUESSED}")
     if graph.batch > 1:
         notes.append(
-            f"{subject} has a batch of {graph.batch}, which is read as 1: a design computes picture by picture"
+            f"{subject} has a batch of {graph.batch}, which is read as 1: a design computes one image at a time"
         )
     return tuple(notes)
 
 
 Walk: TypeAlias = tuple[Layers, list[SystolicError]]
-"""As much of a graph as becomes layers, and an error for each operation that does not."""
+"""The layers of a graph, and an error for each operation that cannot become a layer."""
 
 
 def _read_as_a_picture(graph: Graph, label: str) -> Walk:
-    """The walk with its input read as what its operators read it as."""
+    """Walk the graph with its input in the shape in which its operators read it.
+
+    A file can store an image without a side for the channels, or as a row of values. The walk then starts again with
+    the shape that the first operator shows.
+    """
     last = bool(graph.last)
     sides = first_of(Map(0, graph.shape, last=last)).shape if last else graph.shape
     plain = InputView(map_shape(sides), last)
@@ -240,7 +273,15 @@ def _read_as_a_picture(graph: Graph, label: str) -> Walk:
 
 
 def _walked(graph: Graph, label: str, picture: InputView, settled_input: bool = False) -> Walk | InputView:
-    """Walk the graph, whose input is that picture; where it is not settled, another one that an operator reads."""
+    """Walk the graph with its input in the view ``picture``.
+
+    Args:
+        graph: The graph.
+        label: The file's name in errors.
+        picture: The shape of the input.
+        settled_input: Whether the shape is certain. Otherwise an operator can show another view of the input, which is
+            returned instead of the walk.
+    """
     integers, may_differ = graph.lowest is not None, not settled_input and is_open(graph.shape)
     source = Node("input", Input(), (), picture.shape, f"{label}: input {shown(graph.input)}")
     values = {graph.input: Map(0, graph.shape, last=picture.last, integers=integers)}
@@ -255,15 +296,15 @@ def _walked(graph: Graph, label: str, picture: InputView, settled_input: bool = 
             seen = read_as(layers, operation, graph.shape) if may_differ else None
             if seen is not None:
                 return seen
-            with np.errstate(all="ignore"):  # what is not finite is refused
+            with np.errstate(all="ignore"):  # Layers refuses weights that are not finite
                 layers = noted(_taken(layers, operation), operation, graph.annotations)
-        except SystolicError as error:  # any of an operator's values may be wrong
+        except SystolicError as error:  # the walk continues, to report the faults of all operations together
             refusal = named(error, operation)
             with_host = with_tail(layers, operation, refusal)
             if with_host is None:
                 before = [value for name in operation.inputs if isinstance(value := layers.value(name), Tail)]
                 found = [each for value in before for each in value.refusals] if before else [refusal]
-                told = {str(each) for each in refusals}  # another reader may have met the same
+                told = {str(each) for each in refusals}  # another reader of the tail may have reported them
                 refusals += {str(each): each for each in found if str(each) not in told}.values()
                 with_host = layers.with_values(operation, *(Unknown() for _ in operation.outputs))
             layers = with_host
@@ -271,13 +312,14 @@ def _walked(graph: Graph, label: str, picture: InputView, settled_input: bool = 
 
 
 def _taken(layers: Layers, operation: OnnxOperation) -> Layers:
+    """Return the network with the operation in it; RefusedError or another error if it cannot become a layer."""
     inputs = [name for name in operation.inputs if name]
     missing = [name for name in inputs if layers.value(name) is None]
     if missing:
-        raise RefusedError(f"nothing before it gives its input {listed(missing)}")
+        raise RefusedError(f"no operation before it computes its input {listed(missing)}")
     if any(isinstance(layers.value(name), Unknown) for name in inputs):
         return _behind(layers, operation)
-    require(not any(isinstance(layers.value(name), Tail) for name in inputs), "the host works its input out")
+    require(not any(isinstance(layers.value(name), Tail) for name in inputs), "its input is computed on the host")
     if operation.kind not in (*MOVES, "Shape"):
         for name in inputs:
             layers = in_order(layers, name)
@@ -287,7 +329,10 @@ def _taken(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _read(layers: Layers, operation: OnnxOperation, inputs: Sequence[str]) -> Layers:
-    """An operation whose inputs are all there; their crops and paddings are layers, where it does not take them in."""
+    """Return the network with an operation in it whose inputs are all known.
+
+    Pending crops and padding of its inputs, which the operation cannot include, become layers first.
+    """
     last = channels_last.reads_last(layers, operation)
     cropped = layers if operation.kind == "Slice" else _cropped(layers, inputs)
     if tells(layers, operation):
@@ -299,15 +344,15 @@ def _read(layers: Layers, operation: OnnxOperation, inputs: Sequence[str]) -> La
 
 
 def _in_order(layers: Layers, names: Iterable[str]) -> Layers:
-    """The tensors' values are moved by layers, where any moves them so."""
+    """Append layers that do the pending reordering of the tensors, if layers can do it."""
     for name in names:
-        with suppress(RefusedError):  # then the host does
+        with suppress(RefusedError):  # then the host reorders the values
             layers = in_order(layers, name)
     return layers
 
 
 def _surrounded(layers: Layers, names: Iterable[str]) -> Walk:
-    """The tensors' paddings are layers, and an error for those that none puts there."""
+    """Append layers that do the pending padding of the tensors; return an error for each that no layer can do."""
     refusals: list[SystolicError] = []
     for name in names:
         try:
@@ -318,14 +363,17 @@ def _surrounded(layers: Layers, names: Iterable[str]) -> Walk:
 
 
 def _cropped(layers: Layers, names: Iterable[str]) -> Layers:
-    """The tensors' rows and columns are taken by layers."""
+    """Append layers that do the pending crops of the tensors."""
     for name in names:
         layers = settled(layers, name)
     return layers
 
 
 def _computed(layers: Layers, operation: OnnxOperation, last: bool) -> Layers:
-    """An operation whose inputs are all there: worked out, or a layer. last: the channels of one of them stand last."""
+    """Return the network with the operation in it: as constants if all its inputs are, else as a layer.
+
+    last: Whether an input has its channels last.
+    """
     if last and operation.kind != "Shape":
         return channels_last.read_last(layers, operation, BUILDERS.get(operation.kind))
     if operation.kind in ("QuantizeLinear", "DequantizeLinear", *QONNX):
@@ -338,7 +386,10 @@ def _computed(layers: Layers, operation: OnnxOperation, last: bool) -> Layers:
 
 
 def _padded(layers: Layers, names: Iterable[str], kind: str = "") -> Layers:
-    """The tensors' paddings are layers, but for the edges that an operation of this kind takes in."""
+    """Append layers that do the pending padding of the tensors.
+
+    kind: The operation that reads them. A MaxPool accepts repeated edges, because they do not change its result.
+    """
     for name in names:
         value = layers.value(name)
         takes_in = isinstance(value, Map) and value.edge and kind == "MaxPool"
@@ -348,7 +399,7 @@ def _padded(layers: Layers, names: Iterable[str], kind: str = "") -> Layers:
 
 
 def _with_edges(layers: Layers, names: Iterable[str]) -> Layers:
-    """Append the layers that repeat the edges of tensors; padding of zeros still waits."""
+    """Append layers that do the pending padding with repeated edges; padding with zeros stays pending."""
     for name in names:
         value = layers.value(name)
         if isinstance(value, Map) and value.edge:
@@ -361,7 +412,7 @@ def _quantised(layers: Layers) -> bool:
 
 
 def _scaled(layers: Layers, operation: OnnxOperation) -> Layers:
-    """What only moves values of a constant leaves them the scale that they have."""
+    """Return the network with the scale of a constant copied to the result of an operation that only moves it."""
     scale = layers.scales.get(operation.inputs[0]) if operation.inputs else None
     if scale is None or operation.kind not in MOVES:
         return layers
@@ -369,7 +420,10 @@ def _scaled(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _behind(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Leave out an operation whose input was not taken; refuse it if it would never become a layer."""
+    """Mark the outputs of an operation as unknown because one of its inputs is.
+
+    RefusedError is raised if no operation of its kind can become a layer, so that this fault is reported too.
+    """
     if operation.kind not in OF_SHAPES:
         _builder(operation)
     return layers.with_values(operation, *(Unknown() for _ in operation.outputs))
@@ -382,7 +436,7 @@ def _builder(operation: OnnxOperation) -> Builder:
 
 
 def _check_bounds(nodes: tuple[Node, ...], label: str) -> None:
-    """Raise RangeError if there is no layer, or they are too large together."""
+    """Raise RangeError if the network has no layer, or too many values or weights."""
     values = sum(node.shape.values for node in nodes)
     weights = sum(int(node.op.weights.size) for node in nodes if isinstance(node.op, (Convolution, Dense)))
     for count, limit, subject in ((values, MAX_MAPS, "values of all maps"), (weights, MAX_WEIGHTS, "weights")):
@@ -393,16 +447,20 @@ def _check_bounds(nodes: tuple[Node, ...], label: str) -> None:
 
 
 def _check_outputs(graph: Graph, label: str) -> None:
-    """Raise DamagedFileError if nothing gives an output."""
+    """Raise DamagedFileError if no operation computes one of the outputs."""
     given = {graph.input, *graph.constants, *(name for operation in graph.operations for name in operation.outputs)}
     missing = [name for name in graph.outputs if name not in given]
     if missing:
-        raise DamagedFileError(label, f"has outputs that no operator gives: {listed(missing)}")
+        raise DamagedFileError(label, f"has outputs that no operator computes: {listed(missing)}")
 
 
 def _with_ends(graph: Graph, layers: Layers) -> tuple[Layers, tuple[NamedOutput, ...]]:
-    """Add a node for each output that is read inside the network too, and name the outputs; InvalidValueError if one is
-    not a layer's."""
+    """Append an Output node for each output that a layer reads too, and return the named outputs of the file.
+
+    Raises:
+        RangeError: The file has too many outputs.
+        InvalidValueError: No layer computes an output.
+    """
     if len(set(graph.outputs)) > MOST_OUTPUTS:
         raise RangeError("the number of outputs", len(graph.outputs), 1, MOST_OUTPUTS, where=layers.label)
     read = {i for node in layers.nodes for i in node.inputs}
@@ -415,7 +473,7 @@ def _with_ends(graph: Graph, layers: Layers) -> tuple[Layers, tuple[NamedOutput,
             remedy = "cut the network with --cut TENSOR"
             raise InvalidValueError("an output", name, "the output of a layer", where=layers.label, remedy=remedy)
         for node in maps:
-            if node in read and node not in ends:  # by several names it leaves once
+            if node in read and node not in ends:  # a tensor with several names is one output of the accelerator
                 leaves = OnnxOperation(name, "output", (name,), (), {})
                 layers = layers.grown(leaves, "output", Output(), layers.nodes[node].shape, node)
                 ends[node] = len(layers.nodes) - 1
@@ -424,7 +482,7 @@ def _with_ends(graph: Graph, layers: Layers) -> tuple[Layers, tuple[NamedOutput,
 
 
 def _made_of(value: Value | None) -> tuple[tuple[int, ...], tuple[OutputStep, ...]]:
-    """The nodes of an output and the steps from their maps to it; none of what no layer gives."""
+    """Return the nodes that an output is computed from, and the host's steps; nothing if no layer computes it."""
     if isinstance(value, Tail):
         return value.maps, value.steps
     if not isinstance(value, Map) or value.padding != NO_PADDING:

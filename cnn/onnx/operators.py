@@ -1,4 +1,7 @@
-"""Operators that compute: a function each, from the network so far and an operation to the network with it."""
+"""The table of one function per ONNX operator, and the functions for Conv, Gemm, MatMul and Softmax.
+
+Each function takes the network read so far and the next operation, and returns the network with that operation in it.
+"""
 
 from __future__ import annotations
 
@@ -36,13 +39,15 @@ from cnn.onnx.transposed import transposed_convolution
 from cnn.ops import Convolution, Dense, Softmax
 
 LAST_AXIS_OPSET = 13
-"""From this opset on a Softmax without an axis is over the last one; before, over all but the first."""
+"""The first opset in which Softmax is over one axis, by default the last.
+
+Before that, it is over all sides from its axis on, by default from side 1."""
 
 Builder: TypeAlias = Callable[[Layers, OnnxOperation], Layers]
 
 
 def convolution(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Conv, with what was padded before it."""
+    """Append the convolution of a Conv; zeros that a Pad before it puts around its input become its padding."""
     source = layers.padded(operation)
     channels = layers.shape_of(replace(source, padding=NO_PADDING)).channels
     weights = floats(layers.constant(operation, 1))
@@ -54,7 +59,7 @@ def convolution(layers: Layers, operation: OnnxOperation) -> Layers:
     filters, each, *window = weights.shape
     groups = operation.integer("group", 1)
     fits = groups >= 1 and filters % groups == 0 and each * groups == channels
-    required = f"{channels} channels of {groups} groups, which divide the filters"
+    required = f"{channels} channels in {groups} groups, and filters that are a multiple of the groups"
     require(fits and min(weights.shape) >= 1, ShapeError("weights", (filters, each, *window), required))
     check_window(operation, window)
     dilations = operation.integers("dilations", (1, 1))
@@ -73,14 +78,14 @@ def convolution(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def dense(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Gemm and MatMul of one row with a constant matrix."""
+    """Append the dense layer of a Gemm or MatMul, which multiplies one row of values by a constant matrix."""
     source = layers.map(operation)
     values = layers.nodes[source.node].shape.values
     matrix, bias = floats(layers.constant(operation, 1)), np.zeros(1, np.float32)
     require(matrix.ndim == 2, ShapeError("the matrix", matrix.shape, "two sides"))
     if operation.kind == "Gemm":
         transposes = operation.integer("transA", 0)
-        require(not transposes, InvalidValueError("transA", transposes, "0, as the map is not transposed"))
+        require(not transposes, InvalidValueError("transA", transposes, "0, because the map cannot be transposed"))
         matrix = matrix.T if operation.integer("transB", 0) else matrix
         matrix = matrix * np.float32(operation.number("alpha", 1.0))
         if layers.optional(operation, 2) is not None:
@@ -94,59 +99,63 @@ def dense(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def softmax(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Softmax and LogSoftmax over all channels of each position."""
+    """Append a Softmax or LogSoftmax over the channels of each position."""
     source = layers.map(operation)
     check_softmax(layers, operation, source.shape, 1)
     return softmax_of(layers, operation, source)
 
 
 def check_softmax(layers: Layers, operation: OnnxOperation, sides: Sequence[int], channels: int) -> None:
-    """Raise InvalidValueError if it is not over the side ``channels`` alone.
+    """Raise InvalidValueError if the softmax is not over the channels alone.
 
-    Before opset 13 it is over all sides from its axis on.
+    Args:
+        layers: The network read so far.
+        operation: The Softmax or LogSoftmax.
+        sides: The shape of its input.
+        channels: The place of the channels in this shape.
     """
     later, rank = layers.opset >= LAST_AXIS_OPSET, len(sides)
     axis = operation.integer("axis", -1 if later else 1)
     first = axis + rank if axis < 0 else axis
     over = {first} if later else {side for side in range(rank) if side >= first and sides[side] > 1} | {channels}
     shapes.check_batch(layers, first != 0)
-    required = f"over the channels of a position alone, of {tuple(sides)} in opset {layers.opset}"
+    required = f"the channels alone, for an input of shape {tuple(sides)} in opset {layers.opset}"
     require(0 <= first <= channels and over == {channels}, InvalidValueError("its axis", axis, required))
 
 
 def softmax_of(layers: Layers, operation: OnnxOperation, source: Map) -> Layers:
-    """Over the channels, the side behind the batch."""
+    """Append a softmax over side 1 of ``source``, its channels."""
     shape = layers.positions_of(source)
     op = Softmax(each=shape.height * shape.width > 1, logarithm=operation.kind == "LogSoftmax")
     larger = layers.grown(operation, "softmax", op, shape, source.node)
     return larger.with_values(operation, Map(len(layers.nodes), source.shape))
 
 
-_OF_EACH_PICTURE = "it divides by statistics of each picture, which no layer does; use a BatchNormalization"
+_OF_EACH_PICTURE = "it divides by statistics of each image, which no layer does; use a BatchNormalization"
 _OF_STEPS = "it keeps a state from step to step, which no layer does; use a convolution along the steps"
 _OF_BRANCHES = "its computation is known only at run time; export the graph without it"
 
 _OF_RUN_TIME = (
-    "it takes scales from each picture at run time, which no layer does; quantise the model with "
-    "onnxruntime.quantization.quantize_static and pictures instead of quantize_dynamic"
+    "it computes scales from each image at run time, which no layer does; quantise the model with "
+    "onnxruntime.quantization.quantize_static and calibration images instead of quantize_dynamic"
 )
 _OF_VITIS = (
-    "it is an operator of Vitis AI's quantiser alone; quantise with vai_q_onnx and quant_format=QuantFormat.QDQ, "
+    "only Vitis AI's quantiser has this operator; quantise with vai_q_onnx and quant_format=QuantFormat.QDQ, "
     "activation_type=QuantType.QInt8, which writes QuantizeLinear and DequantizeLinear"
 )
 _OF_QUARK = (
-    "it is an operator of AMD Quark's quantiser alone; quantise with a configuration of integers of 8 bits (such as "
-    "XINT8), which writes QuantizeLinear and DequantizeLinear"
+    "only AMD Quark's quantiser has this operator; quantise with a configuration for 8-bit integers (such as XINT8), "
+    "which writes QuantizeLinear and DequantizeLinear"
 )
 
 WRITTEN_OUT = " by its parts"
-"""The end of the kind of an operator that replaces several of the file (cnn.onnx.patterns)."""
+"""The suffix of the kind of an operation that replaces several operations of the file (cnn.onnx.patterns)."""
 
 OF_DOMAINS: Mapping[str, str] = {
     "com.vai.quantize.": _OF_VITIS,
     "com.amd.quark.": _OF_QUARK,
 }
-"""Why operators of other tools' domains do not become layers, and what would."""
+"""Why operators in the domains of other tools do not become layers, and what to use instead, by domain."""
 
 INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("DynamicQuantizeLinear", "com.microsoft.DynamicQuantizeMatMul"), _OF_RUN_TIME),
@@ -159,14 +168,14 @@ INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("If", "Loop", "Scan"), _OF_BRANCHES),
     "NonMaxSuppression": "the host selects the boxes; cut the network before them (docs/reference/onnx.md, heads)",
 }
-"""Why an operator that is often exported does not become a layer, and what would."""
+"""Why operators that are often exported do not become layers, and what to use instead, by kind."""
 
 
 UNKNOWN = "it is not one of the operators that become layers (docs/reference/onnx.md)"
 
 
 def unknown(kind: str) -> RefusedError:
-    """Return why an operator without a builder does not become a layer."""
+    """Return the error for an operator of this kind, which has no entry in BUILDERS."""
     of_domain = next((reason for domain, reason in OF_DOMAINS.items() if kind.startswith(domain)), UNKNOWN)
     return RefusedError(INSTEAD.get(kind, of_domain))
 

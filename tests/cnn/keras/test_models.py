@@ -205,7 +205,7 @@ def test_what_no_operation_is_is_told() -> None:
 
 
 AXES = "those of sides that stay (keepdims=True), or all but the channels'"
-STATISTICS = "it divides by statistics of each picture, which no layer does; use a BatchNormalization"
+STATISTICS = "it divides by statistics of each image, which no layer does; use a BatchNormalization"
 UNKNOWN = "it is not one of the layers that become operators (docs/reference/onnx.md)"
 
 

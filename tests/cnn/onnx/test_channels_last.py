@@ -263,13 +263,13 @@ def test_what_onnxruntime_quantises_keeps_its_integers(
             by("GlobalAveragePool"),
             UnsupportedError(
                 "GlobalAveragePool '/GlobalAveragePool_4'",
-                "its input has the channels last; a Transpose must bring them to the front first",
+                "its input has the channels last; a Transpose must move them to the front first",
             ),
         ),
         (
             by("Conv", _numbers(2, 8, 1, 1)),
             UnsupportedError(
-                "Conv '/Conv_4'", "its input has the channels last; a Transpose must bring them to the front first"
+                "Conv '/Conv_4'", "its input has the channels last; a Transpose must move them to the front first"
             ),
         ),
         (
@@ -332,7 +332,7 @@ def test_what_onnxruntime_quantises_keeps_its_integers(
             InvalidValueError(
                 "its axis",
                 1,
-                "over the channels of a position alone, of (1, 8, 12, 4) in opset 17",
+                "the channels alone, for an input of shape (1, 8, 12, 4) in opset 17",
                 where="Softmax '/Softmax_4'",
             ),
         ),
@@ -447,7 +447,7 @@ def test_sides_that_are_equal_are_read_as_onnxruntime_reads_them(name: str) -> N
         (
             lambda w: pointwise(w, w.put("MatMul", ["picture", w.constant(_numbers(3, 3))])),
             UnsupportedError(
-                "Conv '/Conv_1'", "its input has the channels last; a Transpose must bring them to the front first"
+                "Conv '/Conv_1'", "its input has the channels last; a Transpose must move them to the front first"
             ),
         ),
     ],

@@ -169,8 +169,8 @@ NAN, INFINITE = float("nan"), float("inf")
         (
             _negated,
             DoesNotFitError(
-                "what it computes of constants",
-                "bytes of those that a file of this size may take",
+                "the result that it computes from constants",
+                "bytes of the limit for a file of this size",
                 240000,
                 59888,
                 where="Neg '/Neg_565'",
@@ -179,8 +179,8 @@ NAN, INFINITE = float("nan"), float("inf")
         (
             _scaled_often,
             DoesNotFitError(
-                "what it computes of constants",
-                "bytes of those that a file of this size may take",
+                "the result that it computes from constants",
+                "bytes of the limit for a file of this size",
                 3981312,
                 2838592,
                 where="Mul '/Mul_40'",
@@ -367,7 +367,7 @@ def test_data_have_the_length_that_their_sides_say(length: str, is_read: bool, t
 def test_data_beside_a_file_have_the_type_of_numbers(tmp_path: Path) -> None:
     model = _outside(tmp_path, "data")
     model.graph.initializer[0].data_type = 77
-    with _short(InvalidValueError("the element type", 77, "one of numbers", where=PLACE)):
+    with _short(InvalidValueError("the element type", 77, "a numeric type", where=PLACE)):
         _read(tmp_path, model)
 
 
@@ -377,7 +377,7 @@ def test_data_that_many_tensors_share_are_not_read_for_each(tmp_path: Path) -> N
     model = _outside(tmp_path, "large", tensors=100)
     for tensor in model.graph.initializer[1:]:
         tensor.dims[:] = [1 << 20]
-    what = "the number of bytes that its tensors have in data files"
+    what = "the number of bytes of its tensors in data files"
     tracemalloc.start()
     try:
         with _short(RangeError(what, 415_236_528, high=71_303_168, where="net.onnx")):

@@ -239,9 +239,9 @@ REFUSED: list[tuple[Callable[[Writer], str], str, SystolicError]] = [
     (
         _named_twice,
         "FLOAT",
-        DamagedFileError("net.onnx", "gives conv1, which something else gives too", "Relu '/Relu_2'"),
+        DamagedFileError("net.onnx", "defines conv1, which is defined elsewhere too", "Relu '/Relu_2'"),
     ),
-    (lambda w: f"{plain(w)}_", "FLOAT", DamagedFileError("net.onnx", "has outputs that no operator gives: conv1_")),
+    (lambda w: f"{plain(w)}_", "FLOAT", DamagedFileError("net.onnx", "has outputs that no operator computes: conv1_")),
 ]
 
 

@@ -179,7 +179,7 @@ def test_a_softmax_s_axis_is_the_last_where_none_is_named() -> None:
         InvalidValueError,
         what="its axis",
         got=-1,
-        required="over the channels of a position alone, of (1, 4, 1, 1) in opset 13",
+        required="the channels alone, for an input of shape (1, 4, 1, 1) in opset 13",
     ):
         network_of(writer.model([with_a_reader(writer, graph(writer))], (1, 3, HEIGHT, WIDTH)), "net.onnx", "net")
 

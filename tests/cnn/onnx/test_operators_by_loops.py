@@ -143,37 +143,49 @@ def test_convolutions_of_a_length_follow_each_other() -> None:
             (4, 5, 6),
             (8, 3, 1, 1),
             {},
-            ShapeError("weights", (8, 3, 1, 1), "4 channels of 1 groups, which divide the filters"),
+            ShapeError(
+                "weights", (8, 3, 1, 1), "4 channels in 1 groups, and filters that are a multiple of the groups"
+            ),
         ),
         (
             (4, 5, 6),
             (8, 2, 1, 1),
             {},
-            ShapeError("weights", (8, 2, 1, 1), "4 channels of 1 groups, which divide the filters"),
+            ShapeError(
+                "weights", (8, 2, 1, 1), "4 channels in 1 groups, and filters that are a multiple of the groups"
+            ),
         ),
         (
             (4, 5, 6),
             (7, 2, 1, 1),
             {"group": 2},
-            ShapeError("weights", (7, 2, 1, 1), "4 channels of 2 groups, which divide the filters"),
+            ShapeError(
+                "weights", (7, 2, 1, 1), "4 channels in 2 groups, and filters that are a multiple of the groups"
+            ),
         ),
         (
             (4, 5, 6),
             (8, 4, 1, 1),
             {"group": -1},
-            ShapeError("weights", (8, 4, 1, 1), "4 channels of -1 groups, which divide the filters"),
+            ShapeError(
+                "weights", (8, 4, 1, 1), "4 channels in -1 groups, and filters that are a multiple of the groups"
+            ),
         ),
         (
             (4, 5, 6),
             (0, 4, 1, 1),
             {},
-            ShapeError("weights", (0, 4, 1, 1), "4 channels of 1 groups, which divide the filters"),
+            ShapeError(
+                "weights", (0, 4, 1, 1), "4 channels in 1 groups, and filters that are a multiple of the groups"
+            ),
         ),
         (
             (4, 5, 6),
             (8, 4, 1, 0),
             {},
-            ShapeError("weights", (8, 4, 1, 0), "4 channels of 1 groups, which divide the filters"),
+            ShapeError(
+                "weights", (8, 4, 1, 0), "4 channels in 1 groups, and filters that are a multiple of the groups"
+            ),
         ),
         ((1, 5000, 1), (1, 1, 4096, 1), {}, RangeError("rows or columns of a window", 4096, 1, 4095)),
         ((1, 200, 200), (1, 1, 150, 150), {}, RangeError("places of a window", 22500, 1, 16384)),

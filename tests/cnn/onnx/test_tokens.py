@@ -148,7 +148,7 @@ def _whole(kind: str, opset: int, sides: tuple[int, ...], axis: int) -> Body:
             InvalidValueError(
                 "its axis",
                 1,
-                "over the channels of a position alone, of (1, 4, 2, 4) in opset 11",
+                "the channels alone, for an input of shape (1, 4, 2, 4) in opset 11",
                 where="Softmax '/Softmax_4'",
             ),
         ),
@@ -158,7 +158,7 @@ def _whole(kind: str, opset: int, sides: tuple[int, ...], axis: int) -> Body:
             InvalidValueError(
                 "its axis",
                 3,
-                "over the channels of a position alone, of (1, 4, 2, 4) in opset 11",
+                "the channels alone, for an input of shape (1, 4, 2, 4) in opset 11",
                 where="Softmax '/Softmax_4'",
             ),
         ),
@@ -168,7 +168,7 @@ def _whole(kind: str, opset: int, sides: tuple[int, ...], axis: int) -> Body:
             InvalidValueError(
                 "its axis",
                 4,
-                "over the channels of a position alone, of (1, 4, 2, 4) in opset 17",
+                "the channels alone, for an input of shape (1, 4, 2, 4) in opset 17",
                 where="Softmax '/Softmax_4'",
             ),
         ),
@@ -178,7 +178,7 @@ def _whole(kind: str, opset: int, sides: tuple[int, ...], axis: int) -> Body:
             InvalidValueError(
                 "its axis",
                 9,
-                "over the channels of a position alone, of (1, 4, 2, 4) in opset 11",
+                "the channels alone, for an input of shape (1, 4, 2, 4) in opset 11",
                 where="Softmax '/Softmax_4'",
             ),
         ),
@@ -188,7 +188,7 @@ def _whole(kind: str, opset: int, sides: tuple[int, ...], axis: int) -> Body:
             InvalidValueError(
                 "its axis",
                 -9,
-                "over the channels of a position alone, of (1, 4, 2, 4) in opset 11",
+                "the channels alone, for an input of shape (1, 4, 2, 4) in opset 11",
                 where="Softmax '/Softmax_4'",
             ),
         ),
@@ -208,7 +208,7 @@ def _whole(kind: str, opset: int, sides: tuple[int, ...], axis: int) -> Body:
             InvalidValueError(
                 "its axis",
                 1,
-                "over the channels of a position alone, of (1, 2, 4, 4) in opset 11",
+                "the channels alone, for an input of shape (1, 2, 4, 4) in opset 11",
                 where="Softmax '/Softmax_4'",
             ),
         ),

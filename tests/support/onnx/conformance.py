@@ -148,7 +148,7 @@ SKIPPED = (
     Reason(
         "a constant depends on the picture, or a picture on none",
         2,
-        (unsupported("depend on the picture"), unsupported("must be a constant")),
+        (unsupported("depend on the network's input"), unsupported("must be a constant")),
     ),
     Reason(
         "windows of more than 4,095 rows, sides of more than 65,536",
