@@ -1,5 +1,5 @@
-"""The streaming engine: C++ headers of blocks, and ``sources``, which writes the constants and wires of one pipeline.
+"""The streaming engine: C++ headers of its blocks, and ``sources``, which writes the sources of one pipeline.
 
-``arithmetic``, ``compute``, ``moving`` and ``ends`` have the blocks; ``stream`` what a stream carries and how a block
-walks through a frame.
+The blocks are in ``compute``, ``moving`` and ``ends``. ``arithmetic`` has the datatypes, products and activations that
+they use, and ``stream`` has the words of streams and the loops and memories that blocks share.
 """

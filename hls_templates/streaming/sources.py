@@ -1,4 +1,8 @@
-"""The streaming accelerator's sources: one function a block, streams between them; the blocks are fixed headers."""
+"""Writes the sources of a streaming accelerator from a description of its pipeline.
+
+The top function connects blocks by streams. The blocks are functions of fixed headers; only the constants and the
+connections are generated.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +17,21 @@ from hls_templates.headers import simulation_files, with_headers
 from hls_templates.render import render
 
 TOP = "streaming_top"
+"""The name of the top function."""
 
 _LINE, _SHORT_ROW = 110, 8
+"""The most characters of a line of constants, and the number of values below which innermost rows share lines."""
 
 
 @dataclass(frozen=True)
 class Element:
-    """What a stream carries in a cycle: ``lanes`` integers of ``bits`` bits; with 0 lanes, a beat of the DMA."""
+    """The word that a stream transfers in a cycle, or a beat of the DMA.
+
+    Attributes:
+        bits: Bits of a lane, or of a whole beat's data.
+        signed: Whether a lane is a signed integer.
+        lanes: The number of integers in the word; 0 for a beat of the DMA.
+    """
 
     bits: int
     signed: bool
@@ -32,12 +44,12 @@ class Element:
 
     @property
     def constant(self) -> str:
-        """The type of a constant array (word.h)."""
+        """The C++ type of an element of a constant array (word.h)."""
         return f"constant<{self.bits}, {'true' if self.signed else 'false'}>"
 
     @property
     def bits_wide(self) -> int:
-        """Width of a whole word; a beat has a bit more, which says whether it is a packet's last."""
+        """Bits of the whole word. A beat has one more bit, which marks the last beat of a packet."""
         return self.bits * self.lanes if self.lanes else self.bits + 1
 
     @property
@@ -48,7 +60,14 @@ class Element:
 
 @dataclass(frozen=True)
 class Wire:
-    """A stream of the pipeline. depth: of its FIFO, in words; impl: what it is built of, as BIND_STORAGE says it."""
+    """A stream of the pipeline.
+
+    Attributes:
+        name: The stream's C++ name.
+        element: The word that it transfers.
+        depth: Words that its FIFO holds.
+        impl: The primitive of the FIFO, as an ``impl`` of BIND_STORAGE.
+    """
 
     name: str
     element: Element
@@ -58,7 +77,7 @@ class Wire:
 
 @dataclass(frozen=True)
 class Connection:
-    """Port ``name`` of a block's function is connected to ``stream`` of the pipeline."""
+    """A connection of port ``name`` of a block's function to ``stream`` of the pipeline."""
 
     name: str
     stream: str
@@ -66,7 +85,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class Tap:
-    """``stream`` carries the integers of layer ``number``, for who compares them in a simulation."""
+    """A stream whose values a simulation records (tap.h), because they are the output of layer ``number``."""
 
     number: int
     stream: str
@@ -74,7 +93,7 @@ class Tap:
 
 @dataclass(frozen=True)
 class WeightPort:
-    """An m_axi port of weights: ``words`` elements of C++ type ``type``."""
+    """An m_axi port for weights in DDR, with ``words`` elements of C++ type ``type``."""
 
     name: str
     type: str
@@ -83,10 +102,21 @@ class WeightPort:
 
 @dataclass(frozen=True)
 class Instance:
-    """One block: ``function``<arguments>(frames, ports…, constants…, weight ports…).
+    """One block of the pipeline: ``function<arguments>(frames, ports…, constants…, weight ports…)``.
 
-    per_frame: its process calls it once for each frame; otherwise once for each start, so that it can keep weights from
-    frame to frame. storage: (constant, primitive) for constants whose primitive the folding chose: lutram or bram.
+    Attributes:
+        name: The block's name. Its process is ``<name>_process``.
+        function: The C++ function of the block.
+        header: The header of the function.
+        arguments: Template arguments.
+        ports: Connections to streams, in the order of the function's parameters.
+        reasons: Lines of the comment at the process, which say why the block is built in this way.
+        constants: Names of the constants that the function gets.
+        per_frame: Whether the process calls the function once per frame. Otherwise it calls the function once per
+            start, so that the function can keep weights from frame to frame.
+        storage: (constant, primitive) for each constant whose primitive the folding chose: lutram or bram.
+        weight_ports: Ports for weights in DDR.
+        taps: Streams that are recorded after the process.
     """
 
     name: str
@@ -104,7 +134,15 @@ class Instance:
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """A constant of C++ type ``type``: an array of ``dims`` with one field, or an aggregate of array fields."""
+    """A constant of the pipeline.
+
+    Attributes:
+        name: Its C++ name.
+        type: Its C++ type; the type of an element if it is an array.
+        fields: The values: one array, or one array per field of an aggregate.
+        dims: Sizes of the array; empty for an aggregate.
+        reason: A comment that says what the constant is.
+    """
 
     name: str
     type: str
@@ -115,7 +153,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Packet:
-    """One frame on the DMA: ``bytes`` bytes, in beats of ``beat`` bytes."""
+    """One frame at the DMA: ``bytes`` bytes, in beats of ``beat`` bytes."""
 
     bytes: int
     beat: int
@@ -127,8 +165,20 @@ class Packet:
 
 @dataclass(frozen=True, eq=False)
 class StreamingValues:
-    """What the pipeline's templates need. burst_words, outstanding: of the m_axi ports of weights. headers: name → text
-    of those that packages have."""
+    """The description of a pipeline, from which the templates are rendered.
+
+    Attributes:
+        title: The first line of the comment at the head of top.cpp.
+        reasons: Further lines of this comment.
+        instances: The blocks, in the order of their calls.
+        wires: The streams between the blocks.
+        constants: The constants of all blocks.
+        packet_in: A frame at the input DMA.
+        packet_out: A frame at the output DMA.
+        burst_words: The most words in a burst of a weight port.
+        outstanding: The most read requests that a weight port has in flight.
+        headers: The headers of installed packages, by name: their texts.
+    """
 
     title: str
     reasons: Sequence[str]
@@ -143,20 +193,23 @@ class StreamingValues:
 
     @property
     def external(self) -> tuple[WeightPort, ...]:
-        """The ports of all weights that stay in DDR, in the order of the top function's arguments."""
+        """The ports for all weights in DDR, in the order of the top function's arguments."""
         return tuple(port for instance in self.instances for port in instance.weight_ports)
 
 
 def streaming_sources(values: StreamingValues) -> dict[str, str]:
-    """File name → text: top.h, top.cpp, constants.h and the headers that they include."""
+    """Return the texts of top.h, top.cpp, constants.h and the headers that they include, by file name."""
     fields = _fields(values)
     generated = {name: render(f"streaming/{name}.j2", fields) for name in ("top.h", "top.cpp", "constants.h")}
     return with_headers(generated, "streaming", values.headers)
 
 
 def streaming_simulation(values: StreamingValues) -> dict[str, str]:
-    """File name → text of the simulation/ folder: simulate.cpp (the top function behind a C interface), the cycle
-    recorder, and the headers that they need."""
+    """Return the texts of the files of simulation/, by file name.
+
+    These are simulate.cpp, which calls the top function through a C interface, the cycle recorder, and the headers that
+    they need.
+    """
     simulate = render("streaming/simulate.cpp.j2", _fields(values))
     return simulation_files(streaming_sources(values), simulate)
 
@@ -187,7 +240,11 @@ def _checked(instance: Instance) -> Mapping[str, object]:
 
 
 def _text(constant: Constant) -> Mapping[str, object]:
-    """Braces within an array may be left out in an initialiser; those between the fields of an aggregate may not."""
+    """Return the fields of a constant for the template.
+
+    The initialiser has braces only around the fields of an aggregate. C++ allows the braces inside an array to be left
+    out.
+    """
     parts = ["\n".join(_wrapped(field.reshape(-1, field.shape[-1]).tolist())) for field in constant.fields]
     text = parts[0] if constant.dims else ",\n".join(f"    {{\n{part}\n    }}" for part in parts)
     return {
@@ -200,7 +257,7 @@ def _text(constant: Constant) -> Mapping[str, object]:
 
 
 def _wrapped(rows: Sequence[Sequence[int]]) -> list[str]:
-    """Every innermost row on lines of its own; short ones, one behind the other."""
+    """Return the lines of an array's values. Each innermost row starts a new line, unless rows are short."""
     if rows and len(rows[0]) < _SHORT_ROW:
         rows = [[value for row in rows for value in row]]
     lines = []

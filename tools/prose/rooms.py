@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-CLEAN = ("boards", "cnn/exported", "cnn/ops", "contract", "hls_schedule", "rtl_templates", "tools/prose")
+CLEAN = (
+    "boards",
+    "cnn/exported",
+    "cnn/ops",
+    "contract",
+    "hls_schedule",
+    "hls_templates/streaming",
+    "rtl_templates",
+    "tools/prose",
+)
 """Folders without a finding. A folder is added when its last finding is gone, and never taken out."""
 
 ALLOWED: dict[tuple[str, str], str] = {

@@ -1,14 +1,22 @@
-// Datatypes of streams and weights. Each has a ``carrier``, the bits in a stream or memory; ``value(carried)``, the
-// integer that the bits stand for; and the range ``low`` … ``high``.
+// Datatypes of the values in streams and of weights.
 //
-//   int_t<BITS>, uint_t<BITS>   two's complement, unsigned; at most 32 bits
-//   narrow_t<BITS>              signed without the least value (−127 … 127); narrow_t<2> is TERNARY
-//   bipolar_t                   −1 and +1, carried as 0 and 1
+//   int_t<BITS>, uint_t<BITS>   two's complement and unsigned integers of at most 32 bits
+//   narrow_t<BITS>              signed integers without the least value (−127 … 127 for 8 bits); narrow_t<2> is TERNARY
+//   bipolar_t                   −1 and +1, stored as 0 and 1
+//
+// Every datatype has:
+//   carrier          the type that streams and memories store
+//   value_t          the type of the integer that a carrier represents
+//   bits             bits of a carrier
+//   bipolar          whether the datatype is bipolar_t; its carrier is not its value
+//   low, high        the least and the greatest value
+//   value(carried)   the integer that the carrier represents
 #ifndef SYSTOLIC_DATATYPE_H
 #define SYSTOLIC_DATATYPE_H
 
 #include "word.h"
 
+// An integer of BITS bits. NARROW excludes the least signed value.
 template <int BITS, bool SIGNED, bool NARROW>
 struct whole_t {
     typedef integer<BITS, SIGNED> carrier;
@@ -43,7 +51,8 @@ struct bipolar_t {
     }
 };
 
-// A sum of BITS bits, which hold it exactly. The fast simulation always takes 32 bits: fewer would only slow it down.
+// The type of a sum that BITS signed bits hold exactly. The fast simulation always uses 32 bits, because arithmetic on
+// narrower types is slower on a CPU.
 #if SYSTOLIC_PACKED
 template <int BITS>
 using exact_t = ap_int<BITS>;

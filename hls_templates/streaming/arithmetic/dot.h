@@ -1,9 +1,13 @@
-// Σ over SIMD of weight · value, for PE channels × PIXELS pixels at once: the arithmetic of the matrix-vector units.
+// The arithmetic of the matrix-vector units: dot products of SIMD weights and values, for PE channels × PIXELS pixels
+// in one cycle.
 //
-// MULTIPLIER (packing.h) says what multiplies. Synthesis and ap_int builds multiply as the hardware does: in DSPs,
-// several products in each; or in logic, where bipolar by bipolar is XNOR and popcount, bipolar by another type a
-// change of sign, and all else a small multiplier. The fast simulation takes plain products in an order that a compiler
-// vectorises. All give the same sums.
+// MULTIPLIER (packing.h) selects DSPs or logic. Builds for synthesis and builds with ap_int multiply as the hardware
+// does:
+//   DSPs    several products per DSP
+//   logic   XNOR and popcount for bipolar × bipolar, a change of sign for bipolar × another type, and a small
+//           multiplier for every other product
+//
+// The fast simulation uses ordinary products, in an order that a compiler can vectorise. All builds give the same sums.
 #ifndef SYSTOLIC_DOT_H
 #define SYSTOLIC_DOT_H
 
@@ -13,13 +17,14 @@
 
 #if SYSTOLIC_PACKED
 
-// Functions below are also instantiated for packings of 0 terms, which nothing calls: their constants must still be
-// legal.
+// The functions below are also instantiated for packings of 0 terms. Nothing calls these instances, but their constants
+// must be legal: a field or chain of 0 would not compile.
 constexpr int at_least_one(int value) { return value > 1 ? value : 1; }
-// Products in a chain: what is exact, and no more than there are, because every step of the chain becomes hardware.
+// The number of products in a chain: at most ``most``, the longest exact chain, and at most ``simd``, because every
+// step of the unrolled chain becomes hardware.
 constexpr int chain_terms(int most, int simd) { return at_least_one(most < simd ? most : simd); }
 
-// weight · value, in logic or in a DSP of its own.
+// Returns weight · value. DSP selects a DSP for this one product; otherwise it is built in logic.
 template <class WEIGHT, class VALUE, bool DSP>
 inline ap_int<WEIGHT::bits + VALUE::bits + 1> product_of(typename WEIGHT::carrier weight,
                                                          typename VALUE::carrier value) {
@@ -38,18 +43,19 @@ inline ap_int<WEIGHT::bits + VALUE::bits + 1> product_of(typename WEIGHT::carrie
     return product;
 }
 
-// The greatest of a type's values, whatever its sign.
+// The greatest absolute value of a datatype.
 template <class VALUE>
 constexpr long furthest() {
     return VALUE::high > -VALUE::low ? VALUE::high : -VALUE::low;
 }
 
-// The sum of SIMD products, as wide as it can become. It is another type than the sum that waits, so that no tool adds the
-// products to that one by one: what a cycle takes from the one before is added last.
+// The type of a sum of SIMD products, wide enough for the greatest one. The products of a cycle are added up in this
+// separate variable, and then added to the accumulator at once. A tool that added each product to the accumulator would
+// build a loop-carried path of SIMD additions.
 template <class WEIGHT, class VALUE, int SIMD>
 using tile_sum_t = ap_int<bits_of<SIMD * furthest<WEIGHT>() * furthest<VALUE>()>::value + 1>;
 
-// sum += Σ_s weight[pe][s] · value[x · SIMD + s], one product in each multiplier.
+// sum += Σ_s weight[pe][s] · value[x · SIMD + s], with one product per multiplier.
 template <class WEIGHT, class VALUE, int MULTIPLIER, int PE, int SIMD, int PIXELS, class SUM>
 inline void add_products(const typename WEIGHT::carrier weight[PE][SIMD],
                          const typename VALUE::carrier value[PIXELS * SIMD], int pe, int x, SUM &sum) {
@@ -58,16 +64,17 @@ inline void add_products(const typename WEIGHT::carrier weight[PE][SIMD],
     for (int s = 0; s < SIMD; ++s) {
 #pragma HLS UNROLL
         if (WEIGHT::bipolar && VALUE::bipolar) {
-            total += weight[pe][s] == value[x * SIMD + s] ? 1 : 0;  // XNOR, popcount
+            total += weight[pe][s] == value[x * SIMD + s] ? 1 : 0;  // XNOR and popcount
         } else {
             total += product_of<WEIGHT, VALUE, packing_t<WEIGHT, VALUE, MULTIPLIER>::dsp>(weight[pe][s],
                                                                                           value[x * SIMD + s]);
         }
     }
+    // If both are bipolar, ``total`` of the SIMD products are +1 and the others are −1.
     sum += WEIGHT::bipolar && VALUE::bipolar ? SUM(2 * total - SIMD) : SUM(total);
 }
 
-// The same for PEs pe and pe + 1, two products a DSP.
+// The same sums for PEs pe and pe + 1 of pixel x. Each DSP computes two products that share a value.
 template <class WEIGHT, class VALUE, int MULTIPLIER, int PE, int SIMD, int PIXELS, class SUM>
 inline void add_two_weights(const typename WEIGHT::carrier weight[PE][SIMD],
                             const typename VALUE::carrier value[PIXELS * SIMD], int pe, int x, SUM &sum0, SUM &sum1) {
@@ -95,7 +102,7 @@ inline void add_two_weights(const typename WEIGHT::carrier weight[PE][SIMD],
     sum1 += SUM(total1);
 }
 
-// The same for pixels x and x + 1, two products a DSP.
+// The same sums for pixels x and x + 1 of PE pe. Each DSP computes two products that share a weight.
 template <class WEIGHT, class VALUE, int MULTIPLIER, int PE, int SIMD, int PIXELS, class SUM>
 inline void add_two_pixels(const typename WEIGHT::carrier weight[PE][SIMD],
                            const typename VALUE::carrier value[PIXELS * SIMD], int pe, int x, SUM &sum0, SUM &sum1) {
@@ -123,7 +130,7 @@ inline void add_two_pixels(const typename WEIGHT::carrier weight[PE][SIMD],
     sum1 += SUM(total1);
 }
 
-// The same for PEs pe and pe + 1 and pixels x and x + 1, four products a DSP.
+// The same sums for PEs pe and pe + 1 of pixels x and x + 1. Each DSP computes four products.
 template <class WEIGHT, class VALUE, int MULTIPLIER, int PE, int SIMD, int PIXELS, class SUM>
 inline void add_four_products(const typename WEIGHT::carrier weight[PE][SIMD],
                               const typename VALUE::carrier value[PIXELS * SIMD], int pe, int x, SUM sum[PIXELS][PE]) {
@@ -131,7 +138,7 @@ inline void add_four_products(const typename WEIGHT::carrier weight[PE][SIMD],
     typedef packing_t<WEIGHT, VALUE, MULTIPLIER> packing;
     constexpr int FIELD = at_least_one(packing::products_field);
     constexpr int TERMS = chain_terms(packing::products_terms, SIMD);
-    tile_sum_t<WEIGHT, VALUE, SIMD> total[4] = {0, 0, 0, 0};  // [pe][x]
+    tile_sum_t<WEIGHT, VALUE, SIMD> total[4] = {0, 0, 0, 0};  // at 2 · (0 or 1 for the PE) + (0 or 1 for the pixel)
 #pragma HLS ARRAY_PARTITION variable = total complete
     for (int begin = 0; begin < SIMD; begin += TERMS) {
 #pragma HLS UNROLL
@@ -158,7 +165,8 @@ inline void add_four_products(const typename WEIGHT::carrier weight[PE][SIMD],
     }
 }
 
-// PEs pe and pe + 1 × pixels x and x + 1, as far as they exist, with as few DSPs as an exact packing allows.
+// The same sums for PEs pe and pe + 1 of pixels x and x + 1, as far as these PEs and pixels exist. Uses the packing
+// with the most products per DSP that is exact and whose operands exist.
 template <class WEIGHT, class VALUE, int MULTIPLIER, int PE, int SIMD, int PIXELS, class SUM>
 inline void add_square(const typename WEIGHT::carrier weight[PE][SIMD],
                        const typename VALUE::carrier value[PIXELS * SIMD], int pe, int x, SUM sum[PIXELS][PE]) {
@@ -195,7 +203,7 @@ inline void add_square(const typename WEIGHT::carrier weight[PE][SIMD],
 
 #endif
 
-// sum[x][pe] += Σ_s weight[pe][s] · value[x · SIMD + s].
+// sum[x][pe] += Σ_s weight[pe][s] · value[x · SIMD + s], for every PE and pixel. Callers unroll this into one cycle.
 template <class WEIGHT, class VALUE, int MULTIPLIER, int PE, int SIMD, int PIXELS, class SUM>
 inline void multiply_accumulate(const typename WEIGHT::carrier weight[PE][SIMD],
                                 const typename VALUE::carrier value[PIXELS * SIMD], SUM sum[PIXELS][PE]) {

@@ -1,4 +1,5 @@
-// Operations on two values, for element_wise (elementwise.h).
+// The operations on two values that element_wise (elementwise.h) takes as OPERATION. SUM is wide enough for every
+// result.
 #ifndef SYSTOLIC_OPERATION_H
 #define SYSTOLIC_OPERATION_H
 

@@ -1,36 +1,40 @@
-// Several exact products in one DSP: operands lie side by side in one factor, products side by side in its product.
+// Several exact products in one DSP. A factor holds two operands in separate bit fields, and the fields of the product
+// hold the products of the operands.
 //
 //   two weights     (w0 + w1·2^f) · a                  two PEs share an activation
 //   two pixels      w · (a0 + a1·2^f)                  two pixels share a weight
 //   four products   (w0 + w1·2^2f) · (a0 + a1·2^f)     two PEs × two pixels
 //
-// A chain of such products is summed before the fields are taken apart: as many terms as leave the sum of every field
-// within f bits, low · terms ≥ −2^(f−1) and high · terms < 2^(f−1), over the corners of the operands' ranges. Then
-// every field is exact: it is sign-extended, and what it borrowed is given back to the next field. f is the widest that
-// the ports take: 27 × 18 bits on a DSP48E2, 25 × 18 on a DSP48E1, 48 for the sum. scheduler/streaming/area/packing.py
-// is the same in Python.
+// A chain of such products is added up before the fields are separated. The sum of every field has to fit f bits:
+// low · terms ≥ −2^(f−1) and high · terms < 2^(f−1), where low and high are the least and the greatest product. Then
+// every field is exact: its value is its bits, sign-extended. A negative field has borrowed from the next field, and
+// take_field gives this back.
+//
+// The field width f is the widest for which the factors fit the ports: 27 × 18 bits on a DSP48E2, 25 × 18 bits on a
+// DSP48E1, and 48 bits for the sum. scheduler/streaming/area/packing.py computes the same values in Python.
 #ifndef SYSTOLIC_PACKING_H
 #define SYSTOLIC_PACKING_H
 
 #include "datatype.h"
 
-// What multiplies: logic, or a DSP by the width of its wider port.
+// The values of MULTIPLIER: logic, or a DSP, given by the bits of its wider multiplier port.
 constexpr int LUT = 0, DSP48E1 = 25, DSP48E2 = 27;
-constexpr int NARROW_PORT = 18;   // bits of the narrower port, of either DSP
-constexpr int WIDEST_FIELD = 23;  // two fields and their borrow in 48 bits
+constexpr int NARROW_PORT = 18;   // bits of the narrower multiplier port of either DSP
+constexpr int WIDEST_FIELD = 23;  // bits; two fields and a borrow fit the 48 bits of the sum
 
 constexpr int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 constexpr int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// Whether all of low … high, or every pair of such values ``shift`` bits apart, are signed numbers of ``port`` bits.
+// Whether every value of low … high fits ``port`` signed bits.
 constexpr bool single_fits(int64_t low, int64_t high, int port) {
     return low >= -(int64_t(1) << (port - 1)) && high < (int64_t(1) << (port - 1));
 }
+// Whether every a + b · 2^shift, with a and b of low … high, fits ``port`` signed bits.
 constexpr bool pair_fits(int64_t low, int64_t high, int shift, int port) {
     return single_fits(low * (int64_t(1) << shift) + low, high * (int64_t(1) << shift) + high, port);
 }
 
-// How many products of A and B a field of `field` bits holds; 0 where it holds none.
+// The most products of an A and a B whose sum always fits a field of ``field`` bits; 0 if not even one product fits.
 template <class A, class B>
 constexpr int terms_of(int field) {
     const int64_t low = lesser(lesser(A::low * B::high, A::high * B::low), A::low * B::low);
@@ -39,7 +43,8 @@ constexpr int terms_of(int field) {
     return half == 0 ? 0 : int(lesser((half - 1) / greater(high, 1), half / greater(-low, 1)));
 }
 
-// The widest field for two values of PAIR on the wide port and one of SINGLE on the narrow one; 0 where none fits.
+// The widest field, in bits, for two values of PAIR on the wide port and one of SINGLE on the narrow one; 0 if none
+// fits.
 template <class PAIR, class SINGLE>
 constexpr int two_field(int port) {
     int widest = 0;
@@ -49,7 +54,8 @@ constexpr int two_field(int port) {
     return single_fits(SINGLE::low, SINGLE::high, NARROW_PORT) ? widest : 0;
 }
 
-// The widest field f for two weights 2f bits apart on the wide port and two activations f bits apart on the narrow one.
+// The widest field f, in bits, for two weights 2f bits apart on the wide port and two activations f bits apart on the
+// narrow port; 0 if none fits.
 template <class WEIGHT, class VALUE>
 constexpr int four_field(int port) {
     int widest = 0;
@@ -62,8 +68,14 @@ constexpr int four_field(int port) {
     return widest;
 }
 
-// The packings of these operands in a DSP of kind MULTIPLIER: bits of a field and terms of a chain, 0 where the packing
-// does not fit. Operands of one bit are added and subtracted, without a DSP.
+// The packings of WEIGHT and VALUE that are exact in a DSP of kind MULTIPLIER. A packing that does not fit has 0 bits
+// and 0 terms.
+//   dsp              whether DSPs multiply; products with an operand of one bit are additions or subtractions in logic
+//   port             bits of the wider port
+//   weights_field    bits of a field, if two PEs share an activation
+//   pixels_field     bits of a field, if two pixels share a weight
+//   products_field   bits of a field, if a DSP multiplies two PEs' weights by two pixels' activations
+//   …_terms          the most products in a chain of the packing of the same name
 template <class WEIGHT, class VALUE, int MULTIPLIER>
 struct packing_t {
     static constexpr bool dsp = MULTIPLIER != LUT && WEIGHT::bits > 1 && VALUE::bits > 1;
@@ -77,9 +89,10 @@ struct packing_t {
 };
 
 #if SYSTOLIC_PACKED
-typedef ap_int<48> chain_t;  // the DSP's P register
+typedef ap_int<48> chain_t;  // the sum of a chain of products, in the DSP's P register
 
-// Takes the lowest field off the chain, and gives its sum.
+// Removes the lowest field from the chain and returns the sum in this field. Subtracting the signed field before the
+// shift gives back what a negative field borrowed from the next one.
 template <int FIELD>
 inline ap_int<FIELD> take_field(chain_t &chain) {
 #pragma HLS INLINE
@@ -88,7 +101,7 @@ inline ap_int<FIELD> take_field(chain_t &chain) {
     return low;
 }
 
-// a + b · 2^SHIFT: both as one factor.
+// Returns a + b · 2^SHIFT, one factor that holds both operands.
 template <int PORT, int SHIFT, class T>
 inline ap_int<PORT> beside(T a, T b) {
 #pragma HLS INLINE
@@ -98,8 +111,8 @@ inline ap_int<PORT> beside(T a, T b) {
     return both;
 }
 
-// wide · narrow in the width of the sum. The tool sees sign-extended operands and makes the multiplier as wide as they
-// are; under g++ this is forty times as fast as ap_int's own product of more than 32 bits.
+// Returns wide · narrow with the bits of the sum. The tool recognises sign-extended operands and builds a multiplier of
+// their original width. Under g++ this product is forty times as fast as ap_int's own product of more than 32 bits.
 template <class WIDE, class NARROW>
 inline chain_t product_in_chain(const WIDE &wide, const NARROW &narrow) {
 #pragma HLS INLINE

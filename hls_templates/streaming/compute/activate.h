@@ -1,7 +1,10 @@
-// An activation (activation.h) as a block of its own: each cycle takes a word, PE channels of PIXELS pixels, and gives
-// one.
+// An activation (activation.h) as a block of its own. Each cycle reads a word of PE channels of PIXELS pixels and
+// writes the word of its activated values, II 1.
 //
-//   cycles a frame = POSITIONS · (CHANNELS / PE) / PIXELS       (a run: 1 + frames · that − 1 + ACTIVATE_DEPTH)
+// The channels of a pixel arrive in NF = CHANNELS / PE words. POSITIONS is the pixels of a frame.
+//
+//   cycles per frame = POSITIONS · NF / PIXELS
+//   cycles per run   = frames · (cycles per frame) + ACTIVATE_DEPTH + ACTIVATION::LATE
 #ifndef SYSTOLIC_ACTIVATE_H
 #define SYSTOLIC_ACTIVATE_H
 
@@ -13,7 +16,7 @@
 #include "progress.h"
 #include "word.h"
 
-constexpr int ACTIVATE_DEPTH = 12;
+constexpr int ACTIVATE_DEPTH = 12;  // declared pipeline stages, requantiser included
 
 template <int POSITIONS, int CHANNELS, int PE, int PIXELS, class VALUE, class ACTIVATION>
 void activate(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * PE>> &in,
@@ -22,7 +25,7 @@ void activate(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * PE>
     static_assert(CHANNELS % PE == 0, "PE divides the channels");
     static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
     constexpr int NF = CHANNELS / PE;
-    counter_t<NF> nf;
+    counter_t<NF> nf;  // the number of the word within its pixels
     progress_t<POSITIONS / PIXELS * NF> done;
     constexpr int DEPTH = ACTIVATE_DEPTH + ACTIVATION::LATE;
     SYSTOLIC_ENTER;

@@ -1,11 +1,13 @@
-// Maps of the same size, value by value; then the activation (activation.h). A word has PE channels of PIXELS pixels.
+// Operations on the values at the same place of several maps of equal size, followed by an activation (activation.h).
 //
 //   add            Σ input · multiplier over any number of inputs, each described by a term_t<VALUE, MULTIPLIER>
 //   element_wise   OPERATION (operation.h) on two inputs
 //
-// Each cycle takes a word of every input and gives a word of results; II is 1:
+// Each cycle reads one word of every input and writes one word of results, II 1. A word has PE channels of PIXELS
+// pixels. SUM_BITS signed bits hold every result before the activation.
 //
-//   cycles a frame = POSITIONS · (CHANNELS / PE) / PIXELS       (a run: 1 + frames · that − 1 + ELEMENT_DEPTH)
+//   cycles per frame = POSITIONS · (CHANNELS / PE) / PIXELS
+//   cycles per run   = frames · (cycles per frame) + ELEMENT_DEPTH + ACTIVATION::LATE
 #ifndef SYSTOLIC_ELEMENTWISE_H
 #define SYSTOLIC_ELEMENTWISE_H
 
@@ -18,8 +20,9 @@
 #include "progress.h"
 #include "word.h"
 
-constexpr int ELEMENT_DEPTH = 16;
+constexpr int ELEMENT_DEPTH = 16;  // declared pipeline stages, requantiser included
 
+// An input of add: its datatype (datatype.h), and the constant by which its values are multiplied.
 template <class VALUE, int MULTIPLIER>
 struct term_t {
     typedef VALUE value_t;
@@ -27,11 +30,12 @@ struct term_t {
     static constexpr int multiplier = MULTIPLIER;
 };
 
-// Words of a frame; 0, which progress_t refuses, where they are not whole.
+// The number of words of a frame. It is 0, which progress_t rejects, if a frame is not a whole number of words.
 constexpr int words_of(int positions, int channels, int pe, int pixels) {
     return positions % pixels || channels % pe ? 0 : positions / pixels * (channels / pe);
 }
 
+// Adds a word of one input, times its multiplier, to the sums of the lanes.
 template <class TERM, int LANES, class SUM>
 inline void add_term(const word<typename TERM::carrier, LANES> &values, SUM sum[LANES]) {
 #pragma HLS INLINE
@@ -41,6 +45,7 @@ inline void add_term(const word<typename TERM::carrier, LANES> &values, SUM sum[
     }
 }
 
+// Returns the activated sums. ``nf`` is the number of the word within its pixels.
 template <int PE, int PIXELS, class SUM, class ACTIVATION>
 inline word<typename ACTIVATION::output_t, PIXELS * PE> activated(int nf, const SUM sum[PIXELS * PE],
                                                                   const ACTIVATION &activation) {
@@ -56,6 +61,7 @@ inline word<typename ACTIVATION::output_t, PIXELS * PE> activated(int nf, const 
     return result;
 }
 
+// Sets the sums of all lanes to 0.
 template <int LANES, class SUM>
 inline void clear(SUM sum[LANES]) {
 #pragma HLS INLINE
@@ -65,12 +71,12 @@ inline void clear(SUM sum[LANES]) {
     }
 }
 
-// An input stream for each of TERMS, in their order.
+// The block has one input stream for each of TERMS, in the same order.
 template <int POSITIONS, int CHANNELS, int PE, int PIXELS, int SUM_BITS, class... TERMS, class ACTIVATION>
 void add(int frames, hls::stream<word<typename TERMS::carrier, PIXELS * PE>> &...ins,
          hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out, const ACTIVATION &activation) {
 #pragma HLS INLINE
-    counter_t<CHANNELS / PE> nf;  // which NF-th of the channels the next word holds
+    counter_t<CHANNELS / PE> nf;  // the number of the next word within its pixels
     progress_t<words_of(POSITIONS, CHANNELS, PE, PIXELS)> done;
     constexpr int DEPTH = ELEMENT_DEPTH + ACTIVATION::LATE;
     SYSTOLIC_ENTER;
@@ -80,7 +86,8 @@ void add(int frames, hls::stream<word<typename TERMS::carrier, PIXELS * PE>> &..
         exact_t<SUM_BITS> sum[PIXELS * PE];
 #pragma HLS ARRAY_PARTITION variable = sum complete
         clear<PIXELS * PE>(sum);
-        // add_term for every input, in order. The array only gives the expansion a place: all of it is 0 and unused.
+        // Calls add_term for every input, in order. The initialiser list only serves to expand the pack of calls: the
+        // array of zeros that it fills is not used.
         const int expanded[] = {(add_term<TERMS, PIXELS * PE>(ins.read(), sum), 0)...};
         static_cast<void>(expanded);
         out.write(activated<PE, PIXELS>(nf.value, sum, activation));
@@ -95,7 +102,7 @@ void element_wise(int frames, hls::stream<word<typename VALUE0::carrier, PIXELS 
                   hls::stream<word<typename VALUE1::carrier, PIXELS * PE>> &in1,
                   hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out, const ACTIVATION &activation) {
 #pragma HLS INLINE
-    counter_t<CHANNELS / PE> nf;  // which NF-th of the channels the next word holds
+    counter_t<CHANNELS / PE> nf;  // the number of the next word within its pixels
     progress_t<words_of(POSITIONS, CHANNELS, PE, PIXELS)> done;
     constexpr int DEPTH = ELEMENT_DEPTH + ACTIVATION::LATE;
     SYSTOLIC_ENTER;

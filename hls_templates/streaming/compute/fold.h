@@ -1,7 +1,9 @@
-// Folding of the units with weights: which part of a layer's matrix is computed in a cycle, and its weights.
+// The folding of units with weights: which tile of a layer's weight matrix a cycle uses, and how the unit gets its
+// weights.
 //
-// A matrix of NF · PE rows and SF · SIMD columns is cut into tiles of PE × SIMD, one a cycle, row of tiles by row of
-// tiles. Weights lie as [PE][NF · SF][SIMD]: row nf · PE + pe, column sf · SIMD + s is [pe][nf · SF + sf][s].
+// The matrix has NF · PE rows and SF · SIMD columns. It is divided into tiles of PE × SIMD weights, and a cycle uses
+// one tile. Tiles are used row by row: tile (nf, sf) is number nf · SF + sf. Weights are stored as [PE][NF · SF][SIMD],
+// so that the weight in row nf · PE + pe and column sf · SIMD + s is at [pe][nf · SF + sf][s].
 #ifndef SYSTOLIC_FOLD_H
 #define SYSTOLIC_FOLD_H
 
@@ -10,27 +12,32 @@
 #include "counter.h"
 #include "word.h"
 
-// Stages of a unit that adds ``simd`` products a cycle, with a requantiser behind: no fewer than follow where the products
-// are added one behind the other, as nothing here relies on a tree of adders or on a DSP's cascade. What is one bit wide
-// takes most. scheduler/streaming/model/depths.py is the same in Python.
+// The declared pipeline stages of a unit that adds up ``simd`` products per cycle and requantises the sum.
+//
+// They suffice if the tool adds the products in a chain, because nothing here ensures a tree of adders or a DSP
+// cascade. Products of one-bit operands need the most stages. scheduler/streaming/model/depths.py has the same function
+// in Python.
 constexpr int LEAST_UNIT_DEPTH = 32;
 constexpr int unit_depth(int simd) { return 2 * simd / 3 > LEAST_UNIT_DEPTH ? 2 * simd / 3 : LEAST_UNIT_DEPTH; }
 
-// Tile (nf, sf), and its number nf · SF + sf.
+// The tile of the present cycle.
 template <int NF, int SF>
 struct fold_t {
-    counter_t<NF> nf;
-    counter_t<SF> sf;
-    counter_t<NF * SF> tile;
+    counter_t<NF> nf;         // the row of tiles: the fold of the output channels
+    counter_t<SF> sf;         // the column of tiles: the word of the input vector
+    counter_t<NF * SF> tile;  // nf · SF + sf, in a register, so that no address needs a multiplication
 
+    // Whether the tile is the first of its row, where sums start from 0.
     bool first() const {
 #pragma HLS INLINE
         return sf.value == 0;
     }
+    // Whether the tile is the last of its row, where sums are complete.
     bool last() const {
 #pragma HLS INLINE
         return sf.last;
     }
+    // Moves to the next tile.
     void step() {
 #pragma HLS INLINE
         tile.next();
@@ -38,7 +45,7 @@ struct fold_t {
     }
 };
 
-// A word of a weight stream as a tile: lane pe · SIMD + s is the weight of PE pe, lane s.
+// Converts a word of a weight stream into a tile: lane pe · SIMD + s of the word is weight[pe][s].
 template <int PE, int SIMD, class CARRIER>
 inline void spread_weights(const word<CARRIER, PE * SIMD> &packed, CARRIER (&weight)[PE][SIMD]) {
 #pragma HLS INLINE
@@ -51,7 +58,8 @@ inline void spread_weights(const word<CARRIER, PE * SIMD> &packed, CARRIER (&wei
     }
 }
 
-// The weights of one cycle, by what holds them. Embedded: tile ``tile`` of an array of constants.
+// take_weights returns the weights of one cycle, and has an overload for each kind of source. Embedded weights: reads
+// tile number ``tile`` of an array of constants.
 template <int PE, int SIMD, int TILES, class CARRIER, class STORED>
 inline void take_weights(const STORED (&source)[PE][TILES][SIMD], int tile, CARRIER (&weight)[PE][SIMD]) {
 #pragma HLS INLINE
@@ -64,7 +72,8 @@ inline void take_weights(const STORED (&source)[PE][TILES][SIMD], int tile, CARR
     }
 }
 
-// Streamed: the next word of a stream, which brings the tiles in their order.
+// Streamed weights: reads the next word of a stream. The writer of the stream supplies the tiles in the order of use,
+// so that the number of the tile is not needed.
 template <int PE, int SIMD, class CARRIER>
 inline void take_weights(hls::stream<word<CARRIER, PE * SIMD>> &source, int, CARRIER (&weight)[PE][SIMD]) {
 #pragma HLS INLINE

@@ -1,9 +1,11 @@
-// Global pool: for each channel the sum over the whole map, then the activation; a requantised sum is the average.
+// Global pool: the sum of each channel over the whole map, followed by an activation (activation.h). A requantiser
+// makes an average of the sum.
 //
-// Each cycle takes a word, PE channels of PIXELS pixels, and adds it to the sums of its channels (II 1). With the last
-// pixels of a frame the results leave, PE channels a word.
+// Each cycle reads a word of PE channels of PIXELS pixels and adds it to the sums of these channels, II 1. In the
+// cycles of a frame's last pixels the block also writes a word of results, PE channels of the frame's single position.
 //
-//   cycles a frame = POSITIONS · (CHANNELS / PE) / PIXELS       (a run: 1 + frames · that − 1 + GLOBAL_POOL_DEPTH)
+//   cycles per frame = POSITIONS · (CHANNELS / PE) / PIXELS
+//   cycles per run   = frames · (cycles per frame) + GLOBAL_POOL_DEPTH + ACTIVATION::LATE
 #ifndef SYSTOLIC_GLOBAL_POOL_H
 #define SYSTOLIC_GLOBAL_POOL_H
 
@@ -17,8 +19,9 @@
 #include "ram.h"
 #include "word.h"
 
-constexpr int GLOBAL_POOL_DEPTH = 12;
+constexpr int GLOBAL_POOL_DEPTH = 12;  // declared pipeline stages, requantiser included
 
+// SUM_BITS is the signed bits of the largest sum over the map. RAM is the kind of memory of the sums (ram.h).
 template <int POSITIONS, int CHANNELS, int PE, int PIXELS, class VALUE, int SUM_BITS, int RAM = RAM_AUTO,
           class ACTIVATION>
 void global_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * PE>> &in,
@@ -28,18 +31,19 @@ void global_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
     static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
     constexpr int NF = CHANNELS / PE, STEPS = POSITIONS / PIXELS;
     typedef word<exact_t<SUM_BITS>, PE> sums_t;
-    lines_t<sums_t, 1> waiting[NF];  // the sums of every group of channels, as the pixels before left them
+    lines_t<sums_t, 1> waiting[NF];  // for each group of PE channels, the sums over the pixels read so far
 #pragma HLS AGGREGATE variable = waiting compact = bit
     keep_delay<RAM>(waiting);
     delay_t<NF> previous;
-    counter_t<NF> nf;
-    counter_t<STEPS> step;
+    counter_t<NF> nf;       // the group of channels of the next word
+    counter_t<STEPS> step;  // the PIXELS pixels of the next word
     progress_t<STEPS * NF> done;
     constexpr int DEPTH = GLOBAL_POOL_DEPTH + ACTIVATION::LATE;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
+// The delay line reads a sum NF cycles after it was written (delay.h).
 #pragma HLS DEPENDENCE variable = waiting type = inter false
         const word<typename VALUE::carrier, PIXELS * PE> values = in.read();
         sums_t sums[1];
@@ -47,7 +51,8 @@ void global_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
         previous.peek(waiting, sums);
         for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
-            integer<VALUE::bits + 1 + bits_of<PIXELS>::value, true> total = 0;  // of this word, so that one sum waits
+            // The pixels of the word are added up first, so that the loop-carried path has a single addition.
+            integer<VALUE::bits + 1 + bits_of<PIXELS>::value, true> total = 0;
             for (int x = 0; x < PIXELS; ++x) {
 #pragma HLS UNROLL
                 total += VALUE::value(values.lane[x * PE + pe]);

@@ -1,12 +1,15 @@
-// Label select: of each position the K channels with the greatest values, the greatest first, of equal ones the lower
-// number. Their numbers leave, the labels of classes, and where a second stream is given their values too.
+// Label select (top-k): the K channels with the greatest values of each position, in descending order. Of equal values
+// the lower channel comes first. The output is the channel numbers, which are the class labels, and optionally the
+// values.
 //
-// Each cycle takes a word of PE values (II 1). Every PE keeps the K greatest of its own channels in order: a value is
-// compared with all of them at once, and takes its place, so that a cycle waits for a comparison and a choice of the one
-// before. What the PEs keep is merged as a tree, which nothing waits for, and leaves with a position's last word: a word of
-// K labels, and one of K values.
+// Each cycle reads a word of PE values, II 1. Every PE keeps a sorted list of the K greatest values of its own
+// channels. A new value is compared with all of them in parallel and inserted, so that the loop-carried path is one
+// comparison and one selection. In the cycle of a position's last word, a tree merges the lists of the PEs. The block
+// then writes a word of K labels, and a word of K values to the optional second stream. Nothing in the loop depends on
+// the tree's result.
 //
-//   cycles a frame = POSITIONS · (CHANNELS / PE)       (a run: 1 + frames · that − 1 + label_select_depth())
+//   cycles per frame = POSITIONS · (CHANNELS / PE)
+//   cycles per run   = frames · (cycles per frame) + label_select_depth<PE, K>()
 #ifndef SYSTOLIC_LABEL_SELECT_H
 #define SYSTOLIC_LABEL_SELECT_H
 
@@ -20,19 +23,21 @@
 #include "progress.h"
 #include "word.h"
 
-// Levels of the tree that merges what PE of them keep.
+// The number of levels of the tree that merges the lists of the PEs.
 template <int PE>
 constexpr int merge_levels() {
     return PE > 1 ? bits_of<PE - 1>::value : 0;
 }
 
-// Stages: the place of a value, and at each level of the tree one for each of K that are put in.
+// The declared pipeline stages: three for the insertion of a value, and one for each of the K insertions per level of
+// the tree.
 template <int PE, int K>
 constexpr int label_select_depth() {
     return 3 + K * merge_levels<PE>();
 }
 
-// Puts a value where the first of [K] is that it comes before; those from there on move on by a place.
+// Inserts a value and its label into a sorted list, and drops the list's last entry. ``before[i]`` says whether the
+// value comes before entry i. It is monotonic, so that the entries from the first true one on move by one place.
 template <int K, class CARRIER, class LABEL>
 inline void put_in(CARRIER value, LABEL label, const bool (&before)[K], CARRIER (&values)[K], LABEL (&labels)[K]) {
 #pragma HLS INLINE
@@ -47,7 +52,8 @@ inline void put_in(CARRIER value, LABEL label, const bool (&before)[K], CARRIER 
     }
 }
 
-// The next channel of a PE, behind ``count`` of them: its label is greater than theirs.
+// Inserts the value of a PE's next channel into the PE's list, which has seen ``count`` channels of the position.
+// Entries from ``count`` on are not valid. Of equal values the new one is last, because its label is greater.
 template <int K, class VALUE, class LABEL>
 inline void keep(typename VALUE::carrier value, LABEL label, int count, typename VALUE::carrier (&values)[K],
                  LABEL (&labels)[K]) {
@@ -61,7 +67,8 @@ inline void keep(typename VALUE::carrier value, LABEL label, int count, typename
     put_in<K>(value, label, before, values, labels);
 }
 
-// The first ``others`` of one list into another that has ``count``. The j-th of a list has j before it in any other.
+// Merges the first ``others`` entries of the list ``from`` into a list of ``count`` valid entries. Both are sorted, so
+// that entry j of ``from`` has at least j entries before it in the result.
 template <int K, class VALUE, class LABEL>
 inline void merge_into(typename VALUE::carrier (&values)[K], LABEL (&labels)[K], int count,
                        const typename VALUE::carrier (&from)[K], const LABEL (&from_labels)[K], int others) {
@@ -82,6 +89,7 @@ inline void merge_into(typename VALUE::carrier (&values)[K], LABEL (&labels)[K],
     }
 }
 
+// VALUES is empty, or the type of the optional stream of values.
 template <int POSITIONS, int CHANNELS, int PE, int K, class VALUE, class... VALUES>
 void label_select(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in,
                   hls::stream<word<number<CHANNELS - 1>, K>> &labels_out, VALUES &...values_out) {
@@ -96,7 +104,7 @@ void label_select(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in
     label_t labels[PE][K];
 #pragma HLS ARRAY_PARTITION variable = values complete dim = 0
 #pragma HLS ARRAY_PARTITION variable = labels complete dim = 0
-    counter_t<NF> nf;  // as many values as every PE keeps of this position, or K
+    counter_t<NF> nf;  // the words read of this position, which is the number of values that every PE has seen
     progress_t<POSITIONS * NF> done;
     constexpr int DEPTH = label_select_depth<PE, K>();
     SYSTOLIC_ENTER;
@@ -104,6 +112,7 @@ void label_select(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in
         SYSTOLIC_PIPELINE(1, DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         const word<carrier, PE> next = in.read();
+        // The tree works on copies: the lists are in registers that the next cycle needs.
         carrier best[PE][K];
         label_t best_labels[PE][K];
 #pragma HLS ARRAY_PARTITION variable = best complete dim = 0

@@ -1,16 +1,20 @@
-// Matrix-vector unit (MVU): for each position MH sums over the MW values of its vector. PE sums and SIMD values a
-// cycle.
+// Matrix-vector unit (MVU): for each position, MH dot products of weights and the MW values of the position's vector.
+// Each cycle computes with PE rows and SIMD columns of the weight matrix.
 //
-// A position's vector comes as SF = MW / SIMD words, its results leave as NF = MH / PE words. Fold 0 uses the words as
-// they arrive and keeps them; folds 1 … NF − 1 read what was kept. II is 1 and nothing waits between folds, positions
-// or frames:
+// A position's vector arrives in SF = MW / SIMD words, and its results are written in NF = MH / PE words. Fold 0 reads
+// a word of the vector per cycle, uses it at once and stores it. Folds 1 … NF − 1 read the stored words. Every SF-th
+// cycle writes a word of results. The II is 1, and no cycle is lost between folds, positions or frames:
 //
-//   cycles a frame = POSITIONS · NF · SF / PIXELS         (a run of `frames`: 1 + frames · that − 1 + unit_depth(SIMD))
+//   cycles per frame = POSITIONS · NF · SF / PIXELS
+//   cycles per run   = frames · (cycles per frame) + unit_depth(SIMD) + ACTIVATION::LATE
 //
-// PIXELS positions share each weight: a word is PIXELS times as wide, pixel by pixel. Weights: fold.h.
+// PIXELS positions are processed together and share each weight. A word then has the lanes of PIXELS pixels, one pixel
+// after the other. fold.h describes the order of the weights.
 //
-//   matrix_vector            weights embedded: an array of constants beside the unit
-//   matrix_vector_streamed   weights from a streamer (weights.h): NF · SF words for each PIXELS positions
+//   matrix_vector            embedded weights: an array of constants in the unit
+//   matrix_vector_streamed   weights from a streamer (weights.h): NF · SF words for every PIXELS positions
+//
+// SUM_BITS signed bits hold every sum. MULTIPLIER selects DSPs or logic (packing.h).
 #ifndef SYSTOLIC_MATRIX_VECTOR_H
 #define SYSTOLIC_MATRIX_VECTOR_H
 
@@ -24,8 +28,8 @@
 #include "progress.h"
 #include "word.h"
 
-// One cycle: reads or recalls word ``at.sf.value`` of the vector, adds its products with the tile ``weight`` to the sums, and
-// writes the results where this is the last word of a fold.
+// One cycle: gets word ``at.sf.value`` of the vector from the stream or from memory, and adds its products with the
+// tile ``weight`` to the sums. Writes the results if this is the last word of a fold.
 template <int SIMD, int PE, int PIXELS, int NF, int SF, class WEIGHT, class VALUE, int SUM_BITS, int MULTIPLIER,
           class ACTIVATION>
 inline void matrix_vector_step(const fold_t<NF, SF> &at, const typename WEIGHT::carrier weight[PE][SIMD],
@@ -35,7 +39,7 @@ inline void matrix_vector_step(const fold_t<NF, SF> &at, const typename WEIGHT::
                                hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out,
                                const ACTIVATION &activation) {
 #pragma HLS INLINE
-    // A word that arrives is used directly, so that no read of the buffer waits for a write of the same cycle.
+    // A word that arrives is used directly, so that no read of the memory depends on a write of the same cycle.
     word<typename VALUE::carrier, PIXELS * SIMD> values;
     if (at.nf.value == 0) {
         values = in.read();
@@ -64,7 +68,7 @@ inline void matrix_vector_step(const fold_t<NF, SF> &at, const typename WEIGHT::
     }
 }
 
-// The unit, whatever SOURCE its weights come from: one that take_weights (fold.h) knows.
+// The unit for any SOURCE of weights for which take_weights (fold.h) has an overload.
 template <int POSITIONS, int MW, int MH, int SIMD, int PE, int PIXELS, class WEIGHT, class VALUE, int SUM_BITS,
           int MULTIPLIER, class SOURCE, class ACTIVATION>
 void matrix_vector_unit(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * SIMD>> &in, SOURCE &source,
@@ -74,9 +78,10 @@ void matrix_vector_unit(int frames, hls::stream<word<typename VALUE::carrier, PI
     static_assert(MW % SIMD == 0 && MH % PE == 0, "SIMD divides the columns, PE the rows");
     static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
     constexpr int NF = MH / PE, SF = MW / SIMD;
-    word<typename VALUE::carrier, PIXELS * SIMD> vector[SF];
+    word<typename VALUE::carrier, PIXELS * SIMD> vector[SF];  // the vector, for folds 1 … NF − 1
+// One memory word holds all lanes, because a cycle reads or writes a whole word.
 #pragma HLS AGGREGATE variable = vector compact = bit
-    exact_t<SUM_BITS> sum[PIXELS][PE];
+    exact_t<SUM_BITS> sum[PIXELS][PE];  // in registers, because every cycle updates all sums
 #pragma HLS ARRAY_PARTITION variable = sum complete dim = 0
     fold_t<NF, SF> at;
     progress_t<POSITIONS / PIXELS * NF * SF> done;
@@ -101,7 +106,7 @@ void matrix_vector(int frames, hls::stream<word<typename VALUE::carrier, PIXELS 
                    hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out,
                    const STORED (&weights)[PE][(MH / PE) * (MW / SIMD)][SIMD], const ACTIVATION &activation) {
 #pragma HLS INLINE
-// A memory for each PE, a word of it for each tile.
+// Each PE has its own memory, with one word of SIMD weights per tile.
 #pragma HLS ARRAY_PARTITION variable = weights complete dim = 1
 #pragma HLS ARRAY_RESHAPE variable = weights complete dim = 3
     matrix_vector_unit<POSITIONS, MW, MH, SIMD, PE, PIXELS, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(frames, in, weights,

@@ -1,19 +1,22 @@
-// Matrix-vector unit for weights from DDR: the vectors of a whole frame stay on chip, so that each weight is read once
-// a frame and not once a position. A frame has three phases, one after the other, all with II 1:
+// Matrix-vector unit for weights from DDR. It stores the vectors of a whole frame on chip, so that each weight is read
+// once per frame and not once per position.
 //
-//   VECTORS_COME    a word of a vector is read and kept, each cycle
-//   TILES_MEET      a tile of weights is read, then multiplied with its word of every vector, PIXELS positions a cycle;
-//                   the sums of all positions wait meanwhile
-//   RESULTS_LEAVE   a word of results is written, each cycle
+// A frame has three phases, one after the other, each with II 1:
 //
-//   cycles a frame = POSITIONS / PIXELS · (SF + NF · SF + NF)      (a run: 1 + frames · that − 1 + unit_depth(SIMD) + RESIDENT_DEPTH)
-//   weights        = NF · SF words a frame, one each POSITIONS / PIXELS cycles: fetch_weights<1, NF · SF, …>
-//   memory         = POSITIONS · (MW values + MH results + PE sums)
+//   VECTORS_COME    each cycle reads a word of a vector and stores it
+//   TILES_MEET      each cycle multiplies a tile of weights by its word of the vectors of PIXELS positions. A tile is
+//                   used for all positions before the next tile is read. The sums of all positions are stored meanwhile
+//   RESULTS_LEAVE   each cycle writes a word of results
 //
-// The order of the loops is what differs from matrix_vector.h:
+//   cycles per frame  = POSITIONS / PIXELS · (SF + NF · SF + NF)
+//   cycles per run    = frames · (cycles per frame) + unit_depth(SIMD) + RESIDENT_DEPTH + ACTIVATION::LATE
+//   words of weights  = NF · SF per frame, one every POSITIONS / PIXELS cycles: fetch_weights<1, NF · SF, …>
+//   memory            = POSITIONS · (MW values + MH results + PE sums)
 //
-//   there   for position: for fold: for word of the vector     each position reads every tile again
-//   here    for fold: for word of the vector: for position     each tile is read once
+// The order of the loops is the difference from matrix_vector.h:
+//
+//   matrix_vector            for position: for fold: for word of the vector     each position reads every tile again
+//   matrix_vector_resident   for fold: for word of the vector: for position     each tile is read once
 #ifndef SYSTOLIC_MATRIX_VECTOR_RESIDENT_H
 #define SYSTOLIC_MATRIX_VECTOR_RESIDENT_H
 
@@ -29,11 +32,11 @@
 #include "ram.h"
 #include "word.h"
 
-constexpr int RESIDENT_DEPTH = 4;  // the memories on both sides of the sum
+constexpr int RESIDENT_DEPTH = 4;  // further stages for the memory accesses before and after the sum
 
 enum resident_t { VECTORS_COME, TILES_MEET, RESULTS_LEAVE };
 
-// RAM: what keeps the vectors, the largest of the memories.
+// RAM is the kind of memory of the vectors, the largest of the memories (ram.h).
 template <int POSITIONS, int MW, int MH, int SIMD, int PE, int PIXELS, class WEIGHT, class VALUE, int SUM_BITS,
           int MULTIPLIER, int RAM = RAM_AUTO, class ACTIVATION>
 void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * SIMD>> &in,
@@ -47,23 +50,24 @@ void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier
     typedef word<typename VALUE::carrier, PIXELS * SIMD> values_t;
     typedef word<typename ACTIVATION::output_t, PIXELS * PE> results_t;
     typedef word<exact_t<SUM_BITS>, PIXELS * PE> sums_t;
-    // vectors: [group][word of the vector]. results: [group][fold]. Phases do not overlap: one port writes, one reads.
+    // vectors is [group][word of the vector] and results is [group][fold], where a group is PIXELS positions. The
+    // phases do not overlap, so that each memory needs one write port and one read port.
     values_t vectors[GROUPS * SF];
 #pragma HLS AGGREGATE variable = vectors compact = bit
     keep_in(vectors, ram_of<RAM>());
     results_t results[GROUPS * NF];
 #pragma HLS AGGREGATE variable = results compact = bit
     keep_in(results, ram_of<RAM_AUTO>());
-    lines_t<sums_t, 1> waiting[GROUPS];  // the sums of every group, as the tile before left them
+    lines_t<sums_t, 1> waiting[GROUPS];  // the sums of every group over the tiles of this fold so far
 #pragma HLS AGGREGATE variable = waiting compact = bit
     keep_delay<RAM_AUTO>(waiting);
     delay_t<GROUPS> previous;
     word<typename WEIGHT::carrier, PE * SIMD> tile;
     resident_t phase = VECTORS_COME;
     fold_t<NF, SF> at;
-    counter_t<GROUPS * SF> coming;   // the word of a vector that comes next
-    counter_t<GROUPS * NF> leaving;  // the word of results that leaves next
-    counter_t<GROUPS> group;
+    counter_t<GROUPS * SF> coming;              // the number of the next input word
+    counter_t<GROUPS * NF> leaving;             // the number of the next output word
+    counter_t<GROUPS> group;                    // the group that the tile meets next
     number<(GROUPS + 1) * SF> vector_word = 0;  // group · SF + sf
     number<(GROUPS + 1) * NF> result_word = 0;  // group · NF + nf
     progress_t<(SF + NF * SF + NF) * GROUPS> done;
@@ -72,6 +76,8 @@ void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
+// Vectors and results are written in one phase and read in a later one. A sum is read GROUPS cycles after it was
+// written (delay.h).
 #pragma HLS DEPENDENCE variable = vectors type = inter false
 #pragma HLS DEPENDENCE variable = results type = inter false
 #pragma HLS DEPENDENCE variable = waiting type = inter false

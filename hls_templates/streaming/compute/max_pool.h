@@ -1,12 +1,15 @@
-// Max pool: the largest value of each window of KERNEL_H rows and KERNEL_W columns, windows STRIDE apart. Padding has no
-// value, so that it is never the largest, whatever the datatype. A word has PIXELS pixels of a row; PIXELS / STRIDE
-// positions leave in a word (1 where PIXELS is 1).
+// Max pool: the largest value of each window of KERNEL_H rows and KERNEL_W columns, with windows STRIDE pixels apart.
+// Padding has no value and is never the largest, for any datatype.
 //
-// Each cycle takes a word (II 1). First the largest value of every row of the window is found, then the largest of
-// KERNEL_H rows that were kept in this form: KERNEL_H + KERNEL_W − 2 comparisons instead of KERNEL_H · KERNEL_W − 1. The
-// scan is that of parallel windows (scan.h). G = CHANNELS / LANES; OH × OW positions:
+// An input word has LANES channels of PIXELS neighbouring pixels of a row. An output word has PIXELS / STRIDE
+// positions, or one if PIXELS is 1. Each cycle reads at most one input word and writes at most one output word, II 1.
 //
-//   iterations = ((F − 1) · SCAN + TAIL) · G; TAIL: steps until the last word has come and the last position left
+// A cycle finds the largest value of the window's newest row, and then the largest of this and the stored maxima of the
+// KERNEL_H − 1 rows above. This takes KERNEL_H + KERNEL_W − 2 comparisons instead of KERNEL_H · KERNEL_W − 1. The scan
+// of the map is in scan.h. For F frames of OH × OW positions, with G = CHANNELS / LANES:
+//
+//   iterations = ((F − 1) · SCAN + TAIL) · G
+//   TAIL       = steps of the last frame, until its last word is read and its last position is written
 //   SCAN       = max(HEIGHT, STRIDE·(OH − 1) + 1) · max(WIDTH, STRIDE·(OW − 1) + 1) / PIXELS
 //   buffer     = KERNEL_H − 1 rows of OW pixels
 #ifndef SYSTOLIC_MAX_POOL_H
@@ -22,13 +25,15 @@
 #include "scan.h"
 #include "word.h"
 
-// Stages: of a scan, and of the comparisons of a tree in rows and columns.
+// The declared pipeline stages: at least the stages of a scan, and otherwise one per level of a tree of comparisons,
+// plus two. KERNEL is the greater side of the window.
 template <int KERNEL>
 constexpr int max_pool_depth() {
     return larger(SCAN_DEPTH, 2 + bits_of<KERNEL - 1>::value);
 }
 
-// The largest of COUNT values, found as a tree; those that do not lie inside take no part, if any does.
+// Returns the largest of those COUNT values that are inside of the map, by a tree of comparisons. If none is inside,
+// the result has no meaning. The function overwrites its arguments.
 template <int COUNT, class T>
 inline T largest_of(T (&value)[COUNT], bool (&inside)[COUNT]) {
 #pragma HLS INLINE
@@ -60,8 +65,9 @@ void max_pool(int frames, hls::stream<word<T, PIXELS * LANES>> &in,
     typedef word<T, plan::PIXELS_OUT * LANES> pooled_t;
     constexpr int G = CHANNELS / LANES;
     constexpr int ROWS = larger(KERNEL_H - 1, 1), AGES = larger(plan::BUNDLES - 1, 1);
-    lines_t<bundle_t, AGES> columns[G];
-    lines_t<pooled_t, ROWS> rows[plan::OUT * G];
+    lines_t<bundle_t, AGES> columns[G];           // the last bundles of the newest row
+    lines_t<pooled_t, ROWS> rows[plan::OUT * G];  // the maxima of the last rows, at the columns of positions
+// One memory word holds all lanes of all lines at an address.
 #pragma HLS AGGREGATE variable = columns compact = bit
 #pragma HLS AGGREGATE variable = rows compact = bit
     keep_delay<RAM_AUTO>(columns);
@@ -75,8 +81,10 @@ void max_pool(int frames, hls::stream<word<T, PIXELS * LANES>> &in,
     while (scan.before(frames)) {
         SYSTOLIC_PIPELINE(1, DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
+// The delay lines read each word long after its write (delay.h).
 #pragma HLS DEPENDENCE variable = rows type = inter false
 #pragma HLS DEPENDENCE variable = columns type = inter false
+        // If the scan is outside of the map, newest keeps an old value, which is masked.
         if (scan.takes(frames)) newest = in.read();
         bundle_t age[AGES], ages_in[AGES], seen[plan::BUNDLES];
         pooled_t row[ROWS], rows_in[ROWS], pooled;
@@ -111,7 +119,7 @@ void max_pool(int frames, hls::stream<word<T, PIXELS * LANES>> &in,
                 pooled.lane[m * LANES + l] = largest_of(tap, inside);
             }
         }
-        // Rows are kept only at columns of positions: with a stride of 2, half a row.
+        // Maxima are stored only at the columns of positions. With a stride of 2 this is half a row.
         if (scan.at_column()) {
             by_rows.peek(rows, row);
             pooled_t largest;

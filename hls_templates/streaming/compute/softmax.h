@@ -1,21 +1,23 @@
-// Softmax: of each position the shares p = e^x / Σ e^x of its channels, as unsigned numbers of 8 bits, p · 256.
+// Softmax over the channels of each position: p = e^x / Σ e^x, as unsigned 8-bit values p · 256.
 //
-//   powers    e = T[m − x] of the greatest value m (SOFTMAX_STABLE), or T[x] (SOFTMAX_LATENCY), at most 2^20 − 1
-//   sum       S = Σ e of the position
-//   inverse   R = ⌊2^36 / S⌋, one division a position
+//   powers    e = T[m − x] with the position's greatest value m (SOFTMAX_STABLE), or T[x] (SOFTMAX_LATENCY); e < 2^20
+//   sum       S = Σ e over the position's channels
+//   inverse   R = ⌊2^36 / S⌋, one division per position
 //   shares    p = min(255, (e · R + 2^27) >> 28)
-//   softmax_argmax    p = 255 for the first of the greatest values, 0 for all others
 //
-// Each iteration takes a word of PE values (II 1), adds up a word of the position before and gives a word of the one
-// before that: words wait in two delay lines, NF for the maximum and HELD for the division. That has a stage for each
-// bit of R, which steps on with every iteration, so that no cycle waits for more than a subtraction. At the end of a
-// frame the lines run empty, and nothing waits for the next one.
+// softmax_argmax gives 255 to the first of the greatest values and 0 to all others.
 //
-//   iterations a frame = POSITIONS · NF + COMPARED + HELD, NF = CHANNELS / PE
-//   SOFTMAX_STABLE     COMPARED = NF, HELD = NF + 16     (2^20 − 1 ≤ S: R has 17 bits)
-//   SOFTMAX_LATENCY    COMPARED = 0,  HELD = NF + 36
-//   softmax_argmax     COMPARED = NF, HELD = 0
-//                                         (a run: 1 + frames · that − 1 + softmax_depth() or softmax_argmax_depth())
+// Each iteration reads a word of PE values, adds a word of the previous position to its sum, and writes a word of the
+// position before that, II 1. One delay line holds NF words until the maximum is known, and another holds HELD words
+// until the division is complete. The division has one stage per bit of R, and each iteration moves it by one stage. No
+// cycle therefore waits for more than a subtraction. At the end of a frame the delay lines run empty, so that the
+// results of a frame do not depend on the arrival of the next one.
+//
+//   iterations per frame = POSITIONS · NF + COMPARED + HELD, with NF = CHANNELS / PE
+//   SOFTMAX_STABLE         COMPARED = NF, HELD = NF + 16     (S ≥ 2^20 − 1, so that R has 17 bits)
+//   SOFTMAX_LATENCY        COMPARED = 0,  HELD = NF + 36
+//   softmax_argmax         COMPARED = NF, HELD = 0
+//   cycles per run       = frames · (iterations per frame) + softmax_depth<PE>() or softmax_argmax_depth<PE>()
 #ifndef SYSTOLIC_SOFTMAX_H
 #define SYSTOLIC_SOFTMAX_H
 
@@ -31,21 +33,24 @@
 #include "ram.h"
 #include "word.h"
 
+// SOFTMAX_STABLE subtracts the position's maximum first. SOFTMAX_LATENCY does not, and has a shorter delay.
 enum softmax_t { SOFTMAX_STABLE, SOFTMAX_LATENCY };
 
-constexpr int SHARE_BITS = 8, MOST_SHARE = (1 << SHARE_BITS) - 1;
-constexpr int POWER_BITS = 20;
-// Of the dividend 2^36, and with it of the inverse of a sum of 1.
+constexpr int SHARE_BITS = 8, MOST_SHARE = (1 << SHARE_BITS) - 1;  // bits of a result, and the greatest result
+constexpr int POWER_BITS = 20;                                     // bits of a power e
+// Bits of the dividend 2^36, and therefore of the inverse of the least sum, 1.
 constexpr int DIVIDEND_BITS = POWER_BITS + 17;
 
 typedef integer<POWER_BITS, false> power_t;
 typedef integer<SHARE_BITS, false> share_t;
 
-// Bits of an inverse: sums that hold the power of the maximum are no less than 2^20 − 1.
+// The bits of an inverse. By SOFTMAX_STABLE a sum contains the power of the maximum and is at least 2^20 − 1, so that
+// its inverse has 17 bits.
 constexpr int inverse_bits(softmax_t method) {
     return method == SOFTMAX_STABLE ? DIVIDEND_BITS - POWER_BITS : DIVIDEND_BITS;
 }
 
+// The declared pipeline stages.
 template <int PE>
 constexpr int softmax_depth() {
     return 10 + PE / 2;
@@ -56,12 +61,13 @@ constexpr int softmax_argmax_depth() {
     return 4 + PE;
 }
 
-// The last BITS bits of ⌊2^36 / sum⌋, which are all: the division by hand, a bit an iteration, of as many sums at once.
+// A pipelined long division ⌊2^36 / sum⌋, whose quotient has at most BITS bits. Each of BITS stages finds one bit of
+// the quotient per iteration, so that BITS divisions are in progress at a time. Index k is the stage.
 template <int SUM_BITS, int BITS>
 struct division_t {
-    integer<SUM_BITS, false> sum[BITS];
-    integer<SUM_BITS + 1, false> rest[BITS];  // of the dividend, behind the bits that are found
-    integer<BITS, false> found[BITS];
+    integer<SUM_BITS, false> sum[BITS];       // the divisor
+    integer<SUM_BITS + 1, false> rest[BITS];  // the remainder of the dividend's bits so far, doubled for the next stage
+    integer<BITS, false> found[BITS];         // the bits of the quotient so far
 
     division_t() {
 #pragma HLS ARRAY_PARTITION variable = sum complete
@@ -75,12 +81,14 @@ struct division_t {
         }
     }
 
-    // Of the sum that came BITS iterations ago.
+    // The quotient for the sum that ``next`` was given BITS iterations ago.
     integer<BITS, false> inverse() const {
 #pragma HLS INLINE
         return found[BITS - 1];
     }
 
+    // Moves every division by one stage, and starts the division by ``newest``. The quotient has at most BITS bits, so
+    // that the dividend's upper bits go into the first stage together.
     void next(integer<SUM_BITS, false> newest) {
 #pragma HLS INLINE
         for (int k = BITS - 1; k > 0; --k) {
@@ -90,6 +98,7 @@ struct division_t {
         step(0, newest, integer<SUM_BITS + 1, false>(1) << (DIVIDEND_BITS - BITS), 0);
     }
 
+    // Stage k: finds the next bit of a quotient.
     void step(int k, integer<SUM_BITS, false> by, integer<SUM_BITS + 1, false> left, integer<BITS, false> bits) {
 #pragma HLS INLINE
         const bool goes_in = left >= by;
@@ -100,7 +109,8 @@ struct division_t {
     }
 };
 
-// power · inverse ≤ 2^36, as no power is greater than its sum.
+// Returns (power · inverse + 2^27) >> 28, saturated to 255. The product is at most 2^36, because no power is greater
+// than its position's sum.
 template <int BITS>
 inline share_t share_of(power_t power, integer<BITS, false> inverse) {
 #pragma HLS INLINE
@@ -109,7 +119,8 @@ inline share_t share_of(power_t power, integer<BITS, false> inverse) {
     return rounded > MOST_SHARE ? share_t(MOST_SHARE) : share_t(rounded);
 }
 
-// POWERS: a table_t of activation.h, of m − x or of x.
+// POWERS is a table_t (activation.h) of the powers of e, indexed by m − x (SOFTMAX_STABLE) or by x (SOFTMAX_LATENCY).
+// RAM is the kind of memory of the delay lines (ram.h).
 template <softmax_t METHOD, int POSITIONS, int CHANNELS, int PE, class VALUE, int RAM = RAM_AUTO, class POWERS>
 void softmax(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in, hls::stream<word<share_t, PE>> &out,
              const POWERS &powers) {
@@ -120,8 +131,9 @@ void softmax(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in, hls
     constexpr int NF = CHANNELS / PE, WORDS = POSITIONS * NF, COMPARED = STABLE ? NF : 0, HELD = NF - 1 + BITS;
     typedef word<typename VALUE::carrier, PE> values_t;
     typedef word<power_t, PE> powers_t;
-    lines_t<values_t, 1> arrived[NF];
-    lines_t<powers_t, 1> added[HELD];
+    lines_t<values_t, 1> arrived[NF];  // values whose position's maximum is not known yet
+    lines_t<powers_t, 1> added[HELD];  // powers whose position's inverse is not known yet
+// One memory word holds all lanes, because a cycle reads and writes whole words.
 #pragma HLS AGGREGATE variable = arrived compact = bit
 #pragma HLS AGGREGATE variable = added compact = bit
     keep_delay<RAM>(arrived);
@@ -129,8 +141,9 @@ void softmax(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in, hls
     delay_t<NF> compare;
     delay_t<HELD> hold;
     division_t<SUM_BITS, BITS> division;
-    counter_t<NF> taken, summed, given;
-    typename VALUE::value_t best = 0, greatest = 0;  // so far, and of the position that is added up
+    counter_t<NF> taken, summed, given;  // the words of a position that are read, added to the sum, and written
+    // The greatest value so far of the position that is read, and the greatest value of the position that is added up.
+    typename VALUE::value_t best = 0, greatest = 0;
     integer<SUM_BITS, false> sum = 0;
     integer<BITS, false> inverse = 0;
     progress_t<WORDS + COMPARED + HELD> done;
@@ -139,6 +152,7 @@ void softmax(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in, hls
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
+// The delay lines read each word long after its write (delay.h).
 #pragma HLS DEPENDENCE variable = arrived type = inter false
 #pragma HLS DEPENDENCE variable = added type = inter false
         const int step = done.step.value;
@@ -167,7 +181,8 @@ void softmax(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in, hls
             out.write(shares);
             given.next();
         }
-        integer<SUM_BITS, false> total = 0;  // of this word, so that one sum waits
+        // The powers of the word are added up first, so that the loop-carried path has a single addition.
+        integer<SUM_BITS, false> total = 0;
         for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
             const int value = VALUE::value(values[0].lane[pe]);
@@ -181,7 +196,7 @@ void softmax(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in, hls
         }
         division.next(sum);
         if (takes) {
-            typename VALUE::value_t top = VALUE::value(newest[0].lane[0]);  // of this word
+            typename VALUE::value_t top = VALUE::value(newest[0].lane[0]);  // the greatest value of this word
             for (int pe = 1; pe < PE; ++pe) {
 #pragma HLS UNROLL
                 const typename VALUE::value_t value = VALUE::value(newest[0].lane[pe]);
@@ -204,8 +219,10 @@ void softmax_argmax(int frames, hls::stream<word<typename VALUE::carrier, PE>> &
     typedef typename VALUE::value_t value_t;
     typedef number<larger(NF - 1, 1)> fold_t;
     typedef number<larger(PE - 1, 1)> lane_t;
+    // best, best_fold and best_lane: the greatest value so far of the position that is read, its word and its lane.
+    // fold and lane: the word and the lane of the greatest value of the position that is written.
     value_t best = 0;
-    fold_t best_fold = 0, fold = 0;  // so far, and of the position that leaves
+    fold_t best_fold = 0, fold = 0;
     lane_t best_lane = 0, lane = 0;
     counter_t<NF> taken, given;
     progress_t<WORDS + NF> done;
@@ -226,7 +243,7 @@ void softmax_argmax(int frames, hls::stream<word<typename VALUE::carrier, PE>> &
         }
         if (step < WORDS) {
             const word<typename VALUE::carrier, PE> values = in.read();
-            value_t top = VALUE::value(values.lane[0]);  // of this word
+            value_t top = VALUE::value(values.lane[0]);  // the greatest value of this word
             lane_t place = 0;
             for (int pe = 1; pe < PE; ++pe) {
 #pragma HLS UNROLL

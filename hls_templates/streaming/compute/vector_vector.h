@@ -1,13 +1,16 @@
-// Vector-vector unit (VVU, depthwise convolution): each channel has a kernel of its own. PE channels and SIMD of their
-// TAPS a cycle.
+// Vector-vector unit (VVU) for depthwise convolutions: each channel has its own kernel. Each cycle computes SIMD of the
+// TAPS taps of PE channels, for PIXELS positions.
 //
-// Every cycle takes a word; a group of PE channels has SF = TAPS / SIMD words, lane = pixel · SIMD · PE + tap · PE +
-// channel. A default depthwise window (window.h) gives such words with SIMD 1, a parallel one with SIMD = TAPS. II is
-// 1:
+// Each cycle reads a word, II 1. A group of PE channels has SF = TAPS / SIMD words, and after the last of them the
+// block writes a word of results. Lane pixel · SIMD · PE + tap · PE + channel of an input word has the value of this
+// pixel, tap and channel. A default depthwise window (window.h) writes such words with SIMD 1, and a parallel window
+// with SIMD = TAPS.
 //
-//   cycles a frame = POSITIONS · (CHANNELS / PE) · (TAPS / SIMD) / PIXELS   (a run: 1 + frames · that − 1 + unit_depth(SIMD))
+//   cycles per frame = POSITIONS · (CHANNELS / PE) · (TAPS / SIMD) / PIXELS
+//   cycles per run   = frames · (cycles per frame) + unit_depth(SIMD) + ACTIVATION::LATE
 //
-// Weights: fold.h, a row for each channel, a column for each tap; an array of constants beside the unit, as they are few.
+// The weight matrix (fold.h) has a row for each channel and a column for each tap. It is an array of constants in the
+// unit, because a depthwise layer has few weights.
 #ifndef SYSTOLIC_VECTOR_VECTOR_H
 #define SYSTOLIC_VECTOR_VECTOR_H
 
@@ -21,7 +24,7 @@
 #include "progress.h"
 #include "word.h"
 
-// One cycle: adds the products of SIMD taps of PE channels to the sums, and writes the results behind the last taps.
+// One cycle: adds the products of SIMD taps of PE channels to the sums. Writes the results after the last taps.
 template <int SIMD, int PE, int PIXELS, int NF, int SF, class WEIGHT, class VALUE, int SUM_BITS, int MULTIPLIER,
           class ACTIVATION>
 inline void vector_vector_step(const fold_t<NF, SF> &at, const typename WEIGHT::carrier weight[PE][SIMD],
@@ -32,6 +35,7 @@ inline void vector_vector_step(const fold_t<NF, SF> &at, const typename WEIGHT::
 #pragma HLS INLINE
     for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
+        // Each channel is a dot product of its own weights and values, so that products of different PEs share nothing.
         typename WEIGHT::carrier own[1][SIMD];
         typename VALUE::carrier value[PIXELS * SIMD];
 #pragma HLS ARRAY_PARTITION variable = own complete dim = 0
@@ -69,7 +73,7 @@ void vector_vector(int frames, hls::stream<word<typename VALUE::carrier, PIXELS 
                    hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out,
                    const STORED (&weights)[PE][(CHANNELS / PE) * (TAPS / SIMD)][SIMD], const ACTIVATION &activation) {
 #pragma HLS INLINE
-// A memory for each PE, a word of it for each tile.
+// Each PE has its own memory, with one word of SIMD weights per tile.
 #pragma HLS ARRAY_PARTITION variable = weights complete dim = 1
 #pragma HLS ARRAY_RESHAPE variable = weights complete dim = 3
     static_assert(CHANNELS % PE == 0 && TAPS % SIMD == 0, "PE divides the channels, SIMD the taps");

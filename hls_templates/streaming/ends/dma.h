@@ -1,5 +1,5 @@
-// The ends of the pipeline, at the AXI DMA. A frame is one packet of AXI4-Stream beats: its values little-endian,
-// without gaps, the last beat padded. All loops bytes II 1.
+// The ends of the pipeline, which connect it to the AXI DMA. A frame is one packet of AXI4-Stream beats. Its values are
+// little-endian and follow each other without gaps, and the last beat is padded. All loops have II 1.
 #ifndef SYSTOLIC_DMA_H
 #define SYSTOLIC_DMA_H
 
@@ -12,7 +12,9 @@
 #include "progress.h"
 #include "word.h"
 
-// One beat of AXI4-Stream: the vendor's own type where its header exists, because the interface must be of that type.
+// One beat of AXI4-Stream, with BYTES bytes. It is the vendor's own type if the vendor's header exists, because the
+// interface of the hardware has to be of this type. ``byte_of`` returns byte i. ``set_beat`` sets all bytes, and
+// ``last`` marks the end of a packet.
 #if __has_include(<ap_axi_sdata.h>)
 #include <ap_axi_sdata.h>
 template <int BYTES>
@@ -48,8 +50,10 @@ inline void set_beat(beat_t<BYTES> &beat, const uint8_t *bytes, bool last) {
 }
 #endif
 
-// Beats become words of LANES values of a byte: WORDS words a frame, one a cycle. At most one beat comes for a word
-// (LANES ≤ BEAT).
+// Converts beats of BEAT bytes into words of LANES one-byte values. Each cycle writes one of a frame's WORDS words, and
+// reads one beat if the gearbox has fewer bytes than a word. LANES ≤ BEAT, so that a word never needs two beats.
+//
+//   cycles per frame = WORDS
 template <int BEAT, int LANES, int WORDS, class T>
 void unpack_beats(int frames, hls::stream<beat_t<BEAT>> &in, hls::stream<word<T, LANES>> &out) {
 #pragma HLS INLINE
@@ -79,13 +83,16 @@ void unpack_beats(int frames, hls::stream<beat_t<BEAT>> &in, hls::stream<word<T,
         }
         out.write(value);
         box.count(comes, true);
-        if (done.step.last) box.clear();  // the rest of the last beat is padding
+        if (done.step.last) box.clear();  // the remaining bytes of the last beat are padding
         done.next();
     }
 }
 
-// Words of LANES values become beats, VALUE bytes a value: one word a cycle, and one cycle more a frame where the last
-// beat is not full.
+// Converts words of LANES values into beats of BEAT bytes, with VALUE bytes per value. Each cycle reads one of a
+// frame's WORDS words, and writes a beat if enough bytes are stored. A further cycle writes the last beat if it is not
+// full. With LAST the frame's last beat is marked as the end of a packet.
+//
+//   cycles per frame = WORDS, or WORDS + 1 if the last beat is not full
 template <int BEAT, int VALUE, int LANES, int WORDS, bool LAST, class T>
 void pack_beats(int frames, hls::stream<word<T, LANES>> &in, hls::stream<beat_t<BEAT>> &out) {
 #pragma HLS INLINE
@@ -94,7 +101,7 @@ void pack_beats(int frames, hls::stream<word<T, LANES>> &in, hls::stream<beat_t<
     constexpr int STEPS = WORDS + (REST ? 1 : 0);
     constexpr int UNIT = common_divisor<LANES * VALUE, BEAT>::value;
     gearbox<uint8_t, LANES * VALUE / UNIT, BEAT / UNIT, UNIT> box;
-    quota_t<WORDS> coming;
+    quota_t<WORDS> coming;  // the words of the frame that are still to be read
     progress_t<STEPS> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
@@ -130,8 +137,10 @@ void pack_beats(int frames, hls::stream<word<T, LANES>> &in, hls::stream<beat_t<
     }
 }
 
-// The beats of one map, then those of another: two maps leave in one packet. With LAST, its last beat is marked as its
-// end.
+// Writes the FIRST beats of one map and then the SECOND beats of another map, so that one packet holds both maps. Each
+// cycle reads a beat of either map and writes it. With LAST the last beat is marked as the end of the packet.
+//
+//   cycles per frame = FIRST + SECOND
 template <int BEAT, int FIRST, int SECOND, bool LAST>
 void append_beats(int frames, hls::stream<beat_t<BEAT>> &first, hls::stream<beat_t<BEAT>> &second,
                   hls::stream<beat_t<BEAT>> &out) {
@@ -142,6 +151,7 @@ void append_beats(int frames, hls::stream<beat_t<BEAT>> &first, hls::stream<beat
         SYSTOLIC_PIPELINE(1, 2);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         beat_t<BEAT> beat = done.step.value < FIRST ? first.read() : second.read();
+        // The inputs' own marks are replaced, because each of them would end the packet.
         beat.last = LAST && done.step.last;
         out.write(beat);
         done.next();

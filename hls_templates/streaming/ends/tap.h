@@ -1,6 +1,7 @@
-// A tap shows the values of a stream between two processes, so that every layer can be compared with the golden model.
-// It empties the stream and fills it again, which is possible only in a simulation without a clock, where the processes
-// run one after the other; elsewhere it is nothing.
+// A tap copies the values of a stream between two processes, so that every layer can be compared with the golden model.
+//
+// It reads all words of the stream and writes them back. This is possible only in a simulation without a clock, in
+// which the processes run one after the other. In every other build a tap is empty.
 #ifndef SYSTOLIC_TAP_H
 #define SYSTOLIC_TAP_H
 
@@ -11,11 +12,13 @@
 #else
 #include <vector>
 
-// Gets the values of tap ``number``, word by word and lane by lane; the program that executes the pipeline defines it.
+// Receives the ``count`` values of tap ``number``, word by word and lane by lane. The program that executes the
+// pipeline defines this function.
 void take_tap(int number, const int32_t *values, size_t count);
 
 template <class T, int LANES>
 void tap(int number, hls::stream<word<T, LANES>> &stream) {
+    // The size is read first, because the loop writes every word back to the same stream.
     const size_t words = stream.size();
     std::vector<int32_t> values;
     values.reserve(words * LANES);

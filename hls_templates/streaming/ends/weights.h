@@ -1,18 +1,23 @@
-// Weight streamers, for units whose weights are not embedded (matrix_vector_streamed and others). A streamer writes the
-// TILES = (MH / PE) · (MW / SIMD) tiles of a layer in order, a tile of PE · SIMD weights in a word,
-// GROUPS = POSITIONS / PIXELS times a frame. All loops have II 1.
+// Weight streamers supply the weights of units whose weights are not embedded (matrix_vector_streamed and others).
 //
-//   stream_weights   decoupled: constants in a memory beside the unit, LUTRAM or BRAM; a word a cycle
-//       cycles a frame = GROUPS · TILES                                  (a run: 1 + frames · that − 1 + WEIGHTS_DEPTH)
-//   load_weights     decoupled, in a memory without initial content (URAM): filled from DDR once a start, then as above
-//       cycles         = TILES · BEATS once, then those of stream_weights
-//   fetch_weights    external: read from DDR again for each group; the beats of a group are asked for before those of the
-//                    group before it are read, in a loop of their own
-//       cycles a frame = GROUPS · (TILES · BEATS + fetch_depth(TILES · BEATS)), as long as DDR gives a beat a cycle
+// A streamer writes the TILES = (MH / PE) · (MW / SIMD) tiles of a layer in order, one tile of PE · SIMD weights per
+// word. It repeats all tiles for each of the GROUPS = POSITIONS / PIXELS groups of positions of a frame. All loops have
+// II 1.
 //
-// In DDR a tile is a whole number of beats, BEATS, of BYTES bytes. Weight pe · SIMD + simd takes the next 1, 2, 4, 8 or
-// 16 bits, the fewest that hold it, from the least significant bit on (scheduler/streaming/weights.py writes the
-// image).
+//   stream_weights   decoupled: constants in a memory next to the unit (LUTRAM or BRAM). Each cycle reads the memory
+//                    and writes a word
+//       cycles per frame = GROUPS · TILES
+//       cycles per run   = frames · (cycles per frame) + WEIGHTS_DEPTH
+//   load_weights     decoupled, in a memory without initial content (URAM). Once per start, a first loop fills the
+//                    memory from DDR, one beat per cycle. The second loop is the same as in stream_weights
+//       cycles per run   = TILES · BEATS, and the cycles of stream_weights
+//   fetch_weights    external: reads all tiles from DDR again for each group, one beat per cycle. The beats of the next
+//                    group are requested before the beats of this group are read
+//       cycles per frame = GROUPS · (TILES · BEATS + fetch_depth(TILES · BEATS)), if DDR supplies a beat per cycle
+//
+// In DDR a tile is a whole number of beats (BEATS) of BYTES bytes. Weight pe · SIMD + simd is stored in the next 1, 2,
+// 4, 8 or 16 bits, the fewest of these that hold it, from the least significant bit on. scheduler/streaming/weights.py
+// writes this image.
 #ifndef SYSTOLIC_WEIGHTS_H
 #define SYSTOLIC_WEIGHTS_H
 
@@ -26,23 +31,26 @@
 #include "ram.h"
 #include "word.h"
 
-constexpr int WEIGHTS_DEPTH = 4;
+constexpr int WEIGHTS_DEPTH = 4;  // declared pipeline stages of a loop that reads an on-chip memory
 
-// Stages of a loop that reads so many beats. A loop of one is no loop to a tool: its beat is read in the iteration of the
-// loop around it, behind the request.
+// The declared pipeline stages of a loop that reads ``beats`` beats. The tool dissolves a loop of one iteration. Its
+// beat is then read in the iteration of the surrounding loop, after the request, which takes more stages.
 constexpr int fetch_depth(int beats) { return beats == 1 ? 9 : 4; }
 
+// One beat of DDR.
 template <int BYTES>
 using memory_beat_t = word<uint8_t, BYTES>;
 
-// Bits that a weight takes in DDR.
+// The bits of DDR for a weight of ``bits`` bits.
 constexpr int slot_bits(int bits) { return bits <= 1 ? 1 : bits <= 2 ? 2 : bits <= 4 ? 4 : bits <= 8 ? 8 : 16; }
 
+// The beats of ``bytes`` bytes for ``weights`` weights of ``bits`` bits.
 constexpr int beats_of(int weights, int bits, int bytes) {
     return (weights * slot_bits(bits) + 8 * bytes - 1) / (8 * bytes);
 }
 
-// read_from: the memory of constants, by the tag ram_of<RAM> as in ram.h.
+// read_from binds an array of constants to a kind of read-only memory. The tag ram_of<RAM> selects the overload, as in
+// ram.h.
 template <class T, int A, int B, int C>
 inline void read_from(const T (&memory)[A][B][C], ram_of<RAM_AUTO>) {
 #pragma HLS INLINE
@@ -66,7 +74,7 @@ template <int GROUPS, int TILES, int PE, int SIMD, class WEIGHT, int RAM = RAM_A
 void stream_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * SIMD>> &out,
                     const STORED (&weights)[PE][TILES][SIMD]) {
 #pragma HLS INLINE
-// All PEs and lanes have the same address: one wide memory.
+// All PEs and lanes use the same address, so that the weights are one wide memory.
 #pragma HLS ARRAY_RESHAPE variable = weights complete dim = 1
 #pragma HLS ARRAY_RESHAPE variable = weights complete dim = 3
     static_assert(RAM != RAM_URAM, "URAM has no initial content: load_weights fills it");
@@ -91,7 +99,8 @@ void stream_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * 
     }
 }
 
-// Weight number ``index`` of the bytes of a tile.
+// Returns weight number ``index`` from the bytes of a tile. SLOT is the bits of a weight in DDR, EACH the weights per
+// byte, and WIDTH the bytes in which a weight is stored.
 template <class WEIGHT, int ROOM>
 inline typename WEIGHT::carrier unpack_weight(const uint8_t (&bytes)[ROOM], int index) {
 #pragma HLS INLINE
@@ -101,11 +110,13 @@ inline typename WEIGHT::carrier unpack_weight(const uint8_t (&bytes)[ROOM], int 
     int raw = bytes[first];
     if (WIDTH == 2) raw |= bytes[first + WIDTH - 1] << 8;
     raw = (raw >> (index % EACH * SLOT)) & ((1 << SLOT) - 1);
+    // x ^ sign − sign extends the sign bit. A bipolar weight is its carrier, which is unsigned.
     const int sign = WEIGHT::low < 0 && !WEIGHT::bipolar ? 1 << (SLOT - 1) : 0;
     return carrier((raw ^ sign) - sign);
 }
 
-// The bytes of a tile, which come beat by beat.
+// The bytes of a tile, which arrive beat by beat. ``put`` stores beat number ``beat``, and ``weights`` returns the tile
+// as a word.
 template <int PE, int SIMD, class WEIGHT, int BYTES>
 struct tile_t {
     static constexpr int BEATS = beats_of(PE * SIMD, WEIGHT::bits, BYTES);
@@ -113,6 +124,7 @@ struct tile_t {
 
     void put(int beat, const memory_beat_t<BYTES> &value) {
 #pragma HLS INLINE
+        // Every byte is written at a constant index, because a run-time index would need a multiplexer per byte.
         for (int b = 0; b < BEATS; ++b) {
 #pragma HLS UNROLL
             for (int i = 0; i < BYTES; ++i) {
@@ -132,7 +144,7 @@ struct tile_t {
     }
 };
 
-// base: where the image begins in DDR, in beats.
+// ``base`` is the address in beats at which the image begins in DDR. PASS is the beats of all tiles.
 template <int GROUPS, int TILES, int PE, int SIMD, class WEIGHT, int BYTES>
 void fetch_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * SIMD>> &out,
                    hls::burst_maxi<memory_beat_t<BYTES>> image, int base) {
@@ -146,7 +158,8 @@ void fetch_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * S
     if (done.before(frames)) image.read_request(base, PASS);
     while (done.before(frames)) {
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        // Asked while the beats of the group before are still to come: DDR answers without a pause.
+        // The next group is requested before the beats of this group are read, so that DDR supplies them without a
+        // pause.
         done.next();
         if (done.before(frames)) image.read_request(base, PASS);
         SYSTOLIC_ENTER;
@@ -159,6 +172,7 @@ void fetch_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * S
     }
 }
 
+// ``base`` is the address in beats at which the image begins in DDR. RAM is the kind of memory of the weights (ram.h).
 template <int GROUPS, int TILES, int PE, int SIMD, class WEIGHT, int BYTES, int RAM = RAM_URAM>
 void load_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * SIMD>> &out,
                   hls::burst_maxi<memory_beat_t<BYTES>> image, int base) {

@@ -1,5 +1,7 @@
-// Several maps become one, along the channels: of every pixel all words of the first map, then those of the next.
-// A word a cycle, II 1: iterations = F · POSITIONS · Σ CHANNELS / LANES
+// Concatenates maps along the channels. For every pixel, the block writes all words of the first map, then all words of
+// the second map, and so on. Each cycle reads a word of one map and writes it, II 1.
+//
+//   iterations = F · POSITIONS · Σ CHANNELS / LANES     for F frames
 #ifndef SYSTOLIC_CONCAT_H
 #define SYSTOLIC_CONCAT_H
 
@@ -10,9 +12,9 @@
 #include "progress.h"
 #include "word.h"
 
-constexpr int CONCAT_DEPTH = 2;
+constexpr int CONCAT_DEPTH = 2;  // declared pipeline stages
 
-// The next word of stream ``number``; the compiler unfolds this into a chain of if and else.
+// Reads the next word of stream ``number``. The compiler expands the recursion into a chain of if and else.
 template <class W>
 inline W read_from(int, hls::stream<W> &last) {
 #pragma HLS INLINE
@@ -25,6 +27,7 @@ inline W read_from(int number, hls::stream<W> &first, hls::stream<W> &second, ST
     return read_from(number - 1, second, others...);
 }
 
+// CHANNELS are the channels of each map, in the order of the streams.
 template <int LANES, int POSITIONS, int... CHANNELS, class T, class... STREAMS>
 void concat(int frames, hls::stream<word<T, LANES>> &out, STREAMS &...ins) {
 #pragma HLS INLINE

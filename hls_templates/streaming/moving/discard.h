@@ -1,4 +1,5 @@
-// Reads a stream that nothing else needs, a word a cycle, II 1: iterations = F · WORDS
+// Reads a stream that no other block reads, so that its writer does not stall. Each cycle reads a word, II 1:
+// iterations = F · WORDS for F frames of WORDS words.
 #ifndef SYSTOLIC_DISCARD_H
 #define SYSTOLIC_DISCARD_H
 

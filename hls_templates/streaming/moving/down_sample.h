@@ -1,5 +1,7 @@
-// Down-sampling: every STRIDE-th pixel of every STRIDE-th row stays, the first included. A word comes each cycle, II 1:
-//   iterations = F · HEIGHT · WIDTH · CHANNELS / LANES
+// Down-sampling: keeps every STRIDE-th pixel of every STRIDE-th row, from pixel 0 of row 0 on. Each cycle reads a word,
+// and writes it if its pixel is kept, II 1.
+//
+//   iterations = F · HEIGHT · WIDTH · CHANNELS / LANES     for F frames
 #ifndef SYSTOLIC_DOWN_SAMPLE_H
 #define SYSTOLIC_DOWN_SAMPLE_H
 
@@ -10,7 +12,7 @@
 #include "raster.h"
 #include "word.h"
 
-constexpr int DOWN_SAMPLE_DEPTH = 2;
+constexpr int DOWN_SAMPLE_DEPTH = 2;  // declared pipeline stages
 
 template <int LANES, int CHANNELS, int HEIGHT, int WIDTH, int STRIDE, class T>
 void down_sample(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, LANES>> &out) {

@@ -1,4 +1,5 @@
-// Copies a stream to several readers, a word a cycle, II 1: iterations = F · WORDS
+// Supplies several readers with the same stream. Each cycle reads a word and writes it to every output stream, II 1:
+// iterations = F · WORDS for F frames of WORDS words.
 #ifndef SYSTOLIC_DUPLICATE_H
 #define SYSTOLIC_DUPLICATE_H
 
@@ -8,9 +9,9 @@
 #include "progress.h"
 #include "word.h"
 
-constexpr int DUPLICATE_DEPTH = 2;
+constexpr int DUPLICATE_DEPTH = 2;  // declared pipeline stages
 
-// Writes ``value`` to every stream; the compiler unfolds this into a sequence of writes.
+// Writes ``value`` to every stream. The compiler expands the recursion into a sequence of writes.
 template <class W>
 inline void write_all(const W &) {
 #pragma HLS INLINE

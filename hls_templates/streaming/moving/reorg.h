@@ -1,19 +1,24 @@
-// Reorg (space to depth): blocks of STRIDE × STRIDE pixels become the channels of one pixel. A word a cycle, II 1.
-// G = CHANNELS / LANES; s is the stride:
+// Reorg (space to depth) moves each block of STRIDE × STRIDE pixels into the channels of one pixel. Depth to space is
+// the inverse.
 //
-//   reorg_block     channels in the order [row of the block][column of the block][channel]: a window without overlap
-//   reorg_darknet   darknet's reorg_cpu, which reads the map's memory as if it had CHANNELS / s² channels:
-//                   output channel (i · s + j) · CHANNELS + c of pixel (y, x) is channel c of the input's pixel
-//                   (⌊y / s⌋ · s² + i · s + y mod s, x · s + j), where s² divides HEIGHT. Else rows and channels
-//                   mix across the whole map: two frames are kept, and a word has one value.
+// Each cycle reads at most one word and writes at most one word, II 1 (walk.h). With the stride s and G = CHANNELS /
+// LANES words per input pixel:
 //
-//   depth_to_space  the inverse of reorg_block, by ROWS × COLUMNS; G = CHANNELS / LANES of the map that comes. Rows of
-//                   blocks wait until they are there: first = WIDTH pixels, buffer = 2 rows
+//   reorg_block      output channels in the order [row of the block][column of the block][channel], which is a window
+//                    without overlap
+//   reorg_darknet    the order of darknet's reorg_cpu, which reads the map as if it had CHANNELS / s² channels.
+//                    If s² divides HEIGHT, output channel (i · s + j) · CHANNELS + c of pixel (y, x) is input channel c
+//                    of pixel (⌊y / s⌋ · s² + i · s + y mod s, x · s + j). Otherwise rows and channels mix across the
+//                    whole map: the buffer holds two frames, and a word has one value
+//   depth_to_space   the inverse of reorg_block, for blocks of ROWS × COLUMNS pixels
 //
-//   iterations = first · G + WALK_LANDING − 1 + F · HEIGHT · WIDTH · G
-//   first      = pixels up to the last one that the first output pixel needs: (s − 1) · WIDTH + s for reorg_block,
-//                (s − 1) · s · WIDTH + s for darknet's, or the whole frame
-//   buffer     = s rows, 2 · s · (s − 1) + 1 rows, or two frames
+//   iterations = first · G + WALK_LANDING − 1 + F · HEIGHT · WIDTH · G     for F frames of HEIGHT × WIDTH input pixels
+//
+//   block                           first: input pixels before the first output     buffer
+//   reorg_block                     (s − 1) · WIDTH + s                             s rows
+//   reorg_darknet, s² | HEIGHT      (s − 1) · s · WIDTH + s                         2 · s · (s − 1) + 1 rows
+//   reorg_darknet, other heights    the whole frame                                 two frames
+//   depth_to_space                  WIDTH                                           2 rows
 #ifndef SYSTOLIC_REORG_H
 #define SYSTOLIC_REORG_H
 
@@ -33,7 +38,12 @@ void reorg_block(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T
     window_default<LANES, CHANNELS, HEIGHT, WIDTH, STRIDE, STRIDE, STRIDE, 0, 0, 0, 0, 1, false, RAM>(frames, in, out);
 }
 
-// darknet's order where STRIDE² divides HEIGHT: a window whose rows of taps are STRIDE rows of the map apart.
+// The walk (walk.h) of darknet's order if STRIDE² divides HEIGHT: a window whose rows of taps are STRIDE rows of the
+// map apart. All lengths are in words of the input, and the constants ending in _STEP are increases of the buffer
+// address.
+//   ROW       words of a row of the map
+//   HIGH      words from a window's first row of taps to its last
+//   BLOCKS    groups of STRIDE² rows of the map, each of which becomes STRIDE rows of the output
 template <int G, int HEIGHT, int WIDTH, int STRIDE>
 struct darknet_walk {
     static constexpr int ROW = WIDTH * G, OUT_WIDTH = WIDTH / STRIDE, BLOCKS = HEIGHT / (STRIDE * STRIDE);
@@ -46,10 +56,10 @@ struct darknet_walk {
 
     static constexpr int FRAME_WORDS = HEIGHT * ROW, PACE = 1, SHARE = 1, START = 0, NEED = HIGH + STRIDE * G;
 
-    counter_t<G> group;
-    counter_t<STRIDE> tap_y, tap_x, row;
-    counter_t<OUT_WIDTH> out_x;
-    counter_t<BLOCKS> block;
+    counter_t<G> group;                   // the word of the input pixel
+    counter_t<STRIDE> tap_y, tap_x, row;  // the tap of the window; the output row of the group of rows
+    counter_t<OUT_WIDTH> out_x;           // the output column
+    counter_t<BLOCKS> block;              // the group of rows
 
     bool inside() const { return true; }
 
@@ -57,7 +67,8 @@ struct darknet_walk {
 #pragma HLS INLINE
         const bool tap = group.last, taps = tap && tap_x.last, position = taps && tap_y.last;
         const bool rows = position && out_x.last && row.last;
-        // What a position has left behind: its words of the first row, and with its last row those of all rows.
+        // The words that are released after a position: its words of the window's first row. After the last position of
+        // a group of rows, the words of the window's other rows are released too.
         const int behind = rows ? STRIDE * G + HIGH : position ? STRIDE * G : 0;
         const move_t move = {rows       ? BLOCK_STEP
                              : position ? POSITION_STEP
@@ -69,9 +80,14 @@ struct darknet_walk {
     }
 };
 
-// darknet's order for any HEIGHT. With P = k · HEIGHT · WIDTH / s² + y · WIDTH / s + x, output channel ((i · s + j) ·
-// CHANNELS / s² + b) · s² + k of pixel (y, x) is value (⌊P / WIDTH⌋ · s + i) · WIDTH · s + (P mod WIDTH) · s + j of the
-// memory of input channels b · s² … b · s² + s² − 1.
+// The walk (walk.h) of darknet's order for any HEIGHT, with one value per word.
+//
+//   P = k · HEIGHT · WIDTH / s² + y · WIDTH / s + x
+//   C = ((i · s + j) · CHANNELS / s² + b) · s² + k
+//   V = (⌊P / WIDTH⌋ · s + i) · WIDTH · s + (P mod WIDTH) · s + j
+//
+// Output channel C of pixel (y, x) is value V of input channels b · s² … b · s² + s² − 1, which are stored one channel
+// after the other.
 template <int CHANNELS, int HEIGHT, int WIDTH, int STRIDE>
 struct darknet_whole_walk {
     static constexpr int MAP = HEIGHT * WIDTH, FRAME = MAP * CHANNELS, SQUARE = STRIDE * STRIDE;
@@ -84,23 +100,26 @@ struct darknet_whole_walk {
     counter_t<SQUARE> part;             // k
     counter_t<BLOCKS> block;            // b
     counter_t<STRIDE> tap_x, tap_y;     // j, i
-    counter_t<PART> first;              // P where k = 0
+    counter_t<PART> first;              // P for k = 0
     fraction_t<PART % WIDTH, WIDTH> x;  // P mod WIDTH
     number<MAP> y;                      // P / WIDTH
-    counter_t<WIDTH> first_x;           // the same where k = 0
-    number<MAP> first_y;
-    int current;  // the word of the frame that leaves next
+    counter_t<WIDTH> first_x;           // P mod WIDTH for k = 0
+    number<MAP> first_y;                // P / WIDTH for k = 0
+    int current;                        // the number of the input word that is the next output word
 
     darknet_whole_walk() : y(0), first_y(0), current(0) {}
 
     bool inside() const { return true; }
 
-    // The word of the input frame. Each counter has a factor of its own, so that no product waits for another.
+    // Returns the number of the input word in its frame. Each counter is multiplied by its own constant, so that no
+    // product depends on another.
     int source() const {
 #pragma HLS INLINE
         const int row = int(y), column = int(x.rest), across = tap_x.value, down = tap_y.value;
         const int pixel = row * (SQUARE * WIDTH) + down * (STRIDE * WIDTH) + column * STRIDE + across;
-        int beyond = 0;  // what lies n maps further is n channels further in the first map
+        // ``pixel`` is an index into the maps of channels that are stored one after the other. The stream has all
+        // channels of a pixel next to each other, so that n maps further means n channels further.
+        int beyond = 0;
         for (int n = 1; n < SQUARE; ++n) {
 #pragma HLS UNROLL
             if (pixel >= n * MAP) beyond = n * (FRAME - 1);
@@ -109,7 +128,7 @@ struct darknet_whole_walk {
                across * CHANNELS + block.value * SQUARE - beyond;
     }
 
-    // True after the last word of the frame.
+    // Moves to the next output word. Returns whether the previous word was the last of its frame.
     bool next() {
 #pragma HLS INLINE
         y = y + (x.carries ? PART / WIDTH + 1 : PART / WIDTH);
@@ -137,6 +156,7 @@ struct darknet_whole_walk {
     }
 };
 
+// Selects the walk of reorg_darknet. LOCAL says that STRIDE² divides HEIGHT.
 template <int LANES, int CHANNELS, int HEIGHT, int WIDTH, int STRIDE, bool LOCAL>
 struct darknet_order {
     typedef darknet_walk<CHANNELS / LANES, HEIGHT, WIDTH, STRIDE> walk_t;
@@ -159,7 +179,8 @@ void reorg_darknet(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word
     walk_map<RAM>(frames, in, out, walk_t());
 }
 
-// A row of pixels is read ROWS times, of each pixel the words of one row of its block.
+// The walk (walk.h) of depth to space. Each input row is read ROWS times. In each pass the walk visits, for every
+// pixel, the words of one row of the pixel's block. RUN is the number of these words.
 template <int G, int HEIGHT, int WIDTH, int ROWS, int COLUMNS>
 struct spread_walk {
     static constexpr int ROW = WIDTH * G, RUN = G / ROWS, FRAME_WORDS = HEIGHT * ROW;
@@ -167,10 +188,10 @@ struct spread_walk {
     static constexpr int CAPACITY = 2 * ROW + WALK_LANDING + 1, SLOTS = walk_slots(CAPACITY);
     static constexpr int PIXEL_STEP = cyclic(G - (RUN - 1), SLOTS), ROW_STEP = cyclic(1 - (WIDTH - 1) * G, SLOTS);
 
-    counter_t<RUN> word_of_run;
-    counter_t<WIDTH> x;
-    counter_t<ROWS> row;
-    counter_t<HEIGHT> y;
+    counter_t<RUN> word_of_run;  // the word of a pixel's run
+    counter_t<WIDTH> x;          // the input column
+    counter_t<ROWS> row;         // the row of the block
+    counter_t<HEIGHT> y;         // the input row
 
     bool inside() const { return true; }
 

@@ -1,11 +1,13 @@
-// Nearest-neighbour resize to any size: output pixel (oy, ox) is the input's (⌊oy · HEIGHT / OUT_HEIGHT⌋,
-// ⌊ox · WIDTH / OUT_WIDTH⌋). A word a cycle, II 1; G = CHANNELS / LANES:
+// Nearest-neighbour resize to any size. Output pixel (oy, ox) is input pixel (⌊oy · HEIGHT / OUT_HEIGHT⌋,
+// ⌊ox · WIDTH / OUT_WIDTH⌋).
 //
-//   iterations = WIDTH · G + WALK_LANDING − 1 + F · OUT_HEIGHT · OUT_WIDTH · G     where no side becomes smaller
-//   buffer     = 2 rows: one that is read, perhaps several times, and one that comes meanwhile
+// Each cycle reads at most one word and writes at most one word, II 1 (walk.h). For F frames, with G = CHANNELS /
+// LANES:
 //
-// Where the map becomes smaller, the words that come bound the time: F · HEIGHT · WIDTH · G, and at most one output
-// row.
+//   iterations = WIDTH · G + WALK_LANDING − 1 + F · OUT_HEIGHT · OUT_WIDTH · G     if neither side becomes smaller
+//   buffer     = 2 rows: one is read, possibly several times, while the next one is written
+//
+// If the map becomes smaller, the input bounds the time: F · HEIGHT · WIDTH · G iterations, and at most one output row.
 #ifndef SYSTOLIC_RESIZE_H
 #define SYSTOLIC_RESIZE_H
 
@@ -17,6 +19,7 @@
 #include "walk.h"
 #include "word.h"
 
+// The walk (walk.h) of a resize of a map with G words per pixel. All lengths are in words of the input.
 template <int G, int HEIGHT, int WIDTH, int OUT_HEIGHT, int OUT_WIDTH>
 struct nearest_walk {
     static constexpr int ROW = WIDTH * G, FRAME_WORDS = HEIGHT * ROW, START = 0, NEED = ROW;
@@ -26,25 +29,30 @@ struct nearest_walk {
     static constexpr bool SMALLER = OUT_HEIGHT < HEIGHT || OUT_WIDTH < WIDTH;
     static constexpr int CAPACITY = (SMALLER ? WIDTH + larger(WIDTH, OUT_WIDTH) : 2 * WIDTH) * G + WALK_LANDING + 1;
     static constexpr int SLOTS = walk_slots(CAPACITY);
+    // The input row of the last output row, and the input column of the last output column.
     static constexpr int LAST_Y = (OUT_HEIGHT - 1) * HEIGHT / OUT_HEIGHT, LAST_X = (OUT_WIDTH - 1) * WIDTH / OUT_WIDTH;
-    // Whole pixels and rows from a position to the next one; where the rest adds up to a whole one, one more.
+    // The input moves by MOVE_X columns or MOVE_Y rows per output column or row. It moves by one more if the fractions
+    // MORE_X / OUT_WIDTH or MORE_Y / OUT_HEIGHT add up to a whole one.
     static constexpr int MOVE_X = WIDTH / OUT_WIDTH, MORE_X = WIDTH % OUT_WIDTH;
     static constexpr int MOVE_Y = HEIGHT / OUT_HEIGHT, MORE_Y = HEIGHT % OUT_HEIGHT;
+    // BACK is the words from the first word of a row's first pixel to the last word of its last pixel. The other
+    // constants are increases of the buffer address: STEP_… and FAR_… move by MOVE_… and by MOVE_… + 1.
     static constexpr int BACK = LAST_X * G + G - 1;
     static constexpr int STEP_X = cyclic(MOVE_X * G - (G - 1), SLOTS);
     static constexpr int FAR_X = cyclic((MOVE_X + 1) * G - (G - 1), SLOTS);
     static constexpr int STEP_Y = cyclic(MOVE_Y * ROW - BACK, SLOTS), FAR_Y = cyclic((MOVE_Y + 1) * ROW - BACK, SLOTS);
     static constexpr int FRAME_STEP = cyclic((HEIGHT - LAST_Y) * ROW - BACK, SLOTS);
 
-    counter_t<G> group;
-    counter_t<OUT_HEIGHT> out_y;
-    counter_t<OUT_WIDTH> out_x;
-    fraction_t<MORE_Y, OUT_HEIGHT> rest_y;
-    fraction_t<MORE_X, OUT_WIDTH> rest_x;
+    counter_t<G> group;                     // the word of the pixel
+    counter_t<OUT_HEIGHT> out_y;            // the output row
+    counter_t<OUT_WIDTH> out_x;             // the output column
+    fraction_t<MORE_Y, OUT_HEIGHT> rest_y;  // the fractional part of the input row
+    fraction_t<MORE_X, OUT_WIDTH> rest_x;   // the fractional part of the input column
 
     bool inside() const { return true; }
 
-    // A row that is read again is needed from its start.
+    // An input row that is read again for the next output row (``again``) is needed from its start, so that none of its
+    // words is released.
     move_t step() {
 #pragma HLS INLINE
         const bool position = group.last, row = position && out_x.last, frame = row && out_y.last;

@@ -1,5 +1,7 @@
-// One map becomes several, along the channels: of every pixel the first words go to the first stream, and so on.
-// A word a cycle, II 1: iterations = F · POSITIONS · Σ CHANNELS / LANES
+// Splits a map along the channels. For every pixel, the block writes the first words to the first stream, the next
+// words to the second stream, and so on. Each cycle reads a word and writes it to one stream, II 1.
+//
+//   iterations = F · POSITIONS · Σ CHANNELS / LANES     for F frames
 #ifndef SYSTOLIC_SPLIT_H
 #define SYSTOLIC_SPLIT_H
 
@@ -10,9 +12,9 @@
 #include "progress.h"
 #include "word.h"
 
-constexpr int SPLIT_DEPTH = 2;
+constexpr int SPLIT_DEPTH = 2;  // declared pipeline stages
 
-// ``value`` into stream ``number``; the compiler unfolds this into a chain of if and else.
+// Writes ``value`` to stream ``number``. The compiler expands the recursion into a chain of if and else.
 template <class W>
 inline void write_to(int, const W &value, hls::stream<W> &last) {
 #pragma HLS INLINE
@@ -28,6 +30,7 @@ inline void write_to(int number, const W &value, hls::stream<W> &first, hls::str
     }
 }
 
+// CHANNELS are the channels of each output map, in the order of the streams.
 template <int LANES, int POSITIONS, int... CHANNELS, class T, class... STREAMS>
 void split(int frames, hls::stream<word<T, LANES>> &in, STREAMS &...outs) {
 #pragma HLS INLINE

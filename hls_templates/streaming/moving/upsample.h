@@ -1,5 +1,8 @@
-// Up-sampling: each pixel becomes STRIDE × STRIDE equal ones. A word a cycle, II 1; G = CHANNELS / LANES:
-//   iterations = WIDTH · G + WALK_LANDING − 1 + F · HEIGHT · WIDTH · STRIDE² · G      buffer = 2 rows
+// Up-sampling: repeats each pixel STRIDE times in STRIDE rows. Each cycle reads at most one word and writes at most one
+// word, II 1 (walk.h).
+//
+//   iterations = WIDTH · G + WALK_LANDING − 1 + F · HEIGHT · WIDTH · STRIDE² · G     for F frames, G = CHANNELS / LANES
+//   buffer     = 2 rows
 #ifndef SYSTOLIC_UPSAMPLE_H
 #define SYSTOLIC_UPSAMPLE_H
 

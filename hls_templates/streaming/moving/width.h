@@ -1,16 +1,17 @@
-// Width converters: the same values in wider or narrower words. At most a word comes and a word leaves each cycle, II
-// 1.
+// Width converters write the values of a stream in wider or narrower words. Each cycle reads at most one word and
+// writes at most one word, II 1.
 //
-//   convert_width      between any two widths; a frame has WORDS_IN words
-//       iterations = F · max(words of a frame that come, that leave)
-//   convert_channels   the same, and adds channels of zeros to each pixel, or drops its last channels
+//   convert_width      converts between any two numbers of lanes. A frame has WORDS_IN input words
+//       iterations = F · max(input words per frame, output words per frame)
+//   convert_channels   also appends channels of zeros to each pixel, or drops each pixel's last channels
 //       iterations = F · POSITIONS · max(CHANNELS_IN / LANES_IN, CHANNELS_OUT / LANES_OUT)
-//       where less than a word is dropped, or no more zeros are added than a word is wider,
-//       else F · POSITIONS · convert_steps(…)
-//   convert_pixels     from PIXELS_IN pixels of LANES channels in a word to PIXELS_OUT; one divides the other
-//       iterations = F · max(words of a frame that come, that leave)
+//       if less than a word is dropped, or if no more zeros are appended than the output word is wider;
+//       otherwise F · POSITIONS · convert_steps(…)
+//   convert_pixels     converts words of PIXELS_IN pixels into words of PIXELS_OUT pixels, with LANES channels per
+//                      pixel. One number of pixels divides the other
+//       iterations = F · max(input words per frame, output words per frame)
 //
-// Values pass through a gearbox (gearbox.h).
+// F is the number of frames. convert_width and convert_channels use a gearbox (gearbox.h).
 #ifndef SYSTOLIC_WIDTH_H
 #define SYSTOLIC_WIDTH_H
 
@@ -23,11 +24,13 @@
 #include "progress.h"
 #include "word.h"
 
-constexpr int WIDTH_DEPTH = 3;
+constexpr int WIDTH_DEPTH = 3;  // declared pipeline stages
 
-// Cycles for ``words_in`` words that become ``words_out``. Where words grow: while words of zeros leave, nothing comes;
-// a word that comes lets at most one leave, and the last one leaves whether it is full or not. Where they shrink: words
-// that are dropped come last, while nothing leaves.
+// The cycles in which ``words_in`` words are converted into ``words_out`` words.
+//
+// If words become wider, each input word completes at most one output word, and the last output word is written whether
+// it is full or not. While further words of zeros are written, nothing is read. If words become narrower, the words
+// that are dropped are read last, while nothing is written.
 constexpr int convert_steps(int lanes_in, int lanes_out, int words_in, int words_out) {
     return lanes_in < lanes_out
                ? words_in + larger(words_out - (words_in - 1) * lanes_in / lanes_out - 1, 0)
@@ -36,17 +39,20 @@ constexpr int convert_steps(int lanes_in, int lanes_out, int words_in, int words
                             larger(words_in - ceiling(words_out * lanes_out, lanes_in), 0));
 }
 
-// COUNT times a frame, WORDS_IN words become WORDS_OUT: those of a pixel, or with convert_width those of the frame.
-// Where words grow, one comes in every cycle until all have come; where they shrink, one leaves until all have left.
+// Converts WORDS_IN words into WORDS_OUT words, COUNT times per frame. For convert_channels these
+// are the words of one pixel, and for convert_width the words of the whole frame.
+//
+// If words become wider, every cycle reads a word until all are read. If they become narrower, every cycle writes a
+// word until all are written.
 template <int LANES_IN, int LANES_OUT, int WORDS_IN, int WORDS_OUT, int COUNT, class T>
 void convert_each(int frames, hls::stream<word<T, LANES_IN>> &in, hls::stream<word<T, LANES_OUT>> &out) {
 #pragma HLS INLINE
     constexpr int UNIT = common_divisor<LANES_IN, LANES_OUT>::value;
     constexpr bool GROWS = LANES_IN <= LANES_OUT;
     gearbox<T, LANES_IN / UNIT, LANES_OUT / UNIT, UNIT> box;
-    quota_t<WORDS_IN> coming;
-    quota_t<smaller(ceiling(WORDS_OUT * LANES_OUT, LANES_IN), WORDS_IN)> needed;  // the rest is cropped
-    quota_t<WORDS_OUT> leaving;
+    quota_t<WORDS_IN> coming;                                                     // input words to read
+    quota_t<smaller(ceiling(WORDS_OUT * LANES_OUT, LANES_IN), WORDS_IN)> needed;  // input words that are not dropped
+    quota_t<WORDS_OUT> leaving;                                                   // output words to write
     counter_t<convert_steps(LANES_IN, LANES_OUT, WORDS_IN, WORDS_OUT)> step;
     progress_t<COUNT> done;
     SYSTOLIC_ENTER;
@@ -54,6 +60,7 @@ void convert_each(int frames, hls::stream<word<T, LANES_IN>> &in, hls::stream<wo
         SYSTOLIC_PIPELINE(1, WIDTH_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         const bool comes = coming.open && (GROWS || box.hungry() || !needed.open), stays = comes && needed.open;
+        // After the last input word the remaining output words are written even if the gearbox does not fill them.
         const bool ended = !coming.open || (comes && coming.count.last);
         const bool leaves = leaving.open && (!GROWS || (stays && box.enough()) || ended);
         if (comes) {
@@ -91,13 +98,14 @@ void convert_channels(int frames, hls::stream<word<T, LANES_IN>> &in, hls::strea
     convert_each<LANES_IN, LANES_OUT, CHANNELS_IN / LANES_IN, CHANNELS_OUT / LANES_OUT, POSITIONS>(frames, in, out);
 }
 
-// From fewer pixels in a word to more: the words of GROUPS groups of channels wait until their last pixel has come.
+// Converts into words with more pixels. Each cycle reads a word. The words of GROUPS groups of channels are stored
+// until the last pixels of an output word arrive, and then each cycle also writes a word.
 template <int LANES, int GROUPS, int PIXELS_IN, int PIXELS_OUT, int POSITIONS, class T>
 void gather_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES>> &in,
                    hls::stream<word<T, PIXELS_OUT * LANES>> &out) {
 #pragma HLS INLINE
     constexpr int PARTS = PIXELS_OUT / PIXELS_IN;
-    word<T, PIXELS_IN * LANES> waiting[PARTS - 1][GROUPS];
+    word<T, PIXELS_IN * LANES> waiting[PARTS - 1][GROUPS];  // all input words of an output word but the last
 #pragma HLS ARRAY_PARTITION variable = waiting complete dim = 0
     counter_t<GROUPS> group;
     counter_t<PARTS> part;
@@ -127,7 +135,8 @@ void gather_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES>> &in,
     }
 }
 
-// From more pixels in a word to fewer: the words of GROUPS groups of channels are kept until their last pixel has left.
+// Converts into words with fewer pixels. Each cycle writes a word. The words of GROUPS groups of channels are read one
+// per cycle, and stored until their last pixels are written.
 template <int LANES, int GROUPS, int PIXELS_IN, int PIXELS_OUT, int POSITIONS, class T>
 void scatter_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES>> &in,
                     hls::stream<word<T, PIXELS_OUT * LANES>> &out) {
@@ -154,6 +163,7 @@ void scatter_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES>> &in,
 #pragma HLS UNROLL
             for (int l = 0; l < PIXELS_OUT * LANES; ++l) {
 #pragma HLS UNROLL
+                // The lanes have constant indices, so that the selection is a multiplexer of PARTS inputs.
                 if (part.value == p) value.lane[l] = wide.lane[p * PIXELS_OUT * LANES + l];
             }
         }
@@ -163,6 +173,7 @@ void scatter_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES>> &in,
     }
 }
 
+// Selects gather_pixels or scatter_pixels. Only the selected one is instantiated, because the other would not compile.
 template <int LANES, int CHANNELS, int PIXELS_IN, int PIXELS_OUT, int POSITIONS, bool WIDER = (PIXELS_OUT > PIXELS_IN)>
 struct pixel_converter {
     template <class T>

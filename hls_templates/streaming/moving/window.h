@@ -1,22 +1,27 @@
-// Sliding-window unit (SWU, im2col): writes for each output position the pixels that a convolution sees there; padding
-// is zeros.
+// Sliding-window unit (SWU, im2col): writes, for each output position, the pixels under the convolution's window.
+// Padding has the value AROUND, which is 0 by default.
 //
-// window_default writes SIMD channels of one tap a cycle, II 1. The order is (tap, channel), or (channel, tap) with
-// DEPTHWISE. With G = CHANNELS / SIMD, P output positions and K = KERNEL_H · KERNEL_W, of F frames:
+// window_default reads at most one word of SIMD channels per cycle, and writes at most one word: SIMD channels of one
+// tap, II 1. The words of a position are in the order (tap, channel), or (channel, tap) with DEPTHWISE. For F frames,
+// with G = CHANNELS / SIMD, P output positions and K = KERNEL_H · KERNEL_W taps:
 //
-//   iterations = first · G + WALK_LANDING − 1 + F · P · K · G  where more words leave than come: P · K > HEIGHT · WIDTH
-//              = F · HEIGHT · WIDTH · G, and at most one position more, where more come than leave
-//   first      = pixels up to the last one that position 0 sees
+//   iterations = first · G + WALK_LANDING − 1 + F · P · K · G         if P · K > HEIGHT · WIDTH (the output dominates)
+//              = F · HEIGHT · WIDTH · G and at most one position      otherwise (the input dominates)
+//   first      = the input pixels up to the last one of position 0's window
 //   buffer     = window_capacity + WALK_MARGIN words: the rows of the window, and the rows that the stride skips
 //
-// window_parallel takes a word of PIXELS pixels of a row each cycle, II 1, and writes all taps of SIMD channels, of
-// PIXELS / STRIDE positions (1 where PIXELS is 1), in a word. The map runs through delays of whole rows (scan.h). A
-// convolution that keeps the map's size costs no cycle but those in which words come, also at borders and between
-// frames:
+// window_parallel reads at most one word per cycle: SIMD channels of PIXELS neighbouring pixels of a row, II 1. An
+// output word has all taps of SIMD channels for PIXELS / STRIDE positions, or for one position if PIXELS is 1. The map
+// passes delay lines of whole rows (scan.h). A convolution that keeps the map's size takes only the cycles in which
+// words are read, also at borders and between frames:
 //
-//   iterations = ((F − 1) · SCAN + TAIL) · G; TAIL: the steps until the last word has come and the last window has left
-//   SCAN       = max(HEIGHT, STRIDE·(OH − 1) + 1) · max(WIDTH, STRIDE·(OW − 1) + 1) / PIXELS
+//   iterations = ((F − 1) · SCAN + TAIL) · G
+//   TAIL       = steps of the last frame, until its last word is read and its last window is written
+//   SCAN       = max(HEIGHT, STRIDE·(OH − 1) + 1) · max(WIDTH, STRIDE·(OW − 1) + 1) / PIXELS, for OH × OW positions
 //   buffer     = (KERNEL_H − 1) · DILATION rows, and the window itself in registers
+//
+// TOP, LEFT, BOTTOM and RIGHT are the padding in pixels. DILATION is the distance between taps and STRIDE the distance
+// between positions, in pixels.
 #ifndef SYSTOLIC_WINDOW_H
 #define SYSTOLIC_WINDOW_H
 
@@ -30,8 +35,9 @@
 #include "walk.h"
 #include "word.h"
 
-// Words of the buffer: from a window's first pixel to its last, and what comes while a row of windows is done, that is
-// the rows that the stride steps over, or those that the next frame's first window needs.
+// The most words that window_default stores: from a window's first pixel to its last, and the words that arrive while a
+// row of windows is written. These are the rows that the stride skips, or the rows that the next frame's first window
+// needs. ``high`` and ``wide`` are the rows and columns from a window's first tap to its last.
 constexpr int window_capacity(int groups, int height, int width, int high, int wide, int stride, int out_height,
                               int out_width) {
     return (high * width + wide + 1 +
@@ -42,23 +48,29 @@ constexpr int window_capacity(int groups, int height, int width, int high, int w
            WALK_LANDING + 1;
 }
 
-// The walk (walk.h) of a window over a map of G words a pixel. All lengths are in words.
+// The walk (walk.h) of a window over a map of G words per pixel. All lengths are in words.
 template <int G, int HEIGHT, int WIDTH, int KERNEL_H, int KERNEL_W, int STRIDE, int TOP, int LEFT, int OUT_HEIGHT,
           int OUT_WIDTH, int DILATION, bool DEPTHWISE>
 struct window_walk {
-    // A row of the map; from a window's first row to its last; a row of a window; from a row's first position to its last.
+    //   ROW       a row of the map
+    //   HIGH      from a window's first row to its last
+    //   WIDE      a row of a window
+    //   ACROSS    from a row's first position to its last
     static constexpr int ROW = WIDTH * G, HIGH = (KERNEL_H - 1) * DILATION * ROW;
     static constexpr int WIDE = (KERNEL_W - 1) * DILATION * G + G, ACROSS = (OUT_WIDTH - 1) * STRIDE * G;
     static constexpr int FRAME_WORDS = HEIGHT * ROW;
     static constexpr int CAPACITY = window_capacity(G, HEIGHT, WIDTH, (KERNEL_H - 1) * DILATION,
                                                     (KERNEL_W - 1) * DILATION, STRIDE, OUT_HEIGHT, OUT_WIDTH);
     static constexpr int SLOTS = walk_slots(CAPACITY);
-    // Words are taken evenly: all of the frame's, or, if more, those of the rows and columns that the stride steps over.
+    // The pace of reading, from the pixels that are read per frame and the words per group of channels that are
+    // written. READS are the frame's pixels, or the pixels of all rows that the stride passes, if these are more.
     static constexpr int READS = larger(HEIGHT * WIDTH, STRIDE * OUT_HEIGHT * larger(WIDTH, OUT_WIDTH));
     static constexpr int WRITES = larger(READS, OUT_HEIGHT * OUT_WIDTH * KERNEL_H * KERNEL_W);
     static constexpr int DIVISOR = common_divisor<READS, WRITES>::value;
     static constexpr int PACE = READS / DIVISOR, SHARE = WRITES / DIVISOR;
-    // The first address, and how far the address goes on at the end of a tap, of a row of taps, …
+    // START is the address of the first output word. The constants ending in _STEP are increases of the address modulo
+    // SLOTS: to the next tap, row of taps, group of channels, position, row of positions, and frame. TAP_BACK is the
+    // words of a tap before its last, and LAST the words of a window before its last.
     static constexpr int TAP_BACK = DEPTHWISE ? 0 : G - 1, LAST = HIGH + WIDE - 1;
     static constexpr int START = cyclic(-TOP * ROW - LEFT * G, SLOTS);
     static constexpr int TAP_STEP = cyclic(DILATION * G - TAP_BACK, SLOTS);
@@ -67,11 +79,16 @@ struct window_walk {
     static constexpr int POSITION_STEP = cyclic(STRIDE * G - LAST, SLOTS);
     static constexpr int ROW_STEP = cyclic(STRIDE * ROW - ACROSS - LAST, SLOTS);
     static constexpr int FRAME_STEP = cyclic((HEIGHT - (OUT_HEIGHT - 1) * STRIDE) * ROW - ACROSS - LAST, SLOTS);
-    // The last word that a window needs: rows and columns of the map end. The first: the padding has none.
+    // The words of a frame up to the last one that a window needs, as a sum for its row and its column of positions.
+    // Windows in the padding after the map need no further words, so that the sums have limits.
     typedef rising_t<HIGH - TOP * ROW, STRIDE * ROW, (HEIGHT - 1) * ROW> need_rows;
     typedef rising_t<WIDE - LEFT * G, STRIDE * G, ROW> need_columns;
+    // The words of a frame before the first one that a window needs, in the same form. Padding before the map has no
+    // words.
     typedef surfacing_t<-TOP * ROW, STRIDE * ROW> oldest_rows;
     typedef surfacing_t<-LEFT * G, STRIDE * G> oldest_columns;
+    // NEED is the words that the first window needs. The constants with _BACK and _FRAME are the changes back to the
+    // first column of a row, and to the next frame.
     static constexpr int NEED = need_rows::value(0) + need_columns::value(0);
     static constexpr int NEED_BACK = need_columns::value(OUT_WIDTH - 1) - need_columns::value(0);
     static constexpr int NEED_FRAME = FRAME_WORDS + need_rows::value(0) - need_rows::value(OUT_HEIGHT - 1) - NEED_BACK;
@@ -80,11 +97,11 @@ struct window_walk {
     static constexpr int OLDEST_FRAME =
         FRAME_WORDS - oldest_rows::value(OUT_HEIGHT - 1) - (OUT_HEIGHT - 1 < ABOVE ? 0 : OLDEST_BACK);
 
-    counter_t<G> group;
-    counter_t<KERNEL_H> tap_y;
-    counter_t<KERNEL_W> tap_x;
-    counter_t<OUT_HEIGHT> out_y;
-    counter_t<OUT_WIDTH> out_x;
+    counter_t<G> group;           // the word of the pixel
+    counter_t<KERNEL_H> tap_y;    // the row of the tap in the window
+    counter_t<KERNEL_W> tap_x;    // the column of the tap in the window
+    counter_t<OUT_HEIGHT> out_y;  // the row of the position
+    counter_t<OUT_WIDTH> out_x;   // the column of the position
 
     bool inside() const {
 #pragma HLS INLINE
@@ -152,8 +169,9 @@ void window_parallel(int frames, hls::stream<word<T, PIXELS * SIMD>> &in,
     typedef word<T, PIXELS * SIMD> bundle_t;
     constexpr int G = CHANNELS / SIMD;
     constexpr int ROWS = larger(KERNEL_H - 1, 1), AGES = larger(plan::BUNDLES - 1, 1);
-    lines_t<bundle_t, ROWS> rows[DILATION * plan::WIDE * G];
-    lines_t<bundle_t, KERNEL_H * AGES> columns[G];
+    lines_t<bundle_t, ROWS> rows[DILATION * plan::WIDE * G];  // the rows of the map above the newest one
+    lines_t<bundle_t, KERNEL_H * AGES> columns[G];            // the last bundles of each row of the window
+// One memory word holds all lanes of all lines at an address.
 #pragma HLS AGGREGATE variable = rows compact = bit
 #pragma HLS AGGREGATE variable = columns compact = bit
     keep_delay<RAM>(rows);
@@ -166,10 +184,12 @@ void window_parallel(int frames, hls::stream<word<T, PIXELS * SIMD>> &in,
     while (scan.before(frames)) {
         SYSTOLIC_PIPELINE(1, SCAN_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
+// The delay lines read each word long after its write (delay.h).
 #pragma HLS DEPENDENCE variable = rows type = inter false
 #pragma HLS DEPENDENCE variable = columns type = inter false
+        // If the scan is outside of the map, newest keeps an old value, which is masked.
         if (scan.takes(frames)) newest = in.read();
-        // seen[k][age]: the bundles of row k of the window, the newest first.
+        // seen[k][age] are the bundles of row k of the window, the newest first.
         bundle_t row[ROWS], rows_in[ROWS], age[KERNEL_H * AGES], ages_in[KERNEL_H * AGES],
             seen[KERNEL_H][plan::BUNDLES];
 #pragma HLS ARRAY_PARTITION variable = row complete

@@ -1,19 +1,22 @@
-// Arithmetic on template parameters, done by the compiler; smaller and larger also on run-time values.
+// Arithmetic on template parameters, which the compiler evaluates. ``smaller``, ``larger`` and ``inside`` are also used
+// on run-time values.
 #ifndef SYSTOLIC_CONSTANT_H
 #define SYSTOLIC_CONSTANT_H
 
 constexpr int larger(int a, int b) { return a > b ? a : b; }
 constexpr int smaller(int a, int b) { return a < b ? a : b; }
+// a / b rounded up, for a ≥ 0.
 constexpr int ceiling(int a, int b) { return (a + b - 1) / b; }
-// Whether value is one of ``count`` numbers from ``first`` on.
+// Whether value is one of the ``count`` numbers from ``first`` on.
 constexpr bool inside(int value, int first, int count) { return value >= first && value < first + count; }
 
-// Positions that a window takes along one side of a map of ``size`` pixels, with padding before and after it.
+// The number of positions that a window takes along one side of a map. ``size`` is the map's pixels on this side, and
+// ``before`` and ``after`` are the pixels of padding at its ends.
 constexpr int positions_of(int size, int before, int after, int kernel, int dilation, int stride) {
     return (size + before + after - (kernel - 1) * dilation - 1) / stride + 1;
 }
 
-// value modulo limit, 0 … limit − 1 also for a negative value.
+// value modulo limit. The result is 0 … limit − 1, also for a negative value.
 constexpr int cyclic(long value, int limit) {
     return value % limit < 0 ? int(value % limit) + limit : int(value % limit);
 }

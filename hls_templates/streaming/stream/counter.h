@@ -1,13 +1,15 @@
-// Counters that know a cycle ahead when they are at their end. ``last`` is a register: it is set while the value before
-// the last one is left, so that nothing in a cycle waits for an addition and then for a comparison with its result.
-// Counters of counters then cost an AND each: `if (column.next()) row.next();`.
+// Counters that compute one cycle ahead whether they are at their last value, so that no cycle waits for an addition
+// and then for a comparison with its result.
+//
+// ``last`` is a register. It is set in the cycle in which the counter steps to its last value. Nested counters then
+// cost one AND gate each: `if (column.next()) row.next();`.
 #ifndef SYSTOLIC_COUNTER_H
 #define SYSTOLIC_COUNTER_H
 
 #include "constant.h"
 #include "word.h"
 
-// Bits of the numbers 0 … MAXIMUM.
+// The number of bits that hold 0 … MAXIMUM; 1 if MAXIMUM is 0.
 template <long MAXIMUM>
 struct bits_of {
     static constexpr int value = 1 + bits_of<MAXIMUM / 2>::value;
@@ -21,16 +23,16 @@ struct bits_of<1> {
     static constexpr int value = 1;
 };
 
-// A number 0 … MAXIMUM, as wide as it has to be.
+// The type of a number 0 … MAXIMUM, with no more bits than this range needs.
 template <long MAXIMUM>
 using number = integer<bits_of<MAXIMUM>::value, false>;
 
-// Counts 0 … COUNT − 1, over and over.
+// Counts 0 … COUNT − 1, and starts again from 0.
 template <int COUNT>
 struct counter_t {
     static_assert(COUNT > 0, "there is something to count");
-    number<COUNT - 1> value;
-    bool last;
+    number<COUNT - 1> value;  // the present count
+    bool last;                // whether value is COUNT − 1
 
     counter_t() : value(0), last(COUNT == 1) {}
     explicit counter_t(int start) : value(start), last(start == COUNT - 1) {}
@@ -41,7 +43,7 @@ struct counter_t {
         last = COUNT == 1;
     }
 
-    // True where the count begins anew.
+    // Counts one step. Returns whether the count started again from 0.
     bool next() {
 #pragma HLS INLINE
         const bool ends = last;
@@ -51,11 +53,12 @@ struct counter_t {
     }
 };
 
-// COUNT words, each taken once: ``open`` until all are. Then it waits for ``reopen``.
+// A quota of COUNT words. ``take`` is called once for each word, and ``open`` is true until all COUNT words are taken.
+// The quota then stays closed until ``reopen``.
 template <int COUNT>
 struct quota_t {
-    counter_t<COUNT> count;
-    bool open;
+    counter_t<COUNT> count;  // the number of the next word
+    bool open;               // whether a word may still be taken
 
     quota_t() : open(true) {}
 
@@ -70,11 +73,11 @@ struct quota_t {
     }
 };
 
-// PART of WHOLE more each time; ``carries``, a register, where that makes a whole one with the next time.
+// The fractional part of n · PART / WHOLE, where ``next`` increases n by 1. It replaces a division per step.
 template <int PART, int WHOLE>
 struct fraction_t {
-    number<2 * WHOLE> rest;
-    bool carries;
+    number<2 * WHOLE> rest;  // n · PART modulo WHOLE
+    bool carries;            // a register: whether the next step exceeds a whole number, rest + PART ≥ WHOLE
 
     fraction_t() { clear(); }
 
@@ -84,6 +87,7 @@ struct fraction_t {
         carries = PART >= WHOLE;
     }
 
+    // Continues from rest = value, of 0 … WHOLE − 1.
     void begin_at(int value) {
 #pragma HLS INLINE
         rest = value;
@@ -92,6 +96,7 @@ struct fraction_t {
 
     void next() {
 #pragma HLS INLINE
+        // ``carries`` after this step is found for both values of ``carries`` in parallel, and then one is selected.
         const bool twice[2] = {rest + 2 * PART >= WHOLE, rest + 2 * PART >= 2 * WHOLE};
         rest = carries ? number<2 * WHOLE>(rest + (PART - WHOLE)) : number<2 * WHOLE>(rest + PART);
         carries = carries ? twice[1] : twice[0];

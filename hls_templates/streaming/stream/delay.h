@@ -1,9 +1,9 @@
-// LINES delay lines of LENGTH words each, which step together: ``peek`` gives the words of LENGTH steps ago, ``push``
-// puts the newest in their place. Each is called once a step, peek first.
+// LINES delay lines of LENGTH words each, which step together. ``peek`` returns the words that were pushed LENGTH steps
+// ago, and ``push`` stores the newest words in their place. A block calls each of them once per step, peek first.
 //
-// The memory is an array of the block, because the block's loop has to say what the tool cannot know (DEPENDENCE …
-// inter false): a word is read LENGTH steps after it was written, when its write is long complete. Lines that are too
-// short for that, up to DELAY_REGISTERS words, are registers.
+// The block declares the memory, because the pragma `DEPENDENCE … inter false` belongs in the block's loop. The tool
+// cannot know that a word is read LENGTH steps after it was written, when the write has completed. Lines of up to
+// DELAY_REGISTERS words are too short for this, and are built of registers.
 #ifndef SYSTOLIC_DELAY_H
 #define SYSTOLIC_DELAY_H
 
@@ -13,18 +13,20 @@
 #include "ram.h"
 #include "word.h"
 
-constexpr int DELAY_REGISTERS = 4;
+constexpr int DELAY_REGISTERS = 4;  // words of the longest line that is built of registers
 
 template <int LENGTH>
 using in_registers = std::integral_constant<bool, (LENGTH <= DELAY_REGISTERS)>;
 
-// The words of all lines at an address, which is the same for all: one wide word of the memory. The block that declares
-// the memory says AGGREGATE.
+// The words of all lines at one address: one wide word of the memory. All lines share the address. The block that
+// declares the memory has to add the pragma AGGREGATE.
 template <class W, int LINES>
 struct lines_t {
     W line[LINES];
 };
 
+// Overloads for a line in registers (true_type) and in a memory (false_type). A pragma cannot depend on a template
+// parameter in any other way.
 template <int RAM, class W, int LENGTH, int LINES>
 inline void keep_delay(lines_t<W, LINES> (&memory)[LENGTH], std::true_type) {
 #pragma HLS INLINE
@@ -38,8 +40,8 @@ inline void keep_delay(lines_t<W, LINES> (&memory)[LENGTH], std::false_type) {
     keep_in(memory, ram_of<RAM>());
 }
 
-// Binds ``memory`` to registers or to the memory RAM. What it holds before it was written must never be used: in
-// simulation it is all ones, which would show as wrong values.
+// Binds ``memory`` to registers, or to a memory of kind RAM (ram.h). Its initial content must never be used. A
+// simulation sets it to all ones, so that a use would show as wrong values.
 template <int RAM, class W, int LENGTH, int LINES>
 inline void keep_delay(lines_t<W, LINES> (&memory)[LENGTH]) {
 #pragma HLS INLINE
@@ -54,10 +56,12 @@ inline void keep_delay(lines_t<W, LINES> (&memory)[LENGTH]) {
 #endif
 }
 
+// The state of the delay lines of one memory.
 template <int LENGTH>
 struct delay_t {
-    counter_t<LENGTH> address;
+    counter_t<LENGTH> address;  // of the oldest words, and then of the newest; registers shift and do not use it
 
+    // Reads the oldest word of every line.
     template <class W, int LINES>
     void peek(const lines_t<W, LINES> (&memory)[LENGTH], W (&oldest)[LINES]) const {
 #pragma HLS INLINE
@@ -68,6 +72,7 @@ struct delay_t {
         }
     }
 
+    // Replaces the oldest word of every line by a new one, and steps.
     template <class W, int LINES>
     void push(lines_t<W, LINES> (&memory)[LENGTH], const W (&newest)[LINES]) {
 #pragma HLS INLINE
@@ -79,6 +84,7 @@ struct delay_t {
         step(memory, all, in_registers<LENGTH>());
     }
 
+    // Registers shift by one word; a memory is a circular buffer, of which one word is written.
     template <class W, int LINES>
     void step(lines_t<W, LINES> (&memory)[LENGTH], const lines_t<W, LINES> &newest, std::true_type) {
 #pragma HLS INLINE

@@ -1,5 +1,8 @@
-// Between words of IN units and words of OUT units: a shift register of IN + OUT − 1 units at most, each of UNIT values,
-// the widths' common divisor. Where one width divides the other, no value needs a multiplexer on its way in or out.
+// The shift register of a width converter, between words of IN units and words of OUT units. A unit has UNIT values,
+// the greatest common divisor of both widths in lanes.
+//
+// A block calls the functions of a cycle in this order: ``put`` if it reads a word, ``get`` if it writes a word, and
+// then ``count``. If one width divides the other, no value passes a multiplexer.
 #ifndef SYSTOLIC_GEARBOX_H
 #define SYSTOLIC_GEARBOX_H
 
@@ -7,13 +10,13 @@
 #include "counter.h"
 #include "word.h"
 
-// How many units it holds is counted in ones, ``full[u]`` where there are more than u: what a cycle makes of them is a
-// choice of bits, and no cycle waits for a sum and then for a comparison.
+// The number of stored units is kept in unary (thermometer) code: full[u] is set if more than u units are stored. A
+// cycle then only selects bits, and does not wait for an addition and then for a comparison.
 template <class T, int IN, int OUT, int UNIT>
 struct gearbox {
-    static constexpr int ROOM = IN + OUT - 1;
-    static constexpr int POWERS = bits_of<OUT - 1>::value;  // of two, of which a place in the register is the sum
-    T held[ROOM][UNIT];
+    static constexpr int ROOM = IN + OUT - 1;               // the most units: a word may follow OUT − 1 stored units
+    static constexpr int POWERS = bits_of<OUT - 1>::value;  // binary digits of a number of units below OUT
+    T held[ROOM][UNIT];                                     // the stored values, the oldest unit first
     bool full[ROOM];
 
     gearbox() {
@@ -37,20 +40,20 @@ struct gearbox {
         }
     }
 
-    // Whether it holds less than OUT units, so that it may take a word.
+    // Whether fewer than OUT units are stored, so that there is room for a word.
     bool hungry() const {
 #pragma HLS INLINE
         return !full[OUT - 1];
     }
 
-    // Whether it would hold OUT units with a word more.
+    // Whether one more word would make at least OUT units.
     bool enough() const {
 #pragma HLS INLINE
         return IN >= OUT || full[larger(OUT - IN - 1, 0)];
     }
 
-    // The powers of two that what is held, less than OUT units, is the sum of: from the greatest on, each looks at what
-    // those before have left.
+    // Converts the number of stored units, less than OUT, from unary to binary digits. From the greatest power of two
+    // on, each digit that is set is subtracted by a shift of the unary code.
     void take_powers(bool (&powers)[POWERS]) const {
 #pragma HLS INLINE
         bool left[POWERS + 1][ROOM];
@@ -71,7 +74,9 @@ struct gearbox {
         }
     }
 
-    // The word behind what is held: moved there by powers of two, and by none where one width divides the other.
+    // Appends a word to the stored units. A barrel shifter moves the word to its place, one power of two per stage. If
+    // one width divides the other, no stage is built: either all of a word's units are equal (IN = 1), or the register
+    // is empty when a word arrives (OUT = 1).
     void put(const word<T, IN * UNIT> &value) {
 #pragma HLS INLINE
         T moved[ROOM][UNIT];
@@ -106,7 +111,8 @@ struct gearbox {
         }
     }
 
-    // The first OUT units; zeros for those that are missing. more: with a word that ``put`` has just brought.
+    // Removes and returns the first OUT units, with zeros for missing ones. ``more`` says that ``put`` has appended a
+    // word in this cycle, which ``full`` does not include yet.
     word<T, OUT * UNIT> get(bool more) {
 #pragma HLS INLINE
         word<T, OUT * UNIT> value;
@@ -128,7 +134,8 @@ struct gearbox {
         return value;
     }
 
-    // Counts what happened in a cycle: a word that came, a word that left. With less than a word it is empty then.
+    // Updates the number of stored units after a cycle: ``more`` if a word was appended, ``less`` if a word was
+    // removed. If fewer than OUT units were stored, none remain after a removal.
     void count(bool more, bool less) {
 #pragma HLS INLINE
         for (int u = ROOM - 1; u >= 0; --u) {

@@ -1,10 +1,11 @@
-// The channels of a pixel in parts, part after part: what concat and split have in common.
+// The position of a block in a pixel whose channels consist of several parts, one after the other. concat (concat.h)
+// and split (split.h) share it.
 #ifndef SYSTOLIC_PARTS_H
 #define SYSTOLIC_PARTS_H
 
 #include "counter.h"
 
-// Whether LANES divides every one of CHANNELS.
+// Whether LANES divides each of the numbers that follow it.
 template <int LANES>
 constexpr bool divides_all() {
     return true;
@@ -24,17 +25,19 @@ constexpr int most_of() {
     return FIRST > most_of<SECOND, OTHERS...>() ? FIRST : most_of<SECOND, OTHERS...>();
 }
 
-// Where a block stands in a pixel whose parts have CHANNELS channels, in words of LANES channels.
+// The part and the word of the part that a block processes next. Part p has the p-th of CHANNELS channels, in words of
+// LANES channels.
 template <int LANES, int... CHANNELS>
 struct parts_t {
     static_assert(divides_all<LANES, CHANNELS...>(), "LANES divides the channels of every part");
     static constexpr int PARTS = sizeof...(CHANNELS);
-    counter_t<PARTS> part;
-    number<most_of<CHANNELS...>() / LANES> left;  // words of the part behind this one
-    bool last;                                    // whether there are none
+    counter_t<PARTS> part;                        // the number of the part
+    number<most_of<CHANNELS...>() / LANES> left;  // words of the part that follow the next word
+    bool last;                                    // whether left is 0
 
     parts_t() { begin(0); }
 
+    // Moves to the first word of a part.
     void begin(int number_of) {
 #pragma HLS INLINE
         const int words[PARTS] = {CHANNELS / LANES...};
@@ -42,11 +45,12 @@ struct parts_t {
         last = words[number_of] == 1;
     }
 
-    // True after the pixel's last word.
+    // Moves to the next word. Returns whether the previous word was the pixel's last.
     bool advance() {
 #pragma HLS INLINE
         const bool ends = last && part.last;
         if (last) {
+            // The loop makes every argument of begin a constant, so that no table is indexed by a run-time value.
             for (int p = 0; p < PARTS; ++p) {
 #pragma HLS UNROLL
                 if (part.value == p) begin((p + 1) % PARTS);

@@ -1,14 +1,17 @@
-// How far a block is: frames, and steps of this frame, of STEPS. It counts instead of comparing with frames · STEPS,
-// whose product would take DSPs in every block and exceed 2^31 after seconds.
+// Counters of a block's progress through the frames of a run. They replace a loop bound of frames · STEPS, a product
+// that would take DSPs in every block and exceed 2^31 after seconds.
+//
+// The number of frames is a run-time value. LOOP_TRIPCOUNT in a block's loop only gives the tool's latency report a
+// number of iterations; the hardware does not depend on it.
 #ifndef SYSTOLIC_PROGRESS_H
 #define SYSTOLIC_PROGRESS_H
 
 #include "counter.h"
 
-// Frames that are still to come: ``open`` while there are any. It knows a cycle ahead, as the counters of counter.h do.
+// The number of frames that remain. Like the counters of counter.h, it computes its flags one cycle ahead.
 struct frames_t {
-    int left;
-    bool open, last;
+    int left;         // frames that remain
+    bool open, last;  // whether at least one frame remains; whether exactly one remains
 
     explicit frames_t(int frames) : left(frames), open(frames > 0), last(frames == 1) {}
 
@@ -20,14 +23,16 @@ struct frames_t {
     }
 };
 
+// The progress of a block that takes STEPS iterations per frame.
 template <int STEPS>
 struct progress_t {
     static_assert(STEPS > 0, "a frame is whole words: PE divides the channels, PIXELS the positions");
-    counter_t<STEPS> step;
-    int frame;
+    counter_t<STEPS> step;  // the iteration of the present frame
+    int frame;              // completed frames
 
     progress_t() : frame(0) {}
 
+    // Whether fewer than ``frames`` frames are complete.
     bool before(int frames) const {
 #pragma HLS INLINE
         return frame < frames;

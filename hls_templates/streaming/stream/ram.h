@@ -1,5 +1,5 @@
-// The memory in which an array is kept. A template parameter cannot name the memory inside a pragma, so that each
-// memory has an overload with a pragma of its own, chosen by the tag ram_of<RAM>.
+// The kind of memory that stores an array. A template parameter cannot name the memory inside a pragma. Each kind
+// therefore has an overload with its own pragma, and the tag ram_of<RAM> selects the overload.
 #ifndef SYSTOLIC_RAM_H
 #define SYSTOLIC_RAM_H
 
@@ -8,7 +8,8 @@ enum ram_t { RAM_AUTO, RAM_LUTRAM, RAM_BRAM, RAM_URAM };
 template <int RAM>
 struct ram_of {};
 
-// keep_in: a memory that a block writes at one address and reads at another, simple dual port.
+// keep_in binds an array to a simple dual-port memory: a block writes it at one address and reads it at another in the
+// same cycle. The cast marks the parameter as used, because only the pragma names it.
 template <class T, int DEPTH>
 inline void keep_in(T (&memory)[DEPTH], ram_of<RAM_AUTO>) {
 #pragma HLS INLINE

@@ -1,5 +1,4 @@
-// Where a block stands in a map whose pixels have G words: word ``group`` of pixel x of row y. ``advance`` goes to the
-// next word, row by row, and from the last of a frame to the first of the next.
+// The position of a block in a map whose pixels have G words: word ``group`` of the pixel in column x of row y.
 #ifndef SYSTOLIC_RASTER_H
 #define SYSTOLIC_RASTER_H
 
@@ -7,17 +6,18 @@
 
 template <int G, int HEIGHT, int WIDTH, int STRIDE = 1>
 struct raster_t {
-    counter_t<G> group;
-    counter_t<WIDTH> x;
-    counter_t<HEIGHT> y;
+    counter_t<G> group;              // the word of the pixel
+    counter_t<WIDTH> x;              // the column
+    counter_t<HEIGHT> y;             // the row
     counter_t<STRIDE> odd_x, odd_y;  // x and y modulo the stride
 
-    // Whether this pixel is a STRIDE-th one of a STRIDE-th row, counted from 0.
+    // Whether the stride divides both the row and the column.
     bool on_grid() const {
 #pragma HLS INLINE
         return odd_x.value == 0 && odd_y.value == 0;
     }
 
+    // Moves to the next word in raster order. The first word of the next frame follows the last word of a frame.
     void advance() {
 #pragma HLS INLINE
         if (!group.next()) return;

@@ -1,20 +1,26 @@
-// The scan that parallel windows and max pools share. A map passes step by step, a *bundle* of PIXELS neighbouring
-// pixels of a row each step, through delay lines of a row's length. In the step in which the last pixel of a window
-// arrives, all its pixels are at known places in the delays, so that the window is written at once.
+// The scan of a map that parallel windows (window.h) and max pools (max_pool.h) share. In each step a *bundle* of
+// PIXELS neighbouring pixels of a row enters delay lines of a row's length.
 //
-// Where a window reaches over the border of the map, those places hold pixels of the row or frame before or after. They
-// are masked (row_inside, column_inside), and so rows and frames follow each other without a gap.
+// In the step in which the last pixel of a window arrives, all pixels of the window are at known places in the delay
+// lines. The block can therefore write the whole window in this step. If a window reaches over the border of the map,
+// some of these places hold pixels of a neighbouring row or frame. row_inside and column_inside mask them, so that rows
+// and frames follow each other without a gap.
+//
+// A step is G iterations, one for each of the G words of a bundle's channels.
 #ifndef SYSTOLIC_SCAN_H
 #define SYSTOLIC_SCAN_H
 
 #include "constant.h"
 #include "counter.h"
 
-constexpr int SCAN_DEPTH = 5;
+constexpr int SCAN_DEPTH = 5;  // declared pipeline stages of a loop that scans
 
-// Positions that a step gives: every STRIDE-th of the bundle's pixels, at least one.
+// The number of window positions per step that has any: one for every STRIDE-th pixel of the bundle, and at least one.
 constexpr int pixels_out(int pixels, int stride) { return larger(pixels / stride, 1); }
 
+// The constants of a scan. HEIGHT and WIDTH are the map's pixels, and TOP, LEFT, BOTTOM and RIGHT its padding in
+// pixels. A window has KERNEL_H × KERNEL_W taps, DILATION pixels apart, and neighbouring windows are STRIDE pixels
+// apart.
 template <int PIXELS, int HEIGHT_, int WIDTH, int KERNEL_H, int KERNEL_W, int STRIDE_, int TOP_, int LEFT_, int BOTTOM,
           int RIGHT, int DILATION_>
 struct scan_plan {
@@ -23,21 +29,26 @@ struct scan_plan {
     static constexpr int OUT_HEIGHT = positions_of(HEIGHT, TOP, BOTTOM, KERNEL_H, DILATION, STRIDE);
     static constexpr int OUT_WIDTH = positions_of(WIDTH, LEFT, RIGHT, KERNEL_W, DILATION, STRIDE);
     static constexpr int PIXELS_WIDE = WIDTH;
-    // In bundles: IN, a row that comes; WIDE, a row of the scan; PERIOD, from one that gives positions to the next;
-    // OUT, those of a row that give positions. In rows: HIGH, a frame of the scan.
+    // The scan covers the map, and any rows and columns after the map in which a window position has its first pixel.
+    //   IN       bundles of an input row
+    //   WIDE     bundles of a row of the scan
+    //   PERIOD   bundles from one that has window positions to the next one
+    //   OUT      bundles of a row that have window positions
+    //   HIGH     rows of the scan of a frame
     static constexpr int IN = WIDTH / PIXELS;
     static constexpr int WIDE = ceiling(larger(WIDTH, (OUT_WIDTH - 1) * STRIDE + 1), PIXELS);
     static constexpr int PERIOD = larger(STRIDE / PIXELS, 1);
     static constexpr int OUT = OUT_WIDTH / PIXELS_OUT;
     static constexpr int HIGH = larger(HEIGHT, (OUT_HEIGHT - 1) * STRIDE + 1);
-    // From the bundle of a position's own pixel to the one that completes its window: rows, and bundles beyond whole
-    // rows.
+    // The lag from the bundle of a position's own pixel, (position · STRIDE) in the map, to the bundle that completes
+    // the position's window: whole rows, bundles in addition to whole rows, and the total in bundles.
     static constexpr int LAG_ROWS = (KERNEL_H - 1) * DILATION - TOP;
     static constexpr int LAG_BUNDLES = ceiling((KERNEL_W - 1) * DILATION - LEFT, PIXELS);
     static constexpr int LAG = LAG_ROWS * WIDE + LAG_BUNDLES;
-    // The scan of positions begins LAG bundles before the frame: it is at position 0 when that window is complete.
+    // SCAN is the bundles of a frame's scan. The scan of positions starts at bundle FIRST, LAG bundles before bundle 0.
+    // It reaches position 0 in the step that completes the window of position 0.
     static constexpr int SCAN = HIGH * WIDE, FIRST = cyclic(-LAG, SCAN);
-    // Bundles of a row that one window sees.
+    // The number of bundles per row that contain pixels of one step's windows.
     static constexpr int BUNDLES = LAG_BUNDLES + ceiling(LEFT, PIXELS) + 1;
 
     static_assert(WIDTH % PIXELS == 0 && OUT_WIDTH % PIXELS_OUT == 0, "whole words make a row");
@@ -47,24 +58,27 @@ struct scan_plan {
     static_assert(BOTTOM <= (KERNEL_H - 1) * DILATION && RIGHT <= (KERNEL_W - 1) * DILATION,
                   "no window lies in the padding alone");
 
-    // Tap kx of position m of a step: ``age_of``, how many steps ago its bundle came; ``pixel_of``, its pixel in that
-    // bundle.
+    // The place of tap column kx of a step's position m in the delay lines:
+    //   offset_of   pixels from the tap to the first pixel of the newest bundle; negative if the tap is after it
+    //   age_of      the number of steps since the tap's bundle entered
+    //   pixel_of    the number of the tap's pixel in its bundle
     static constexpr int offset_of(int m, int kx) { return LAG_BUNDLES * PIXELS - m * STRIDE - kx * DILATION + LEFT; }
     static constexpr int age_of(int m, int kx) { return ceiling(larger(offset_of(m, kx), 0), PIXELS); }
     static constexpr int pixel_of(int m, int kx) { return age_of(m, kx) * PIXELS - offset_of(m, kx); }
 };
 
+// The state of a scan: the bundle that enters, and the positions whose windows are complete in the same step.
 template <class PLAN, int G>
 struct scan_t {
-    counter_t<G> group;
-    counter_t<PLAN::HIGH> in_y;  // the bundle that comes: row, bundle of the row
-    counter_t<PLAN::WIDE> in_x;
-    int taken, left;                     // frames that have come, and whose positions have left
-    quota_t<larger(PLAN::LAG, 1)> wait;  // steps until the first position leaves
-    counter_t<PLAN::HIGH> out_y;         // the position that leaves: row and bundle of the scan
-    counter_t<PLAN::WIDE> out_x;
-    counter_t<PLAN::STRIDE> odd_y;  // the same modulo the stride and the period
-    counter_t<PLAN::PERIOD> odd_x;
+    counter_t<G> group;                  // the word of the bundle
+    counter_t<PLAN::HIGH> in_y;          // the row of the bundle that enters
+    counter_t<PLAN::WIDE> in_x;          // its place in this row, in bundles
+    int taken, left;                     // frames that are completely read; frames that are completely written
+    quota_t<larger(PLAN::LAG, 1)> wait;  // the steps until the first window of the run is complete
+    counter_t<PLAN::HIGH> out_y;         // the row of the positions' own pixels
+    counter_t<PLAN::WIDE> out_x;         // their place in this row, in bundles
+    counter_t<PLAN::STRIDE> odd_y;       // out_y modulo the stride
+    counter_t<PLAN::PERIOD> odd_x;       // out_x modulo the period
 
     scan_t()
         : taken(0), left(0), out_y(PLAN::FIRST / PLAN::WIDE), out_x(PLAN::FIRST % PLAN::WIDE),
@@ -72,46 +86,52 @@ struct scan_t {
         wait.open = PLAN::LAG > 0;
     }
 
+    // Whether a word of the ``frames`` frames has still to be read or written.
     bool before(int frames) const {
 #pragma HLS INLINE
         return taken < frames || left < frames;
     }
 
+    // Whether the iteration reads an input word. Outside of the map the scan steps without an input.
     bool takes(int frames) const {
 #pragma HLS INLINE
         return taken < frames && in_y.value < PLAN::HEIGHT && in_x.value < PLAN::IN;
     }
 
-    // Whether positions lie in this column, in rows that have any.
+    // Whether this bundle has window positions, if its row has any.
     bool at_column() const {
 #pragma HLS INLINE
         return odd_x.value == 0 && out_x.value < PLAN::OUT * PLAN::PERIOD;
     }
 
+    // Whether the iteration completes windows and writes an output word.
     bool emits() const {
 #pragma HLS INLINE
         return !wait.open && odd_y.value == 0 && out_y.value < PLAN::OUT_HEIGHT * PLAN::STRIDE && at_column();
     }
 
+    // Whether tap row ky of the windows is inside the map.
     bool row_inside(int ky) const {
 #pragma HLS INLINE
         const int y = int(out_y.value) - PLAN::TOP + ky * PLAN::DILATION;
         return y >= 0 && y < PLAN::HEIGHT;
     }
 
+    // Whether tap column kx of the step's position m is inside the map.
     bool column_inside(int m, int kx) const {
 #pragma HLS INLINE
         const int x = int(out_x.value) * PLAN::PIXELS_IN - PLAN::LEFT + m * PLAN::STRIDE + kx * PLAN::DILATION;
         return x >= 0 && x < PLAN::PIXELS_WIDE;
     }
 
-    // Whether the last position of a frame leaves.
+    // Whether this step completes the last windows of a frame.
     bool ends() const {
 #pragma HLS INLINE
         return emits() && out_y.value == (PLAN::OUT_HEIGHT - 1) * PLAN::STRIDE &&
                out_x.value == (PLAN::OUT - 1) * PLAN::PERIOD;
     }
 
+    // Moves to the next bundle of positions.
     void advance_out() {
 #pragma HLS INLINE
         odd_x.next();
@@ -121,6 +141,7 @@ struct scan_t {
         if (out_y.next()) odd_y.clear();
     }
 
+    // Moves to the next iteration, and after the last group of channels to the next step.
     void advance() {
 #pragma HLS INLINE
         if (!group.next()) return;

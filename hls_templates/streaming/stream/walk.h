@@ -1,26 +1,30 @@
-// The loop that default windows, reorg, up-sampling and resizing share: a map is written into a circular buffer as it
-// comes, and read out along a *walk*. Reading and writing go on side by side, II 1, over the borders of rows and
-// frames.
+// The loop that default windows, reorg, depth to space, up-sampling and resizing share. It writes a map into a circular
+// buffer in the order of arrival, and reads it in the order of a *walk*.
 //
-// WALK stands at a word of the frame that is walked:
-//   inside()       false where zeros leave instead of the word
-//   step()         goes to the next word, behind the frame's last to the first of the next, and says how (move_t)
-// and has, for the whole run:
-//   FRAME_WORDS    words of a frame that comes
-//   CAPACITY       most words that wait in the buffer
-//   START, NEED    the first address; words of the frame that must be in the buffer for the first word
-//   PACE, SHARE    PACE words are taken for SHARE words that leave
+// Each iteration reads at most one input word and writes at most one output word, II 1. Reading and writing continue
+// across the ends of rows and frames.
 //
-// The loop is a word ahead of what leaves: it knows already how the walk goes on when a word leaves, so that a cycle
-// only adds. Whether a word leaves or comes next is a register (``ready``, ``room``), found for all that may happen in a
-// cycle, of which one is chosen.
+// The class WALK gives the order of the output words. An object of it is at one output word of a frame:
+//   inside()       whether the output word is a word of the map; otherwise padding is written
+//   step()         moves to the next output word, also from a frame's last word to the next frame's first, and returns
+//                  the move (move_t)
+// Its constants, for the whole run, are:
+//   FRAME_WORDS    words of an input frame
+//   CAPACITY       the most input words that are stored at a time
+//   START          the buffer address of the first output word
+//   NEED           input words that must be stored before the first output word is read
+//   PACE, SHARE    PACE input words are read for every SHARE output words
 //
-// Words are taken at this even pace and not whenever there is room: a block that takes faster than its share has to
-// wait for its writer, and while it waits it writes nothing either.
+// The walk is one word ahead of the output. When a word is written, the move to the next word is already in registers,
+// so that a cycle contains only additions. Whether the next iteration may write (``ready``) or read (``room``) is a
+// register too: it is computed for each combination of events of the present iteration, and one result is selected.
 //
-//   iterations = words needed for the first position + WALK_LANDING − 1 + words that leave
+// Words are read at an even pace and not as soon as there is room. A block that reads faster than its share has to wait
+// for the writer of its input, and while it waits it does not write either.
 //
-// where the walk never waits; pace and capacity are chosen so that it does not.
+//   iterations = NEED + WALK_LANDING − 1 + output words        if the walk never waits
+//
+// The pace and the capacity are chosen so that the walk does not wait.
 #ifndef SYSTOLIC_WALK_H
 #define SYSTOLIC_WALK_H
 
@@ -33,24 +37,29 @@
 #include "ram.h"
 #include "word.h"
 
-constexpr int WALK_DEPTH = 8;
-// Iterations from a word's arrival to its first use. Its write is complete by then, so that no read has to wait for it.
+constexpr int WALK_DEPTH = 8;  // declared pipeline stages of the loop
+// Iterations from a word's arrival to its first use. Its write into the buffer is complete by then.
 constexpr int WALK_LANDING = 3;
-// Words between the one that frees a slot and the one that is written there: reads in the pipeline still find the old
-// word.
+// Slots of the buffer in addition to its capacity. A released slot is overwritten at least this many input words later,
+// so that reads that are still in the pipeline find the old word.
 constexpr int WALK_MARGIN = 8;
 static_assert(WALK_DEPTH <= WALK_MARGIN, "no read lies further behind than the words that leave a slot alone");
 
+// The words of the buffer.
 constexpr int walk_slots(int capacity) { return capacity + WALK_MARGIN; }
 
-// From a word that leaves to the next: how much further its address is, 0 … SLOTS − 1; how many words more the buffer must
-// have had; how many words more are needed no longer; and whether it is the first of a frame.
+// The move from one output word to the next:
+//   address   the increase of the buffer address modulo SLOTS, 0 … SLOTS − 1
+//   need      further input words that must be stored before the next output word can be read
+//   oldest    further input words that are no longer needed, whose slots are released
+//   ends      whether the move starts from the last word of a frame
 struct move_t {
     int address, need, oldest;
     bool ends;
 };
 
-// What rises by STEP each time, but not beyond LIMIT: from FIRST, ``rise(n)`` from the n-th value to the next.
+// The sequence value(n) = min(FIRST + n · STEP, LIMIT), and its increments rise(n) = value(n + 1) − value(n). A
+// run-time increment costs two comparisons with constants, and no multiplication.
 template <long FIRST, long STEP, long LIMIT>
 struct rising_t {
     static constexpr int WHOLE = FIRST < LIMIT ? (LIMIT - FIRST) / STEP : 0;
@@ -64,7 +73,7 @@ struct rising_t {
     }
 };
 
-// What rises by STEP each time, and counts as 0 while it is below.
+// The sequence value(n) = max(FIRST + n · STEP, 0), and its increments rise(n) = value(n + 1) − value(n).
 template <long FIRST, long STEP>
 struct surfacing_t {
     static constexpr int BELOW = FIRST < 0 ? -FIRST / STEP : 0;
@@ -78,15 +87,16 @@ struct surfacing_t {
     }
 };
 
-// Words are taken evenly. ``due``: a word is taken with the next that leaves.
+// Distributes PACE reads evenly over SHARE writes, PACE ≤ SHARE.
 template <int PACE, int SHARE>
 struct pace_t {
-    number<PACE + SHARE> credit;
-    bool due;
+    number<PACE + SHARE> credit;  // PACE for every write, less SHARE for every read
+    bool due;                     // a register: whether an input word is read together with the next output word
 
     pace_t() : credit(0), due(PACE >= SHARE) {}
 
-    // A word leaves; taken: and one is taken. One that is due and cannot be taken stays due.
+    // Counts an output word. ``taken`` says that an input word was read in the same iteration. A read that is due but
+    // not possible stays due, and no further reads accumulate.
     void next(bool taken) {
 #pragma HLS INLINE
         const bool after[2] = {credit + 2 * PACE >= SHARE, credit + 2 * PACE >= 2 * SHARE};
@@ -97,33 +107,36 @@ struct pace_t {
     }
 };
 
-// AROUND: what leaves where the walk is outside of the map.
+// The loop over all frames of a run.
+//   RAM       the kind of memory of the buffer (ram.h)
+//   AROUND    the value of padding, which is written if the walk is outside of the map
 template <int RAM, int AROUND = 0, class WALK, class T, int LANES>
 void walk_map(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, LANES>> &out, WALK walk) {
 #pragma HLS INLINE
     constexpr int SLOTS = walk_slots(WALK::CAPACITY);
     typedef integer<bits_of<4L * WALK::CAPACITY>::value + 1, true> words_t;
     word<T, LANES> buffer[SLOTS];
+// One memory word holds all lanes, because a cycle reads and writes whole words.
 #pragma HLS AGGREGATE variable = buffer compact = bit
     keep_in(buffer, ram_of<RAM>());
-    bool landing[WALK_LANDING - 1];
+    bool landing[WALK_LANDING - 1];  // whether a word was read in each of the last iterations, the newest first
 #pragma HLS ARRAY_PARTITION variable = landing complete
     for (int k = 0; k < WALK_LANDING - 1; ++k) {
 #pragma HLS UNROLL
         landing[k] = false;
     }
-    frames_t coming(frames), leaving(frames);
-    counter_t<WALK::FRAME_WORDS> frame_word;  // of the frame that comes
-    counter_t<SLOTS> write_address;
-    words_t read_address = WALK::START;
+    frames_t coming(frames), leaving(frames);  // frames to read, and frames to write
+    counter_t<WALK::FRAME_WORDS> frame_word;   // the number of the next input word of its frame
+    counter_t<SLOTS> write_address;            // the slot of the next input word
+    words_t read_address = WALK::START;        // the slot of the next output word
     pace_t<WALK::PACE, WALK::SHARE> pace;
-    // Words that have landed beyond those that the next word needs, and places for words that come; of both, whether
-    // there are enough.
+    // landed: words that have landed in the buffer, less the words that the next output word needs. ready: landed ≥ 0.
+    // places: words of the capacity that are free. room: places > 0.
     words_t landed = -WALK::NEED, places = WALK::CAPACITY;
     bool ready = WALK::NEED == 0, room = true;
     bool inside = walk.inside();
     move_t move = walk.step();
-    // What is compared with ``landed``, ``places`` and 0 is there already, so that nothing is added before a comparison.
+    // Values derived from the move, in registers of their own, so that no addition precedes a comparison in a cycle.
     words_t need = move.need, need_less = move.need - 1, oldest = move.oldest;
     words_t no_place = -move.oldest, a_place = 1 - move.oldest, address = move.address,
             last_slots = SLOTS - move.address;
@@ -132,6 +145,8 @@ void walk_map(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, L
     while (coming.open || leaving.open) {
         SYSTOLIC_PIPELINE(1, WALK_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
+// WALK_LANDING keeps reads after the write of the same word, and WALK_MARGIN keeps writes after the read of the old
+// word.
 #pragma HLS DEPENDENCE variable = buffer type = inter false
         const bool emits = leaving.open && ready;
         const bool takes = coming.open && room && (!emits || pace.due);
@@ -148,6 +163,7 @@ void walk_map(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, L
             write_address.next();
             if (frame_word.next()) coming.next();
         }
+        // Each pair holds the result without and with one of the events that may happen in this iteration.
         const bool lands = landing[WALK_LANDING - 2];
         const bool still[2] = {landed >= 0, landed >= -1}, then[2] = {landed >= need, landed >= need_less};
         ready = emits ? (lands ? then[1] : then[0]) : (lands ? still[1] : still[0]);
@@ -161,6 +177,7 @@ void walk_map(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, L
         }
         landing[0] = takes;
         if (emits) {
+            // last_slots is SLOTS less the step, so that the comparison finds whether the new address wraps.
             const bool around = read_address >= last_slots;
             read_address += around ? words_t(-last_slots) : address;
             pace.next(takes);

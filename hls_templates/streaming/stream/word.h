@@ -1,13 +1,15 @@
-// What streams carry: words of LANES values, of one pixel or of several, pixel by pixel, the least channel in lane 0.
-// Values are the vendor's ap_int of exactly BITS bits for synthesis and with SYSTOLIC_AP_INT, and native integers in
-// the fast simulation; both give the same results.
+// The words that streams transfer, and the integer types of their values.
+//
+// A word has LANES values, of one pixel or of several neighbouring pixels of a row. The values of a pixel are in
+// adjacent lanes, its lowest channel first. A value is the vendor's ap_int of exactly BITS bits in synthesis and with
+// SYSTOLIC_AP_INT, and a native integer in the fast simulation. Both give the same results.
 #ifndef SYSTOLIC_WORD_H
 #define SYSTOLIC_WORD_H
 
 #include <cstdint>
 #include <type_traits>
 
-// The least native integer that holds BITS bits.
+// The smallest native integer that holds BITS bits.
 template <bool CONDITION, class YES, class NO>
 using choice = typename std::conditional<CONDITION, YES, NO>::type;
 template <int BITS>
@@ -18,7 +20,7 @@ using native_integer = choice<SIGNED, native_signed<BITS>, typename std::make_un
 
 #if defined(__SYNTHESIS__) || defined(SYSTOLIC_AP_INT)
 #include <ap_int.h>
-#define SYSTOLIC_PACKED 1  // multiply as the DSPs do, several products in each
+#define SYSTOLIC_PACKED 1  // multiply in the same way as the DSPs, with several products per DSP (packing.h)
 template <int BITS, bool SIGNED>
 using integer = typename std::conditional<SIGNED, ap_int<BITS>, ap_uint<BITS>>::type;
 #else
@@ -27,8 +29,8 @@ template <int BITS, bool SIGNED>
 using integer = native_integer<BITS, SIGNED>;
 #endif
 
-// An element of a constant array: of exactly BITS bits for synthesis. Otherwise a native integer, because a compiler
-// takes very long to construct every weight as an ap_int.
+// The type of an element of a constant array: exactly BITS bits in synthesis. In every other build it is a native
+// integer, because a compiler takes very long to construct every weight as an ap_int.
 #if defined(__SYNTHESIS__)
 template <int BITS, bool SIGNED>
 using constant = integer<BITS, SIGNED>;
@@ -37,6 +39,8 @@ template <int BITS, bool SIGNED>
 using constant = native_integer<BITS, SIGNED>;
 #endif
 
+// The unit of transfer of a stream: LANES values of type T, one per lane. A block reads or writes at most one word per
+// stream and cycle.
 template <class T, int LANES>
 struct word {
     T lane[LANES];
