@@ -22,10 +22,13 @@ from cnn.datatype import DataType
 from cnn.maps import Padding
 from cnn.ops import (
     PAD_MODES,
+    Accumulating,
     Concat,
     Custom,
     DepthToSpace,
+    Detection,
     MaxPool,
+    Output,
     Pad,
     QActivate,
     QAdd,
@@ -34,17 +37,18 @@ from cnn.ops import (
     QDense,
     QInput,
     QMultiply,
-    QOp,
     QSoftmax,
     Reorg,
     Slice,
+    Softmax,
     TopK,
     Upsample,
+    assert_never,
 )
 from cnn.quantized import QNode, QuantizedNetwork, has_integers
 from cnn.quantized_check import check_quantized
 from cnn.requantise import HALVES, MultiplyShift, Requantiser, Requantising, Thresholds
-from cnn.tables import fraction_bits
+from cnn.tables import Table, fraction_bits
 from hls_templates.golden import (
     MAGIC,
     GoldenLayer,
@@ -68,33 +72,13 @@ TIMEOUT_SECONDS = 600
 _GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / φ, the step of SplitMix64
 _CHUNK = 1 << 15  # values at a time: the temporary arrays stay in cache
 
-_OPERATIONS: dict[type[Any], str] = {
-    QInput: "input",
-    QConvolution: "convolution",
-    QDense: "dense",
-    QAveragePool: "average_pool",
-    QAdd: "add",
-    QMultiply: "multiply",
-    QActivate: "activate",
-    QSoftmax: "softmax",
-    MaxPool: "max_pool",
-    Concat: "concat",
-    Slice: "slice",
-    Reorg: "reorg",
-    DepthToSpace: "depth_to_space",
-    Pad: "repeated",
-    Upsample: "upsample",
-    TopK: "top_k",
-    Custom: "custom",
-}
 _FORMS: dict[type[Requantising], str] = {
     Requantiser: "requantiser",
     MultiplyShift: "multiply_shift",
     Thresholds: "thresholds",
 }
-_Computing = QConvolution | QDense | QAveragePool | QAdd | QMultiply
 _Tabled = QActivate | QSoftmax
-_Parameters = _Computing | _Tabled
+_Parameters = Accumulating | _Tabled
 
 
 # ---------------------------------------------------------------- generating
@@ -148,59 +132,80 @@ def _type(datatype: DataType) -> GoldenType:
 
 
 def _layer(index: int, node: QNode, network: QuantizedNetwork) -> GoldenLayer:
-    multipliers = node.op.multipliers if isinstance(node.op, QAdd) else ()
-    by_block = isinstance(node.op, Reorg) and node.op.order == "block"
-    operation = "space_to_depth" if by_block else _OPERATIONS[type(node.op)]
-    form = _FORMS[type(node.op.requantiser)] if isinstance(node.op, _Computing) else _FORMS[Requantiser]
-    type_name = node.type.datatype.name
-    values = _values(node.op)
-    if isinstance(node.op, _Tabled):
-        read = network.nodes[node.inputs[0]].type.datatype
-        values = {"low": read.low, "levels": 0 if node.op.table is None else node.op.table.values.size}
-    if isinstance(node.op, QActivate) and node.op.table.slopes is not None:
-        operation, values = "interpolate", values | {"fraction": fraction_bits(read)}
-    if isinstance(node.op, QSoftmax):
-        values |= {"stable": node.op.method == "stable"}
-    by = node.requantiser
-    halves = 0 if by is None or isinstance(by, Thresholds) else HALVES.index(by.halves)
-    layer = GoldenLayer(index, node.name, operation, node.inputs, type_name, values, multipliers, form, halves)
-    if isinstance(node.op, Custom):
-        return replace(layer, function=node.op.layer, parameters=node.op.parameters)
-    return layer
+    """Return the call of the golden program that computes node ``index``."""
+    plain = GoldenLayer(index, node.name, "", node.inputs, node.type.datatype.name)
+    read = network.nodes[node.inputs[0]].type.datatype if node.inputs else node.type.datatype
+    match node.op:
+        case QInput():
+            return replace(plain, operation="input")
+        case QConvolution() as op:
+            height, width = op.weights.shape[2:]
+            window = _window((height, width), op.stride, op.dilation, op.padding)
+            return _requantised(plain, "convolution", op, {**window, "groups": op.groups, "around": op.around})
+        case QDense() as op:
+            return _requantised(plain, "dense", op)
+        case QAveragePool() as op:
+            return _requantised(plain, "average_pool", op)
+        case QAdd() as op:
+            return replace(_requantised(plain, "add", op), multipliers=op.multipliers)
+        case QMultiply() as op:
+            return _requantised(plain, "multiply", op)
+        case QActivate() as op if op.table.slopes is not None:
+            return _tabled(plain, "interpolate", op.table, read, {"fraction": fraction_bits(read)})
+        case QActivate() as op:
+            return _tabled(plain, "activate", op.table, read)
+        case QSoftmax() as op:
+            return _tabled(plain, "softmax", op.table, read, {"stable": op.method == "stable"})
+        case MaxPool() as op:
+            return replace(plain, operation="max_pool", values=_window(op.window, op.stride, (1, 1), op.padding))
+        case Concat():
+            return replace(plain, operation="concat")
+        case Slice() as op:
+            return replace(plain, operation="slice", values={"first": op.first, "channels": op.channels})
+        case Reorg() as op:
+            operation = "space_to_depth" if op.order == "block" else "reorg"
+            return replace(plain, operation=operation, values={"stride": op.stride})
+        case DepthToSpace() as op:
+            return replace(plain, operation="depth_to_space", values={"rows": op.rows, "columns": op.columns})
+        case Pad() as op:
+            values = {**vars(op.padding), "mode": PAD_MODES.index(op.mode)}
+            return replace(plain, operation="repeated", values=values)
+        case Upsample() as op:
+            return replace(plain, operation="upsample", values={"rows": op.stride, "columns": op.columns})
+        case TopK() as op:
+            return replace(plain, operation="top_k", values={"k": op.k, "labels": op.labels})
+        case Custom() as op:
+            return replace(plain, operation="custom", function=op.layer, parameters=op.parameters)
+        case Softmax() | Output() | Detection():
+            raise AssertionError(f"{node.name!r} has no integers")
+        case _:
+            assert_never(node.op)
 
 
-def _values(op: QOp) -> dict[str, int]:
-    if isinstance(op, QConvolution):
-        height, width = op.weights.shape[2:]
-        window = {"height": height, "width": width, "stride": op.stride, "groups": op.groups, "around": op.around}
-        return {**window, **_apart(op.dilation), **_sides(op.padding), **_counts(op)}
-    if isinstance(op, MaxPool):
-        height, width = op.window
-        return {"height": height, "width": width, "stride": op.stride, **_apart((1, 1)), **_sides(op.padding)}
-    if isinstance(op, Slice):
-        return {"first": op.first, "channels": op.channels}
-    if isinstance(op, DepthToSpace):
-        return {"rows": op.rows, "columns": op.columns}
-    if isinstance(op, Pad):
-        return {**_sides(op.padding), "mode": PAD_MODES.index(op.mode)}
-    if isinstance(op, Upsample):
-        return {"rows": op.stride, "columns": op.columns}
-    if isinstance(op, Reorg):
-        return {"stride": op.stride}
-    if isinstance(op, TopK):
-        return {"k": op.k, "labels": op.labels}
-    return _counts(op) if isinstance(op, _Computing) else {}
+def _window(size: tuple[int, int], stride: int, dilation: tuple[int, int], padding: Padding) -> dict[str, int]:
+    steps = {"down": dilation[0], "across": dilation[1]}
+    return {"height": size[0], "width": size[1], "stride": stride, **steps, **vars(padding)}
 
 
-def _apart(dilation: tuple[int, int]) -> dict[str, int]:
-    return {"down": dilation[0], "across": dilation[1]}
+def _requantised(
+    layer: GoldenLayer, operation: str, op: Accumulating, values: Mapping[str, int] | None = None
+) -> GoldenLayer:
+    """Return the call of an operation that requantises sums; ``values`` are constants in addition to its counts."""
+    by = op.requantiser
+    halves = 0 if isinstance(by, Thresholds) else HALVES.index(by.halves)
+    counts = {**(values or {}), **_counts(op)}
+    return replace(layer, operation=operation, values=counts, form=_FORMS[type(by)], halves=halves)
 
 
-def _sides(padding: Padding) -> dict[str, int]:
-    return dict(vars(padding))
+def _tabled(
+    layer: GoldenLayer, operation: str, table: Table | None, read: DataType, values: Mapping[str, int] | None = None
+) -> GoldenLayer:
+    """Return the call of an operation that looks inputs of type ``read`` up in a table."""
+    levels = 0 if table is None else table.values.size
+    return replace(layer, operation=operation, values={"low": read.low, "levels": levels, **(values or {})})
 
 
-def _counts(op: _Computing) -> dict[str, int]:
+def _counts(op: Accumulating) -> dict[str, int]:
     weights = _weights(op)
     r = op.requantiser
     return {
@@ -211,7 +216,7 @@ def _counts(op: _Computing) -> dict[str, int]:
     }
 
 
-def _weights(op: _Computing) -> Integers:
+def _weights(op: Accumulating) -> Integers:
     if isinstance(op, (QConvolution, QDense)):
         return op.weights
     return np.zeros(0, np.int8)

@@ -18,7 +18,7 @@ from scheduler.systolic.layers import lower
 from scheduler.systolic.network import additions
 from scheduler.systolic.network.copies import _blocks_apart, _new_name, _upsampled_in_steps
 from scheduler.systolic.network.refusals import _refuse_upsample, fusible
-from scheduler.systolic.network.reorg import blocks_apart, darknet_parts, depth_parts, has_parts
+from scheduler.systolic.network.reorg import blocks_apart, darknet_parts, depth_parts, is_in_parts
 from scheduler.systolic.network.strips import Strips, _grown
 from scheduler.systolic.network.views import ALIGNED, Span, aligned, group_of, lane_places, resolve, spans_of
 from tests.support.cases import cases
@@ -241,18 +241,9 @@ def test_a_row_of_a_block_is_a_part_of_depth_to_space(rows: int, columns: int) -
     np.testing.assert_array_equal(executed(parts, values, wanted.shape, columns), wanted)
 
 
-@cases(
-    "op, parted",
-    [
-        (DepthToSpace(1, 1), True),
-        (Reorg(2), True),
-        (Reorg(1), False),
-        (Reorg(2, "block"), False),
-        (Upsample(2), False),
-    ],
-)
-def test_what_has_parts(op: Any, parted: bool) -> None:
-    assert has_parts(op) is parted
+@cases("op, parted", [(Reorg(2), True), (Reorg(1), False), (Reorg(2, "block"), False)])
+def test_reorg_in_darknets_order_is_in_parts(op: Reorg, parted: bool) -> None:
+    assert is_in_parts(op) is parted
 
 
 # --- additions --------------------------------------------------------------------------------------------------------

@@ -109,12 +109,14 @@ def _phrases(text: Text) -> Iterator[Finding]:
 _LIST_ITEM = re.compile(r"\s*(?:[\w, *]+: |[-*] |\w+:$)")
 _DRAWING = re.compile(r"\s{3,}")
 """An indented line of a comment: a formula or a diagram."""
+_TABLE_ROW = re.compile(r"\S\s{3,}\S|\s{20,}\S")
+"""A line with columns, or the second line of a cell."""
 
 
 def _long_sentences(text: Text) -> Iterator[Finding]:
     unit, start = list[str](), text.line
     for number, line in enumerate([*text.text.split("\n"), ""], start=text.line):
-        is_drawing = text.form is Form.COMMENT and _DRAWING.match(line)
+        is_drawing = _TABLE_ROW.search(line) or (text.form is Form.COMMENT and _DRAWING.match(line))
         if not line.strip() or is_drawing or (text.form is not Form.PAGE and _LIST_ITEM.match(line)):
             yield from _long(unit, start)
             unit = []

@@ -69,9 +69,9 @@ class Part:
     write_column: int = 0
 
 
-def has_parts(op: object) -> bool:
-    """Whether an operation is layers that write its map together: of a reorg, one by 1 leaves all as it is."""
-    return isinstance(op, (DepthToSpace, Pad)) or (isinstance(op, Reorg) and op.order == "darknet" and op.stride > 1)
+def is_in_parts(op: Reorg) -> bool:
+    """Return whether a reorg is several layers, which write its map together."""
+    return op.order == "darknet" and op.stride > 1
 
 
 def blocks_apart(channels: int, stride: int) -> IntArray:
