@@ -36,7 +36,7 @@ class FabricBoard(Protocol):
 
 
 class SimulatedFabric(Protocol):
-    """A style's accelerator. ``stream`` processes the packets of an AXI DMA, or is None for a style without one."""
+    """A style's accelerator. ``stream`` processes the packets of an AXI DMA. A style without a DMA has none."""
 
     @property
     def stream(self) -> Stream | None: ...

@@ -196,6 +196,6 @@ class SystolicDriver:
             f"the accelerator {failure}" + (f"; the simulated board says: {trouble}" if trouble else ""),
             loaded.ip.state(),
             where=place,
-            remedy="call reset() and then check(), which runs layer by layer and compares; if the first layer hangs "
-            "too, the PL clock or the AXI ports of the block design are not those of the .hwh",
+            remedy="call reset() and then check(), which compares layer by layer. If the first layer hangs too, check "
+            "that the .hwh describes the PL clock and the AXI ports of the block design",
         )

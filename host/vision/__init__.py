@@ -1,1 +1,1 @@
-"""Pictures and boxes: a file to the network's input, its output to detections, and detections onto the picture."""
+"""Pictures and boxes: reading a file into the network's input, decoding its output, and drawing detections."""

@@ -1,4 +1,4 @@
-"""Pictures for networks of any number of channels: grey ones, and arrays of what no picture file holds."""
+"""Pictures for networks with any number of channels: grey pictures, and arrays that no picture format can hold."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from host.vision.picture import FITS, LARGEST_MEMORY, LARGEST_PICTURE, Pixels, c
 from host.vision.placement import Placement
 
 ARRAY = ".npy"
-"""Ending of a file that holds uint8 [height, width, channels]."""
+"""Suffix of an array file that holds uint8 ``(height, width, channels)``."""
 
-_LUMINANCE = np.array([19595, 38470, 7471], np.uint32)  # of 2¹⁶: ITU-R 601, as Pillow's mode L has it
+_LUMINANCE = np.array([19595, 38470, 7471], np.uint32)  # weights of ITU-R 601 times 2¹⁶, as in Pillow's mode L
 
 
 def load_frame(path: Path | str) -> Pixels:
-    """Return a picture file as uint8 [height, width, 3] (``load_picture``), an array file as what it holds.
+    """Read a picture file as uint8 ``(height, width, 3)``, or an array file as the array that it holds.
 
-    The errors of an array file are those of ``load_picture`` too, and ShapeError.
+    Errors are the same as in ``load_picture``. An array of the wrong type or shape raises ShapeError.
     """
     if Path(path).suffix.lower() != ARRAY:
         return load_picture(path)
@@ -43,7 +43,7 @@ def load_frame(path: Path | str) -> Pixels:
 
 
 def _array_file(path: Path) -> Any:
-    """The array of a file, which is not read yet."""
+    """Open an array file without reading its values yet."""
     try:
         values = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
@@ -58,8 +58,12 @@ def _array_file(path: Path) -> Any:
 
 
 def checked_frame(frame: Pixels) -> Pixels:
-    """Return a frame uint8 [height, width, channels]; grey may be [height, width]. ShapeError for anything else,
-    RangeError for more than LARGEST_PICTURE pixels, which a view may have without any memory."""
+    """Return a frame as uint8 ``(height, width, channels)``. A grey frame may be ``(height, width)``.
+
+    Raises:
+        ShapeError: The frame has another type or shape.
+        RangeError: It has more than LARGEST_PICTURE pixels. A view may have that many without using memory.
+    """
     if frame.dtype != np.uint8 or frame.ndim not in (2, 3) or not frame.size:
         required = "type uint8, shape [height, width, channels] or [height, width], and at least one pixel"
         raise ShapeError("the picture", f"{frame.dtype} {list(frame.shape)}", required)
@@ -71,10 +75,20 @@ def checked_frame(frame: Pixels) -> Pixels:
 
 
 def network_input(frame: Pixels, shape: tuple[int, int, int], fit: str) -> tuple[Pixels, Placement]:
-    """A frame uint8 [h, w, c] → uint8 of ``shape``, channels, height and width, by one of FITS; and its placement.
+    """Resize a frame to a network's input.
 
-    Colours become grey for a network of one channel, grey becomes three equal ones. MismatchError if the frame has
-    other channels than the network.
+    Colours become grey for a network with one channel, and grey is copied to three channels for a network with three.
+
+    Args:
+        frame: uint8 ``(height, width, channels)``.
+        shape: Channels, height and width of the input.
+        fit: The way to resize, one of FITS.
+
+    Returns:
+        The input, uint8 of ``shape``, and the position of the frame in it.
+
+    Raises:
+        MismatchError: The frame's number of channels does not fit the network.
     """
     channels, height, width = shape
     return FITS[fit](_of_channels(checked_frame(frame), channels), height, width)
@@ -98,5 +112,5 @@ def _of_channels(frame: Pixels, channels: int) -> Pixels:
 
 
 def to_draw_on(frame: Pixels) -> Pixels:
-    """uint8 [h, w, 3]: a frame in colours is itself; of another the first channel, as grey."""
+    """Return uint8 ``(height, width, 3)`` for drawing: a colour frame itself, else the first channel as grey."""
     return frame if frame.shape[2] == 3 else np.repeat(frame[..., :1], 3, axis=2)

@@ -1,5 +1,4 @@
-"""From the float outputs of heads to labelled boxes in pixels of the picture, and of a classifier to its most
-probable classes. Needs numpy alone."""
+"""Decoding of head outputs into labelled boxes, and of classifier outputs into classes. Needs numpy alone."""
 
 from __future__ import annotations
 
@@ -24,19 +23,25 @@ from host.vision.heads.head import THRESHOLD as THRESHOLD
 from host.vision.heads.head import Candidates, DoubleArray, FloatArray, Head
 from host.vision.placement import Placement
 
-OVERLAP = 0.45  # of intersection over union, above which the less probable box goes; darknet's default
+OVERLAP = 0.45  # IoU threshold of non-maximum suppression: darknet's default
 
 
 @dataclass(frozen=True)
 class Detection:
-    """One object: ``box`` is (x0, y0, x1, y1) in pixels of the picture and may reach beyond its edges."""
+    """One detected object.
+
+    Attributes:
+        label: Name of its class.
+        probability: Confidence, objectness × class probability.
+        box: (x0, y0, x1, y1) in pixels of the picture. It may reach beyond the picture's edges.
+    """
 
     label: str
     probability: float
     box: tuple[float, float, float, float]
 
     def clipped(self, width: int, height: int) -> Detection:
-        """The same with its box cut off at the edges of a picture of ``width`` × ``height``."""
+        """Return the detection with its box clipped to a picture of ``width`` × ``height`` pixels."""
         limits = (width, height) * 2
         x0, y0, x1, y1 = (min(max(v, 0.0), float(limit)) for v, limit in zip(self.box, limits, strict=True))
         return Detection(self.label, self.probability, (x0, y0, x1, y1))
@@ -50,12 +55,20 @@ def detect(
     threshold: float = THRESHOLD,
     overlap: float = OVERLAP,
 ) -> tuple[Detection, ...]:
-    """The objects that all heads together see, the most probable first.
+    """Return the objects detected by all heads together, the most probable first.
 
-    outputs: for each head float32 [channels, height, width] as the last convolution leaves it. Every class of
-    a box whose probability (objectness × class) exceeds ``threshold`` counts, as in darknet; of boxes of a
-    class that overlap more than ``overlap`` the most probable stays. MismatchError or ShapeError if an output does not
-    fit its head.
+    As in darknet, a box counts once for every class whose probability (objectness × class) exceeds ``threshold``.
+
+    Args:
+        outputs: For each head float32 ``(channels, height, width)``, the output of the last convolution.
+        heads: The heads.
+        placement: Position of the picture in the network's input.
+        labels: Class labels.
+        threshold: Confidence threshold.
+        overlap: IoU threshold of the non-maximum suppression within each class.
+
+    Raises:
+        MismatchError, ShapeError: An output does not fit its head.
     """
     number("threshold", threshold, 1, zero=True)
     number("overlap", overlap, 1, zero=True)
@@ -76,7 +89,7 @@ def detect(
 
 
 def clipped(detections: Sequence[Detection], width: int, height: int) -> tuple[Detection, ...]:
-    """Each as ``Detection.clipped`` makes it, many times faster where there are thousands."""
+    """Return all detections clipped to the picture. For thousands this is much faster than ``Detection.clipped``."""
     corners = np.array([detection.box for detection in detections]).reshape(-1, 4)
     boxes = np.clip(corners, 0.0, (width, height) * 2).tolist()
     return tuple(
@@ -86,12 +99,12 @@ def clipped(detections: Sequence[Detection], width: int, height: int) -> tuple[D
 
 
 def label_of(labels: Sequence[str], index: int) -> str:
-    """The name of a class, its number where it has none."""
+    """Return the name of a class, or its number if it has no name."""
     return labels[index] if index < len(labels) else f"class {index}"
 
 
 def decode(output: FloatArray, head: Head, placement: Placement, threshold: float = THRESHOLD) -> Candidates:
-    """Decode an output float32 [channels, height, width] by the head's kind; ShapeError if it does not fit."""
+    """Decode an output, float32 ``(channels, height, width)``, by the head's kind. ShapeError if it does not fit."""
     size = placement.input_height, placement.input_width
     if head.kind == "region":
         return decode_region(output, head, threshold)
@@ -107,13 +120,13 @@ def decode(output: FloatArray, head: Head, placement: Placement, threshold: floa
 
 
 TOGETHER = 64
-"""Boxes that are compared with all others at once: one at a time would spend its time between small arrays."""
+"""Number of boxes compared with all others at a time. With one at a time numpy's overhead per call would dominate."""
 
 
 def suppress(boxes: DoubleArray, probabilities: DoubleArray, overlap: float = OVERLAP) -> npt.NDArray[np.intp]:
-    """Indices of the boxes [n, 4] that stay, the most probable first: greedy non-maximum suppression.
+    """Return the indices of the boxes that greedy non-maximum suppression keeps, the most probable first.
 
-    A box goes where its intersection over union with a more probable one that stays exceeds ``overlap``.
+    A box is dropped if its IoU with a more probable kept box exceeds ``overlap``. Boxes are ``(n, 4)``.
     """
     remaining, corners = np.argsort(-probabilities, kind="stable"), np.ascontiguousarray(boxes.T, np.float64)
     indices: list[np.intp] = []
@@ -141,11 +154,14 @@ def _of_class(
 
 
 def _intersection_over_union(boxes: DoubleArray, rivals: DoubleArray) -> DoubleArray:
-    """Of each of ``boxes`` with each of ``rivals``: corners [4, n], whose rows lie side by side in memory."""
+    """Return the IoU of each box with each rival.
+
+    Both are corners ``(4, n)``, so that each coordinate is contiguous.
+    """
     shared = np.maximum(np.minimum(boxes[2, :, None], rivals[2]) - np.maximum(boxes[0, :, None], rivals[0]), 0)
     shared *= np.maximum(np.minimum(boxes[3, :, None], rivals[3]) - np.maximum(boxes[1, :, None], rivals[1]), 0)
     union = _areas(boxes)[:, None] + _areas(rivals) - shared
-    # Two boxes without an area (their size underflowed) do not overlap.
+    # Two boxes of no area, whose sizes underflowed, do not overlap.
     union[union <= 0] = 1
     return np.asarray(shared / union, np.float64)
 
@@ -157,13 +173,20 @@ def _areas(corners: DoubleArray) -> DoubleArray:
 # --- classifiers
 
 TOP = 5
-"""Classes that are told of a picture."""
+"""Default number of classes reported for a picture."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """A class, and how probable it is, 0…1; None where the accelerator chose it, and left what it needs of the others
-    out. index: of the class. value: what the network gives for it, where that leaves beside its label."""
+    """A class and its probability.
+
+    Attributes:
+        label: Name of the class.
+        probability: 0 … 1, or None if the accelerator chose the class, since the other classes' values are then
+            missing.
+        index: Number of the class.
+        value: The network's output for the class, if it is written in addition to the label.
+    """
 
     label: str
     probability: float | None
@@ -172,9 +195,9 @@ class Score:
 
 
 def classify(output: FloatArray, labels: Sequence[str], top: int = TOP) -> tuple[Score, ...]:
-    """The most probable classes, that one first: a softmax over the values of the last layer, float32 of any shape.
+    """Return the most probable classes in descending order, by a softmax over an output of any shape.
 
-    Of classes that are as probable the first one comes first.
+    Among equally probable classes the lower number precedes.
     """
     values = output.ravel().astype(np.float64)
     powers = np.exp(values - values.max())
@@ -182,7 +205,7 @@ def classify(output: FloatArray, labels: Sequence[str], top: int = TOP) -> tuple
 
 
 def most_probable(shares: npt.NDArray[np.floating[Any]], labels: Sequence[str], top: int = TOP) -> tuple[Score, ...]:
-    """``classify`` of what is a probability each already, of any shape."""
+    """Return the classes with the greatest probabilities, as ``classify`` does. ``shares`` may have any shape."""
     shares = shares.ravel()
     order = np.argsort(-shares, kind="stable")[:top]
     return tuple(Score(label_of(labels, int(index)), float(shares[index]), int(index)) for index in order)

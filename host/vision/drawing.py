@@ -1,4 +1,4 @@
-"""Detections drawn into the picture: a box, and a label that can be read on any background."""
+"""Drawing of detections into a picture: boxes, and labels that are readable on any background."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Size = tuple[int, int]
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 ARRAYS = ".npz"
-"""The ending of a file of tensors, which is written instead of a drawing."""
+"""Suffix of a tensor file, which is written instead of a drawing."""
 MOST_CAPTIONS = 12
-"""Classes that are named in the corner."""
+"""Maximum number of classes listed in the corner of the picture."""
 _LONGEST_LABEL = 40  # characters
-_NO_CHARACTER = "\U0010ffff"  # never assigned: drawn as the font's box for what it lacks
-_NEAREST = 0  # as Pillow before 9.1 has it too
+_NO_CHARACTER = "\U0010ffff"  # never assigned, so a font draws its glyph for missing characters
+_NEAREST = 0  # the number, because Pillow before 9.1 has no name for it
 _GOLDEN = (5**0.5 - 1) / 2
 _SHADES = ((0.85, 0.95), (0.55, 1.0), (0.9, 0.7))  # saturation and value
 
@@ -46,12 +46,18 @@ def draw(
     scores: Sequence[Score] = (),
     segmentation: Segmentation | None = None,
 ) -> Pixels:
-    """A copy of the picture, uint8 [height, width, 3], with the detections drawn in, and the scores in its corner.
+    """Return a copy of the picture with the detections drawn in, and the classes listed in its corner.
 
-    Of a segmentation every pixel takes half the colour of its class, and the classes stand in the corner. Boxes are
-    clipped to the picture; labels lie above all boxes and the most probable on top. A class has one colour in every
-    picture (``labels``: see ``class_colour``). Any label can be drawn: line breaks become spaces, what the font lacks
-    becomes a question mark.
+    Boxes are clipped to the picture. Labels are drawn above all boxes, and the most probable one last. Any label can be
+    drawn: line breaks become spaces, and characters that the font lacks become question marks.
+
+    Args:
+        picture: uint8 ``(height, width, 3)``.
+        detections: The detections.
+        labels: Class labels. They give each class the same colour in every picture; see ``class_colour``.
+        scores: Classes of the whole picture, which are listed in the corner.
+        segmentation: Class of each pixel. Pixels are mixed half and half with the colour of their class, and the
+            classes are listed in the corner.
     """
     check_pixels(picture)
     if segmentation is not None:
@@ -86,10 +92,10 @@ def _coloured(picture: Pixels, segmentation: Segmentation, labels: Sequence[str]
 
 
 def class_colour(label: str, labels: Sequence[str] = ()) -> Colour:
-    """The colour of a class, the same in every picture.
+    """Return the colour of a class, which is the same in every picture.
 
-    Where ``labels`` names the class, its place there chooses the hue in steps of the golden ratio, so that
-    neighbours differ and no two of a few hundred are equal; elsewhere a checksum of the label does.
+    If ``labels`` contains the class, its index chooses the hue in steps of the golden ratio. Neighbours then differ,
+    and a few hundred classes all get different hues. Otherwise a checksum of the label chooses the hue.
     """
     place = labels.index(label) if label in labels else zlib.crc32(label.encode("utf-8", "replace")) % 997
     saturation, value = _SHADES[place % len(_SHADES)]
@@ -98,7 +104,7 @@ def class_colour(label: str, labels: Sequence[str] = ()) -> Colour:
 
 
 def text_colour(background: Colour) -> Colour:
-    """Black or white, whichever stands out more (the contrast ratio of WCAG 2.1, section 1.4.3)."""
+    """Return black or white, the one with the greater contrast (contrast ratio of WCAG 2.1, section 1.4.3)."""
     red, green, blue = (_linear(value / 255) for value in background)
     luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
     on_white, on_black = 1.05 / (luminance + 0.05), (luminance + 0.05) / 0.05
@@ -106,7 +112,7 @@ def text_colour(background: Colour) -> Colour:
 
 
 def caption(detection: Detection | Score) -> str:
-    """One printable line: label and probability in per cent, where it is known."""
+    """Return one printable line with the label and, if it is known, the probability in per cent."""
     line = "".join(c if c.isprintable() else " " for c in detection.label).strip()
     if len(line) > _LONGEST_LABEL:
         line = line[: _LONGEST_LABEL - 1] + "…"
@@ -114,7 +120,7 @@ def caption(detection: Detection | Score) -> str:
 
 
 def _on_picture(detection: Detection, size: tuple[int, int]) -> tuple[int, int, int, int]:
-    """The box in whole pixels that exist, its corners in order."""
+    """Return the box in whole pixels within the picture, with its corners in order."""
     x0, y0, x1, y1 = (round(value) for value in detection.box)
     x0, y0 = min(x0, size[0] - 1), min(y0, size[1] - 1)
     return x0, y0, min(max(x1, x0), size[0] - 1), min(max(y1, y0), size[1] - 1)
@@ -123,7 +129,15 @@ def _on_picture(detection: Detection, size: tuple[int, int]) -> tuple[int, int, 
 def _draw_label(
     canvas: ImageDraw.ImageDraw, text: str, place: Callable[[Size], Size], colour: Colour, style: tuple[Font, int]
 ) -> int:
-    """The text on a tag of the colour; the row below it. place: where a tag of that size goes. style: font, margin."""
+    """Draw the text on a tag of the colour, and return the row below the tag.
+
+    Args:
+        canvas: The picture.
+        text: The label.
+        place: Returns the corner of a tag of the given size.
+        colour: Colour of the tag.
+        style: Font, and margin in pixels.
+    """
     font, pad = style
     text = _drawable(text, font)
     if not isinstance(font, ImageFont.FreeTypeFont):
@@ -140,14 +154,14 @@ def _draw_label(
 def _draw_tag(
     canvas: ImageDraw.ImageDraw, place: Callable[[Size], Size], colour: Colour, tag: Size
 ) -> tuple[int, int, int]:
-    """What the label lies on → its corner, and the row below it."""
+    """Draw the rectangle below a label's text, and return its corner and the row below it."""
     x, y = place(tag)
     canvas.rectangle((x, y, x + tag[0] - 1, y + tag[1] - 1), fill=colour)
     return x, y, y + tag[1]
 
 
 def _lettering(text: str, font: ImageFont.ImageFont, height: int) -> Image.Image:
-    """The text in a font of one size, enlarged to about ``height`` pixels."""
+    """Return a mask of the text in a font of fixed size, enlarged to about ``height`` pixels."""
     width, own_height = font.getmask(text).size
     mask = Image.new("L", (width, own_height))
     ImageDraw.Draw(mask).text((0, 0), text, fill=255, font=font)
@@ -157,7 +171,7 @@ def _lettering(text: str, font: ImageFont.ImageFont, height: int) -> Image.Image
 
 @lru_cache(maxsize=8)
 def _font(size: int) -> Font:
-    """Pillow's own. Before 10.1 that has one size only, and the system's is better where there is one."""
+    """Return a font. Before 10.1 Pillow's own has one size only, so a system font is preferred then."""
     try:
         return ImageFont.load_default(size)
     except (TypeError, ImportError):
@@ -168,7 +182,7 @@ def _font(size: int) -> Font:
 
 
 def _tag_position(box: tuple[int, int, int, int], size: Size, tag: Size) -> Size:
-    """Above the box where there is room, else inside it at the top; always within the picture."""
+    """Return the corner of a tag: above the box if there is room, else inside it at the top, always in the picture."""
     x = max(min(box[0], size[0] - tag[0]), 0)
     above = box[1] - tag[1]
     y = above if above >= 0 else box[1]
@@ -176,12 +190,12 @@ def _tag_position(box: tuple[int, int, int, int], size: Size, tag: Size) -> Size
 
 
 def _below(row: int, _tag: Size) -> Size:
-    """At the left edge, from ``row`` on."""
+    """Return the corner at the left edge in row ``row``."""
     return 0, row
 
 
 def _drawable(text: str, font: Font) -> str:
-    """The text in the font's own glyphs: accents are dropped where it has none, the rest becomes "?"."""
+    """Return the text in characters that the font has. An accent is dropped if needed; other characters become "?"."""
     if not isinstance(font, ImageFont.FreeTypeFont):
         return text.encode("latin-1", "replace").decode("latin-1")  # Pillow without FreeType has a bitmap font
     missing = _shape(_NO_CHARACTER, font)
@@ -195,7 +209,7 @@ def _glyph(character: str, font: ImageFont.FreeTypeFont, missing: tuple[object, 
     return "?"
 
 
-@lru_cache(maxsize=2048)  # of the frames of a video: the same few characters, drawn one by one, take most of the time
+@lru_cache(maxsize=2048)  # in a video the same few characters recur, and drawing them takes most of the time
 def _shape(character: str, font: ImageFont.FreeTypeFont) -> tuple[object, bytes]:
     mask = font.getmask(character)
     return mask.getbbox(), bytes(mask)
@@ -206,15 +220,15 @@ def _linear(value: float) -> float:
 
 
 def save_picture(image: Image.Image, path: Path) -> None:
-    """Write a picture in the format of the file's ending, whole or not at all; FileAccessError if that fails."""
+    """Write a picture in the format given by the file's suffix, atomically. FileAccessError if that fails."""
     with _refusal(path):
         write_whole(path, _encoded(image, path))
 
 
 def save_arrays(arrays: Mapping[str, npt.NDArray[Any]], path: Path) -> None:
-    """Write arrays by name as .npz, whole or not at all; FileAccessError if that fails."""
+    """Write arrays by name into an .npz file, atomically. FileAccessError if that fails."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:  # as np.savez, which takes no array by the name of its own arguments
+    with zipfile.ZipFile(buffer, "w") as archive:  # np.savez refuses arrays named like its own parameters
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, array, allow_pickle=False)
@@ -223,7 +237,7 @@ def save_arrays(arrays: Mapping[str, npt.NDArray[Any]], path: Path) -> None:
 
 
 def check_picture(path: Path) -> None:
-    """Raise the FileAccessError of ``save_picture`` or ``save_arrays``: worth asking before long work."""
+    """Raise FileAccessError if ``save_picture`` or ``save_arrays`` would fail. Call it before long work."""
     with _refusal(path):
         if path.suffix != ARRAYS:
             _encoded(Image.new("RGB", (1, 1)), path)
@@ -244,7 +258,7 @@ def _refusal(path: Path) -> Iterator[None]:
     try:
         yield
     except KeyError as error:
-        ending = f"{path.suffix} is not the ending of a picture" if path.suffix else "its name has no ending"
+        ending = f"{path.suffix} is not the suffix of a picture format" if path.suffix else "its name has no suffix"
         raise FileAccessError(str(path), f"cannot be written: {ending}", remedy=_REMEDY) from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error

@@ -1,4 +1,4 @@
-"""What one frame gave and took, and what the frames of a stream took."""
+"""The result and the stage times of one frame, and the measurements of a stream."""
 
 from __future__ import annotations
 
@@ -21,10 +21,14 @@ from host.vision.picture import Pixels
 from host.vision.placement import Placement
 
 _NAMED = 5
-"""Detections that a result names where it is printed."""
+"""Number of detections named in the printed form of a result."""
 
 STAGES = ("resize", "load", "accelerate", "decode")
-"""resize: file → pixels at input size. load: → DDR. accelerate: the accelerator. decode: DDR → boxes."""
+"""The stages of a frame.
+
+resize: picture file to pixels at the input's size. load: pixels to DDR. accelerate: the accelerator's start to its end.
+decode: maps in DDR to boxes.
+"""
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,7 @@ class StageSpan:
 
 @dataclass(frozen=True)
 class StageTiming:
-    """What each stage of a frame took, in load and accelerate with all of its batch. ``seconds["accelerate"]`` is from
-    the start to its end being answers."""
+    """The time that each stage of a frame took. The stages load and accelerate take all frames of a batch together."""
 
     spans: tuple[StageSpan, ...]
 
@@ -53,7 +56,7 @@ class StageTiming:
 
     @property
     def latency(self) -> float:
-        """From the begin of the first stage to the end of the last."""
+        """Seconds from the begin of the first stage to the end of the last."""
         return self.spans[-1].end - self.spans[0].begin
 
     def __str__(self) -> str:
@@ -63,13 +66,22 @@ class StageTiming:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
-    """picture uint8 [height, width, 3]; detections in its pixels, clipped to its edges.
+    """The result of one frame.
 
-    outputs: the integers [channels, height, width] of every map that the host reads, heads first to last. scores: of a
-    classifier, the most probable classes. segmentation: a class for each pixel, of a network that tells one. tensors:
-    the outputs of the network's file by their names, in its sides and with all that it does to them, float32 or int64
-    where they are labels; of a format that names none float32 [channels, height, width] of each map by its layer's
-    name. headless: whether they are all that is known of the picture.
+    Attributes:
+        picture: uint8 ``(height, width, 3)``.
+        placement: Position of the picture in the network's input.
+        outputs: Integers ``(channels, height, width)`` of every map that the host reads, in the order of the heads.
+        detections: Detections in pixels of the picture, clipped to its edges.
+        timing: The time of each stage.
+        labels: Class labels.
+        index: Number of the frame in its stream.
+        scores: The most probable classes, if the network is a classifier.
+        segmentation: The class of each pixel, if the network computes one.
+        tensors: The outputs of the network's file by name, in the file's shapes and with all its final operations:
+            float32, or int64 for labels. If the file's format has no names: each map by its layer's name, float32
+            ``(channels, height, width)``.
+        headless: Whether the network has no head, so that ``tensors`` are the only result.
     """
 
     picture: Pixels
@@ -90,7 +102,10 @@ class Result:
         return f"Result(frame {self.index}, {width} × {height}: {labels or 'nothing'})"
 
     def summary(self, limit: int | None = None) -> str:
-        """Labels with their probabilities or shares, or the names of tensors, in a line: ``limit`` of them, or all."""
+        """Return one line of labels with probabilities or shares, or of tensors with shapes:
+
+        ``limit`` of them, or all.
+        """
         answers: list[tuple[str, float | None]] = [(box.label, box.probability) for box in self.detections]
         answers += [(score.label, score.probability) for score in self.scores]
         answers += [(part.label, part.share) for part in (self.segmentation.segments if self.segmentation else ())]
@@ -101,11 +116,14 @@ class Result:
         return ", ".join(texts[:limit]) + more_of_them
 
     def draw(self) -> Image.Image:
-        """The picture with its boxes, its classes, or its pixels in the colours of theirs; a notebook shows it."""
+        """Return the picture with boxes, classes, or pixels in the colours of their classes. A notebook displays it."""
         return Image.fromarray(draw(self.picture, self.detections, self.labels, self.scores, self.segmentation))
 
     def save(self, path: Path | str) -> None:
-        """Save the drawing in the format of the file's ending, or the tensors as .npz; else FileAccessError."""
+        """Save the drawing in the format of the file's suffix, or the tensors as .npz.
+
+        FileAccessError if that fails.
+        """
         path = arguments.path("the file", path)
         if path.suffix == ARRAYS:
             save_arrays(self.tensors, path)
@@ -115,10 +133,16 @@ class Result:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the frames of a stream took. All seconds are wall time on this machine.
+    """Measurements of a stream. All times are seconds of wall time on this machine.
 
-    busy: mean seconds of a frame in each stage; for a stage of n workers, divided by n, since n frames are in it, and
-    what frames take together is shared. first: frames of the first batch.
+    Attributes:
+        frames: Number of frames.
+        seconds: Time from the end of the first frame, or of its batch, to the end of the last.
+        busy: Mean time per frame in each stage. It is divided by the number of frames in the stage at a time, and
+            frames of a batch share their common time.
+        latency: Mean time from the begin of a frame's first stage to the end of its last.
+        label: How the times were obtained.
+        first: Number of frames in the first batch.
     """
 
     frames: int
@@ -130,24 +154,27 @@ class Measured:
 
     @property
     def throughput(self) -> float:
-        """Frames a second in the steady state: from the first frame's end, or its batch's, to the last's; 0 of one."""
+        """Frames per second in the steady state:
+
+        counted from the end of the first frame or batch. 0 for a single one.
+        """
         return (self.frames - self.first) / self.seconds if self.frames > self.first and self.seconds else 0.0
 
     @property
     def bound_by(self) -> str:
-        """The stage that the others wait for."""
+        """The bottleneck: the stage that the other stages wait for."""
         return max(self.busy, key=lambda name: self.busy[name])
 
     @property
     def overlap(self) -> float:
-        """Throughput over what the slowest stage alone would give; 1 where all else hides behind it."""
+        """Throughput relative to the bottleneck stage alone; 1 if all other stages are hidden by it."""
         return self.throughput * self.busy[self.bound_by]
 
     def __str__(self) -> str:
         parts = ", ".join(f"{name} {1e3 * seconds:.2f}" for name, seconds in self.busy.items())
         return (
             f"{self.frames} frames, {self.throughput:.1f} frames/s, latency {1e3 * self.latency:.1f} ms; "
-            f"ms a frame: {parts}; bound by {self.bound_by} ({self.overlap:.0%} of it alone)"
+            f"ms per frame: {parts}; bound by {self.bound_by} ({self.overlap:.0%} of it alone)"
             + (f"; {self.label}" if self.label else "")
         )
 
@@ -159,16 +186,23 @@ class Measured:
         )
         return (
             f"<p><b>{self.throughput:.1f} frames/s</b>, latency {1e3 * self.latency:.1f} ms, {self.frames} frames. "
-            f"{escape(self.label)}</p><table><tr><th>stage</th><th>ms a frame</th><th>frames/s alone</th><th></th></tr>"
+            f"{escape(self.label)}</p>"
+            "<table><tr><th>stage</th><th>ms per frame</th><th>frames/s alone</th><th></th></tr>"
             f"{rows}</table>"
         )
 
 
 def measure(spans: Sequence[tuple[StageSpan, ...]], workers: dict[str, int], label: str = "") -> Measured:
-    """spans: of each frame in order. workers: of each stage that has more than one."""
+    """Return the measurements of a stream.
+
+    Args:
+        spans: Begin and end of the stages of each frame, in order.
+        workers: Number of frames at a time in each stage that has several.
+        label: How the times were obtained.
+    """
     if not spans:
         raise StateError("the stream", "has no frame to measure yet", remedy="take all its frames first")
-    # Frames of a batch have a span in common.
+    # Frames of a batch share one span, which counts once.
     busy = {
         stage.stage: sum(span.seconds for span in {frame[i] for frame in spans})
         / len(spans)

@@ -1,5 +1,4 @@
-"""What the header of a picture file says and Pillow does not: its size, whether all rows are there, the memory that
-reading it takes."""
+"""Facts from a picture file's header that Pillow does not report: size, completeness, and memory needed for reading."""
 
 from __future__ import annotations
 
@@ -15,19 +14,19 @@ from typing import Any, BinaryIO
 from PIL import Image
 
 JPEGS = ("JPEG", "MPO")
-"""Pillow's names; the second is of cameras that keep further pictures behind the first."""
+"""Pillow's names of JPEG formats. MPO files, from some cameras, hold further pictures after the first."""
 
 _MISSING, _NEAR = 128, 2
-"""What libjpeg gives where the coefficients of one scan are missing; and how far rounding takes it from there."""
+"""Value that libjpeg gives if the coefficients of a scan are missing, and the tolerance for its rounding."""
 
 _OTHER = b"".join(bytes([*range(255), 0xFF, 0xD0 + number]) for number in range(8)) + b"\xff\xd9"
-"""Coded data of no picture, a restart before each part, and an end marker."""
+"""Coded data that belong to no picture, with a restart marker before each part and an end marker."""
 
 _STRIP = 64
 
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # by colour type
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
-"""Of each pass: first column and row, and the steps between them."""
+"""First column, first row, column step and row step of each pass of an interlaced PNG."""
 _PIECE = 1 << 16
 _MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
 _SCAN, _END, _ARITHMETIC, _PROGRESSIVE = 0xDA, 0xD9, range(0xC9, 0xD0), (0xC2, 0xC6, 0xCA, 0xCE)
@@ -37,9 +36,9 @@ _IN_PLANES = 2
 
 
 def png_is_whole(file: BinaryIO) -> bool:
-    """Whether the compressed data of a PNG hold all of its rows. Pillow leaves those black that they do not.
+    """Return whether the compressed data of a PNG contain all rows. Pillow fills missing rows with black.
 
-    zlib.error where they cannot be decompressed.
+    zlib.error if the data cannot be decompressed.
     """
     file.seek(8)
     missing, inflate = 0, zlib.decompressobj()
@@ -56,7 +55,7 @@ def png_is_whole(file: BinaryIO) -> bool:
 
 
 def _png_chunks(file: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
-    """Kind and data, in pieces: a chunk may be as long as it likes."""
+    """Yield the kind and the data of each chunk, in pieces, because a chunk may have any length."""
     while len(head := file.read(8)) == 8:
         size, kind = struct.unpack(">I4s", head)
         while size > 0 and (data := file.read(min(size, _PIECE))):
@@ -66,7 +65,7 @@ def _png_chunks(file: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _png_bytes(width: int, height: int, depth: int, colours: int, *how: int) -> int:
-    """Of all rows, each with the byte that names its filter."""
+    """Return the number of bytes of all rows, including the filter byte of each row."""
     bits = depth * _PNG_CHANNELS.get(colours, 1)
     passes = _ADAM7 if how[-1] else ((0, 0, 1, 1),)
     total = 0
@@ -78,7 +77,7 @@ def _png_bytes(width: int, height: int, depth: int, colours: int, *how: int) -> 
 
 
 def webp_pixels(head: bytes) -> int:
-    """Of the canvas, by the first 30 bytes of a WebP file; 0 where they are none."""
+    """Return the number of pixels of a WebP canvas, from the first 30 bytes of the file. 0 if it is not WebP."""
     if head[:4] != b"RIFF" or head[8:12] != b"WEBP" or len(head) < 30:
         return 0
     kind = head[12:16]
@@ -92,9 +91,12 @@ def webp_pixels(head: bytes) -> int:
 
 
 def tiff_is_whole(image: Any) -> bool:
-    """Whether the strips or tiles of an uncompressed TIFF hold all rows. Pillow takes what follows them in the file.
+    """Return whether the strips or tiles of an uncompressed TIFF contain all rows.
 
-    image: a ``PIL.TiffImagePlugin.TiffImageFile``. True where the file does not say how long they are.
+    Pillow reads on into the data that follow in the file. True if the file does not state their lengths.
+
+    Args:
+        image: A ``PIL.TiffImagePlugin.TiffImageFile``.
     """
     tags = image.tag_v2
     counts = tags.get(_STRIP_BYTES) or tags.get(_TILE_BYTES)
@@ -109,7 +111,10 @@ def tiff_is_whole(image: Any) -> bool:
 
 
 def jpeg_is_one_scan(file: BinaryIO) -> bool:
-    """Whether all components come together: else libjpeg keeps the coefficients of the whole picture."""
+    """Return whether one scan holds all components.
+
+    Otherwise libjpeg keeps all coefficients of the picture in memory.
+    """
     components = 0
     for marker, place in _jpeg_markers(file):
         file.seek(place + 4)
@@ -123,7 +128,7 @@ def jpeg_is_one_scan(file: BinaryIO) -> bool:
 
 
 def jpeg_has_all_scans(file: BinaryIO) -> bool:
-    """Whether scans bring every coefficient of every component to its last bit."""
+    """Return whether the scans define every coefficient of every component down to the last bit."""
     missing: dict[int, set[int]] = {}
     for marker, place in _jpeg_markers(file):
         file.seek(place + 4)
@@ -139,8 +144,10 @@ def jpeg_has_all_scans(file: BinaryIO) -> bool:
 
 
 def jpeg_end(file: BinaryIO) -> int:
-    """Where the marker is that ends a JPEG's picture; −1 where there is none, or where its data are arithmetic codes,
-    of which a whole picture may lack the last bytes."""
+    """Return the position of the marker that ends a JPEG's picture, or −1 if there is none.
+
+    It is −1 for arithmetic coding too, because a complete picture may lack the last bytes of its code.
+    """
     for marker, place in _jpeg_markers(file):
         if marker in _ARITHMETIC:
             break
@@ -150,7 +157,7 @@ def jpeg_end(file: BinaryIO) -> int:
 
 
 def _jpeg_markers(file: BinaryIO) -> Iterator[tuple[int, int]]:
-    """Each marker outside the coded data, and its place, to the end marker."""
+    """Yield each marker outside the coded data with its position, up to the end marker."""
     place = 2
     while (place := _next_marker(file, place)) >= 0:
         file.seek(place + 1)
@@ -162,7 +169,7 @@ def _jpeg_markers(file: BinaryIO) -> Iterator[tuple[int, int]]:
 
 
 def _next_marker(file: BinaryIO, place: int) -> int:
-    """Of the first one from ``place`` on that is no restart; −1 where there is none."""
+    """Return the position of the first marker from ``place`` on, except restart markers, or −1 if there is none."""
     file.seek(place)
     before = b""
     while data := file.read(_PIECE):
@@ -174,19 +181,25 @@ def _next_marker(file: BinaryIO, place: int) -> int:
 
 
 def is_whole(file: BinaryIO, image: Any) -> bool:
-    """Of a decoded PNG or TIFF; True of a JPEG, which ``JpegEnd`` is for, and of those whose decoders tell."""
+    """Return whether a decoded PNG or TIFF is complete.
+
+    True for JPEG, which ``JpegEnd`` checks, and for formats whose decoders report missing data.
+    """
     if image.format == "PNG":
         return png_is_whole(file)
     return image.format != "TIFF" or tiff_is_whole(image)
 
 
 class JpegEnd:
-    """Whether a JPEG's data reach to its last row, found out by what comes of it with other data behind them.
+    """Detects a JPEG whose data end before the last row, by decoding it again with other data appended.
 
-    A picture that has them all ignores what follows. It is decoded twice for that, unless its last pixel tells: in one
-    scan whatever is missing is at the end, and grey. (What is missing within the last block is not found out then.)
+    A complete picture ignores the appended data. The second decoding is skipped if the last pixel shows completeness:
+    in a JPEG of one scan missing data are at the end, and appear grey. Data missing within the last block are not
+    detected then.
 
-    image: decoded from ``file``; it is not kept, nor any second picture at the same time.
+    Args:
+        file: The picture's file.
+        image: The picture decoded from it. It is not kept, so that only one picture is in memory at a time.
     """
 
     def __init__(self, file: BinaryIO, image: Any) -> None:
@@ -197,7 +210,7 @@ class JpegEnd:
         self._checksum = _checksum(image) if self._end >= 0 else 0
 
     def is_early(self) -> bool:
-        """Whether rows are missing, or the details that later scans bring."""
+        """Return whether rows are missing, or details that later scans would add."""
         if self._end < 0:
             return False
         if not jpeg_has_all_scans(self._file):
@@ -222,7 +235,7 @@ def _checksum(image: Any) -> int:
 
 
 class _Longer(io.RawIOBase):
-    """A JPEG file up to ``end``, and other data."""
+    """A JPEG file up to position ``end``, followed by other data."""
 
     def __init__(self, file: BinaryIO, end: int) -> None:
         self._file, self._end, self._place = file, end, 0
@@ -254,18 +267,23 @@ class _Longer(io.RawIOBase):
 RESULT_BYTES = 3
 """Bytes per pixel of the result: red, green, blue."""
 
-_POINTER = 8  # of each row
-_BYTES_OF_MODE = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16B": 2, "I;16L": 2, "I;16N": 2}  # and 4 of every other
-_WEBP = 12  # two canvases of libwebp and what it gives, beside Pillow's own
+_POINTER = 8  # bytes of Pillow's pointer to each row
+_BYTES_OF_MODE = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16B": 2, "I;16L": 2, "I;16N": 2}  # 4 for all other modes
+_WEBP = 12  # bytes per pixel: two canvases of libwebp and its output, in addition to Pillow's own picture
 _IN_PYTHON = {"ppm", "ppm_plain", "bmp_rle"}  # decoders of Pillow that collect all values first
 _STRIP_ROWS, _TILE_SIDES, _ORIENTATION = 278, (322, 323), 274  # tags of a TIFF
-_TILE = 8 << 20  # conversions go tile by tile
+_TILE = 8 << 20  # bytes for conversions, which are done tile by tile
 
 
 def memory_of(file: BinaryIO, image: Any) -> int:
-    """Bytes at once from a picture's opening to its pixels uint8 [height, width, 3].
+    """Return the peak memory in bytes from opening a picture to its pixels uint8 ``(height, width, 3)``.
 
-    image: opened from ``file``, not decoded. OSError where the file is cut off within its header.
+    Args:
+        file: The picture's file.
+        image: The picture opened from it, not decoded yet.
+
+    Raises:
+        OSError: The file ends within its header.
     """
     width, height = int(image.width), int(image.height)
     row = -(-width * _BYTES_OF_MODE.get(image.mode, 4) // 4) * 4
@@ -276,19 +294,19 @@ def memory_of(file: BinaryIO, image: Any) -> int:
 
 @contextlib.contextmanager
 def _undisturbed(file: BinaryIO) -> Iterator[None]:
-    """Pillow goes on reading where it was."""
+    """Restore the file's position afterwards, so that Pillow continues reading where it was."""
     place = file.tell()
     yield
     file.seek(place)
 
 
 def webp_memory(pixels: int, file_bytes: int) -> int:
-    """As ``memory_of``; libwebp takes its canvases when the file is opened."""
+    """Return the same as ``memory_of`` for WebP, whose canvases libwebp allocates when the file is opened."""
     return pixels * (_WEBP + 4 + RESULT_BYTES) + 2 * file_bytes
 
 
 def _decoder(file: BinaryIO, image: Any, stored: int) -> int:
-    """Beside Pillow's own picture of ``stored`` bytes."""
+    """Return the memory in bytes of a decoder, in addition to Pillow's own picture of ``stored`` bytes."""
     pixels: int = image.width * image.height
     codec = image.tile[0][0] if image.tile else ""
     if image.format in JPEGS:
@@ -304,7 +322,7 @@ def _decoder(file: BinaryIO, image: Any, stored: int) -> int:
 
 
 def _coefficients(file: BinaryIO, image: Any, pixels: int) -> int:
-    """All of them, two bytes each, unless one scan brings them in order."""
+    """Return the bytes of all JPEG coefficients, two each. 0 if one scan gives them in order, so none are kept."""
     if jpeg_is_one_scan(file):
         return 0
     samples = [(across, down) for _, across, down, *_ in image.layer]
@@ -313,7 +331,7 @@ def _coefficients(file: BinaryIO, image: Any, pixels: int) -> int:
 
 
 def _strip(image: Any) -> int:
-    """What libtiff decompresses at once: a strip or a tile, of all samples."""
+    """Return the bytes that libtiff decompresses at a time: a strip or a tile, with all samples."""
     tags = image.tag_v2
     bits = tags.get(_BITS, (1,))
     rows = min(tags.get(_STRIP_ROWS, image.height), image.height)

@@ -1,4 +1,4 @@
-"""Results in a notebook while they come: the newest picture with its boxes, and the frame rate beside it."""
+"""Live display of results in a notebook: the newest picture with its boxes, and the frame rate."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from boards.errors import UnsupportedError
 from host.vision.frame import Result
 
 REFRESH_SECONDS = 0.1
-"""Between two pictures: a browser shows no more, and drawing takes time that the host needs."""
+"""Minimum time between two pictures: a browser cannot show more, and drawing takes time from the host."""
 
 RATE_SECONDS = 1.0
-"""Over how long the frame rate is counted."""
+"""Time over which the frame rate is counted."""
 
 
 def show(
@@ -27,17 +27,22 @@ def show(
     refresh: float = REFRESH_SECONDS,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Result]:
-    """The results as they come; the newest is shown in the notebook's cell.
+    """Yield the results unchanged, and show the newest one in the notebook's cell.
 
-    refresh: seconds between two pictures, 0 for every frame. The last result is always shown. clock: seconds.
-    UnsupportedError outside a notebook.
+    Args:
+        results: The results, from ``stream``.
+        refresh: Minimum number of seconds between two pictures. 0 shows every frame. The last result is always shown.
+        clock: Returns the time in seconds.
+
+    Raises:
+        UnsupportedError: This is not a notebook.
     """
     return _shown(results, _display(), refresh, clock)
 
 
 @dataclass(frozen=True)
 class Page:
-    """What the cell shows of one frame."""
+    """The contents of the cell for one frame."""
 
     result: Result
     frames_per_second: float
@@ -73,7 +78,7 @@ def _shown(results: Iterable[Result], view: Any, refresh: float, clock: Callable
 
 
 def _rate(times: deque[float]) -> float:
-    """Frames a second; 0 of one frame."""
+    """Return the frames per second, 0 for one frame."""
     return (len(times) - 1) / (times[-1] - times[0]) if times[-1] > times[0] else 0.0
 
 

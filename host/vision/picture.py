@@ -1,4 +1,4 @@
-"""A picture file becomes pixels for the input of the network, and boxes of the input become boxes of the picture."""
+"""Reading of picture files, and resizing to the network's input."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ Pixels = npt.NDArray[np.uint8]
 FORMATS = ("JPEG", "PNG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
 TIFF_COMPRESSIONS = ("raw", "tiff_lzw", "tiff_deflate", "tiff_adobe_deflate", "packbits", "lzma", "zstd")
 LARGEST_PICTURE = 64_000_000  # pixels
-LARGEST_MEMORY = 192_000_000  # bytes, with all that decoding takes: a board with 512 MB still holds two at once
-_BILINEAR = 2  # as Pillow before 9.1 has it too
-LARGEST_INPUT, MOST_INPUT = 1 << 16, 1 << 26  # pixels a side of the network's input, and of all of it
-GREY = 128  # the bars of a letterbox: darknet's 0.5, rounded to a pixel
+LARGEST_MEMORY = 192_000_000  # bytes including decoding, so that a board with 512 MB can process two at a time
+_BILINEAR = 2  # the number, because Pillow before 9.1 has another name for it
+LARGEST_INPUT, MOST_INPUT = 1 << 16, 1 << 26  # pixels per side of the network's input, and in total
+GREY = 128  # bars of a letterbox: darknet's 0.5, rounded to a pixel value
 
 
 def load_picture(path: Path | str) -> Pixels:
-    """The picture in a file as uint8 [height, width, 3], red, green, blue, upright.
+    """Read a picture file as uint8 ``(height, width, 3)``: red, green, blue, upright.
 
-    The EXIF rotation is applied. Grey, palette, CMYK and 16-bit pictures are converted, transparent ones
-    laid over white, of an animation the first frame is taken.
+    The EXIF rotation is applied. Grey, palette, CMYK and 16-bit pictures are converted. Transparent pictures are
+    composed over white. The first frame of an animation is used.
 
     Raises:
         FileAccessError: The file cannot be read.
@@ -60,7 +60,7 @@ def load_picture(path: Path | str) -> Pixels:
             if end.is_early():
                 raise _cut_off(path)
             return pixels
-    except SystolicError:  # raised above, and not to be caught by what follows
+    except SystolicError:  # raised above; the handlers below must not catch it
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise RangeError(_PIXELS, str(error), 1, LARGEST_PICTURE, where=str(path), remedy=_SMALLER) from error
@@ -84,10 +84,18 @@ def check_file(path: Path) -> None:
 
 
 def resize(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placement]:
-    """Picture [h, w, channels] → uint8 [channels, height, width], stretched, and its placement.
+    """Stretch a picture to the input's size by bilinear interpolation.
 
-    Bilinear with the corner pixels kept in the corners, as darknet's ``resize_image`` does, rounded to the
-    nearest pixel value: what the boxes of a darknet network were trained and checked with.
+    Corner pixels stay in the corners, as in darknet's ``resize_image``, and values are rounded to the nearest integer.
+    darknet networks were trained and checked with this method.
+
+    Args:
+        picture: uint8 ``(picture height, picture width, channels)``.
+        height: Height of the input.
+        width: Width of the input.
+
+    Returns:
+        The input, uint8 ``(channels, height, width)``, and the position of the picture in it.
     """
     _check_input(picture, height, width)
     pixels = np.ascontiguousarray(_bilinear(picture, height, width).transpose(2, 0, 1))
@@ -95,10 +103,9 @@ def resize(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placement]
 
 
 def letterbox(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placement]:
-    """Picture [h, w, channels] → uint8 [channels, height, width], its aspect kept, grey bars around it, and
-    its placement.
+    """Resize a picture with its aspect ratio kept, and fill the rest of the input with grey bars.
 
-    Sizes and offsets are rounded down as in darknet's ``letterbox_image``.
+    Sizes and offsets are rounded down as in darknet's ``letterbox_image``. Arguments and result are as in ``resize``.
     """
     _check_input(picture, height, width)
     picture_height, picture_width = picture.shape[:2]
@@ -114,9 +121,10 @@ def letterbox(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placeme
 
 
 def smooth(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placement]:
-    """Picture [h, w, channels] → uint8 [channels, height, width], stretched, and its placement; every pixel counts.
+    """Stretch a picture to the input's size with every pixel taken into account.
 
-    A triangle as wide as the reduction, as Pillow's ``BILINEAR``, which smooths where others skip pixels.
+    The filter is a triangle as wide as the reduction factor, as Pillow's ``BILINEAR``. It averages where ``resize``
+    skips pixels. Arguments and result are as in ``resize``.
     """
     _check_input(picture, height, width)
     planes = [Image.fromarray(np.ascontiguousarray(plane)) for plane in picture.transpose(2, 0, 1)]
@@ -130,7 +138,7 @@ FITS: dict[str, Callable[[Pixels, int, int], tuple[Pixels, Placement]]] = {
     "letterbox": letterbox,
     "smooth": smooth,
 }
-"""How a picture is brought to the network's input size."""
+"""The ways to resize a picture to the network's input."""
 
 _PIXELS, _SMALLER, _ROLE = "the number of pixels", "make the picture smaller first", "picture"
 
@@ -140,7 +148,7 @@ def _cut_off(path: Path) -> DamagedFileError:
 
 
 def _decoded(path: Path, file: BinaryIO) -> tuple[Pixels, JpegEnd]:
-    """The pixels, and what finds out whether a JPEG ends early, once Pillow's own picture is gone."""
+    """Return the pixels, and the check whether a JPEG ends early, which runs once Pillow's own picture is freed."""
     with Image.open(file, formats=FORMATS) as image:
         _check_size(path, image)
         _check_compression(path, image)
@@ -153,7 +161,7 @@ def _decoded(path: Path, file: BinaryIO) -> tuple[Pixels, JpegEnd]:
 
 def _check_compression(path: Path, image: Image.Image) -> None:
     compression = image.info.get("compression", "raw") if image.format == "TIFF" else "raw"
-    # Only the decoders of these report missing rows.
+    # Only the decoders of these compressions report missing rows.
     if compression not in TIFF_COMPRESSIONS:
         what, remedy = "the compression of a TIFF", "save the picture as PNG"
         raise ChoiceError(what, compression, TIFF_COMPRESSIONS, where=str(path), remedy=remedy)
@@ -167,7 +175,7 @@ def _check_size(path: Path | str, image: Image.Image) -> None:
 
 
 def _check_webp(path: Path | str, file: BinaryIO) -> None:
-    """Before libwebp sees it, which takes memory when a file is opened."""
+    """Check a WebP file's memory before libwebp opens it, because libwebp allocates memory on opening."""
     pixels = webp_pixels(file.read(30))
     if pixels:
         _check_memory(path, webp_memory(pixels, os.fstat(file.fileno()).st_size), f"{pixels} pixels, WEBP")
@@ -191,7 +199,7 @@ def _check_input(picture: Pixels, height: int, width: int) -> None:
 
 
 def _bilinear(picture: Pixels, height: int, width: int) -> Pixels:
-    """[h, w, c] → [height, width, c]; rows first, because then only the rows that are needed are touched."""
+    """Resize ``(h, w, c)`` to ``(height, width, c)``. Rows are resized first, so that unused rows are never read."""
     above, below, weight = _taps(picture.shape[0], height)
     upper = np.take(picture, above, axis=0).astype(np.float32)
     rows = _blend(upper, np.take(picture, below, axis=0), weight[:, None, None])
@@ -202,7 +210,7 @@ def _bilinear(picture: Pixels, height: int, width: int) -> Pixels:
 
 
 def _taps(size: int, count: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.float32]]:
-    """For each of ``count`` samples its two neighbours among ``size`` and the weight of the second."""
+    """Return, for each of ``count`` samples, its two neighbours among ``size`` and the weight of the second."""
     step = (size - 1) / (count - 1) if count > 1 else 0.0
     position = np.arange(count) * step
     first = np.minimum(position.astype(np.intp), size - 1)
@@ -215,7 +223,7 @@ def _blend(
     second: npt.NDArray[np.float32] | Pixels,
     weight: npt.NDArray[np.float32],
 ) -> npt.NDArray[np.float32]:
-    """first + (second − first) · weight, in place: memory traffic is what a frame costs here."""
+    """Return first + (second − first) · weight, computed in place, because memory traffic dominates here."""
     step = np.subtract(second, first, dtype=np.float32)
     step *= weight
     first += step
@@ -234,11 +242,11 @@ _AS_STORED: dict[int, Callable[[Pixels], Pixels]] = {
     7: lambda upright: upright.transpose(1, 0, 2)[::-1, ::-1],
     8: lambda upright: upright.transpose(1, 0, 2)[:, ::-1],
 }
-"""The upright picture in the order of the camera's rows, by EXIF's number of its orientation."""
+"""Maps an EXIF orientation to a function that views an upright picture in the camera's row order."""
 
 
 def upright_pixels(image: Any) -> Pixels:
-    """A decoded ``PIL.Image`` → uint8 [height, width, 3], turned as EXIF says, what is transparent laid over white."""
+    """Return a decoded ``PIL.Image`` as uint8 ``(height, width, 3)``, rotated by EXIF and composed over white."""
     orientation = image.getexif().get(_ORIENTATION, 1)
     width, height = image.size
     across = orientation in (5, 6, 7, 8)
@@ -267,7 +275,7 @@ def _rgb(image: Image.Image) -> Pixels:
 
 
 def _from_deep_grey(values: npt.NDArray[np.generic]) -> Pixels:
-    """16-bit grey → 8 bits by its high byte; Pillow's own conversion would clip all above 255 to white."""
+    """Convert 16-bit grey to 8 bits by its high byte. Pillow's own conversion would clip values above 255 to white."""
     if values.dtype.kind == "f":
         grey = np.clip(np.nan_to_num(values.astype(np.float64)), 0, 255).astype(np.uint8)
     else:

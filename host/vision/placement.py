@@ -1,4 +1,4 @@
-"""Where the picture lies in the network's input."""
+"""The position of the picture in the network's input."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class Placement:
-    """Where the picture lies in the network's input, all in pixels.
+    """The position of the picture in the network's input. All values are pixels.
 
     The picture of ``picture_width`` × ``picture_height`` fills the rectangle of ``width`` × ``height`` at
     (``left``, ``top``) of the input of ``input_width`` × ``input_height``.
@@ -26,14 +26,14 @@ class Placement:
     height: int
 
     def to_picture(self, boxes: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Boxes [n, 4] (x0, y0, x1, y1) as fractions of the input → in pixels of the picture, not clipped."""
+        """Convert boxes ``(n, 4)`` (x0, y0, x1, y1) from fractions of the input to unclipped pixels of the picture."""
         size = np.array([self.input_width, self.input_height] * 2, np.float64)
         origin = np.array([self.left, self.top] * 2, np.float64)
         scale = np.array([self.picture_width / self.width, self.picture_height / self.height] * 2)
         return np.asarray((boxes * size - origin) * scale, np.float64)
 
     def to_input(self, boxes: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Boxes [n, 4] (x0, y0, x1, y1) in pixels of the picture → in pixels of the input."""
+        """Convert boxes ``(n, 4)`` (x0, y0, x1, y1) from pixels of the picture to pixels of the input."""
         origin = np.array([self.left, self.top] * 2, np.float64)
         scale = np.array([self.width / self.picture_width, self.height / self.picture_height] * 2)
         return np.asarray(boxes * scale + origin, np.float64)

@@ -1,4 +1,4 @@
-"""The outputs of a network as its file has them, by name."""
+"""The outputs of a network by the names in its file."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from host.vision.heads.head import FloatArray
 
 
 class Tensors(Mapping[str, Values]):
-    """Each output, float32 or of labels int64, worked out when it is first asked for: who looks at boxes alone waits
-    for no softmax of a map.
+    """Maps the name of each output to its values, float32 or, for labels, int64.
 
-    maps: the real numbers [channels, height, width] of each layer that the host reads, by its index in the manifest.
+    An output is computed when it is first read, so code that reads boxes alone does not wait for it.
+
+    Args:
+        manifest: The design's manifest.
+        maps: Real numbers ``(channels, height, width)`` of each layer that the host reads, by its index in the
+            manifest.
     """
 
     def __init__(self, manifest: Manifest, maps: Mapping[int, FloatArray]) -> None:
@@ -36,7 +40,7 @@ class Tensors(Mapping[str, Values]):
         return len(self._outputs or self._done)
 
     def sides(self) -> dict[str, Sides]:
-        """The sides of each, without working any out."""
+        """Return the shape of each output, without computing any."""
         if not self._outputs:
             return {name: array.shape for name, array in self._done.items()}
         maps = {index: (1, *array.shape) for index, array in self._maps.items()}

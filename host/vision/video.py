@@ -1,6 +1,6 @@
-"""Frames from a camera or a video file, and frames with boxes into a video file, all by OpenCV.
+"""Reading frames from a camera or a video file, and writing frames with boxes into a video file, with OpenCV.
 
-OpenCV has blue first. Everything that enters or leaves here, as everywhere in ``host``, has red first.
+OpenCV stores blue first. All frames passed to or from this module have red first, as everywhere in ``host``.
 """
 
 from __future__ import annotations
@@ -22,17 +22,20 @@ from host.whole_file import beside, check_whole, place_of
 Self = TypeVar("Self", bound="_Capture")
 
 CODECS = {".mp4": "mp4v", ".avi": "MJPG"}
-"""What a video is written with, by the file's ending: both are in every build of OpenCV that PYNQ images carry."""
+"""Codec of a written video by the file's suffix. Both are in every build of OpenCV on PYNQ images."""
 
 VIDEOS = (".mp4", ".avi", ".mkv", ".mov", ".webm")
-"""Endings of the files that are read as a video."""
+"""Suffixes of the files that are read as video."""
 
 RATE = 25.0
-"""Frames a second of a video that does not say."""
+"""Frames per second of a video file that does not state its rate."""
 
 
 def rgb(frame: Pixels) -> Pixels:
-    """A frame of OpenCV uint8 [height, width, 3], blue first, or grey [height, width] → red first, as a copy."""
+    """Return a copy, red first, of an OpenCV frame:
+
+    uint8 ``(height, width, 3)``, blue first, or grey ``(height, width)``.
+    """
     if frame.dtype != np.uint8 or not (frame.ndim == 2 or (frame.ndim == 3 and frame.shape[2] == 3)):
         raise ShapeError(
             "a frame of OpenCV",
@@ -45,7 +48,11 @@ def rgb(frame: Pixels) -> Pixels:
 
 
 class _Capture:
-    """What OpenCV reads from. ``live``: whether frames come by themselves, so that late ones are worth nothing."""
+    """A source of frames that OpenCV reads.
+
+    Attributes:
+        live: Whether frames arrive in real time, so that late frames are worthless.
+    """
 
     live = False
     _role, _advice = "source", ""
@@ -59,7 +66,7 @@ class _Capture:
         self.height = int(self._capture.get(cv2.CAP_PROP_FRAME_HEIGHT))
         rate = float(self._capture.get(cv2.CAP_PROP_FPS))
         self.frames_per_second = rate if 0 < rate < 10_000 else RATE
-        # What the header says: streams say nothing or too much, so that it is good for a progress line only.
+        # Taken from the header. Streams give no number or too large a one, so use it for progress output only.
         self.frames = max(int(self._capture.get(cv2.CAP_PROP_FRAME_COUNT)), 0)
         if self.width * self.height > LARGEST_PICTURE:
             self._capture.release()
@@ -72,12 +79,12 @@ class _Capture:
             )
 
     def _read(self) -> Pixels | None:
-        """The next frame, red first; None after the last."""
+        """Return the next frame, red first, or None after the last."""
         success, frame = self._capture.read()
         return rgb(frame) if success else None
 
     def close(self) -> None:
-        """Gives the camera or the file back."""
+        """Release the camera or the file."""
         self._capture.release()
 
     def __enter__(self: Self) -> Self:
@@ -90,11 +97,17 @@ class _Capture:
 
 
 class Video(_Capture):
-    """Every frame of a video file in order, uint8 [height, width, 3], red first.
+    """Iterates over every frame of a video file in order, uint8 ``(height, width, 3)``, red first.
 
-    path: a file that OpenCV reads. ``width``, ``height`` in pixels, ``frames_per_second`` as the file says.
-    MissingToolError without OpenCV, FileAccessError if it cannot read the file, RangeError if a frame has more than
-    ``LARGEST_PICTURE`` pixels.
+    Attributes:
+        width: Width of a frame in pixels.
+        height: Height of a frame in pixels.
+        frames_per_second: Rate according to the file.
+
+    Raises:
+        MissingToolError: OpenCV is not installed.
+        FileAccessError: OpenCV cannot read the file.
+        RangeError: A frame has more than ``LARGEST_PICTURE`` pixels.
     """
 
     _role, _advice = "video file", "check that it is a video file, and complete"
@@ -110,12 +123,17 @@ class Video(_Capture):
 
 
 class Camera(_Capture):
-    """The newest frame of a camera whenever one is taken, uint8 [height, width, 3], red first.
+    """Iterates over the newest frames of a camera, uint8 ``(height, width, 3)``, red first.
 
-    source: the camera's number (0 is /dev/video0), its device file, or the address of a stream. A thread reads it and
-    keeps the newest frame alone; a frame is given once, and those that nobody took are dropped. MissingToolError
-    without OpenCV, FileAccessError if it cannot open the camera. The iteration ends with the camera's last frame, or
-    by ``close``.
+    A thread reads the camera and keeps only the newest frame. Each frame is yielded once, and frames that were not
+    taken in time are dropped. The iteration ends after the camera's last frame, or by ``close``.
+
+    Args:
+        source: The camera's number (0 is /dev/video0), its device file, or the address of a stream.
+
+    Raises:
+        MissingToolError: OpenCV is not installed.
+        FileAccessError: OpenCV cannot open the camera.
     """
 
     live = True
@@ -135,7 +153,7 @@ class Camera(_Capture):
             yield frame
 
     def close(self) -> None:
-        """Ends the iteration, waits for the frame that is just read, and gives the camera back."""
+        """End the iteration, wait for the frame that is being read, and release the camera."""
         with self._changed:
             self._ended, self._newest = True, None
             self._changed.notify_all()
@@ -161,11 +179,17 @@ class Camera(_Capture):
 
 
 def record(results: Iterable[Result], path: Path | str, frames_per_second: float = RATE) -> Iterator[Result]:
-    """The results as they come, each drawn with its boxes into a video file.
+    """Yield the results unchanged, and write each drawn frame into a video file.
 
-    path: .mp4 or .avi; written beside it, and in its place when the iteration has ended, also early.
-    frames_per_second: at which it is played. All pictures have the size of the first, else MismatchError.
-    FileAccessError or ChoiceError if the file cannot be written.
+    The file is written next to ``path``, and replaces it when the iteration ends, even early.
+
+    Args:
+        results: The results. All pictures must have the size of the first, else MismatchError is raised.
+        path: An .mp4 or .avi file.
+        frames_per_second: Playback rate.
+
+    Raises:
+        FileAccessError, ChoiceError: The file cannot be written.
     """
     file = Path(path)
     check_video(file)
@@ -173,7 +197,7 @@ def record(results: Iterable[Result], path: Path | str, frames_per_second: float
 
 
 def check_video(file: Path) -> None:
-    """Raise the error with which ``record`` would refuse: worth asking before long work."""
+    """Raise the error of ``record`` for a file that it would refuse. Call it before long work."""
     if file.suffix.lower() not in CODECS:
         raise ChoiceError("the ending of a video file that is written", file.suffix, tuple(CODECS), where=str(file))
     try:
@@ -195,7 +219,7 @@ def _recorded(results: Iterable[Result], file: Path, frames_per_second: float) -
 
 
 class _Recording:
-    """A video file that is written as ``partial``, beside its place. The first frame says how large it is."""
+    """A video file that is written as ``partial`` and then renamed. The first frame sets its size."""
 
     def __init__(self, file: Path, partial: Path, frames_per_second: float) -> None:
         self._file, self._partial, self._rate = file, partial, frames_per_second
@@ -227,7 +251,7 @@ class _Recording:
         self._partial.replace(place_of(self._file))
 
     def _is_whole(self) -> bool:
-        """OpenCV does not say where a frame could not be written."""
+        """Return whether the file holds every frame, because OpenCV does not report a frame that it could not write."""
         cv2 = _opencv()
         capture = cv2.VideoCapture(str(self._partial))
         try:

@@ -86,8 +86,8 @@ def test_pictures_are_saved_by_their_ending(tmp_path: Path) -> None:
         save_picture(image, tmp_path / name)
         assert Image.open(tmp_path / name).format == kind
     for name, reason in (
-        ("c.txt", "cannot be written: .txt is not the ending of a picture"),
-        ("d", "cannot be written: its name has no ending"),
+        ("c.txt", "cannot be written: .txt is not the suffix of a picture format"),
+        ("d", "cannot be written: its name has no suffix"),
         ("nowhere/e.png", "cannot be written: No such file or directory"),
     ):
         with raises(FileAccessError, path=str(tmp_path / name), reason=reason, remedy="choose another FILE.png"):
@@ -134,7 +134,7 @@ def test_a_file_that_cannot_be_written_is_known_before(tmp_path: Path) -> None:
         check_whole(tmp_path)
     with pytest.raises(FileNotFoundError):
         check_whole(tmp_path / "absent" / "report.html")
-    with raises(FileAccessError, path=str(tmp_path / "d"), reason="cannot be written: its name has no ending"):
+    with raises(FileAccessError, path=str(tmp_path / "d"), reason="cannot be written: its name has no suffix"):
         check_picture(tmp_path / "d")
     for name in ("e.png", "e.npz"):
         with raises(FileAccessError, reason="cannot be written: No such file or directory"):

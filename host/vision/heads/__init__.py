@@ -1,1 +1,1 @@
-"""How the last maps of a network become boxes: one module a family of heads. Open head first."""
+"""Decoding of the outputs of networks, one module per family of heads. Start reading with head.py."""

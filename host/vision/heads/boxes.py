@@ -1,9 +1,9 @@
-"""How the last maps of each family of heads become boxes, with the class probabilities of each box.
+"""Decoding of each family of detection heads into boxes, with the class probabilities of each box.
 
 - Heads with anchors and an objectness: YOLOv2 to v5, and the one-object head of UltraNet.
-- The fully connected head of YOLOv1, which gives the values of all cells, one kind after the other.
+- The fully connected head of YOLOv1, which lists the values of all cells kind by kind.
 - Heads of SSD (arXiv:1512.02325): offsets from prior boxes, and classes without an objectness.
-- Heads without anchors (YOLOv8, YOLOv11): the distance of each side of a box from the middle of its cell.
+- Heads without anchors (YOLOv8, YOLOv11): distances from the centre of a cell to each side of the box.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ _LARGEST_LOG = 16.0  # e^16 grid cells is beyond any picture, and keeps exp() fi
 
 
 def decode_region(output: FloatArray, head: Head, threshold: float = THRESHOLD) -> Candidates:
-    """Boxes of a YOLOv2 head whose objectness exceeds ``threshold``.
+    """Decode the boxes of a YOLOv2 head whose objectness exceeds ``threshold``.
 
-    x = (column + σ(t_x)) / columns, w = anchor · e^(t_w) / columns, likewise y and h; classes by softmax, or
-    by σ where the head has none (YOLO9000, arXiv:1612.08242, section 2; darknet's ``get_region_detections``).
+    x = (column + σ(t_x)) / columns, w = anchor · e^(t_w) / columns, and equally for y and h. Class probabilities are a
+    softmax, or σ if the head has no softmax (YOLO9000, arXiv:1612.08242, section 2; darknet's
+    ``get_region_detections``).
     """
     values, columns, rows, anchors = _likely_cells(output, head, threshold)
     height, width = output.shape[1:]
@@ -35,13 +36,15 @@ def decode_region(output: FloatArray, head: Head, threshold: float = THRESHOLD) 
 def decode_yolo(
     output: FloatArray, head: Head, input_height: int, input_width: int, threshold: float = THRESHOLD
 ) -> Candidates:
-    """Boxes of a YOLOv3, v4 or v5 head whose objectness exceeds ``threshold``; anchors are pixels of the input.
+    """Decode the boxes of a YOLOv3, v4 or v5 head whose objectness exceeds ``threshold``. Anchors are in input pixels.
 
-    As ``decode_region``, but classes are independent (arXiv:1804.02767, darknet's ``get_yolo_detections``), and
-    scale_xy stretches the cell in which a centre may lie: s · σ(t_x) − (s − 1) / 2 (arXiv:2004.10934, section 3.4). A
-    scaled-yolo head has sizes of anchor · (2σ(t_w))² (arXiv:2011.08036, darknet's ``new_coords``). Behind each
-    coordinate of a gaussian-yolo head stands its variance; a probability is times 1 − the mean σ of these
-    (arXiv:1904.04620, section 3; darknet's ``get_gaussian_yolo_detections``).
+    The formulas are those in ``decode_region`` with these differences:
+
+    - Classes are independent (arXiv:1804.02767, darknet's ``get_yolo_detections``).
+    - scale_xy extends the range of a centre beyond its cell: s · σ(t_x) − (s − 1) / 2 (arXiv:2004.10934, section 3.4).
+    - The size of a scaled-yolo box is anchor · (2σ(t_w))² (arXiv:2011.08036, darknet's ``new_coords``).
+    - In a gaussian-yolo head each coordinate is followed by its variance. The probability is multiplied by 1 − the mean
+        σ of the variances (arXiv:1904.04620, section 3; darknet's ``get_gaussian_yolo_detections``).
     """
     values, columns, rows, anchors = _likely_cells(output, head, threshold)
     certainty: DoubleArray | float = 1.0
@@ -56,10 +59,11 @@ def decode_yolo(
 
 
 def decode_one_object(output: FloatArray, head: Head, input_height: int, input_width: int) -> Candidates:
-    """The one box of the cell whose objectness is greatest, averaged over the anchors (UltraNet, DAC-SDC 2020).
+    """Decode one box: the cell with the greatest objectness, averaged over the anchors (UltraNet, DAC-SDC 2020).
 
-    x = (column + mean σ(t_x)) / columns, w = mean anchor · e^(t_w) / input width, likewise y and h. The probability
-    is the mean σ(t_o), times the mean σ of the class where there is more than one. The cell is chosen by the mean t_o.
+    x = (column + mean σ(t_x)) / columns, w = mean anchor · e^(t_w) / input width, and equally for y and h. The cell is
+    chosen by the mean t_o. The probability is the mean σ(t_o), multiplied by the mean σ of the class if there are
+    several.
     """
     values = _by_anchor(output, head).astype(np.float64)
     height, width = values.shape[2:]
@@ -77,11 +81,13 @@ def decode_one_object(output: FloatArray, head: Head, input_height: int, input_w
 def _likely_cells(
     output: FloatArray, head: Head, threshold: float
 ) -> tuple[DoubleArray, DoubleArray, DoubleArray, DoubleArray]:
-    """Values [n, 5 + classes, or 9 + classes with variances], column [n], row [n] and anchor [n, 2] of the boxes with
-    enough objectness.
+    """Return values, column, row and anchor of the boxes with enough objectness.
 
-    A class probability is at most 1, so the objectness alone rules out nearly every cell before anything
-    is exponentiated.
+    A class probability is at most 1, so the objectness alone excludes most cells before exponentials are computed.
+
+    Returns:
+        Values ``(n, 5 + classes)``, or ``(n, 9 + classes)`` with variances; column ``(n,)``, row ``(n,)``, and anchor
+        ``(n, 2)``.
     """
     values = _by_anchor(output, head)
     objectness = values[:, 8 if head.kind == "gaussian-yolo" else 4]
@@ -92,33 +98,35 @@ def _likely_cells(
 
 
 def _by_anchor(output: FloatArray, head: Head) -> npt.NDArray[np.floating[Any]]:
-    """[anchors, 5 + classes, height, width]; 9 + classes with variances."""
+    """Return the output as ``(anchors, 5 + classes, height, width)``, with variances 9 + classes."""
     return checked(output, head).reshape(len(head.anchors), head.channels // len(head.anchors), *output.shape[1:])
 
 
 def _centres(values: DoubleArray, columns: DoubleArray, rows: DoubleArray, head: Head) -> DoubleArray:
-    """[n, 2] in cells."""
+    """Return the centres ``(n, 2)`` in cells."""
     within = head.scale_xy * sigmoid(values[:, :2]) - (head.scale_xy - 1) / 2
     return np.asarray(np.stack([columns, rows], 1) + within)
 
 
 def _exponential(values: DoubleArray) -> DoubleArray:
-    """e^(t_w), e^(t_h): [n, 2]."""
+    """Return e^(t_w) and e^(t_h): ``(n, 2)``."""
     return np.asarray(np.exp(np.minimum(values[:, 2:4], _LARGEST_LOG)))
 
 
 def _candidates(values: DoubleArray, centres: DoubleArray, sizes: DoubleArray, classes: DoubleArray) -> Candidates:
-    """centres, sizes [n, 2]: as fractions of the input."""
+    """Return the candidates. ``centres`` and ``sizes`` are ``(n, 2)``, as fractions of the input."""
     half = sizes / 2
     return Candidates(np.concatenate([centres - half, centres + half], 1), sigmoid(values[:, 4:5]) * classes)
 
 
 def decode_cells(output: FloatArray, head: Head, threshold: float = THRESHOLD) -> Candidates:
-    """Boxes of which a class exceeds ``threshold``; output: float32 [channels, 1, 1]. ShapeError if it has rows.
+    """Decode the boxes with a class probability above ``threshold`` of a YOLOv1 output, float32 ``(channels, 1, 1)``.
 
-    First the classes of each cell, then the objectness of each of its boxes, then x, y and the roots of width and
-    height of each, all without a function: x = (column + t_x) / columns, w = t_w² (arXiv:1506.02640, section 2;
-    darknet's ``get_detection_detections`` with ``sqrt=1``). Probabilities are cut off to 0…1.
+    The channels are the classes of each cell, the objectness of each box of each cell, then x, y and the square roots
+    of width and height of each box. No function is applied: x = (column + t_x) / columns, w = t_w² (arXiv:1506.02640,
+    section 2; darknet's ``get_detection_detections`` with ``sqrt=1``). Probabilities are clipped to 0 … 1.
+
+    ShapeError if the output has more than one row or column.
     """
     values = checked(output, head).astype(np.float64)
     if values.shape[1:] != (1, 1):
@@ -135,17 +143,17 @@ def decode_cells(output: FloatArray, head: Head, threshold: float = THRESHOLD) -
 
 
 CENTRE_VARIANCE, SIZE_VARIANCE = 0.1, 0.2
-"""Factors of the offsets of centre and size of SSD."""
+"""Factors of SSD's offsets of centre and size."""
 
 
 def decode_ssd(
     output: FloatArray, head: Head, input_height: int, input_width: int, threshold: float = THRESHOLD
 ) -> Candidates:
-    """Boxes of which a class exceeds ``threshold``; anchors are prior boxes in the middle of each cell, in pixels.
+    """Decode the boxes with a class probability above ``threshold``.
 
-    Channels: x, y, width and height of each anchor, then the classes of each. x = prior x + 0.1 · t_x · prior width,
-    w = prior width · e^(0.2 · t_w), likewise y and h. With ``softmax`` the first class of an anchor is that of no
-    object, and left out.
+    Anchors are prior boxes at cell centres, in pixels. The channels are x, y, width and height of each anchor, then the
+    classes of each anchor. x = prior x + 0.1 · t_x · prior width, w = prior width · e^(0.2 · t_w), and equally for y
+    and h. With ``softmax`` the first class of an anchor means that there is no object, and is left out.
     """
     values = checked(output, head)
     count, (height, width) = len(head.anchors), values.shape[1:]
@@ -162,11 +170,11 @@ def decode_ssd(
 
 
 def decode_anchor_free(output: FloatArray, head: Head, threshold: float = THRESHOLD) -> Candidates:
-    """Boxes of the cells of which a class exceeds ``threshold``.
+    """Decode the boxes of the cells with a class probability above ``threshold``.
 
-    Channels: left, top, right and bottom, ``bins`` each, then the classes. A distance is Σ i · softmax(bins) in cells
-    from the cell's middle, the mean of a distribution (arXiv:2006.04388, section 3.2); of one bin it is the value.
-    Classes are independent, and there is no objectness.
+    The channels are left, top, right and bottom with ``bins`` values each, then the classes. A distance is Σ i ·
+    softmax(bins) in cells from the centre of the cell (arXiv:2006.04388, section 3.2), or the value itself without
+    bins. Classes are independent, and there is no objectness.
     """
     values = checked(output, head)
     height, width = values.shape[1:]

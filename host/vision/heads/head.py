@@ -1,4 +1,4 @@
-"""What a head is: how the host reads the last maps of a network. Needs numpy alone."""
+"""The description of a head: how the host decodes the outputs of a network. Needs numpy alone."""
 
 from __future__ import annotations
 
@@ -17,44 +17,56 @@ FloatArray = npt.NDArray[np.float32]
 DoubleArray = npt.NDArray[np.float64]
 
 ANCHORED = ("cells", "region", "yolo", "gaussian-yolo", "scaled-yolo", "one-object")
-"""Of so many boxes a cell, each with its objectness."""
+"""Heads with several boxes per cell, each with its objectness."""
 
 SEGMENTATION = "segmentation"
 
 CLASSES, LABELS, VALUED, VALUES = "classes", "labels", "labels-and-values", "values"
 PROBABILITIES, PROBABLE = "probabilities", "labels-and-probabilities"
 CHOICES = (CLASSES, LABELS, VALUED, VALUES, PROBABILITIES, PROBABLE)
-"""Of the k most probable classes: the values of all, of which the host chooses; labels that the accelerator chose;
-these with their values behind them; and values without their labels, of which nothing more can be told. Where the
-accelerator has done the softmax: the probabilities of all, and labels with these behind them."""
+"""Heads that choose the k most probable classes. They differ in the output that the host reads:
+
+- classes: the values of all classes; the host chooses.
+- labels: labels that the accelerator chose.
+- labels-and-values: such labels, followed by their values.
+- values: values without their labels, so the classes are unknown.
+- probabilities: the probabilities of all classes; the accelerator computes the softmax.
+- labels-and-probabilities: labels that the accelerator chose, followed by their probabilities.
+"""
 
 KINDS = (*ANCHORED, "anchor-free", "ssd", SEGMENTATION, *CHOICES)
 MOST_SCALE = 10.0
 MOST_BINS = 64
 MOST_BIAS = 3e38
-"""As float32, whose squares are finite in float64."""
+"""Maximum bias, as float32. Its square is finite in float64."""
 
 MOST_CLASSES = 1 << 16
-"""The pixels of a segmentation are uint16."""
+"""Maximum number of classes: the pixels of a segmentation are uint16."""
 
 THRESHOLD = 0.24
-"""Of the probability; darknet's default for YOLOv2."""
+"""Default confidence threshold: darknet's default for YOLOv2."""
 
 
 @dataclass(frozen=True)
 class Head:
-    """How to read one output of the network, or several of one size, one after the other along the channels.
+    """The way to decode one output of the network, or several outputs of one size concatenated along the channels.
 
-    kind: "cells" (YOLOv1: the values of all cells in a row), "region" (YOLOv2), "yolo" (YOLOv3, v4), "gaussian-yolo"
-    (each coordinate with its variance), "scaled-yolo" (Scaled-YOLOv4, YOLOv5), "one-object" (all anchors
-    averaged, one box a picture), "anchor-free" (YOLOv8, v11), "ssd", "segmentation" (a class for each position), or one
-    of CHOICES.
-    anchors: (width, height), in grid cells for region, in shares of the picture for cells, else in pixels of the
-    network's input. softmax: whether the
-    classes of a region or ssd head exclude each other; an ssd head has that of no object before them then. bias: added
-    to each channel of the output first, or nothing. scale_xy: how far a centre reaches beyond its cell, 1 to its edges
-    (YOLOv4). bins: of an anchor-free head, places that the distance to a side is spread over; of cells, how many lie
-    side by side. k: how many classes are chosen.
+    Attributes:
+        kind: The family of heads, or one of CHOICES. "cells": YOLOv1, the values of all cells in a row. "region":
+            YOLOv2. "yolo": YOLOv3 and v4. "gaussian-yolo": each coordinate has a variance. "scaled-yolo": Scaled-
+            YOLOv4 and YOLOv5. "one-object": all anchors averaged, one box per picture. "anchor-free": YOLOv8 and v11.
+            "ssd": SSD. "segmentation": a class for each position.
+        anchors: (width, height) of each anchor: in grid cells for region, as fractions of the picture for cells, else
+            in pixels of the network's input.
+        classes: Number of classes.
+        coords: Number of box coordinates, always 4.
+        softmax: Whether the classes of a region or ssd head exclude each other. An ssd head then has a first class for
+            "no object".
+        bias: Added to each channel of the output first; empty for none.
+        scale_xy: Factor of the range in which a centre may be. 1: its cell (YOLOv4).
+        bins: For an anchor-free head the number of values that encode one distance; for cells the number of cells per
+            side.
+        k: Number of classes that are chosen.
     """
 
     kind: str
@@ -95,7 +107,7 @@ class Head:
 
     @property
     def channels(self) -> int:
-        """Of all outputs that it reads."""
+        """Number of channels of all outputs that the head reads, together."""
         if self.kind in (SEGMENTATION, CLASSES, PROBABILITIES):
             return self.classes
         if self.kind in CHOICES:
@@ -142,7 +154,7 @@ class Head:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """What ``from_json`` reads."""
+        """Return the JSON object that ``from_json`` reads."""
         return {
             "kind": self.kind,
             "anchors": [list(anchor) for anchor in self.anchors],
@@ -158,15 +170,22 @@ class Head:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """boxes [n, 4] (x0, y0, x1, y1) as fractions of the network's input, probabilities [n, classes]."""
+    """Decoded boxes.
+
+    Attributes:
+        boxes: (x0, y0, x1, y1) as fractions of the network's input, ``(n, 4)``.
+        probabilities: ``(n, classes)``.
+    """
 
     boxes: DoubleArray
     probabilities: DoubleArray
 
 
 def checked(output: FloatArray, head: Head) -> npt.NDArray[np.floating[Any]]:
-    """Return the output [channels, height, width] with the head's bias; ShapeError if it does not fit the head,
-    InvalidValueError if it is not finite."""
+    """Return the output ``(channels, height, width)`` with the head's bias added.
+
+    ShapeError if the output does not fit the head, InvalidValueError if a value is not finite.
+    """
     if output.ndim != 3 or output.shape[0] != head.channels:
         anchors = f"{len(head.anchors)} anchors and " * bool(head.anchors)
         subject = f"the output for a {head.kind} head of {anchors}{head.classes} classes"
@@ -178,11 +197,11 @@ def checked(output: FloatArray, head: Head) -> npt.NDArray[np.floating[Any]]:
 
 
 def sigmoid(x: npt.NDArray[np.floating[Any]]) -> DoubleArray:
-    """1 / (1 + e^−x)."""
+    """Return 1 / (1 + e^−x)."""
     return np.asarray(1 / (1 + np.exp(-np.clip(x.astype(np.float64), -60, 60))), np.float64)
 
 
 def softmax(x: DoubleArray, axis: int = 1) -> DoubleArray:
-    """e^x as shares of their sum along ``axis``."""
+    """Return e^x divided by the sum of e^x along ``axis``."""
     powers = np.exp(x - x.max(axis=axis, keepdims=True, initial=-np.inf))
     return np.asarray(powers / powers.sum(axis=axis, keepdims=True), np.float64)

@@ -1,4 +1,4 @@
-"""What a network tells that ends in a choice: its classes by name, whoever chose them. Needs numpy alone."""
+"""Decoding of outputs that are a choice of classes, made by the host or by the accelerator. Needs numpy alone."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from host.vision.placement import Placement
 
 
 def chosen(output: FloatArray, head: Head, labels: Sequence[str]) -> tuple[Score, ...]:
-    """Return the classes of a head of CHOICES in their order, [channels, 1, 1]; ShapeError if the output does not fit.
+    """Return the classes of a head of CHOICES in their order, from an output ``(channels, 1, 1)``.
 
-    Of labels that the accelerator chose no probability is known, as that needs the values of all classes, but where it
-    has done the softmax too.
+    ShapeError if the output does not fit. If the accelerator chose the labels, the probability is unknown, because it
+    depends on the values of all classes, unless the accelerator computed the softmax too.
     """
     values = checked(output, head).astype(np.float32)
     if values.shape[1:] != (1, 1):
@@ -38,14 +38,14 @@ def chosen(output: FloatArray, head: Head, labels: Sequence[str]) -> tuple[Score
 
 
 def chosen_of_pixels(output: FloatArray, head: Head, placement: Placement, labels: Sequence[str]) -> Segmentation:
-    """Return the first label of each position, of a head that reads labels [channels, height, width]."""
+    """Return the first label of each position, from an output of labels ``(channels, height, width)``."""
     return segmented(_numbers(checked(output, head), head)[0], placement, labels)
 
 
 def _numbers(values: npt.NDArray[np.floating[Any]], head: Head) -> npt.NDArray[np.intp]:
-    """The labels [k, height, width]."""
+    """Return the labels ``(k, height, width)``."""
     numbers = values[: head.k]
-    # Compared as floats: what a cast makes of a float that is beyond every integer differs from processor to processor.
+    # Compared as floats: casting a float beyond the range of integers gives different results on different processors.
     wrong = numbers[(numbers <= -1) | (numbers >= head.classes)]
     if wrong.size:
         raise RangeError("a label in the accelerator's output", int(wrong[0]), 0, head.classes - 1)

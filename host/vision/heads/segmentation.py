@@ -1,4 +1,4 @@
-"""A class for each pixel of the picture."""
+"""Decoding of an output into a class for each pixel of the picture."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from host.vision.placement import Placement
 
 @dataclass(frozen=True)
 class Segment:
-    """A class and the share of the picture that it has, 0…1. index: of the class."""
+    """A class, and the fraction of the picture's pixels that have it.
+
+    Attributes:
+        label: Name of the class.
+        share: Fraction of the pixels, 0 … 1.
+        index: Number of the class.
+    """
 
     label: str
     share: float
@@ -23,21 +29,27 @@ class Segment:
 
 @dataclass(frozen=True, eq=False)
 class Segmentation:
-    """classes: of each pixel of the picture the number of its class, uint16 [height, width]. segments: of the classes
-    that are there, the largest first."""
+    """The class of each pixel.
+
+    Attributes:
+        classes: Number of the class of each pixel of the picture, uint16 ``(height, width)``.
+        segments: The classes that occur, the largest first.
+    """
 
     classes: npt.NDArray[np.uint16]
     segments: tuple[Segment, ...]
 
 
 def segment(output: FloatArray, head: Head, placement: Placement, labels: Sequence[str]) -> Segmentation:
-    """Return for each pixel the greatest channel of its position, of equal ones the first; ShapeError if the output
-    does not fit."""
+    """Choose for each pixel the channel with the greatest value at its position, and the lower one among equal values.
+
+    ShapeError if the output does not fit.
+    """
     return segmented(checked(output, head).argmax(axis=0), placement, labels)
 
 
 def segmented(chosen: npt.NDArray[np.intp], placement: Placement, labels: Sequence[str]) -> Segmentation:
-    """chosen: the class of each position [height, width]."""
+    """Return the segmentation of the picture, from the class of each position of the map, ``(height, width)``."""
     rows, columns = (
         _positions(chosen.shape[axis], *spans)
         for axis, spans in enumerate(
@@ -61,7 +73,14 @@ def segmented(chosen: npt.NDArray[np.intp], placement: Placement, labels: Sequen
 
 
 def _positions(count: int, side: int, first: int, length: int, pixels: int) -> npt.NDArray[np.intp]:
-    """Of each of ``pixels`` the place among ``count`` of a map: the picture fills ``length`` from ``first`` on of the
-    ``side`` of the network's input."""
+    """Return, for each pixel along one axis of the picture, its index along the same axis of the map.
+
+    Args:
+        count: Size of the map.
+        side: Size of the network's input.
+        first: First pixel of the picture in the input.
+        length: Pixels that the picture occupies in the input.
+        pixels: Size of the picture.
+    """
     middle = first + (np.arange(pixels) + 0.5) * length / pixels
     return np.clip((middle * count / side).astype(np.intp), 0, count - 1)
