@@ -1,4 +1,4 @@
-"""Batch-norm folding: a network with batch norms → the same function without them, in weights and biases.
+"""Batch-norm folding: a network with batch norms becomes the same function without them, in weights and biases.
 
     before   y = scale · (W·x − mean) / sqrt(variance + epsilon) + bias
     after    y = (W · g)·x + (bias − mean · g),    g = scale / sqrt(variance + epsilon)
@@ -21,11 +21,12 @@ CHECK_WEIGHTS = "check the weights file: it is damaged or belongs to another net
 
 
 def fold_batch_norms(network: Network) -> Network:
-    """The same nodes at the same indices, no batch norm left; computed in float64, stored as float32. The network
-    itself where it has none.
+    """Return the network without batch norms, with the same nodes at the same indices.
+
+    Numbers are computed in float64 and stored as float32. A network without batch norms is returned itself.
 
     Raises:
-        RangeError: A batch norm divides by nothing.
+        RangeError: A batch norm's variance + epsilon is not above 0.
         InvalidValueError: A folded number is not finite.
     """
     if not any(isinstance(node.op, (Convolution, Dense)) and node.op.batch_norm for node in network.nodes):

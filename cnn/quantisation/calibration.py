@@ -1,8 +1,8 @@
-"""Calibration: what range of values each layer's output has over some pictures.
+"""Calibration: the range of values that each layer's output has over some pictures.
 
-Memory does not grow with the number of pictures: each node has one exact maximum and one histogram of |x| whose limit
-is a power of two. Where a greater value comes, the limit doubles and bins merge in pairs. So the counts do not depend
-on the order of the pictures.
+Memory does not grow with the number of pictures. Each node has an exact maximum and a histogram of |x|, whose limit is
+a power of two. If a value exceeds the limit, the limit doubles and bins merge in pairs, so that the counts do not
+depend on the order of the pictures.
 """
 
 from __future__ import annotations
@@ -23,14 +23,21 @@ BINS = 4096
 METHODS = ("max", "percentile", "mse", "entropy")
 PERCENTILE = 99.99
 LEAST_COUNT = 1e-4
-"""Stands for no values at all in a logarithm."""
+"""The count that an empty bin has in a logarithm."""
 
 Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """|x| of one node: ``counts`` [BINS] over 0…``limit``. Zeros are counted apart: any scale represents them."""
+    """The |x| of one node's output.
+
+    Attributes:
+        counts: [BINS], the number of non-zero values in each bin; the bins divide 0…limit evenly.
+        zeros: The number of zeros, which are counted separately because every scale represents them exactly.
+        limit: The upper end of the last bin, a power of two; 0 before the first value.
+        greatest: The greatest |x|.
+    """
 
     counts: Counts
     zeros: int
@@ -40,7 +47,7 @@ class Histogram:
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """One histogram a node, over ``pictures`` pictures."""
+    """A histogram per node, over ``pictures`` pictures."""
 
     histograms: tuple[Histogram, ...]
     pictures: int
@@ -48,7 +55,13 @@ class Statistics:
 
 @dataclass(frozen=True)
 class CalibratedRanges:
-    """Per node: ``values`` are the |x| that the greatest integer stands for, ``greatest`` the greatest |x| observed."""
+    """The ranges of a network.
+
+    Attributes:
+        method: One of METHODS.
+        values: The |x| per node that the greatest integer represents.
+        greatest: The greatest |x| observed per node.
+    """
 
     method: str
     values: tuple[float, ...]
@@ -64,12 +77,19 @@ def calibrate(
     percentile: float = PERCENTILE,
     progress: Callable[[int], None] | None = None,
 ) -> CalibratedRanges:
-    """Run the float network over pictures (float32 [C, H, W], 0…1) and choose a range a node.
+    """Run the float network over pictures and choose a range per node.
 
-    method: "max" the greatest |x|; "percentile" the |x| that ``percentile`` % of all non-zero values
-    stay below; "mse" the range with the least mean squared error at ``bits`` bits; "entropy" the range of the least
-    Kullback-Leibler divergence between the values and the quantised ones (as NVIDIA's TensorRT calibrates).
-    progress: called after each picture with the count so far. Errors as of its two parts.
+    Args:
+        network: The float network.
+        pictures: float32 [channels, height, width] of 0…1.
+        method: "max" is the greatest |x|. "percentile" is the |x| that ``percentile`` % of all non-zero values do not
+            exceed. "mse" is the range with the least mean squared error. "entropy" is the range with the least
+            Kullback-Leibler divergence between the values and the quantised ones, as NVIDIA's TensorRT calibrates.
+        bits: The bits that "mse" and "entropy" quantise to.
+        percentile: 50…100, in percent.
+        progress: Called after each picture with the number of pictures so far.
+
+    Raises the errors of ``observe`` and ``choose_ranges``.
     """
     return choose_ranges(observe(network, pictures, progress=progress), method, bits=bits, percentile=percentile)
 
@@ -77,9 +97,11 @@ def calibrate(
 def observe(
     network: Network, pictures: Iterable[FloatArray], *, progress: Callable[[int], None] | None = None
 ) -> Statistics:
-    """Run the float network over pictures (float32 [C, H, W], 0…1); the statistics serve any number of methods.
+    """Run the float network over pictures, float32 [channels, height, width] of 0…1, and return the statistics.
 
-    MissingValueError if no picture comes, InvalidValueError if a layer gives an infinite or undefined value.
+    Raises:
+        MissingValueError: There is no picture.
+        InvalidValueError: A layer gives a value that is not finite.
     """
     histograms: tuple[Histogram, ...] = tuple(_empty() for _ in network.nodes)
     count = 0
@@ -99,9 +121,11 @@ def observe(
 def choose_ranges(
     statistics: Statistics, method: str = "max", *, bits: int = 8, percentile: float = PERCENTILE
 ) -> CalibratedRanges:
-    """A range a node by one of the METHODS, which ``calibrate`` explains.
+    """Return a range per node by one of the METHODS, which ``calibrate`` explains.
 
-    ChoiceError for another method, RangeError for a percentile that is not 50…100.
+    Raises:
+        ChoiceError: There is no such method.
+        RangeError: The percentile is outside 50…100.
     """
     if method not in METHODS:
         raise ChoiceError("the method of calibration", method, METHODS)
@@ -118,7 +142,7 @@ def choose_ranges(
 
 
 def ranges_by_bits(statistics: Statistics, method: str, bits: Sequence[int]) -> CalibratedRanges:
-    """``choose_ranges`` with the bits of each node for its own."""
+    """Return ``choose_ranges`` with a number of bits per node."""
     by_bits = {count: choose_ranges(statistics, method, bits=count) for count in set(bits)}
     values = tuple(by_bits[count].values[index] for index, count in enumerate(bits))
     return CalibratedRanges(method, values, tuple(h.greatest for h in statistics.histograms))
@@ -136,7 +160,7 @@ def _observe(histogram: Histogram, output: FloatArray, place: str) -> Histogram:
     if greatest == 0.0:
         return Histogram(histogram.counts, histogram.zeros + values.size, histogram.limit, histogram.greatest)
     grown = _grow(histogram, greatest)
-    # Limits and BINS are powers of two. A product with BINS / limit would overflow where all values are tiny.
+    # Limits and BINS are powers of two. A product with BINS / limit would overflow if all values are tiny.
     bins = np.minimum(np.ldexp(values, round(np.log2(BINS / grown.limit))).astype(np.int64), BINS - 1)
     zeros = int(np.count_nonzero(values == 0))
     counts = grown.counts + np.bincount(bins, minlength=BINS)
@@ -145,7 +169,7 @@ def _observe(histogram: Histogram, output: FloatArray, place: str) -> Histogram:
 
 
 def _grow(histogram: Histogram, greatest: float) -> Histogram:
-    """The same counts under a limit, a power of two above ``greatest``."""
+    """Return the same counts in a histogram whose limit is a power of two above ``greatest``."""
     limit = histogram.limit or float(np.ldexp(1.0, int(np.frexp(greatest)[1])))
     counts = histogram.counts
     while limit <= greatest:
@@ -155,7 +179,7 @@ def _grow(histogram: Histogram, greatest: float) -> Histogram:
 
 
 def _percentile(histogram: Histogram, percentile: float) -> float:
-    # Zeros are left out: after ReLU most values are zero, and the tail alone decides.
+    # Zeros are not counted: after ReLU most values are zero, and only the tail matters.
     total = int(histogram.counts.sum())
     if total == 0 or percentile == 100:
         return histogram.greatest
@@ -164,7 +188,7 @@ def _percentile(histogram: Histogram, percentile: float) -> float:
 
 
 def _least(histogram: Histogram, bits: int, loss: Callable[[Histogram, float, int], float]) -> float:
-    """The range of 100 candidates, 1 %…100 % of the greatest value, with the least loss."""
+    """Return the range with the least loss among 100 candidates, 1 %…100 % of the greatest value."""
     if histogram.greatest == 0.0:
         return 0.0
     candidates = histogram.greatest * np.arange(1, 101) / 100
@@ -172,18 +196,21 @@ def _least(histogram: Histogram, bits: int, loss: Callable[[Histogram, float, in
 
 
 def _squared_error(histogram: Histogram, reach: float, bits: int) -> float:
-    """Σ (x − quantised x)² with every value at the middle of its bin."""
+    """Return Σ (x − quantised x)², with every value taken as the middle of its bin."""
     top = (1 << (bits - 1)) - 1
     step = reach / top
     middles = (np.arange(BINS) + 0.5) * (histogram.limit / BINS)
     rounded = np.minimum(np.rint(middles / step), top) * step
-    # A bin much wider than a step has rounding errors that its middle does not show.
+    # If a bin is much wider than a quantisation step, the middle of the bin does not show the rounding errors.
     return float(np.sum(histogram.counts * (middles - rounded) ** 2))
 
 
 def _divergence(histogram: Histogram, reach: float, bits: int) -> float:
-    """Σ p · log(p / q) over the bins below ``reach``: p with all that is clipped in the last one, q what is left of the
-    counts where each integer's are spread evenly over its bins that have any."""
+    """Return the Kullback-Leibler divergence Σ p · log(p / q) over the bins below ``reach``.
+
+    p is the observed distribution, with all clipped values in its last bin. q is the quantised distribution: the count
+    of each integer is spread evenly over the bins of that integer that are not empty.
+    """
     top = (1 << (bits - 1)) - 1
     last = min(BINS, max(1, int(np.ceil(reach * BINS / histogram.limit)))) - 1
     counts = histogram.counts[: last + 1].astype(np.float64)

@@ -1,4 +1,4 @@
-"""How near the integers come to the floats, layer by layer, as a signal-to-quantisation-noise ratio (SQNR)."""
+"""The error of the integers compared with the floats, per layer, as a signal-to-quantisation-noise ratio (SQNR)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,13 @@ from cnn.tables import worst_step
 
 @dataclass(frozen=True)
 class LayerFidelity:
-    """One node that has integers.
+    """The error of one node that has integers.
 
-    values: how many. sqnr_db: 10·log10(Σ float² / Σ (float − dequantised)²), inf where they are equal.
-    worst: the greatest |float − dequantised|. saturated: the share of values at an end of the datatype.
+    Attributes:
+        values: The number of values.
+        sqnr_db: 10·log10(Σ float² / Σ (float − dequantised)²) in dB; inf if they are equal.
+        worst: The greatest |float − dequantised|.
+        saturated: The share of values at an end of the datatype.
     """
 
     name: str
@@ -39,15 +42,21 @@ class LayerFidelity:
 def fidelity(
     network: Network, quantized: QuantizedNetwork, picture: npt.NDArray[np.uint8]
 ) -> tuple[LayerFidelity, ...]:
-    """One entry a node that no host runs, in order, for one picture uint8 [C, H, W].
+    """Return the error of each node that the accelerator computes, in order, for one picture.
 
-    MismatchError if the two are not the same network.
+    Args:
+        network: The float network.
+        quantized: The quantised network.
+        picture: uint8 [channels, height, width].
+
+    Raises:
+        MismatchError: The two are not the same network.
     """
     floats_of = origins(network, quantized)
     integers = run_integer(quantized, picture)
     floats = run_float(network, picture.astype(np.float32) / np.float32(255))
     pixel = quantized.nodes[0].type
-    floats[0] -= np.float32(pixel.zero_point * pixel.scale)  # what the integers of a picture are worth begins there
+    floats[0] -= np.float32(pixel.zero_point * pixel.scale)  # the float of an integer pixel is relative to this offset
     return tuple(
         _layer(node, floats[origin], array)
         for node, origin, array in zip(quantized.nodes, floats_of, integers, strict=True)
@@ -56,8 +65,13 @@ def fidelity(
 
 
 def origins(network: Network, quantized: QuantizedNetwork) -> tuple[int, ...]:
-    """Of each quantised node the float node whose values it has: the one of its name, or, of a copy that a mapping has
-    put between, the one that it copies. MismatchError if the two are not the same network."""
+    """Return, for each quantised node, the index of the float node whose values it holds.
+
+    That is the float node of the same name. A node that a mapping inserted as a copy has the float node of its input.
+
+    Raises:
+        MismatchError: The two are not the same network.
+    """
     index_of = {node.name: index for index, node in enumerate(network.nodes)}
     _check_same(network, quantized)
     if len(network.nodes) == len(quantized.nodes):
@@ -69,7 +83,7 @@ def origins(network: Network, quantized: QuantizedNetwork) -> tuple[int, ...]:
 
 
 def heads(network: QuantizedNetwork) -> tuple[int, ...]:
-    """Nodes whose integers leave the accelerator: the host reads them, or nobody does."""
+    """Return the nodes whose integers are outputs of the accelerator: the host reads them, or no node does."""
     left_to_host = {i for node in network.nodes if node.op.on_host for i in node.inputs}
     read = {i for node in network.nodes for i in node.inputs}
     return tuple(
@@ -80,9 +94,17 @@ def heads(network: QuantizedNetwork) -> tuple[int, ...]:
 def heads_sqnr_db(
     network: Network, quantized: QuantizedNetwork, pictures: Iterable[npt.NDArray[np.uint8]]
 ) -> dict[str, float]:
-    """The ratio at every head, by the node's name, over all pictures uint8 [C, H, W] together.
+    """Return the SQNR in dB of every head by the node's name, over all pictures together.
 
-    inf where a head is exact, −inf where it is all zeros. MismatchError if the two are not the same network.
+    It is inf if a head is exact, and −inf if its floats are all zeros.
+
+    Args:
+        network: The float network.
+        quantized: The quantised network.
+        pictures: uint8 [channels, height, width] each.
+
+    Raises:
+        MismatchError: The two are not the same network.
     """
     floats_of, outputs = origins(network, quantized), heads(quantized)
     exact: dict[int, list[FloatArray]] = {i: [] for i in outputs}
@@ -99,8 +121,13 @@ def heads_sqnr_db(
 
 
 def steps_off(network: Network, quantized: QuantizedNetwork) -> dict[str, int]:
-    """By the name of each function in pieces of lines (cnn.quantisation.tables) the most steps of its output that any
-    value of its input is off the function itself, rounded. MismatchError if the two are not the same network."""
+    """Return the greatest error of each piecewise-linear table (cnn.tables), by the name of its node.
+
+    The error is counted in steps of the output, over every value of the input, against the rounded function.
+
+    Raises:
+        MismatchError: The two are not the same network.
+    """
     off = {}
     for node, origin in zip(quantized.nodes, origins(network, quantized), strict=True):
         op = network.nodes[origin].op
@@ -112,7 +139,7 @@ def steps_off(network: Network, quantized: QuantizedNetwork) -> dict[str, int]:
 
 
 def sqnr_db(exact: FloatArray, approximate: FloatArray) -> float:
-    """10·log10(Σ exact² / Σ (exact − approximate)²) in dB; arrays of one shape. inf where they are equal."""
+    """Return 10·log10(Σ exact² / Σ (exact − approximate)²) in dB for arrays of one shape; inf if they are equal."""
     signal = float(np.sum(exact.astype(np.float64) ** 2))
     noise = float(np.sum((exact.astype(np.float64) - approximate) ** 2))
     if noise == 0:
@@ -121,7 +148,7 @@ def sqnr_db(exact: FloatArray, approximate: FloatArray) -> float:
 
 
 def table(layers: Sequence[LayerFidelity]) -> str:
-    """The report as text, one line a layer."""
+    """Return the report as text, one line per layer."""
     width = max([len("layer"), *(len(layer.name) for layer in layers)])
     head = f"{'layer':{width}}  {'values':>9}  {'SQNR dB':>8}  {'worst':>10}  {'saturated':>9}"
     rows = [

@@ -1,9 +1,9 @@
-"""Mixed precision: how many bits each layer gets, so that as little as possible is lost at a given cost.
+"""Mixed precision: the bits of each layer that lose as little as possible at a given cost.
 
-A layer has bits of its weights and of the input that it reads (the picture keeps its 8). What it loses is measured with
-that layer alone at fewer bits and all others at the most: the energy of the error at the heads. Errors of layers add up
-nearly as if they were independent, so the sum over the layers is what is minimised. Of all choices those are found that
-no other one beats in both cost and loss, by dynamic programming whose states are just these.
+A layer has bits for its weights and bits for its input; the picture always has 8. The loss of a layer is measured with
+fewer bits in that layer only and the most bits in all others. It is the energy of the error at the heads. Errors of
+layers add up nearly as if they were independent, so the sum over the layers is minimised. Dynamic programming finds all
+choices that no other choice beats in both cost and loss; its states are the unbeaten choices so far.
 """
 
 from __future__ import annotations
@@ -29,38 +29,45 @@ Pictures = Sequence[npt.NDArray[np.uint8]]
 
 @dataclass(frozen=True, order=True)
 class LayerBits:
-    """Of a layer's weights, and of the input that it reads."""
+    """The bits of a layer's weights, and of its input."""
 
     weights: int
     inputs: int
 
 
 Bits = tuple[LayerBits, ...]
-"""Of every node. Nodes without weights take what comes."""
+"""The bits of every node. The entry of a node without weights has no effect."""
 
 Losses = Mapping[int, Mapping[LayerBits, float]]
-"""By layer, by bits: what the heads lose."""
+"""The loss at the heads by node index and bits: the share of the heads' energy that is error."""
 
 Costs = Mapping[int, Mapping[LayerBits, float]]
-"""By layer, by bits: what the layer takes."""
+"""The cost of a layer by node index and bits, in the caller's unit."""
 
 
 def weighted(network: Network) -> tuple[int, ...]:
-    """Nodes that have weights."""
+    """Return the indices of the nodes that have weights."""
     return tuple(i for i, node in enumerate(network.nodes) if isinstance(node.op, (Convolution, Dense)))
 
 
 def everywhere(network: Network, bits: LayerBits) -> Bits:
-    """The same in all layers."""
+    """Return the same bits for all nodes."""
     return (bits,) * len(network.nodes)
 
 
 def quantise_mixed(
     network: Network, statistics: Statistics, method: str, bits: Bits, pictures: Pictures = ()
 ) -> QuantizedNetwork:
-    """The integer network of these bits, every range chosen for its own. pictures: what weights are fitted to.
+    """Return the integer network with these bits, with every range chosen for its node's bits.
 
-    Errors as of ``quantise``.
+    Raises the errors of ``quantise``.
+
+    Args:
+        network: The float network.
+        statistics: The observed values of the network.
+        method: The method by which ranges are chosen.
+        bits: The bits of each node.
+        pictures: The pictures that weights are fitted to; none rounds weights to the nearest integer.
     """
     values = activation_bits(network, bits)
     ranges = ranges_by_bits(statistics, method, values)
@@ -69,7 +76,10 @@ def quantise_mixed(
 
 
 def activation_bits(network: Network, bits: Bits) -> tuple[int, ...]:
-    """Of every node's output: the fewest that one of its readers takes; the most there are where none has weights."""
+    """Return the bits of every node's output: the fewest that one of its readers takes.
+
+    An output that no layer with weights reads gets the most bits that any layer has.
+    """
     values = [max(each.inputs for each in bits)] * len(network.nodes)
     for index in weighted(network):
         for source in network.nodes[index].inputs:
@@ -87,10 +97,16 @@ def sensitivities(
     choices: Sequence[LayerBits],
     progress: Progress = silent,
 ) -> dict[int, dict[LayerBits, float]]:
-    """By layer and bits, the share of the heads' energy that is lost where this layer alone has so many; all others
-    have the last of ``choices``, the most.
+    """Return the loss of each layer for each choice of bits: the share of the heads' energy that is error.
 
-    quantised: makes the integers. pictures: uint8 [channels, height, width]. progress: told which layer is tried.
+    Only this layer has fewer bits, and all others have the most.
+
+    Args:
+        network: The float network.
+        quantised: Returns the integer network for the bits of each node.
+        pictures: uint8 [channels, height, width] each.
+        choices: The bits to try, in ascending order; the last ones are the most.
+        progress: Receives which layer is tried.
     """
     exact = [run_float(network, picture.astype(np.float32) / np.float32(255)) for picture in pictures]
     layers, most = weighted(network), choices[-1]
@@ -109,7 +125,7 @@ def sensitivities(
 def _lost(
     integers: QuantizedNetwork, floats: Sequence[npt.NDArray[np.float32]], picture: npt.NDArray[np.uint8]
 ) -> float:
-    """Σ error² / Σ float² over the heads."""
+    """Return Σ error² / Σ float² over the heads."""
     outputs = run_integer(integers, picture)
     noise = signal = 0.0
     for head in heads(integers):
@@ -122,7 +138,7 @@ def _lost(
 
 
 def unbeaten_bits(network: Network, losses: Losses, costs: Costs) -> tuple[Bits, ...]:
-    """All choices that no other one beats in the sums of both costs and losses, the cheapest first."""
+    """Return all choices that no other choice beats in both total cost and total loss, the cheapest first."""
     states: list[_State] = [(0.0, 0.0, {})]
     for layer in weighted(network):
         grown = [
@@ -136,11 +152,11 @@ def unbeaten_bits(network: Network, losses: Losses, costs: Costs) -> tuple[Bits,
 
 
 _State = tuple[float, float, dict[int, LayerBits]]
-"""Cost and loss so far, and the bits of the layers so far."""
+"""Total cost and total loss so far, and the bits of the layers so far."""
 
 
 def _unbeaten(states: list[_State]) -> list[_State]:
-    """Without those that cost as much as another one that loses no more."""
+    """Return the states without those for which another one costs no more and loses no more."""
     front: list[_State] = []
     for state in sorted(states, key=lambda state: state[:2]):
         if not front or state[1] < front[-1][1]:

@@ -1,7 +1,8 @@
-"""Float network → integer network, after calibration: see docs/explanation/quantisation.md for the contract.
+"""Turns a calibrated float network into an integer network (docs/explanation/quantisation.md has the contract).
 
 before   convolution, float weights, batch norm, leaky
-after    QConvolution, integer weights per output channel, bias, m, m_neg and s per output channel
+
+after    QConvolution, integer weights, and a requantiser with bias, multipliers and shift per output channel
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ from cnn.requantise import MULTIPLIER_LIMIT, SHIFT_LIMIT, Requantiser
 from cnn.tables import WIDEST_BITS, Table, table_of_values
 
 FORMATS = (4, 8, 16)
-"""Bits of weights and activations that an accelerator is made for."""
+"""The bits of weights and activations for which an accelerator can be made."""
 
 ACCUMULATOR_LIMIT = (1 << 31) - 1
 
@@ -81,10 +82,14 @@ Longs = npt.NDArray[np.int64]
 def quantise_format(
     network: Network, ranges: CalibratedRanges, bits: int, pictures: Sequence[npt.NDArray[np.uint8]] = ()
 ) -> QuantizedNetwork:
-    """``quantise`` for an accelerator whose lanes hold ``bits``: 4, 8 or 16.
+    """Return ``quantise`` for an accelerator whose lanes hold ``bits``: 4, 8 or 16.
 
-    With 16, sums must stay within 32 bits: activations get the bits that cnn.quantisation.widths works out, and each
-    filter's weights what the sum leaves them. ChoiceError for other formats, other errors as of ``quantise``.
+    With 16 bits, sums must still fit 32 bits. Activations get the bits that cnn.quantisation.widths computes, and each
+    filter's weights get the bits that remain in its sum.
+
+    Raises:
+        ChoiceError: There is no such format.
+        SystolicError: ``quantise`` raised it.
     """
     if bits not in FORMATS:
         raise ChoiceError("the bits of an accelerator's format", bits, FORMATS)
@@ -104,21 +109,27 @@ def quantise(
     pictures: Sequence[npt.NDArray[np.uint8]] = (),
     zero_points: Sequence[int] = (),
 ) -> QuantizedNetwork:
-    """The integer network with the same indices.
+    """Return the integer network, with the same indices.
 
-    bits: of the weights, 2…16, one for all nodes or one a node, per-output-channel scale, symmetric and narrow.
-    activation_bits: 2…16, one for all nodes or one a node, per-tensor scale. The picture is UINT8 with scale 1/255
-    whatever they are, and the last layer that computes leaves as INT16.
-    pictures: uint8 [channels, height, width]; where any come, weights are fitted to them
-    (cnn.quantisation.reconstruction), else each is rounded to the nearest integer.
-    zero_points: one a node, as cnn.quantisation.zero_points chooses them; 0 where none come.
+    The picture is UINT8 with the scale 1/255 for all bits. The output of the last integer layer is INT16.
+
+    Args:
+        network: The float network.
+        ranges: The ranges that calibration chose.
+        bits: The bits of weights, 2…16, one number for all nodes or one per node. Weights are symmetric and narrow,
+            with a scale per output channel.
+        activation_bits: The bits of activations, 2…16, one number for all nodes or one per node. Activations have a
+            scale per tensor.
+        pictures: uint8 [channels, height, width] each. Weights are fitted to them (cnn.quantisation.reconstruction).
+            Without pictures each weight is rounded to the nearest integer.
+        zero_points: One per node, as cnn.quantisation.zero_points chooses them; none stands for 0 everywhere.
 
     Raises:
         SeveralFaultsError: Layers cannot be quantised; each has an UnsupportedError.
-        RangeError: Bits, a range or a scale are outside what integers can hold.
-        MismatchError: Ranges are not those of this network.
-        DoesNotFitError: A filter has more weights than an accumulator has room for.
-        UnsupportedError: A concat joins tensors that have no type in common.
+        RangeError: Bits, a range or a scale are outside the range that integers can hold.
+        MismatchError: The ranges belong to another network.
+        DoesNotFitError: A filter has so many weights that its sums can exceed an accumulator.
+        UnsupportedError: A concat joins tensors without a common type.
     """
     _check_bits(bits, activation_bits)
     _check_ranges(network, ranges)
@@ -226,9 +237,14 @@ def _quantise_average(count: int, source: TensorType, output: TensorType, node: 
 
 
 def table_of(op: Activate, source: TensorType, output: TensorType, node: Node) -> Table:
-    """y = round(f(x · input scale) / output scale), saturated, for every value x of the input, zero points taken off
-    and put on; pieces of lines through these if the input has more than 8 bits (cnn.quantisation.tables).
-    RangeError if it has more than 16."""
+    """Return the table of a function: y = round(f(x · input scale) / output scale), saturated, for every input x.
+
+    Zero points are subtracted from the input and added to the output. An input of more than 8 bits gives a
+    piecewise-linear table through these values (cnn.tables).
+
+    Raises:
+        RangeError: The input has more than 16 bits.
+    """
     if source.datatype.bits > WIDEST_BITS:
         what, remedy = f"the bits that {op.function} looks up", f"quantise its input to {WIDEST_BITS} bits or fewer"
         raise RangeError(what, source.datatype.bits, high=WIDEST_BITS, where=node.place, remedy=remedy)
@@ -236,7 +252,7 @@ def table_of(op: Activate, source: TensorType, output: TensorType, node: Node) -
 
 
 def values_of_function(op: Activate, source: TensorType, output: TensorType) -> npt.NDArray[np.int64]:
-    """What every value of the type ``source`` becomes exactly, rounded to the nearest, the least first."""
+    """Return the function's output for every value of the type ``source``, the least first, rounded to the nearest."""
     read, out = source.datatype, output.datatype
     x = (np.arange(read.low, read.high + 1) - source.zero_point) * np.float64(source.scale)
     y = np.floor(FUNCTIONS[op.function].values(x, *op.parameters) / output.scale + 0.5) + output.zero_point
@@ -253,9 +269,16 @@ def _quantise_add(
 
 
 def add_multipliers(ratios: Sequence[float], limit: int) -> tuple[tuple[int, ...], int]:
-    """Integers in the ratios of the scales, of which the greatest is 1, and the integer of that: of those up to
-    ``limit`` the least that come nearest. They are as narrow as weights, and as exact or more, so that an addition can
-    be computed where convolutions are."""
+    """Return the integer multipliers of an addition's inputs, and the integer that represents the ratio 1.
+
+    The multipliers are in the ratios of the inputs' scales. Of all sets of multipliers up to ``limit``, the nearest to
+    these ratios is returned, and of equally near ones the least. Multipliers are as narrow as weights, so that the
+    array can compute additions as it computes convolutions.
+
+    Args:
+        ratios: The scale of each input, as a share of the greatest scale.
+        limit: The greatest multiplier.
+    """
     units = np.arange(1, limit + 1)
     multipliers = np.maximum(1, np.rint(np.outer(ratios, units))).astype(np.int64)
     errors = np.abs(multipliers / units - np.array(ratios)[:, None]).max(axis=0)
@@ -287,8 +310,10 @@ def _integers(
     weight_type: DataType,
     rounding: Rounding,
 ) -> tuple[IntArray, Longs, Doubles]:
-    """Integer weights, bias at accumulator scale, and accumulator scale / output scale per channel. The bias takes the
-    input's zero point off, Σ w · (x − zero), and puts the output's on."""
+    """Return integer weights, the bias at the scale of the accumulator, and accumulator scale / output scale.
+
+    Bias and ratio are per channel. The bias subtracts the input's zero point, Σ w · (x − zero), and adds the output's.
+    """
     filters = Filters(op.weights.reshape(op.weights.shape[0], -1).astype(np.float64), op.bias.astype(np.float64))
     rounded = rounding(filters, _grid(filters, source, output, weight_type, node))
     unit = source.scale * rounded.scale
@@ -299,12 +324,14 @@ def _integers(
 
 
 def _grid(filters: Filters, source: TensorType, output: TensorType, weight_type: DataType, node: Node) -> WeightGrid:
-    """Per channel the least scale whose integers are narrow and whose acc + bias fits int32.
+    """Return per channel the least scale whose integers are narrow and whose acc + bias fits int32.
 
-    With A = max|a|, K weights, each rounded by at most ½:
-    Σ|w/scale|·A + K·A/2 + |bias|/(source scale · scale) + ½ ≤ 2³¹ − 1, solved for the scale.
-    This condition decides in channels that are almost dead (a tiny gamma beside a bias) and for wide weights; elsewhere
-    the greatest weight decides.
+    With A = max|a| and K weights, each rounded by at most ½, the condition on the scale is
+
+    Σ|w/scale|·A + K·A/2 + |bias|/(source scale · scale) + ½ ≤ 2³¹ − 1.
+
+    It decides in channels that are almost dead (a tiny gamma with a bias) and for wide weights. In other channels the
+    greatest weight decides.
     """
     greatest = magnitude(source.datatype) + abs(source.zero_point)
     size = np.abs(filters.rows)
@@ -322,12 +349,12 @@ def _grid(filters: Filters, source: TensorType, output: TensorType, weight_type:
     biases = np.abs(filters.bias) + abs(output.zero_point) * output.scale
     fits = (size.sum(axis=1) * greatest + biases / source.scale) / room
     scale = np.maximum(narrow, fits)
-    # A channel of zeros may have any scale: this one has the ratio 1.
+    # All weights and the bias of a channel are 0, so any scale is right: this one has the ratio 1.
     return WeightGrid(np.where(scale > 0, scale, output.scale / source.scale), fits, weight_type.high)
 
 
 def _plain_requantiser(ratio: float, zeros: int, output: TensorType, activation: str, node: Node) -> Requantiser:
-    """Of sums without weights; zeros: what takes the zero points of the inputs off."""
+    """Return the requantiser of sums without weights. zeros: the bias that subtracts the inputs' zero points."""
     bias = zeros + round(output.zero_point / ratio)
     channels = node.shape.channels
     ratios, biases = np.full(channels, ratio), np.full(channels, bias, np.int64)
@@ -340,7 +367,7 @@ def _ending(activation: str, output: TensorType) -> str:
 
 
 def requantiser_for(ratio: Doubles, bias: Longs, activation: str, node: Node) -> Requantiser:
-    """m / 2^s ≈ ratio, with the greatest m that 16 bits hold and 1 ≤ s ≤ 47."""
+    """Return m / 2^s ≈ ratio per channel, with the greatest m that 16 bits hold and 1 ≤ s ≤ 47."""
     shift = _shifts(ratio, node)
     multiplier = np.maximum(np.rint(np.ldexp(ratio, shift)), 1).astype(np.int64)
     return Requantiser(bias, multiplier, _negative(ratio, shift, multiplier, activation), shift.astype(np.int64))

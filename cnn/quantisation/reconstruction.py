@@ -1,14 +1,15 @@
-"""Integer weights that make up for what quantisation loses, layer by layer: post-training reconstruction.
+"""Post-training reconstruction: integer weights, layer by layer, that compensate for the error of quantisation.
 
-Rounding each weight to the nearest integer minimises the error of the weights. What counts is the error of the layer's
-sums on real inputs, and those inputs have errors too, of all layers before. So each layer gets the weights Ŵ that
+Rounding each weight to the nearest integer minimises the error of the weights. The relevant error is the one of the
+layer's sums on real inputs, which already have errors from all layers before. So each layer gets the weights Ŵ that
 minimise
 
     Σ over samples |W·x + b − Ŵ·x̂ − b̂|²  +  ridge · |Ŵ − W|²
 
-with x of the float network and x̂ of the integer network as far as it is quantised: first in closed form (ridge
-regression), then weight by weight, where each one's rounding error is made up for by those that are not rounded yet
-(GPTQ, arXiv:2210.17323, which is optimal brain quantisation in a fixed order). The bias takes the mean error.
+with x of the float network and x̂ of the integer network, quantised up to this layer. The first step is a closed form
+(ridge regression). The second step rounds weight by weight, and the weights that are not rounded yet compensate for
+each rounding error (GPTQ, arXiv:2210.17323: optimal brain quantisation in a fixed order). The bias compensates for the
+mean error.
 """
 
 from __future__ import annotations
@@ -29,41 +30,47 @@ from cnn.quantisation.rounding import Doubles, Filters, RoundedFilters, WeightGr
 from cnn.quantized import QNode
 
 RIDGE = 1.0
-"""Of the mean energy of an input. The less, the nearer to the calibration pictures, and the farther from others."""
+"""The ridge, as a share of the mean energy of an input.
+
+A lower value fits the calibration pictures more closely, and other pictures less.
+"""
 
 DAMPING = 0.01
-"""Of the same, so that matrices can be inverted."""
+"""The share of the mean energy that is added to the diagonal of a matrix, so that it can be inverted."""
 
 MOST_SAMPLES = 6144
-"""Positions of a layer that its weights are fitted to, over all pictures."""
+"""The most output positions of a layer that its weights are fitted to, over all pictures."""
 
 MOST_INPUTS = 1152
-"""Weights of a filter that are solved together; of more the channels are cut into parts, one after the other."""
+"""The most weights of a filter that are solved together; larger filters are solved in several parts, in order."""
 
 SHARES = np.arange(0.4, 1.0, 0.025)
-"""Of the scale that holds the greatest weight: those tried besides. Smaller ones clip it and round the rest finer."""
+"""Scales that are tried in addition, as shares of the scale that holds the greatest weight.
 
-_COLUMNS = 64  # weights of each filter that are rounded before the others are told
+A smaller scale clips the greatest weights, and rounds the others more finely.
+"""
+
+_COLUMNS = 64  # columns whose errors are applied to all later columns in one matrix product
 
 
 class Reconstruction:
-    """What the float network and the integer network, as far as it is there, compute on the calibration pictures."""
+    """The values of the float network and of the integer network so far, on the calibration pictures."""
 
     def __init__(self, network: Network, pictures: Sequence[npt.NDArray[np.uint8]]) -> None:
-        """network: without batch norms. pictures: uint8 [channels, height, width] of the network's input."""
+        """Run the float network. network: without batch norms. pictures: uint8 [channels, height, width] each."""
         self._network, self._pictures = network, pictures
         self._floats = [run_float(network, picture.astype(np.float32) / np.float32(255)) for picture in pictures]
         self._integers: list[list[Integers | None]] = [[] for _ in pictures]
         self._nodes: list[QNode] = []
 
     def append(self, node: QNode) -> None:
-        """The next node of the integer network."""
+        """Add the next node of the integer network and compute its output."""
         self._nodes.append(node)
         for picture, outputs in zip(self._pictures, self._integers, strict=True):
             outputs.append(None if node.op.on_host else run_node(node, self._nodes, outputs, picture))
 
     def round(self, index: int, filters: Filters, grid: WeightGrid) -> RoundedFilters:
-        """Of a convolution, the node ``index``, whose inputs were appended."""
+        """Return the rounded filters of a convolution, the node ``index``; its inputs must have been appended."""
         op = self._network.nodes[index].op
         assert isinstance(op, Convolution)
         exact, approximate = self._samples(index, op)
@@ -81,7 +88,7 @@ class Reconstruction:
         return RoundedFilters(rows, scale, bias)
 
     def _samples(self, index: int, op: Convolution) -> tuple[Doubles, Doubles]:
-        """Float and integer inputs of the layer's filters, [groups, weights of a filter, samples]."""
+        """Return samples of the layer's float inputs and integer inputs, [groups, weights of a filter, samples]."""
         node = self._network.nodes[index]
         source, shape = node.inputs[0], node.shape
         count = min(shape.height * shape.width, -(-MOST_SAMPLES // len(self._pictures)))
@@ -100,13 +107,13 @@ _FIELDS = ("rows", "scale", "bias")
 
 
 def _joined(samples: Sequence[FloatArray], op: Convolution) -> Doubles:
-    """[channels · taps, samples] of every picture → [groups, weights of a filter, samples of all]."""
+    """Return samples [groups, weights of a filter, samples of all] from [channels · taps, samples] per picture."""
     every = np.concatenate(samples, axis=1)
     return every.reshape(op.groups, -1, every.shape[1]).astype(np.float64)
 
 
 def _gathered(array: FloatArray, op: Convolution, places: tuple[npt.NDArray[np.intp], ...]) -> FloatArray:
-    """What the filters see at some output positions (rows, columns): [channels · taps, positions]."""
+    """Return the inputs of the filters at some output positions (rows, columns): [channels · taps, positions]."""
     padding, places_of_window = op.padding, apart(every_place(op.weights.shape[2:]), op.dilation)
     padded = np.pad(array, ((0, 0), (padding.top, padding.bottom), (padding.left, padding.right)))
     rows, columns = (place * op.stride for place in places)
@@ -115,7 +122,7 @@ def _gathered(array: FloatArray, op: Convolution, places: tuple[npt.NDArray[np.i
 
 
 def _round_group(filters: Filters, grid: WeightGrid, exact: Doubles, approximate: Doubles) -> RoundedFilters:
-    """Of filters that read the same inputs [weights of a filter, samples]."""
+    """Return the rounded filters that read the same inputs, [weights of a filter, samples]."""
     target = filters.rows @ exact + filters.bias[:, None]
     mean = approximate.mean(axis=1)
     centred = approximate - mean[:, None]
@@ -130,27 +137,27 @@ def _round_group(filters: Filters, grid: WeightGrid, exact: Doubles, approximate
 
 
 def _parts(inputs: int) -> Iterator[slice]:
+    """Return the parts of a filter that are solved together."""
     count = -(-inputs // MOST_INPUTS)
     edges = [inputs * part // count for part in range(count + 1)]
     return (slice(first, last) for first, last in pairwise(edges))
 
 
 def _fit(rows: Doubles, residual: Doubles, inputs: Doubles) -> Doubles:
-    """Rows whose products with the inputs also take up the residual [filters, samples], as far as the ridge lets
-    them."""
+    """Return rows whose products with the inputs also reduce the residual [filters, samples], limited by the ridge."""
     energy = _damped(inputs, RIDGE)
     return np.asarray(rows + np.linalg.solve(energy, inputs @ residual.T / inputs.shape[1]).T)
 
 
 def _damped(inputs: Doubles, share: float) -> Doubles:
-    """Mean products of the inputs [inputs, inputs], with a share of their mean square on the diagonal."""
+    """Return the mean products of the inputs, [inputs, inputs], with a share of their mean square on the diagonal."""
     energy = inputs @ inputs.T / inputs.shape[1]
     energy[np.diag_indices_from(energy)] += share * np.mean(np.diag(energy)) + 1e-12
     return np.asarray(energy)
 
 
 def _rounded(rows: Doubles, inputs: Doubles, scale: Doubles, grid: WeightGrid) -> Doubles:
-    """Whole numbers; each column's rounding error is spread over the columns behind it."""
+    """Return whole numbers; the rounding error of each column is spread over the columns after it."""
     spread = np.linalg.cholesky(np.linalg.inv(_damped(inputs, DAMPING))).T
     rows, integers = rows.copy(), np.empty_like(rows)
     for first in range(0, rows.shape[1], _COLUMNS):
@@ -166,7 +173,7 @@ def _rounded(rows: Doubles, inputs: Doubles, scale: Doubles, grid: WeightGrid) -
 
 
 def _scales(rows: Doubles, energy: Doubles, grid: WeightGrid) -> Doubles:
-    """By filter the scale with the least squared error of products, of the grid's and its SHARES."""
+    """Return the scale per filter with the least squared error of products, among the grid's scale and its SHARES."""
     best, lowest = grid.scale, np.full(len(rows), np.inf)
     for share in (1.0, *SHARES):
         scale = np.maximum(share * grid.scale, grid.floor)

@@ -1,4 +1,4 @@
-"""What a layer's filters are rounded to: whole numbers, a scale a filter, and a bias that goes with them."""
+"""The result of rounding a layer's filters: whole numbers, a scale per filter, and the matching bias."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ Doubles = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Filters:
-    """rows [filters, weights of a filter] and bias [filters], in float64."""
+    """The filters of a layer, in float64.
+
+    Attributes:
+        rows: [filters, weights of a filter].
+        bias: [filters].
+    """
 
     rows: Doubles
     bias: Doubles
@@ -22,21 +27,32 @@ class Filters:
 
 @dataclass(frozen=True, eq=False)
 class WeightGrid:
-    """Whole numbers −high…high. scale [filters]: so that the greatest weight is ``high``, or greater where sums would
-    not fit. floor [filters]: the scale below which they would not."""
+    """The whole numbers −high…high that weights are rounded to.
+
+    Attributes:
+        scale: [filters], the scale with which the greatest weight becomes ``high``, or more if sums would not fit.
+        floor: [filters], the least scale with which sums fit.
+        high: The greatest integer.
+    """
 
     scale: Doubles
     floor: Doubles
     high: int
 
     def round(self, rows: Doubles, scale: Doubles) -> Doubles:
-        """Whole numbers nearest to rows / scale, cut off at the ends."""
+        """Return the whole numbers nearest to rows / scale, clipped to −high…high."""
         return np.asarray(np.clip(np.rint(rows / scale[:, None]), -self.high, self.high))
 
 
 @dataclass(frozen=True, eq=False)
 class RoundedFilters:
-    """rows: whole numbers [filters, weights of a filter], whose values are times ``scale`` [filters]. bias: real."""
+    """Rounded filters.
+
+    Attributes:
+        rows: Whole numbers, [filters, weights of a filter]. A weight is this number times the filter's scale.
+        scale: [filters].
+        bias: [filters], not rounded.
+    """
 
     rows: Doubles
     scale: Doubles
@@ -47,5 +63,5 @@ Rounding: TypeAlias = Callable[[Filters, WeightGrid], RoundedFilters]
 
 
 def round_to_nearest(filters: Filters, grid: WeightGrid) -> RoundedFilters:
-    """Each weight by itself."""
+    """Return the filters with each weight rounded to the nearest integer by itself."""
     return RoundedFilters(grid.round(filters.rows, grid.scale), grid.scale, filters.bias)

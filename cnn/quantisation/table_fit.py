@@ -1,8 +1,8 @@
-"""A table of a function that is right for given inputs alone: those that a layer can give.
+"""Fits the table of a function to the inputs that a layer can give, and not to other inputs.
 
-Of an input of at most 12 bits each integer has an entry. Of more a piece of a line begins with a whole
-number, so that the slope is what is left to choose: of all slopes that of the fewest inputs that are off, and of those
-that are off none by more than a step where that can be.
+With an input of at most 12 bits each integer has an entry, so the table is exact. With more bits, a piece of the table
+begins with a whole number, and its slope is chosen. The chosen slope has the fewest inputs that are off by more than a
+step, and then the fewest that are off at all.
 """
 
 from __future__ import annotations
@@ -19,16 +19,22 @@ from cnn.tables import SLOPE_LIMIT, VALUES_BITS, Table, fraction_bits, table_of_
 Longs: TypeAlias = npt.NDArray[np.int64]
 
 FAR = 1 << 31
-"""The cost of an input that is off by more than a step, where an input that is off by one costs 1."""
+"""The cost of an input whose output is off by more than a step. An input that is off by one step costs 1."""
 
 COMES, MOST = 1 << 9, 1 << 12
-"""The weight of an input that occurs, where the others of its piece weigh 1; and the most occurrences that count."""
+"""The weight of an input that occurs, compared with 1 for other inputs; and the most occurrences that count."""
 
 
 @dataclass(frozen=True, eq=False)
 class TablePoints:
-    """Inputs and their outputs. read: the input's datatype. inputs: ascending, each once. weights: how often each
-    occurs."""
+    """Inputs of a function and their outputs.
+
+    Attributes:
+        read: The input's datatype.
+        inputs: The inputs in ascending order, each once.
+        outputs: The output of each input.
+        weights: The number of times that each input occurs.
+    """
 
     read: DataType
     inputs: Longs
@@ -37,7 +43,7 @@ class TablePoints:
 
 
 def table_points(read: DataType, inputs: Longs, outputs: Longs, weights: Longs) -> TablePoints:
-    """Return each input once, with the output that weighs most if it has several."""
+    """Return each input once, with its output of the greatest weight if it has several."""
     key = (inputs - read.low) << 32 | (outputs + (1 << 31))
     pairs, place = np.unique(key, return_inverse=True)
     counts = np.bincount(place.ravel(), np.minimum(weights, MOST)).astype(np.int64)
@@ -48,8 +54,13 @@ def table_points(read: DataType, inputs: Longs, outputs: Longs, weights: Longs) 
 
 
 def fit_table(points: TablePoints, function: Longs, out: DataType) -> Table:
-    """Return the table of the points. function: the outputs of all integers of the input, the least first, for those
-    without a point."""
+    """Return the table of the points.
+
+    Args:
+        points: The inputs that occur, with their outputs.
+        function: The outputs of all integers of the input's datatype, the least first, for inputs without a point.
+        out: The output's datatype.
+    """
     exact = function.copy()
     exact[points.inputs - points.read.low] = points.outputs
     return Table(exact) if points.read.bits <= VALUES_BITS else _pieces(points, exact, out)
@@ -76,11 +87,11 @@ def _pieces(points: TablePoints, exact: Longs, out: DataType) -> Table:
 
 
 def _slopes(outputs: Longs, weights: Longs, start: Longs, out: DataType) -> Longs:
-    """Return the slope of each piece of 2^F inputs f that lies in the most ranges, by weight, that its inputs allow:
+    """Return the slope of each piece of 2^F inputs f that satisfies the greatest weight of inputs, as they require:
 
     y = t  where  (t − start − ½) · 2^F ≤ slope · f < (t − start + ½) · 2^F
 
-    The last input must become a value of ``out``, as all before it do then.
+    The output of a piece's last input must be a value of ``out``, because all earlier outputs are then too.
     """
     size = outputs.shape[1]
     inside, half = np.arange(1, size), size // 2
@@ -90,7 +101,7 @@ def _slopes(outputs: Longs, weights: Longs, start: Longs, out: DataType) -> Long
     edges, changes = [], []
     for steps, worth in ((0, 1), (1, FAR)):
         low = -(-((rise - steps) * size - half) // inside)
-        high = -(-((rise + steps) * size + half) // inside)  # the first that is too great
+        high = -(-((rise + steps) * size + half) // inside)  # the first slope that is too great
         counted = np.where((low <= most) & (high > least), counts * worth, 0)
         edges += [np.clip(low, least, most), np.clip(high, least, most + 1)]
         changes += [counted, -counted]
@@ -98,7 +109,7 @@ def _slopes(outputs: Longs, weights: Longs, start: Longs, out: DataType) -> Long
     order = np.argsort(along, axis=1)
     along = np.take_along_axis(along, order, 1)
     total = np.cumsum(np.take_along_axis(change, order, 1), axis=1)
-    # A sum counts where all that change at its edge are in it.
+    # A total is valid only after all changes at the same slope have been added.
     whole = np.concatenate([np.diff(along, axis=1) != 0, np.ones((len(along), 1), np.bool_)], axis=1)
     place = np.argmax(np.where(whole & (along <= most), total, -1), axis=1)
     return np.asarray(along[np.arange(len(along)), place])

@@ -1,9 +1,8 @@
-"""Which datatype and scale each tensor gets, before anything is quantised.
+"""The datatype and the scale of each tensor, chosen before anything is quantised.
 
-A layer that only passes values on (max pool, concat, slice, reorg, depth to space, upsample, one of a package) has an
-output of its input's type, and a concat needs one type for all its inputs. So tensors form groups (found by
-union-find). A group has one type: the datatype that its readers need, and the greatest scale that any of its members
-asks for.
+Some layers only move values: max pool, concat, slice, reorg, depth to space, upsample, and packages' layers. Their
+output has their input's type, and all inputs of a concat need one type. So tensors form groups, found by union-find. A
+group has one type: the datatype that its readers need, and the greatest scale that any of its members needs.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ from cnn.tables import TABLE_BITS
 ONE_TYPE = "a concat joins tensors of one datatype and scale"
 
 PIXEL = TensorType(UINT8, 1 / 255)
-ROOM = 1.25  # what a softmax looks up may reach so far beyond what calibration saw, of 8 bits
+ROOM = 1.25  # the range of an 8-bit input of a softmax table, as a factor of the range that calibration saw
 PLACES = 4097
-"""Of a range in which a function is looked at."""
+"""The number of points at which a function is sampled over a range."""
 
-HEADROOM = 2.0  # the last layer may reach twice what calibration saw; INT16 has the bits to spare
+HEADROOM = 2.0  # the range of the last layer, as a factor of the range that calibration saw; INT16 has spare bits
 
 
 def tensor_types(
@@ -47,12 +46,17 @@ def tensor_types(
     activation_bits: int | Sequence[int] = 8,
     zero_points: Sequence[int] = (),
 ) -> tuple[TensorType, ...]:
-    """One type a node. A host node has that of its first input, but for labels.
+    """Return a type per node. A node on the host has the type of its first input, except for labels.
 
-    activation_bits: of all, or one number a node; a group has the fewest bits that one of its members may have.
-    zero_points: one a node, alike in a group; 0 where none come.
-    UnsupportedError if a concat joins the picture or shares with a layer, RangeError if it joins relu6 with a greater
-    range.
+    Args:
+        network: The float network, without batch norms.
+        ranges: The ranges that calibration chose.
+        activation_bits: One number for all nodes, or one per node. A group has the fewest bits of its members.
+        zero_points: One per node, equal within a group; none stands for 0 everywhere.
+
+    Raises:
+        UnsupportedError: A concat joins the picture, or a softmax's output, with the output of a layer.
+        RangeError: A concat joins relu6 with a greater range.
     """
     roots = groups(network.nodes)
     members: dict[int, list[int]] = {}
@@ -69,14 +73,14 @@ def tensor_types(
 
 
 def given_type(network: Network, node: Node, passed_on: TensorType) -> TensorType:
-    """Of what a node gives: of labels their own, of all others ``passed_on``."""
+    """Return the type of a node's output: labels have their own type, all other outputs have ``passed_on``."""
     if isinstance(node.op, TopK) and node.op.labels:
         return label_type(network.nodes[node.inputs[0]].shape.channels)
     return passed_on
 
 
 def groups(nodes: tuple[Node, ...]) -> list[int]:
-    """Per node the least index of its group: of those that have one type."""
+    """Return, per node, the least index of its group; all tensors of a group have one type."""
     parent = list(range(len(nodes)))
 
     def find(i: int) -> int:
@@ -94,7 +98,7 @@ def groups(nodes: tuple[Node, ...]) -> list[int]:
 
 
 def _group_type(network: Network, group: list[int], ranges: CalibratedRanges, integers: tuple[int, int]) -> TensorType:
-    """integers: how many bits they have, and the zero point."""
+    """Return the type of a group. integers: the bits and the zero point of its integers."""
     producers = [i for i in group if network.nodes[i].op.calibrated]
     if group[0] == 0:
         _refuse_mixture(network, producers)
@@ -116,14 +120,14 @@ def _group_type(network: Network, group: list[int], ranges: CalibratedRanges, in
 
 
 def _leaves(network: Network, group: list[int]) -> bool:
-    """True where no layer that computes reads the group: its values leave for the host."""
+    """Return whether no integer layer that computes reads the group, so that it is an output for the host."""
     members = set(group)
     readers = (node for node in network.nodes if members.intersection(node.inputs))
     return not any(node.op.calibrated for node in readers)
 
 
 def _is_looked_up(network: Network, group: list[int]) -> bool:
-    """True where a softmax of the accelerator looks the group's values up in a table."""
+    """Return whether a softmax of the accelerator reads the group through a table."""
     members = set(group)
     readers = (node for node in network.nodes if members.intersection(node.inputs))
     return any(isinstance(node.op, IntegerSoftmax) and node.op.method != "argmax" for node in readers)
@@ -132,38 +136,47 @@ def _is_looked_up(network: Network, group: list[int]) -> bool:
 def _last_type(
     network: Network, producers: Iterable[int], ranges: CalibratedRanges, datatype: DataType, room: float
 ) -> TensorType:
-    """Return the type of a map that leaves for the host.
+    """Return the type of a map that is an output for the host.
 
     Args:
-        room: The factor by which it reaches beyond the values that calibration saw.
+        room: The type's range as a factor of the range that calibration saw.
     """
     reach = max(6.0 if _activation(network.nodes[i]) == "relu6" else room * ranges.greatest[i] for i in producers)
     return TensorType(datatype, (reach or 1.0) / datatype.high)
 
 
 def _read_reach(network: Network, index: int, ranges: CalibratedRanges, steps: int) -> float:
-    """How far the values of a node reach, or, where a function alone reads them, how far it tells them apart: beyond,
-    each gives the end of what the function gives, or the same as what is flat there."""
+    """Return the greatest |x| of a node's output that its type must distinguish.
+
+    That is the calibrated range. If a function is the only reader, the range may end earlier: beyond it the function
+    gives its last value, or saturates.
+    """
     readers = [i for i, node in enumerate(network.nodes) if index in node.inputs]
     reach, op = ranges.values[index], network.nodes[readers[0]].op if len(readers) == 1 else None
     if not isinstance(op, Activate):
         return reach
     x = np.linspace(0.0, reach, PLACES)
     far = max(_last_change(op, side * x, ranges.values[readers[0]], steps) for side in (-1, 1))
-    return float(x[far]) if far > 1 else reach  # behind a jump at 0 there is nothing to tell apart
+    return float(x[far]) if far > 1 else reach  # a function that only jumps at 0 does not determine a range
 
 
 def _last_change(op: Activate, x: npt.NDArray[np.float64], most: float, steps: int) -> int:
-    """The first place from which on the function stays within half a step of what it is at the last. most: the greatest
-    that it may give, so many ``steps``."""
+    """Return the first point of ``x`` after which the function stays within half a step of its last value.
+
+    Args:
+        op: The function.
+        x: The points, from 0 to the end of the range.
+        most: The greatest |output| of the function's type.
+        steps: The number of steps from 0 to ``most``.
+    """
     y = np.clip(FUNCTIONS[op.function].values(x, *op.parameters), -most, most)
     changed = np.flatnonzero(np.abs(y - y[-1]) > most / steps / 2)
     return min(int(changed[-1]) + 1, len(x) - 1) if changed.size else 0
 
 
 def _scale(node: Node, reach: float, steps: int) -> float:
-    """steps: from zero to the greatest integer."""
-    # relu6 saturates where the integer does, so that no clamp is needed beside the saturation.
+    """Return the scale of a node's output. steps: the number of steps from zero to the greatest integer."""
+    # relu6 saturates at the greatest integer, so that it needs no clamp of its own.
     return (6.0 if _activation(node) == "relu6" else reach or 1.0) / steps
 
 
@@ -185,7 +198,7 @@ def _check_relu6(network: Network, producers: list[int], scale: float, steps: in
 
 def _refuse_shares(network: Network, producers: list[int]) -> None:
     for node in (network.nodes[i] for i in producers):
-        subject = "a concat of a layer with the shares of a softmax"
+        subject = "a concat of a layer with the output of a softmax"
         raise UnsupportedError(subject, ONE_TYPE, where=node.place, remedy="leave the softmax to the host")
 
 

@@ -1,7 +1,8 @@
-"""Any requantisation as thresholds: whether y ≥ v is one comparison of the exact sum, channel by channel.
+"""Rewrites any requantiser as thresholds: y ≥ v is one comparison of the exact sum, per channel.
 
-before   Requantiser or MultiplyShift     for each output a product, an addition and a shift
-after    Thresholds                       for each output as many comparisons as its datatype has values, less one
+before   Requantiser or MultiplyShift: a product, an addition and a shift per output
+
+after    Thresholds: one comparison per value of the output's datatype except the least
 
 FINN calls it "absorb into multi-threshold" (arXiv:1709.04060, streamlining).
 """
@@ -27,18 +28,19 @@ from cnn.requantise import (
 
 Longs = npt.NDArray[np.int64]
 
-_FAR = 1 << 62  # beyond every sum; in the end all thresholds are cut to ±2^31
+_FAR = 1 << 62  # beyond every sum; thresholds_of clips thresholds to ±2^31
 
 
 def thresholds_of(requantiser: Requantising, datatype: DataType) -> Thresholds:
-    """Thresholds that give the same output of ``datatype`` for every sum |acc| < 2^31.
+    """Return thresholds that give the same output of ``datatype`` for every sum |acc| < 2^31.
 
-    UnsupportedError if the output has more than 8 bits, or values more than 1 apart: a multiplication serves then.
+    Raises:
+        UnsupportedError: The output has more than 8 bits, or its values are more than 1 apart.
     """
     if isinstance(requantiser, Thresholds):
         return requantiser
     if datatype.bits > THRESHOLD_BITS or datatype.step != 1:
-        reason = f"they are made for at most {THRESHOLD_BITS} bits whose values follow each other"
+        reason = f"they are made for at most {THRESHOLD_BITS} bits, and for datatypes whose values are 1 apart"
         raise UnsupportedError(f"thresholds for {datatype.name}", reason, remedy="keep the multiplication")
     values = np.arange(datatype.low + 1, datatype.high + 1, dtype=np.int64)
     needed = least_products(values, requantiser.shift[:, None], requantiser.halves)
@@ -52,10 +54,10 @@ def thresholds_of(requantiser: Requantising, datatype: DataType) -> Thresholds:
 
 
 def least_products(values: Longs, shift: Longs, halves: str) -> Longs:
-    """The least product that gives each of the values or more, of shifts that broadcast to them.
+    """Return the least product that gives each of the values or more. shift: broadcasts to the values.
 
-    y ≥ v means product ≥ v · 2^s − 2^(s − 1); where halves go to even, this one is of the value below where v is odd,
-    and products count without their lowest bits.
+    y ≥ v means product ≥ v · 2^s − 2^(s − 1). If halves are rounded to even, this product itself gives v − 1 for an odd
+    v, and products count without their lowest bits.
     """
     needed = (values << shift) - (np.int64(1) << (shift - 1))
     if halves == UP:
@@ -65,10 +67,10 @@ def least_products(values: Longs, shift: Longs, halves: str) -> Longs:
 
 
 def _least_sum(needed: Longs, by: Requantiser) -> Longs:
-    """The least acc whose product reaches ``needed``.
+    """Return the least acc whose product reaches ``needed``.
 
-    Where ``needed`` ≤ 0 the least such acc + bias is not above 0, so that ``negative`` multiplies it; else
-    ``multiplier`` does.
+    If ``needed`` ≤ 0, the least acc + bias is not above 0, so that ``negative`` multiplies it. Otherwise ``multiplier``
+    does.
     """
     below = np.minimum(_least(needed, by.negative[:, None]), 0)
     above = _least(needed, by.multiplier[:, None])
@@ -76,6 +78,9 @@ def _least_sum(needed: Longs, by: Requantiser) -> Longs:
 
 
 def _least(needed: Longs, multiplier: Longs) -> Longs:
-    """The least sum with sum · multiplier ≥ needed; ∓_FAR where the multiplier is 0, as every sum or none does."""
+    """Return the least sum with sum · multiplier ≥ needed.
+
+    For a multiplier of 0 it is −_FAR if every sum satisfies this, and _FAR if no sum does.
+    """
     constant = np.where(needed <= 0, -_FAR, _FAR)
     return np.asarray(np.where(multiplier == 0, constant, -(-needed // np.maximum(multiplier, 1))), np.int64)

@@ -1,18 +1,18 @@
-"""How many bits activations get where the lanes hold 16 bits: sums must stay within 32.
+"""The bits of activations for lanes of 16 bits, chosen so that sums fit 32 bits.
 
-Weights and activations share what the 32 bits of a sum leave. W and A are the greatest integers of weights and
-activations, and reach is the greatest |activation|. A filter's |acc + bias| is then at most W · A · r with
+Weights and activations share the 32 bits of a sum. Let W and A be the greatest integers of weights and activations, and
+reach the greatest |activation|. A filter's |acc + bias| is then at most W · A · r with
 
     r = Σ|w| / max|w| + |bias| / (reach · max|w|)
 
-whatever the scales are. So W · A ≤ 2³¹ / r. For a 3×3 kernel on 512 channels r is about 900: W and A have 21 bits
-together beside their signs, and 16-bit activations would leave the weights 6.
+independent of the scales. So W · A ≤ 2³¹ / r. For a 3×3 kernel on 512 channels r is about 900: W and A have 21 bits
+together in addition to their signs, and with 16-bit activations only 6 bits would remain for the weights.
 
-The noise of a product is that of its worse factor, so both get half of these bits. Activations get MORE bits more than
-weights: they have one scale a tensor and stronger peaks, while weights have one scale a filter. MORE is measured:
-of 0…4, 2 gives the best SQNR of the head on a trained YOLO-LITE and on tiny-YOLOv2 with random weights, and is 1 dB
-below the best on the embedded network (table in docs/explanation/quantisation.md). Each filter then uses what its own
-sum leaves, up to 16 bits (cnn.quantisation.quantise).
+The worse factor determines the noise of a product, so weights and activations share these bits evenly. Activations then
+get MORE bits in addition: they have one scale per tensor and stronger peaks, while weights have one scale per filter.
+MORE is measured. Among 0…4, 2 gives the best SQNR of the head on a trained YOLO-LITE and on tiny-YOLOv2 with random
+weights. It is 1 dB below the best on the embedded network (table in docs/explanation/quantisation.md). Each filter's
+weights then use the bits that remain in its own sum, up to 16 bits (cnn.quantisation.quantise).
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ MORE = 2
 
 
 def shared_bits(network: Network, ranges: CalibratedRanges) -> tuple[int, ...]:
-    """Bits of every node's output, 8…16: the fewest that one of its readers can take.
+    """Return the bits of every node's output, 8…16: the fewest that one of its readers can take.
 
-    network: without batch norms (cnn.quantisation.batch_norm). ranges: of its calibration.
+    Args:
+        network: The float network without batch norms (cnn.quantisation.batch_norm).
+        ranges: The ranges that calibration chose for it.
     """
     bits = [WIDEST] * len(network.nodes)
     for node in network.nodes:
@@ -43,7 +45,7 @@ def shared_bits(network: Network, ranges: CalibratedRanges) -> tuple[int, ...]:
 
 
 def _asked_by(network: Network, node: Node, reach: float) -> int:
-    """The most bits that ``node`` can take of an input whose greatest |x| is ``reach``."""
+    """Return the most bits that ``node`` can take for an input whose greatest |x| is ``reach``."""
     op = node.op
     if isinstance(op, AveragePool):
         shape = network.nodes[node.inputs[0]].shape
@@ -56,7 +58,7 @@ def _asked_by(network: Network, node: Node, reach: float) -> int:
         return WIDEST
     greatest = rows[alive].max(axis=1)
     share = rows[alive].sum(axis=1) / greatest + np.abs(op.bias[alive]) / (reach * greatest)
-    # The median, since an almost dead filter (a tiny gamma beside a bias) can give up bits of its own weights instead.
+    # The median counts, because an almost dead filter (a tiny gamma with a bias) can use fewer bits for its weights.
     return _within(1 + int((SUM_BITS - math.log2(float(np.median(share))) + MORE) / 2))
 
 

@@ -1,13 +1,18 @@
-"""Zero points: what a layer behind ReLU or leaky ReLU gives lies above zero, nearly all of it, so that integers around
-zero would hold it with half of their values. A zero point moves them: value = (integer − zero point) × scale.
+"""Zero points for outputs of ReLU and leaky ReLU, which are nearly all above zero.
+
+Integers around zero would represent such an output with half of their values. A zero point moves the range:
+value = (integer − zero point) × scale.
 
 before   convolution, ReLU → INT4, 0…7
-after    convolution → INT4, −8…7 with the zero point −8: its bias puts it on, saturation is the ReLU
+
+after    convolution → INT4, −8…7 with the zero point −8, which the bias adds; saturation is the ReLU
+
 before   convolution, leaky → INT4, −8…7
+
 after    convolution, leaky → INT8, table → INT4, −8…7 with the zero point −7
 
-No slope of a requantiser turns at another integer than 0. So a leaky layer leaves finer, and a table, which the
-accelerator looks up on the way, brings it to its integers. A function that is a table has its zero point in it.
+The slope of a requantiser can change only at the integer 0. So the output of a leaky layer has more bits first, and a
+table of the accelerator then converts it to the final integers. A function that is a table includes its zero point.
 """
 
 from __future__ import annotations
@@ -31,16 +36,19 @@ from cnn.quantized import QuantizedNetwork
 from cnn.tables import TABLE_BITS
 
 MOST_BITS = 8
-"""Of integers with a zero point: wider ones lose too little."""
+"""The most bits of integers with a zero point; wider integers lose too little to need one."""
 
 _TAKE = (Convolution, Dense, Add, AveragePool, Activate)
-"""What may read a map whose zero is another integer. A product of two such maps is no product of their integers."""
+"""Operations that may read a map with a zero point.
+
+A product of two such maps is excluded, because it would not be a product of their integers.
+"""
 
 ENDING = ("relu", "relu6")
-"""Activations that are the end of the integers."""
+"""Activations that saturation computes if the output has a zero point."""
 
 _FINER = Activate("affine", (1.0, 0.0))
-"""The same value, in other integers."""
+"""The identity as a table: the same value in other integers."""
 
 
 def quantise_with_zero_points(
@@ -50,28 +58,37 @@ def quantise_with_zero_points(
     bits: int,
     pictures: Sequence[npt.NDArray[np.uint8]] = (),
 ) -> QuantizedNetwork:
-    """``quantise`` with a zero point wherever a layer has one, weights and activations of ``bits``.
+    """Return ``quantise`` with weights and activations of ``bits``, and a zero point for each layer that can have one.
 
-    Behind each leaky layer stands a node more, its name with ``_finer``, so that indices are others than the float
-    network's. pictures: uint8 [channels, height, width], what weights are fitted to. RangeError for more than 8 bits,
-    other errors as of ``quantise``.
+    A node is inserted after each leaky layer, with ``_finer`` appended to its name, so that indices differ from the
+    float network's.
+
+    Args:
+        network: The float network.
+        statistics: The observed values of the network.
+        method: The method by which ranges are chosen.
+        bits: The bits of weights and activations.
+        pictures: uint8 [channels, height, width] each, which weights are fitted to.
+
+    Raises:
+        RangeError: There are more than 8 bits; other errors are those that ``quantise`` raises.
     """
     if bits > MOST_BITS:
         what = "the bits of activations with zero points"
-        raise RangeError(what, bits, high=MOST_BITS, remedy="leave zero points out")
+        raise RangeError(what, bits, high=MOST_BITS, remedy="leave out zero points")
     folded = fold_batch_norms(network)
     if bits < TABLE_BITS:
         folded, statistics = _split(folded, statistics)
     widths = [TABLE_BITS if _is_finer(folded, index) else bits for index in range(len(folded.nodes))]
     zeros = zero_points(folded, ranges_by_bits(statistics, method, widths), widths)
-    # Of a symmetric datatype half of the values lie above zero, of one with a zero point nearly all.
+    # With a zero point nearly all values of the datatype are above zero, as for a symmetric one with a bit more.
     reached = [width + 1 if zero else width for width, zero in zip(widths, zeros, strict=True)]
     ranges = ranges_by_bits(statistics, method, reached)
     return quantise(folded, ranges, bits=bits, activation_bits=widths, pictures=pictures, zero_points=zeros)
 
 
 def zero_points(network: Network, ranges: CalibratedRanges, bits: Sequence[int]) -> tuple[int, ...]:
-    """Of each node's output, 0 where none helps. bits: of each node's output."""
+    """Return the zero point of each node's output, 0 if none helps. bits: the bits of each node's output."""
     roots = groups(network.nodes)
     zeros = {
         root: _of_group(network, [i for i, each in enumerate(roots) if each == root], ranges, bits) for root in {*roots}
@@ -80,7 +97,7 @@ def zero_points(network: Network, ranges: CalibratedRanges, bits: Sequence[int])
 
 
 def _of_group(network: Network, group: Sequence[int], ranges: CalibratedRanges, bits: Sequence[int]) -> int:
-    """Of nodes that share a type: the one that leaves most room below zero."""
+    """Return the zero point of nodes that share a type: the one with the most integers below zero."""
     if not _is_taken(network, group):
         return 0
     datatype = DataType(min(bits[i] for i in group), True)
@@ -91,8 +108,10 @@ def _of_group(network: Network, group: Sequence[int], ranges: CalibratedRanges, 
 
 
 def _is_taken(network: Network, group: Sequence[int]) -> bool:
-    """Whether layers read the group, and all may read a zero point. Pixels have none, nor has what packages' layers
-    read, which know nothing of one."""
+    """Return whether layers read the group and all of them may read a zero point.
+
+    Pixels have no zero point. Inputs and outputs of packages' layers have none, because these layers cannot apply one.
+    """
     members = {*group}
     if any(isinstance(network.nodes[i].op, Custom) for i in group):
         return False
@@ -101,7 +120,7 @@ def _is_taken(network: Network, group: Sequence[int]) -> bool:
 
 
 def _below_zero(network: Network, index: int, ranges: CalibratedRanges) -> float:
-    """The share of a node's range that lies below zero; a half where there is no telling."""
+    """Return the share of a node's range that is below zero; 0.5 if it is not known."""
     node = network.nodes[index]
     op = node.op
     if _ends(node):
@@ -109,7 +128,7 @@ def _below_zero(network: Network, index: int, ranges: CalibratedRanges) -> float
     if not isinstance(op, Activate):
         return 0.5
     before = network.nodes[node.inputs[0]]
-    if op == _FINER and _is_leaky(before):  # its sums reach as far below zero as above
+    if op == _FINER and _is_leaky(before):  # its sums extend as far below zero as above
         return LEAKY_SLOPE / (1 + LEAKY_SLOPE)
     reach = ranges.values[node.inputs[0]]
     lowest = float(-FUNCTIONS[op.function].values(np.linspace(-reach, reach, 1 << TABLE_BITS), *op.parameters).min())
@@ -122,14 +141,17 @@ def _is_leaky(node: Node) -> bool:
 
 
 def _is_finer(network: Network, index: int) -> bool:
-    """Whether a table alone reads the sums of a layer: they never leave the accelerator."""
+    """Return whether a table is the only reader of a layer's sums, so that they stay on the accelerator."""
     readers = [node for node in network.nodes if index in node.inputs]
     adds_up = isinstance(network.nodes[index].op, (Convolution, Dense))
     return adds_up and len(readers) == 1 and isinstance(readers[0].op, Activate)
 
 
 def _split(network: Network, statistics: Statistics) -> tuple[Network, Statistics]:
-    """With a table behind each leaky layer whose map may have a zero point; what is observed of it is the layer's."""
+    """Return the network with a table after each leaky layer whose map may have a zero point.
+
+    The table has the layer's statistics, because both have the same values.
+    """
     nodes: list[Node] = []
     place: dict[int, int] = {}
     sources = []
@@ -147,18 +169,18 @@ def _split(network: Network, statistics: Statistics) -> tuple[Network, Statistic
 
 
 def _rises(network: Network, group: Sequence[int]) -> bool:
-    """Whether a group with leaky layers may have a zero point: it lies above zero, nearly all of it."""
+    """Return whether a group with leaky layers may have a zero point, because nearly all its values are above zero."""
     producers = [network.nodes[i] for i in group if network.nodes[i].op.calibrated]
     return _is_taken(network, group) and all(_is_leaky(node) or _ends(node) for node in producers)
 
 
 def _ends(node: Node) -> bool:
-    """Whether its activation is the end of the integers."""
+    """Return whether saturation computes the node's activation if its output has a zero point."""
     return isinstance(node.op, (Convolution, Dense, Add)) and node.op.activation in ENDING
 
 
 def _free(name: str, names: set[str]) -> str:
-    """The name, or one like it that no node has."""
+    """Return the name, or one derived from it that no node has, and add it to ``names``."""
     while name in names:
         name += "_"
     names.add(name)

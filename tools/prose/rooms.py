@@ -6,6 +6,7 @@ CLEAN = (
     "boards",
     "cnn/exported",
     "cnn/ops",
+    "cnn/quantisation",
     "contract",
     "hls_schedule",
     "hls_templates/streaming",
