@@ -1,4 +1,5 @@
-"""The systolic engine: its C++ headers, and ``sources``, which writes the parameters and top function of one geometry.
+"""The systolic engine: its C++ headers, and ``sources``, which renders the parameters and the top function.
 
-Loader (read, load, feed) → PE array → Saver (pool, requantise, save); types.h and pass.h are what all of them share.
+The headers are fixed and the same for all geometries. The data flow is Loader (read, load, feed) → PE array → Saver
+(pool, requantise, save); all of them use types.h and pass.h.
 """

@@ -1,31 +1,36 @@
-// Map buffers: a map can stay on chip until its last reader is through, instead of going through DDR. There are two: a
-// pass reads one (process load) and writes the other (process arrange), so that each has one reader and one writer.
-// Several maps lie in a buffer, each from a word of every bank on; maps of a concat side by side, as in DDR.
+// Map buffers: a map can stay on chip until its last reader has read it, instead of going through DDR. There are two
+// buffers. A pass reads one (process load) and writes the other (process arrange), so that each has one reader and one
+// writer. A buffer can hold several maps; each starts at one address in all banks. The inputs of a concatenation are
+// stored next to each other, as in DDR.
 #ifndef SYSTOLIC_MAP_BUFFER_H
 #define SYSTOLIC_MAP_BUFFER_H
 
 #include "pass.h"
 #include "types.h"
 
-// A map buffer has ROWS banks, like the row buffer. Row y lies in bank (y + turn) mod ROWS. With stride 1 the row buffer
-// begins with the bank that has a row in the bank of the same number in both buffers, and ROWS rows move in one cycle, a
-// word from each bank; ``turn`` is the padding above the map, modulo ROWS, in the layer that begins with bank 0. With
-// stride 2 see move_words (loader/load.h). The rows of a bank lie one behind the other, [row][block][column] of words,
-// from the map's place on: row y is number ⌊y / ROWS⌋ of its bank. Where the engine has no map buffers this is one
-// unused word.
+// A map buffer has ROWS banks, like the row buffer. Row y of a map is in bank (y + turn) mod ROWS. A bank stores its
+// rows one after the other, [row][block][column] of words, from the map's base address on: row y is row ⌊y / ROWS⌋ of
+// its bank.
+//
+// With stride 1, a row is in the bank of the same number in both buffers, so that ROWS rows move per cycle, one word
+// per bank. ``turn`` is the padding above the map, modulo ROWS, of the layer that starts with bank 0. move_words
+// (loader/load.h) explains stride 2. Engines without map buffers have a single unused word here.
 typedef word_t map_buffer_t[MAP_DEPTH > 0 ? MAP_DEPTH : 1][ROWS];
 
-// ROWS consecutive rows, counted with the padding, are a *lap*: one row in each bank. The padding takes banks 0 … turn
-// − 1 of the first lap that has rows of the map, so that in these banks every row lies ``pitch`` words earlier than in
-// the others. Gives where the row of a lap begins in ``bank``, relative to lap · pitch; with ``next_lap`` the row of
-// the lap after it. Only adds: a multiplier for each bank would take DSPs that the array has.
+// A *lap* is ROWS consecutive rows of the map with its padding: one row per bank. In the first lap that contains rows
+// of the map, banks 0 … turn − 1 contain padding, which is not stored. So every row of these banks is stored ``pitch``
+// words earlier than in the other banks.
+//
+// Return the address of a lap's row in ``bank``, relative to lap · pitch; with ``next_lap`` the address of the next
+// lap's row. Only additions are used, because a multiplier per bank would take DSPs from the array.
 inline int row_in_bank(int pitch, bool next_lap, int bank, int turn) {
 #pragma HLS INLINE
     return (next_lap ? pitch : 0) - (bank < turn ? pitch : 0);
 }
 
-// The bank of a row that is ``rows`` rows below one in bank 0, and the words from that one's lap to its own. A tile gives
-// at most UPSCALE · ROWS rows, from any bank on.
+// bank_of: the bank of the row that is ``rows`` rows below a row in bank 0. lap_words: the words between the laps of
+// these two rows. A tile has at most UPSCALE · ROWS rows, and its first row may be in any bank, so that two
+// subtractions suffice.
 inline int bank_of(int rows) {
 #pragma HLS INLINE
     return UPSCALE > 1 && rows >= 2 * ROWS ? rows - 2 * ROWS : wrap_once(rows, ROWS);
@@ -36,7 +41,8 @@ inline int lap_words(int rows, int pitch) {
     return UPSCALE > 1 && rows >= 2 * ROWS ? 2 * pitch : rows >= ROWS ? pitch : 0;
 }
 
-// ROWS · laps, of which there are as many as rows of padding at most: multiples of ROWS that are constants, added.
+// Return ROWS · laps. ``laps`` is at most the number of rows of padding, which has 8 bits. The result is a sum of
+// constants, so that no multiplier is needed.
 inline int rows_of_laps(int laps) {
 #pragma HLS INLINE
     int rows = 0;
@@ -47,28 +53,30 @@ inline int rows_of_laps(int laps) {
     return rows;
 }
 
+// Whether the pass reads its input map from a map buffer.
 inline bool reads_buffer(const pass_t &pass) {
 #pragma HLS INLINE
     return MAP_DEPTH > 0 && pass.in_buffer != 0;
 }
 
-// Whether rows are read two by two, with stride 2. Arrays for networks in which no such layer reads a map on chip have
-// MAP_STRIDE 1, and nothing of it.
+// Whether rows are read from a map buffer in pairs (stride 2). MAP_STRIDE is 1 in engines for networks in which no
+// layer with stride 2 or more reads a map buffer; these have no logic for it.
 inline bool steps_over_rows(const pass_t &pass) {
 #pragma HLS INLINE
     return MAP_STRIDE > 1 && pass.stride == 2;
 }
 
-// Whether rows are read further apart, and of each row stride only some.
+// Whether the stride is above 2: only some rows of a row stride are read from the map buffer.
 inline bool leaps_over_rows(const pass_t &pass) {
 #pragma HLS INLINE
     return MAP_STRIDE > 2 && pass.stride > 2;
 }
 
-// Row strides that move together then, at most: as many banks are chosen from all.
+// Upper limit for the row strides that move per cycle if the stride is above 2. Each is selected from all banks.
 static const int LEAPS = ROWS < 4 ? ROWS : 4;
 
-// Of these as many as lie in banks of their own: the first rows of two are ``stride`` rows apart, or twice that …
+// Return how many of these LEAPS row strides are in different banks. Row strides r apart are r · stride rows apart; if
+// that is a multiple of ROWS, they are in the same bank.
 inline int leaps_together(int stride) {
 #pragma HLS INLINE
     int together = LEAPS;
@@ -82,15 +90,16 @@ inline int leaps_together(int stride) {
     return together;
 }
 
-// Row strides that move from a map buffer in a cycle. Of two rows each those of one parity are read, in every second bank
-// where ROWS is even, and else in every bank: for 5 rows in banks 0, 2, 4, 1, 3.
+// Return the row strides that move from a map buffer per cycle. With stride 2, rows of one parity move at a time. If
+// ROWS is even, these rows are in every second bank, so that half of the banks move. If ROWS is odd, they are in all
+// banks (for 5 rows: 0, 2, 4, 1, 3).
 inline int moved_together(const pass_t &pass) {
 #pragma HLS INLINE
     if (leaps_over_rows(pass)) return leaps_together(pass.stride);
     return ROWS % 2 == 0 && steps_over_rows(pass) ? ROWS / 2 : ROWS;
 }
 
-// Cycles in which ROWS of them move, a word of each.
+// Return the cycles in which ROWS row strides move, one word of each.
 inline int moved_cycles(const pass_t &pass) {
 #pragma HLS INLINE
     const int together = leaps_together(pass.stride);
@@ -100,6 +109,7 @@ inline int moved_cycles(const pass_t &pass) {
     return ROWS % 2 == 0 && steps_over_rows(pass) ? 2 : 1;
 }
 
+// Whether the pass writes its output map to a map buffer.
 inline bool writes_buffer(const pass_t &pass) {
 #pragma HLS INLINE
     return MAP_DEPTH > 0 && pass.out_buffer != 0;

@@ -1,8 +1,8 @@
-// The layer program, which the engine reads at run time: an array of passes in DDR, PASS_WORDS words of 32 bits each.
+// The layer program: an array of passes in DDR, each PASS_WORDS words of 32 bits. The engine reads it at run time.
 //
-// A pass is one convolution with its fused pool over one column tile; fully connected layers and pools are expressed as
-// convolutions. The scheduler computes whatever would need a division or a large product, so that the engine only
-// counts. A "word" of maps and weights is a lanes_t (types.h); addresses count words.
+// A pass is one convolution with its fused pool, over one column tile. Fully connected layers and separate pools are
+// expressed as convolutions. The scheduler computes every field that needs a division or a large product, so that the
+// engine only counts. A "word" of maps and weights is LANES values (word_t in types.h). Addresses count words.
 #ifndef SYSTOLIC_PASS_H
 #define SYSTOLIC_PASS_H
 
@@ -10,8 +10,9 @@
 
 #include "parameters.h"
 
-// X(field): the order is the layout of the program, shared with scheduler/systolic/program (a test compares).
-// clang-format off: a table, a line a field with what it means
+// X(field) for every field, in the order of its words in the program. contract/program.py defines this table, and
+// tools/program.py renews it here.
+// clang-format off: a table with one field and its meaning per line
 #define SYSTOLIC_PASS_FIELDS(X)                                                                             \
     /* input map: [row][block][column] of words */                                                          \
     X(in_base) X(in_row_pitch) X(in_block_pitch)                                                            \
@@ -72,8 +73,8 @@
 
 #define SYSTOLIC_DECLARE(field) int32_t field;
 
-// Of engines that add maps (ADDED_MAPS) further words of a pass: what the Saver adds to its results (add.h).
-// clang-format off: the same
+// Additional fields for engines with residual adds (ADDED_MAPS): the residual map and its multipliers (add.h).
+// clang-format off: a table with one field and its meaning per line
 #define SYSTOLIC_ADDED_FIELDS(X)                                                                            \
     X(added_base) X(added_row_pitch) /* the residual map; its blocks have the layout of the output's blocks */ \
     X(added_buffer)  /* as in_buffer; never the buffer that is read; out_buffer if the output is written to a buffer */ \
@@ -84,6 +85,7 @@
     X(added_limits)  /* saturation of the sum; ``limits`` saturates the results before it */
 // clang-format on
 
+// All fields are signed words of 32 bits.
 struct pass_t {
     SYSTOLIC_PASS_FIELDS(SYSTOLIC_DECLARE)
     SYSTOLIC_ADDED_FIELDS(SYSTOLIC_DECLARE)
@@ -94,8 +96,10 @@ struct pass_t {
 static const int PASS_FIELDS = 0 SYSTOLIC_PASS_FIELDS(SYSTOLIC_COUNT);
 static const int ADDED_FIELDS = 0 SYSTOLIC_ADDED_FIELDS(SYSTOLIC_COUNT);
 #undef SYSTOLIC_COUNT
+// Words per pass. The fields of a residual add are the last words, if the engine has them.
 static const int PASS_WORDS = 64 + (ADDED_MAPS > 0 ? ADDED_FIELDS : 0);
 
+// Return the pass that these words of the program describe.
 inline pass_t decode_pass(const uint32_t words[PASS_WORDS]) {
 #pragma HLS INLINE
     pass_t pass;
@@ -103,45 +107,48 @@ inline pass_t decode_pass(const uint32_t words[PASS_WORDS]) {
 #define SYSTOLIC_TAKE(field) pass.field = static_cast<int32_t>(words[index++]);
     SYSTOLIC_PASS_FIELDS(SYSTOLIC_TAKE)
 #undef SYSTOLIC_TAKE
-    index = PASS_WORDS - ADDED_FIELDS;  // they are the last ones, where there are any
+    index = PASS_WORDS - ADDED_FIELDS;  // the fields of a residual add are the last words
 #define SYSTOLIC_TAKE(field) pass.field = ADDED_MAPS > 0 ? static_cast<int32_t>(words[index++]) : 0;
     SYSTOLIC_ADDED_FIELDS(SYSTOLIC_TAKE)
 #undef SYSTOLIC_TAKE
     return pass;
 }
 
-// Whether the window's values are compared and not added up: a max pool of any size, which is a pass of its own.
-// Engines for networks without one have WINDOWS 0, and nothing of this.
+// Whether the values of a window are compared instead of summed: a max pool of any size, which is a pass of its own.
+// WINDOWS is 0 in engines for networks without such a pool, which then have no logic for it.
 inline bool compares(const pass_t &pass) {
 #pragma HLS INLINE
     return WINDOWS > 0 && pass.pool_stride == 0;
 }
 
-// The same of two places that are multiplied: two maps, whose rows are read in turn. MAP_PRODUCTS is 0 for most networks.
+// Whether two maps are multiplied value by value. Their rows are read alternately, so that the two factors are the two
+// places of a window. MAP_PRODUCTS is 0 in engines for networks without such a layer.
 inline bool multiplies(const pass_t &pass) {
 #pragma HLS INLINE
     return MAP_PRODUCTS > 0 && pass.pool_stride < 0;
 }
 
-// Whether another map is added to the results where they leave. ADDED_MAPS is 0 for networks without.
+// Whether the Saver adds a residual map to the results. ADDED_MAPS is 0 in engines for networks without residual adds.
 inline bool adds(const pass_t &pass) {
 #pragma HLS INLINE
     return ADDED_MAPS > 0 && pass.added_words > 0;
 }
 
+// Whether that residual map is read from DDR, and not from a map buffer.
 inline bool adds_from_ddr(const pass_t &pass) {
 #pragma HLS INLINE
     return adds(pass) && (MAP_DEPTH == 0 || pass.added_buffer == 0);
 }
 
-// A tile of the output: ROWS rows of a channel tile. rows_above = row · ROWS.
+// A tile of the output: the numbers of its row tile (ROWS output rows) and of its channel tile (COLUMNS channels).
+// rows_above is the tile's first output row, row · ROWS.
 struct tile_t {
     int row, channel;
     int rows_above;
 };
 
-// Goes to the next tile; false after the last. Channel tiles are the inner loop; where the pass keeps all its input
-// rows on chip (inputs_resident), row tiles are.
+// Advance to the next tile. Return false after the last one. Channel tiles are the inner loop. If all input rows of the
+// pass stay on chip (inputs_resident), row tiles are the inner loop.
 inline bool next_tile(const pass_t &pass, tile_t &tile) {
 #pragma HLS INLINE
     if (!pass.inputs_resident) {
@@ -158,14 +165,15 @@ inline bool next_tile(const pass_t &pass, tile_t &tile) {
 inline int minimum(int a, int b) { return a < b ? a : b; }
 inline int maximum(int a, int b) { return a > b ? a : b; }
 inline int within(int low, int value, int high) { return maximum(low, minimum(value, high)); }
+// Return ``value`` modulo ``limit``. The value must be below 2 · limit, so that no divider is needed.
 inline int wrap_once(int value, int limit) { return value >= limit ? value - limit : value; }
 
-// Bits of a count that addresses are multiplied by: rows or blocks of a tile, ports, rows of padding. All are below
-// 512, the padding below 256 (rules of scheduler/systolic/array.py).
+// Bits of the second factor of an address product: rows or blocks of a tile, ports, or rows of padding. These counts
+// are below 512, and rows of padding are below 256 (rules of scheduler/systolic/array.py).
 static const int COUNT_BITS = 9;
 
-// value · count, the only product of addresses; all others are counted up. It is narrow, and made of LUTs because the
-// array needs the DSPs. scheduler/systolic/area/fabric.py counts where it is called.
+// Return value · count. This is the only product of addresses; all other addresses are accumulated. It is narrow and
+// made of LUTs, because the array needs the DSPs. scheduler/systolic/area/fabric.py counts its instances.
 inline int times(int value, int count) {
 #pragma HLS INLINE
     int product;

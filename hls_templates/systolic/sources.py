@@ -1,4 +1,7 @@
-"""The systolic engine's sources for one geometry: parameters and wiring; the rest are fixed headers."""
+"""The C++ sources of the systolic engine for one geometry.
+
+The parameters and the top function, which connects the processes, are generated. All other sources are fixed headers.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +24,19 @@ HEADER = (
 )
 """The order of the constants in parameters.h."""
 
-HALVES_TO_EVEN = "2: requantisers may add behind their product, and round halves to even"
-"""The reason for a LATE_OFFSETS of 2."""
+HALVES_TO_EVEN = "2: requantisers may add an offset after their product, and may round ties to even"
+"""The comment at LATE_OFFSETS in parameters.h if its value is 2."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One compile-time constant of the engine and the reason for its value."""
+    """One compile-time constant of the engine.
+
+    Attributes:
+        name: The name in parameters.h.
+        value: The value.
+        reason: The comment at the constant: its meaning or the reason for its value.
+    """
 
     name: str
     value: int
@@ -36,8 +45,13 @@ class Parameter:
 
 @dataclass(frozen=True)
 class BufferPrimitive:
-    """The primitive of one buffer, or of the products. name: the macro in its BIND_STORAGE or BIND_OP; impl: its value,
-    bram, uram, lutram, dsp or fabric."""
+    """The primitive that a buffer, or the requantiser's multipliers, are made of.
+
+    Attributes:
+        name: The macro that the pragma BIND_STORAGE or BIND_OP uses as its ``impl``.
+        impl: The macro's value: bram, uram or lutram for a buffer, dsp or fabric for multipliers.
+        reason: The comment at the macro.
+    """
 
     name: str
     impl: str
@@ -46,7 +60,13 @@ class BufferPrimitive:
 
 @dataclass(frozen=True)
 class Fifo:
-    """The FIFO of a stream, or of each of an array: ``depth`` words of ``bits``, built of ``impl`` of BIND_STORAGE."""
+    """The FIFO of a stream, or of every stream of an array.
+
+    Attributes:
+        bits: Width of a word in bits.
+        depth: Capacity in words.
+        impl: The primitive, as ``impl`` of the pragma BIND_STORAGE.
+    """
 
     bits: int
     depth: int
@@ -55,11 +75,22 @@ class Fifo:
 
 @dataclass(frozen=True)
 class SystolicValues:
-    """What the engine's templates need.
+    """The values that the engine's templates use.
 
-    fifos: every stream of the DATAFLOW region, by name. bounds: words that co-simulation models behind each m_axi
-    port, and the most passes. latency: the ports' m_axi option. memories: the primitive of every buffer. map_depth:
-    words of a bank of a map buffer; 0 without map buffers. added_maps: 1 with a port for maps that the Saver adds.
+    Attributes:
+        title: The first comment of every generated file.
+        parameters: The constants of parameters.h in their order.
+        map_ports: Number of ports for maps.
+        weight_ports: Number of ports for weights.
+        fifos: The FIFO of every stream of the DATAFLOW region, by the stream's name.
+        bounds: The words that co-simulation models at each m_axi port, and the largest number of passes, by name.
+        burst_words: The largest burst of a port, in words.
+        outstanding: The number of requests that a port may have open.
+        latency: The ``latency`` option of the m_axi ports, in cycles.
+        memories: The primitive of every buffer and of the requantiser's multipliers.
+        map_depth: Words per bank of a map buffer; 0 without map buffers.
+        reasons: Further comment lines at the top of top.cpp: why the schedule chose this geometry.
+        added_maps: 1 if the Saver adds residual maps, which needs another port; otherwise 0.
     """
 
     title: str
@@ -81,8 +112,8 @@ def header_parameters(geometry: Geometry, others: Sequence[Parameter]) -> tuple[
     """Return the constants of parameters.h in their order.
 
     Args:
-        geometry: The array's, whose parameters are constants.
-        others: The constants that the geometry does not have.
+        geometry: The array's geometry, whose parameters become constants.
+        others: Constants that are not part of the geometry.
     """
     constants = (
         *(Parameter(key.macro, int(getattr(geometry, key.name)), key.doc) for key in parameters() if key.macro),
@@ -97,7 +128,7 @@ def header_parameters(geometry: Geometry, others: Sequence[Parameter]) -> tuple[
 
 
 def systolic_sources(values: SystolicValues) -> dict[str, str]:
-    """File name → text: parameters.h, top.h, top.cpp and the fixed headers that they include."""
+    """Return parameters.h, top.h, top.cpp and the fixed headers that they include, as file name → text."""
     fields = {
         **vars(values),
         "rows": next(parameter.value for parameter in values.parameters if parameter.name == "ROWS"),
@@ -114,7 +145,9 @@ def systolic_sources(values: SystolicValues) -> dict[str, str]:
 
 
 def systolic_simulation(values: SystolicValues) -> dict[str, str]:
-    """File name → text of the simulation/ folder: simulate.cpp (the top function behind a C interface), the cycle
-    recorder, and the headers that they need."""
+    """Return the files of the simulation/ folder, as file name → text.
+
+    These are simulate.cpp, which gives the top function a C interface, the cycle recorder, and the headers of both.
+    """
     simulate = render("systolic/simulate.cpp.j2", {**vars(values), "title": comment(values.title), "top": TOP})
     return simulation_files(systolic_sources(values), simulate)

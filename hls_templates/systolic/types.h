@@ -1,5 +1,5 @@
-// The engine's number and word types. Synthesis and SYSTOLIC_AP_INT use the vendor's ap_int, the fast
-// simulation the native integer of the same width; both give the same bits.
+// Number and word types of the engine. Synthesis and builds with SYSTOLIC_AP_INT use the vendor's ap_int. The fast
+// simulation uses native integers of at least the same width. Both give the same bits.
 #ifndef SYSTOLIC_TYPES_H
 #define SYSTOLIC_TYPES_H
 
@@ -9,18 +9,20 @@
 
 #if defined(__SYNTHESIS__) || defined(SYSTOLIC_AP_INT)
 #include <ap_int.h>
-#define SYSTOLIC_PACKED 1  // several products in one DSP, as the hardware has them
+#define SYSTOLIC_PACKED 1  // several products share a DSP, as in the hardware
+// value_t: activations and weights. sum_t: accumulators. product_t: products of the requantiser. result_t: requantised
+// results. slope_t: the slope of a segment of a piecewise-linear table.
 typedef ap_int<VALUE_BITS> value_t;
 typedef ap_int<32> sum_t;
 typedef ap_int<64> product_t;
 typedef ap_int<16> result_t;
 typedef ap_int<18> slope_t;
-typedef ap_int<9> along_t;  // a place within a piece of a line
-typedef ap_int<27> rise_t;  // a slope times such a place
+typedef ap_int<9> along_t;  // a place within a segment of a piecewise-linear table
+typedef ap_int<27> rise_t;  // the rise of the line within a segment: slope · place
 typedef ap_int<11> bank_t;
 #else
 #define SYSTOLIC_PACKED 0
-// INT4 lives in an int8_t, sign extended; only words of DDR hold it at its width.
+// An INT4 value is stored in an int8_t, sign extended. Only words (word_t) have it at its own width.
 template <int BITS>
 struct native_value {
     typedef int8_t type;
@@ -36,20 +38,22 @@ typedef int16_t result_t;
 typedef int32_t slope_t, along_t, rise_t;
 typedef int bank_t;
 #endif
-// bank_t numbers the banks, of which there are fewer than 512: narrow, so that it is added to and compared in a cycle.
+// bank_t numbers banks, of which there are fewer than 512. It is narrow, so that a bank number is added to and compared
+// within one cycle.
 
-// The values of one position, one a lane: as they are computed with.
+// The values of one position, one per lane, in the form in which the engine computes with them.
 struct lanes_t {
     value_t lane[LANES];
 };
 
-// The same as they are stored, in DDR, in memories and in the FIFOs between: VALUE_BITS a value, the first in the lowest
-// bits. To the hardware this is one wide number. A struct with an array of lanes it would take apart, into a memory for
-// each lane, or into one memory whose addresses the lanes are. A weight port gives WEIGHT_WORDS words a cycle.
+// The same values in the form in which DDR, memories and FIFOs store them: VALUE_BITS bits per value, the first value
+// in the lowest bits. In hardware, a word is one wide number. A struct with an array of lanes would be split by the HLS
+// tool into one memory per lane, or into one memory addressed by lane. A weight port reads WEIGHT_WORDS words per
+// cycle.
 static const int WORD_BYTES = LANES * VALUE_BITS / 8;
 
-// Of such a word the lower and the upper half, where they are written apart: of channel tiles that end in the middle of
-// a word's channels.
+// The halves of a word that are written. Two channel tiles share a word if one tile ends within the channels of that
+// word; each tile then writes its own half.
 struct halves_t {
     bool lower, upper;
 };
@@ -77,20 +81,20 @@ inline word_t word_of(const lanes_t &lanes) {
     return out;
 }
 
-// The word that begins at byte ``first`` (0 … WORD_BYTES) of two words that lie side by side.
+// Return the word that begins at byte ``first`` (0 … WORD_BYTES) of two consecutive words.
 inline word_t word_between(const word_t &low, const word_t &high, int first) {
 #pragma HLS INLINE
     const ap_uint<16 * WORD_BYTES> both = (high, low);
     return word_t(both >> (8 * first));
 }
 
-// Word ``index`` of a weight port's words.
+// Return word ``index`` of the words that a weight port reads in a cycle.
 inline word_t word_at(const weight_word_t &words, int index) {
 #pragma HLS INLINE
     return word_t(words.range((index + 1) * 8 * WORD_BYTES - 1, index * 8 * WORD_BYTES));
 }
 
-// The word ``old``, of which those halves are ``fresh``.
+// Return ``old`` with these halves replaced by the halves of ``fresh``.
 inline word_t with_halves(const word_t &old, const word_t &fresh, const halves_t &halves) {
 #pragma HLS INLINE
     word_t out = old;
@@ -112,7 +116,7 @@ inline lanes_t lanes_of(const word_t &word) {
     lanes_t out;
     for (int l = 0; l < LANES; ++l) {
         const int at = l * VALUE_BITS / 8, shift = l * VALUE_BITS % 8;
-        // The second byte is the same one where a value has at most 8 bits.
+        // If a value has at most 8 bits, both bytes are the same one.
         const int both = word.byte[at] | (word.byte[at + VALUE_BITS / 16] << 8);
         const int value = (both >> shift) & ((1 << VALUE_BITS) - 1);
         out.lane[l] = value_t(value >= 1 << (VALUE_BITS - 1) ? value - (1 << VALUE_BITS) : value);
@@ -121,12 +125,12 @@ inline lanes_t lanes_of(const word_t &word) {
 }
 
 inline word_t word_of(const lanes_t &lanes) {
-    static const int BYTE_VALUES = VALUE_BITS < 8 ? 8 / VALUE_BITS : 1;  // values in a byte
+    static const int BYTE_VALUES = VALUE_BITS < 8 ? 8 / VALUE_BITS : 1;  // values per byte
     word_t out;
     for (int b = 0; b < WORD_BYTES; ++b) {
         int bits = 0;
         for (int v = 0; v < BYTE_VALUES; ++v) {
-            const int first = b * 8 + v * VALUE_BITS;  // bit of the word
+            const int first = b * 8 + v * VALUE_BITS;  // the value's first bit in the word
             const int value = lanes.lane[first / VALUE_BITS];
             bits |= ((value >> (first % VALUE_BITS)) & ((1 << VALUE_BITS) - 1)) << (v * VALUE_BITS);
         }
@@ -155,7 +159,7 @@ inline word_t with_halves(const word_t &old, const word_t &fresh, const halves_t
 }
 #endif
 
-// The bytes of those halves, a bit each, the lowest first: what hls::burst_maxi takes beside a word.
+// The byte enables of these halves, one bit per byte, the lowest byte first. hls::burst_maxi takes them with a word.
 #if SYSTOLIC_PACKED
 typedef ap_int<WORD_BYTES> bytes_t;
 #else
@@ -167,46 +171,51 @@ inline bytes_t bytes_of(const halves_t &halves) {
     return bytes_t((halves.lower ? lower : 0) | (halves.upper ? lower << (WORD_BYTES / 2) : 0));
 }
 
-// What the array takes a cycle from the left: one word a row, or two, of neighbouring columns, where they share DSPs.
+// The activations of one step for a row of the array: one word per position. Two neighbouring positions (POSITIONS 2)
+// share DSPs.
 struct words_t {
     lanes_t position[POSITIONS];
 };
+// The activations of one step for all rows of the array.
 struct activations_t {
     words_t row[ROWS];
 };
 
-// What the array takes a cycle from above: a weight for every lane of every column, [lane][column].
+// The weights of one step: one per lane and column, [lane][column].
 struct weights_t {
     value_t value[LANES * COLUMNS];
 };
 
-// The exact sums of one position, one a column; what a row of PEs gives when its positions are done.
+// The exact sums of one position, one per column of the array.
 struct sums_t {
     sum_t column[COLUMNS];
 };
+// The sums that a row of the array outputs together: those positions that were computed together.
 struct positions_t {
     sums_t position[POSITIONS];
 };
 
-// What the Saver works on a cycle: SAVE_ROWS rows of one position, of one channel tile.
+// The sums that the Saver processes per cycle: SAVE_ROWS rows of one position and channel tile.
 struct group_t {
     sums_t row[SAVE_ROWS];
     int16_t channel;  // number of the channel tile
-    bool last;        // of the pass
+    bool last;        // the last group of the pass
 };
+// The same rows after requantisation.
 struct results_t {
     result_t value[SAVE_ROWS][COLUMNS];
 };
 
-// The requantiser of one output channel, one 128-bit word in DDR (the arithmetic is in requantise.h).
+// The requantiser of one output channel: one 128-bit word in DDR. requantise.h explains the arithmetic.
+// The table of a pass follows its last requantiser in DDR, one word per entry: ``bias`` is the entry's value.
 struct requantiser_t {
     int32_t bias;
     uint16_t multiplier;
     uint16_t negative;
     uint32_t shift;
-    uint32_t table;  // of a pass's first: values that follow behind its last, each the ``bias`` of a word; 0: none
+    uint32_t table;  // in a pass's first requantiser: the length of its table, and its rounding (parity_t)
 
-    // Of a value of a table that is pieces of lines: its slope, in two's complement.
+    // The slope of a segment of a piecewise-linear table, in two's complement.
     int32_t slope() const {
 #pragma HLS INLINE
         return int32_t(uint32_t(negative) << 16 | multiplier);

@@ -10,6 +10,7 @@ CLEAN = (
     "contract",
     "hls_schedule",
     "hls_templates/streaming",
+    "hls_templates/systolic",
     "host",
     "rtl_templates",
     "tools/prose",

@@ -1,10 +1,10 @@
-// The PE array: ROWS output rows × COLUMNS output channels × LANES input channels a cycle (II 1), output-stationary: a
-// sum stays in its PE until it is complete.
+// The PE array: ROWS output rows × COLUMNS output channels × LANES input channels per cycle (II 1). It is
+// output-stationary: a sum stays in its PE until it is complete.
 //
-// Each row of PEs is a process of its own, all of them the same: a row waits for what it takes, and no signal reaches
-// the whole array. Weights go from row to row, so that no weight bit drives more than one row; row m takes a step
-// 2 · m cycles after row 0. All columns of a row share its activations. At 4 bits two neighbouring positions of a row
-// share every DSP, and with six products three columns do.
+// Each row of PEs is a process of its own, and all are the same. A row stalls on its own FIFOs, and no control signal
+// reaches the whole array. Each row passes the weights on to the next one, so that no weight bit drives more than one
+// row. Row m takes a step 2 · m cycles after row 0. All columns of a row share its activations. At 4 bits, two
+// neighbouring positions of a row share every DSP; with six products per DSP, three columns share it too.
 #ifndef SYSTOLIC_PE_ARRAY_H
 #define SYSTOLIC_PE_ARRAY_H
 
@@ -16,9 +16,9 @@
 #include "six_products.h"
 #include "types.h"
 
-// The lane that is number ``l`` of chain ``chain``: a chain of products is summed inside the DSPs (packed.h). At 4 bits
-// even and odd lanes have chains of their own, because the odd lanes of a pixel are its high nibbles (load.h), which
-// count 16 times.
+// Return the lane that is operand ``l`` of chain ``chain``. The products of a chain are summed inside the DSPs
+// (packed.h). At 4 bits, even and odd lanes are in separate chains, because the odd lanes of a pixel are its high
+// nibbles (load.h) and have weight 16.
 inline int chain_lane(int chain, int l) {
 #pragma HLS INLINE
     if (VALUE_BITS == 4) return (chain / 2 * PACK_CHAIN + l) * 2 + chain % 2;
@@ -26,7 +26,8 @@ inline int chain_lane(int chain, int l) {
 }
 
 #if SYSTOLIC_PACKED
-// total[p][c] = Σ over lanes of weight · activation of the columns from n on that share DSPs, chain by chain.
+// Compute total[p][c] = Σ over lanes of weight · activation, chain by chain, for the PACK_COLUMNS columns from n on,
+// which share DSPs.
 template <bool SIX>
 struct shared_dsps_t {
     static void sums(const words_t &words, const weights_t &weights, int n, bool nibbles,
@@ -62,7 +63,7 @@ struct shared_dsps_t {
         }
     }
 };
-// The same in six products a DSP.
+// The same with six products per DSP.
 template <>
 struct shared_dsps_t<true> {
     template <int SHARING>
@@ -73,8 +74,9 @@ struct shared_dsps_t<true> {
 };
 #endif
 
-// One cycle of a row of PEs: sums[p][n] += Σ over lanes of weight · activation, from 0 where ``first``.
-// What comes in this cycle is added up before the sum so far: only one addition waits for the cycle before.
+// One cycle of a row of PEs: sums[p][n] += Σ over lanes of weight · activation; the sum starts from 0 if ``first`` is
+// set. The products of the cycle are summed before the accumulator is added, so that only one addition depends on the
+// cycle before.
 inline void add_products(const words_t &words, const weights_t &weights, bool first, bool nibbles,
                          sum_t sums[POSITIONS][COLUMNS]) {
 #pragma HLS INLINE
@@ -91,7 +93,7 @@ inline void add_products(const words_t &words, const weights_t &weights, bool fi
         }
     }
 #else
-    // The same sums, in an order that a compiler vectorises.
+    // The same sums, in an order that a compiler can vectorise.
     for (int p = 0; p < POSITIONS; ++p) {
         sum_t sum[COLUMNS];
         for (int n = 0; n < COLUMNS; ++n) sum[n] = first ? 0 : sums[p][n];
@@ -104,7 +106,8 @@ inline void add_products(const words_t &words, const weights_t &weights, bool fi
 #endif
 }
 
-// A step of a row: number ``step`` of ``last_step`` + 1 of a position, whose sums leave after the last.
+// One step of a row: step number ``step`` of a position, which has last_step + 1 steps. After the last step, the sums
+// of the position are written.
 inline void row_step(const words_t &words, const weights_t &weights, bool nibbles, int last_step, int &step,
                      sum_t accumulator[POSITIONS][COLUMNS], hls::stream<positions_t> &sums) {
 #pragma HLS INLINE
@@ -123,16 +126,16 @@ inline void row_step(const words_t &words, const weights_t &weights, bool nibble
     step = step == last_step ? 0 : step + 1;
 }
 
-// An array of 4 bits takes a pixel of 8 bits as two nibbles.
+// Whether the lanes are nibbles: with 4 bits, a pixel value of 8 bits is read as two nibbles.
 inline bool takes_nibbles(const pass_t &pass) {
 #pragma HLS INLINE
     return VALUE_BITS == 4 && pass.pixel_input;
 }
 
-// A row that has another one below it, to which it forwards the weights.
+// Process of a row that passes the weights on to the row below.
 //
-// A tool may turn a sum into a tree (EXPRESSION_BALANCE). The products of a chain are to be added one after the other,
-// as DSPs pass them on: each adds its product to what the one before gives (PCIN), a cycle later, with no adder of LUTs.
+// EXPRESSION_BALANCE off: the HLS tool must not turn the sum of a chain into a tree. Each DSP adds its product to the
+// sum of the DSP before it (PCIN) one cycle later, which takes no adder in LUTs.
 inline void pe_row(pass_t pass, hls::stream<words_t> &activations, hls::stream<weights_t> &weights,
                    hls::stream<weights_t> &below, hls::stream<positions_t> &sums) {
 #pragma HLS EXPRESSION_BALANCE off
@@ -151,7 +154,7 @@ inline void pe_row(pass_t pass, hls::stream<words_t> &activations, hls::stream<w
     }
 }
 
-// The last row.
+// Process of the last row, which passes no weights on.
 inline void last_pe_row(pass_t pass, hls::stream<words_t> &activations, hls::stream<weights_t> &weights,
                         hls::stream<positions_t> &sums) {
 #pragma HLS EXPRESSION_BALANCE off

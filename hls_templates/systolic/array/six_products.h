@@ -1,14 +1,16 @@
-// Six products of 4 bits in a DSP48E2: three weights of neighbouring columns by two activations of neighbouring positions.
+// Six products of 4 bits in a DSP48E2: three weights of neighbouring columns by two activations of neighbouring
+// positions.
 //
 //   (w2 · 2^14 + w1 · 2^7 + w0) · (a1 · 2^21 + a0) + 64 · (1 + 2^7 + … + 2^35)
 //
-// A product of −7…7 and −8…7 is −56…56. With 64 added a field of 7 bits holds 8…120: no product borrows from the one
-// above, and the field with its uppermost bit turned round is the product. No field has room for a second product, so
-// that nothing is summed in the DSPs: lanes are added up in adders of three, a LUT a bit (UG574).
+// A product of −7…7 and −8…7 is in −56…56. With 64 added to each, a field of 7 bits is in 8…120, so that no field
+// borrows from the field above. The product is the field minus 64, which inverts the field's uppermost bit. A field has
+// no room for a sum of two products, so that nothing is accumulated in the DSPs. The lanes are summed by adders of
+// three operands, which take one LUT per bit (UG574).
 //
-// A tool maps it on one DSP because of how it is written (UG1399, "DSP Multi-Operation Matching"): a signed product of
-// 18 × 26 bits, a sum of 48 which is all that reads it, types of these widths, and no BIND_OP, which would keep both
-// apart. 64 in each field are then the DSP's C port.
+// The HLS tool maps this expression to one DSP because of its form (UG1399, "DSP Multi-Operation Matching"): a signed
+// product of 18 × 26 bits, a sum of 48 bits that is its only reader, types of exactly these widths, and no BIND_OP,
+// which would separate the two. The 64 in each field are then the constant at the DSP's C port.
 #ifndef SYSTOLIC_SIX_PRODUCTS_H
 #define SYSTOLIC_SIX_PRODUCTS_H
 
@@ -19,16 +21,19 @@ static const int SIX_COLUMNS = 3, SIX_POSITIONS = 2, SIX_FIELDS = SIX_COLUMNS * 
 
 #if SYSTOLIC_PACKED
 static const int SIX_SHIFT = 7;
-typedef ap_int<(SIX_COLUMNS - 1) * SIX_SHIFT + 4> six_weights_t;          // the DSP's B port
-typedef ap_int<(SIX_FIELDS - SIX_COLUMNS) * SIX_SHIFT + 5> six_values_t;  // a bit more: −8 · 2^21 − 8 < −2^24
+typedef ap_int<(SIX_COLUMNS - 1) * SIX_SHIFT + 4> six_weights_t;  // the DSP's B port
+// One bit more than the fields: −8 · 2^21 − 8 < −2^24.
+typedef ap_int<(SIX_FIELDS - SIX_COLUMNS) * SIX_SHIFT + 5> six_values_t;
 typedef ap_int<SIX_SHIFT> six_product_t;
 typedef ap_int<48> six_sum_t;  // the DSP's P register
+// 64, and 64 in each field.
 static const int SIX_HALF = 1 << (SIX_SHIFT - 1);
 static const int64_t SIX_HALVES = SIX_HALF * (((int64_t(1) << (SIX_FIELDS * SIX_SHIFT)) - 1) / ((1 << SIX_SHIFT) - 1));
 
-// The weights of a step as the rows of PEs hand them on: of three that share a DSP the second and the third less 1 where
-// the one below is negative. That is what its sign takes from the field above, so that in every row they stand side by
-// side in their port without an adder. −8…7, 4 bits as before.
+// Return the weights of a step as the rows of PEs pass them on. Of three weights that share a DSP, the second and the
+// third are reduced by 1 if the weight below, after its own reduction, is negative. This is the 1 that its sign borrows
+// from the field above. So each row can concatenate the weights for the DSP's port without an adder. The results are in
+// −8…7 and still have 4 bits.
 inline weights_t with_borrows(const weights_t &weights) {
 #pragma HLS INLINE
     if (!SIX_PRODUCTS) return weights;
@@ -40,7 +45,7 @@ inline weights_t with_borrows(const weights_t &weights) {
     return out;
 }
 
-// products[f] = w[f mod 3] · a[f / 3], of weights ``with_borrows``.
+// Compute products[f] = w[f mod 3] · a[f / 3] from weights of ``with_borrows``.
 inline void six_products(const value_t w[SIX_COLUMNS], const value_t a[SIX_POSITIONS],
                          six_product_t products[SIX_FIELDS]) {
 #pragma HLS INLINE
@@ -55,7 +60,7 @@ inline void six_products(const value_t w[SIX_COLUMNS], const value_t a[SIX_POSIT
     }
 }
 
-// The sum of COUNT numbers of BITS bits, three by three.
+// Sum COUNT numbers of BITS bits in a tree of adders with three operands.
 template <int COUNT, int BITS>
 struct threes_t {
     static sum_t sum(const ap_int<BITS> numbers[COUNT]) {
@@ -81,8 +86,8 @@ struct threes_t<1, BITS> {
     }
 };
 
-// total[p][c] = Σ over lanes of weight · activation of columns n, n + 1, n + 2: even and odd lanes apart, because the odd
-// lanes of a pixel are its high nibbles (load.h), which count 16 times.
+// Compute total[p][c] = Σ over lanes of weight · activation for columns n, n + 1 and n + 2. Even and odd lanes are
+// summed separately, because the odd lanes of a pixel are its high nibbles (load.h) and have weight 16.
 template <int SHARING>
 void six_sums(const words_t &words, const weights_t &weights, int n, bool nibbles, sum_t (*total)[SHARING]) {
 #pragma HLS INLINE
@@ -119,7 +124,7 @@ void six_sums(const words_t &words, const weights_t &weights, int n, bool nibble
 #else
 inline weights_t with_borrows(const weights_t &weights) {
     return weights;
-}  // native sums are of the weights themselves
+}  // the fast simulation multiplies unpacked weights, which need no borrows
 #endif
 
 #endif  // SYSTOLIC_SIX_PRODUCTS_H

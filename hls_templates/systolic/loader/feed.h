@@ -1,7 +1,8 @@
-// Loader of weights: the process that owns the weight buffer, a circular buffer of steps.
+// Loader, weights: process feed_weights owns the weight buffer, a circular buffer of steps.
 //
-// Each cycle (II 1) it writes the weights of one step to the array, LANES · COLUMNS of them, and, while the next tile
-// of weights arrives, reads a word from every weight port into the buffer. Both happen in one loop.
+// Each cycle (II 1) it writes the weights of one step, LANES · COLUMNS values, to the array. While the next weight tile
+// arrives, it also reads one weight_word_t per cycle from every weight port into the buffer. One loop does both, so
+// that loading takes no cycles of its own.
 #ifndef SYSTOLIC_FEED_H
 #define SYSTOLIC_FEED_H
 
@@ -14,20 +15,21 @@
 #include "six_products.h"
 #include "types.h"
 
-// A bank for each word of a step.
+// The weights of WEIGHT_DEPTH steps. A step has BEATS words, and each of them has a bank of its own.
 typedef word_t weight_buffer_t[WEIGHT_DEPTH][BEATS];
 
-static const int BEAT_WORDS = WEIGHT_PORTS * WEIGHT_WORDS;  // words that come in a cycle, from all ports
+static const int BEAT_WORDS = WEIGHT_PORTS * WEIGHT_WORDS;  // words that arrive per cycle, from all ports
 
+// Return the address of the next step in the circular buffer.
 inline int next_step(int step) {
 #pragma HLS INLINE
     return step == WEIGHT_DEPTH - 1 ? 0 : step + 1;
 }
 
-static const int TURNS = BEATS / BEAT_WORDS;  // cycles in which the words of a step come
+static const int TURNS = BEATS / BEAT_WORDS;  // cycles in which the words of a step arrive
 
-// Where the next words go: the step, that is the address in the buffer, and whose turn it is of the banks, a flag for
-// those that are written together.
+// The destination of the next words: the address of their step, and one flag per group of BEAT_WORDS banks, set for the
+// group that is written next (one-hot). A flag is shifted instead of comparing a number, which keeps the logic short.
 struct weight_cursor_t {
     int step;
     bool turn[TURNS];
@@ -44,6 +46,7 @@ inline weight_cursor_t first_weights(int step) {
     return out;
 }
 
+// Advance to the next words: shift the flag, and go to the next step after the last group of banks.
 inline void next_weights(weight_cursor_t &cursor) {
 #pragma HLS INLINE
     const bool last = cursor.turn[TURNS - 1];
@@ -55,9 +58,9 @@ inline void next_weights(weight_cursor_t &cursor) {
     cursor.turn[0] = last;
 }
 
-// Reads WEIGHT_WORDS words from every port into the buffer. The loop is over banks and not over ports, so that each bank
-// is written in one place of the code: of two writes to banks that are chosen at run time a tool has to assume that they
-// are the same bank.
+// Read WEIGHT_WORDS words from every port into the buffer. The loop is over banks and not over ports, so that each bank
+// has a single write in the code. If two writes selected their banks at run time, the HLS tool would have to assume
+// that they use the same bank.
 inline void store_weights(const weight_cursor_t &cursor, weight_buffer_t buffer,
                           hls::stream<weight_word_t> ports[WEIGHT_PORTS]) {
 #pragma HLS INLINE
@@ -74,7 +77,7 @@ inline void store_weights(const weight_cursor_t &cursor, weight_buffer_t buffer,
     }
 }
 
-// The weights of a step, as the array takes them.
+// Return the weights of one step in the array's order.
 inline weights_t read_step(int step, const weight_buffer_t buffer) {
 #pragma HLS INLINE
     weights_t out;
@@ -89,11 +92,12 @@ inline weights_t read_step(int step, const weight_buffer_t buffer) {
     return out;
 }
 
-// A cycle more where weights leave with their borrows.
+// Pipeline depth of feed_phase. Six products per DSP need one more stage (with_borrows).
 static const int FEED_STAGES = SIX_PRODUCTS ? 5 : 4;
 
-// One phase of the loop, max(feeds, loads) cycles: feeds ``feeds`` steps, over and over the ``steps`` steps of the tile
-// that begins at ``base``, and stores ``loads`` beats of each port, spread evenly over the phase.
+// One phase of the loop, max(feeds, loads) cycles long. It feeds ``feeds`` steps: the ``steps`` steps of the tile at
+// address ``base``, again and again. It stores ``loads`` beats from each port, spread evenly over the phase. ``next``
+// is the cursor of the stores and is advanced.
 inline void feed_phase(int feeds, int steps, int base, int loads, weight_cursor_t &next, weight_buffer_t buffer,
                        hls::stream<weight_word_t> ports[WEIGHT_PORTS], hls::stream<weights_t> &weights) {
 #pragma HLS INLINE off
@@ -106,14 +110,17 @@ inline void feed_phase(int feeds, int steps, int base, int loads, weight_cursor_
     for (int i = 0; i < cycles; ++i) {
         SYSTOLIC_PIPELINE(1, FEED_STAGES);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
+// The words that a phase stores belong to other steps than those it feeds, so that its iterations are independent.
 #pragma HLS DEPENDENCE variable = buffer type = inter false
         const bool storing = credit >= 0;
+        // The credit rises by ``loads`` in a cycle without a store and falls by ``unloaded`` in a cycle with one. This
+        // spreads the stores evenly, as in Bresenham's algorithm.
         credit += storing ? -unloaded : loads;
         if (storing) {
             store_weights(cursor, buffer, ports);
             next_weights(cursor);
         }
-        // After the last feed the step goes on, and nothing is read there.
+        // After the last feed, ``step`` still advances, but is not used.
         if (i < feeds) weights.write(with_borrows(read_step(step, buffer)));
         step = tile_steps.last ? base : next_step(step);
         count_down(tile_steps, true);
@@ -121,12 +128,12 @@ inline void feed_phase(int feeds, int steps, int base, int loads, weight_cursor_
     next = cursor;
 }
 
-// The buffer is the top function's and holds the first tile of the next pass when a pass ends. Where that is the program
-// says, so that the process keeps nothing.
+// The buffer belongs to the top function, because it holds the first tile of the next pass when a pass ends. The
+// program gives the address of that tile (first_step), so that this process has no state.
 inline void feed_weights(pass_t pass, weight_plan_t plan, weight_buffer_t buffer,
                          hls::stream<weight_word_t> ports[WEIGHT_PORTS], hls::stream<weights_t> &weights) {
     SYSTOLIC_PROCESS("feed_weights");
-    // One loop for all phases, which follow each other.
+    // All phases share one instance of the loop, because they run one after the other.
 #pragma HLS ALLOCATION function instances = feed_phase limit = 1
     int tile_base = pass.first_step;
     weight_cursor_t cursor = first_weights(plan.first ? tile_base : wrap_once(tile_base + pass.steps, WEIGHT_DEPTH));

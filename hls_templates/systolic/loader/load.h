@@ -1,9 +1,9 @@
-// Loader of maps: the process that owns the row buffer.
+// Loader, maps: process load owns the row buffer.
 //
-// Each cycle (II 1) it does two things. It feeds: for each of the ROWS rows of the array it reads a word of the row
-// buffer and writes them together to ``activations``. And it loads: while the array computes a tile, the rows that only
-// the next tile needs are read from the ports, or moved from a map buffer, into slots whose rows are no longer needed.
-// Both happen in one loop, so that transfer costs no cycles of its own and the buffer need not be doubled.
+// Each cycle (II 1) it does two things. It feeds: it reads one word of the row buffer for each of the array's ROWS
+// rows, and writes these words to ``activations``. It also loads: while the array computes a tile, the rows that only
+// the next tile needs arrive from the ports or from a map buffer. They are stored in slots whose rows are no longer
+// needed. One loop does both, so that loading takes no cycles of its own and the buffer need not be doubled.
 #ifndef SYSTOLIC_LOAD_H
 #define SYSTOLIC_LOAD_H
 
@@ -16,38 +16,42 @@
 #include "read.h"
 #include "types.h"
 
-// A *row stride* is the ``stride`` rows from one output row's window to the next one's; it is the unit of the row
-// buffer. Row stride q lies in bank (q + first bank) mod ROWS, so that the ROWS rows that a step needs are always in
-// different banks. The first bank is 0, but where a map buffer has the rows in other banks than the padding says. In its
-// bank a row stride takes a *slot*; the slots of a bank are used in turn. Each bank has two halves, for words of even and
-// of odd address, so that two neighbouring words can be read in one cycle: a window of pixels may begin inside a word,
-// and two positions that share DSPs lie side by side. Rows are numbered with the padding above the map ("padded rows").
-// Addresses are counted up and never multiplied: a slot is named by the address of its first word.
+// A *row stride* is the ``stride`` rows from one output row's window to the next one's. It is the unit of the row
+// buffer. Row stride q is in bank (q + first_bank) mod ROWS, so that the ROWS rows of a step are always in different
+// banks. first_bank is 0, except if a map buffer has its rows in other banks than the padding implies. In its bank, a
+// row stride takes a *slot*; the slots of a bank are used in turn. A slot is identified by the address of its first
+// word, so that addresses are accumulated and never multiplied.
+//
+// A bank has two halves, for words of even and of odd address, so that two neighbouring words can be read per cycle: a
+// window of pixels may begin within a word, and two positions that share DSPs are neighbours. Row numbers include the
+// padding above the map ("padded rows").
 
+// [address / 2][address mod 2][bank]
 typedef word_t row_buffer_t[ROW_DEPTH / 2][2][ROWS];
 
-// Row strides in a group: one for each port where rows come from DDR; from a map buffer as many as move in a cycle.
+// Return the row strides of a *group*, which are loaded together: one per port if rows arrive from DDR, or the row
+// strides that move per cycle from a map buffer.
 inline int together(const pass_t &pass) {
 #pragma HLS INLINE
     return reads_buffer(pass) ? moved_together(pass) : MAP_PORTS;
 }
 
-// What a pass needs every cycle and that stays the same: worked out before its loops, so that these only add, compare
-// and select.
+// Values that are constant during a pass. They are computed before the loops, so that the loops only add, compare and
+// select.
 struct load_constants_t {
     int down[ROWS];               // rows from a row stride to the r-th one after it, r · stride
-    bank_t last_bank;             // after it the next group begins in a smaller bank
-    bank_t next_bank, back_bank;  // banks from a group's first to the next group's: row strides in a group; less ROWS
-    int group, next_group;        // row strides in a group; rows from a group's last to the next group's first
-    int lap_pitch;                // words from the lap of a row stride to that of the one ROWS strides below
-    bool turned;                  // a map buffer's banks are turned by a row more than this layer has padding above
-    bank_t first_bank;            // in which row stride 0 lies, where rows are read one after the other
-    // Of a map buffer whose rows are read further apart than two: where the row lies that is r row strides below, by banks
-    // and by words of whole laps.
+    bank_t last_bank;             // if a group begins in a bank above this one, the next group begins in a smaller bank
+    bank_t next_bank, back_bank;  // banks from a group's first one to the next group's: group, or group − ROWS
+    int group, next_group;        // row strides per group; rows from the last row of a row stride to the next group
+    int lap_pitch;                // words from a row stride's lap to the lap of the one ROWS row strides below
+    bool turned;                  // map-buffer banks are rotated one row further than this layer's padding above
+    bank_t first_bank;            // the bank of row stride 0; non-zero only if stride is 1 and a map buffer is rotated
+    // If a map buffer is read with a stride above 2: the distance to the row r row strides below, in banks and in words
+    // of whole laps.
     int leap_banks[LEAPS + 1], leap_words[LEAPS + 1];
 };
 
-// Rows from a group to the next one.
+// Return the rows from a group to the next one, if a map buffer is read with a stride above 2.
 inline int leapt_rows(const pass_t &pass) {
 #pragma HLS INLINE
     const int together = leaps_together(pass.stride);
@@ -59,7 +63,8 @@ inline int leapt_rows(const pass_t &pass) {
     return rows;
 }
 
-// Fills leap_banks and leap_words. Of a row stride as of r: how many banks, and laps, it has is constant for each stride.
+// Compute leap_banks and leap_words. The banks and laps of one row stride are constants for each value of the stride.
+// They are accumulated for r row strides, so that no divider is needed.
 inline void measure_leaps(const pass_t &pass, load_constants_t &out) {
 #pragma HLS INLINE
     int banks = 0, words = 0;
@@ -97,18 +102,21 @@ inline load_constants_t constants_of(const pass_t &pass) {
     const int moved_rows = leaps_over_rows(pass) ? leapt_rows(pass) : stepped_rows;
     out.next_group = (reads_buffer(pass) ? moved_rows : MAP_PORTS * pass.stride) - pass.phases + 1;
     out.lap_pitch = steps_over_rows(pass) ? 2 * pass.in_row_pitch : pass.in_row_pitch;
-    // With stride 2, in_lap · ROWS + in_turn is pad_top or one more.
+    // With stride 2, in_lap · ROWS + in_turn is pad_top or pad_top + 1.
     out.turned = ((pass.pad_top + pass.in_turn + (ROWS % 2 == 1 ? pass.in_lap : 0)) & 1) != 0;
     out.first_bank = pass.stride == 1 ? rows_of_laps(pass.in_lap) + pass.in_turn - pass.pad_top : 0;
     measure_leaps(pass, out);
     return out;
 }
 
-// Where a row lies in a map buffer, whose rows are read further apart than two: its bank, and its lap, as in row_in_bank.
+// The place of a row in a map buffer that is read with a stride above 2: its bank, and the address of its lap
+// (row_in_bank in map_buffer.h).
 struct leap_t {
     int bank, lap;
 };
 
+// Return the place that is ``banks`` banks and ``words`` words of laps further than ``from``. A lap has ``pitch``
+// words.
 inline leap_t leapt(const leap_t &from, int banks, int words, int pitch) {
 #pragma HLS INLINE
     const int turned = from.bank + banks;
@@ -116,16 +124,15 @@ inline leap_t leapt(const leap_t &from, int banks, int words, int pitch) {
     return out;
 }
 
-// The word that is loaded next. Several row strides are loaded together, a *group*; the fields are of the group's
-// first.
+// The word that is loaded next. The fields describe the group's first row stride; the others follow from the constants.
 struct load_cursor_t {
-    int q, row, slot;                    // the row stride, its padded row, its slot's first word
-    bank_t bank;                         // its bank
-    int offset;                          // words from the slot's first to this one
-    int column;                          // word within its contiguous piece of the row
-    int lap, piece;                      // in a map buffer: where the lap of row q begins (row_in_bank), and the piece
-    countdown_t columns, words, phases;  // words of the piece, words of the row, rows of the stride
-    leap_t leap, row_leap;               // where the group's first row lies in a map buffer, and the one that is loaded
+    int q, row, slot;  // the row stride, the padded row that is loaded, the first word of the slot
+    bank_t bank;       // the bank of row stride q
+    int offset;        // words from the slot's first word to this one
+    int column;        // words from the start of the contiguous piece to this one
+    int lap, piece;    // addresses in a map buffer: of the lap of row stride q (row_in_bank), and of the piece
+    countdown_t columns, words, phases;  // words of the piece, words of the row, rows of the row stride
+    leap_t leap, row_leap;  // for a stride above 2: the place of the group's first row, and of the row that is loaded
 };
 
 inline load_cursor_t first_load(const pass_t &pass, const load_constants_t &constants) {
@@ -133,7 +140,7 @@ inline load_cursor_t first_load(const pass_t &pass, const load_constants_t &cons
     load_cursor_t load;
     load.q = load.row = load.slot = load.offset = load.column = 0;
     load.bank = constants.first_bank;
-    // Where padded row 0 would lie: before the map.
+    // The address that padded row 0 would have. It is before the map.
     load.lap = load.piece = pass.in_base - times(pass.in_row_pitch, pass.in_lap);
     load.leap.bank = rows_of_laps(pass.in_lap) + pass.in_turn - pass.pad_top;
     load.leap.lap = load.lap;
@@ -144,12 +151,13 @@ inline load_cursor_t first_load(const pass_t &pass, const load_constants_t &cons
     return load;
 }
 
+// Return the slot after this one in its bank; the first slot follows the last one.
 inline int next_slot(const pass_t &pass, int slot) {
 #pragma HLS INLINE
     return slot == pass.last_slot ? 0 : slot + pass.slot_words;
 }
 
-// Goes on by a word where ``loads``.
+// Advance by one word if ``loads`` is set. It is called in every cycle, so that the loop has no branch around it.
 inline void next_load(const pass_t &pass, const load_constants_t &constants, bool loads, load_cursor_t &load) {
 #pragma HLS INLINE
     const bool ends_piece = loads && load.columns.last;
@@ -184,7 +192,7 @@ inline void next_load(const pass_t &pass, const load_constants_t &constants, boo
     }
 }
 
-// Steps back to row stride ``end`` where the last group went beyond it: the next group starts there.
+// Go back to row stride ``end`` if the last group extended beyond it, so that the next group begins there.
 inline void return_to(const pass_t &pass, const load_constants_t &constants, int end, load_cursor_t &load) {
 #pragma HLS INLINE
     const int excess = load.q - end;
@@ -207,19 +215,20 @@ inline void return_to(const pass_t &pass, const load_constants_t &constants, int
     }
 }
 
-// Where a tile begins: the slot and the padded row of its first input row, and the first of the channel blocks that it
-// reads, with its offset in a row, in words.
+// The start of a tile: the slot and the padded row of its first input row, the first channel block that it reads, and
+// the words from a row's first word to that block.
 struct feed_start_t {
     int slot, row;
     int block, block_offset;
 };
 
-// The step that is fed next: a kernel row, a group of kernel columns and a channel block of the windows at one column.
+// The step that is fed next: a kernel row, a group of kernel columns and a channel block, for the windows at one
+// column.
 struct feed_cursor_t {
-    int left, pixel;          // columns: of the window's left edge, of the group of kernel columns
-    int ky, phase_offset;     // kernel row; words from a slot's first to that row
-    int slot, turn;           // where kernel row ky of the tile's first window lies: its slot, its bank
-    int block, block_offset;  // channel block, and words from a row's first to it
+    int left, pixel;          // columns of the map: the window's left edge, and the first of the kernel columns
+    int ky, phase_offset;     // the kernel row, and the words from its slot's first word to it
+    int slot, turn;           // the slot and the bank of kernel row ky of the tile's first window
+    int block, block_offset;  // the channel block, and the words from a row's first word to it
     countdown_t blocks, groups, kernel_rows, positions, kernel_phases;
 };
 
@@ -240,7 +249,8 @@ inline feed_cursor_t first_feed(const pass_t &pass, const load_constants_t &cons
     return feed;
 }
 
-// The order of steps: channel blocks innermost, then kernel columns, kernel rows, positions, channel tiles.
+// Advance to the next step. Channel blocks are the innermost loop, then kernel columns, kernel rows, positions and
+// channel tiles.
 inline void next_feed(const pass_t &pass, const load_constants_t &constants, feed_start_t &start, feed_cursor_t &feed) {
 #pragma HLS INLINE
     const bool ends_group = feed.blocks.last;
@@ -255,7 +265,7 @@ inline void next_feed(const pass_t &pass, const load_constants_t &constants, fee
     count_down(feed.kernel_phases, ends_row);
     if (ends_window) restart(feed.kernel_phases);
 
-    // A channel tile of a depthwise layer reads the channel blocks after those of the tile before.
+    // A channel tile of a depthwise layer reads the next channel blocks, not the same ones again.
     const bool begins_blocks = ends_group && !(ends_tile && pass.depthwise);
     feed.block = begins_blocks ? start.block : feed.block + 1;
     feed.block_offset = begins_blocks ? start.block_offset : feed.block_offset + pass.block_words;
@@ -281,18 +291,18 @@ inline void next_feed(const pass_t &pass, const load_constants_t &constants, fee
     }
 }
 
-// A pixel of the picture is PIXEL_BYTES bytes in DDR: WORD_PIXELS of them in a word, STEP_PIXELS into the array a
-// cycle.
+// An input pixel has PIXEL_BYTES bytes in DDR. A word has WORD_PIXELS pixels, and a step of the array takes
+// STEP_PIXELS.
 static const int WORD_PIXELS = WORD_BYTES / PIXEL_BYTES;
 static const int STEP_PIXELS = LANES / PIXEL_LANES;
 
-// A byte p (0 … 255) of a pixel as signed values that the array can multiply. All are exact; the bias of the first
-// layer has what is subtracted here (scheduler/systolic/program).
+// Return a byte p (0 … 255) of a pixel as signed values that the array can multiply. The conversion is exact: the bias
+// of the first layer includes the constants that are subtracted here (scheduler/systolic/program).
 //   16 bits   p itself
 //    8 bits   p − 128: the top bit flipped
 //    4 bits   two values, h = ⌊p / 16⌋ − 8 in the odd lane and l = p mod 16 − 8 in the even one: the top bit of each
 //             nibble flipped. p = 16 · h + l + 136, so that products of odd lanes count 16 times (pe_array.h).
-// ``index`` counts the pixels' values.
+// ``index`` is the lane: it counts the values of the pixels.
 inline value_t pixel_value(const lanes_t &pixels, int index) {
 #pragma HLS INLINE
     const value_t raw = pixels.lane[VALUE_BITS == 16 ? index / 2 : index];
@@ -300,7 +310,7 @@ inline value_t pixel_value(const lanes_t &pixels, int index) {
     return value_t(raw ^ value_t(-(1 << (VALUE_BITS - 1))));
 }
 
-// The same of a pixel of padding, each of whose channels is ``pixel``.
+// Return the same for a pixel of padding, whose channels all have the value ``pixel``.
 inline value_t padding_value(int pixel, int index) {
 #pragma HLS INLINE
     if (VALUE_BITS == 16) return value_t(pixel);
@@ -308,8 +318,8 @@ inline value_t padding_value(int pixel, int index) {
     return value_t(((index % 2 == 1 ? pixel >> 4 : pixel) & 15) - 8);
 }
 
-// STEP_PIXELS pixels, from pixel ``shift`` of the words ``low`` and ``high`` on. ``first``: the column of the first;
-// columns outside of 0 … width − 1 are padding, pixels of ``around``.
+// Return STEP_PIXELS pixels, starting with pixel ``shift`` of the consecutive words ``low`` and ``high``. ``first`` is
+// the map column of the first pixel. Columns outside of 0 … width − 1 are padding and have the value ``around``.
 inline lanes_t window(const word_t &low, const word_t &high, int shift, int first, int width, int around) {
 #pragma HLS INLINE
     const lanes_t pixels = lanes_of(word_between(low, high, shift * PIXEL_BYTES));
@@ -326,15 +336,15 @@ inline lanes_t window(const word_t &low, const word_t &high, int shift, int firs
     return out;
 }
 
-// What is read of the banks of a map buffer where rows are read further apart than two: whether, and at what address. And
-// in which bank the row of each row stride of the group lies.
+// The reads of a map buffer with a stride above 2. Per bank: whether it is read, and at which address. Per row stride
+// of the group: the bank of its row.
 struct leaps_t {
     bool given[ROWS];
     int address[ROWS], bank[LEAPS];
 };
 
-// ``wanted``: of the row strides of the group; ``piece``: where the word lies that is read of the first, if the padding
-// takes none of its bank.
+// Return the reads for one word of each row stride of the group. ``wanted``: the row strides that are loaded. ``row``:
+// the place of the first one's row. ``piece``: the address of its word, in a bank without padding in its first lap.
 inline leaps_t leaps_of(const pass_t &pass, const load_constants_t &constants, const leap_t &row, int piece,
                         const bool wanted[ROWS]) {
 #pragma HLS INLINE
@@ -361,12 +371,15 @@ inline leaps_t leaps_of(const pass_t &pass, const load_constants_t &constants, c
     return out;
 }
 
-// The words of a group that come from a map buffer in a cycle, by the bank of the row buffer that takes each. ``taken``:
-// whether one is taken there; ``at``: where its lap begins, of a row that lies in the bank of the same number.
+// Read one word of each row stride of the group from a map buffer. words[bank] is the word for that bank of the row
+// buffer. ``taken``: whether the bank takes a word. ``at``: the address of the word, relative to a lap of the bank of
+// the same number. ``number``: the row stride within the group that the bank takes. ``lower``: whether the lower row of
+// each pair moves (stride 2).
 //
-// A step over two rows takes rows 2q and 2q + 1 into bank q, from banks 2q and 2q + 1 mod ROWS. So bank b of a map buffer
-// gives to one of two: to q where 2q is b, and to q where it is b + ROWS, a lap further down. Of odd ROWS one of them takes
-// the upper rows and one the lower rows. Of even ROWS both take rows of b's parity, and half of the banks move in a cycle.
+// With stride 2, bank q of the row buffer takes rows 2q and 2q + 1, which are in banks 2q mod ROWS and 2q + 1 mod ROWS
+// of the map buffer. So bank b of the map buffer serves one of two banks q: the near one, and the far one, whose row is
+// ROWS rows, one lap, further down. If ROWS is odd, one of the two takes the upper rows and the other the lower rows.
+// If ROWS is even, both take rows of b's parity, and half of the banks move per cycle.
 inline void move_words(const pass_t &pass, bool lower, const bool taken[ROWS], const int at[ROWS], const leaps_t &leaps,
                        const int number[ROWS], const map_buffer_t from, word_t words[ROWS]) {
 #pragma HLS INLINE
@@ -376,7 +389,7 @@ inline void move_words(const pass_t &pass, bool lower, const bool taken[ROWS], c
     for (int bank = 0; bank < ROWS; ++bank) {
 #pragma HLS UNROLL
         const bool odd = bank % 2 == 1;
-        // Where both parities are in turn: 2q + lower = bank, or bank + ROWS.
+        // For odd ROWS: the bank q whose upper row 2q, or lower row 2q + 1, equals ``bank`` or bank + ROWS.
         const int upper_row = odd ? (bank + ROWS) / 2 : bank / 2, lower_row = odd ? bank / 2 : (bank + ROWS - 1) / 2;
         const int near = ROWS % 2 == 1 ? upper_row : bank / 2, far = ROWS % 2 == 1 ? lower_row : bank / 2 + ROWS / 2;
         const bool to_near = ROWS % 2 == 1 ? !lower : taken[near];
@@ -397,13 +410,13 @@ inline void move_words(const pass_t &pass, bool lower, const bool taken[ROWS], c
     }
 }
 
-// Loads a word of every row of a group, from its port or from its bank of the map buffer, into the row buffer. The loop
-// is over banks and not over rows, so that each bank is written in one place of the code: of two writes to banks that
-// are chosen at run time a tool has to assume that they are the same bank.
+// Load one word of every row stride of a group into the row buffer, from its port or from the map buffer. The loop is
+// over banks and not over rows, so that each bank has a single write in the code. If two writes selected their banks at
+// run time, the HLS tool would have to assume that they use the same bank.
 inline void load_words(const pass_t &pass, const load_constants_t &constants, const load_cursor_t &load, int end,
                        row_buffer_t rows, const map_buffer_t from, hls::stream<word_t> ports[MAP_PORTS]) {
 #pragma HLS INLINE
-    bool wanted[ROWS];  // rows of the group that lie in the map, and before row stride ``end``
+    bool wanted[ROWS];  // rows of the group that are in the map and before row stride ``end``
 #pragma HLS ARRAY_PARTITION variable = wanted complete
     for (int r = 0; r < ROWS; ++r) {
 #pragma HLS UNROLL
@@ -444,18 +457,19 @@ inline void load_words(const pass_t &pass, const load_constants_t &constants, co
     }
 }
 
-// What the array takes in a step: for each of its rows the word, or the STEP_PIXELS pixels, at ``feed``, and where they
-// are padding what that holds. ``row``: padded row of the tile's first input row.
+// Return the activations of the step ``feed``: one word, or STEP_PIXELS pixels, for each row of the array; padding has
+// the value pass.around. ``row`` is the padded row of the tile's first input row.
 inline activations_t gather(const pass_t &pass, const load_constants_t &constants, const feed_cursor_t &feed, int row,
                             row_buffer_t rows) {
 #pragma HLS INLINE
-    // pixel / WORD_PIXELS, rounded down for the negative columns of padding too: they are fewer than 64 words.
+    // pixel / WORD_PIXELS, rounded down. Columns of padding are negative and less than 64 words to the left, so that 64
+    // words are added before the division.
     const int word = pass.pixel_input ? (feed.pixel + 64 * WORD_PIXELS) / WORD_PIXELS - 64 : feed.pixel;
     const int shift = pass.pixel_input ? feed.pixel - word * WORD_PIXELS : 0;
 
-    // Words ``word`` and ``word`` + 1 of every bank are read: one is in the even half, the other in the odd one. Where
-    // such a word lies left or right of the map, or its channel block beyond the last, its values are not used below;
-    // its address is moved inside the buffer, so that the read is legal.
+    // Words ``word`` and ``word`` + 1 of every bank are read, one from the even and one from the odd half. If a word is
+    // left or right of the map, or its channel block is beyond the last one, its values are not used below. Its address
+    // is moved into the buffer, so that the read is legal.
     const bool block_exists = feed.block < pass.in_blocks;
     const int last_word = pass.block_words - 1;
     const int low_word = within(-1, word, last_word), next = low_word < last_word ? 1 : 0;
@@ -480,7 +494,7 @@ inline activations_t gather(const pass_t &pass, const load_constants_t &constant
         const bool exists = row_exists(pass, row + constants.down[m] + feed.ky) && block_exists;
         for (int p = 0; p < POSITIONS; ++p) {
 #pragma HLS UNROLL
-            const int column = feed.pixel + p;  // two positions are computed together only where the stride is 1
+            const int column = feed.pixel + p;  // two positions are computed together only if the stride is 1
             const bool inside = exists && column >= 0 && column < pass.in_width;
             if (pass.pixel_input) {
                 out.row[m].position[p] = window(low[bank], high[bank], shift + p, exists ? column : -LANES,
@@ -497,8 +511,9 @@ inline activations_t gather(const pass_t &pass, const load_constants_t &constant
     return out;
 }
 
-// One phase of the loop, max(feeds, loads) cycles: feeds ``feeds`` steps from ``start`` on, channel tile after channel
-// tile, and loads ``loads`` words from each port or bank, as far as row stride ``end``.
+// One phase of the loop, max(feeds, loads) cycles long. It feeds ``feeds`` steps from ``start`` on, channel tile after
+// channel tile. It loads ``loads`` words from each port or bank, up to row stride ``end``. ``next`` is the cursor of
+// the loads and is advanced.
 inline void load_phase(const pass_t &pass, const load_constants_t &constants, feed_start_t start, int feeds,
                        load_cursor_t &next, int loads, int end, row_buffer_t rows, const map_buffer_t from,
                        hls::stream<word_t> ports[MAP_PORTS], hls::stream<words_t> activations[ROWS]) {
@@ -512,14 +527,15 @@ inline void load_phase(const pass_t &pass, const load_constants_t &constants, fe
     for (int i = 0; i < cycles; ++i) {
         SYSTOLIC_PIPELINE(1, 8);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
+// Loads go to slots that no feed of the same phase reads, so that iterations are independent.
 #pragma HLS DEPENDENCE variable = rows type = inter false
-        // Loads are spread evenly over the phase: a load waits for DDR, and the array would wait with it if all came at
-        // once. The readers run ahead meanwhile.
+        // Loads are spread evenly over the phase, as in feed_phase (feed.h). A load stalls until DDR has delivered its
+        // word, and the array would stall with it if all loads came first. Meanwhile the readers fill their FIFOs.
         const bool loading = credit >= 0;
         credit += loading ? -unloaded : loads;
         if (loading) load_words(pass, constants, load, end, rows, from, ports);
         next_load(pass, constants, loading, load);
-        // After the last feed the cursor goes on, and nothing is read there.
+        // After the last feed, the cursor still advances, but nothing is read at it.
         if (i < feeds) {
             const activations_t step = gather(pass, constants, feed, row, rows);
             for (int m = 0; m < ROWS; ++m) {
@@ -533,15 +549,17 @@ inline void load_phase(const pass_t &pass, const load_constants_t &constants, fe
     next = load;
 }
 
-// The memory is the top function's: a process that keeps none may be built twice, and the state is still one.
+// The row buffer belongs to the top function: the HLS tool may build a process more than once, and all copies must
+// share the buffer.
 inline void load(pass_t pass, row_buffer_t rows, const map_buffer_t from, hls::stream<word_t> ports[MAP_PORTS],
                  hls::stream<words_t> activations[ROWS]) {
     SYSTOLIC_PROCESS("load");
-    // One loop for all phases, which follow each other.
+    // All phases share one instance of the loop, because they run one after the other.
 #pragma HLS ALLOCATION function instances = load_phase limit = 1
     const load_constants_t constants = constants_of(pass);
     const int tile_rows = times(pass.stride, ROWS);
-    // Words from each port or bank: for the first tile, whose kernel also looks ahead, and for each tile after it.
+    // Words per port or bank: for the first tile, which includes the rows that its kernel reaches beyond ROWS row
+    // strides, and for each further tile.
     const int first_loads = reads_buffer(pass) ? pass.first_moves : pass.first_loads;
     const int loads =
         times(pass.slot_words, reads_buffer(pass) ? moved_cycles(pass) : (ROWS + MAP_PORTS - 1) / MAP_PORTS);
@@ -557,7 +575,7 @@ inline void load(pass_t pass, row_buffer_t rows, const map_buffer_t from, hls::s
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 64
             const bool more = round == 0 && tile + 1 < pass.row_tiles;
             if (more) end += ROWS;
-            const bool during = more && pass.overlap;  // the next tile's rows are loaded while this one is fed
+            const bool during = more && pass.overlap;  // the next tile's rows are loaded while this tile is fed
             load_phase(pass, constants, start, pass.row_feeds, cursor, during ? loads : 0, during ? end : cursor.q,
                        rows, from, ports, activations);
             if (more && !pass.overlap) {

@@ -1,7 +1,7 @@
-// Readers: for each port a process that reads DDR in bursts and writes the words to a stream, one a cycle. It requests in
-// one loop and reads in another: within a loop a tool may place a read behind the request before it, and so many cycles
-// between two words as a request takes. What comes next is always requested before what was requested is read, so that
-// DDR's latency is hidden.
+// Loader, readers: one process per port reads DDR in bursts and writes the words to a stream, one per cycle. Requests
+// and reads are in separate loops. In one loop, the HLS tool may order a read after the request before it; then each
+// word takes the cycles of a request. The next bursts are always requested before the current ones are read,
+// which hides the latency of DDR.
 //
 //   read_rows      rows of the input map, for the Loader of maps (load.h)
 //   read_weights   tiles of weights, for the Loader of weights (feed.h)
@@ -17,11 +17,11 @@
 #include "pass.h"
 #include "types.h"
 
-// Pieces of rows that are requested together. Two such groups may be requested and not yet read: the top function's
-// ``latency`` is such that a port takes so many requests.
+// Pieces of rows that are requested in one group. Two groups may be requested and not yet read. The ``latency`` option
+// of the m_axi ports (top.cpp) is chosen so that a port accepts this many requests.
 static const int PIECES_TOGETHER = OUTSTANDING;
 
-// Words that were requested, one a cycle.
+// Read ``words`` requested words, one per cycle.
 template <typename T>
 void read_words(int words, hls::burst_maxi<T> &port, hls::stream<T> &out) {
 #pragma HLS INLINE
@@ -33,20 +33,23 @@ void read_words(int words, hls::burst_maxi<T> &port, hls::stream<T> &out) {
     }
 }
 
-// The piece of a row that a port requests next. Rows are numbered with the padding above the map. Port p reads row
-// strides p, p + MAP_PORTS, …, so that rows which arrive together go to different banks of the row buffer.
+// The piece of a row that a port requests next. A row is stored in DDR as ``bursts`` contiguous pieces. Row numbers
+// include the padding above the map ("padded rows"). Port p reads row strides p, p + MAP_PORTS, …, so that rows which
+// arrive together are stored in different banks of the row buffer.
 struct row_cursor_t {
     int row;                              // padded row
-    int row_address, piece_address;       // where the row and its piece begin, in words
-    bool more;                            // whether it is one
-    countdown_t bursts, phases, strides;  // pieces of the row, rows of the stride, row strides of the port
+    int row_address, piece_address;       // addresses of the row and of the piece, in words
+    bool more;                            // false after the last piece of the port
+    countdown_t bursts, phases, strides;  // pieces of the row, rows of the row stride, row strides of the port
 };
 
+// Whether a padded row is in the map, and not in the padding above or below it.
 inline bool row_exists(const pass_t &pass, int row) {
 #pragma HLS INLINE
     return row >= pass.pad_top && row < pass.pad_top + pass.in_height;
 }
 
+// Return the first piece that port PORT requests.
 template <int PORT>
 row_cursor_t first_piece(const pass_t &pass) {
 #pragma HLS INLINE
@@ -61,9 +64,9 @@ row_cursor_t first_piece(const pass_t &pass) {
     return first;
 }
 
-// Requests the next PIECES_TOGETHER pieces. Padding has no bytes and is stepped over; gives how many pieces have some.
-// skip: rows from the last one that is read of a row stride to the first of the port's next row stride; skip_words: in
-// words.
+// Request the next PIECES_TOGETHER pieces. Rows of padding are not in DDR and are skipped, so that fewer may be
+// requested. Return the number of requested pieces. skip, skip_words: the distance from the last row read of a row
+// stride to the first row of the port's next row stride, in rows and in words.
 inline int request_pieces(const pass_t &pass, int skip, int skip_words, hls::burst_maxi<word_t> &maps,
                           row_cursor_t &next) {
 #pragma HLS INLINE
@@ -91,6 +94,7 @@ inline int request_pieces(const pass_t &pass, int skip, int skip_words, hls::bur
     return requested;
 }
 
+// Process of one map port: it reads its rows of the input map.
 template <int PORT>
 void read_rows(pass_t pass, hls::burst_maxi<word_t> maps, hls::stream<word_t> &rows) {
     SYSTOLIC_PROCESS("read_rows");
@@ -106,14 +110,15 @@ void read_rows(pass_t pass, hls::burst_maxi<word_t> maps, hls::stream<word_t> &r
     }
 }
 
-// Which weight tiles a pass loads, in the order in which feed_weights takes them: those of this pass that are not yet
-// in the buffer, then the first one of the next pass, so that no pass begins by waiting for weights.
+// The weight tiles that a pass loads, in the order of feed_weights. The first are the tiles of this pass that are not
+// in the buffer yet. Then follows the first tile of the next pass, so that no pass waits for its first weights.
 struct weight_plan_t {
-    int first;       // 1 at the start of a frame: the first tile of the pass is not in the buffer yet; else 0
+    int first;       // 1 at the start of a frame, when the first tile of the pass is not in the buffer yet; otherwise 0
     int loads;       // further tiles of this pass
-    int next_beats;  // beats of the next pass's first tile that each port brings; 0 where there is no next pass
+    int next_beats;  // beats per port of the next pass's first tile; 0 if there is no next pass
 };
 
+// Plan the loads of a pass. is_first, is_last: whether the pass is the first or the last one of the frame.
 inline weight_plan_t plan_weights(const pass_t &pass, const pass_t &next, bool is_first, bool is_last) {
 #pragma HLS INLINE
     weight_plan_t plan;
@@ -123,17 +128,18 @@ inline weight_plan_t plan_weights(const pass_t &pass, const pass_t &next, bool i
     return plan;
 }
 
-static const int BEATS = COLUMNS;  // words in which the weights of one step come
+static const int BEATS = COLUMNS;  // words per step
 
+// Process of one weight port: it reads the port's share of every tile of the plan.
 inline void read_weights(pass_t pass, pass_t next, weight_plan_t plan, hls::burst_maxi<weight_word_t> weights,
                          hls::stream<weight_word_t> &beats) {
     SYSTOLIC_PROCESS("read_weights");
     const int own = plan.first + plan.loads;
-    const int total = own + (plan.next_beats > 0 ? 1 : 0);  // the last one is the next pass's first tile
-    // But for the start of a frame, the pass before has loaded the first tile.
+    const int total = own + (plan.next_beats > 0 ? 1 : 0);  // one more for the next pass's first tile
+    // The pass before has loaded the first tile, except at the start of a frame.
     const bool skips = !plan.first && pass.channel_tiles > 1;
     int tile = skips ? 1 : 0, offset = skips ? pass.tile_beats : 0;
-    int words = 0;  // of the tile that was requested
+    int words = 0;  // words of the tile that was requested and is read next
     for (int i = 0; i <= total; ++i) {
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000
         const bool is_next = i >= own;

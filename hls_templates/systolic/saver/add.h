@@ -1,13 +1,15 @@
-// Saver, where a map is added to that of a layer, on its way out of ``arrange``. What arrives are the results of the
-// layer, rounded and saturated as they would be in DDR; what leaves is
+// Saver, residual add: in passes with a residual map, process ``arrange`` adds that map to the results before it
+// outputs them. The results are already rounded and saturated, as they would be in DDR. The output is
 //
 //   saturate((result · own + other · factor + offset) >> shift)
 //
-// or that with halves to even, where the layer rounds so (halved in requantise.h), and no half of 2^shift in the offset. It
-// is the requantised sum of both maps, with all multiplications of a value in one, for a word of LANES values a
-// cycle. The other map lies in the map buffer that is not read, where the sum takes its place or lies beside it, or
-// process ``read_added`` reads it from DDR in the order in which the results come, a chunk at a time. Only engines of
-// networks with such a layer (ADDED_MAPS) have any of it, and a port for it.
+// where own and factor are the multipliers of the results and of the residual map (pass.h). If the layer rounds ties to
+// even (halved in requantise.h), the offset does not include the half of 2^shift. One word of LANES values is added per
+// cycle.
+//
+// The residual map is in the map buffer that the pass does not read; the sum replaces its word, or is written to
+// another place of the same buffer. Or process ``read_added`` reads it from DDR, chunk by chunk, in the order of the
+// results. Only engines for networks with residual adds (ADDED_MAPS) have this logic and its port.
 #ifndef SYSTOLIC_ADD_H
 #define SYSTOLIC_ADD_H
 
@@ -21,7 +23,8 @@
 #include "save.h"
 #include "types.h"
 
-// Two groups of bursts may be requested and not yet read, as in read_rows.
+// Process that reads the residual map from DDR. Two groups of bursts may be requested and not yet read, as in
+// read_rows.
 static inline void read_added(pass_t pass, hls::stream<chunk_t> &chunks, hls::burst_maxi<word_t> maps,
                               hls::stream<word_t> &added) {
     SYSTOLIC_PROCESS("read_added");
@@ -58,7 +61,8 @@ static inline void read_added(pass_t pass, hls::stream<chunk_t> &chunks, hls::bu
     read_words(unread, maps, added);
 }
 
-// The numbers of an addition, the same for every value of a pass.
+// The constants of a residual add, which are the same for all values of a pass. own, other: multipliers of the results
+// and of the residual map. low, high: limits of the sum.
 struct addition_t {
     int32_t own, other;
     int64_t offset;
@@ -72,6 +76,7 @@ inline addition_t addition_of(const pass_t &pass) {
     addition_t out;
     out.own = pass.added_own;
     out.other = pass.added_other;
+    // The offset has 48 bits: the lower 32 are in added_offset, the upper 16 in the upper half of added_shift.
     out.offset =
         int64_t(uint64_t(uint32_t(pass.added_shift) >> 16) << 48 | uint64_t(uint32_t(pass.added_offset)) << 16) >> 16;
     out.shift = pass.added_shift & 63;
@@ -81,7 +86,7 @@ inline addition_t addition_of(const pass_t &pass) {
     return out;
 }
 
-// In LUTs: the array may take every DSP.
+// The multiplication is made of LUTs, because the array may need every DSP.
 inline product_t added_product(value_t value, int32_t factor) {
 #pragma HLS INLINE
     product_t product;
@@ -90,6 +95,7 @@ inline product_t added_product(value_t value, int32_t factor) {
     return product;
 }
 
+// Return the requantised sum of one result and one value of the residual map.
 inline value_t added_value(value_t result, value_t other, const addition_t &by) {
 #pragma HLS INLINE
     const product_t sum = added_product(result, by.own) + added_product(other, by.other);
@@ -99,6 +105,7 @@ inline value_t added_value(value_t result, value_t other, const addition_t &by) 
     return value_t(rounded < by.low ? product_t(by.low) : rounded > by.high ? product_t(by.high) : rounded);
 }
 
+// Return the same for a word of LANES values.
 inline word_t added_word(const word_t &result, const word_t &other, const addition_t &by) {
 #pragma HLS INLINE
     const lanes_t results = lanes_of(result), others = lanes_of(other);
@@ -110,8 +117,8 @@ inline word_t added_word(const word_t &result, const word_t &other, const additi
     return word_of(out);
 }
 
-// A word of a map that is added and lies in a map buffer, where the sum goes or beside that. In this pass nobody else reads
-// that buffer.
+// Return the word of the residual map in a map buffer. It is at the place of the sum, or at a constant distance from
+// it. No other process accesses that buffer in this pass, so that it can be read and written.
 inline word_t kept_word(const pass_t &pass, const kept_place_t &at, const map_buffer_t from) {
 #pragma HLS INLINE
     const int first = at.address + (writes_buffer(pass) ? pass.added_base - pass.out_base : 0);
@@ -124,8 +131,8 @@ inline word_t kept_word(const pass_t &pass, const kept_place_t &at, const map_bu
     return banks[at.bank];
 }
 
-// What leaves of a word of results: in passes that add, the sum with the other map's next word from DDR, or with its word
-// of the same place in the map buffer.
+// Return the output word for a word of results. In passes with a residual add, it is the sum with the residual map's
+// next word from DDR, or with the word at the same place in the map buffer.
 inline word_t leaving_word(const pass_t &pass, const kept_place_t &at, const map_buffer_t maps, const word_t &result,
                            hls::stream<word_t> &added) {
 #pragma HLS INLINE
@@ -136,11 +143,11 @@ inline word_t leaving_word(const pass_t &pass, const kept_place_t &at, const map
     return added_word(result, other, addition_of(pass));
 }
 
-// arrange (save.h) of engines that add maps.
+// Process ``arrange`` (save.h) of engines with residual adds.
 static inline void arrange_and_add(pass_t pass, hls::stream<chunk_t> &chunks, hls::stream<results_t> &results,
                                    hls::stream<word_t> &added, hls::stream<word_t> ports[SAVE_PORTS], map_buffer_t to) {
     SYSTOLIC_PROCESS("arrange");
-    // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large
+    // lint: allow(static-local) every pass fills this memory anew; it would be too large for the stack
     static arranged_t buffer;
 #pragma HLS ARRAY_PARTITION variable = buffer complete dim = 3
 #pragma HLS ARRAY_PARTITION variable = buffer complete dim = 5

@@ -1,21 +1,21 @@
-// Saver, first part: the max pool, on exact sums. A larger sum never requantises to a smaller value (multipliers are
-// not negative), so that the maximum may be taken before requantising: the bits are the same, and a 2 × 2 pool needs a
-// quarter of the requantisers.
+// Saver, first part: the max pool on accumulators. Requantisation is monotonic (multipliers are not negative), so that
+// pooling before it gives the same bits. A 2 × 2 pool then needs a quarter of the requantisers.
 //
-// What changes once a tile comes from process ``plan_tiles``, which counts the tiles ahead, one in TILE_CYCLES cycles: a
-// loop that works every cycle only compares its counters with numbers that it was given.
+// Process ``plan_tiles`` computes the tiles of a pass in advance, one in TILE_CYCLES cycles. So the loop of ``pool``,
+// which runs every cycle, only compares its counters with given numbers.
 //
-// A window of any size is a pass of its own, whose weights are an identity: the Loader gives the places of a window one
-// after the other, the array hands each through as a position of its own (``steps`` has no kernel in it), and ``pool``
-// keeps the largest so far, with the comparators that it has. That takes a cycle a place, and is exact for every map.
+// A window of any size is a pass of its own (WINDOWS) whose weights are an identity. The Loader feeds the places of a
+// window as consecutive positions, and the array outputs each unchanged (``steps`` has no kernel factor). ``pool``
+// stores the largest value so far, with the comparators that it has anyway. This takes one cycle per place, and is
+// exact for every map.
 //
-// Two maps are multiplied in the same way: their rows are read in turn, so that a place of both is a window of two, and
-// what leaves is the first times the second.
+// Two maps are multiplied in the same way (MAP_PRODUCTS): their rows are read alternately, so that the values of both
+// maps at a place are a window of two. The output is the first value times the second.
 //
-// Process ``pool`` reads a position of every row each time a window begins, and writes SAVE_ROWS rows of pooled sums a
-// cycle (II 1). Without a pool it only regroups the rows. An upsample is the inverse of a pool: every column leaves
-// UPSCALE times, and every row as so many rows. So the map lies in DDR as whoever joins it with another reads it, and
-// neither the Loader nor what follows here knows of it; the values are written four times, but read as often as others.
+// Process ``pool`` reads a position of every row when a window begins, and writes SAVE_ROWS rows of pooled sums per
+// cycle (II 1). Without a pool it only regroups the rows. An upsample (UPSCALE) is the inverse of a pool: every column
+// is output twice, and every row as two rows. The map is stored upsampled, so that its readers treat it like any other
+// map. Its values are written four times.
 #ifndef SYSTOLIC_POOL_H
 #define SYSTOLIC_POOL_H
 
@@ -26,23 +26,26 @@
 #include "pass.h"
 #include "types.h"
 
-// Fewer than any tile takes in arrange (save.h), so that nothing waits for these processes.
+// Cycles per tile of plan_tiles and plan_chunks. arrange (save.h) needs more for every tile, so that it never waits for
+// these processes.
 static const int TILE_CYCLES = 4;
 
-// Rows of a row tile. The last row of the tile above is kept where its window reaches into this tile, which happens
-// where ROWS is odd or the pool's stride is 1.
+// The rows of a row tile. The last row of the tile above is stored if a pool window reaches from it into this tile,
+// which happens if ROWS is odd or the pool's stride is 1.
 struct tile_rows_t {
-    int16_t kept;   // rows kept from the tile above: 0 or 1
+    int16_t kept;   // rows stored from the tile above: 0 or 1
     int16_t rows;   // rows of the convolution in this tile
     int16_t saved;  // rows after the pool
 };
 
-// By 2, the only factor there is: engines for networks without an upsample have UPSCALE 1, and nothing of this.
+// Whether the output is upsampled, which is always by a factor of 2. UPSCALE is 1 in engines for networks without an
+// upsample; these have no logic for it.
 inline bool upscales(const pass_t &pass) {
 #pragma HLS INLINE
     return UPSCALE > 1 && pass.upscale > 1;
 }
 
+// Return the rows of this tile.
 inline tile_rows_t rows_of_tile(const pass_t &pass, const tile_t &tile) {
 #pragma HLS INLINE
     tile_rows_t out;
@@ -56,21 +59,22 @@ inline tile_rows_t rows_of_tile(const pass_t &pass, const tile_t &tile) {
     return out;
 }
 
-// Cycles in which ``rows`` rows of a position leave, SAVE_ROWS a cycle.
+// Return the cycles in which ``rows`` rows of a position are output, SAVE_ROWS per cycle.
 inline int groups_of(int rows) {
 #pragma HLS INLINE
     return (rows + SAVE_ROWS - 1) / SAVE_ROWS;
 }
 
-// A tile as the pool takes it.
+// A tile in the form in which ``pool`` needs it.
 struct pool_tile_t {
     tile_rows_t rows;
-    int16_t last_group;  // of a column, in cycles
+    int16_t last_group;  // output cycles per column, minus 1
     int16_t channel;     // number of the channel tile
-    bool last;           // of the pass
-    int kept_address;    // of the first column's kept sums
+    bool last;           // the last tile of the pass
+    int kept_address;    // address of the stored sums of the first column
 };
 
+// Process that computes the tiles of a pass in advance.
 static inline void plan_tiles(pass_t pass, hls::stream<pool_tile_t> &tiles) {
     SYSTOLIC_PROCESS("plan_tiles");
     tile_t tile = {0, 0, 0};
@@ -83,7 +87,7 @@ static inline void plan_tiles(pass_t pass, hls::stream<pool_tile_t> &tiles) {
         const int row = tile.row;
         pool_tile_t out;
         out.rows = rows_of_tile(pass, tile);
-        out.last_group = groups_of(out.rows.saved) - 1;  // every tile gives a row
+        out.last_group = groups_of(out.rows.saved) - 1;  // every tile outputs at least one row
         out.channel = tile.channel;
         out.kept_address = kept_address;
         more = next_tile(pass, tile);
@@ -93,6 +97,7 @@ static inline void plan_tiles(pass_t pass, hls::stream<pool_tile_t> &tiles) {
     }
 }
 
+// Keep the larger of two sums for each column of the array.
 inline void keep_larger(sums_t &into, const sums_t &other) {
 #pragma HLS INLINE
     for (int n = 0; n < COLUMNS; ++n) {
@@ -101,18 +106,19 @@ inline void keep_larger(sums_t &into, const sums_t &other) {
     }
 }
 
-// Row ``row`` of the tile as it leaves: the larger of its two input rows, of which the first may be the kept one.
+// Return row ``row`` of the tile's output: the larger of its two input rows, of which the first may be the stored one.
 inline sums_t pooled_row(const pass_t &pass, const tile_rows_t &tile, int row, const sums_t &kept,
                          const sums_t sums[ROWS]) {
 #pragma HLS INLINE
     const int input = upscales(pass) ? row / 2 : pass.pool_stride == 2 ? 2 * row : row;
-    const int first = input - tile.kept;  // −1 is the kept row
+    const int first = input - tile.kept;  // −1 is the stored row
     sums_t out = first < 0 ? kept : sums[minimum(first, ROWS - 1)];
     if (pass.pool_size == 2 && first + 1 < tile.rows) keep_larger(out, sums[minimum(first + 1, ROWS - 1)]);
     return out;
 }
 
-// A place of one map times the same place of another; sums of one product by 1, so that they have VALUE_BITS.
+// Return the values of one map times the values of another. The array has multiplied each value by 1, so that both
+// factors fit into VALUE_BITS. The product is made of LUTs, because the array needs the DSPs.
 inline sums_t multiplied(const sums_t &first, const sums_t &second) {
 #pragma HLS INLINE
     sums_t out;
@@ -126,13 +132,14 @@ inline sums_t multiplied(const sums_t &first, const sums_t &second) {
     return out;
 }
 
+// Pipeline depth of ``pool``.
 static const int POOL_STAGES = MAP_PRODUCTS > 0 ? 8 : 5;
 
 static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::stream<positions_t> sums[ROWS],
                         hls::stream<group_t> &groups) {
     SYSTOLIC_PROCESS("pool");
-    // [channel tile][column]: the last row of a tile, until the tile below it comes.
-    // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large
+    // [channel tile][column]: the last row of a tile, until the tile below it is processed.
+    // lint: allow(static-local) every pass fills this memory anew; it would be too large for the stack
     static sums_t kept[KEPT_DEPTH];
 #pragma HLS AGGREGATE variable = kept compact = bit
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = kept type = ram_s2p impl = KEPT_MEMORY)
@@ -142,33 +149,38 @@ static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::strea
 #pragma HLS ARRAY_PARTITION variable = column complete
 #pragma HLS ARRAY_PARTITION variable = before complete
 #pragma HLS ARRAY_PARTITION variable = window complete
-    // A pool of stride 1 gives column x − 1 when column x arrives, and its last column one step after the last arrived.
+    // A pool of stride 1 outputs column x − 1 when column x arrives, and its last column one step after the last
+    // arrival.
     const bool plain = pass.pool_size == 1, lagging = !plain && pass.pool_stride == 1, halving = !plain && !lagging;
-    // A position that the Loader reads may become several columns, one channel block after the other.
+    // A position may become several columns of the output, so that save_width counts columns and out_width counts
+    // arrivals.
     const int last_arrival = (plain && !upscales(pass) ? pass.save_width : pass.out_width) - 1,
               last_column = last_arrival + (lagging ? 1 : 0);
-    // Windows reach over two row tiles where ROWS is odd or the pool's stride is 1; only then are sums kept.
+    // A pool window reaches into the next row tile if ROWS is odd or the pool's stride is 1; only then are sums stored.
     const bool keeps = !plain && pass.row_tiles > 1 && (lagging || ROWS % 2 == 1);
-    // The tile after this one is here before this one begins: what a FIFO gives is not compared in the same cycle.
+    // The next tile is read before this tile begins, so that no comparison depends on a FIFO's output of the same
+    // cycle.
     pool_tile_t tile = tiles.read(), next = tile;
     if (!tile.last) next = tiles.read();
-    // The places of a window: the row goes on when the kernel columns of the one before are through.
+    // The places of a window: all columns of a kernel row, then the next kernel row.
     countdown_t kernel_columns, kernel_rows;
     begin(kernel_columns, pass.kernel_groups);
     begin(kernel_rows, pass.kernel_height);
     int x = 0, group = 0;
-    const bool single = !compares(pass) & !multiplies(pass);  // one place of a window, all others were added up
+    const bool single = !compares(pass) & !multiplies(pass);  // the array has summed the places of a window
     bool first_place = true, last_place = single | (kernel_columns.last & kernel_rows.last);
-    bool more = true, repeats = false;  // repeats: the column has left, and leaves again
+    bool more = true, repeats = false;  // repeats: the column is output for the second time
     sums_t kept_row;
     SYSTOLIC_ENTER;
     while (more) {
         SYSTOLIC_PIPELINE(1, POOL_STAGES);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
 #pragma HLS DEPENDENCE variable = kept type = inter false
+        // Columns of a row, counted in ``x``. A column takes one cycle per group of SAVE_ROWS output rows.
         const bool odd = (x & 1) != 0, arrived = x == last_arrival, first_group = (group == 0) & !repeats;
-        // A window is complete: without a pool at every column; with stride 1 from the second column on; with stride 2
-        // at every second column, and at the last one of an odd width; one of places with its last one.
+        // Whether a window is complete. Without a pool: at every column. With stride 1: from the second column on. With
+        // stride 2: at every second column, and at the last one if the width is odd. If places are compared or
+        // multiplied: at the last place.
         const bool complete = (plain & last_place) | (lagging & (x != 0)) | (halving & (odd | arrived));
         const bool last_group = !complete | (group == tile.last_group), again = last_group & upscales(pass) & !repeats;
         const bool leaves = last_group & last_place & !again, ends = leaves & (x == last_column);

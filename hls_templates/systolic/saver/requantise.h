@@ -1,11 +1,17 @@
-// Saver, second part: y = saturate(((sum + bias) · m + 2^(s − 1)) >> s), with m = ``negative`` where sum + bias < 0,
-// else ``multiplier``. Where a requantiser has LATE_OFFSET it is y = saturate((sum · m + offset) >> s) instead, with a
-// multiplier of 17 signed bits and an offset of 48, in which 2^(s − 1) is: batch norms as some training gives them. Only
-// engines for such networks (LATE_OFFSETS) have that. Of a layer that rounds halves to even (LATE_OFFSETS 2) no 2^(s − 1)
-// is in the offset, and the product counts without its NEAR_HALF lowest bits. A layer with a function that is no
-// multiplication (SiLU, mish …) looks each y up in a table behind that; a y of more than 8 bits in pieces of lines
-// (TABLE_SLOPES). Process ``requantise`` first reads the constants of all output channels of the pass, and the table, then
-// turns SAVE_ROWS rows of a position into results each cycle (II 1).
+// Saver, second part: process ``requantise`` turns accumulators into results:
+//
+//   y = saturate(((sum + bias) · m + 2^(s − 1)) >> s)
+//
+// where m is ``negative`` if sum + bias < 0, else ``multiplier``. It first reads the constants of all output channels of
+// the pass, and the table. Then it requantises SAVE_ROWS rows of a position per cycle (II 1).
+//
+// In engines with LATE_OFFSETS, a requantiser may have a late offset, which some quantised networks need for their
+// batch norms: y = saturate((sum · m + offset) >> s), with a signed multiplier of 17 bits and an offset of 48 bits that
+// includes 2^(s − 1). In a layer that rounds ties to even (LATE_OFFSETS 2), the offset does not include 2^(s − 1), and
+// the NEAR_HALF lowest bits of the product are ignored.
+//
+// In engines with TABLE_DEPTH, a layer whose activation is not a multiplication (SiLU, mish, …) looks each y up in a
+// table. A y of more than 8 bits uses a piecewise-linear table (TABLE_SLOPES).
 #ifndef SYSTOLIC_REQUANTISE_H
 #define SYSTOLIC_REQUANTISE_H
 
@@ -16,7 +22,7 @@
 #include "pass.h"
 #include "types.h"
 
-// What is kept of a requantiser: 72 bits, the width of a BRAM36.
+// The part of a requantiser that is stored on chip: 72 bits, the width of a BRAM36.
 struct channel_t {
     int32_t bias;
     uint16_t multiplier;
@@ -24,14 +30,14 @@ struct channel_t {
     uint8_t shift;
 };
 
-// Bits of ``shift`` above the number itself. LATE_OFFSET: ``bias`` has the lower 32 bits of the offset, ``negative`` the
-// upper 16; LATE_SIGN: the multiplier's uppermost bit.
+// ``shift`` is the shift in the lower bits (SHIFT_MASK) and two flags. LATE_OFFSET: ``bias`` has the lower 32 bits of
+// the late offset, and ``negative`` the upper 16. LATE_SIGN: the top bit of the multiplier.
 static const int SHIFT_MASK = 63, LATE_OFFSET = 64, LATE_SIGN = 128;
 
-// Bits of a product that do not count where halves go to even (cnn/quantized.py).
+// Lowest bits of a product that are ignored if ties are rounded to even (cnn/quantized.py).
 static const int NEAR_HALF = 12;
 
-// The same as it is stored: to the hardware one wide number, written as a whole.
+// The same in the form in which it is stored: in hardware one wide number, which is written as a whole.
 #if SYSTOLIC_PACKED
 typedef ap_uint<72> channel_word_t;
 
@@ -57,7 +63,8 @@ inline channel_word_t channel_word(const requantiser_t &from) {
 inline channel_t channel_of(const channel_word_t &word) { return word; }
 #endif
 
-// How a layer rounds halves, in the upper half of the word whose lower one is the length of its table.
+// The rounding of ties in a layer. It is stored in the upper half of a word whose lower half is the length of the
+// table. even: ties are rounded to integers of one parity, and not up. odd: this parity is odd, and not even.
 struct parity_t {
     bool even, odd;
 };
@@ -70,7 +77,7 @@ inline parity_t parity_of(uint32_t table) {
     return out;
 }
 
-// value / 2^shift, its halves rounded. Both integers beside a half are ``up`` and the one below.
+// Return value / 2^shift with ties rounded to the given parity. A tie is between two integers, ``up`` and up − 1.
 inline product_t halved(product_t value, int shift, parity_t parity) {
 #pragma HLS INLINE
     const product_t half = product_t(1) << (shift - 1);
@@ -80,6 +87,7 @@ inline product_t halved(product_t value, int shift, parity_t parity) {
     return is_half && (int(up) & 1) != int(parity.odd) ? product_t(up - 1) : up;
 }
 
+// Return the requantised result of one sum, limited to ``low`` … ``high``.
 inline result_t requantise_value(sum_t sum, const channel_t &by, int low, int high, parity_t parity) {
 #pragma HLS INLINE
     const bool late = LATE_OFFSETS > 0 && (by.shift & LATE_OFFSET) != 0;
@@ -87,7 +95,7 @@ inline result_t requantise_value(sum_t sum, const channel_t &by, int low, int hi
     const sum_t biased = late ? sum : sum_t(sum + sum_t(by.bias));
     const uint32_t factor = late || biased >= 0 ? by.multiplier : by.negative;
     const uint32_t sign = late && (by.shift & LATE_SIGN) != 0 ? 1 : 0;
-    const int32_t multiplier = int32_t(sign << 31 | factor << 15) >> 15;  // 17 bits, of which the DSPs have 18
+    const int32_t multiplier = int32_t(sign << 31 | factor << 15) >> 15;  // 17 bits; the DSP's port has 18
     product_t product;
     SYSTOLIC_PRAGMA(HLS BIND_OP variable = product op = mul impl = REQUANTISE_PRODUCT latency = 4)
     product = product_t(biased) * product_t(multiplier);
@@ -102,11 +110,11 @@ inline result_t requantise_value(sum_t sum, const channel_t &by, int low, int hi
     return result_t(rounded < low ? product_t(low) : rounded > high ? product_t(high) : rounded);
 }
 
-static const int TABLE_WORDS = TABLE_DEPTH > 0 ? TABLE_DEPTH : 1;  // an array has one word at least
+static const int TABLE_WORDS = TABLE_DEPTH > 0 ? TABLE_DEPTH : 1;  // an array needs at least one word
 static const int PIECE_BITS =
-    8;  // of a value: the lower of its 16 bits, where the upper ones are the place in the table
+    8;  // lower bits of a value of 16 bits: the place within a segment, which the upper bits select
 
-// What a table holds of a value, or of a piece of a line: what it becomes, and the slope from there.
+// An entry of the table: the function's value, or a segment's value at its start and its slope.
 #if SYSTOLIC_PACKED
 static const int ENTRY_BITS = 16 + 18 * TABLE_SLOPES;
 typedef ap_uint<ENTRY_BITS> entry_t;
@@ -141,14 +149,15 @@ inline result_t start_of(const entry_t &entry) { return entry.start; }
 inline slope_t slope_of(const entry_t &entry) { return entry.slope; }
 #endif
 
-// From a value that stands before the upper bits of its own width to its place in the table and within the piece.
+// Shift a value left by ``places``, so that it is aligned to 16 bits: the upper 8 bits then select the segment, and the
+// lower PIECE_BITS bits are the place within it.
 inline uint16_t aligned(result_t value, int places) {
 #pragma HLS INLINE
     return uint16_t(uint16_t(value) << places);
 }
 
-// The start of a piece, and what the line has risen by within it, rounded. The start has the half below it, so that one
-// addition does.
+// Return the segment's start plus the rise of the line within it, rounded. The half of the rounding is appended to the
+// start, so that one addition suffices.
 inline result_t on_line(result_t start, slope_t slope, uint16_t along) {
 #pragma HLS INLINE
     rise_t risen;
@@ -158,23 +167,25 @@ inline result_t on_line(result_t start, slope_t slope, uint16_t along) {
     return result_t((risen + addend) >> PIECE_BITS);
 }
 
+// Pipeline depth of the main loop.
 static const int REQUANTISE_STAGES = TABLE_SLOPES > 0 ? 16 : 12;
 
 static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requantisers, hls::stream<group_t> &groups,
                               hls::stream<results_t> &results) {
     SYSTOLIC_PROCESS("requantise");
-    // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large
+    // lint: allow(static-local) every pass fills this memory anew; it would be too large for the stack
     static channel_word_t channel[CHANNEL_TILES][COLUMNS];
 #pragma HLS ARRAY_PARTITION variable = channel complete dim = 2
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = channel type = ram_s2p impl = REQUANTISER_MEMORY)
-    // What each value becomes, by its two's complement: a copy for each that is looked up in a cycle.
-    static entry_t table[SAVE_ROWS][COLUMNS][TABLE_WORDS];  // lint: allow(static-local) the same
+    // The table, addressed by a value's two's complement. There is one copy per value that is looked up in a cycle.
+    static entry_t table[SAVE_ROWS][COLUMNS][TABLE_WORDS];  // lint: allow(static-local) as above
 #pragma HLS ARRAY_PARTITION variable = table complete dim = 1
 #pragma HLS ARRAY_PARTITION variable = table complete dim = 2
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = table type = ram_s2p impl = TABLE_MEMORY)
     requantisers.read_request(pass.requantiser_base, pass.channels);
-    // The column whose constants come next, a flag each that is handed on: a number to compare with would make the stores
-    // one chain of decisions, longer with every column.
+    // The column whose constants arrive next, as one flag per column (one-hot). With a number, every store would
+    // compare it with its column, and the HLS tool would make a chain of decisions that grows with the number of
+    // columns.
     bool turn[COLUMNS];
 #pragma HLS ARRAY_PARTITION variable = turn complete dim = 0
     for (int n = 0; n < COLUMNS; ++n) {
@@ -204,7 +215,7 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
     }
     const bool looks_up = TABLE_DEPTH > 0 && (table_values & 0xffff) > 0;
     const parity_t parity = parity_of(table_values);
-    int places = 0;  // by which a value is moved up so that its upper bits are its place in the table
+    int places = 0;  // left shift of a value, after which its upper bits are its address in the table
     if (looks_up) {
         requantisers.read_request(pass.requantiser_base + pass.channels, TABLE_DEPTH);
         SYSTOLIC_ENTER;
@@ -238,7 +249,8 @@ static inline void requantise(pass_t pass, hls::burst_maxi<requantiser_t> requan
                 const result_t value = requantise_value(in.row[r].column[n], by, low, high, parity);
                 const uint16_t where =
                     TABLE_SLOPES > 0 ? aligned(value, places) : uint16_t(uint16_t(value) << PIECE_BITS);
-                // A value with more bits than choose a piece is its own place.
+                // If the table has an entry per value of more than 8 bits, the value itself is the address (places is
+                // 8).
                 const int place = TABLE_WORDS > 1 << PIECE_BITS && (TABLE_SLOPES == 0 || places == PIECE_BITS)
                                       ? int(value)
                                       : where >> PIECE_BITS;

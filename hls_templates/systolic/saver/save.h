@@ -1,8 +1,10 @@
-// Saver, last part: results come column by column, but DDR wants rows. Process ``arrange`` writes the results of a
-// *chunk*, up to CHUNK columns of a tile, into one half of a buffer, while the chunk before leaves the other half row
-// by row: ping-pong, in one loop with II 1. Process ``write_rows``, one for each port, writes each piece of a row to
-// DDR as one burst. Process ``plan_chunks`` counts the chunks ahead for both. Where maps are added, ``arrange`` adds them to
-// what leaves (add.h).
+// Saver, last part: results arrive column by column and are output row by row, as DDR needs them.
+//
+// A *chunk* is up to CHUNK columns of a tile. Process ``arrange`` writes the results of a chunk into one half of a
+// buffer. Meanwhile it outputs the chunk before from the other half, row by row: ping-pong, in one loop with II 1.
+// Process ``write_rows``, one per port, writes each piece of a row to DDR as one burst. Process ``plan_chunks``
+// computes the chunks in advance for both. In passes with a residual add, ``arrange`` adds the residual map to its
+// output (add.h).
 #ifndef SYSTOLIC_SAVE_H
 #define SYSTOLIC_SAVE_H
 
@@ -15,57 +17,64 @@
 #include "pool.h"
 #include "types.h"
 
-// Of a tile at most: a pool of stride 1 may give one row more than it has, an upsample so many rows for each.
+// Upper limit for the output rows of a tile. A pool of stride 1 may output one row more than the tile has, and an
+// upsample outputs UPSCALE rows for each.
 static const int SAVED_ROWS = UPSCALE > 1 ? UPSCALE * ROWS : ROWS + 1;
+// Rows of the buffer that are accessed per cycle, each in its own bank, and rows per bank.
 static const int ROW_BANKS = SAVE_ROWS > MAP_PORTS ? SAVE_ROWS : MAP_PORTS;
 static const int BANK_ROWS = (SAVED_ROWS + ROW_BANKS - 1) / ROW_BANKS;
 
-static const int TILE_BLOCKS = (COLUMNS + LANES - 1) / LANES;  // channel blocks that a channel tile fills, or in part
-static const bool HALF_BLOCKS = COLUMNS % LANES != 0;  // every second tile begins, and ends, in the middle of one
-static const int RESULT_WORDS = 16 / VALUE_BITS;       // words that hold LANES int16 results
+static const int TILE_BLOCKS = (COLUMNS + LANES - 1) / LANES;  // channel blocks of a channel tile, partial ones too
+static const bool HALF_BLOCKS = COLUMNS % LANES != 0;          // every second tile begins in the middle of a block
+static const int RESULT_WORDS = 16 / VALUE_BITS;               // words of LANES int16 results
 
-// Words of so many results of a row and a channel block: one each, or RESULT_WORDS where they leave as int16.
+// Return the words of ``columns`` results in a row and channel block: one each, or RESULT_WORDS each if they are
+// written as int16.
 inline int result_words(const pass_t &pass, int columns) {
 #pragma HLS INLINE
     return pass.value_words == 1 ? columns : columns * RESULT_WORDS;
 }
 
-// A chunk: up to CHUNK columns of a tile. Addresses are counted up, in words of the output map.
+// A chunk: up to CHUNK columns of a tile. Addresses are accumulated and count words of the output map.
 struct chunk_t {
     int16_t columns, rows;
-    int8_t blocks;   // of channels
+    int8_t blocks;   // channel blocks
     int8_t odd;      // 1: its channel tile begins in the middle of a block
-    int16_t bank;    // in a map buffer: the first row's bank
-    int lap;         // in a map buffer: where the lap of that bank begins
-    int row_offset;  // in DDR: of the first row; for read_added: in the map that is added
-    int offset;      // of the first block and column within a row
+    int16_t bank;    // in a map buffer: the bank of the first row
+    int lap;         // in a map buffer: the address of the lap of that row
+    int row_offset;  // in DDR: the address of the first row; for read_added, in the residual map
+    int offset;      // from a row's first word to the chunk's first block and column
 };
 
-// Where a chunk lies in the pass.
+// The position of a chunk in the pass.
 struct chunk_cursor_t {
     tile_t tile;
-    int x, first_block;               // first column, first block
-    int block_offset, column_offset;  // of these
+    int x, first_block;               // the first column and the first channel block
+    int block_offset, column_offset;  // words of a row before this block, and of a block before this column
 };
 
-// Where a map that is added lies in the map buffer that is not read, and where results go into one: how its rows are
-// counted there. Both have as many words, and a sum takes the place of what was added.
+// Return the row pitch of a map buffer that the Saver accesses. In a map buffer, the output and the residual map have
+// the same layout, because a sum may replace the residual value. If only the residual map is there, its own row pitch
+// is used.
 inline int kept_pitch(const pass_t &pass) {
 #pragma HLS INLINE
     return writes_buffer(pass) ? pass.out_row_pitch : pass.added_row_pitch;
 }
 
-// Ports that write, one more where maps are added: it writes the sums. After these, whoever reads what is added.
+// Ports that write. Engines with residual adds have one more, which writes the sums. CHUNK_READERS also counts the
+// reader of the residual map (read_added).
 static const int SAVE_PORTS = MAP_PORTS + (ADDED_MAPS > 0 ? 1 : 0);
 static const int CHUNK_READERS = MAP_PORTS + (ADDED_MAPS > 0 ? 2 : 0);
 
-// Whether a port writes in this pass: those of maps, the one of sums, and who reads what is added.
+// Whether a port receives the chunks of this pass. Ports below MAP_PORTS write results, port MAP_PORTS writes sums, and
+// the number after it is read_added, which reads the residual map from DDR.
 inline bool takes_chunks(const pass_t &pass, int port) {
 #pragma HLS INLINE
     if (port > MAP_PORTS) return adds_from_ddr(pass);
     return !writes_buffer(pass) && adds(pass) == (port == MAP_PORTS);
 }
 
+// Process that computes the chunks of a pass in advance, for arrange and for every port.
 static inline void plan_chunks(pass_t pass, hls::stream<chunk_t> &chunks,
                                hls::stream<chunk_t> port_chunks[CHUNK_READERS]) {
     SYSTOLIC_PROCESS("plan_chunks");
@@ -98,7 +107,7 @@ static inline void plan_chunks(pass_t pass, hls::stream<chunk_t> &chunks,
             at.x = at.column_offset = 0;
             if (at.tile.channel < before.channel) at.first_block = at.block_offset = 0;
             if (at.tile.channel > before.channel) {
-                const bool shared = HALF_BLOCKS && chunk.odd == 0;  // the next tile begins in its last block
+                const bool shared = HALF_BLOCKS && chunk.odd == 0;  // the next tile begins in this tile's last block
                 at.first_block += TILE_BLOCKS - (shared ? 1 : 0);
                 at.block_offset += shared ? shared_pitch : tile_pitch;
             }
@@ -108,7 +117,7 @@ static inline void plan_chunks(pass_t pass, hls::stream<chunk_t> &chunks,
             }
             if (at.tile.row > before.row) {
                 chunk.row_offset += times(pass.out_row_pitch, chunk.rows);
-                const int turned = chunk.bank + chunk.rows;  // after the last row tile it is not used
+                const int turned = chunk.bank + chunk.rows;  // not used after the last row tile
                 chunk.bank = bank_of(turned);
                 chunk.lap += lap_words(turned, lap_pitch);
                 if (ADDED_MAPS > 0) added_row += times(pass.added_row_pitch, chunk.rows);
@@ -120,15 +129,16 @@ static inline void plan_chunks(pass_t pass, hls::stream<chunk_t> &chunks,
 // [half][row / ROW_BANKS][row mod ROW_BANKS][column][channel block][word of the results]
 typedef word_t arranged_t[2][BANK_ROWS][ROW_BANKS][CHUNK][TILE_BLOCKS][RESULT_WORDS];
 
-// Result ``lane`` of a tile's blocks: half a block further where the tile begins in the middle of one.
+// Return the result for lane ``lane`` of a tile's channel blocks. If the tile begins in the middle of a block, its
+// results are half a block further.
 inline result_t placed(const result_t values[COLUMNS], bool odd, int lane) {
 #pragma HLS INLINE
     if (!HALF_BLOCKS) return values[lane];
     return odd ? values[maximum(lane - LANES / 2, 0)] : values[minimum(lane, COLUMNS - 1)];
 }
 
-// The results of one row and column, a word of each channel block: LANES values of VALUE_BITS or, where results leave
-// as int16, LANES values in RESULT_WORDS words, the lowest bits first.
+// Arrange the results of one row and column as words, one per channel block: LANES values of VALUE_BITS. If results are
+// written as int16, LANES values take RESULT_WORDS words, the lowest bits first.
 inline void arrange_row(const result_t values[COLUMNS], int value_words, bool odd,
                         word_t words[TILE_BLOCKS][RESULT_WORDS]) {
 #pragma HLS INLINE
@@ -149,8 +159,8 @@ inline void arrange_row(const result_t values[COLUMNS], int value_words, bool od
     }
 }
 
-// Which halves of a word are the tile's, of block ``block`` of its blocks and word ``word`` of RESULT_WORDS. Where
-// results leave as int16 a half of the block is whole words.
+// Return the halves of a word that belong to the tile. ``block`` counts the channel blocks of the tile, and ``word``
+// the RESULT_WORDS words of a column. If results are written as int16, half a block is whole words.
 inline halves_t own_halves(const pass_t &pass, const chunk_t &chunk, int block, int word) {
 #pragma HLS INLINE
     const bool lower = !HALF_BLOCKS || chunk.odd == 0 || block > 0;
@@ -162,21 +172,22 @@ inline halves_t own_halves(const pass_t &pass, const chunk_t &chunk, int block, 
     return out;
 }
 
-// The words of a chunk that leave next: of several rows together, from ``row`` on. block_offset: from the chunk's first
-// block to this one, in a map buffer.
+// The words of a chunk that are output next. Several rows are output together, from ``row`` on. block_offset: words
+// from the chunk's first block to this block, in a map buffer.
 struct place_t {
     int row, block, x, word;
     int block_offset;
 };
 
-// Rows that leave in the same cycle: to DDR one for each port, into a map buffer one for each bank of the chunk, one
-// where a map is added.
+// Return the rows that are output per cycle: one per port to DDR, one per bank of the chunk to a map buffer, and one
+// with a residual add.
 inline int leave_together(const pass_t &pass) {
 #pragma HLS INLINE
     return adds(pass) ? 1 : writes_buffer(pass) ? ROW_BANKS : MAP_PORTS;
 }
 
-// False after the last. Every count is compared with its last value, beside the others and not after them.
+// Advance to the next words. Return false after the last ones. Every counter is compared with its last value in
+// parallel, so that no comparison depends on another.
 inline bool next_place(const pass_t &pass, const chunk_t &chunk, int together, place_t &place) {
 #pragma HLS INLINE
     const bool last_word = place.word == pass.value_words - 1;
@@ -193,8 +204,8 @@ inline bool next_place(const pass_t &pass, const chunk_t &chunk, int together, p
     return !last_row;
 }
 
-// Where the words that leave lie in a map buffer: the bank of the first of their rows, and the address that they would
-// have there without padding above (row_in_bank).
+// The place of the output words in a map buffer: the bank of their first row, and the address of that row in a bank
+// without padding in its first lap (row_in_bank).
 struct kept_place_t {
     int bank, address;
 };
@@ -210,8 +221,8 @@ inline kept_place_t kept_place(const pass_t &pass, const chunk_t &chunk, const p
     return out;
 }
 
-// The words of one cycle, one of each row, into a map buffer. A half that is another tile's is read and written back: in
-// this pass nobody else reads that buffer, and a word comes once in a phase.
+// Write the words of one cycle, one per row, to a map buffer. If half of a word belongs to another channel tile, the
+// word is read and written back. No other process accesses that buffer in this pass, and a phase writes each word once.
 inline void keep_words(const pass_t &pass, const chunk_t &chunk, const place_t &place, const kept_place_t &at,
                        int together, const word_t words[ROW_BANKS], map_buffer_t to) {
 #pragma HLS INLINE
@@ -228,24 +239,24 @@ inline void keep_words(const pass_t &pass, const chunk_t &chunk, const place_t &
     }
 }
 
-// What leaves of a map to which none is added. Engines that add maps have another one of these, in add.h.
+// Return the output word if no residual map is added. Engines with residual adds have an overload in add.h.
 inline word_t leaving_word(const pass_t &, const kept_place_t &, const map_buffer_t, const word_t &result) {
 #pragma HLS INLINE
     return result;
 }
 
-// Of one phase; products of an addition take some more.
+// Pipeline depth of a phase. The products of a residual add need more stages.
 static const int ARRANGE_STAGES = ADDED_MAPS > 0 ? 15 : 7;
 
-// One phase: where ``fill``, takes the results of chunk ``in`` into half ``half`` of the buffer, SAVE_ROWS rows of a
-// column a cycle; where ``empty``, sends chunk ``out`` from the other half to the ports or the map buffer. Ends when
-// both are done. added: of engines that add maps, the words that come from DDR.
+// One phase. If ``fill`` is set, write the results of chunk ``in`` into half ``half`` of the buffer, SAVE_ROWS rows of
+// a column per cycle. If ``empty`` is set, output chunk ``out`` from the other half to the ports or to the map buffer.
+// The phase ends when both are done. ``added``: in engines with residual adds, the stream of words from DDR.
 template <typename... ADDED>
 void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, const chunk_t &out, bool empty, int half,
                    arranged_t buffer, hls::stream<results_t> &results, hls::stream<word_t> ports[SAVE_PORTS],
                    map_buffer_t to, ADDED &...added) {
 #pragma HLS INLINE off
-    const int last_group = groups_of(in.rows) - 1, last_column = in.columns - 1;  // every tile gives a row
+    const int last_group = groups_of(in.rows) - 1, last_column = in.columns - 1;  // every tile outputs at least one row
     const int together = leave_together(pass);
     int x = 0, group = 0;
     place_t place = {0, 0, 0, 0, 0};
@@ -253,10 +264,12 @@ void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, const chunk
     while (fill || empty) {
         SYSTOLIC_PIPELINE(1, ARRANGE_STAGES);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 4096
+// Fills and reads use different halves, and a phase writes each word of ``to`` once, so that iterations are
+// independent.
 #pragma HLS DEPENDENCE variable = buffer type = inter false
 #pragma HLS DEPENDENCE variable = to type = inter false
-        // Every bank is written in one place of the code and read in one: a tool cannot see that banks which are chosen
-        // at run time differ.
+        // Each bank has a single write and a single read in the code. If banks were selected at run time, the HLS tool
+        // could not see that they differ.
         if (fill) {
             const results_t column = results.read();
             word_t words[SAVE_ROWS][TILE_BLOCKS][RESULT_WORDS];
@@ -287,7 +300,7 @@ void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, const chunk
             word_t banks[ROW_BANKS], words[ROW_BANKS];
 #pragma HLS ARRAY_PARTITION variable = banks complete
 #pragma HLS ARRAY_PARTITION variable = words complete
-            const int first = place.row % ROW_BANKS;  // the bank of the first row that leaves
+            const int first = place.row % ROW_BANKS;  // the bank of the first row that is output
             for (int bank = 0; bank < ROW_BANKS; ++bank) {
 #pragma HLS UNROLL
                 const int row = minimum(place.row / ROW_BANKS + (bank < first ? 1 : 0), BANK_ROWS - 1);
@@ -309,7 +322,8 @@ void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, const chunk
     }
 }
 
-// Every chunk of a pass, one phase after the other.
+// All chunks of a pass. One phase fills with chunk i and outputs chunk i − 1, so that there is one more phase than
+// chunks.
 template <typename... ADDED>
 void arrange_chunks(const pass_t &pass, hls::stream<chunk_t> &chunks, hls::stream<results_t> &results,
                     hls::stream<word_t> ports[SAVE_PORTS], map_buffer_t to, arranged_t buffer, ADDED &...added) {
@@ -324,11 +338,11 @@ void arrange_chunks(const pass_t &pass, hls::stream<chunk_t> &chunks, hls::strea
     }
 }
 
-// Of engines that add no maps; those that do have arrange_and_add (add.h).
+// Process ``arrange`` of engines without residual adds. Engines with residual adds have arrange_and_add (add.h).
 static inline void arrange(pass_t pass, hls::stream<chunk_t> &chunks, hls::stream<results_t> &results,
                            hls::stream<word_t> ports[SAVE_PORTS], map_buffer_t to) {
     SYSTOLIC_PROCESS("arrange");
-    // lint: allow(static-local) a memory of its own, filled anew by every pass; on the stack it is too large
+    // lint: allow(static-local) every pass fills this memory anew; it would be too large for the stack
     static arranged_t buffer;
 #pragma HLS ARRAY_PARTITION variable = buffer complete dim = 3
 #pragma HLS ARRAY_PARTITION variable = buffer complete dim = 5
@@ -337,11 +351,11 @@ static inline void arrange(pass_t pass, hls::stream<chunk_t> &chunks, hls::strea
     arrange_chunks(pass, chunks, results, ports, to, buffer);
 }
 
-// Bursts that are requested together. Their answers are awaited after the data of those that follow, so that DDR's
-// latency is hidden and at most OUTSTANDING are open.
+// Bursts that are requested in one group. Their responses are awaited after the data of the next group, which hides the
+// latency of DDR. At most OUTSTANDING bursts are open.
 static const int BURSTS_TOGETHER = OUTSTANDING / 2;
 
-// Awaits DDR's answers to so many bursts.
+// Wait for DDR's responses to ``bursts`` bursts.
 inline void await_answers(int bursts, hls::burst_maxi<word_t> &maps) {
 #pragma HLS INLINE
     SYSTOLIC_ENTER;
@@ -352,13 +366,13 @@ inline void await_answers(int bursts, hls::burst_maxi<word_t> &maps) {
     }
 }
 
-// Where the words of a chunk are that a port writes: in the bursts of its blocks.
+// The word that a port writes next: its number within the burst, and the channel block of the burst.
 struct written_t {
     int word, block;
 };
 
-// Writes a word. Where it may be of two channel tiles, the half of the other one stays as it is in DDR. Only arrays with
-// HALF_BLOCKS have that.
+// Write one word. If two channel tiles share the word, only this tile's half is written, and the other half stays as it
+// is in DDR. Only arrays with HALF_BLOCKS have such words.
 template <bool HALVES>
 struct writer_t {
     static void write(const pass_t &, const chunk_t &, int, written_t &, const word_t &word,
@@ -380,12 +394,14 @@ struct writer_t<true> {
     }
 };
 
-// Requests, data and answers each have a loop of their own: in one loop a tool may order the next request behind the
-// answer to the last. The ports take the rows of a chunk in turn; the one after them takes all rows, of sums.
+// Process of one writing port. Requests, data and responses have a loop each: in one loop, the HLS tool may order the
+// next request after the response to the last one. The first MAP_PORTS ports write the rows of a chunk in turn. The
+// port after them writes all rows of the sums.
 template <int PORT>
 void write_rows(pass_t pass, hls::stream<chunk_t> &chunks, hls::stream<word_t> &words, hls::burst_maxi<word_t> maps) {
     SYSTOLIC_PROCESS("write_rows");
-    const int first_row = PORT % MAP_PORTS, rows = PORT < MAP_PORTS ? MAP_PORTS : 1;  // and from one to the next
+    // rows: from one of this port's rows to the next.
+    const int first_row = PORT % MAP_PORTS, rows = PORT < MAP_PORTS ? MAP_PORTS : 1;
     const int port_offset = pass.out_base + times(pass.out_row_pitch, first_row);
     const int row_step = PORT < MAP_PORTS ? MAP_PORTS * pass.out_row_pitch : pass.out_row_pitch;
     const int count = takes_chunks(pass, PORT) ? pass.chunks : 0;
@@ -425,7 +441,8 @@ void write_rows(pass_t pass, hls::stream<chunk_t> &chunks, hls::stream<word_t> &
             unanswered = requested;
         }
     }
-    // The next pass may read what this one wrote: it must not start before DDR has answered all bursts.
+    // The next pass may read the output of this pass, so that this pass must not end before DDR has answered all
+    // bursts.
     await_answers(unanswered, maps);
 }
 
