@@ -91,7 +91,7 @@ SENTENCES: Mapping[str, tuple[str, ...]] = {
         "| ZCU104 | " + ENGINE.format("zcu104_hls") + " " + ENGINE.format("zcu104_rtl"),
         "| Ultra96-V2 | " + ENGINE.format("ultra96_hls") + " " + ENGINE.format("ultra96_rtl"),
         "| PYNQ-Z2 | " + ENGINE.format("pynq_z2_hls") + " " + ENGINE.format("pynq_z2_rtl"),
-        "| ZCU104, 4 bits, six products a DSP | " + ENGINE.format("six_hls") + " " + ENGINE.format("six_rtl"),
+        "| ZCU104, 4 bits, six products per DSP | " + ENGINE.format("six_hls") + " " + ENGINE.format("six_rtl"),
         "| ZCU104, DSPs at twice the clock | – | – | – | " + ENGINE.format("doubled_rtl"),
     ),
     "docs/explanation/host.md": ("not measured. {yolo.ms:.3f} ms a frame ({yolo.fps:.1f} frames/s): cycles *traced*",),
