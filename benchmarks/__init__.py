@@ -1,1 +1,1 @@
-"""Measurements that no gate runs: searches, models compared with traces, resources and times."""
+"""Measurements that no gate runs: searches, models compared with traces, resources and run times."""

@@ -1,9 +1,9 @@
-"""The balance of PS and PL, tiny-YOLOv2 VOC at 416×416 on ZCU104: python -m benchmarks.balance (beside pynq)
+"""Find the bottleneck stage of tiny-YOLOv2 VOC at 416×416 on ZCU104: python -m benchmarks.balance (needs pynq)
 
-Which stage bounds a stream of pictures, for each way to bring them to size and for 1, 2 and 4 workers. A frame of the
-accelerator takes its own time, from the cycles traced on the generated code and the target clock; resize, load and
-decode take what they take on this machine's CPU. So that no simulation slows the accelerator down, a frame is executed
-once for each set of buffers; later frames are the same picture, whose results lie in DDR already.
+The table lists the time of each stage of a stream, for each way to resize pictures and for 1, 2 and 4 workers. The
+accelerator takes the design's own time: the cycles traced on the generated code, at the target clock. Resizing, loading
+and decoding take their time on this machine's CPU. A simulation would slow the accelerator down, so only the first
+frame of each set of buffers is executed. Later frames are the same picture, whose results are in DDR already.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from systolic.styles.systolic.simulate import open_design
 from systolic.trace.report import board_memory
 
 FRAMES = 60
-REPEATS = 4  # of which the fastest counts: others may use this machine too
+REPEATS = 4  # the fastest counts, because other processes may use this machine too
 WORKERS = (1, 2, 4)
 PICTURE = (640, 480)
 
@@ -62,7 +62,7 @@ extern "C" int systolic_simulate(int8_t *maps, size_t maps_words, int8_t *const 
 
 
 def make(folder: Path) -> None:
-    """The design, its libraries, and the traced cycles of each pass."""
+    """Generate the design, build its libraries, and trace the cycles of each pass."""
     network = load_model("tiny-yolov2-voc", seed=1)
     design_of(network, "zcu104", calibrate=sample_pictures()[:1]).write(folder)
     opened = open_design(folder)
@@ -73,7 +73,7 @@ def make(folder: Path) -> None:
 
 
 def executed_once(folder: Path, name: str) -> Path:
-    """A simulation library that executes each set's first frame and no other."""
+    """Build a simulation library that executes the first frame of each set of buffers and no other."""
     source, library = folder / f"{name}.cpp", folder / f"{name}.so"
     source.write_text(ONCE)
     real = f'-DLIBRARY="{build(folder).absolute()}"'
@@ -84,7 +84,7 @@ def executed_once(folder: Path, name: str) -> Path:
 
 
 def streamed(folder: Path, fit: str, picture: Path) -> list[tuple[int, Measured]]:
-    """Measured for each number of workers."""
+    """Return the measurements of a stream for each number of workers."""
     (folder / MANIFEST).write_text(manifest_text(replace(read_manifest(folder), fit=fit)), "utf-8")
     results = []
     with Accelerator(folder, Options(library=executed_once(folder, fit), time_scale=1.0, threshold=0.9)) as yolo:
@@ -97,14 +97,14 @@ def streamed(folder: Path, fit: str, picture: Path) -> list[tuple[int, Measured]
 
 
 def once(yolo: Accelerator, pictures: list[Path], workers: int) -> Measured:
-    """A whole stream with so many workers, measured."""
+    """Take a whole stream with this number of workers, and return its measurements."""
     for _ in yolo.stream(pictures, workers=workers):
         pass
     return yolo.measured
 
 
 def main() -> None:
-    """Prints a table: how a picture is brought to size, workers, and what each stage takes."""
+    """Print a table with the resize method, the number of workers, and the time of each stage."""
     small = Image.open(sample_pictures()[0])
     rows: list[list[Cell]] = []
     with tempfile.TemporaryDirectory() as work:
@@ -117,12 +117,12 @@ def main() -> None:
                 rows.append([fit, workers, *times, took.throughput, 1e3 * took.latency, took.bound_by, took.label])
     print(f"PL: {rows[0][-1]}")
     print(f"PS: {len(os.sched_getaffinity(0))} cores of {processor()}, measured; JPEG of {PICTURE[0]}×{PICTURE[1]}")
-    head = ("to size", "workers", *(f"{stage} ms" for stage in STAGES), "frames/s", "latency ms", "bound by")
+    head = ("resize", "workers", *(f"{stage} ms" for stage in STAGES), "frames/s", "latency ms", "bound by")
     print(table(head, [row[:-1] for row in rows]))
 
 
 def processor() -> str:
-    """The name of this machine's CPU."""
+    """Return the name of this machine's CPU."""
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     except OSError:

@@ -1,11 +1,11 @@
-"""What Yosys makes of an engine in SystemVerilog, beside the scheduler's estimate: python -m benchmarks.counts DIR
+"""Compare Yosys' cell counts of an RTL engine with the scheduler's estimate: python -m benchmarks.counts DIR
 
-Each module with its parameters is synthesised once and counted as often as it is instantiated: the hierarchy at once is
-too much for Yosys. Of a small engine a test holds the sum of DSPs and memories against the ``whole``.
-pip install 'systolic-cnn[proof]'. ``--module NAME``, several times, synthesises these alone.
+Each module with its parameters is synthesised once and multiplied by its number of instances, because Yosys cannot
+synthesise the whole hierarchy at once. For a small engine a test compares the sum of DSPs and memories with ``whole``.
+Needs ``pip install 'systolic-cnn[proof]'``. ``--module NAME``, which may be repeated, synthesises only these modules.
 
-A module is synthesised without what it instantiates, so that no constant crosses a border, and with carries of four
-bits: LUTs are Yosys', not Vivado's. DSPs and memories are what their shapes ask for in any tool.
+A module is synthesised without its submodules, so constants do not cross module borders, and with carry chains of four
+bits. LUT counts are therefore Yosys' and not Vivado's. DSPs and memories follow from their shapes in any tool.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from systolic.report.tables import Cell, table
 from systolic.styles.systolic.simulate import SystolicDesign, open_design
 
 BATCH_BYTES = 100_000
-"""Of modules that are synthesised together, since a start of the passes takes seconds."""
+"""Bytes of RTLIL synthesised together, because starting the synthesis passes takes seconds."""
 
 PRIMITIVES = ("DSP48E2",)
-"""Modules that Yosys takes as they are."""
+"""Modules that Yosys keeps as primitives."""
 
 LUT_RAMS = {"RAM32M16": 8, "RAM64M8": 8, "RAM32M": 4, "RAM64M": 4, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4}
 LUT_RAMS |= {"RAM32X16DR8": 8, "RAM64X8SW": 8, "RAM256X1D": 8, "SRL16E": 1, "SRLC32E": 1}
-"""LUTs of each (UG974); shift registers are LUTs of the same kind."""
+"""LUTs of each memory primitive (UG974). Shift registers use the same kind of LUTs."""
 
 PLACES = {
     "rows": r"\.loader\.banks",
@@ -55,12 +55,21 @@ PLACES = {
     "arranged": r"\.arranger\.banks",
     "tables": r"\.looked_up\.values",
 }
-"""Where the memories of each of the scheduler's buffers are in the hierarchy."""
+"""Place in the hierarchy of the memories of each of the scheduler's buffers."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Cells by Yosys. ram18: BRAMs in halves. lut: those that are memory included; lutram: these alone."""
+    """Cells counted by Yosys.
+
+    Attributes:
+        dsp: DSPs.
+        ram18: BRAMs, in halves of 18 Kbit.
+        uram: UltraRAMs.
+        lut: LUTs, including the LUTs used as memory.
+        lutram: LUTs used as memory.
+        ff: Flip-flops.
+    """
 
     dsp: int = 0
     ram18: int = 0
@@ -70,20 +79,27 @@ class Counts:
     ff: int = 0
 
     def times(self, count: int) -> Counts:
-        """Of so many instances."""
+        """Return the counts of ``count`` instances."""
         return Counts(*(count * getattr(self, field.name) for field in fields(self)))
 
     def __add__(self, addend: Counts) -> Counts:
         return Counts(*(getattr(self, field.name) + getattr(addend, field.name) for field in fields(self)))
 
     def cells(self) -> tuple[int | float, ...]:
-        """For a table: DSP, BRAM36, URAM, LUT, LUTs that are memory, FF."""
+        """Return the cells of a table row: DSP, BRAM36, URAM, LUT, LUTs used as memory, FF."""
         return self.dsp, self.ram18 / 2, self.uram, self.lut, self.lutram, self.ff
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A module with its parameters. body: RTLIL, its instances under the names of their units. paths: where it is."""
+    """A module with its parameters.
+
+    Attributes:
+        name: The unit's name.
+        module: The module's name.
+        body: Its RTLIL, in which instances have the names of their units.
+        paths: Where it is instantiated in the hierarchy.
+    """
 
     name: str
     module: str
@@ -110,7 +126,10 @@ def elaborated(folder: Path) -> str:
 
 
 def units(text: str) -> tuple[Unit, ...]:
-    """Modules of RTLIL that differ in more than their place; those that are instantiated come first."""
+    """Return the distinct modules of RTLIL, instantiated modules before the modules that contain them.
+
+    Modules that differ only in their place in the sources are one unit.
+    """
     bodies = {match[1]: match[2] for match in re.finditer(r"^module \\(\S+)\n(.*?)^end$", text, re.M | re.S)}
     bodies = {name: body for name, body in bodies.items() if name not in PRIMITIVES}
     named: dict[str, str] = {}  # module of an instance → its unit
@@ -137,14 +156,17 @@ def units(text: str) -> tuple[Unit, ...]:
 
 
 def _without_names(body: str) -> str:
-    """Places in sources are left out, running numbers begin at 0. What asks for a primitive stays."""
+    """Return a body without source locations, and with running numbers from 0.
+
+    Attributes that select primitives stay.
+    """
     plain = re.sub(r"^\s*attribute (?!\\(?:ram_style|use_dsp) ).*\n", "", body, flags=re.M)
     numbers: dict[str, str] = {}
     return re.sub(r"(?<=\$)\d+", lambda match: numbers.setdefault(match[0], str(len(numbers))), plain)
 
 
 def synthesised(all_units: Sequence[Unit], asked_for: Sequence[Unit], family: str, tell: Progress) -> dict[str, Counts]:
-    """Unit → what it takes without what it instantiates. family: as ``synth_xilinx`` has it."""
+    """Return the cells of each unit without its submodules. ``family`` is the name that ``synth_xilinx`` uses."""
     counted: dict[str, Counts] = {}
     bodies = {unit.name: unit.body for unit in all_units}
     for batch in _batches(asked_for):
@@ -164,7 +186,10 @@ def synthesised(all_units: Sequence[Unit], asked_for: Sequence[Unit], family: st
 
 
 def whole(text: str, family: str) -> Counts:
-    """DSPs and memories of the engine as one module, where constants cross every border: no LUT of logic is made."""
+    """Count DSPs and memories of the engine flattened, so that constants cross module borders.
+
+    Logic LUTs are not mapped.
+    """
     with tempfile.TemporaryDirectory() as work:
         Path(work, "all.il").write_text(text, "utf-8")
         run(
@@ -190,7 +215,7 @@ def _batches(asked_for: Sequence[Unit]) -> Iterator[list[Unit]]:
 
 
 def _rtlil(batch: Sequence[Unit], bodies: Mapping[str, str]) -> str:
-    """Units of a batch, each kept as it is; what they instantiate as ports alone."""
+    """Return RTLIL of the units of a batch, each kept as a module. Other submodules are given as ports alone."""
     batch_names = {unit.name for unit in batch}
     instantiated = {name for unit in batch for name in re.findall(r"^ *cell \\(\S+) ", unit.body, re.M)}
     outside = sorted((instantiated & bodies.keys()) - batch_names)
@@ -228,7 +253,7 @@ def _memory_known(name: str) -> bool:
 
 
 def estimated(design: SystolicDesign) -> dict[str, tuple[str, Usage]]:
-    """Part of the array → its primitive and what the scheduler counts for it."""
+    """Return, for each part of the array, its primitive and the scheduler's estimate."""
     array, board = Array(**vars(design.manifest.array)), board_room.load(design.manifest.board)
     text = (design.path / "src/systolic_geometry.sv").read_text("utf-8")
     impls = {style: impl for impl, style in STYLES.items()}
@@ -249,9 +274,10 @@ def estimated(design: SystolicDesign) -> dict[str, tuple[str, Usage]]:
 
 
 def compared(design: SystolicDesign, all_units: Sequence[Unit], counted: Mapping[str, Counts]) -> list[list[Cell]]:
-    """A line a part: part, primitive, estimated, by Yosys, the difference's reason.
+    """Return a table row for each part: part, primitive, estimated, counted by Yosys, reason for the difference.
 
-    BRAM in halves is rounded up for each memory, as the estimate is; LUTs of memories are compared as LUTs."""
+    BRAM halves are rounded up per memory, as in the estimate. LUT memories are compared by their LUTs.
+    """
     of_path = {path: counted[unit.name] for unit in all_units if unit.name in counted for path in unit.paths}
 
     def total(pattern: str, count: Callable[[Counts], int]) -> int:
@@ -292,7 +318,7 @@ def _reason(impl: str, part: str, ours: int, theirs: int) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints a line a module, and the comparison; 1 where a DSP or memory differs without a reason."""
+    """Print a row per module, and the comparison. Return 1 if a DSP or memory count differs without a known reason."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.counts", description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="DIR", help="a design of --engine rtl")
     parser.add_argument("--module", action="append", metavar="NAME", help="only this module, without a comparison")
@@ -325,7 +351,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def recorded(design: SystolicDesign, all_units: Sequence[Unit], counted: Mapping[str, Counts]) -> dict[str, Any]:
-    """The board, the array, and of each module its instances and what all of them take."""
+    """Return the board, the array, and for each module the number of its instances and the sum of their cells."""
     instances: Counter[str] = Counter()
     cells: dict[str, Counts] = {}
     for unit in all_units:
@@ -340,7 +366,7 @@ def recorded(design: SystolicDesign, all_units: Sequence[Unit], counted: Mapping
 
 
 def chosen(all_units: Sequence[Unit], names: Collection[str] | None) -> list[Unit]:
-    """Return the units of these modules, or all. Raises ChoiceError for a name that no module has."""
+    """Return the units of these modules, or all units. Raises ChoiceError for a name that no module has."""
     unknown = sorted(set(names or ()) - {unit.module for unit in all_units})
     if unknown:
         raise ChoiceError("--module", unknown[0], sorted({unit.module for unit in all_units}))
@@ -348,7 +374,7 @@ def chosen(all_units: Sequence[Unit], names: Collection[str] | None) -> list[Uni
 
 
 def family(design: SystolicDesign) -> str:
-    """As ``synth_xilinx`` calls the board's."""
+    """Return the name of the board's family in ``synth_xilinx``."""
     return "xcup" if board_room.load(design.manifest.board).family == ULTRASCALE else "xc7"
 
 

@@ -1,9 +1,8 @@
-"""Cycles of engines in SystemVerilog, counted under Verilator, beside the model: python -m benchmarks.cycles
+"""Compare RTL engines' cycles, counted under Verilator, with the model: python -m benchmarks.cycles
 
-``python -m benchmarks.cycles`` prints what is recorded, layer by layer, beside the model as it is now.
-``python -m benchmarks.cycles NAME …`` executes these cases anew and records them in tests/golden/cycles.json;
-``small`` stands for all that are compiled in a minute. A frame of tiny-YOLOv2 takes minutes of a core, its engine as
-much to compile.
+``python -m benchmarks.cycles`` prints the recorded cycles of each layer, next to the current model's. ``python -m
+benchmarks.cycles NAME …`` executes these cases again and records them in tests/golden/cycles.json. ``small`` means all
+cases that compile within a minute. A frame of tiny-YOLOv2 takes minutes of CPU time, and so does compiling its engine.
 """
 
 from __future__ import annotations
@@ -47,8 +46,13 @@ BATCHES = {"batch of two": 2, "batch of five": 5}
 
 @dataclass(frozen=True)
 class Case:
-    """A network on an engine. schedule: how it is made. engine: the folder of what is compiled,
-    which cases of one array share."""
+    """A network on an engine.
+
+    Attributes:
+        network: The network.
+        schedule: Makes its schedule.
+        engine: Folder of the compiled engine, which cases with the same array share.
+    """
 
     network: QuantizedNetwork
     schedule: Callable[[QuantizedNetwork], SystolicSchedule]
@@ -57,7 +61,7 @@ class Case:
 
 @dataclass(frozen=True)
 class _Searched:
-    """The best schedule on an array."""
+    """Makes the best schedule on an array."""
 
     array: str
     pins: Mapping[str, int] = field(default_factory=dict)
@@ -69,7 +73,10 @@ class _Searched:
 
 @dataclass(frozen=True)
 class _Fitted:
-    """The first tilings that an array holds. streamed: in the order in which no weights stay."""
+    """Makes the schedule of the first tilings that fit an array.
+
+    ``streamed``: weights are read again for every tile.
+    """
 
     array: Array
     batch: int = 1
@@ -83,7 +90,7 @@ class _Fitted:
 
 
 MANY_WEIGHTS = Array(5, 16, 16, map_ports=2, weight_ports=4, row_depth=1024, weight_depth=1024, channel_tiles=4)
-"""Its ports of weights alone ask for more than the DDR gives, so that rows get a third of it beside them."""
+"""An array whose weight ports alone demand more than the DDR bandwidth, so that row reads get one third of it."""
 
 
 SMALL = {
@@ -93,7 +100,7 @@ SMALL = {
         Builder(3, 30, 64).conv(16, 5).conv(32, 3).conv(16, 3).network(), _Fitted(MANY_WEIGHTS, streamed=True), "many"
     ),
 }
-"""Networks of the model's tests on the two arrays that are traced there, and one of streamed weights."""
+"""Networks of the model's tests on the two arrays traced there, and one with streamed weights."""
 
 CASES: Mapping[str, Case] = {
     **SMALL,
@@ -107,23 +114,23 @@ CASES: Mapping[str, Case] = {
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """A recorded case. cycles: layer → counted."""
+    """A recorded case. ``cycles`` holds the counted cycles of each layer, by its name."""
 
     schedule: SystolicSchedule
     cycles: Mapping[str, int]
 
     def layers(self) -> list[tuple[LayerCost, int]]:
-        """As the model has each now, and its counted cycles."""
+        """Return each layer's cost in the current model, with its counted cycles."""
         return [(layer, self.cycles[layer.shape.name]) for layer in cost(self.schedule, memory()).layers]
 
 
 def memory() -> DdrTiming:
-    """The board's, which every case is executed with."""
+    """Return the timing of the board's DDR, which every case is executed with."""
     return ddr_timing(BOARD, MHZ)
 
 
 def execute(case: Case, folder: Path) -> Counted:
-    """One frame of zeros: what a frame holds changes nothing. folder: of the compiled engines."""
+    """Execute one frame of zeros, since cycles do not depend on values. ``folder`` keeps the compiled engines."""
     schedule = case.schedule(case.network)
     shape = schedule.network.input_shape
     picture = np.zeros((shape.channels, shape.height, shape.width), np.uint8)
@@ -138,19 +145,19 @@ def execute(case: Case, folder: Path) -> Counted:
 
 
 def recorded(name: str) -> Counted:
-    """Return a case on record."""
+    """Return a recorded case."""
     values = recorded_cycles.recorded(COUNTED)[name]
     return Counted(from_json(json.dumps(values["schedule"]), CASES[name].network, name), values["cycles"])
 
 
 def record(name: str, counted: Counted) -> None:
-    """Put a case on record."""
+    """Record a case."""
     values = {"schedule": json.loads(to_json(counted.schedule)), "cycles": dict(counted.cycles)}
     recorded_cycles.record(COUNTED, name, values)
 
 
 def rows(name: str) -> list[list[Cell]]:
-    """A line a layer of a recorded case, and one of its frame."""
+    """Return a row per layer of a recorded case, and a row for the frame."""
     layers = recorded(name).layers()
     pairs = [(layer.shape.name, cycles, layer.total) for layer, cycles in layers]
     pairs.append(("frame", sum(pair[1] for pair in pairs), sum(pair[2] for pair in pairs)))
@@ -158,7 +165,7 @@ def rows(name: str) -> list[list[Cell]]:
 
 
 def main() -> None:
-    """Executes the cases that are named, then prints all that are recorded."""
+    """Execute the cases given on the command line, then print all recorded cases."""
     names = [name for argument in sys.argv[1:] for name in (SMALL if argument == "small" else [argument])]
     with tempfile.TemporaryDirectory() as work:
         for name in names:

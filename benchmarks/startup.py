@@ -1,7 +1,7 @@
-"""CPU time of help, version and completion, compared with ``python -c 'import argparse'``: python -m benchmarks.startup
+"""Compare the CPU time of help, version and completion with importing argparse: python -m benchmarks.startup
 
-Each is started nine times, with byte code that is already written; the median counts. The exit status is 1 if one takes
-more than twice as long as the import.
+Each command runs nine times, with byte code already written; the median counts. The exit status is 1 if a command takes
+more than twice as long as ``python -c 'import argparse'``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from systolic.report.tables import table
 
 RUNS = 9
 MOST = 2.0
-"""The CPU time that a start may take, in imports of ``argparse``."""
+"""Maximum CPU time of a start, in multiples of ``import argparse``."""
 
 ARGUMENTS = (("--version",), ("--help",), ("generate", "--help"), ("schedule", "--help"), ("boards", "--help"))
 LINES = (
@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def completion(line: str, answer: Path) -> dict[str, str]:
-    """Return what a shell sets in the environment to ask for completions of a line."""
+    """Return the environment variables by which a shell asks for completions of a line."""
     return {
         "_ARGCOMPLETE": "1",
         "_ARGCOMPLETE_IFS": "\n",

@@ -1,11 +1,12 @@
-"""UltraNet as a streaming pipeline: python -m benchmarks.streaming [--balance | --fastest | --zcu104] [--ap-int]
+"""Measure UltraNet as a pipeline: python -m benchmarks.streaming [--balance | --fastest | --zcu104] [--ap-int]
 
-Ultra96-V2 at 102,448 cycles a frame (the balance of the 2022 contest's fastest design) and at its highest rate,
-ZCU104 at its highest rate: cycles modelled and traced, resources as estimated, FIFO bits against one fixed depth,
-the rate against its bounds, every bit against the golden model, and what each step costs on this machine.
+The cases are Ultra96-V2 at 102,448 cycles per frame (the balance of the 2022 contest's fastest design), Ultra96-V2 at
+its highest rate, and ZCU104 at its highest rate. For each the table lists modelled and traced cycles, estimated
+resources, FIFO bits compared with one fixed depth, and the rate compared with its bounds. It also lists mismatches with
+the golden model, and the time of each step on this machine.
 
-Random weights: times, depths and resources depend on shapes alone (the resources by a few LUTs on the shifts' spread).
-Ends with an error where a bit is wrong, or where the traced rate is more than 0.1 % off the slowest block's.
+Weights are random: times, depths and resources depend on shapes alone, except for a few LUTs that depend on the shifts.
+The run fails if a bit is wrong, or if the traced interval is more than 0.1 % above the slowest block's.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from systolic.styles.streaming.simulate import StreamingDesign, open_design, sim
 from systolic.trace.report import board_memory
 
 BALANCE = 102_400 + unit_depth(72)
-"""Cycles: the steps of its units, and those in which they run empty after a frame."""
+"""Target in cycles: the steps of its units, and the cycles in which they drain after a frame."""
 CASES = {
     "balance": ("ultra96-v2", BALANCE),
     "fastest": ("ultra96-v2", None),
@@ -54,14 +55,14 @@ CASES = {
 DEADLINE = 60.0
 WITHIN = 0.001
 PACKED = 4
-"""MACs of a DSP where two pixels share the weights of two PEs (packing.py)."""
+"""MACs per DSP if two pixels share the weights of two PEs (packing.py)."""
 
 T = TypeVar("T")
 
 
 @dataclass
 class Clocked:
-    """Seconds of each step."""
+    """Measures the seconds of each step."""
 
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -74,7 +75,21 @@ class Clocked:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A case as folded and traced. interval, latency: cycles; queues: what its FIFOs take."""
+    """A folded and traced case.
+
+    Attributes:
+        case: Name of the case.
+        board: The board.
+        clock_mhz: Target clock.
+        folded: Result of the folding search.
+        fifos: The sized FIFOs.
+        interval: Traced cycles per frame.
+        latency: Traced cycles from a frame's input to its output.
+        queues: Resources of the FIFOs.
+        mismatches: Number of values that differ from the golden model.
+        values: Number of values compared.
+        clocked: The seconds of each step.
+    """
 
     case: str
     board: Board
@@ -90,7 +105,7 @@ class Measured:
 
 
 def main() -> None:
-    """Prints a table for each case; ends with an error where one is wrong or slower than its slowest block."""
+    """Print a table for each case. End with an error if a case is wrong, or slower than its slowest block."""
     parser = argparse.ArgumentParser()
     for case in CASES:
         parser.add_argument(f"--{case}", action="store_true")
@@ -106,7 +121,7 @@ def main() -> None:
 
 
 def measure(case: str, ap_int: bool) -> Measured:
-    """Folds, generates, traces and executes one of CASES, and prints its table."""
+    """Fold, generate, trace and execute one of CASES, and print its table."""
     name, cycles = CASES[case]
     board, model = load(name), load_model("ultranet", seed=1)
     network = model.quantized
@@ -154,23 +169,23 @@ def _opened(files: DesignFiles, folder: Path) -> StreamingDesign:
     return open_design(folder)
 
 
-# --- what is printed -------------------------------------------------------------------------------------------
+# --- output ----------------------------------------------------------------------------------------------------
 
 
 def bounds(board: Board, work: int) -> dict[str, float]:
-    """Cycles a frame that no folding is below: MACs over what multiplies in a cycle, by what is taken to multiply."""
+    """Return lower bounds of cycles per frame for any folding: MACs divided by the multipliers that are counted."""
     dsps = PACKED * board.resources.dsp
     products = limits(board, Budget()).lut // product_luts(4, 4)
     return {"DSPs": work / dsps, "DSPs, and every LUT of the budget": work / (dsps + products)}
 
 
 def show(measured: Measured) -> None:
-    """Prints the table of a case: quantity, value, and where the value comes from."""
+    """Print the table of a case: quantity, value and origin of the value."""
     folded, limit, usage = measured.folded, measured.board.resources, measured.folded.usage
     work = macs(folded.folding.graph)
     proof = "proven least" if folded.state == "optimal" else f"within {folded.gap:.1%}"
     rows = [
-        ("cycles a frame", f"{folded.cycles:,}", "modelled, closed formulas"),
+        ("cycles per frame", f"{folded.cycles:,}", "modelled, closed formulas"),
         (
             "",
             f"{measured.interval:,} ({measured.interval / folded.cycles - 1:+.2%})",
@@ -185,11 +200,11 @@ def show(measured: Measured) -> None:
         ("LUT", f"{usage.lut:,} of {limit.lut:,}", f"estimate; {proof} by the exact search"),
         ("DSP", f"{usage.dsp} of {limit.dsp}", "counted from structure"),
         ("BRAM36, URAM", f"{usage.bram36} of {limit.bram36}, {usage.uram} of {limit.uram}", "counted from structure"),
-        ("FIFO bits", f"{measured.fifos.bits:,}", "least depths of the trace that lose nothing"),
+        ("FIFO bits", f"{measured.fifos.bits:,}", "least depths in the trace that cost no rate"),
         (
             "these in BRAM36, LUT",
             f"{measured.queues.bram36}, {measured.queues.lut:,}",
-            "counted; the estimate above has others",
+            "counted; the estimate above assumes other depths",
         ),
         ("", f"{measured.fifos.fixed_bits:,}", f"all {max(1024, *measured.fifos.depths.values()):,} words deep"),
         *(
@@ -200,7 +215,7 @@ def show(measured: Measured) -> None:
         *((f"{step}, s", f"{seconds:.1f}", "measured here") for step, seconds in measured.clocked.seconds.items()),
     ]
     goal = CASES[measured.case][1]
-    target = "the highest rate" if goal is None else f"{goal:,} cycles a frame"
+    target = "the highest rate" if goal is None else f"{goal:,} cycles per frame"
     print(f"\n| UltraNet, {measured.board.title}, {target} | | |\n| --- | --- | --- |")
     for row in rows:
         print("| " + " | ".join(row) + " |")

@@ -1,4 +1,4 @@
-"""How long a traced frame and its solutions take: python -m benchmarks.trace_frame DIR (a generated design)."""
+"""Measure the time of tracing and solving a frame of a generated design: python -m benchmarks.trace_frame DIR"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def timed(name: str, action: Callable[[], T]) -> T:
-    """What the action gives; prints its seconds."""
+    """Return the result of the action, and print the seconds it took."""
     start = time.perf_counter()
     result = action()
     print(f"{name:<28}{time.perf_counter() - start:8.3f} s")
@@ -28,7 +28,7 @@ def timed(name: str, action: Callable[[], T]) -> T:
 
 
 def main(path: Path) -> None:
-    """Compiles, executes, solves and sizes the FIFOs of the design in ``path``."""
+    """Compile, execute and solve the design in ``path``, and size its FIFOs."""
     folder = open_design(path)
     path = timed("compile (or find)", lambda: build(folder.path, Variant(trace=True)))
     library = SystolicLibrary(path, folder.manifest)

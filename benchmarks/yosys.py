@@ -1,4 +1,4 @@
-"""Yosys, of the Python package ``pyosys``: passes in a process of their own, since an error of one ends it."""
+"""Runs Yosys (Python package ``pyosys``) in a separate process, because an error in a pass ends the process."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ def run(passes: Sequence[str]) -> str:
 
 
 def read(files: Iterable[Path], top: str, work: Path, options: str = "") -> str:
-    """The pass that reads SystemVerilog, packages first. work: an empty folder, for names of files with blanks."""
+    """Return the pass that reads SystemVerilog, with packages first. ``work`` is an empty folder for a list of files.
+
+    The list allows file names with blanks.
+    """
     listed = work / "files.f"
     listed.write_text("".join(f'"{path.absolute()}"\n' for path in files), "utf-8")
     return f"read_slang --top {top} {options} -f {listed}"
