@@ -11,14 +11,14 @@ from boards.errors import DamagedFileError, SystolicError
 from hls_templates.lint.linter import lint
 from hls_templates.lint.rules import RULES, table
 
-_EPILOG = "The exit status is 0 where nothing is found, 1 where something is, and 2 where the files cannot be linted."
+_EPILOG = "The exit status is 0 if there are no findings, 1 if there are some, and 2 if the files cannot be linted."
 
 
 LARGEST_SOURCE = 8 << 20  # bytes
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prints findings, the table of rules, or one rule with its example: 0 clean, 1 findings, 2 not usable."""
+    """Print the findings, the table of rules, or one rule with its example. Return the exit status (``_EPILOG``)."""
     parser = _parser()
     options = parser.parse_args(argv)
     if options.rules:
@@ -35,13 +35,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m hls_templates.lint",
-        description="Find in HLS C++ what otherwise only the vendor's tool would tell.",
+        description="Find faults in HLS C++ that otherwise only Vitis HLS would report.",
         epilog=_EPILOG,
     )
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="C++ sources and headers of one design")
-    parser.add_argument("--top", default="", metavar="NAME", help="the top function; leave it out for headers alone")
-    parser.add_argument("--rules", action="store_true", help="print the table of all rules and end")
-    parser.add_argument("--explain", choices=RULES, metavar="RULE", help="print one rule with an example and end")
+    parser.add_argument("--top", default="", metavar="NAME", help="the top function; omit it if all files are headers")
+    parser.add_argument("--rules", action="store_true", help="print the table of all rules and exit")
+    parser.add_argument("--explain", choices=RULES, metavar="RULE", help="print one rule with an example and exit")
     return parser
 
 
@@ -56,8 +56,11 @@ def _lint(files: Sequence[Path], top: str) -> int:
 
 
 def _read(files: Sequence[Path]) -> dict[str, str]:
-    """Name → text. Files keep the names they came with; if a path is absolute or has «..», all are named from the
-    folder that they share."""
+    """Return the texts of the files by name.
+
+    A file's name is its path as given. If a path is absolute or contains "..", all names are relative to the folder
+    that the files share.
+    """
     plain = all(not file.is_absolute() and ".." not in file.parts for file in files)
     resolved = [file.resolve() for file in files]
     shared = Path(*_common_start([file.parent.parts for file in resolved]))
@@ -71,7 +74,7 @@ def _text(path: Path) -> str:
     with path.open("rb") as file:
         data = file.read(LARGEST_SOURCE + 1)
     if len(data) > LARGEST_SOURCE:
-        raise DamagedFileError(str(path), f"has more than {LARGEST_SOURCE >> 20} MB, the most that a source may have")
+        raise DamagedFileError(str(path), f"has more than {LARGEST_SOURCE >> 20} MB, the limit for a source")
     try:
         return data.decode()
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""What the linter reports: a fault at a node of the syntax tree, and the finding that a reader sees."""
+"""The linter's results: a fault at a node of the syntax tree, and the finding that the user reads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ from tree_sitter import Node
 
 @dataclass(frozen=True)
 class Finding:
-    """One fault: ``line`` counts from 1 in ``file``, a key of the linted sources."""
+    """One finding of the linter.
+
+    Attributes:
+        file: A key of the linted sources.
+        line: The line in the file, from 1.
+        rule: The rule's name.
+        sentence: What the rule requires, what the source has, and what to do.
+    """
 
     file: str
     line: int
@@ -23,7 +30,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class Fault:
-    """A broken rule at ``node``. fields: what its sentence names; a node there is printed as file:line."""
+    """A place that breaks a rule.
+
+    Attributes:
+        node: The place in the syntax tree.
+        rule: The rule's name.
+        fields: The values of the fields in the rule's sentence. A node among them is printed as file:line.
+    """
 
     node: Node
     rule: str
@@ -31,5 +44,5 @@ class Fault:
 
 
 def fault(node: Node, rule: str, **fields: object) -> Fault:
-    """The fault of the rule named ``rule`` at ``node``."""
+    """Return a fault of the rule named ``rule`` at ``node``."""
     return Fault(node, rule, fields)

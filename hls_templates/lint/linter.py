@@ -1,4 +1,4 @@
-"""Lints sources: preprocess, parse, check, and word each fault as a finding at its line."""
+"""Lints sources: preprocesses and parses them, runs all checks, and makes a finding of each fault."""
 
 from __future__ import annotations
 
@@ -18,11 +18,17 @@ from hls_templates.syntax.program import Program, parse
 
 
 def lint(sources: Mapping[str, str], top: str) -> tuple[Finding, ...]:
-    """The faults of ``sources`` (path inside the project → C++ text), ordered by file and line.
+    """Return the findings in ``sources``, ordered by file and line.
 
-    ``top`` is the top function, defined in one of the sources or "" for headers alone. A fault is silent
-    where ``// lint: allow(rule) why`` stands on its line or on the line above.
-    Raises ChoiceError if the top is not defined, and the errors of ``expand`` if the preprocessor refuses the sources.
+    A comment ``// lint: allow(rule) why`` on the line of a fault, or on the line above, suppresses the finding.
+
+    Args:
+        sources: C++ texts by their paths inside the project.
+        top: The name of the top function, or "" if the sources are headers without a top function.
+
+    Raises:
+        ChoiceError: No source defines the top function.
+        InvalidValueError, MissingToolError, ToolError: The sources cannot be preprocessed (``expand``).
     """
     unit = expand(sources)
     program = parse(unit.text, bool(unit.absent))
@@ -47,7 +53,7 @@ def _faults(program: Program, top: str) -> Iterator[Fault]:
 
 
 def _unparsed(program: Program) -> Iterator[Fault]:
-    """What the grammar could not read would otherwise go unchecked in silence."""
+    """Yield a fault for each text that the grammar could not read, because the other checks skip it."""
     for node in walk(program.root):
         if node.type == "ERROR":
             yield fault(node, "not-parsed", actual=text_of(node).split("\n")[0][:60])

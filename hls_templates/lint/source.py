@@ -1,4 +1,4 @@
-"""Sources → one text as synthesis sees it after the preprocessor, each line with where it came from."""
+"""Preprocesses all sources into one text, as synthesis does, and records the origin of each line."""
 
 from __future__ import annotations
 
@@ -17,32 +17,42 @@ _ENGINE = fixed_files(*include_folders("systolic"))
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.MULTILINE)
 _MARKER = re.compile(r'# (\d+) "((?:[^"\\]|\\.)*)"')
 _ALLOW = re.compile(r"lint: allow\(([\w-]+)\)\s*\w")  # the reason must begin with a word
-_BESIDE, _EXPANDED = ".engine", ".expanded"
+_BESIDE, _EXPANDED = ".engine", ".expanded"  # the folder of the engine's headers, and the preprocessor's output
 _VENDOR = re.compile(r"(ap_|hls_)\w+\.h$")
 _SECONDS, _MEMORY, _MOST_BYTES = 60, 1 << 30, 16 << 20
+"""Limits of the preprocessor: seconds, bytes of memory, and bytes of expanded text."""
+
 _GROWTH, _LEAST_BYTES = 4, 1 << 20
-"""The expanded text has so many times the bytes of the sources, and some for the engine's headers: names that a macro
-multiplies take some hundred bytes each, once they are parsed."""
+"""The expanded text may have _GROWTH times the bytes of the sources, plus _LEAST_BYTES for the engine's headers.
+
+A macro can multiply names, and each name takes some hundred bytes of memory after parsing.
+"""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """``origins[row]`` is (file, line from 1) of row ``row`` of ``text``."""
+    """A preprocessed translation unit.
+
+    Attributes:
+        text: The expanded text.
+        origins: For each row of the text, its file and its line in this file, from 1.
+        absent: Quoted headers that are neither among the sources nor headers of the engine.
+    """
 
     text: bytes
     origins: tuple[tuple[str, int], ...]
-    absent: frozenset[str] = frozenset()  # quoted headers that are neither sources nor the engine's
+    absent: frozenset[str] = frozenset()
 
 
 def expand(sources: Mapping[str, str]) -> Unit:
     """Preprocess all ``sources`` as one translation unit with ``__SYNTHESIS__`` defined, by g++.
 
-    Includes that name neither a source nor a header of the engine are vendor headers and are left out.
+    An include that names neither a source nor a header of the engine is taken for a vendor header and removed.
 
     Raises:
-        InvalidValueError: A name leaves the folder.
+        InvalidValueError: The name of a source is a path outside the project.
         MissingToolError: g++ is not installed.
-        ToolError: g++ refuses the sources, or takes too long.
+        ToolError: g++ rejects the sources, or exceeds the time limit.
     """
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
@@ -56,7 +66,7 @@ def expand(sources: Mapping[str, str]) -> Unit:
 
 
 def _engine() -> dict[str, str]:
-    """The engine's headers, for sources that include them without bringing them."""
+    """Return the engine's headers, because sources may include them without passing them to the linter."""
     return {f"{_BESIDE}/{name}": text for name, text in _ENGINE.items()}
 
 
@@ -100,7 +110,10 @@ def _preprocess(root: Path, lines: str, sources: Mapping[str, str]) -> str:
 
 
 def _limited(source_bytes: int) -> list[str]:
-    """What starts the preprocessor: a macro may grow without end, and an include may name a device."""
+    """Return the start of a command that runs with limited memory, output and time.
+
+    The limits are needed because a macro may expand without end, and because an include may name a device file.
+    """
     text_bytes = min(_MOST_BYTES, _LEAST_BYTES + _GROWTH * source_bytes)
     limits = f"ulimit -v {_MEMORY >> 10}; ulimit -f {text_bytes >> 9}; ulimit -t {_SECONDS}"
     return ["sh", "-c", f'{{ {limits}; }} 2>/dev/null; exec "$@"', "sh"]
@@ -121,7 +134,7 @@ def _with_origins(expanded: str, root: Path) -> Unit:
 
 
 def allowed(sources: Mapping[str, str], file: str, line: int, rule: str) -> bool:
-    """Whether ``lint: allow(rule) why`` stands on the line, or alone on the line above it."""
+    """Return whether the line has ``lint: allow(rule) why``, or the line above consists of such a comment."""
     rows = sources[file].splitlines()
     notes = [rows[i] for i in (line - 1, line - 2) if 0 <= i < len(rows)]
     notes = notes[:1] + [row for row in notes[1:] if row.lstrip().startswith("//")]

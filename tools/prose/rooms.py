@@ -10,6 +10,7 @@ CLEAN = (
     "cnn/quantisation",
     "contract",
     "hls_schedule",
+    "hls_templates/lint",
     "hls_templates/streaming",
     "hls_templates/systolic",
     "host",

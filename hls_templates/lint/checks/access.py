@@ -1,4 +1,4 @@
-"""Who reads and who writes what: the variables that a statement touches, through every call it makes."""
+"""Finds the variables that a statement reads and writes, directly or in the functions that it calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ from hls_templates.syntax.scopes import arguments, called, candidates, expanded,
 
 @dataclass(frozen=True)
 class Access:
-    """``root`` is a variable, «this» or «::global»; ``path`` its fields and constant subscripts; ``mode`` r or w."""
+    """One read or write of a variable.
+
+    Attributes:
+        root: The variable: its name, "this" for the object of a method, or "::name" for a global variable.
+        path: Its fields and constant subscripts, such as ".rows[2]".
+        mode: "r" or "w".
+        stream: Whether the access reads or writes a stream.
+    """
 
     root: str
     path: str
@@ -29,15 +36,20 @@ class Access:
         return self.root + self.path
 
     def within(self, root: str, path: str) -> Access:
-        """The same access where what it touches is ``root`` + ``path`` of a caller."""
+        """Return this access as an access to ``root`` + ``path``, the variable that a caller binds to its root."""
         return Access(root, path + self.path, self.mode, self.stream)
 
 
 @dataclass(frozen=True)
 class Scope:
-    """What names mean in a function: (root) or, of a local reference or pointer, (root, path) of its target.
+    """The meaning of names in a function.
 
-    Other locals mean nothing outside the function, so they are not among the roots.
+    Other local variables have no meaning outside of the function, and are in neither mapping.
+
+    Attributes:
+        function: The function.
+        roots: The root (``Access.root``) of each parameter, member and global variable, by name.
+        aliases: The (root, path) that a local reference or pointer refers to, by name.
     """
 
     function: FunctionDefinition
@@ -46,23 +58,24 @@ class Scope:
 
 
 class Accesses:
-    """The accesses of functions, each computed once (a cache beside an immutable program)."""
+    """The accesses of the functions of a program, each computed once."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self._cache: dict[int, frozenset[Access]] = {}
 
     def of_function(self, function: FunctionDefinition) -> frozenset[Access]:
-        """Accesses whose roots are parameters, members and globals."""
+        """Return the accesses of a function to its parameters, its object's members and global variables."""
         key = function.node.id
         if key not in self._cache:
             self._cache[key] = frozenset()
-            for _ in range(2):  # again for a function that calls itself, which passes its pack on
+            # A second pass is needed for a function that calls itself, such as one that forwards its parameter pack.
+            for _ in range(2):
                 self._cache[key] = frozenset(self.of_node(function.body, self._scope(function)))
         return self._cache[key]
 
     def region_scope(self, function: FunctionDefinition) -> Scope:
-        """As seen from a DATAFLOW region: its locals are roots too."""
+        """Return the scope of a DATAFLOW region, in which the function's local variables are roots too."""
         roots = {name: name for name in locals_of(function.body, self.program.streams)}
         return Scope(function, {**self._scope(function).roots, **roots})
 
@@ -76,7 +89,7 @@ class Accesses:
         return Scope(function, roots, {name: a for name, variable in local.items() if (a := _alias(variable, plain))})
 
     def of_node(self, node: Node, scope: Scope) -> Iterator[Access]:
-        """Accesses of everything inside a node."""
+        """Yield the accesses of all expressions inside a node."""
         for name in walk(node):
             if name.type == "this" or (name.type == "identifier" and not _names_only(name)):
                 yield from self._use(name, scope)
@@ -98,7 +111,14 @@ class Accesses:
             yield from (Access(root, path, mode, stream) for mode, stream in _modes(lvalue))
 
     def _argument(self, call: Node, node: Node, read: Access, scope: Scope) -> Iterator[Access]:
-        """``f(x)``; ``read``: a plain read of x."""
+        """Yield the accesses to x of a call ``f(x)``.
+
+        Args:
+            call: The call.
+            node: The argument x.
+            read: An access that reads x.
+            scope: The meaning of names in the caller.
+        """
         if call.type != "call_expression":  # a constructor or initialiser
             yield read
             return
@@ -112,7 +132,7 @@ class Accesses:
             yield Access(read.root, read.path, "w" if called(call) in COPIES and index == 0 else "r")
 
     def _through(self, function: FunctionDefinition, param: Variable, read: Access) -> Iterator[Access]:
-        """What a function does with the variable that is bound to its parameter ``param``."""
+        """Yield the accesses of a function to the variable that is bound to its parameter ``param``."""
         if param.kind == "value":
             yield read
             return
@@ -120,7 +140,13 @@ class Accesses:
         yield from (access.within(read.root, read.path) for access in touched)
 
     def _method(self, node: Node, read: Access, scope: Scope) -> Iterator[Access]:
-        """``x.read()``; ``node`` is the function part of the call, ``read`` a plain read of x."""
+        """Yield the accesses to x of a method call ``x.f()``.
+
+        Args:
+            node: The node ``x.f``.
+            read: An access that reads x.
+            scope: The meaning of names in the caller.
+        """
         name, call = text_of(node.child_by_field_name("field")), node.parent
         if name in STREAM_READS | STREAM_WRITES:
             yield Access(read.root, read.path, "r" if name in STREAM_READS else "w", stream=True)
@@ -132,7 +158,7 @@ class Accesses:
                 yield read
 
     def of_statement(self, statement: Node, scope: Scope) -> frozenset[Access]:
-        """The accesses of a process: those of its arguments and object, and the globals that it reaches."""
+        """Return the accesses of a process: to its arguments, its object and the global variables that it reaches."""
         accesses = set(self.of_node(statement, scope))
         for node in walk(statement):
             if node.type == "call_expression":
@@ -142,7 +168,7 @@ class Accesses:
         return frozenset(accesses)
 
     def _of_own_method(self, call: Node, function: FunctionDefinition) -> set[Access]:
-        """Of a method that is called without naming its object."""
+        """Return the accesses to ``this`` of a method that is called without naming its object."""
         bare = text_of(call.child_by_field_name("function")).isidentifier()
         if not bare or function.owner is None:
             return set()
@@ -150,7 +176,7 @@ class Accesses:
 
 
 def _alias(variable: Variable, scope: Scope) -> tuple[str, str] | None:
-    """``auto &row = rows[i];`` → rows: what a local pointer or reference stands for."""
+    """Return the (root, path) that a local pointer or reference refers to: rows for ``auto &row = rows[i];``."""
     if not variable.refers or variable.value is None:
         return None
     for node in walk(variable.value):
@@ -160,7 +186,7 @@ def _alias(variable: Variable, scope: Scope) -> tuple[str, str] | None:
 
 
 def _only_renamed(parent: Node) -> bool:
-    """The initialiser of a reference or pointer: an alias, which is followed where it is used."""
+    """Return whether the node initialises a reference or pointer. Uses of such an alias are found by its name."""
     declarator = parent.child_by_field_name("declarator") if parent.type == "init_declarator" else None
     return declarator is not None and declarator.type in ("reference_declarator", "pointer_declarator")
 
@@ -177,7 +203,7 @@ def _split_this(root: str, path: str) -> tuple[str, str]:
 
 
 def _names_only(node: Node) -> bool:
-    """Identifiers that declare or name a function rather than use a variable."""
+    """Return whether an identifier declares a variable or names a function, and does not use a variable."""
     parent = node.parent
     if parent is None:
         return True
@@ -194,7 +220,7 @@ def _names_only(node: Node) -> bool:
 
 
 def _largest_lvalue(node: Node, path: str) -> tuple[Node, str]:
-    """Climb from a name to the largest lvalue around it, gathering its path."""
+    """Return the largest lvalue around a name, and ``path`` followed by the lvalue's fields and subscripts."""
     while (parent := node.parent) is not None:
         if parent.type == "field_expression" and parent.child_by_field_name("argument") == node:
             call = parent.parent
@@ -215,7 +241,7 @@ def _subscript(node: Node) -> str:
 
 
 def _modes(node: Node) -> list[tuple[str, bool]]:
-    """How the expression around an lvalue uses it: (mode, whether as a stream)."""
+    """Return the uses of an lvalue by the expression around it: (mode, whether it is used as a stream)."""
     parent = node.parent
     if parent is None:
         return []
@@ -234,7 +260,10 @@ def _stands_alone(node: Node) -> bool:
 
 
 def _shift_mode(shift: Node, node: Node) -> tuple[str, bool]:
-    """``stream << value;`` writes the stream; ``stream >> target;`` reads the stream and writes the target."""
+    """Return the use of an operand of a shift, as ``_modes`` does.
+
+    ``stream << value;`` writes the stream. ``stream >> target;`` reads the stream and writes the target.
+    """
     operator = text_of(shift.child_by_field_name("operator"))
     if shift.child_by_field_name("left") == node and operator in ("<<", ">>"):
         return "w" if operator == "<<" else "r", True

@@ -1,4 +1,4 @@
-"""Rule 4, channels: of what the processes of a DATAFLOW region share, each has one writer and one reader."""
+"""Group 4, channels: checks that a variable shared by processes of a DATAFLOW region has one writer and one reader."""
 
 from __future__ import annotations
 
@@ -17,12 +17,19 @@ from hls_templates.syntax.program import FunctionDefinition, Program
 from hls_templates.syntax.scopes import called, members
 
 _INITIALISER = -1
-"""Stands for the index of a process where a variable is written by its own declaration."""
+"""The index of the writer if a variable is written by its own declaration."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """The statements of a DATAFLOW block, with compile-time conditions decided."""
+    """A DATAFLOW region, for one choice of its compile-time conditions.
+
+    Attributes:
+        pragma: The DATAFLOW directive.
+        block: The block that it applies to.
+        function: The function that contains the block.
+        statements: The statements that remain for this choice of conditions.
+    """
 
     pragma: ParsedPragma
     block: Node
@@ -32,7 +39,13 @@ class Region:
 
 @dataclass(frozen=True)
 class Process:
-    """A call in a region, and all that it touches."""
+    """A process: a call in a region.
+
+    Attributes:
+        node: The statement.
+        call: The call expression in it.
+        accesses: All variables that the process reads and writes.
+    """
 
     node: Node
     call: Node
@@ -45,9 +58,16 @@ class Process:
 
 @dataclass(frozen=True)
 class Channel:
-    """Indices of the processes that read and write one variable; -1 is its initialiser.
+    """A variable that processes share.
 
-    local: it is declared in the region. shared: RAM_1WNR, which many may read.
+    Attributes:
+        key: The variable, field or element, as in ``Access.key``.
+        variable: The declaration of the variable.
+        local: Whether it is declared in the region.
+        stream: Whether it is used as a stream.
+        shared: Whether it is a RAM_1WNR, which several processes may read.
+        readers: Indices of the processes that read it, in the order of their calls.
+        writers: Indices of the processes that write it; _INITIALISER stands for its declaration.
     """
 
     key: str
@@ -64,7 +84,7 @@ class Channel:
 
 
 def check(region: Region, accesses: Accesses) -> Iterator[Fault]:
-    """The faults of all channels of a region."""
+    """Yield the faults of all channels of a region."""
     scope = accesses.region_scope(region.function)
     calls = [(node, call) for node in region.statements if (call := call_of(node)) is not None]
     processes = tuple(Process(node, call, accesses.of_statement(node, scope)) for node, call in calls)
@@ -74,12 +94,12 @@ def check(region: Region, accesses: Accesses) -> Iterator[Fault]:
 
 
 def call_of(node: Node) -> Node | None:
-    """The call of a statement that is nothing but a call."""
+    """Return the call if the statement consists of a single call."""
     expression = node.named_children[0] if node.type == "expression_statement" and node.named_children else None
     return expression if expression is not None and expression.type == "call_expression" else None
 
 
-# ------------------------------------------------------------------------------------- what is a channel
+# ---------------------------------------------------------------------------------- finding the channels
 
 
 @dataclass(frozen=True)
@@ -93,14 +113,20 @@ class _Use:
 
 @dataclass(frozen=True)
 class _Variables:
-    """local: those that the region declares. roots: what a key can begin with. fields: members of the object."""
+    """The variables that a region can use.
+
+    Attributes:
+        local: The variables that the region declares.
+        roots: All variables that a key can start with, by the root of the key.
+        fields: The members of the method's object.
+    """
 
     local: Mapping[str, Variable]
     roots: Mapping[str, Variable]
     fields: Mapping[str, Variable]
 
     def variable(self, key: str) -> Variable | None:
-        """The variable that a key begins with: a root, or a member of the object."""
+        """Return the variable that a key starts with: a root, or a member of the object."""
         root, *path = key.split(".")
         member = path[0].split("[")[0] if path and root == "this" else ""
         return self.roots.get(root.split("[")[0]) or self.fields.get(member)
@@ -124,13 +150,13 @@ def _channels(region: Region, processes: Sequence[Process], program: Program) ->
 
 
 def _keys(uses: Sequence[_Use], scope: _Variables) -> list[str]:
-    """What is used or declared, without the wholes of which parts are used."""
+    """Return the keys that are used or declared, except the key of a whole whose parts are used separately."""
     keys = {use.key for use in uses} | set(scope.local)
     return sorted(key for key in keys if not any(_part_of(longer, key) for longer in keys))
 
 
 def _many_may_read(block: Node, key: str) -> bool:
-    """Whether a BIND_STORAGE of the block makes it a RAM_1WNR."""
+    """Return whether a directive of the block makes the variable a RAM_1WNR."""
     return any("ram_1wnr" in text_of(child).lower() for child in block.children if key in text_of(child))
 
 
@@ -153,7 +179,10 @@ def _variables(region: Region, program: Program) -> _Variables:
 
 
 def _collapsed(access: Access, roots: Mapping[str, Variable]) -> str:
-    """Elements and fields of an array or pointer are one channel; those of a struct are several."""
+    """Return the key of the channel that an access uses.
+
+    All elements and fields of an array or pointer are one channel. The fields of a struct are separate channels.
+    """
     variable = roots.get(access.root)
     if variable is not None and variable.kind in ("array", "pointer", "port") and not access.stream:
         return access.root
@@ -164,12 +193,12 @@ def _part_of(key: str, outer: str) -> bool:
     return key != outer and key.startswith((f"{outer}.", f"{outer}["))
 
 
-# --------------------------------------------------------------------------------- what a channel must be
+# -------------------------------------------------------------------------------- checking the channels
 
 
 @dataclass(frozen=True)
 class _Judge:
-    """Holds a region's channels to the rules of their kind."""
+    """Checks the channels of a region by the rules for their kinds."""
 
     pragma: ParsedPragma
     processes: tuple[Process, ...]
@@ -212,7 +241,7 @@ class _Judge:
         return fault(node, rule, channel=channel.key, actual=self._names(indices), hint=hint)
 
     def _argument(self, channel: Channel) -> Iterator[Fault]:
-        # An array that no process writes has two read ports.
+        # A memory has two ports. If no process writes an array, two processes may therefore read it.
         limit = 2 if channel.variable.kind == "array" and not channel.writers else 1
         if len(channel.readers) > limit:
             yield self._crowded(channel, "read by one", channel.readers)

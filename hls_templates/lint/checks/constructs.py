@@ -1,4 +1,4 @@
-"""Rule 5: constructs that do not synthesise."""
+"""Group 5: finds constructs that cannot be synthesised."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Check = Callable[[Program, Node], Iterator[Fault]]
 
 
 def check(program: Program) -> Iterator[Fault]:
-    """The faults of all nodes, and the functions that reach themselves."""
+    """Yield the faults of all nodes of the program, and a fault for each function that reaches itself."""
     for node in walk(program.root):
         if node.type in _CHECKS:
             yield from _CHECKS[node.type](program, node)
@@ -29,7 +29,7 @@ def check(program: Program) -> Iterator[Fault]:
 
 
 def _always(rule: str, actual: str) -> Check:
-    """A check of a kind of node that is always a fault."""
+    """Return a check for a type of node that always breaks ``rule``."""
 
     def always_a_fault(program: Program, node: Node) -> Iterator[Fault]:
         yield fault(node, rule, actual=actual)
@@ -124,7 +124,7 @@ _CHECKS: Mapping[str, Check] = {
     "declaration": _statics,
     **dict.fromkeys(LOOPS, _loops),
 }
-"""By type of node."""
+"""The check for each type of node."""
 
 
 def _recursion(program: Program) -> Iterator[Fault]:
@@ -137,7 +137,7 @@ def _recursion(program: Program) -> Iterator[Fault]:
 
 
 def _reached(callees: Mapping[int, list[FunctionDefinition]], function: FunctionDefinition) -> set[int]:
-    """Node ids of the functions that a call of ``function`` may reach."""
+    """Return the node ids of the functions that a call of ``function`` may reach."""
     reached: set[int] = set()
     stack = list(callees[function.node.id])
     while stack:
@@ -149,7 +149,11 @@ def _reached(callees: Mapping[int, list[FunctionDefinition]], function: Function
 
 
 def _callees(program: Program, function: FunctionDefinition) -> list[FunctionDefinition]:
-    """Callees that are sure: one definition, and no template arguments that end a compile-time recursion."""
+    """Return the functions that ``function`` certainly calls.
+
+    A call with several candidates is left out. So is a call with template arguments, because they may end a recursion
+    at compile time.
+    """
     callees: list[FunctionDefinition] = []
     for node in walk(function.body):
         if node.type == "call_expression" and "<" not in text_of(node.child_by_field_name("function")):

@@ -1,4 +1,4 @@
-"""Rule 4, statements and loops: a DATAFLOW region is canonical. Its channels are checked by ``channels``."""
+"""Group 4, statements and loops: checks that DATAFLOW regions are canonical. ``channels`` checks their channels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hls_templates.syntax.pragmas import pragmas, read_pragma
 from hls_templates.syntax.program import FunctionDefinition, Program
 from hls_templates.syntax.scopes import arguments, called, candidates, visible
 
-_HARMLESS = frozenset(
+_HARMLESS = frozenset(  # nodes of a block that are not statements of a region
     {
         "{",
         "}",
@@ -31,7 +31,7 @@ _HARMLESS = frozenset(
         "empty_statement",
     }
 )
-_WHOLE = frozenset(
+_WHOLE = frozenset(  # arguments that are whole variables or constants
     {
         "identifier",
         "field_expression",
@@ -61,7 +61,7 @@ _MOST_VARIANTS = 64
 
 
 def check(program: Program, accesses: Accesses) -> Iterator[Fault]:
-    """The faults of all DATAFLOW regions, of each once, however many directives it has."""
+    """Yield the faults of all DATAFLOW regions. Each region is checked once, even if it has several directives."""
     seen: set[int] = set()
     for pragma in pragmas(program):
         block, function = block_of(pragma.node), program.function_of(pragma.node)
@@ -94,7 +94,7 @@ def _is_compile_time(node: Node) -> bool:
 
 
 def _branches(node: Node) -> list[list[Node]]:
-    """The statements of both branches of ``if constexpr``: only one of them is ever built."""
+    """Return the statements of each branch of an ``if constexpr``, of which only one is built."""
     branches: list[list[Node]] = []
     for name in ("consequence", "alternative"):
         branch = node.child_by_field_name(name)
@@ -108,7 +108,7 @@ def _branches(node: Node) -> list[list[Node]]:
 
 
 def _variants(block: Node) -> list[list[Node]]:
-    """The straight-line regions that compile-time conditions can leave, at most 64."""
+    """Return the statements of the region for each choice of its compile-time conditions, at most 64 choices."""
     return _expand(list(_statements(block)))
 
 
@@ -157,7 +157,7 @@ def _process(program: Program, call: Node, function: FunctionDefinition) -> Iter
 
 
 def _is_whole(program: Program, argument: Node) -> bool:
-    """Whether an argument is a variable, a constant, or a value made of constants."""
+    """Return whether an argument is a whole variable, a constant, or a value made of constants."""
     if argument.type in _WHOLE or is_constant(program, argument):
         return True
     if argument.type == "subscript_expression":
@@ -169,7 +169,7 @@ def _is_whole(program: Program, argument: Node) -> bool:
 
 
 def _is_stream_of_array(program: Program, argument: Node) -> bool:
-    """One stream of an array of streams, at a constant index."""
+    """Return whether an argument is one stream of an array of streams, at a constant index."""
     variable = visible(program, argument).get(text_of(argument).split("[")[0])
     index = argument.child_by_field_name("indices")
     fixed = index is not None and all(is_constant(program, node) for node in index.named_children)
@@ -190,10 +190,10 @@ def _loop(program: Program, loop: Node, function: FunctionDefinition) -> Iterato
         if node.type != "declaration" and not node.start_byte <= loop.start_byte < node.end_byte
     ]
     if loop.type != "for_statement":
-        yield fault(loop, "dataflow-loop", required="be a for loop", actual="another kind came")
+        yield fault(loop, "dataflow-loop", required="be a for loop", actual="this is another kind")
         return
     if beside:
-        actual = f"«{_short(beside[0])}» stands beside it"
+        actual = f"«{_short(beside[0])}» is in it too"
         yield fault(beside[0], "dataflow-loop", required="be alone in its function", actual=actual)
     yield from _header(program, loop, function)
 
@@ -203,32 +203,39 @@ def _header(program: Program, loop: Node, function: FunctionDefinition) -> Itera
     declared = variables(start) if start is not None and start.type == "declaration" else []
     if not declared or not is_constant(program, declared[0].value):
         required = "declare its counter in the header with a constant start"
-        yield fault(loop, "dataflow-loop", required=required, actual=f"«{_short(loop)}» came")
+        yield fault(loop, "dataflow-loop", required=required, actual=f"«{_short(loop)}» does not")
     bound = condition.child_by_field_name("right") if condition is not None else None
     scalars = {parameter.name for parameter in function.params if parameter.kind == "value"}
     if text_of(bound) not in scalars and not is_constant(program, bound):
         required = "end at a constant or a scalar argument"
-        yield fault(loop, "dataflow-loop", required=required, actual=f"«{text_of(bound)}» came")
+        yield fault(loop, "dataflow-loop", required=required, actual=f"its end is «{text_of(bound)}»")
 
 
 # ------------------------------------------------------------------------------------------- call sites
 
 
 def _call_sites(program: Program, function: FunctionDefinition) -> Iterator[Fault]:
-    """A region with state of its own is hardware that exists once, so that one place of the code may start it."""
+    """Yield a fault for each further call of a region that keeps state.
+
+    Two calls may become two copies of the hardware, each with its own state.
+    """
     state = next(_state(program, function, set()), None)
     sites: dict[str, Node] = {}
     for caller in program.all_functions if state is not None else ():
         for node in walk(caller.body):
             if node.type == "call_expression" and function in candidates(program, node, caller):
-                instance = text_of(node.child_by_field_name("function"))  # run<1> and run<2> are two functions
+                # The template arguments belong to the name: run<1> and run<2> are two functions.
+                instance = text_of(node.child_by_field_name("function"))
                 first = sites.setdefault(instance, node)
                 if first != node:
                     yield fault(node, "dataflow-call-sites", actual=instance, state=state, first=first)
 
 
 def _stable_structs(program: Program, block: Node, function: FunctionDefinition) -> Iterator[Fault]:
-    """A struct by value is as many scalars as it has members, and each a FIFO to every process that takes it."""
+    """Yield a fault for each struct that a region passes by value without STABLE.
+
+    Each member of such a struct is a scalar, and becomes a FIFO to every process that takes the struct.
+    """
     directives = (read_pragma(node) for node in walk(block) if is_pragma(node))
     stable = {directive.get("variable") for directive in directives if directive.name == "STABLE"}
     calls = [node for node in walk(block) if node.type == "call_expression"]
@@ -239,12 +246,12 @@ def _stable_structs(program: Program, block: Node, function: FunctionDefinition)
 
 
 def _takers(calls: Iterable[Node], name: str) -> Iterator[Node]:
-    """The calls that a variable is handed to."""
+    """Yield the calls that have the variable ``name`` as an argument."""
     return (call for call in calls if name in map(text_of, arguments(call)))
 
 
 def _state(program: Program, function: FunctionDefinition, visited: set[int]) -> Iterator[str]:
-    """The static variables of a function and of all that it calls."""
+    """Yield the names of the static variables of a function and of all functions that it calls."""
     visited.add(function.node.id)
     for node in walk(function.body):
         words = {text_of(child) for child in node.children} if node.type == "declaration" else set()

@@ -1,4 +1,4 @@
-"""Rules 1 to 3: which directive, where it stands, and what it names."""
+"""Groups 1 to 3: checks the options of directives, their places, and the names in them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hls_templates.syntax.pragmas import ParsedPragma, number_of, pragmas
 from hls_templates.syntax.program import FunctionDefinition, Program, syntax_tree
 from hls_templates.syntax.scopes import members, visible
 
-_PLAIN_STATEMENTS = frozenset(
+_PLAIN_STATEMENTS = frozenset(  # nodes that may precede a directive in its block
     {
         "{",
         "}",
@@ -34,7 +34,14 @@ _PLAIN_STATEMENTS = frozenset(
 
 @dataclass(frozen=True)
 class _Context:
-    """The surroundings that a directive is checked against. pipelined: ids of the blocks that have a PIPELINE."""
+    """The context in which a directive is checked.
+
+    Attributes:
+        program: The whole program.
+        directive: The documented form of the directive.
+        top: The name of the top function, or "".
+        pipelined: Node ids of the blocks that have a PIPELINE.
+    """
 
     program: Program
     directive: Directive
@@ -43,7 +50,7 @@ class _Context:
 
 
 def check(program: Program, top: str) -> Iterator[Fault]:
-    """The faults of all directives; ``top``: the name of the top function, or ""."""
+    """Yield the faults of all directives. ``top`` is the name of the top function, or ""."""
     every = pragmas(program)
     blocks = (block_of(each.node) for each in every if each.name == "PIPELINE" and not each.is_off)
     pipelined = frozenset(block.id for block in blocks if block is not None)
@@ -83,7 +90,7 @@ def _options(pragma: ParsedPragma, context: _Context) -> Iterator[Fault]:
 
 
 def _of_block_control(pragma: ParsedPragma, option: str) -> bool:
-    """``mode=ap_ctrl_…`` means the whole function where no port is named."""
+    """Return whether the option is a port and the mode is ``ap_ctrl_…``, which applies to the whole function."""
     return option == "port" and (pragma.get("mode") or "").startswith("ap_ctrl")
 
 
@@ -107,7 +114,7 @@ def _fits_constant(program: Program, pragma: ParsedPragma, kind: Constant, value
 
 
 def _is_constant_text(program: Program, pragma_node: Node, value: str) -> bool:
-    """Whether every name in an option's expression is a constant at the directive."""
+    """Return whether every name in an option's expression is a constant in the directive's scope."""
     tree = syntax_tree(f"int x = {value};".encode())
     if tree.has_error:
         return False
@@ -124,7 +131,7 @@ def _is_constant_text(program: Program, pragma_node: Node, value: str) -> bool:
 
 
 def _of_type(node: Node) -> bool:
-    """Part of ``Traits::value`` or of ``sizeof(word_t)``: constants whatever they name."""
+    """Return whether a name is part of ``Traits::value`` or ``sizeof(word_t)``, which are always constants."""
     return any(outer.type in ("qualified_identifier", "sizeof_expression") for outer in ancestors(node))
 
 
@@ -132,7 +139,7 @@ _IMPLS = frozenset().union(*STORAGE_IMPLS.values())
 
 
 def _dependent_options(pragma: ParsedPragma) -> Iterator[Fault]:
-    """Options whose values depend on each other."""
+    """Yield the faults of options whose values depend on each other."""
     kind, impl = pragma.lower("type"), pragma.lower("impl")
     if pragma.name == "BIND_STORAGE" and impl in _IMPLS - STORAGE_IMPLS.get(kind, _IMPLS):
         allowed = "|".join(sorted(STORAGE_IMPLS[kind]))
@@ -180,14 +187,17 @@ def _misplaced(pragma: ParsedPragma, context: _Context, actual: str) -> Fault:
 
 
 def _headless(node: Node | None) -> bool:
-    """A loop or condition whose body the parser had to invent, as before ``#pragma`` without braces."""
+    """Return whether the node is a loop or condition without a body, because a ``#pragma`` follows its head.
+
+    The parser inserts a missing ";" in this case.
+    """
     if node is None or node.type == "declaration":
         return False
     return any(part.is_missing and part.type == ";" for part in walk(node))
 
 
 def _late(block: Node, pragma: Node) -> bool:
-    """Whether a statement stands before the directive."""
+    """Return whether a statement precedes the directive in its block."""
     earlier = [child for child in block.children if child.start_byte < pragma.start_byte]
     return not all(c.type in _PLAIN_STATEMENTS or text_of(c).strip() == ";" or is_assert(c) for c in earlier)
 
@@ -232,5 +242,5 @@ def _is_declared(program: Program, pragma: ParsedPragma, kind: Name, name: str, 
 
 
 def _has_unknown_base(program: Program, function: FunctionDefinition) -> bool:
-    """A member may come from a base class that is not among the sources."""
+    """Return whether a base class is not among the sources, so that a name may be one of its members."""
     return any(base not in program.fields for base in program.bases.get(function.owner or "", ()))

@@ -1,4 +1,4 @@
-"""Rules 6.4 and 8.2: memories that the tool would build otherwise than they are meant."""
+"""Rules 6.4 and 8.2: finds arrays from which the tool would build other memories than intended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hls_templates.syntax.types import Types
 
 
 def check(program: Program) -> Iterator[Fault]:
-    """The faults of the arrays of all functions."""
+    """Yield the faults of the arrays of all functions."""
     types = Types(program)
     for function in program.all_functions:
         directives = [read_pragma(node) for node in walk(function.body) if is_pragma(node)]
@@ -48,7 +48,7 @@ def _struct_arrays(function: FunctionDefinition, types: Types, directives: Seque
 
 
 def _in_registers(named: Sequence[ParsedPragma], count: int) -> bool:
-    """Whether these directives of an array take it apart along all of its ``count`` dimensions."""
+    """Return whether these directives of an array partition it completely along all of its ``count`` dimensions."""
     dims = {p.get("dim") or "1" for p in named if p.name == "ARRAY_PARTITION" and p.lower("type") in ("complete", "")}
     return "0" in dims or len(dims) >= count
 
@@ -73,12 +73,12 @@ def _bank_writers(
 
 
 def _writers(program: Program, name: str, dims: Sequence[int], stores: Sequence[Use]) -> Iterator[Fault]:
-    """The faults of the uses of an array whose dimensions ``dims`` are banks."""
+    """Yield the faults in the stores to an array that is partitioned into banks along ``dims``, counted from 1."""
     iterations: dict[int, list[Use]] = defaultdict(list)
     for use in stores:
         if use.around.pipeline is not None and _chooses(program, _banks(use, dims), use):
             iterations[use.around.pipeline.id].append(use)
-    # An unrolled loop over the banks of another dimension has one store for each of them.
+    # A store in an unrolled loop over the banks of another dimension is one store per bank, so that it is left out.
     each = [
         use for use in chain(*iterations.values()) if not any(_unrolled(program, i, use) for i in _banks(use, dims))
     ]
@@ -89,23 +89,23 @@ def _writers(program: Program, name: str, dims: Sequence[int], stores: Sequence[
 
 
 def _banks(use: Use, dims: Sequence[int]) -> list[Node]:
-    """The subscripts that choose the bank that is stored to; nothing where ``use`` is no such store."""
+    """Return the subscripts that select the bank of a store; nothing if ``use`` is not a store to an element."""
     indices = _stored(use.node)
     return [indices[dim - 1] for dim in dims] if len(indices) >= max(dims) else []
 
 
 def _chooses(program: Program, banks: Sequence[Node], use: Use) -> bool:
-    """Whether the bank is only known at run time."""
+    """Return whether the bank is known only at run time."""
     return not all(is_constant(program, index, use.around.constants) for index in banks)
 
 
 def _unrolled(program: Program, index: Node, use: Use) -> bool:
-    """Whether an index is a constant only because a loop around it is unrolled."""
+    """Return whether an index is a constant only because a loop around it is unrolled."""
     return is_constant(program, index, use.around.constants) and not is_constant(program, index)
 
 
 def _stored(name: Node) -> list[Node]:
-    """The subscripts of ``name[i][j] = …``; nothing where the element is not written."""
+    """Return the subscripts i, j of a store ``name[i][j] = …``; nothing if the element is not written."""
     indices: list[Node] = []
     node = name
     while (parent := node.parent) is not None and parent.child_by_field_name("argument") == node:
@@ -124,22 +124,25 @@ def _stored(name: Node) -> list[Node]:
 
 
 def _together(sites: Sequence[Use]) -> list[Use]:
-    """Stores that an iteration may do beside another; none where all lie in different branches of conditions. A store
-    that is reached by way of several calls of what holds the pipeline is one."""
+    """Return the stores that one iteration may execute in addition to another store.
+
+    Two stores in different branches of a condition exclude each other. A store that is reached through several calls of
+    the function with the pipeline counts once.
+    """
     distinct = list({tuple(node.id for node in use.path): use for use in sites}.values())
     pairs = combinations(distinct, 2)
     return [second for first, second in pairs if not _exclusive(first, second)]
 
 
 def _exclusive(first: Use, second: Use) -> bool:
-    """Whether the two uses stand in different branches of one condition."""
+    """Return whether two uses are in different branches of one condition."""
     parting = ((_branches(a), _branches(b)) for a, b in zip(first.path, second.path, strict=False) if a != b)
     branches, other_branches = next(parting, ({}, {}))
     return any(other_branches.get(condition, branch) != branch for condition, branch in branches.items())
 
 
 def _branches(node: Node) -> dict[int, int]:
-    """Of each condition around a node, the branch in which it stands: by node id."""
+    """Return the branch that contains the node, for each condition around it; both are node ids."""
     pairs = ((outer, outer.parent) for outer in (node, *ancestors(node)))
     return {
         parent.id: outer.id

@@ -1,4 +1,4 @@
-"""Rule 7: names that reach the hardware are no reserved words of its languages, nor of its scripts."""
+"""Group 7: finds names in the hardware that Verilog, SystemVerilog, VHDL or Tcl reserve."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from hls_templates.syntax.program import FunctionDefinition, Program
 
 
 def check(program: Program, top: str) -> Iterator[Fault]:
-    """The faults of the top function, whose name and arguments become a module and its ports or registers."""
+    """Yield the faults in the names of the top function and its arguments.
+
+    They become the names of a module and of its ports or registers.
+    """
     for function in program.functions.get(top, ()):
         yield from _names(program, function)
 
@@ -21,7 +24,7 @@ def _names(program: Program, function: FunctionDefinition) -> Iterator[Fault]:
         node = program.root.descendant_for_byte_range(parameter.start, parameter.start)
         names.append((parameter.name, node or function.node, "an argument of the top function"))
     for name, node, role in names:
-        # A script says the top function's name by itself; an argument is only ever part of a value there.
+        # In a Tcl script the top function's name can be a word of its own. An argument is only part of a value there.
         is_top = node is function.node
         if languages := [language for language in languages_of(name) if is_top or language != "Tcl"]:
             yield fault(node, "reserved-name", role=role, actual=name, languages=" and ".join(languages))

@@ -1,4 +1,4 @@
-"""Rule 6: a loop inside a pipeline is unrolled, so it needs constant bounds and no pipeline of its own."""
+"""Rules 6.1 and 6.2: a loop inside a pipeline is unrolled, needs constant bounds, and must not be pipelined."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DEEPEST_CALL = 20
 
 
 def check(program: Program) -> Iterator[Fault]:
-    """The faults inside all pipelined loops and functions."""
+    """Yield the faults inside all pipelined loops and functions."""
     for node in walk(program.root):
         pragma = pragma_in(node, "PIPELINE") if node.type == "compound_statement" else None
         if pragma is not None and not any(_pipelined(loop) for loop in enclosing_loops(node) if body_of(loop) != node):
@@ -29,7 +29,14 @@ def check(program: Program) -> Iterator[Fault]:
 
 @dataclass(frozen=True)
 class _Pipelined:
-    """A block that a pipeline holds, its own or that of a function it calls. constants: names that are fixed there."""
+    """A block inside a pipeline: the pipelined block, or the body of a function that is called in it.
+
+    Attributes:
+        block: The block.
+        function: The function that contains the block.
+        constants: Names that are constant in the block.
+        pragma: The PIPELINE directive.
+    """
 
     block: Node
     function: FunctionDefinition | None
@@ -38,7 +45,13 @@ class _Pipelined:
 
 
 def _inside(program: Program, pipelined: _Pipelined, callers: tuple[int, ...]) -> Iterator[Fault]:
-    """The faults of a pipelined block and of what it calls; callers: node ids of the functions on the way there."""
+    """Yield the faults of a block in a pipeline and of the functions that it calls.
+
+    Args:
+        program: The whole program.
+        pipelined: The block.
+        callers: Node ids of the functions that were called on the way from the pipelined block.
+    """
     for node in walk(pipelined.block):
         if node.type in LOOPS:
             yield from _unrollable(program, node, pipelined)
@@ -53,7 +66,7 @@ def _inside(program: Program, pipelined: _Pipelined, callers: tuple[int, ...]) -
 def _constant_params(
     program: Program, call: Node, callee: FunctionDefinition, constants: frozenset[str]
 ) -> frozenset[str]:
-    """The parameters of ``callee`` that get a constant in this call."""
+    """Return the parameters of ``callee`` that get a constant in this call."""
     pairs = zip(callee.params, arguments(call), strict=False)
     return frozenset(param.name for param, argument in pairs if is_constant(program, argument, constants))
 
@@ -72,7 +85,10 @@ def _pipelined(loop: Node) -> bool:
 
 
 def unrolled_counters(node: Node) -> frozenset[str]:
-    """Counters of the loops around ``node`` that unrolling turns into constants: by UNROLL, or inside a pipeline."""
+    """Return the counters of the unrolled loops around ``node``: loops with UNROLL, and loops inside a pipeline.
+
+    Unrolling turns these counters into constants.
+    """
     counters: set[str] = set()
     loops = list(enclosing_loops(node))
     for index, loop in enumerate(loops):
@@ -84,5 +100,5 @@ def unrolled_counters(node: Node) -> frozenset[str]:
 
 
 def headline(loop: Node) -> str:
-    """The first line of a loop, for a sentence."""
+    """Return the first line of a loop, in quotes, for a finding."""
     return f"«{re.sub(r' +', ' ', text_of(loop).splitlines()[0])[:60]}»"

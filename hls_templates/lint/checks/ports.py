@@ -1,4 +1,4 @@
-"""Rules 6.3, 8.1, 8.3 and 8.4: ports, outputs and streams that the tool would build otherwise than they are meant."""
+"""Rules 6.3, 8.1, 8.3 and 8.4: finds ports, outputs and streams that the tool would not build as intended."""
 
 from __future__ import annotations
 
@@ -17,13 +17,17 @@ from hls_templates.syntax.program import FunctionDefinition, Program
 from hls_templates.syntax.types import Types
 
 WIDEST_STREAM = 4096
+"""The most bits of a stream's word."""
+
 SHIFT_BITS, SHIFT_DEPTH = 1024, 2
-"""A FIFO of at most so many bits in all, or of so many words, is a shift register without a directive."""
+"""Without a directive, a FIFO of at most SHIFT_BITS bits in total or SHIFT_DEPTH words is a shift register."""
+
 _APART = (("read_request", "read"), ("write_request", "write_response"))
+"""Methods of a port that must not be in the same pipeline: the request and its answer."""
 
 
 def check(program: Program) -> Iterator[Fault]:
-    """The faults of the ports, outputs and streams of all functions."""
+    """Yield the faults of the ports, outputs and streams of all functions."""
     types = Types(program)
     for function in program.all_functions:
         yield from _requests(program, function)
@@ -60,13 +64,13 @@ def _outputs(program: Program, function: FunctionDefinition) -> Iterator[Fault]:
 
 
 def _head(program: Program, parameter: Variable) -> str:
-    """The text of a parameter, from its type to its name."""
+    """Return the text of a parameter's declaration."""
     node = program.root.descendant_for_byte_range(parameter.start, parameter.start)
     return next((text_of(a) for a in ancestors(node) if a.type == "parameter_declaration"), "") if node else ""
 
 
 def _overwritten(program: Program, use: Use) -> bool:
-    """``*output = …`` or ``output[constant] = …``: every iteration writes the same place."""
+    """Return whether every iteration writes the same place: ``*output = …`` or ``output[constant] = …``."""
     target = use.node.parent
     if target is None or target.type not in ("pointer_expression", "subscript_expression"):
         return False
@@ -94,7 +98,7 @@ def _streams(function: FunctionDefinition, types: Types) -> Iterator[Fault]:
 
 
 def _depth(named: Sequence[ParsedPragma], types: Types) -> int:
-    """Return the depth that the directives of a stream state, or the tool's own where none does with a constant."""
+    """Return the constant depth in a stream's directives, or the tool's default if they do not give one."""
     stated = (p.get("depth") for p in named if p.name == "STREAM")
     values = [types.value(depth) for depth in stated if depth is not None]
     return next((value for value in values if value is not None), SHIFT_DEPTH)

@@ -1,4 +1,4 @@
-"""Where a variable of a function is used, through every call that passes it on, and what surrounds each use."""
+"""Finds the uses of a function's variable, also in functions that it is passed to, and the loops around each use."""
 
 from __future__ import annotations
 
@@ -18,8 +18,14 @@ _DEEPEST_CALL = 20
 
 @dataclass(frozen=True)
 class Surroundings:
-    """pipeline: the block that a pipeline holds, or None. repeated: an unrolled loop stands between it and here.
-    looped: any loop stands around. constants: names that unrolling or the call makes constant. calls: on the way here.
+    """The surroundings of a use of a variable.
+
+    Attributes:
+        pipeline: The pipelined block around the use, or None.
+        repeated: Whether an unrolled loop is between the pipelined block and the use.
+        looped: Whether any loop is around the use.
+        constants: Names that are constant at the use because of unrolling or of the call's arguments.
+        calls: The calls from the first function to the use, outermost first.
     """
 
     pipeline: Node | None = None
@@ -31,28 +37,37 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class Use:
-    """``node`` names the variable in a function's body."""
+    """One use of a variable: the node that names it, and its surroundings."""
 
     node: Node
     around: Surroundings
 
     @property
     def path(self) -> tuple[Node, ...]:
-        """The calls on the way from the pipeline that holds the use, then the use itself."""
+        """The calls from the pipelined block to the use, outermost first, and then the use itself."""
         pipeline, nodes = self.around.pipeline, (*self.around.calls, self.node)
         first = next((i for i, node in enumerate(nodes) if pipeline is not None and holds(pipeline, node)), 0)
         return nodes[first:]
 
 
 def holds(outer: Node, node: Node) -> bool:
-    """Whether ``node`` lies in the text of ``outer``."""
+    """Return whether ``node`` is inside of ``outer``."""
     return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
 
 
 def uses(
     program: Program, function: FunctionDefinition, name: str, around: Surroundings | None = None
 ) -> Iterator[Use]:
-    """Every use of the variable, parameter or port ``name`` of ``function``, also where calls pass it on."""
+    """Yield the uses of the variable, parameter or port ``name`` of ``function``.
+
+    If a call passes it on, the uses of the callee's parameter follow in its place.
+
+    Args:
+        program: The whole program.
+        function: The function.
+        name: The name in the function.
+        around: The surroundings of the call of the function, if it is called with the variable.
+    """
     outer = around or Surroundings()
     for node in walk(function.body):
         if node.type == "identifier" and text_of(node) == name and not _declares(node):
@@ -85,7 +100,7 @@ def _declares(node: Node) -> bool:
 
 
 def _at(node: Node, function: FunctionDefinition, outer: Surroundings) -> Surroundings:
-    """What surrounds a node of the function's body, whose calls come from ``outer``."""
+    """Return the surroundings of a node in the body of a function whose call has the surroundings ``outer``."""
     within = [around for around in ancestors(node) if holds(function.body, around)]
     blocks = list(filter(_pipelined, within))
     pipeline = outer.pipeline or next(reversed(blocks), None)
@@ -105,7 +120,7 @@ def _pipelined(block: Node) -> bool:
 
 
 def _unrolled(loop: Node, outer: Surroundings, blocks: list[Node]) -> bool:
-    """Whether each iteration of a loop becomes hardware of its own."""
+    """Return whether each iteration of a loop becomes its own hardware."""
     if outer.pipeline is not None:
         return True
     body = body_of(loop)

@@ -1,8 +1,8 @@
-"""The linter's rules as one table: number, name, what each finds, the sentence of a finding, its source, an example.
+"""The table of the linter's rules.
 
-The number's first part is the group: 1 options, 2 places and 3 names of directives, 4 dataflow, 5 constructs that do
-not synthesise, 6 pipelines, 7 names in hardware, 8 memories and streams, 0 what cannot be read. Sources are sections of
-UG1399, the Vitis HLS user guide, 2022.1 to 2024.2, unless they say otherwise.
+The first part of a rule's number is its group: 0 text that cannot be read, 1 options, 2 places and 3 names of
+directives, 4 dataflow, 5 constructs that cannot be synthesised, 6 pipelines, 7 names in hardware, 8 memories and
+streams. A rule's source is a section of UG1399, the Vitis HLS user guide, 2022.1 to 2024.2, unless it says otherwise.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ __all__ = ["RULES", "Rule", "table"]
 _ALL = (*directives.RULES, *dataflow.RULES, *synthesis.RULES, *hardware.RULES, *memories.RULES)
 
 RULES: Mapping[str, Rule] = {rule.name: rule for rule in _ALL}
-"""By name, in the order of their numbers."""
+"""All rules by name, in the order of their numbers."""
 
 
 def table() -> str:
-    """The rules as a Markdown table."""
+    """Return the rules as a Markdown table."""
     rows = [f"| {rule.number} | `{rule.name}` | {rule.finds} | {rule.source} |" for rule in RULES.values()]
     return "\n".join(["| no. | rule | what it finds | source |", "| --- | --- | --- | --- |", *rows])

@@ -14,7 +14,7 @@ _STREAMS = "hls::stream<int> &source, hls::stream<int> &sink"
 
 
 def _region(processes: str, parameters: str, *statements: str) -> str:
-    """A top function that is a DATAFLOW region of these statements."""
+    """Return the processes and a top function that is a DATAFLOW region of the given statements."""
     lines = "".join(f"    {statement}\n" for statement in statements)
     return f"{processes}void top({parameters}) {{\n#pragma HLS DATAFLOW\n{lines}}}\n"
 
@@ -23,8 +23,8 @@ RULES = (
     Rule(
         "4.1",
         "dataflow-statement",
-        "anything but declarations and calls in a region; `if constexpr` is taken as its alternatives",
-        "a DATAFLOW region may hold only declarations and calls, but {actual} stands in it; move it into a process",
+        "a statement of a region that is neither a declaration nor a call; each branch of `if constexpr` is checked",
+        "a DATAFLOW region may have only declarations and calls, but this one has {actual}; move it into a process",
         _CANONICAL,
         _region(_COPY, f"{_STREAMS}, int count", "if (count > 0) copy(source, sink);"),
     ),
@@ -59,7 +59,7 @@ RULES = (
     Rule(
         "4.5",
         "dataflow-unknown",
-        "a process whose definition is not among the sources, so that its channels went unchecked",
+        "a process whose definition is not among the sources, so that its channels cannot be checked",
         "the channels of a process are checked in its definition, but {process} with {count} arguments has none here;"
         " lint its file too",
         _CANONICAL,
@@ -152,36 +152,36 @@ RULES = (
         "4.14",
         "shared-global",
         "a global variable used by two processes",
-        "a global variable may belong to one process, but {actual} use {channel}; pass it through a stream",
+        "a global variable may be used by one process, but {actual} use {channel}; pass its value through a stream",
         _LIMITS,
         _region(
             "static int total;\n"
             "static void add(hls::stream<int> &in) { total += in.read(); }\n"
-            "static void tell(hls::stream<int> &out) { out.write(total); }\n",
+            "static void report(hls::stream<int> &out) { out.write(total); }\n",
             _STREAMS,
             "add(source);",
-            "tell(sink);",
+            "report(sink);",
         ),
     ),
     Rule(
         "4.15",
         "dataflow-call-sites",
-        "two calls of a DATAFLOW function that keeps state from call to call",
-        "a DATAFLOW function with state of its own must be called in one place, but {actual}, which keeps {state}, is"
-        " called at {first} too; choose its arguments first, and call it once",
+        "two calls of a DATAFLOW function that keeps state between calls",
+        "a DATAFLOW function that keeps state must be called in one place, but {actual}, which keeps {state}, is also"
+        " called at {first}; select its arguments first and call it once",
         "UG1399, pragma HLS allocation: a function that is called twice may be built twice, each with its own memory",
         "static void copy(hls::stream<int> &in, hls::stream<int> &out) {\n"
         "    static int words;  // lint: allow(static-local) shows rule 4.15\n"
-        "    words += 1;\n    out.write(in.read() + words);\n}\n"
-        f"static void run({_STREAMS}) {{\n#pragma HLS DATAFLOW\n    copy(source, sink);\n}}\n"
+        "    words += 1;\n    out.write(in.read() + words);\n}\n\n"
+        f"static void run({_STREAMS}) {{\n#pragma HLS DATAFLOW\n    copy(source, sink);\n}}\n\n"
         f"void top({_STREAMS}, int count) {{\n    if (count > 1) run(source, sink);\n    else run(source, sink);\n}}\n",
     ),
     Rule(
         "4.16",
         "stable-struct",
-        "a struct that a region hands to its processes by value, without STABLE",
-        "a struct by value of a DATAFLOW region must be STABLE, but {actual} of {type}, which {process} takes, is not:"
-        " each of its members would be a FIFO to each process; add «STABLE variable={actual}»",
+        "a struct that a region passes to its processes by value, without STABLE",
+        "a struct by value in a DATAFLOW region must be STABLE, but {actual} of {type}, which {process} takes, is not."
+        " Each of its members would become a FIFO to each process; add «STABLE variable={actual}»",
         "UG1399, pragma HLS stable: scalars that do not change while the region runs need no synchronisation",
         "struct pass_t {\n    int rows, columns;\n};\n"
         "static void copy(pass_t pass, hls::stream<int> &in, hls::stream<int> &out) {\n"

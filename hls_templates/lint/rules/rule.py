@@ -1,4 +1,4 @@
-"""What a rule is."""
+"""The type of a rule, and a helper for the examples."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from dataclasses import dataclass
 class Rule:
     """One rule of the linter.
 
-    number: group and place in it, as «4.7». finds: what breaks it, for the table of rules. sentence: a format string of
-    a finding: what was required, what came, what to do. source: the section that asks for it. example: the C++ of a
-    small kernel whose top function is ``top`` and that breaks this rule.
+    Attributes:
+        number: The group and the number within it, such as «4.7».
+        name: The name, which findings and ``lint: allow(name)`` use.
+        finds: The code that breaks the rule, for the table of rules.
+        sentence: The format of a finding: what the rule requires, what the source has, what to do.
+        source: The section of a document that the rule is based on.
+        example: A small kernel in C++ that breaks this rule. Its top function is ``top``.
     """
 
     number: str
@@ -23,11 +27,11 @@ class Rule:
 
     @property
     def explanation(self) -> str:
-        """The rule for a reader at a terminal."""
+        """The text that ``--explain`` prints."""
         return f"{self.number} {self.name}: {self.finds}\nSource: {self.source}\n\n{self.example.rstrip()}"
 
 
 def kernel(*statements: str) -> str:
-    """A top function that reads and writes an array, with these lines in its body; a directive stands at the margin."""
+    """Return a top function with the given lines in its body. Directives are not indented."""
     lines = (line if line.startswith("#") else f"    {line}" for line in statements)
     return "\n".join(["void top(int *data, int count) {", *lines, "}", ""])

@@ -1,4 +1,4 @@
-"""Groups 5 and 6: C++ that has no hardware, and loops inside pipelines."""
+"""Groups 5 and 6: C++ that cannot be synthesised, and loops inside pipelines."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RULES = (
         "5.4",
         "exception",
         "`throw`, `try`",
-        "exceptions do not synthesise, but {actual} came; return a status",
+        "exceptions cannot be synthesised, but this is {actual}; return a status",
         _UNSUPPORTED,
         kernel("if (count > 9) throw count;"),
     ),
@@ -85,7 +85,7 @@ RULES = (
         "5.10",
         "goto",
         "`goto`",
-        "control must be structured, but {actual} came; use a loop or a condition",
+        "control flow must be structured, but this is {actual}; use a loop or a condition",
         _UNSUPPORTED,
         kernel("again:", "data[0] = count;", "if (data[1]) goto again;"),
     ),
@@ -100,7 +100,7 @@ RULES = (
     Rule(
         "5.12",
         "unbounded-loop",
-        "a loop whose bound is no compile-time constant, without LOOP_TRIPCOUNT",
+        "a loop whose bound is not a compile-time constant, without LOOP_TRIPCOUNT",
         "a loop without constant bounds needs LOOP_TRIPCOUNT, but {actual} has none; add min and max",
         "UG1399, pragma HLS loop_tripcount; Variable Loop Bounds",
         kernel("for (int i = 0; i < count; ++i) data[i] = 0;"),
@@ -108,8 +108,8 @@ RULES = (
     Rule(
         "5.13",
         "static-local",
-        "state between calls without a note",
-        "state between calls must be meant, but {actual} is static without a note; make it local or add"
+        "a static variable, which keeps state between calls, without a note",
+        "state between calls must be intended, but {actual} is static without a note; make it local or add"
         " «lint: allow(static-local) why»",
         "UG1399, Static Variables",
         kernel("static int frames;", "data[0] = ++frames;"),
@@ -127,9 +127,9 @@ RULES = (
     Rule(
         "6.1",
         "pipeline-inner-loop",
-        "a loop with a variable bound inside a pipelined loop or function, also in what it calls",
-        "a loop inside a pipeline is unrolled and needs constant bounds, but {actual} has not (pipeline at {pipeline});"
-        " bound it or move the PIPELINE inward",
+        "a loop with a variable bound inside a pipelined loop or function, or in a function that is called there",
+        "a loop inside a pipeline is unrolled and needs constant bounds, but {actual} has none (pipeline at"
+        " {pipeline}); bound it or move the PIPELINE inward",
         "UG1399, pragma HLS pipeline; Variable Loop Bounds",
         kernel(
             "#pragma HLS PIPELINE",
@@ -153,10 +153,10 @@ RULES = (
         "6.3",
         "request-apart",
         "`read_request` and `read`, or `write_request` and `write_response`, of one port in one pipelined loop",
-        "a port must be asked in one loop and answered in another, but {first} and {second} of {actual} stand in one"
-        " pipeline; ask ahead of the loop, or in a process of its own",
-        "UG1399, Using Manual Burst: its examples, and every public design that was found, ask outside of the loop that"
-        " reads; within it the tool may order the next answer behind the request",
+        "a request and its answer must be in different loops, but {first} and {second} of {actual} are in one"
+        " pipeline. Send the request before the loop, or in a separate process",
+        "UG1399, Using Manual Burst: its examples, and every public design that was found, send the request outside of"
+        " the loop that reads. Inside it the tool may schedule the next read after the request",
         "void top(hls::burst_maxi<int> data, hls::stream<int> &sink) {\n    for (int i = 0; i < 64; ++i) {\n"
         "#pragma HLS PIPELINE II=1\n        if (i % 16 == 0) data.read_request(i, 16);\n"
         "        sink.write(data.read());\n    }\n}\n",
@@ -164,9 +164,9 @@ RULES = (
     Rule(
         "6.4",
         "bank-writers",
-        "two stores of an iteration to banks of a partitioned array that are chosen at run time",
-        "a bank must have one writer in an iteration, but several stores choose among the banks of {actual} (dimension"
-        " {dims}) at run time; loop over the banks, with one guarded store each",
+        "two stores of an iteration to a partitioned array, with banks that are selected at run time",
+        "a bank must have one writer per iteration, but several stores select a bank of {actual} (dimension {dims}) at"
+        " run time. Loop over the banks, with one guarded store per bank",
         "UG1399, pragma HLS array_partition; Array Partitioning: a simple dual port has one port that writes",
         kernel(
             "int row[4][64];",

@@ -37,7 +37,7 @@ def test_members_methods_and_arrays_of_streams_are_followed() -> None:
 
 def test_a_directive_that_names_the_object_alone_names_no_member() -> None:
     (finding,) = lint({"top.cpp": MEMBERS.replace("variable=this->window", "variable=this")}, "top")
-    assert "must name a variable of run, but «this» is none" in finding.sentence
+    assert "must name a variable of run, but «this» is not one" in finding.sentence
 
 
 BRANCHES = """#include <hls_stream.h>

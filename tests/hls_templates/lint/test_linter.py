@@ -44,7 +44,7 @@ def test_names_that_the_hardware_reserves_are_found_at_the_top_alone() -> None:
     ]
     assert [f.sentence for f in lint({"a.cpp": "void split(int *source) {\n}\n"}, "split")] == [
         "the name of the top function reaches the hardware and must not be a reserved word, but split is one of Tcl;"
-        " choose another or add «lint: allow(reserved-name) why»"
+        " choose another name or add «lint: allow(reserved-name) why»"
     ]
     noted = text.replace("            int *program", "    // lint: allow(reserved-name) renamed\n    int *program")
     assert [f.line for f in lint({"a.cpp": noted}, "design")] == [2]

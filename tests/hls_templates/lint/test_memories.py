@@ -139,7 +139,7 @@ def test_a_write_is_asked_with_its_words_and_answered_elsewhere() -> None:
 def test_a_region_with_state_has_one_call_site_and_one_without_any_number() -> None:
     text = RULES["dataflow-call-sites"].example
     (found,) = lint({"kernel.cpp": text}, "top")
-    assert "run, which keeps words, is called at kernel.cpp:" in found.sentence
+    assert "run, which keeps words, is also called at kernel.cpp:" in found.sentence
     assert rules(text.replace("static int words;", "int words = 0;"), "top") == []
     assert rules(text.replace("    else run(source, sink);\n", ""), "top") == []
 

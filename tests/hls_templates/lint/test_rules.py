@@ -97,13 +97,13 @@ PLANTS = (
         "directive-scope",
         "#pragma HLS INLINE\n",
         "#pragma HLS UNROLL\n",
-        "UNROLL must stand in a loop's braces",
+        "UNROLL must be in a loop's braces",
     ),
     Plant(
         "directive-scope",
         "        to.write",
         "        if (i)\n        {\n#pragma HLS INLINE\n        }\n        to.write",
-        "INLINE must stand in a function's body, but it stands in a conditional's braces",
+        "INLINE must be in a function's body, but it is in a conditional's braces",
     ),
     Plant(
         "directive-scope",
@@ -115,7 +115,7 @@ PLANTS = (
         "directive-scope",
         "static void load",
         "#pragma HLS INLINE\nstatic void load",
-        "but it stands in no function",
+        "but it is in no function",
     ),
     Plant(
         "directive-late",
@@ -127,7 +127,7 @@ PLANTS = (
         "interface-not-top",
         '    SYSTOLIC_PROCESS("load");\n',
         "#pragma HLS INTERFACE mode=ap_none port=words\n",
-        "INTERFACE belongs only to the top function accelerate, but it stands in load",
+        "INTERFACE may be only in the top function accelerate, but it is in load",
     ),
     Plant(
         "directive-conflict",
@@ -140,9 +140,9 @@ PLANTS = (
         "undeclared-variable",
         "variable=kept cyclic",
         "variable=keep cyclic",
-        "a variable of compute, but «keep» is none",
+        "a variable of compute, but «keep» is not one",
     ),
-    Plant("undeclared-variable", "port=words", "port=count", "a port of accelerate, but «count» is none"),
+    Plant("undeclared-variable", "port=words", "port=count", "a port of accelerate, but «count» is not one"),
     Plant(
         "undeclared-variable",
         f"{KEPT}#pragma HLS ARRAY_PARTITION variable=kept cyclic factor=2 dim=1\n",
@@ -165,17 +165,17 @@ PLANTS = (
     Plant(
         "dataflow-statement",
         *region("    if (words > 0) load(source, words, rows);\n" + PROCESSES.split("\n", 1)[1]),
-        "but a condition stands in it",
+        "but this one has a condition",
     ),
     Plant(
         "dataflow-statement",
         *region(PROCESSES, "    if (words == 0) return;\n"),
-        "but a condition stands in it",
+        "but this one has a condition",
     ),
     Plant(
         "dataflow-statement",
         *region(PROCESSES, "    words = words + 1;\n"),
-        "but «words = words + 1;» stands in it",
+        "but this one has «words = words + 1;»",
     ),
     Plant(
         "dataflow-static",
@@ -251,7 +251,7 @@ PLANTS = (
         "dataflow-call-sites",
         LAST,
         "    if (words > 9) {\n    " + LAST + "    } else {\n    " + LAST + "    }\n",
-        "run, which keeps frames, is called at top.cpp:",
+        "run, which keeps frames, is also called at top.cpp:",
     ),
     Plant(
         "stable-struct",
@@ -275,7 +275,7 @@ PLANTS = (
         "printf calls one; guard it by #ifndef __SYNTHESIS__",
     ),
     Plant("system-call", LAST, LAST + "    std::cout << words;\n", "std::cout calls one"),
-    Plant("exception", LAST, LAST + "    throw 1;\n", "throw came; return a status"),
+    Plant("exception", LAST, LAST + "    throw 1;\n", "this is throw; return a status"),
     Plant(
         "virtual",
         "static void load",
@@ -287,7 +287,7 @@ PLANTS = (
     Plant("recursion", '    SYSTOLIC_PROCESS("load");\n', "    again(words);\n", "again reaches itself"),
     Plant("function-pointer", LAST, LAST + "    void (*chosen)(int);\n", "is a pointer to a function"),
     Plant("pointer-to-pointer", LAST, LAST + "    word_t **rows;\n", "«**rows» is a pointer to a pointer"),
-    Plant("goto", LAST, LAST + "    goto end;\nend:;\n", "goto came"),
+    Plant("goto", LAST, LAST + "    goto end;\nend:;\n", "this is goto"),
     Plant("endless-loop", LAST, LAST + "    while (true) {\n    }\n", "«while (true) {» has no end condition"),
     Plant("endless-loop", LAST, LAST + "    for (;;) {\n    }\n", "has no end condition"),
     Plant("unbounded-loop", TRIP, "        to", "«for (int i = 0; i < words; ++i) {» has none; add min and max"),
@@ -306,13 +306,13 @@ PLANTS = (
         BODY,
         BODY + "        for (int j = 0; j < words; ++j) {\n"
         "#pragma HLS LOOP_TRIPCOUNT max=4\n            out.lane[j] = 0;\n        }\n",
-        "«for (int j = 0; j < words; ++j) {» has not (pipeline at top.cpp:29)",
+        "«for (int j = 0; j < words; ++j) {» has none (pipeline at top.cpp:29)",
     ),
     Plant(
         "pipeline-inner-loop",
         BODY,
         BODY + "        clear(out, words);\n",
-        "«for (int j = 0; j < n; ++j) {» has not",
+        "«for (int j = 0; j < n; ++j) {» has none",
     ),
     Plant(
         "pipeline-nested",
@@ -326,13 +326,13 @@ PLANTS = (
         "void ask(hls::burst_maxi<word_t> port) {\n    for (int i = 0; i < 8; ++i) {\n#pragma HLS PIPELINE\n"
         "        port.write_request(i, 1);\n        port.write(word_t());\n        port.write_response();\n    }\n}\n"
         "static void run(",
-        "but write_request and write_response of port stand in one pipeline",
+        "but write_request and write_response of port are in one pipeline",
     ),
     Plant(
         "bank-writers",
         "        kept[i % DEPTH] = out;\n",
         "        kept[i % DEPTH] = out;\n        kept[words % DEPTH] = in;\n",
-        "several stores choose among the banks of kept (dimension 1) at run time",
+        "several stores select a bank of kept (dimension 1) at run time",
     ),
     # 7
     Plant(
@@ -353,7 +353,7 @@ PLANTS = (
         "struct-array",
         "#pragma HLS AGGREGATE variable=kept compact=bit\n",
         "",
-        "but kept of word_t has none: each member would be a memory of its own",
+        "but kept of word_t has none. Each member would be a separate memory",
     ),
     Plant(
         "volatile-output",
@@ -365,7 +365,7 @@ PLANTS = (
         "unbound-fifo",
         "SYSTOLIC_STREAM(rows, 16)",
         "SYSTOLIC_STREAM(rows, 64)",
-        "but rows, 64 words of 32 bits, has none, and would be a memory",
+        "but rows, 64 words of 32 bits, has none. It would be a memory",
     ),
 )
 
