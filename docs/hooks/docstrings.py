@@ -1,4 +1,4 @@
-"""Docstrings are plain text: brackets, stars and angles in them are no Markdown."""
+"""Show docstrings as plain text: brackets, stars and angle brackets in them are not Markdown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROLE = re.compile(r":(?:mod|func|class|meth):`~?([^`]+)`")
 
 
 class PlainDocstrings(Extension):
-    """Escape what Markdown would read in a docstring, outside code."""
+    """Extension of mkdocstrings that escapes Markdown characters of docstrings, outside code."""
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
         if obj.docstring:
@@ -21,7 +21,10 @@ class PlainDocstrings(Extension):
 
 
 def escaped(text: str) -> str:
-    """Code spans and indented blocks stay as they are, and a line ``field: meaning`` stays a line."""
+    """Return a docstring with Markdown characters escaped, except in code spans and indented blocks.
+
+    A line ``field: meaning`` stays a separate line.
+    """
     text = re.sub(r"(\n *)?::$", ":", ROLE.sub(r"``\1``", text), flags=re.MULTILINE)
     parts = CODE.split(FIELD.sub("  \n", text))
     return "".join(part if part.startswith("`") else _escape_lines(part) for part in parts)

@@ -1,6 +1,6 @@
-"""Pages and tables that are generated from the code, so that they cannot drift.
+"""Pages and tables that are generated from the code, so that they cannot contradict it.
 
-MkDocs calls ``on_config`` and ``on_files``; tests/test_docs.py calls the rest.
+MkDocs calls ``on_config``, ``on_files`` and ``on_page_markdown``; tests/test_docs.py calls the other functions too.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("systolic", "boards", "contract", "cnn", "scheduler", "hls_schedule", "hls_templates", "rtl_templates", "host")
 HEADERS = ROOT / "hls_templates"
 GLOSSARY = "systolic/report/glossary.md"
-"""The page of words, which is part of the package because reports quote it."""
+"""The glossary page, which is part of the package because reports quote it."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the packages' pages below *Modules* in the navigation."""
+    """Add the pages of the packages to the section *Modules* of the navigation."""
     for section in config.nav or []:
         for entry in section.get("Reference", []):
             if isinstance(entry, dict) and "Modules" in entry:
@@ -35,7 +35,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the generated pages to those of docs/."""
+    """Add the generated pages to the files of docs/."""
     from mkdocs.structure.files import File
 
     pages = {page_of(package): package_page(package) for package in packages()}
@@ -47,7 +47,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def packages() -> list[str]:
-    """All packages, each room before the packages inside it."""
+    """Return the dotted names of all packages, each top-level package before its subpackages."""
     return [
         ".".join(init.parent.relative_to(ROOT).parts)
         for room in ROOMS
@@ -56,7 +56,7 @@ def packages() -> list[str]:
 
 
 def modules(package: str) -> list[str]:
-    """The package itself, then its modules."""
+    """Return the package itself and the dotted names of its modules."""
     folder = ROOT.joinpath(*package.split("."))
     names = sorted(path.stem for path in folder.glob("*.py") if path.stem not in {"__init__", "__main__"})
     return [package, *(f"{package}.{name}" for name in names)]
@@ -67,13 +67,13 @@ def page_of(package: str) -> str:
 
 
 def package_page(package: str) -> str:
-    """One package: its docstring, then every module with what is public in it."""
+    """Return the page of a package: its docstring, then every module with its public names."""
     options = "    options: {show_root_heading: false, show_submodules: false}"
     return "\n\n".join([f"# {package}", f"::: {package}\n{options}", *(f"::: {name}" for name in modules(package)[1:])])
 
 
 def commands_list() -> str:
-    """Every command with its options, as argparse has them."""
+    """Return a section per command, with its summary, its example and a table of options from argparse."""
     from systolic.cli.parsing import parser
 
     lines: list[str] = []
@@ -95,7 +95,7 @@ def renamed_table() -> str:
 
 
 def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """Name → parser of every command."""
+    """Return the parser of every command by the command's name."""
     return {
         name: command
         for action in parser._actions
@@ -129,12 +129,12 @@ def _sentence(text: str) -> str:
 
 
 def root_page(name: str) -> str:
-    """A page that lies at the root of the repository, with its links as seen from docs/."""
+    """Return a page of the repository's root, with its links relative to docs/."""
     return (ROOT / f"{name}.md").read_text("utf-8").replace(f"]({GLOSSARY})", "](glossary.md)").replace("](docs/", "](")
 
 
 def headers_list() -> str:
-    """Every C++ header of hls_templates/ with the comment at its head."""
+    """Return a table per folder of hls_templates/ of its C++ headers and their head comments."""
     lines: list[str] = []
     for folder in sorted({path.parent for path in headers()}):
         lines += [f"## {folder.relative_to(ROOT).as_posix()}", "", "| file | what it is |", "| --- | --- |"]
@@ -144,13 +144,13 @@ def headers_list() -> str:
 
 
 def headers() -> list[Path]:
-    """Every header, and every source that is not just the body of a header."""
+    """Return every header, and every source file without a header of the same name."""
     sources = (path for path in HEADERS.rglob("*.cpp") if not path.with_suffix(".h").exists())
     return sorted([*HEADERS.rglob("*.h"), *sources])
 
 
 def head_comment(path: Path) -> str:
-    """The first paragraph of the comment that a file begins with."""
+    """Return the first paragraph of the comment at the start of a file."""
     paragraph: list[str] = []
     for line in path.read_text("utf-8").splitlines():
         text = line.removeprefix("//").strip()
@@ -161,12 +161,12 @@ def head_comment(path: Path) -> str:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Replace marks such as ``<!-- generated: boards -->`` by what the code says."""
+    """Replace marks such as ``<!-- generated: boards -->`` by the generated text."""
     return MARK.sub(lambda mark: GENERATED[mark[1]](*mark[2].split()), markdown)
 
 
 def api_list() -> str:
-    """The public names of ``systolic``: functions, classes, errors."""
+    """Return sections of the public functions, classes and errors of ``systolic``."""
     names = [name for name in getattr(importlib.import_module("systolic"), "__all__", ()) if not name.startswith("_")]
     errors = [name for name in names if name.endswith("Error")]
     functions = [name for name in names if name.islower()]
@@ -183,7 +183,7 @@ def api_list() -> str:
 
 
 def boards_table() -> str:
-    """The boards' facts, read from their TOML files."""
+    """Return a table of the boards, from their TOML files."""
     from boards.board import load, names
 
     lines = [
@@ -202,13 +202,13 @@ def boards_table() -> str:
 
 
 def manifest_example(style: str) -> str:
-    """The manifest that tests/golden holds for one small design."""
+    """Return the manifest of the small design of a style in tests/golden."""
     text = (ROOT / "tests/golden" / style / "design/manifest.json").read_text("utf-8")
     return "\n".join(["```json", text.rstrip(), "```"])
 
 
 def schema_table(module: str) -> str:
-    """The keys of a file, from its JSON Schema: one row a key, keys of nested objects behind a dot."""
+    """Return a table of a file's keys from its JSON Schema, one row per key, with dots before nested keys."""
     schema = importlib.import_module(module).SCHEMA
     return "\n".join(["| key | value | |", "| --- | --- | --- |", *_schema_rows(schema, "")])
 
@@ -236,7 +236,7 @@ def _schema_value(value: Mapping[str, Any]) -> str:
 
 
 def fields_tables(module: str, name: str) -> str:
-    """A dataclass and every dataclass in its fields: docstring and keys, the class itself first."""
+    """Return a table of fields for a dataclass and for every dataclass in its fields, the class itself first."""
     wanted, done = [getattr(importlib.import_module(module), name)], {}
     while wanted:
         kind = wanted.pop(0)
@@ -260,7 +260,7 @@ def _fields_table(kind: type, hints: Mapping[str, Any]) -> str:
 
 
 def _meanings(kind: type) -> dict[str, str]:
-    """Return the meaning of each field, which the docstring has as ``field, field: meaning.``."""
+    """Return the meaning of each field, from ``field, field: meaning.`` in the docstring."""
     _, *parts = FIELDS.split(_one_line(kind))
     pairs = zip(parts[::2], parts[1::2], strict=True)
     return {name: text.rstrip(".;") for names, text in pairs for name in names.split(", ")}
@@ -288,7 +288,7 @@ def _type_name(hint: Any) -> str:
 
 
 def modules_table(package: str) -> str:
-    """The modules of a package and of the packages inside it, each with the first sentence of its docstring."""
+    """Return a table of the modules of a package and its subpackages, with the first sentence of each docstring."""
     inside = [name for name in packages() if name == package or name.startswith(f"{package}.")]
     listed = [module for name in inside for module in modules(name)[1:]]
     rows = [f"| `{module.removeprefix(f'{package}.')}` | {_cell(first_sentence(module))} |" for module in listed]
@@ -296,7 +296,7 @@ def modules_table(package: str) -> str:
 
 
 def first_sentence(module: str) -> str:
-    """Of the module's docstring, without a full stop at the end."""
+    """Return the first sentence of a module's docstring, without its full stop."""
     source = ROOT.joinpath(*module.split(".")).with_suffix(".py").read_text("utf-8")
     paragraph = (ast.get_docstring(ast.parse(source)) or "").split("\n\n")[0].replace("\n", " ").replace("``", "`")
     return re.split(r"(?<=[.;]) ", paragraph)[0].rstrip(".;")
@@ -313,7 +313,7 @@ GENERATED: Mapping[str, Callable[..., str]] = {
     "renamed": renamed_table,
     "schema": schema_table,
 }
-"""What may stand in a mark, with its arguments behind the name."""
+"""The functions for marks, by the name in the mark; the words after the name are their arguments."""
 FIELDS = re.compile(r"(?<=[.;]) (?=[a-z]\w*(?:, \w+)*: )([a-z]\w*(?:, \w+)*): ")
-"""Where a docstring begins to tell of a field."""
+"""The start of a field's description in a docstring, with the names of the fields as its group."""
 MARK = re.compile(r"<!-- generated: (\w+) ?(.*?) -->")
