@@ -1,7 +1,7 @@
-"""Functions of each value by itself.
+"""Functions that are applied to each value by itself.
 
-``ACTIVATIONS`` (linear, leaky, ReLU, ReLU6) are one multiplication, which the requantiser of the layer before does.
-For every other function, in ``FUNCTIONS``, the accelerator looks values up in a table.
+``ACTIVATIONS`` (linear, leaky, ReLU, ReLU6) are one multiplication, which the requantiser of the layer computes. For
+every other function, in ``FUNCTIONS``, the accelerator looks values up in a table.
 """
 
 from __future__ import annotations
@@ -22,23 +22,24 @@ Floats = npt.NDArray[np.float64]
 
 LEAKY_SLOPE = 0.1
 SLOPES: Mapping[str, float] = {"linear": 1.0, "leaky": LEAKY_SLOPE, "relu": 0.0, "relu6": 0.0}
-"""The slope below 0 of each activation that a requantiser does as one multiplication."""
+"""The slope below 0 of each activation that a requantiser computes with one multiplication."""
 
 ACTIVATIONS = tuple(SLOPES)
 """The activations of layers. Every other function is an ``Activate``, which the accelerator looks up in a table."""
 
 UNIT = "unit"
-"""y = x cut off to 0…1. Networks that were quantised by training have it; no cfg does."""
+"""y = x clipped to 0…1. Networks that were quantised by training have it; darknet's cfg files do not."""
 SYMMETRIC = "symmetric"
-"""y = x cut off to −1…1."""
+"""y = x clipped to −1…1."""
 SIGN = "sign"
-"""y = −1 where x < 0, else +1."""
+"""y = −1 if x < 0, else +1."""
 
 
 def activate(array: FloatArray, name: str) -> FloatArray:
-    """Return an activation by its name, float32 of the shape of ``array``, which may be overwritten.
+    """Return an activation of the values, float32 of the shape of ``array``, which may be overwritten.
 
-    ChoiceError for another name.
+    Raises:
+        ChoiceError: There is no activation of that name.
     """
     if name == "leaky":
         np.maximum(array, array * np.float32(LEAKY_SLOPE), out=array)
@@ -59,28 +60,33 @@ def activate(array: FloatArray, name: str) -> FloatArray:
 
 @dataclass(frozen=True)
 class Function:
-    """values: float64 of any shape and the parameters → float64 of that shape. defaults: of the parameters."""
+    """A function of ``FUNCTIONS``.
+
+    Attributes:
+        values: Returns the outputs for values, float64 of any shape, and the function's parameters.
+        defaults: The default values of the parameters.
+    """
 
     values: Callable[..., Any]
     defaults: tuple[float, ...] = ()
 
 
 MOST_POWER = 88.0
-"""Of e: float32 has no greater."""
+"""The greatest exponent of e whose power is finite in float32."""
 
 
 def logistic(x: Floats) -> Floats:
-    """1 / (1 + exp(−x)), in the form that cannot overflow."""
+    """Return 1 / (1 + exp(−x)), in a form that cannot overflow."""
     return np.asarray(0.5 * np.tanh(0.5 * x) + 0.5)
 
 
 def softplus(x: Floats) -> Floats:
-    """log(1 + exp(x))."""
+    """Return log(1 + exp(x))."""
     return np.asarray(np.logaddexp(0.0, x))
 
 
 def _error_function(x: Floats) -> Floats:
-    """erf within 1.2e-7: Numerical Recipes in C, 2nd edition, equation 6.2.8 (erfcc)."""
+    """Return erf(x) with an error below 1.2e-7: Numerical Recipes in C, 2nd edition, equation 6.2.8 (erfcc)."""
     t = 1.0 / (1.0 + 0.5 * np.abs(x))
     terms = (-1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806, 0.27886807, -1.13520398, 1.48851587)
     series = np.polynomial.polynomial.polyval(t, (*terms, -0.82215223, 0.17087277))
@@ -134,7 +140,14 @@ def _hard_mish(x: Floats) -> Floats:
 
 
 def _interpolated(x: Floats, first: float, distance: float, *values: float) -> Floats:
-    """values: at the points first, first + distance …, straight between them, and as at the ends beyond."""
+    """Return values interpolated linearly between points; beyond the ends the first or the last value.
+
+    Args:
+        x: The inputs.
+        first: The first point.
+        distance: The distance from one point to the next.
+        values: The value at each point.
+    """
     return np.asarray(np.interp((x - first) / distance, np.arange(len(values)), values))
 
 
@@ -174,4 +187,4 @@ _OWN: Mapping[str, Function] = {
 FUNCTIONS: Registry[Function] = Registry(
     "systolic.functions", _OWN, "a cnn.activations.Function", lambda value: isinstance(value, Function)
 )
-"""By the name of an ``Activate``. Defaults are those of ONNX."""
+"""The functions by the name in an ``Activate``. The defaults of parameters are ONNX's."""

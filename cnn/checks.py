@@ -1,4 +1,4 @@
-"""Checks of arrays that a network's rules need; errors have no place, the caller adds the node's."""
+"""Checks of arrays for the rules of a network. Their errors have no place yet; the caller adds the node's."""
 
 from __future__ import annotations
 

@@ -17,10 +17,16 @@ _ALL = "INT2…INT32, UINT1…UINT32, BIPOLAR or TERNARY"
 
 @dataclass(frozen=True)
 class DataType:
-    """An integer datatype of ``bits`` bits, two's complement where signed.
+    """An integer datatype, in two's complement if it is signed.
 
-    few: "BIPOLAR" for −1 and +1 in one bit, "TERNARY" for −1, 0 and +1 in two; "" for every value of the bits.
-    RangeError for bits that no datatype has, InvalidValueError for another ``few``.
+    Attributes:
+        bits: The number of bits.
+        signed: Whether values may be negative.
+        few: "BIPOLAR" for −1 and +1 in one bit, "TERNARY" for −1, 0 and +1 in two bits; "" for all values of the bits.
+
+    Raises:
+        RangeError: No datatype has that number of bits.
+        InvalidValueError: ``few`` is not one of these, or does not match the bits.
     """
 
     bits: int
@@ -42,7 +48,7 @@ class DataType:
 
     @property
     def name(self) -> str:
-        """As QONNX writes it: "INT8", "UINT4", "BIPOLAR"."""
+        """The QONNX name: "INT8", "UINT4", "BIPOLAR"."""
         return self.few or f"{'' if self.signed else 'U'}INT{self.bits}"
 
     @property
@@ -62,7 +68,7 @@ class DataType:
 
     @property
     def levels(self) -> int:
-        """How many values there are above the least, and so how many thresholds tell all values apart."""
+        """The number of values above the least, which is the number of thresholds that distinguish all values."""
         return (self.high - self.low) // self.step
 
     @property
@@ -73,7 +79,12 @@ class DataType:
 
     @staticmethod
     def parse(name: str) -> DataType:
-        """``"INT8"`` → the datatype; InvalidValueError for any other text, RangeError for bits that none has."""
+        """Return the datatype of a name such as "INT8".
+
+        Raises:
+            InvalidValueError: It is not the name of a datatype.
+            RangeError: No datatype has that number of bits.
+        """
         if name in _FEW:
             return DataType(_FEW[name], True, name)
         match = _NAME.match(name)
@@ -92,7 +103,7 @@ TERNARY = DataType(2, True, "TERNARY")
 
 @dataclass(frozen=True)
 class TensorType:
-    """value = (integer − zero_point) × scale."""
+    """The type of a tensor's values: value = (integer − zero_point) × scale."""
 
     datatype: DataType
     scale: float
@@ -100,5 +111,5 @@ class TensorType:
 
 
 def magnitude(datatype: DataType) -> int:
-    """max|a| over every value of the datatype."""
+    """Return max|a| over all values of the datatype."""
     return max(-datatype.low, datatype.high)

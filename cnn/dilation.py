@@ -1,8 +1,9 @@
-"""Dilated windows, whose places lie several rows or columns of the map apart.
+"""Dilated windows, whose places are several rows or columns of the map apart.
 
-A layer holds the weights of the places alone. ``with_zeros`` writes out those between, for what knows no dilation.
+A layer stores only the weights of these places. ``with_zeros`` writes out zeros between them, for code and formats that
+do not know dilation.
 
-    weights 3×3, a dilation of 2 by 2        with zeros: 5×5, 0 but at rows and columns 0, 2 and 4
+    weights 3×3, a dilation of 2 by 2        with zeros: 5×5, 0 except at rows and columns 0, 2 and 4
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ Number = TypeVar("Number", bound=np.generic)
 
 
 def covered(places: tuple[int, ...], dilation: tuple[int, int]) -> tuple[int, int]:
-    """Return the rows and columns of the map that a window of so many rows and columns of places covers."""
+    """Return the rows and columns of the map that a window covers. places: the window's rows and columns of places."""
     (rows, columns), (down, across) = places, dilation
     return (rows - 1) * down + 1, (columns - 1) * across + 1
 
 
 def with_zeros(weights: npt.NDArray[Number], dilation: tuple[int, int]) -> npt.NDArray[Number]:
-    """Return the weights [filters, channels, rows, columns] of the window without dilation that gives the same sums:
-    those between the places are 0."""
+    """Return the weights of the undilated window with the same sums, whose weights between the places are 0.
+
+    weights: [filters, channels, rows, columns].
+    """
     if dilation == (1, 1):
         return weights
     larger = np.zeros((*weights.shape[:2], *covered(weights.shape[2:], dilation)), weights.dtype)

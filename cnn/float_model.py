@@ -1,4 +1,4 @@
-"""The float reference: what a network computes in float32, as darknet does it."""
+"""The float reference: computes a network in float32, as darknet does."""
 
 from __future__ import annotations
 
@@ -10,10 +10,16 @@ from cnn.network import Network
 
 
 def run_float(network: Network, picture: FloatArray) -> list[FloatArray]:
-    """Every node's output, float32 [channels, height, width], in the order of ``network.nodes``.
+    """Return every node's output, float32 [channels, height, width], in the order of ``network.nodes``.
 
-    picture: float32 [channels, height, width], 0…1, of the network's input shape, else ShapeError.
-    Detection nodes pass their raw input on; the host decodes boxes (host.vision.detection).
+    The output of a detection head is its input; the host decodes boxes (host.vision.detection).
+
+    Args:
+        network: The float network.
+        picture: float32 [channels, height, width] of 0…1.
+
+    Raises:
+        ShapeError: The picture does not have the network's input shape, or is not float32.
     """
     _check_picture(network, picture)
     outputs: list[FloatArray] = []

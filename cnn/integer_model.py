@@ -1,4 +1,4 @@
-"""The golden model: what the integer network computes, with the arithmetic of cnn.requantise and of each operation."""
+"""The golden model: computes the integer network with the arithmetic of cnn.requantise and of each operation."""
 
 from __future__ import annotations
 
@@ -14,9 +14,16 @@ from cnn.quantized import QNode, QuantizedNetwork, has_integers
 
 
 def run_integer(network: QuantizedNetwork, picture: npt.NDArray[np.uint8]) -> list[Integers | None]:
-    """Every node's integers in its datatype's carrier, [channels, height, width]; None for nodes that run on the host.
+    """Return every node's integers in its datatype's carrier, [channels, height, width].
 
-    picture: uint8 of the network's input shape, else ShapeError.
+    A node that runs on the host has the entry None.
+
+    Args:
+        network: The quantised network.
+        picture: uint8 [channels, height, width].
+
+    Raises:
+        ShapeError: The picture does not have the network's input shape, or is not uint8.
     """
     _check_picture(network, picture)
     outputs: list[Integers | None] = []
@@ -27,7 +34,7 @@ def run_integer(network: QuantizedNetwork, picture: npt.NDArray[np.uint8]) -> li
 
 
 def dequantise(array: Integers, type: TensorType) -> FloatArray:
-    """(integer − zero point) × scale as float32, in the shape of ``array``."""
+    """Return (integer − zero point) × scale as float32, in the shape of ``array``."""
     return np.asarray((array.astype(np.int64) - type.zero_point) * np.float64(type.scale), dtype=np.float32)
 
 
@@ -44,7 +51,14 @@ def _check_picture(network: QuantizedNetwork, picture: npt.NDArray[np.uint8]) ->
 
 
 def run_node(node: QNode, nodes: Sequence[QNode], outputs: Sequence[Integers | None], picture: Integers) -> Integers:
-    """One node's integers. nodes, outputs: at least those before it. picture: uint8 [channels, height, width]."""
+    """Return one node's integers.
+
+    Args:
+        node: The node.
+        nodes: The network's nodes, at least those before this one.
+        outputs: The integers of these nodes.
+        picture: uint8 [channels, height, width].
+    """
     inputs = [output for i in node.inputs if (output := outputs[i]) is not None] or [picture]
     try:
         return node.op.run_integer(inputs, [nodes[i] for i in node.inputs], node)

@@ -1,6 +1,6 @@
-"""The outputs of the file that a network came from: each by its name, and how the host makes it of maps that leave.
+"""The outputs of the file that a network came from: their names, and how the host computes them from maps.
 
-An output is worked out by steps on a stack of arrays, as ``host.contract.named_outputs`` runs them:
+An output is computed by steps on a stack of arrays, which ``host.contract.named_outputs`` runs:
 
     prob = softmax(conv)            map 0, softmax 1
     flat = conv, channels last      map 0, transpose 0 2 3 1, reshape 1 2048 2
@@ -12,14 +12,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 MOST_OUTPUTS = 256
-"""That a file may have."""
+"""The most outputs of a file."""
 
 MAP, RESHAPE, TRANSPOSE, CONCAT = "map", "reshape", "transpose", "concat"
 
 
 @dataclass(frozen=True)
 class OutputStep:
-    """One step, by its kind in ``host.contract.named_outputs.KINDS``, with its numbers."""
+    """One step of computing an output.
+
+    Attributes:
+        kind: One of ``host.contract.named_outputs.KINDS``.
+        numbers: The step's parameters.
+    """
 
     kind: str
     numbers: tuple[int, ...] = ()
@@ -27,9 +32,13 @@ class OutputStep:
 
 @dataclass(frozen=True)
 class NamedOutput:
-    """An output of a file. nodes: by their names, those whose values it is made of; a step ``map`` numbers them.
+    """An output of a file.
 
-    A node keeps its name through every pass, which moves it to another index.
+    Attributes:
+        name: The output's name in the file.
+        nodes: The names of the nodes whose values it is computed from. A step ``map`` refers to them by index. Names
+            stay valid through passes, which change the indices of nodes.
+        steps: The steps that compute it.
     """
 
     name: str
@@ -38,9 +47,11 @@ class NamedOutput:
 
 
 def view_steps(sides: Sequence[int], last: bool) -> tuple[OutputStep, ...]:
-    """From the map of an output's first node to the sides that the file gives it, 1 in front.
+    """Return the steps from the map of an output's first node to the shape that the file gives the output.
 
-    last: the channels stand last there.
+    Args:
+        sides: The shape in the file, with a leading 1 for the batch.
+        last: Whether the channels are the last dimension there.
     """
     turned = (OutputStep(TRANSPOSE, (0, 2, 3, 1)),) * last
     return OutputStep(MAP, (0,)), *turned, OutputStep(RESHAPE, tuple(sides))

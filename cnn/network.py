@@ -1,7 +1,7 @@
 """The float network: a frozen graph of nodes, each with one operation.
 
-A network is a tuple of nodes in topological order; a node names its inputs by their index in
-that tuple. Node 0 is the input picture. Shapes are channels × height × width throughout.
+A network is a tuple of nodes in topological order. A node refers to its inputs by their index in that tuple. Node 0 is
+the input picture. Shapes are channels × height × width.
 """
 
 from __future__ import annotations
@@ -15,7 +15,15 @@ from cnn.ops import Convolution, Dense, Op
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """One layer. ``source`` says where it was declared ("yolo.cfg:35") for error sentences."""
+    """One layer.
+
+    Attributes:
+        name: The layer's name.
+        op: Its operation.
+        inputs: The indices of the nodes that it reads.
+        shape: The shape of its output.
+        source: The place where it was declared ("yolo.cfg:35"), for errors.
+    """
 
     name: str
     op: Op
@@ -25,7 +33,7 @@ class Node:
 
     @property
     def place(self) -> str:
-        """The name and the source, as errors give them."""
+        """The name and the source, as errors state them."""
         return f"{self.name!r} ({self.source})"
 
 
@@ -34,10 +42,10 @@ class Network:
     """A float network.
 
     Attributes:
-        name: Letters, digits and underscores, beginning with a letter.
-        nodes: In topological order; node 0 is the input.
-        labels: Those of the classes; may be empty.
-        named_outputs: The outputs of the file that it was read from; empty if the format names none.
+        name: The network's name: letters, digits and underscores, beginning with a letter.
+        nodes: The nodes in topological order; node 0 is the input.
+        labels: The names of the classes; may be empty.
+        named_outputs: The outputs of the network's file; empty if the format does not name outputs.
     """
 
     name: str
@@ -52,7 +60,7 @@ class Network:
 
     @property
     def input_shape(self) -> Shape:
-        """Of the picture."""
+        """The shape of the picture."""
         return self.nodes[0].shape
 
     @property
@@ -63,12 +71,15 @@ class Network:
 
 
 def is_label(value: object) -> bool:
-    """Whether it can be a label: any text that UTF-8 can hold. JSON may give halves of characters, which it cannot."""
+    """Return whether a value can be a label: any text that UTF-8 can encode.
+
+    JSON text may contain single surrogates, which UTF-8 cannot encode.
+    """
     return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def macs(node: Node) -> int:
-    """Multiply-accumulates of one node (0 where it has no weights)."""
+    """Return the multiply-accumulates of a node; 0 if it has no weights."""
     if isinstance(node.op, Convolution):
         return int(node.op.weights.size) * node.shape.height * node.shape.width
     return int(node.op.weights.size) if isinstance(node.op, Dense) else 0

@@ -1,7 +1,7 @@
 """The integer network, which the golden models, the scheduler and the generator share.
 
-The value of a tensor's element is (integer − zero point) × scale; the zero point is 0 unless a file brings its own
-quantisation. Every operation that computes carries its own requantiser (``cnn.requantise``).
+The value of a tensor's element is (integer − zero point) × scale. The zero point is 0 unless a file has its own
+quantisation, or zero points are asked for. Every operation that computes has its own requantiser (``cnn.requantise``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,16 @@ from cnn.requantise import Requantising
 
 @dataclass(frozen=True, eq=False)
 class QNode:
-    """One layer; ``shape`` and ``type`` are those of its output, ``source`` as in cnn.network.Node."""
+    """One layer.
+
+    Attributes:
+        name: The layer's name.
+        op: Its operation.
+        inputs: The indices of the nodes that it reads.
+        shape: The shape of its output.
+        type: The type of its output.
+        source: The place where it was declared, as in cnn.network.Node.
+    """
 
     name: str
     op: QOp
@@ -30,22 +39,28 @@ class QNode:
 
     @property
     def place(self) -> str:
-        """The name and the source, as errors give them."""
+        """The name and the source, as errors state them."""
         return f"{self.name!r} ({self.source})"
 
     @property
     def requantiser(self) -> Requantising | None:
-        """What turns its sums into values; None of a node that adds nothing up."""
+        """The requantiser of its sums; None if the operation has no sums."""
         return self.op.requantiser if isinstance(self.op, Accumulating) else None
 
 
 @dataclass(frozen=True, eq=False)
 class QuantizedNetwork:
-    """``nodes`` have the indices of the float network that it came from.
+    """A quantised network, whose nodes may have the indices of the float network that it came from.
 
-    From a Softmax, TopK, Output or Detection on, nodes run on the host: their ``type`` is that of their first input,
-    and they hold no integers of their own. But what a TopK chooses among integers is integers, labels of
-    ``label_type``: a pipeline does it too. ``named_outputs`` are the float network's.
+    The first Softmax, TopK, Output or Detection and all nodes after it run on the host. Their ``type`` is their first
+    input's type, and they have no integers of their own. A TopK of integers is the exception: its output is integers,
+    and labels have the type ``label_type``, because a pipeline can compute it too.
+
+    Attributes:
+        name: The network's name, as in the float network.
+        nodes: The nodes in topological order; node 0 is the input.
+        labels: The names of the classes; may be empty.
+        named_outputs: The outputs of the network's file, as in the float network.
     """
 
     name: str
@@ -60,11 +75,11 @@ class QuantizedNetwork:
 
     @property
     def input_shape(self) -> Shape:
-        """Of the picture."""
+        """The shape of the picture."""
         return self.nodes[0].shape
 
 
 def has_integers(nodes: Sequence[QNode] | Sequence[Node], index: int) -> bool:
-    """Return whether a node has integers: it does not run on the host, or it chooses among the integers of another."""
+    """Return whether a node has integers: it runs on the accelerator, or it is a TopK that reads integers."""
     node = nodes[index]
     return not node.op.on_host or (isinstance(node.op, TopK) and not nodes[node.inputs[0]].op.on_host)

@@ -1,4 +1,4 @@
-"""The rules that a QuantizedNetwork keeps, checked after quantisation and after reading a file.
+"""The rules of a QuantizedNetwork, which are checked after quantisation and after a file is read.
 
 Each operation checks its own rules (``IntegerOperation.check``).
 """
@@ -14,16 +14,16 @@ from cnn.network import Node
 from cnn.ops import QInput
 from cnn.quantized import QNode, QuantizedNetwork
 
-MAP_LIMIT = 1 << 28  # values of one tensor: 256 Mi, far above any picture that fits a board
+MAP_LIMIT = 1 << 28  # values of one tensor: 256 Mi, far above every picture that fits a board
 
 
 def check_quantized(network: QuantizedNetwork) -> QuantizedNetwork:
-    """The network itself if it keeps the arithmetic contract; else an error whose place is the node that breaks it.
+    """Return the network itself if it keeps the arithmetic contract; the place of an error is the node at fault.
 
     Raises:
         RangeError: A number is outside its range; MismatchError if it must equal another one.
         ShapeError: An array or a map has another shape or data type.
-        InvalidValueError: A value has another form; ChoiceError, MissingValueError and ConflictError as they say.
+        InvalidValueError: A value has another form; ChoiceError, MissingValueError and ConflictError are as named.
         DoesNotFitError: Sums need more bits than an accumulator has.
     """
     if not network.nodes or not isinstance(network.nodes[0].op, QInput):
@@ -38,9 +38,9 @@ def check_quantized(network: QuantizedNetwork) -> QuantizedNetwork:
 
 
 def expected_shape(node: Node | QNode, inputs: Sequence[Node | QNode]) -> Shape:
-    """Return the shape that ``node`` must have, from its operation and its inputs, of which there is at least one.
+    """Return the shape that ``node`` must have, from its operation and its inputs. It has at least one input.
 
-    Raises the errors of ``Operation.output_shape``, at the node's place.
+    Raises the errors of ``Operation.output_shape``, whose place is the node.
     """
     try:
         return node.op.output_shape([source.shape for source in inputs])

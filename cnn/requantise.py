@@ -1,13 +1,14 @@
-"""The arithmetic contract: how an exact sum becomes an output value (docs/explanation/quantisation.md).
+"""The arithmetic contract: how an exact sum is turned into an output value (docs/explanation/quantisation.md).
 
     Requantiser     y = saturate(((acc + bias) · m + 2^(s − 1)) >> s)
                     m = multiplier or, if acc + bias < 0, negative
     MultiplyShift   y = saturate((acc · multiplier + bias + 2^(s − 1)) >> s)
     Thresholds      y = low + step · Σ_i [±acc ≥ t_i]
 
-The first two round a half up. A network of a file that rounds it to the even integer says so in ``halves``. The product
-p then counts without its NEAR_HALF lowest bits. If 2^s divides p + 2^(s − 1), y is the even one of the two nearest
-integers, or the odd one, which was even before an odd zero point was added.
+The first two forms round halves up. A network whose file rounds halves to the even integer says so in ``halves``. The
+NEAR_HALF lowest bits of the product p then do not count. If 2^s divides p + 2^(s − 1), y is the even one of the two
+nearest integers. If an odd zero point is added after the rounding, y is the odd one, because the even integer plus this
+zero point is odd.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ MULTIPLIER_LIMIT = (1 << 16) - 1
 SHIFT_LIMIT = 47
 PRODUCT_BIAS_LIMIT = (1 << 47) - 1
 THRESHOLD_LIMIT = 1 << 31
-THRESHOLD_BITS = 8  # of an output that thresholds make: 255 comparisons a value
+THRESHOLD_BITS = 8  # the most bits of an output computed by thresholds: 255 comparisons per value
 
 UP, EVEN, ODD = "up", "even", "odd"
 HALVES = (UP, EVEN, ODD)
@@ -42,8 +43,10 @@ def beyond_zero(halves: str, zero: int) -> str:
 
 
 NEAR_HALF = 12
-"""The bits of a product that do not count if halves are rounded to even. A factor that is not a power of two is rounded
-to 16 bits, so that a half of the file becomes a number near a half."""
+"""The lowest bits of a product that do not count if halves are rounded to even.
+
+A factor that is not a power of two is rounded to 16 bits, so that a half of the file becomes a number near a half.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +155,7 @@ def requantise(accumulators: npt.NDArray[np.int64], requantiser: Requantising, d
         product &= -1 << NEAR_HALF
     doubled = product + (np.int64(1) << (shift - 1))
     shifted = doubled >> shift
-    if requantiser.halves != UP:  # a half takes the integer below it if that has the right parity
+    if requantiser.halves != UP:  # a half is rounded to the integer below if that has the required parity
         is_half = doubled & ((np.int64(1) << shift) - 1) == 0
         shifted -= is_half & ((shifted & 1) != (requantiser.halves == ODD))
     return carried(np.clip(shifted, datatype.low, datatype.high), datatype)
@@ -203,7 +206,7 @@ def _products(total: Floats, requantiser: Requantiser | MultiplyShift) -> Floats
     negative = requantiser.negative[:, None].astype(np.float64)
     if np.array_equal(positive, negative):
         total *= positive
-    elif np.all(negative <= positive):  # then the greater product is the one that the sign selects
+    elif np.all(negative <= positive):  # then the greater product has the multiplier that the sign selects
         total = np.maximum(total * positive, total * negative)
     else:
         total *= np.where(total < 0, negative, positive)
@@ -215,7 +218,7 @@ def carried(values: Integers, datatype: DataType) -> Integers:
     return np.asarray(values, dtype=np.dtype(datatype.carrier))
 
 
-# --- the rules of the contract --------------------------------------------------------------------------------------
+# Rules of the contract.
 
 _LIMITS: dict[type[Requantising], dict[str, tuple[int, int]]] = {
     Requantiser: {
@@ -233,12 +236,17 @@ _LIMITS: dict[type[Requantising], dict[str, tuple[int, int]]] = {
 
 
 def check_requantiser(by: Requantising, datatype: DataType, channels: int) -> None:
-    """Raise an error if a requantiser of an output of ``datatype`` with so many channels breaks the contract.
+    """Raise an error if a requantiser breaks the contract.
+
+    Args:
+        by: The requantiser.
+        datatype: The output's datatype.
+        channels: The number of output channels.
 
     Raises:
         ShapeError: An array has another shape or data type.
         RangeError: A number is outside its range.
-        ConflictError: The output's datatype leaves out values that saturation may give.
+        ConflictError: The output's datatype lacks values that saturation may give.
         ChoiceError: Halves are rounded in an unknown way; InvalidValueError if thresholds do not ascend.
     """
     if isinstance(by, Thresholds):
@@ -246,9 +254,9 @@ def check_requantiser(by: Requantising, datatype: DataType, channels: int) -> No
         return
     if datatype.step != 1:
         subjects = (f"a {datatype.name} output", type(by).__name__)
-        raise ConflictError(subjects, "saturation may leave a value between", remedy="use Thresholds")
+        raise ConflictError(subjects, "saturation may give a value that the datatype lacks", remedy="use Thresholds")
     if by.halves not in HALVES:
-        raise ChoiceError("what a half becomes", by.halves, HALVES)
+        raise ChoiceError("the rounding of halves", by.halves, HALVES)
     for name, (low, high) in _LIMITS[type(by)].items():
         array = getattr(by, name)
         check_array(name, array, (channels,))

@@ -1,4 +1,4 @@
-"""Which softmax of a network the accelerator computes."""
+"""Chooses the softmax of a network that the accelerator computes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from cnn.quantized import QNode, QuantizedNetwork
 
 
 def on_accelerator(network: Network, method: str) -> Network:
-    """The same network, its softmax computed by the accelerator, by ``method`` also where it was by another one.
+    """Return the network with every softmax computed on the accelerator by ``method``.
 
+    A softmax that the accelerator computed by another method uses this one too.
     Raises:
         MissingValueError: The network has no softmax.
         UnsupportedError: A softmax is not over the channels of one position.
@@ -28,7 +29,10 @@ def on_accelerator(network: Network, method: str) -> Network:
 
 
 def integers_on_accelerator(network: QuantizedNetwork, method: str) -> QuantizedNetwork:
-    """The same of a network that has its integers; errors as above, and as of ``softmax_of``."""
+    """Return a quantised network with every softmax computed on the accelerator by ``method``.
+
+    Raises the errors of ``on_accelerator`` and of ``softmax_of``.
+    """
     _check(network.name, network.nodes)
     nodes: list[QNode] = []
     for node in network.nodes:
@@ -58,15 +62,15 @@ def _check(name: str, nodes: Sequence[Node] | Sequence[QNode]) -> None:
 
 
 def _check_softmax(node: Node | QNode, nodes: Sequence[Node] | Sequence[QNode]) -> None:
-    """Refuse a softmax of another kind than the accelerator's."""
+    """Raise an error if the accelerator cannot compute the softmax."""
     assert isinstance(node.op, Softmax)
     shape = node.shape
     if node.op.logarithm:
-        reason = "the accelerator gives the shares themselves"
+        reason = "the accelerator computes the probabilities themselves"
         raise UnsupportedError("a softmax that gives logarithms", reason, where=node.place, remedy=HOST_INSTEAD)
     if node.op.groups > 1 or (not node.op.each and shape.height * shape.width > 1):
         subject = f"a softmax over {node.op.groups} groups of {shape}"
-        reason = "the accelerator's is over all channels of a position"
+        reason = "the accelerator computes a softmax over all channels of a position"
         raise UnsupportedError(subject, reason, where=node.place, remedy=HOST_INSTEAD)
     try:
         check_channels(shape.channels)

@@ -1,14 +1,14 @@
-"""Functions of one value as a table.
+"""Functions of one value as tables.
 
-An input of at most 8 bits has an entry for each value, which is exact. An input of 9 to 12 bits may have one too. For
-other inputs of up to 16 bits the table is piecewise linear, with 256 pieces:
+An input of at most 8 bits has an entry per value, which is exact. An input of 9 to 12 bits may have one too. For other
+inputs of up to 16 bits the table is piecewise linear, with 256 pieces:
 
     y = values[i] + ((slopes[i] · f + 2^(F − 1)) >> F),    x − the least x = i · 2^F + f,    F = bits of the input − 8
 
-A piece is exact at its first and at its last input. So 0 is exact, where functions have their bends and jumps, and the
-table of a function that only rises only rises. Between these inputs y is off by at most h² / 8 · max|f″| + 1 steps of
-the output, for pieces of width h and f in these steps. That is the distance of a chord (Burden and Faires, Numerical
-Analysis, theorem 3.3); another rounding may add one step. ``worst_step`` measures it.
+A piece is exact at its first and at its last input. So 0 is exact, which is where functions bend and jump, and the
+table of a function that only rises only rises. Between these inputs the error of y is at most h² / 8 · max|f″| + 1
+steps of the output, for pieces of width h, with f in these steps. The first term is the distance of a chord (Burden and
+Faires, Numerical Analysis, theorem 3.3), and rounding may add one step. ``worst_step`` measures the error.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from cnn.datatype import DataType
 from cnn.maps import IntArray
 
 TABLE_BITS = 8
-"""The bits of a value that choose a piece of a table, or an entry of a table for so few bits."""
+"""The bits of an input that select a piece of a table, or an entry if the input has no more bits."""
 
 VALUES_BITS = 12
-"""The most bits that choose an entry. A table of values is exact, and has up to 4,096 of them."""
+"""The most bits of an input with an entry per value. A table of values is exact, with up to 4,096 entries."""
 
 
 WIDEST_BITS = 16
 """The most bits of an input of a piecewise-linear table."""
 
 SLOPE_LIMIT = (1 << 17) - 1
-"""The greatest slope: with its sign it has 18 bits, a factor that one DSP takes."""
+"""The greatest slope. With its sign it has 18 bits, which is the width of a factor of one DSP."""
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Any function of one input value, the same in every channel: y = values[x − the least x].
+    """A function of one input value, the same in every channel: y = values[x − the least x].
 
     Attributes:
         values: int64. Without slopes, the output for each integer of the input's datatype, which has at most
@@ -52,19 +52,19 @@ class Table:
 
 
 def fraction_bits(read: DataType) -> int:
-    """Return the bits of an input that are its place in a piece, F; 0 if every value has an entry."""
+    """Return F, the number of an input's low bits that give its position in a piece; 0 if every value has an entry."""
     return max(0, read.bits - TABLE_BITS)
 
 
 def entries(table: Table, read: DataType) -> int:
-    """Return the number of entries of a table that values of the type ``read`` are looked up in."""
+    """Return the number of entries of a table whose input has the type ``read``."""
     return (read.high - read.low >> (0 if table.slopes is None else fraction_bits(read))) + 1
 
 
 def table_of_values(exact: npt.NDArray[np.int64], read: DataType) -> Table:
     """Return the table of a function.
 
-    exact: the output for each value of the type ``read``, the least first.
+    exact: the output for each value of the type ``read``, beginning with the least.
     """
     places = fraction_bits(read)
     if not places:
@@ -77,7 +77,7 @@ def table_of_values(exact: npt.NDArray[np.int64], read: DataType) -> Table:
 
 
 def looked_up(table: Table, array: IntArray, read: DataType) -> IntArray:
-    """Return the outputs for the values of ``array``, which are of the type ``read``: int64 of its shape."""
+    """Return the outputs for the values of ``array``, whose type is ``read``: int64 of the same shape."""
     distance = array.astype(np.int64) - read.low
     if table.slopes is None:
         exact: IntArray = table.values[distance]
@@ -88,36 +88,36 @@ def looked_up(table: Table, array: IntArray, read: DataType) -> IntArray:
 
 
 def all_values(table: Table, read: DataType) -> IntArray:
-    """Return the output for every value of the type ``read``, the least first, int64."""
+    """Return the output for every value of the type ``read``, beginning with the least, int64."""
     return looked_up(table, np.arange(read.low, read.high + 1), read)
 
 
 def worst_step(table: Table, exact: npt.NDArray[np.int64], read: DataType) -> int:
-    """Return by how many steps of the output the table is off at most. exact: as in ``table_of_values``."""
+    """Return the greatest error of the table, in steps of the output. exact: as in ``table_of_values``."""
     return int(np.abs(all_values(table, read) - exact).max())
 
 
 def check_table(table: Table, read: DataType, output: DataType) -> None:
-    """Raise an error if a table that values of the type ``read`` are looked up in breaks the contract.
+    """Raise an error if a table breaks the contract. read, output: the datatypes of its input and its output.
 
     Raises:
         RangeError: The input has too many bits, or a number is outside its range.
         MissingValueError: The input has too many bits for a table without slopes.
-        ConflictError: Slopes come for values that have an entry each, or the output's datatype leaves out values.
+        ConflictError: There are slopes although each value has an entry, or the output's datatype lacks values.
         ShapeError: An array has another shape or data type.
     """
     if read.bits > WIDEST_BITS:
         raise RangeError("the bits of the table's input", read.bits, high=WIDEST_BITS)
     if table.slopes is None and read.bits > VALUES_BITS:
-        raise MissingValueError("the slopes of the table", f"{read.name} is looked up in pieces of lines")
+        raise MissingValueError("the slopes of the table", f"a table with an input of {read.name} is piecewise linear")
     check_array("the table", table.values, (entries(table, read),))
     if table.slopes is not None:
         if read.bits <= TABLE_BITS:
             subjects = ("slopes of a table", f"an input of {read.name}")
-            raise ConflictError(subjects, "each of its values has an entry of its own")
+            raise ConflictError(subjects, "each of its values has its own entry")
         check_array("the slopes", table.slopes, (entries(table, read),))
         check_numbers("a slope", table.slopes, -SLOPE_LIMIT, SLOPE_LIMIT)
     check_numbers(f"a value of the table, {output.name},", all_values(table, read), output.low, output.high)
     if output.step != 1:
         subjects = ("a table", f"an output of {output.name}")
-        raise ConflictError(subjects, "that leaves out values", remedy="use Thresholds")
+        raise ConflictError(subjects, "which lacks values in between", remedy="use Thresholds")

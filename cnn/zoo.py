@@ -1,7 +1,7 @@
-"""The built-in networks: a folder ``models/NAME`` for each.
+"""The built-in networks, each in a folder ``models/NAME``.
 
-It holds the network's layers and, if there are any, its trained numbers and labels: NAME.cfg, NAME.weights and
-NAME.names are darknet's; NAME.json and NAME.npz are of a network that was quantised by training (cnn.exported).
+The folder has the network's layers, and its trained numbers and labels if there are any. NAME.cfg, NAME.weights and
+NAME.names are darknet's formats. NAME.json and NAME.npz are a network that was quantised by training (cnn.exported).
 """
 
 from __future__ import annotations
@@ -25,51 +25,58 @@ from cnn.ops import BatchNorm, Convolution, Dense
 
 MODELS = Path(__file__).parent / "models"
 LABELS_OF = dict.fromkeys(("yolov3-tiny", "yolov4-tiny", "yolo-fastest"), "tiny-yolov2-coco")
-"""Networks that name the classes of another one."""
+"""Networks without a labels file, and the network whose labels they use."""
 LARGEST_SEED = (1 << 64) - 1
-_HALF = 127  # weights are sums of two whole numbers −127…127: a triangle, nearly normal
+_HALF = 127  # a weight is the sum of two integers of −127…127: a triangular distribution, close to a normal one
 
 
 def names() -> tuple[str, ...]:
-    """The built-in networks, sorted."""
+    """Return the names of the built-in networks, sorted."""
     listed = (path for ending in ("cfg", "json") for path in MODELS.glob(f"*/*.{ending}"))
     return tuple(sorted(path.stem for path in listed if path.stem == path.parent.name))
 
 
 def topology_file(name: str) -> Path:
-    """NAME.cfg, or NAME.json of a network that was quantised by training; ChoiceError for an unknown name."""
+    """Return NAME.cfg, or NAME.json for a network that was quantised by training; ChoiceError for an unknown name."""
     place = folder(name)
     return _beside(place, name, "cfg") or place / f"{name}.json"
 
 
 def folder(name: str) -> Path:
-    """The folder with the files of a built-in network; ChoiceError for an unknown name."""
+    """Return the folder with the files of a built-in network; ChoiceError for an unknown name."""
     if name not in names():
         raise ChoiceError("a built-in network", name, names())
     return MODELS / name
 
 
 def weights_file(name: str) -> Path | None:
-    """Return the trained numbers of a built-in network; None if it comes without any."""
+    """Return the file with the trained numbers of a built-in network; None if it has none."""
     return _beside(folder(name), name, "weights") or _beside(folder(name), name, "npz")
 
 
 def has_numbers(name: str) -> bool:
-    """Whether a built-in network comes with trained numbers."""
+    """Return whether a built-in network has trained numbers."""
     return weights_file(name) is not None
 
 
 def labels_file(name: str) -> Path | None:
-    """The names of a built-in network's classes, where it has a file of them."""
+    """Return the file with the names of a built-in network's classes; None if it has none."""
     source = LABELS_OF.get(name, name)
     return _beside(folder(source), source, "names")
 
 
 def load(name: str, seed: int | None = None) -> Network:
-    """A built-in network with its trained numbers, or with random ones from ``seed``, 0…2^64 − 1.
+    """Return a built-in network with its trained numbers, or with random ones.
 
-    A network that was quantised by training comes in its float form. ChoiceError for an unknown name,
-    MissingValueError if the network has no trained numbers and no seed came.
+    A network that was quantised by training is returned in its float form.
+
+    Args:
+        name: The network's name.
+        seed: The seed of random numbers, 0…2^64 − 1; None takes the trained numbers.
+
+    Raises:
+        ChoiceError: The name is unknown.
+        MissingValueError: The network has no trained numbers, and there is no seed.
     """
     place = folder(name)
     if topology_file(name).suffix == ".json":
@@ -80,33 +87,38 @@ def load(name: str, seed: int | None = None) -> Network:
     if weights is None:
         raise MissingValueError(
             f"the weights file of the built-in network {name!r}",
-            "it comes without trained numbers",
+            "it has no trained numbers",
             remedy="give --weights FILE, or --seed NUMBER for random ones",
         )
     return read_darknet(place / f"{name}.cfg", weights, labels)
 
 
 def load_exported(name: str, seed: int | None = None) -> Exported:
-    """As ``load``, for a network that was quantised by training: its float form and its integers.
+    """Return a network that was quantised by training: its float form and its integers. Arguments are as for ``load``.
 
-    UnsupportedError for another network.
+    Raises:
+        UnsupportedError: The network was not quantised by training.
     """
     topology = topology_file(name)
     if topology.suffix != ".json":
-        reason = "it was not quantised by training and has no integers of its own"
+        reason = "it was not quantised by training, so it has no integers"
         raise UnsupportedError(f"the built-in network {name!r}", reason, remedy="quantise it")
     return load_exported_file(topology, _beside(topology.parent, name, "npz"), seed)
 
 
 def load_exported_file(topology: Path, weights: Path | None, seed: int | None = None) -> Exported:
-    """A topology file with the arrays of an .npz, or random ones from ``seed``; MissingValueError if neither came."""
+    """Return the network of a topology file with the arrays of an .npz, or with random ones.
+
+    Raises:
+        MissingValueError: There is neither a weights file nor a seed.
+    """
     if seed is not None:
         layers = read_topology(topology)
         return make_exported(layers, seeded_arrays(layers, seed))
     if weights is None:
         raise MissingValueError(
             f"the weights file of {topology.name}",
-            "it comes without trained numbers",
+            "it has no trained numbers",
             remedy="give --weights FILE.npz, or --seed NUMBER for random ones",
         )
     return read_exported(topology, weights)
@@ -118,12 +130,15 @@ def _beside(place: Path, name: str, ending: str) -> Path | None:
 
 
 def seeded(seed: int) -> WeightSource:
-    """Random numbers for a topology, the same for a seed on every machine.
+    """Return a source of random numbers for a topology. A seed gives the same numbers on every machine.
 
-    The signal stays alive through any depth: He scaling for leaky ReLU (K. He et al., "Delving Deep into Rectifiers",
-    ICCV 2015), filters without a constant part, and batch norms spread about what such filters produce. Results do not
-    depend on the processor: there are only operations that IEEE 754 rounds exactly, no sums in floating point and no
-    logarithms. RangeError for a seed that is not 0…2^64 − 1.
+    Values neither vanish nor grow through any depth, for three reasons. Weights have He scaling for leaky ReLU
+    (K. He et al., "Delving Deep into Rectifiers", ICCV 2015). The mean of each filter's weights is 0. Batch norms are
+    drawn around the statistics of such filters' outputs. Results do not depend on the processor: only operations that
+    IEEE 754 rounds exactly are used, and neither sums in floating point nor logarithms.
+
+    Raises:
+        RangeError: The seed is outside 0…2^64 − 1.
     """
     if not 0 <= seed <= LARGEST_SEED:
         raise RangeError("the seed", seed, 0, LARGEST_SEED, integer=True)
@@ -148,17 +163,17 @@ def _seed_node(node: Node, random: np.random.Generator) -> Node:
 
 
 def _weights(shape: tuple[int, ...], random: np.random.Generator) -> FloatArray:
-    """[filters, …] of mean 0 in every filter and variance 2 / (1 + slope²) / values in a filter."""
+    """Return weights [filters, …] with mean 0 in every filter and variance 2 / (1 + slope²) / weights per filter."""
     fan = math.prod(shape[1:])
     drawn = random.integers(-_HALF, _HALF, (2, shape[0], fan), dtype=np.int16, endpoint=True)
     total = drawn[0] + drawn[1]
-    variance = 2 * ((2 * _HALF + 1) ** 2 - 1) / 12  # of ``total``
+    variance = 2 * ((2 * _HALF + 1) ** 2 - 1) / 12  # the variance of ``total``
     scale = math.sqrt(2 / (1 + LEAKY_SLOPE**2) / fan / variance)
     values = total.astype(np.float64)
     if fan > 1:
-        # A filter of mean 0 does not respond to the brightness that all its inputs share. Otherwise that would grow
-        # from layer to layer until every position looks the same.
-        values *= fan  # exact, as is the difference: whole numbers below 2^53
+        # A filter of mean 0 does not respond to the brightness that all its inputs share. Otherwise this brightness
+        # would grow from layer to layer until every position has the same values.
+        values *= fan  # exact, and so is the difference: these are integers below 2^53
         values -= total.sum(axis=1, keepdims=True, dtype=np.int64)
         scale /= fan
     return np.asarray(values * scale, dtype=np.float32).reshape(shape)
@@ -167,7 +182,7 @@ def _weights(shape: tuple[int, ...], random: np.random.Generator) -> FloatArray:
 def _batch_norm(op: Weighted, reads_picture: bool, random: np.random.Generator) -> BatchNorm | None:
     if op.batch_norm is None:
         return None
-    # A picture's values spread about 1/4, those of a layer about 1.
+    # The values of a picture have a spread of about 1/4, and the values of a layer a spread of about 1.
     spread = 0.25 if reads_picture else 1.0
     filters = once(op, op.bias).size
     scale = _uniform(filters, 0.8, 1.6, random)

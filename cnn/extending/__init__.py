@@ -1,1 +1,1 @@
-"""What packages of others add: the registry of it, and layers."""
+"""Extensions by other packages: the registry of what they add, and the layers that they may add."""

@@ -1,7 +1,7 @@
-"""Layers that other packages add (docs/how-to/extend.md): the output of each, of floats and integers alike.
+"""Layers that other packages add (docs/how-to/extend.md). One function computes the output for floats and integers.
 
-A layer gives integers of the scale that it reads, as a pool or a concat does. So one function says what it makes of
-both: it moves values, chooses among them or takes their signs off, and values(s · x) is s · values(x) for every s > 0.
+The output has the scale of the input, as for a pool or a concat. So the function may only move values, choose among
+them or remove their signs: values(s · x) must be s · values(x) for every s > 0.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Values = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer of a package, by the name of its ``cnn.ops.Custom``.
+    """A layer of a package, which ``cnn.ops.Custom`` refers to by name.
 
     Attributes:
-        shape: Returns the output's shape, of the inputs' shapes and the parameters; raises ValueError for inputs that
-            the layer cannot read.
-        values: Returns the output, of the inputs [channels, height, width], all float32 or all int64, and the
+        shape: Returns the output's shape from the inputs' shapes and the parameters. It raises ValueError for inputs
+            that the layer cannot read.
+        values: Returns the output from the inputs [channels, height, width], all float32 or all int64, and the
             parameters.
-        golden: The same as the body of a C++ function that returns a map_t (hls_templates/templates/golden) of
+        golden: The same as the body of a C++ function that returns a map_t (hls_templates/templates/golden) from
             ``const std::vector<const map_t *> &in`` and ``const std::vector<integer> &parameters``.
         inputs: The number of maps that it reads.
     """
@@ -42,11 +42,11 @@ class Layer:
 LAYERS: Registry[Layer] = Registry(
     "systolic.layers", {}, "a cnn.extending.layers.Layer", lambda value: isinstance(value, Layer)
 )
-"""By the name of ``cnn.ops.Custom``. The project has none of its own."""
+"""The layers by the name in ``cnn.ops.Custom``. The project has none of its own."""
 
 
 def layer_named(name: str) -> Layer:
-    """Return the layer of that name; ChoiceError if no installed package has it."""
+    """Return the layer of that name; ChoiceError if no installed package provides it."""
     if name not in LAYERS:
-        raise ChoiceError("a layer of packages", name, tuple(LAYERS), remedy="install the package that has it")
+        raise ChoiceError("a layer of packages", name, tuple(LAYERS), remedy="install the package that provides it")
     return LAYERS[name]

@@ -1,6 +1,7 @@
-"""Values that installed packages add, by the entry points of their metadata (docs/how-to/extend.md).
+"""Values that installed packages add through the entry points in their metadata (docs/how-to/extend.md).
 
-A registry is a mapping: the project's own values, followed by those of every package that names the group.
+A registry is a mapping of the project's own values, followed by the values of every package with an entry point of the
+registry's group.
 """
 
 from __future__ import annotations
@@ -16,16 +17,17 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """Values by name: the project's own, then those of packages.
+    """Values by name: the project's own, then those that packages add.
 
-    Packages are searched when a name is looked up that is not the project's own. Errors name the package: ToolError if
-    its value cannot be imported, InvalidValueError if it is something else, ConflictError if its name is taken.
+    Packages are searched when a name is looked up that the project itself does not have. Errors name the package:
+    ToolError if its value cannot be imported, InvalidValueError if the value is of another kind, ConflictError if its
+    name is taken.
 
     Args:
-        group: The entry points' group; their names are the values' names.
-        built_in: The project's own values; no package replaces one.
-        required: What a value of the group is, in words.
-        fits: Returns whether a value is such.
+        group: The group of the entry points; their names are the values' names.
+        built_in: The project's own values; packages cannot replace them.
+        required: A description of a valid value, for errors.
+        fits: Returns whether a value is valid.
     """
 
     def __init__(
@@ -42,8 +44,8 @@ class Registry(Mapping[str, T], Generic[T]):
         points: dict[str, EntryPoint] = {}
         for point in entry_points(group=self.group):
             if point.name in self._own or point.name in points:
-                subjects = (f"{shown(point.name)} of {_owner(point)}", f"{shown(point.name)} that is there")
-                raise ConflictError(subjects, "each name is taken once", where=self.group)
+                subjects = (f"{shown(point.name)} of {_owner(point)}", f"the existing {shown(point.name)}")
+                raise ConflictError(subjects, "each name can be used only once", where=self.group)
             points[point.name] = point
         return points
 
@@ -55,7 +57,7 @@ class Registry(Mapping[str, T], Generic[T]):
     def _loaded(self, point: EntryPoint) -> T:
         try:
             value = point.load()
-        except Exception as error:  # whatever a module of others raises
+        except Exception as error:  # a package's module may raise any exception
             reason = f"adds {shown(point.name)}, which cannot be imported: {cut(error)}"
             raise ToolError(_owner(point), reason, where=self.group) from error
         if not self._fits(value):
@@ -79,11 +81,11 @@ class Registry(Mapping[str, T], Generic[T]):
         return tuple(self._added)
 
     def refresh(self) -> None:
-        """Packages are asked for again: one was installed, or is gone."""
+        """Search the packages again at the next look-up, because one was installed or removed."""
         vars(self).pop("_added", None)
 
     def named(self, name: str, subject: str) -> T:
-        """Return ``self[name]``; ChoiceError lists the names if there is no such."""
+        """Return ``self[name]``; ChoiceError with all names if there is none of that name."""
         if name not in self:
             raise ChoiceError(f"the {subject}", name, tuple(self))
         return self[name]

@@ -1,6 +1,6 @@
-"""Passes: functions of a network, which is frozen, that anyone may write.
+"""Passes: functions of a network, which is immutable. Users can write their own.
 
-An analysis is a function network → facts, a transformation one network → network. ``view`` looks things up by the names
-of tensors and sets them. ``transform`` holds the project's own transformations, and ``transformed``, which runs
-transformations to a fix point and compares golden results after each.
+An analysis is a function network → facts, and a transformation is a function network → network. ``view`` reads and
+replaces parts of a network by the names of tensors. ``transform`` has the project's own transformations, and
+``transformed``, which repeats each until nothing changes and compares golden results after every change.
 """

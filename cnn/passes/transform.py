@@ -1,6 +1,6 @@
-"""Transformations of networks: each runs to a fixed point, and golden results are compared after every change.
+"""Transformations of networks. Each is repeated until nothing changes, and golden results are compared every time.
 
-The first ones fold a layer into another one; batch norms are folded by cnn.quantisation.batch_norm.
+``fold_pointwise`` and ``merge_tables`` merge a layer with another one. cnn.quantisation.batch_norm folds batch norms.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from cnn.quantized import QuantizedNetwork
 from cnn.tables import Table, looked_up
 
 OF_PIXELS = (Activate, AveragePool, Convolution, Dense)
-"""What computes other values of the picture's, whatever holds these."""
+"""Operations that may read the picture directly, because they compute new values from its pixels."""
 
 
 def fold_pointwise(network: Network) -> Network:
-    """A 1×1 convolution of each channel by itself, as a factor and an offset of the channels are, goes into the
-    convolution or matrix before it, where that has no activation and nothing else reads it.
+    """Return the network with each 1×1 depthwise convolution merged with the convolution or dense layer before it.
 
-    Batch norms of both are folded first. The node that stays has the name of the second.
+    A 1×1 depthwise convolution is a factor and an offset per channel. The layer before must have no activation and no
+    other reader. Batch norms of both are folded first. The merged node has the name of the second.
     """
     for index, node in enumerate(network.nodes):
         source = _read_alone(network, index)
@@ -53,8 +53,10 @@ def fold_pointwise(network: Network) -> Network:
 
 
 def convolve_picture(network: Network) -> Network:
-    """What moves, adds or joins the picture's values reads a 1×1 convolution of it, which changes none of them: the
-    systolic array has the picture's bytes in no map."""
+    """Return the network with a 1×1 convolution between the picture and the layers that move, add or join its values.
+
+    This convolution changes no value. It is needed because the systolic array does not store the picture as a map.
+    """
     moving = {i for i, node in enumerate(network.nodes) if 0 in node.inputs and not isinstance(node.op, OF_PIXELS)}
     if not moving:
         return network
@@ -70,27 +72,30 @@ def convolve_picture(network: Network) -> Network:
 
 
 def merge_tables(network: QuantizedNetwork) -> QuantizedNetwork:
-    """A table behind an exact one that nothing else reads becomes one table: y = second[first[x]]."""
+    """Return the network with each pair of successive tables merged: y = second[first[x]].
+
+    The first table must be exact and have no other reader.
+    """
     for index, node in enumerate(network.nodes):
         source = _read_alone(network, index)
         if source is None or not (isinstance(node.op, QActivate) and isinstance(source.op, QActivate)):
             continue
         if source.op.table.slopes is not None:
-            continue  # one table of pieces would not have the bits of both
+            continue  # a piecewise-linear table could not give the same integers as both tables
         values = looked_up(node.op.table, source.op.table.values, network.nodes[node.inputs[0]].type.datatype)
         return _merged(network, index, QActivate(Table(values)))
     return network
 
 
 def _read_alone(network: Network | QuantizedNetwork, index: int) -> Any:
-    """The node before, where it is read by this one alone; None of several inputs."""
+    """Return the input's node if this node is its only reader and has no other input; else None."""
     inputs = network.nodes[index].inputs
     readers = sum(node.inputs.count(inputs[0]) for node in network.nodes) if len(inputs) == 1 else 0
     return network.nodes[inputs[0]] if readers == 1 else None
 
 
 def _merged(network: N, index: int, op: Any) -> N:
-    """The node does what it and the one before did."""
+    """Return the network without the node before; the node has the operation ``op`` and that node's inputs."""
     nodes: list[Any] = [*network.nodes]
     source = nodes[index].inputs[0]
     nodes[index] = replace(nodes[index], op=op, inputs=nodes[source].inputs)
@@ -109,7 +114,10 @@ def _is_open(node: Node) -> bool:
 
 
 Transformation: TypeAlias = Callable[[Any], Any]
-"""Network → network, or quantised network → quantised network. Where nothing is to be done, it returns what it got."""
+"""A function network → network, or quantised network → quantised network.
+
+It returns its argument itself if nothing changes.
+"""
 
 PASSES: Registry[Transformation] = Registry(
     "systolic.passes",
@@ -120,13 +128,13 @@ PASSES: Registry[Transformation] = Registry(
         "convolve_picture": convolve_picture,
     },
 )
-"""By name; a package adds its own by the entry points systolic.passes."""
+"""The passes by name. A package adds its own by the entry points systolic.passes."""
 
 MOST_ROUNDS = 100
-"""A pass that still changes something after so many rounds will not end."""
+"""The most repetitions of a pass; a pass that still changes something after them is refused."""
 
 TOLERANCE = 1e-4
-"""Of floats, as a share of an output's greatest value. Integers are equal."""
+"""The greatest change of a float output, as a share of its greatest value. Integer outputs must not change."""
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -137,7 +145,7 @@ def transformed(network: N, *passes: str | Transformation, picture: Pixels | Non
     Args:
         network: The network.
         passes: Names of PASSES, or functions.
-        picture: uint8 [channels, height, width], for the comparison of golden results; noise if it is None.
+        picture: uint8 [channels, height, width], for the comparison of golden results; noise if it is missing.
 
     Raises:
         ChoiceError: There is no pass of a name.
@@ -163,13 +171,13 @@ def _settled(network: N, run: Callable[[N], N], name: str, picture: Pixels | Non
         if changed is network:
             break
         if type(changed) is not type(network):
-            required = f"a {type(network).__name__} of {network.name!r}, or the one that it got"
+            required = f"a {type(network).__name__} of {network.name!r}, or its argument"
             raise InvalidValueError("the result", changed, required, where=f"the pass {shown(name)}")
         _compare(network, checked(changed), name, picture)
         network = changed
     else:
         state = f"still changes {network.name!r} after {MOST_ROUNDS} rounds"
-        remedy = "return the very network that it got if nothing is left to do"
+        remedy = "return the argument itself if nothing is left to do"
         raise StateError(f"the pass {shown(name)}", state, remedy=remedy)
     return network
 
@@ -194,8 +202,10 @@ def _compare(source: N, network: N, name: str, picture: Pixels | None) -> None:
 
 
 def results_of(network: Network | QuantizedNetwork, picture: Pixels) -> list[npt.NDArray[Any]]:
-    """What leaves a network for a picture uint8 [channels, height, width], in the order of its nodes: floats, or the
-    integers that the host reads."""
+    """Return the outputs of a network for a picture uint8 [channels, height, width], in the order of its nodes.
+
+    They are floats, or the integers that the host reads.
+    """
     if isinstance(network, Network):
         floats = run_float(network, picture.astype(np.float32) / np.float32(255))
         return [floats[i] for i in ends(network)]

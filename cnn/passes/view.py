@@ -1,4 +1,4 @@
-"""A view of a network by the names of its tensors: producers, readers, types, and the network with others."""
+"""A view of a network by the names of its tensors: producers, readers and types, and functions that replace them."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class View(Generic[N]):
-    """A network by the names of its tensors; every node gives one tensor, which has its name.
+    """A network by the names of its tensors. Every node has one output tensor, which has the node's name.
 
-    Arrays of a node are NODE.FIELD: ``conv1.weights``, ``conv1.batch_norm.mean``, ``conv1.requantiser.bias``.
-
-    Nothing is changed: ``with_…`` returns another network, checked (``checked``).
+    The arrays of a node are called NODE.FIELD: ``conv1.weights``, ``conv1.batch_norm.mean``,
+    ``conv1.requantiser.bias``. The network itself does not change: each ``with_…`` returns another network, checked by
+    ``checked``.
     """
 
     network: N
 
     def index(self, tensor: str) -> int:
-        """Return the place of the node; ChoiceError if none has that name, ConflictError if several have."""
+        """Return the index of the node; ChoiceError if no node has that name, ConflictError if several have it."""
         places = [i for i, node in enumerate(self.network.nodes) if node.name == tensor]
         if not places:
             names = [node.name for node in self.network.nodes]
@@ -52,34 +52,34 @@ class View(Generic[N]):
         return places[0]
 
     def producer(self, tensor: str) -> Node | QNode:
-        """The node that gives the tensor."""
+        """Return the node whose output the tensor is."""
         return self.network.nodes[self.index(tensor)]
 
     def consumers(self, tensor: str) -> tuple[Node | QNode, ...]:
-        """The nodes that read the tensor, in order."""
+        """Return the nodes that read the tensor, in order."""
         index = self.index(tensor)
         return tuple(node for node in self.network.nodes if index in node.inputs)
 
     def shape(self, tensor: str) -> Shape:
-        """Channels × height × width."""
+        """Return the tensor's shape."""
         return self.producer(tensor).shape
 
     def datatype(self, tensor: str) -> DataType | None:
-        """Of the tensor's integers; None where it holds float32."""
+        """Return the datatype of the tensor's integers; None if it holds float32."""
         node = self.producer(tensor)
         return node.type.datatype if isinstance(node, QNode) else None
 
     def initialisers(self) -> tuple[str, ...]:
-        """The names of all arrays."""
+        """Return the names of all arrays."""
         return tuple(f"{node.name}.{field}" for node in self.network.nodes for field, _ in _arrays(node.op))
 
     def initialiser(self, tensor: str) -> Array:
-        """An array by its name."""
+        """Return an array by its name."""
         node, field = self._place(tensor)
         return dict(_arrays(self.producer(node).op))[field]
 
     def _place(self, tensor: str) -> tuple[str, str]:
-        """The node and the field of an array."""
+        """Return the node and the field of an array."""
         for node in self.network.nodes:
             for field, _ in _arrays(node.op):
                 if tensor == f"{node.name}.{field}":
@@ -87,7 +87,10 @@ class View(Generic[N]):
         raise ChoiceError("the array", tensor, self.initialisers(), where=self.network.name)
 
     def with_initialiser(self, tensor: str, values: Array) -> N:
-        """Return the network with another array of the same type, finite; its shape may differ if all shapes agree."""
+        """Return the network with another array of the same type, whose numbers are finite.
+
+        Its shape may differ if all shapes of the network still agree.
+        """
         array, (node, field) = self.initialiser(tensor), self._place(tensor)
         if values.dtype != array.dtype:
             raise ShapeError(tensor, values.dtype.name, f"the type {array.dtype.name}")
@@ -96,9 +99,16 @@ class View(Generic[N]):
         return self.with_op(node, _with(self.producer(node).op, field.split("."), values))
 
     def with_datatype(self, tensor: str, datatype: DataType, scale: float | None = None, zero_point: int = 0) -> N:
-        """Return the network with other integers in a tensor; UnsupportedError for a float network.
+        """Return the network with another datatype, scale and zero point for a tensor.
 
-        scale: the tensor's own if it is None.
+        Args:
+            tensor: The tensor.
+            datatype: Its new datatype.
+            scale: Its new scale; None keeps the present one.
+            zero_point: Its new zero point.
+
+        Raises:
+            UnsupportedError: The network is a float network.
         """
         node = self.producer(tensor)
         if not isinstance(node, QNode):
@@ -108,7 +118,7 @@ class View(Generic[N]):
         return self._changed(self.index(tensor), replace(node, type=type_))
 
     def with_shape(self, tensor: str, shape: Shape) -> N:
-        """Return the network with an input of another size, from which all other shapes follow."""
+        """Return the network with an input of another size; all other shapes are computed from it."""
         node = self.producer(tensor)
         if not isinstance(node.op, (Input, QInput)):
             remedy = f"set the shape of {self.network.nodes[0].name}"
@@ -116,7 +126,7 @@ class View(Generic[N]):
         return self._changed(self.index(tensor), replace(node, shape=shape))
 
     def with_op(self, tensor: str, op: Op | QOp) -> N:
-        """With another operation in the node that gives the tensor."""
+        """Return the network with another operation in the node whose output the tensor is."""
         return self._changed(self.index(tensor), replace(self.producer(tensor), op=cast(Any, op)))
 
     def _changed(self, index: int, node: Node | QNode) -> N:
@@ -126,7 +136,7 @@ class View(Generic[N]):
 
 
 def _arrays(value: Any) -> Iterator[tuple[str, Array]]:
-    """The arrays in a frozen value and in those that it holds, with their paths."""
+    """Yield the arrays in a frozen value, and in the values inside it, with their paths."""
     for field in fields(value):
         part = getattr(value, field.name)
         if isinstance(part, np.ndarray):
@@ -141,7 +151,7 @@ def _with(value: Any, path: list[str], array: Array) -> Any:
 
 
 def _shaped(nodes: list[Any]) -> tuple[Any, ...]:
-    """The nodes with the shapes that follow from their inputs."""
+    """Return the nodes with the shapes that follow from their inputs."""
     shaped: list[Any] = []
     for node in nodes:
         inputs = tuple(shaped[i] for i in node.inputs)
@@ -150,15 +160,15 @@ def _shaped(nodes: list[Any]) -> tuple[Any, ...]:
 
 
 def checked(network: N) -> N:
-    """Return the network itself if it is valid; else raise an error that names the node.
+    """Return the network itself if it is valid; otherwise raise an error that names the node.
 
-    Inputs must be before their readers, shapes must follow from them, and integers must keep the arithmetic contract.
+    Nodes must follow their inputs, shapes must match them, and integers must keep the arithmetic contract.
     """
     if isinstance(network, QuantizedNetwork):
         return check_quantized(network)
     for index, node in enumerate(network.nodes):
         if bool(node.inputs) == (index == 0) or not all(0 <= i < index for i in node.inputs):
-            required = "those of nodes before it, and none of node 0 alone"
+            required = "indices of nodes before it; only node 0 has no inputs"
             raise InvalidValueError("its inputs", node.inputs, required, where=f"{node.name!r} ({node.source})")
         shape = expected_shape(node, tuple(network.nodes[i] for i in node.inputs)) if index else node.shape
         if shape != node.shape:
@@ -168,13 +178,17 @@ def checked(network: N) -> N:
 
 
 def ends(network: N) -> tuple[int, ...]:
-    """Indices of the nodes that no other node reads."""
+    """Return the indices of the nodes that no other node reads."""
     read = {i for node in network.nodes for i in node.inputs}
     return tuple(i for i in range(len(network.nodes)) if i not in read)
 
 
 def without(network: N, *indices: int) -> N:
-    """Return the network without these nodes; ConflictError if another one reads them. The others keep their order."""
+    """Return the network without these nodes; the others keep their order.
+
+    Raises:
+        ConflictError: A remaining node reads one of them.
+    """
     places = {old: new for new, old in enumerate(i for i in range(len(network.nodes)) if i not in indices)}
     nodes = []
     for old in places:

@@ -1,1 +1,1 @@
-"""A quantised network as one file, and its bytes read with nothing taken on trust."""
+"""Reads and writes a quantised network as one file. Files are not trusted: every part is checked before it is used."""

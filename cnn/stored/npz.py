@@ -1,4 +1,4 @@
-""".npz archives: written so that the bytes depend on the arrays alone, and read without trust in the file."""
+""".npz archives: the bytes written depend on the arrays only, and reading does not trust the file."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ from cnn.maps import FloatArray
 
 Array = npt.NDArray[Any]
 
-HEADER_BYTES = 4096  # of an array: magic, version, shape, dtype
+HEADER_BYTES = 4096  # the most bytes of an array's header: magic, version, shape, data type
 
 _NUMBERS = ("<f2", "<f4", "<f8")
 
 AGAIN, OTHER = "export it again", "check that the file is of this network"
-"""What to do about a file that is wrong."""
+"""Remedies for a file that is wrong."""
 
 
 def put(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
     """Add a member, uncompressed and with a fixed time stamp."""
     entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-    entry.create_system = 3  # else the bytes tell which system wrote them
+    entry.create_system = 3  # otherwise the bytes depend on the system that wrote them
     entry.external_attr = 0o644 << 16
     archive.writestr(entry, data)
 
 
 def npy(array: Array) -> bytes:
-    """An array as an .npy file, little-endian."""
+    """Return an array as an .npy file, little-endian."""
     buffer = io.BytesIO()
     little = np.ascontiguousarray(array).reshape(array.shape).astype(array.dtype.newbyteorder("<"), copy=False)
     np.lib.format.write_array(buffer, little, version=(1, 0), allow_pickle=False)
@@ -54,7 +54,7 @@ def npy(array: Array) -> bytes:
 
 
 def write_arrays(arrays: Mapping[str, Array]) -> bytes:
-    """An .npz of ``arrays``, in their order; the same arrays give the same bytes."""
+    """Return an .npz of the arrays, in their order. The same arrays give the same bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():
@@ -65,15 +65,18 @@ def write_arrays(arrays: Mapping[str, Array]) -> bytes:
 def read_arrays(
     path: Path, shapes: Mapping[str, tuple[int, ...]], wide_names: Collection[str] = ()
 ) -> dict[str, FloatArray]:
-    """Exactly the arrays of ``shapes``, float32 and finite, from an .npz that may be compressed; those named in
-    ``wide_names`` as float64.
+    """Return the arrays of an .npz, which may be compressed; it must hold exactly the arrays of ``shapes``.
 
-    Of each member no more is unpacked than an array of its shape takes.
+    No more of each member is unpacked than an array of its shape takes.
 
+    Args:
+        path: The file.
+        shapes: The shape of each array by its name.
+        wide_names: The arrays to return as float64; all others are returned as float32.
     Raises:
         FileAccessError: The file cannot be read.
-        DamagedFileError: It is not an archive of arrays.
-        MissingValueError: An array is missing; UnknownKeyError if no shape asks for one.
+        DamagedFileError: The file is not an archive of arrays.
+        MissingValueError: An array is missing; UnknownKeyError if the file holds another array.
         ShapeError: An array has another shape or data type.
         InvalidValueError: A number is not finite.
     """
@@ -86,7 +89,11 @@ def read_arrays(
 
 
 def array_headers(path: Path) -> dict[str, tuple[int, ...]]:
-    """The shapes of the arrays in an .npz, in its order, as their heads tell them; DamagedFileError if it is none."""
+    """Return the shapes of the arrays in an .npz from their headers, in the file's order.
+
+    Raises:
+        DamagedFileError: The file is not an .npz.
+    """
     shapes = {}
     with _opened(path) as archive:
         for entry in archive.infolist():
@@ -97,7 +104,7 @@ def array_headers(path: Path) -> dict[str, tuple[int, ...]]:
 
 
 def array_names(path: Path) -> tuple[str, ...]:
-    """Names of the arrays in an .npz, in its order; DamagedFileError if it is none."""
+    """Return the names of the arrays in an .npz, in the file's order; DamagedFileError if it is not an .npz."""
     with _opened(path) as archive:
         return tuple(entry.filename.removesuffix(".npy") for entry in archive.infolist())
 
@@ -115,16 +122,22 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
 
 @contextmanager
 def opened(file: IO[bytes], source: str, remedy: str) -> Iterator[zipfile.ZipFile]:
-    """An archive, opened. DamagedFileError if it cannot be opened, or a member cannot be read meanwhile.
+    """Yield an archive.
 
-    source, remedy: the file's name and what to do, for the error.
+    Args:
+        file: The archive's bytes.
+        source: The file's name in errors.
+        remedy: The remedy in errors.
+
+    Raises:
+        DamagedFileError: The archive cannot be opened, or a member cannot be read while it is open.
     """
     try:
         with zipfile.ZipFile(file) as archive:
             yield archive
-    except SystolicError:  # of whoever reads the archive
+    except SystolicError:  # raised by the code that reads the archive
         raise
-    except Exception as error:  # zipfile and its decoders raise nearly anything where an archive is damaged
+    except Exception as error:  # zipfile and its decoders may raise any exception for a damaged archive
         reason = f"is not an .npz file, or is damaged: {cut(error, MAX_FAULT_LENGTH)}"
         raise DamagedFileError(source, reason, remedy=remedy) from error
 
@@ -144,12 +157,19 @@ def _check_names(file: str, members: Sequence[str], shapes: Mapping[str, tuple[i
         raise UnknownKeyError(unknown, tuple(shapes), where=file, remedy=OTHER)
     twice = sorted({name for name in listed if listed.count(name) > 1})
     if twice:
-        raise DamagedFileError(file, "is there twice", shown(twice[0]), remedy=AGAIN)
+        raise DamagedFileError(file, "is stored twice", shown(twice[0]), remedy=AGAIN)
 
 
 @dataclass(frozen=True)
 class Header:
-    """Of an .npy file. size: its bytes, behind which the numbers stand."""
+    """The header of an .npy file.
+
+    Attributes:
+        shape: The shape of the array.
+        fortran: Whether the array is stored in Fortran order.
+        dtype: The data type of its numbers.
+        size: The number of bytes of the header; the numbers follow it.
+    """
 
     shape: tuple[int, ...]
     fortran: bool
@@ -158,7 +178,11 @@ class Header:
 
 
 def read_header(data: bytes, name: str) -> Header:
-    """Of an .npy file of version 1.0 or 2.0; DamagedFileError, which calls it ``name``, for any other bytes."""
+    """Return the header of an .npy file of version 1.0 or 2.0.
+
+    Raises:
+        DamagedFileError: The bytes are not such a file; the error gives ``name`` as its name.
+    """
     stream = io.BytesIO(data)
     try:
         version = np.lib.format.read_magic(stream)
@@ -167,7 +191,7 @@ def read_header(data: bytes, name: str) -> Header:
     except KeyError as error:
         reason = f"is an .npy array of version {cut(error)}, and 1.0 and 2.0 are read"
         raise DamagedFileError(cut(name), reason) from error
-    except Exception as error:  # numpy evaluates the header as Python, with all that can go wrong there
+    except Exception as error:  # numpy evaluates the header as Python, so that any exception may be raised
         raise DamagedFileError(cut(name), f"is not an .npy array: {cut(error, MAX_FAULT_LENGTH)}") from error
 
 
@@ -185,9 +209,11 @@ def _read(file: str, archive: zipfile.ZipFile, name: str, shape: tuple[int, ...]
 
 
 def parse_array(file: str, name: str, data: bytes, shape: tuple[int, ...]) -> Array:
-    """The numbers of an .npy file, float16, float32 or float64 of ``shape``.
+    """Return the numbers of an .npy file, float16, float32 or float64 of ``shape``.
 
-    DamagedFileError or ShapeError, whose place is ``file``, if the bytes are none such.
+    Raises:
+        DamagedFileError: The bytes are not an .npy file; ShapeError for another shape or data type. The place of both
+            is ``file``.
     """
     count, what = int(np.prod(shape)), repr(name)
     if len(data) > HEADER_BYTES + 8 * count:
@@ -207,7 +233,7 @@ def parse_array(file: str, name: str, data: bytes, shape: tuple[int, ...]) -> Ar
 
 
 def finite(file: str, name: str, values: Array, is_double: bool = False) -> Array:
-    """float32, or float64 where ``is_double``, in C order; InvalidValueError if a number is not finite."""
+    """Return values as float32, or as float64 if ``is_double``; InvalidValueError if a number is not finite."""
     with np.errstate(over="ignore"):
         narrow: Array = np.array(values, np.float64 if is_double else np.float32, order="C")
     wrong = narrow[~np.isfinite(narrow)]

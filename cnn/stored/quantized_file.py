@@ -1,8 +1,8 @@
 """A QuantizedNetwork as one file: an .npz with the arrays and a JSON text ``network.json``.
 
-The bytes depend on the network alone: order and time stamps are fixed, and nothing is compressed. Reading takes nothing
-on trust: no pickle, no compression (so that no array is larger than the file), every array checked before it is taken
-(cnn.stored.quantized_reader), and in the end the whole network by ``check_quantized``.
+The bytes depend on the network only: order and time stamps are fixed, and nothing is compressed. Reading does not trust
+the file. Pickles and compression are refused, so that no array is larger than the file. Every array is checked before
+it is used (cnn.stored.quantized_reader), and ``check_quantized`` checks the whole network at the end.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Array = npt.NDArray[Any]
 
 
 def to_npz(network: QuantizedNetwork) -> bytes:
-    """The file's bytes; the same network gives the same bytes. ``numpy.load`` reads its arrays too."""
+    """Return the file's bytes. The same network gives the same bytes. ``numpy.load`` can read the arrays too."""
     nodes = [_node_header(node) for node in network.nodes]
     header = {"format": FORMAT, "name": network.name, "labels": list(network.labels), "nodes": nodes}
     if network.named_outputs:
@@ -48,10 +48,15 @@ def to_npz(network: QuantizedNetwork) -> bytes:
 
 
 def from_npz(data: bytes, source: str = "network.npz") -> QuantizedNetwork:
-    """The network in bytes that ``to_npz`` wrote; ``source`` names the file in errors.
+    """Return the network from bytes that ``to_npz`` wrote.
 
-    DamagedFileError for a file that is not an archive; the errors of ``read_network`` and ``check_quantized``, their
-    place the file, for what is in it.
+    Args:
+        data: The file's bytes.
+        source: The file's name, which is the place of every error.
+
+    Raises:
+        DamagedFileError: The bytes are not an archive.
+        SystolicError: ``read_network`` or ``check_quantized`` raised it.
     """
     if len(data) > FILE_LIMIT:
         raise RangeError("the size in bytes", len(data), high=FILE_LIMIT, where=source)
@@ -61,7 +66,7 @@ def from_npz(data: bytes, source: str = "network.npz") -> QuantizedNetwork:
         network = read_network(members)
         _check_members(network, members)
         return check_quantized(network)
-    except SystolicError as error:  # of whatever kind: all are about this file
+    except SystolicError as error:  # an error of any class is about this file
         raise error.at(source, AGAIN) from error
 
 
@@ -98,7 +103,7 @@ def _node_header(node: QNode) -> dict[str, Any]:
 
 
 def _options(op: QOp) -> dict[str, Any]:
-    """Every field of the operation that is not an array, without LATER_OPTIONS that have their default."""
+    """Return every field of the operation that is not an array, except LATER_OPTIONS with their default value."""
     plain = [f for f in fields(op) if f.name not in ("weights", "requantiser", "table")]
     needed = [f.name for f in plain if f.name not in LATER_OPTIONS or getattr(op, f.name) != f.default]
     options = {name: _plain(getattr(op, name)) for name in needed}

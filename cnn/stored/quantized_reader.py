@@ -1,6 +1,6 @@
-"""The header and arrays of a quantised network's file → the network, with nothing taken on trust.
+"""Makes a quantised network from the header and the arrays of its file, without trusting the file.
 
-The header is JSON: every value is asked for by its type and range, every array by its dtype, shape and size.
+The header is JSON. The type and the range of every value are checked, and the data type, shape and size of every array.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ HEADER_LIMIT = 1 << 24
 NODE_LIMIT = 4096
 TEXT_LIMIT = 1000
 LATER_OPTIONS = ("around", "dilation", "bias", "order", "scale_xy", "bins", "across", "each", "logarithm")
-"""Options that older files lack; where they have their default they are not written."""
+"""Options that older files lack. They are not written if they have their default value."""
 
 Array = npt.NDArray[Any]
 
@@ -103,9 +103,9 @@ _REQUANTISING: dict[str, type[Requantising]] = {
 
 
 def read_network(members: Mapping[str, bytes]) -> QuantizedNetwork:
-    """The network in the members of a file, by name; not yet checked as a whole.
+    """Return the network in the members of a file, by name. The network as a whole is not checked yet.
 
-    Raises an error with the number of the node for its place if the header or an array is not what
+    Raises an error whose place is the number of the node if the header or an array differs from the format that
     ``cnn.stored.quantized_file.to_npz`` writes: MissingValueError, InvalidValueError, ChoiceError, RangeError,
     ShapeError or DamagedFileError.
     """
@@ -119,7 +119,7 @@ def read_network(members: Mapping[str, bytes]) -> QuantizedNetwork:
 
 
 def _named_outputs(header: Any, nodes: Sequence[QNode]) -> tuple[NamedOutput, ...]:
-    """The outputs of the file that the network came from; older files and other formats name none."""
+    """Return the named outputs of the network's original file; older files and other formats have none."""
     tables = _get(header, "named_outputs", list) if "named_outputs" in header else []
     if len(tables) > MOST_OUTPUTS:
         raise RangeError("the number of named outputs", len(tables), high=MOST_OUTPUTS)
@@ -145,7 +145,7 @@ def _named_output(table: Any, known: Set[str]) -> NamedOutput:
 def _placed_node(index: int, table: Any, members: Mapping[str, bytes]) -> QNode:
     try:
         return _read_node(index, table, members)
-    except SystolicError as error:  # of whatever kind: what reads a value does not know its node
+    except SystolicError as error:  # the functions that read values do not know the node's number
         raise error.at(f"node {index}") from error
 
 
@@ -177,7 +177,7 @@ _KINDS: dict[type[Any], str] = {
 
 def _get(table: Any, key: str, kind: type[Any]) -> Any:
     if not isinstance(table, dict):
-        raise InvalidValueError(f"what has {key!r}", table, "an object")
+        raise InvalidValueError(f"the value with {key!r}", table, "an object")
     if key not in table:
         raise MissingValueError(repr(key))
     if not _is(table[key], kind):
@@ -186,7 +186,7 @@ def _get(table: Any, key: str, kind: type[Any]) -> Any:
 
 
 def _is(value: Any, kind: type[Any]) -> bool:
-    """isinstance, but True is no number and a whole number is a float as well."""
+    """Return isinstance(value, kind), except that True is not a number and an integer is also a float."""
     if kind is bool or isinstance(value, bool):
         return kind is bool and isinstance(value, bool)
     if kind is int:
@@ -203,7 +203,7 @@ def _text(value: Any) -> str:
 
 
 def _label(value: Any) -> str:
-    """Any text: labels are kept whatever they contain."""
+    """Return a label, which may contain any characters."""
     if not is_label(value):
         raise InvalidValueError("a label", value, "a text")
     return str(value)
@@ -265,7 +265,7 @@ def _read_requantising(index: int, options: Any, members: Mapping[str, bytes]) -
     arrays: dict[str, Any] = {field: _read_array(f"{index}.{field}.npy", members) for field in names}
     if "flip" in arrays:
         arrays["flip"] = _flags(arrays["flip"])
-    else:  # files that round up say nothing of it
+    else:  # files whose network rounds halves up have no such entry
         arrays["halves"] = _get({"halves": UP, **options}, "halves", str)
     requantising: Requantising = kind(**arrays)
     return requantising

@@ -1,8 +1,9 @@
-"""Training in low precision: PyTorch modules whose forward pass computes the golden model's integers, value for value.
+"""Training in low precision: PyTorch modules whose forward pass computes the golden model's integers exactly.
 
-``conversion`` makes a topology of a float network, ``pruning`` leaves out filters before, ``network`` holds all layers
-of a topology, ``convolution`` is one of them, and ``straight_through`` rounds so that gradients pass. ``grid`` says
-what the maps of a head mean, and ``loss`` how wrong they are. All of these modules need PyTorch.
+``conversion`` makes a topology of a float network, and ``pruning`` removes filters before that. ``network`` is a module
+of all layers of a topology, and ``convolution`` is one of its layers. ``straight_through`` rounds values but passes
+gradients through unchanged. ``grid`` decodes the maps of a detection head, and ``loss`` computes their loss. These
+modules need PyTorch.
 """
 
 import math

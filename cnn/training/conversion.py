@@ -1,7 +1,7 @@
-"""A float network → a topology of low bits, and its numbers as those that training begins with.
+"""Turns a float network into a topology of low bits, and its numbers into the start values of training.
 
-Leaky ReLU, ReLU and ReLU6 become the clipped activation that few unsigned bits hold, as do layers and sums of additions
-without one; batch norms stay apart. What that costs, training makes up for.
+Leaky ReLU, ReLU and ReLU6 become the clipped activation, whose values few unsigned bits hold. Additions, and linear
+layers that an addition reads, are clipped too. Batch norms are kept. Training compensates for the loss of accuracy.
 """
 
 from __future__ import annotations
@@ -24,22 +24,27 @@ from cnn.training.network import QuantisedNetwork, rearranged
 from cnn.training.straight_through import least_error_steps, quantised_activations
 
 ACTIVATIONS = ("leaky", "relu", "relu6", UNIT)
-"""Of the layers that are trained."""
+"""The activations of layers that can be trained."""
 
 EXTRA_BITS = 8
 EPSILON = 1e-5
 
 
 def topology_of(network: Network, bits: int, fit: str) -> Topology:
-    """The same layers with weights and activations of ``bits``, 2…8; the head leaves its sums.
+    """Return the same layers with weights and activations of ``bits``, 2…8. The last layer's output is its sums.
 
-    fit: how pictures are brought to size. The place of every error is a layer that is not trained.
+    The place of every error is a layer that cannot be trained.
+
+    Args:
+        network: The float network.
+        bits: The bits of weights and activations.
+        fit: The method by which pictures are resized.
     """
     nodes = network.nodes
     layers: list[TopologyLayer] = []
     for index, node in enumerate(nodes[1:], 1):
         if isinstance(node.op, Softmax) and index == len(nodes) - 1:
-            break  # the order of the classes is that of what it reads
+            break  # softmax does not change the order of the classes
         op = _layer_op(network, index, bits, sum(isinstance(layer.op, Kernel) for layer in layers))
         layers.append(TopologyLayer(node.name, op, node.inputs, node.shape, node.source))
     return Topology(
@@ -69,7 +74,7 @@ def _layer_op(network: Network, index: int, bits: int, number: int) -> LayerOp:
         return Sum(bits)
     subject = f"training of {type(op).__name__} {node.name!r} in low precision"
     reason = (
-        "convolutions, dense layers, pools, joins, heads, and additions of layers that other layers read are trained"
+        "only convolutions, dense layers, pools, joins, heads, and additions that another layer reads can be trained"
     )
     raise UnsupportedError(subject, reason, where=node.source, remedy=UNTRAINED)
 
@@ -97,7 +102,7 @@ def _kernel(network: Network, index: int, bits: int, number: int) -> Kernel:
 
 
 def _leaves(network: Network, index: int) -> bool:
-    """Whether the host alone reads the layer, or nobody."""
+    """Return whether only the host reads the layer's output, or no layer does."""
     return all(isinstance(reader.op, (Detection, Output, Softmax)) for reader in _readers(network, index))
 
 
@@ -106,7 +111,7 @@ def _readers(network: Network, index: int) -> list[Node]:
 
 
 def normalised(network: Network, topology: Topology) -> list[bool]:
-    """By kernel whether the float network has a batch norm there that stays."""
+    """Return, per kernel, whether the float network has a batch norm there, which is kept."""
     nodes = {node.name: node for node in network.nodes}
     return [
         kernel.output_bits is not None and _weighted(nodes[layer.name]).batch_norm is not None
@@ -115,9 +120,15 @@ def normalised(network: Network, topology: Topology) -> list[bool]:
 
 
 def begin(trained: QuantisedNetwork, network: Network, pictures: Tensor) -> None:
-    """Take the numbers of ``network``, and choose steps, means and variances by pictures [n, channels, height, width].
+    """Copy the numbers of ``network``, and choose steps, means and variances by pictures.
 
-    A value of the float network is one of the trained network's times what this keeps by channel.
+    A value of the float network is the trained network's value times a factor per channel. This function tracks the
+    factors from layer to layer.
+
+    Args:
+        trained: The network to initialise.
+        network: The float network.
+        pictures: [pictures, channels, height, width].
     """
     folded = fold_batch_norms(network)
     trained.train()
@@ -145,8 +156,10 @@ def begin(trained: QuantisedNetwork, network: Network, pictures: Tensor) -> None
 
 
 def _reaches(trained: QuantisedNetwork, folded: Network, pictures: Tensor) -> dict[int, float]:
-    """By group of tensors that additions tie together, what the greatest of their whole numbers is worth: as much as
-    its largest sum needs. folded: the float network."""
+    """Return, per group of tensors that additions tie together, the real value of the group's greatest integer.
+
+    The value suits the largest range of the group's tensors. folded: the float network without batch norms.
+    """
     layers, groups = trained.topology.layers, trained.groups
     tied = {groups[index] for index, layer in enumerate(layers, 1) if isinstance(layer.op, Sum)}
     outputs = [run_float(folded, picture) for picture in pictures.cpu().numpy()] if tied else []
@@ -172,8 +185,16 @@ def _begin_layer(
     reading: tuple[Tensor, Tensor],
     reach: float | None,
 ) -> tuple[Tensor, float]:
-    """One layer's values, and what they are worth; reading: what it reads, and what that is worth by channel. reach: of
-    ``_reaches``; None where the layer's own values decide."""
+    """Initialise one layer; return its values and the factor by which the float network's values are greater.
+
+    Args:
+        trained: The network to initialise.
+        index: The layer.
+        op: The layer of the float network.
+        reading: The layer's input, and the factor per channel by which the float network's input is greater.
+        reach: The real value of the greatest integer, as ``_reaches`` returns it; None chooses it by the layer's own
+            values.
+    """
     layer = trained.topology.layers[index - 1]
     kernel = layer.op
     assert isinstance(kernel, Kernel)
@@ -199,7 +220,7 @@ def _begin_layer(
 
 
 def _scaled(op: Convolution | Dense, kernel: Kernel, worth: FloatArray) -> FloatArray:
-    """Weights that read the trained network's values as the float layer's read its own."""
+    """Return the weights multiplied by the factors of the input's channels, so that the layer's sums stay the same."""
     weights = op.weights.reshape(kernel.weights)
     by_filter = np.repeat(worth.reshape(kernel.groups, -1), kernel.filters // kernel.groups, axis=0)
     return np.asarray(weights * by_filter[:, :, None, None], np.float32)

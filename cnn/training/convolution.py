@@ -1,4 +1,4 @@
-"""A convolution of low-bit integers with its batch norm and clipped activation, to be trained."""
+"""A trainable convolution of low-bit integers with batch norm and clipped activation."""
 
 from __future__ import annotations
 
@@ -20,15 +20,23 @@ from cnn.training.straight_through import (
 
 METHODS = ("lsq", "dorefa")
 MOMENTUM = 0.1
-"""Of the running mean and variance."""
+"""The momentum of the running mean and variance."""
 
 
 class QuantisedConvolution(nn.Module):
-    """Sums of low-bit weights and values; then batch norm and activation, or of a kernel without output_bits a bias.
+    """A convolution of low-bit weights and values, followed by batch norm and activation.
 
-    method: of METHODS. normalised: whether the batch norm follows the batches; else its mean and variance stay.
-    Training computes with rounded floats, and batch norm in float. Evaluation computes the integers themselves:
-    ``requantiser`` must be set before; where the bias of sums is rounded with them, ``whole_bias`` [filters].
+    A kernel without output_bits has a bias instead of these. Training computes with rounded floats, and batch norm in
+    float. Evaluation computes the integers themselves.
+
+    Attributes:
+        learns_step: Whether the method is LSQ, which learns the step of the weights.
+        normalised: Whether the batch norm uses the statistics of each batch; otherwise its mean and variance are fixed.
+        settled: Whether the batch norm uses its stored mean and variance from now on.
+        requantiser: The requantiser, which must be set before evaluation.
+        whole_bias: [filters], the bias rounded to the sums' scale. It must be set before evaluation if the accelerator
+            adds the bias.
+        greatest: The greatest integer of a weight.
     """
 
     def __init__(self, kernel: Kernel, method: str, normalised: bool, epsilon: float) -> None:
@@ -41,7 +49,7 @@ class QuantisedConvolution(nn.Module):
         filters = kernel.filters
         self.weight = nn.Parameter(torch.zeros(kernel.weights))
         if self.learns_step:
-            count = 1 if kernel.output_bits is None else filters  # the sums of a head leave with one scale
+            count = 1 if kernel.output_bits is None else filters  # the sums of a head have one scale
             self.log_step = nn.Parameter(torch.zeros(count, 1, 1, 1))
         if kernel.output_bits is None:
             self.bias = nn.Parameter(torch.zeros(filters))
@@ -53,13 +61,18 @@ class QuantisedConvolution(nn.Module):
 
     @property
     def step(self) -> Tensor:
-        """What a whole number of a filter's weights is worth, by LSQ. Its logarithm is learned: it stays above 0."""
+        """The real value of a weight's integer 1 per filter, for LSQ. Its logarithm is learned, so it stays above 0."""
         return self.log_step.exp()
 
     def forward(self, values: Tensor, step: Tensor, out_step: Tensor | None) -> Tensor:
-        """values [n, channels, height, width], whole numbers times ``step`` → the same of the filters and out_step.
+        """Return the layer's output for values [pictures, channels, height, width].
 
-        A kernel without output_bits gives sums and bias in float.
+        A kernel without output_bits returns sums plus bias in float.
+
+        Args:
+            values: The input, whole numbers times ``step``.
+            step: The real value of an input integer 1.
+            out_step: The same for the output; None without output_bits.
         """
         if self.kernel.output_bits is None:
             if self.training or self.whole_bias is None:
@@ -71,25 +84,25 @@ class QuantisedConvolution(nn.Module):
         return quantised_activations(self.normal(values), out_step, 2**self.kernel.output_bits - 1)
 
     def sum_scale(self, step: Tensor) -> Tensor:
-        """What one of a head's sums of integers is worth, where one of the values is worth ``step``."""
+        """Return the real value of a head's sum of 1. step: the real value of an input integer 1."""
         scale: Tensor = self.step.view(()) * step if self.learns_step else self.scale * step / self.greatest
         return scale.detach() if not self.training else scale
 
     def integers(self) -> Tensor:
-        """The weights as whole numbers, float64."""
+        """Return the weights as whole numbers, float64."""
         if not self.learns_step:
             return squeezed_integers(self.weight, self.greatest)
         each = self.weight.numel() // self.log_step.numel()
         return stepped_integers(self.weight, learnable(self.step, each, self.greatest), self.greatest)
 
     def sums(self, values: Tensor, step: Tensor) -> Tensor:
-        """Sums of whole numbers; exact in evaluation."""
+        """Return the sums of whole numbers, which are exact in evaluation."""
         if self.training:
             return self._convolve(values / step, self.integers().float())
         return torch.round(self._convolve(torch.round(values / step).double(), self.integers()))
 
     def normal(self, values: Tensor) -> Tensor:
-        """What the activation clips, in training: the batch norm of the batch, where it follows the batches."""
+        """Return the input of the activation in training, normalised by the batch if the batch norm uses batches."""
         if self.settled or not self.normalised:
             return self.plain(values)
         sums = self.real_sums(values)
@@ -98,17 +111,17 @@ class QuantisedConvolution(nn.Module):
         )
 
     def plain(self, values: Tensor) -> Tensor:
-        """What the activation clips, by the mean and the variance that are kept."""
+        """Return the input of the activation, normalised by the stored mean and variance."""
         gain = self.gamma / torch.sqrt(self.var + self.epsilon)
         return (self.real_sums(values) - self.mean.view(-1, 1, 1)) * gain.view(-1, 1, 1) + self.beta.view(-1, 1, 1)
 
     def real_sums(self, values: Tensor) -> Tensor:
-        """Sums of what weights and values are worth, before the batch norm."""
+        """Return the real sums of weights and values, before the batch norm."""
         integers = self.integers().float()
         return self._convolve(values, integers * self.step if self.learns_step else integers / self.greatest)
 
     def begin(self, weights: FloatArray) -> float:
-        """Take the weights of a float network; what the quantised ones must be multiplied by to be as large."""
+        """Copy a float network's weights; return the factor by which these are greater than the quantised weights."""
         with torch.no_grad():
             values = torch.from_numpy(np.array(weights, np.float32)).view(self.kernel.weights)
             if self.learns_step:
@@ -122,7 +135,7 @@ class QuantisedConvolution(nn.Module):
             return largest
 
     def _requantised(self, sums: Tensor) -> Tensor:
-        """The arithmetic contract, in float64, which holds its 49 bits."""
+        """Return the outputs by the arithmetic contract, in float64, which represents its 49 bits exactly."""
         by, bits = self.requantiser, self.kernel.output_bits
         assert by is not None
         assert bits is not None

@@ -1,4 +1,4 @@
-"""What the maps of a head with anchors stand for, in PyTorch."""
+"""Decodes the maps of a head with anchors, in PyTorch."""
 
 from __future__ import annotations
 
@@ -17,14 +17,20 @@ if TYPE_CHECKING:
 
 
 UNTRAINED = "quantise this network as it is"
-"""The remedy for a network that is not trained here."""
+"""The remedy for a network that cannot be trained."""
 
 
 @dataclass(frozen=True)
 class HeadGrid:
-    """anchors: width and height in cells. cell: width and height of one in pixels of the network's input.
+    """The grid of cells of a head.
 
-    exclusive: whether an object has one class (softmax), else any number of them (sigmoids).
+    Attributes:
+        anchors: (width, height) in cells.
+        classes: The number of classes.
+        rows: The rows of cells.
+        columns: The columns of cells.
+        cell: The (width, height) of a cell in pixels of the network's input.
+        exclusive: Whether an object has exactly one class (softmax), and not any number of classes (sigmoids).
     """
 
     anchors: tuple[tuple[float, float], ...]
@@ -36,12 +42,16 @@ class HeadGrid:
 
     @property
     def sizes(self) -> npt.NDArray[np.float64]:
-        """Of the anchors in pixels, [anchors, 2]."""
+        """The sizes of the anchors in pixels, [anchors, 2]."""
         return np.array(self.anchors) * self.cell
 
 
 def grid_of(head: Detection, shape: Shape, picture: Shape) -> HeadGrid:
-    """The grid of a head that reads a map of ``shape``; UnsupportedError for a kind that has no loss here."""
+    """Return the grid of a head that reads a map of ``shape``.
+
+    Raises:
+        UnsupportedError: There is no loss for this kind of head.
+    """
     cell = picture.width / shape.width, picture.height / shape.height
     if isinstance(head, Region):
         return HeadGrid(head.anchors, head.classes, shape.height, shape.width, cell, True)
@@ -54,20 +64,20 @@ def grid_of(head: Detection, shape: Shape, picture: Shape) -> HeadGrid:
 
 
 def tensor(values: npt.NDArray[Any]) -> Tensor:
-    """``values`` as a float32 tensor of the same shape."""
+    """Return ``values`` as a float32 tensor of the same shape."""
     import torch
 
     return torch.from_numpy(values.astype(np.float32))
 
 
 def as_grid(output: Tensor, grid: HeadGrid) -> Tensor:
-    """[n, anchors · (5 + classes), rows, columns] → [n, anchors, rows, columns, 5 + classes]."""
+    """Return [n, anchors, rows, columns, 5 + classes] from [n, anchors · (5 + classes), rows, columns]."""
     parts = output.view(len(output), len(grid.anchors), 5 + grid.classes, grid.rows, grid.columns)
     return parts.permute(0, 1, 3, 4, 2)
 
 
 def decode_boxes(values: Tensor, grid: HeadGrid) -> Tensor:
-    """Boxes in pixels [n, anchors, rows, columns, 4] as x0, y0, x1, y1; source: darknet's region layer."""
+    """Return boxes in pixels, [n, anchors, rows, columns, 4] as x0, y0, x1, y1; source: darknet's region layer."""
     import torch
 
     device = values.device

@@ -1,7 +1,7 @@
-"""How wrong the maps of detection heads are.
+"""The loss of detection heads.
 
-The loss of heads with anchors is YOLOv2's, and generalised IoU draws the boxes towards the truth as well. The loss of a
-head that sees one object averages the anchors of a cell, as the host does (UltraNet).
+Heads with anchors have YOLOv2's loss, with generalised IoU as a further term for the boxes. The loss of a head that
+finds one object averages the anchors of a cell, as the host does (UltraNet).
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
 
 NEAR_OVERLAP = 0.6
-"""From this IoU on, a box that is not the truth's own is not punished for seeing the object."""
+"""The IoU from which on a box that is not assigned to the object may report the object without a loss."""
 
 
 class Targets(NamedTuple):
-    """What the network should say of each of n objects.
+    """The targets of n objects.
 
-    cells: picture, anchor, row and column of the box that answers for it, int64 [4, n]. goal: [n, 4], x and y within
-    the cell, log of width and of height over the anchor's. labels: int64 [n]. weight: [n], 2 less the share of the
-    picture that the object takes, so that small boxes weigh more.
+    Attributes:
+        cells: int64 [4, n]: picture, anchor, row and column of the box that is assigned to the object.
+        goal: [n, 4]: x and y within the cell, and the logarithms of width / anchor width and height / anchor height.
+        labels: int64 [n], the classes.
+        weight: [n]: 2 minus the object's share of the picture, so that small boxes weigh more.
     """
 
     cells: Tensor
@@ -38,9 +40,12 @@ class Targets(NamedTuple):
 def head_losses(
     outputs: Sequence[Tensor], truths: list[npt.NDArray[np.float32]], grids: Sequence[HeadGrid]
 ) -> list[Tensor]:
-    """By head the loss of a batch, where each object belongs to the head with the anchor of most like shape.
+    """Return the loss of a batch per head. Each object belongs to the head with the anchor of the most similar shape.
 
-    outputs: by head [n, anchors · (5 + classes), rows, columns]; truths: by picture [objects, 5], pixels of the input.
+    Args:
+        outputs: Per head, [n, anchors · (5 + classes), rows, columns].
+        truths: Per picture, [objects, 5]: class, x0, y0, x1 and y1 in pixels of the network's input.
+        grids: Per head, its grid.
     """
     if len(grids) == 1:
         return [region_loss(outputs[0], truths, grids[0])]
@@ -53,10 +58,14 @@ def head_losses(
 
 
 def region_loss(output: Tensor, truths: list[npt.NDArray[np.float32]], grid: HeadGrid) -> Tensor:
-    """The loss of a batch, a scalar: position and size where an object is, objectness everywhere, and the class.
+    """Return the loss of a batch: position and size of boxes with an object, objectness everywhere, and the class.
 
-    output [n, anchors · (5 + classes), rows, columns]; truths: one [objects, 5] a picture.
     Source: Redmon and Farhadi, "YOLO9000", 2016, section 2.
+
+    Args:
+        output: [n, anchors · (5 + classes), rows, columns].
+        truths: Per picture, [objects, 5].
+        grid: The head's grid.
     """
     from torch.nn import functional  # type: ignore[import-not-found, unused-ignore]
 
@@ -81,7 +90,7 @@ def region_loss(output: Tensor, truths: list[npt.NDArray[np.float32]], grid: Hea
 
 
 def _class_loss(answers: Tensor, labels: Tensor, grid: HeadGrid) -> Tensor:
-    """By row: cross-entropy of the softmax, or of each sigmoid."""
+    """Return, per row, the cross-entropy of the softmax, or the sum over the sigmoids."""
     from torch.nn import functional  # type: ignore[import-not-found, unused-ignore]
 
     if grid.exclusive:
@@ -92,9 +101,9 @@ def _class_loss(answers: Tensor, labels: Tensor, grid: HeadGrid) -> Tensor:
 
 
 def generalised_iou(a: Tensor, b: Tensor) -> Tensor:
-    """IoU of boxes [..., 4] less the share of their hull that neither covers, −1…1.
+    """Return the generalised IoU of boxes [..., 4], −1…1: IoU minus the share of their hull that neither box covers.
 
-    The squared errors of position and size alone leave boxes that pass at IoU 0.5 but look loose.
+    With squared errors of position and size only, boxes reach IoU 0.5 but fit loosely.
     Source: Rezatofighi et al., "Generalized Intersection over Union", CVPR 2019.
     """
     import torch
@@ -105,7 +114,7 @@ def generalised_iou(a: Tensor, b: Tensor) -> Tensor:
 
 
 def common_and_union(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Areas of the intersection and of the union of boxes [..., 4] as x0, y0, x1, y1."""
+    """Return the areas of intersection and union of boxes [..., 4] as x0, y0, x1, y1."""
     import torch
 
     sides = torch.minimum(a[..., 2:], b[..., 2:]) - torch.maximum(a[..., :2], b[..., :2])
@@ -115,7 +124,7 @@ def common_and_union(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def targets(truths: list[npt.NDArray[np.float32]], grid: HeadGrid) -> Targets:
-    """The targets of all objects of a batch; an object's anchor is the one of most like shape."""
+    """Return the targets of all objects of a batch. An object's anchor is the one of the most similar shape."""
     import torch
 
     rows = np.concatenate([np.c_[np.full(len(t), i), t] for i, t in enumerate(truths)])
@@ -130,20 +139,29 @@ def targets(truths: list[npt.NDArray[np.float32]], grid: HeadGrid) -> Targets:
 
 
 def _likeness(rows: npt.NDArray[Any], grid: HeadGrid) -> npt.NDArray[np.float64]:
-    """IoU [objects, anchors] of boxes and anchors with one centre; rows: class, x0, y0, x1, y1 in pixels."""
+    """Return the IoU [objects, anchors] of boxes and anchors with the same centre.
+
+    rows: class, x0, y0, x1, y1 in pixels.
+    """
     size, anchors = rows[:, None, 3:5] - rows[:, None, 1:3], grid.sizes[None]
     common = np.minimum(size, anchors).prod(2)
     return np.asarray(common / (size.prod(2) + anchors.prod(2) - common))
 
 
 def near_truths(boxes: Tensor, truths: list[npt.NDArray[np.float32]], cells: Any) -> tuple[Tensor, Tensor]:
-    """Which predicted boxes overlap a truth by NEAR_OVERLAP without being its answers, and that truth's class for each.
+    """Return the boxes whose IoU with a truth is at least NEAR_OVERLAP although they are not assigned to it.
 
-    boxes [n, anchors, rows, columns, 4]; cells: those of ``Targets``, one after the other. Returns bool
-    [n, anchors, rows, columns] and int64 [as many as are true].
+    Darknet only exempts these boxes from the loss of objectness. Their class is then never learnt, so that a second box
+    of another class can appear on an object, and suppression within a class cannot remove it. So their class is
+    trained here.
 
-    Darknet only excuses these boxes from saying "empty". Their class is then never learnt, so that a second box of
-    another class appears on an object, which suppression within a class cannot remove: so teach it.
+    Args:
+        boxes: [n, anchors, rows, columns, 4].
+        truths: Per picture, [objects, 5].
+        cells: The ``Targets.cells``, as a tuple of rows.
+
+    Returns:
+        bool [n, anchors, rows, columns], and for each true value the class of the nearest truth, int64.
     """
     import torch
 
@@ -160,15 +178,20 @@ def near_truths(boxes: Tensor, truths: list[npt.NDArray[np.float32]], cells: Any
 
 
 def one_object_loss(output: Tensor, truths: list[npt.NDArray[np.float32]], grid: HeadGrid) -> Tensor:
-    """The loss of a batch, a scalar: which cell, and its averaged box; of pictures without an object that no cell is.
+    """Return the loss of a batch: the choice of the cell, and the averaged box of that cell.
 
-    output [n, anchors · (5 + classes), rows, columns]; truths: by picture [objects, 5], of which the largest counts.
+    In a picture without an object, no cell must be chosen.
+
+    Args:
+        output: [n, anchors · (5 + classes), rows, columns].
+        truths: Per picture, [objects, 5]; only the largest object counts.
+        grid: The head's grid.
     """
     import torch
     from torch.nn import functional  # type: ignore[import-not-found, unused-ignore]
 
     values = as_grid(output, grid)
-    likely = values[..., 4].mean(1)  # the host takes the cell where this is greatest
+    likely = values[..., 4].mean(1)  # the host chooses the cell with the greatest mean
     shown = [index for index, rows in enumerate(truths) if len(rows)]
     targets = torch.zeros_like(likely)
     if not shown:
@@ -195,7 +218,7 @@ def one_object_loss(output: Tensor, truths: list[npt.NDArray[np.float32]], grid:
 def averaged_boxes(
     answers: Tensor, row: npt.NDArray[np.int64], column: npt.NDArray[np.int64], grid: HeadGrid
 ) -> Tensor:
-    """Boxes in pixels [n, 4] of cells' values [n, anchors, 5 + classes]: the means of σ and of anchor · e^t."""
+    """Return boxes in pixels, [n, 4], from cells' values [n, anchors, 5 + classes]: means of σ and of anchor · e^t."""
     import torch
 
     device = answers.device
@@ -207,7 +230,7 @@ def averaged_boxes(
 
 
 def _extent(boxes: Tensor, true_boxes: Tensor) -> Tensor:
-    """How far apart width and height are, by box: squares of the logarithms of their ratios."""
+    """Return the error of width and height per box: the squared logarithms of their ratios."""
     sides, targets = ((each[:, 2:] - each[:, :2]).clamp(min=1e-3) for each in (boxes, true_boxes))
     return ((sides / targets).log() ** 2).sum(1)
 
@@ -217,7 +240,7 @@ def _largest(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 
 def _cells(rows: npt.NDArray[np.float32], grid: HeadGrid) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Column and row of the cell that each box's centre lies in."""
+    """Return column and row of the cell that contains each box's centre."""
     centre = (rows[:, 1:3] + rows[:, 3:]) / 2 / np.array(grid.cell)
     cell = np.clip(np.floor(centre), 0, (grid.columns - 1, grid.rows - 1)).astype(np.int64)
     return cell[:, 0], cell[:, 1]

@@ -1,4 +1,4 @@
-"""All layers of a topology (cnn.exported) as one PyTorch module, and back to the topology and its arrays."""
+"""A PyTorch module of all layers of a topology (cnn.exported), which can be exported to a topology and arrays."""
 
 from __future__ import annotations
 
@@ -28,10 +28,20 @@ PICTURE_LEVELS = UINT8.high
 
 
 class QuantisedNetwork(nn.Module):
-    """method: of METHODS. normalised: by kernel whether its batch norm follows the batches; all where it is None.
+    """A trainable network.
 
-    Tensors are whole numbers times a step: 1/255 of the picture, a learned one by LSQ, 1 / (2^bits − 1) by DoReFa.
-    An error says what of a topology is not trained: a ChoiceError, a RangeError, or the addition whose bits are wrong.
+    The values of a tensor are multiples of its step. The picture's step is 1/255. LSQ learns the steps of all other
+    tensors, and DoReFa has 1 / (2^bits − 1).
+
+    Args:
+        topology: The layers.
+        method: One of METHODS.
+        normalised: Per kernel, whether its batch norm uses the statistics of each batch. None means all.
+
+    Raises:
+        ChoiceError: The method, an activation or a requantiser cannot be trained.
+        RangeError: Weights have one bit.
+        MissingValueError: An addition has no output_bits; MismatchError if they differ from its inputs' bits.
     """
 
     def __init__(self, topology: Topology, method: str, normalised: Sequence[bool] | None = None) -> None:
@@ -58,20 +68,20 @@ class QuantisedNetwork(nn.Module):
     # ------------------------------------------------------------ forward
 
     def forward(self, pictures: Tensor) -> list[Tensor]:
-        """What each head reads, or the last layer gives: pictures RGB [n, channels, height, width], 0…1."""
+        """Return the inputs of the heads, or the last layer's output, for RGB pictures [n, channels, height, width]."""
         outputs = self.layers_of(pictures)
         heads = [layer.inputs[0] for layer in self.topology.layers if isinstance(layer.op, Detection)]
         return [outputs[index] for index in heads or [len(outputs) - 1]]
 
     def layers_of(self, pictures: Tensor) -> list[Tensor]:
-        """The picture, then every layer's output: whole numbers times its step; sums in float."""
+        """Return the picture and every layer's output: whole numbers times their step, and sums in float."""
         outputs = [pictures.flip(1) if self.topology.order == "BGR" else pictures]
         for index in range(1, len(self.topology.layers) + 1):
             outputs.append(self._layer(index, outputs))
         return outputs
 
     def integers(self, pictures: npt.NDArray[np.uint8]) -> list[npt.NDArray[np.int64]]:
-        """Every layer's whole numbers in evaluation: pictures uint8 [n, channels, height, width]."""
+        """Return every layer's whole numbers in evaluation. pictures: uint8 [n, channels, height, width]."""
         self.eval()
         with torch.no_grad():
             values = torch.from_numpy(pictures).to(self.log_steps.device).float() / PICTURE_LEVELS
@@ -79,7 +89,7 @@ class QuantisedNetwork(nn.Module):
             return [self._integers(index, output) for index, output in enumerate(outputs, 1)]
 
     def train(self, mode: bool = True) -> QuantisedNetwork:
-        """In evaluation each layer has the integers of its batch norm, as ``exported`` gives them."""
+        """Switch to training, or to evaluation with the integers of the batch norms that ``exported`` gives."""
         super().train(mode)
         if not mode:
             topology, arrays = self.exported()
@@ -96,18 +106,18 @@ class QuantisedNetwork(nn.Module):
         return self
 
     def settle(self, settled: bool) -> None:
-        """Whether batch norms keep their means and variances from now on, as evaluation does."""
+        """Set whether batch norms use their stored means and variances in training, as evaluation does."""
         for module in self.convolutions:
             module.settled = settled
 
     @property
     def steps(self) -> Tensor:
-        """By group what a whole number is worth."""
+        """The real value of an integer 1, per group."""
         steps = self.log_steps.exp()
         return steps if self.training else steps.detach()
 
     def step(self, index: int) -> Tensor:
-        """What a whole number of the picture (0) or of a layer's output is worth."""
+        """Return the real value of an integer 1 of the picture (0) or of a layer's output."""
         group = self.groups[index]
         return self.log_steps.new_tensor(1 / PICTURE_LEVELS) if group < 0 else self.steps[group]
 
@@ -125,7 +135,7 @@ class QuantisedNetwork(nn.Module):
         return rearranged(op, [outputs[i] for i in layer.inputs])
 
     def added(self, index: int, inputs: list[Tensor]) -> Tensor:
-        """The sum of an addition's inputs [n, channels, height, width], clipped; all have the step of the group."""
+        """Return the clipped sum of an addition's inputs [n, channels, height, width], which all have the same step."""
         return quantised_activations(
             sum(inputs[1:], inputs[0]), self._learnable_step(index), self.levels[self.groups[index]]
         )
@@ -159,14 +169,14 @@ class QuantisedNetwork(nn.Module):
     # ------------------------------------------------------------ from and to the exporters' form
 
     def load(self, arrays: Mapping[str, FloatArray]) -> None:
-        """Take the arrays of an exported network that DoReFa trained, to be used or trained on."""
+        """Copy the arrays of an exported network that DoReFa trained, to evaluate or to continue its training."""
         with torch.no_grad():
             for (_, kernel), convolution in zip(self.topology.kernels, self.convolutions, strict=True):
                 for name, parameter in _named(kernel, convolution).items():
                     parameter.copy_(torch.from_numpy(np.array(arrays[name], np.float32)))
 
     def exported(self) -> tuple[Topology, dict[str, FloatArray]]:
-        """The topology and its arrays, of which ``cnn.exported.network.make_exported`` makes the integers."""
+        """Return the topology and its arrays, from which ``cnn.exported.network.make_exported`` makes the integers."""
         with torch.no_grad():
             arrays = self._folded_arrays() if self.method == "lsq" else self._plain_arrays()
             return self._fitting(self._with_scales(), arrays), arrays
@@ -178,9 +188,9 @@ class QuantisedNetwork(nn.Module):
         }
 
     def _folded_arrays(self) -> dict[str, FloatArray]:
-        """LSQ's: weights as whole numbers, and batch norms that hold the steps.
+        """Return the arrays of LSQ: weights as whole numbers, and batch norms that include the steps.
 
-        A sum in the exporters' units (weights and values within ±1) is worth q of ours.
+        ``q`` is the real value, in this network, of a sum of 1 in the exporters' units (weights and values in ±1).
         """
         arrays: dict[str, FloatArray] = {}
         for (layer, kernel), module in zip(self.topology.kernels, self.convolutions, strict=True):
@@ -210,12 +220,12 @@ class QuantisedNetwork(nn.Module):
         return replace(topology, epsilon=0.0, epsilon_of="variance") if self.method == "lsq" else topology
 
     def _top(self, index: int) -> float:
-        """What the greatest whole number of a tensor is worth."""
+        """Return the real value of the greatest integer of a tensor."""
         group = self.groups[index]
         return float(self.step(index).detach()) * (PICTURE_LEVELS if group < 0 else self.levels[group])
 
     def _fitting(self, topology: Topology, arrays: Mapping[str, FloatArray]) -> Topology:
-        """With fewer extra_bits, where a multiplier would need more than its bits otherwise."""
+        """Return the topology with fewer extra_bits if a multiplier would need too many bits otherwise."""
         greatest = max((self._multiplier(layer, kernel, arrays) for layer, kernel in self._clipped), default=0.0)
         bits = topology.extra_bits
         while bits and greatest * 2.0**bits > MULTIPLIER_LIMIT - 1:
@@ -223,7 +233,7 @@ class QuantisedNetwork(nn.Module):
         return replace(topology, extra_bits=bits)
 
     def _multiplier(self, layer: TopologyLayer, kernel: Kernel, arrays: Mapping[str, FloatArray]) -> float:
-        """The greatest of a layer without extra_bits."""
+        """Return the greatest multiplier of a layer without extra_bits."""
         gamma, variance = (arrays[f"bn{kernel.number}_{part}"].astype(np.float64) for part in ("gamma", "var"))
         step = self._step_of(layer, kernel)
         gain = np.abs(gamma / np.sqrt(variance + (self.topology.epsilon if self.method == "dorefa" else 0.0))).max()
@@ -231,7 +241,7 @@ class QuantisedNetwork(nn.Module):
 
     @property
     def _clipped(self) -> list[tuple[TopologyLayer, Kernel]]:
-        """Kernels with an activation."""
+        """The kernels that have an activation."""
         return [(layer, kernel) for layer, kernel in self.topology.kernels if kernel.output_bits is not None]
 
     def _step_of(self, layer: TopologyLayer, kernel: Kernel) -> LayerTypes:
@@ -244,7 +254,7 @@ class QuantisedNetwork(nn.Module):
 
 
 def _named(kernel: Kernel, module: Any) -> dict[str, Tensor]:
-    """A layer's numbers by the exporters' names."""
+    """Return a layer's parameters by the exporters' names."""
     number = kernel.number
     if kernel.output_bits is None:
         return {f"conv{number}_w": module.weight, f"conv{number}_b": module.bias}
@@ -257,7 +267,7 @@ def _array(values: Tensor) -> FloatArray:
 
 
 def rearranged(op: Any, inputs: list[Tensor]) -> Tensor:
-    """What a layer that computes nothing makes of its inputs [n, channels, height, width]."""
+    """Return the output of a layer that computes no values, from its inputs [n, channels, height, width]."""
     values = inputs[0]
     if isinstance(op, MaxPool):
         pad = op.padding
@@ -282,7 +292,10 @@ def _space_to_depth(values: Tensor, op: Reorg) -> Tensor:
 
 
 def _groups(topology: Topology) -> tuple[int, ...]:
-    """By layer, the picture first, which step its values have: −1 the picture's; sums and heads have their input's."""
+    """Return the group of each tensor, the picture first; all tensors of a group have one step.
+
+    The picture's group is −1. Sums of kernels, and heads, have the group of their input.
+    """
     groups, joined = [-1], {-1: -1}
     for layer in topology.layers:
         sources = [groups[i] for i in layer.inputs]
@@ -306,7 +319,7 @@ def _root(joined: Mapping[int, int], group: int) -> int:
 
 
 def _levels(topology: Topology, groups: Sequence[int]) -> tuple[int, ...]:
-    """By group the greatest whole number of its values."""
+    """Return the greatest integer of each group's values."""
     levels: dict[int, int] = {}
     for layer, group in zip(topology.layers, groups[1:], strict=True):
         if isinstance(layer.op, Kernel) and layer.op.output_bits is not None:
@@ -315,7 +328,7 @@ def _levels(topology: Topology, groups: Sequence[int]) -> tuple[int, ...]:
 
 
 def _check(topology: Topology) -> None:
-    """Raise RangeError for weights of one bit, ChoiceError for an activation or a requantiser that is not trained."""
+    """Raise RangeError for weights of one bit, and ChoiceError for other activations or requantisers than trained."""
     for layer, kernel in topology.kernels:
         if kernel.weight_bits == 1:
             raise RangeError(
@@ -331,12 +344,12 @@ def _check(topology: Topology) -> None:
 
 
 def _check_sums(topology: Topology, groups: Sequence[int], levels: Sequence[int]) -> None:
-    """Raise MissingValueError or MismatchError for an addition whose values have other bits than those that it adds."""
+    """Raise MissingValueError or MismatchError if the output of an addition has other bits than its inputs."""
     for layer, group in zip(topology.layers, groups[1:], strict=True):
         if isinstance(layer.op, Sum) and (layer.op.output_bits is None or 2**layer.op.output_bits - 1 != levels[group]):
             what, bits = f"'output_bits' of {layer.name!r}", levels[group].bit_length()
             if layer.op.output_bits is None:
                 reason = f"an add is trained with the bits of the values that it adds, {bits}"
                 raise MissingValueError(what, reason, where=layer.source)
-            what = f"{what}, as many as the values that it adds have,"
+            what = f"{what}, the same as for the values that it adds,"
             raise MismatchError(what, layer.op.output_bits, bits, where=layer.source)

@@ -1,7 +1,7 @@
-"""Filters that weigh little are left out, whole channels at a time: what is left is a smaller network of the same form.
+"""Removes the filters with the least weights, whole channels at a time. The result is a smaller network of that form.
 
-A filter weighs what its weights and its batch norm's gain amount to (L1; arXiv:1608.08710). What the others lose by it,
-training makes up for.
+The weight of a filter is the L1 norm of its weights with the batch norm's gain (arXiv:1608.08710). Training compensates
+for the loss of accuracy.
 """
 
 from __future__ import annotations
@@ -20,18 +20,25 @@ from cnn.ops import AveragePool, BatchNorm, Convolution, Dense, MaxPool, Upsampl
 from cnn.quantisation.batch_norm import fold_batch_norms
 
 PASSES_ON = (MaxPool, Upsample, AveragePool)
-"""Layers whose channels are those of what they read."""
+"""Layers that have the channels of their input."""
 MULTIPLE = 4
-"""Of the channels that stay: lanes and folds divide by it."""
+"""The number of remaining channels is a multiple of this, because lanes and folds divide by it."""
 
 Channels = npt.NDArray[np.intp]
 
 
 def pruned(network: Network, share: float) -> Network:
-    """The network without ``share`` of the filters of each layer that only convolutions and dense layers read.
+    """Return the network without a share of the filters of each layer that only convolutions and dense layers read.
 
-    Layers at joins, heads and groups keep theirs, and every layer at least MULTIPLE. InvalidValueError for a share that
-    is not 0…1, UnsupportedError if no layer can lose any.
+    Layers that joins, heads or groups read keep all filters. Every layer keeps at least MULTIPLE.
+
+    Args:
+        network: The float network.
+        share: The share of the filters to remove, at least 0 and below 1.
+
+    Raises:
+        InvalidValueError: The share is outside this range.
+        UnsupportedError: No layer can lose filters.
     """
     if not 0 <= share < 1:
         raise InvalidValueError("--prune", share, "a share of the filters, at least 0 and below 1")
@@ -53,7 +60,7 @@ def pruned(network: Network, share: float) -> Network:
 
 
 def _can_lose(network: Network, index: int) -> bool:
-    """Whether everything that reads the layer can do with fewer channels."""
+    """Return whether all readers of the layer accept fewer channels."""
     op = network.nodes[index].op
     if isinstance(op, Convolution) and op.groups != 1:
         return False
@@ -67,7 +74,7 @@ def _can_lose(network: Network, index: int) -> bool:
 
 
 def _heaviest(op: Any, share: float) -> Channels:
-    """Numbers of the filters that stay, ascending."""
+    """Return the indices of the filters that remain, ascending."""
     weight = np.abs(op.weights.astype(np.float64)).sum(axis=(1, 2, 3))
     count = -(-round((1 - share) * weight.size) // MULTIPLE) * MULTIPLE
     heaviest = np.argsort(-weight, kind="stable")[: min(max(count, MULTIPLE), weight.size)]
@@ -88,7 +95,7 @@ def _shortened(node: Node, index: int, network: Network, remaining: Mapping[int,
 
 
 def _read(op: Convolution | Dense, channels: Channels, shape: Shape) -> npt.NDArray[np.float32]:
-    """The weights for those channels of what is read; shape: of all of it."""
+    """Return the weights for the remaining input channels. shape: the input's shape with all channels."""
     if isinstance(op, Convolution):
         return op.weights[:, channels]
     outputs = op.weights.shape[0]

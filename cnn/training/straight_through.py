@@ -1,10 +1,12 @@
-"""Rounding that gradients pass as if it were not there, and the quantisers made of it.
+"""Rounding that gradients pass through unchanged, and the quantisers made of it.
 
     DoReFa  w = round(n · tanh(w) / max|tanh(w)|) / n           arXiv:1606.06160
+
     LSQ     w = round(clip(w / s, −n, n)) · s, s is learned     arXiv:1902.08153
+
     both    y = round(clip(y / s, 0, M)) · s; DoReFa has s = 1 / M, so that values are clipped to 0…1
 
-Weights are worked out in float64, as ``cnn.exported.integers`` does.
+Weights are computed in float64, as in ``cnn.exported.integers``.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import torch
 from torch import Tensor
 
 SAMPLE_SIZE = 1 << 16
-"""Values that a step is chosen by."""
+"""The most values of a row by which its step is chosen."""
 
 
 class _Round(torch.autograd.Function):
@@ -40,39 +42,41 @@ class _ScaleGradient(torch.autograd.Function):
 
 
 def round_through(values: Tensor) -> Tensor:
-    """The nearest whole numbers, halves to even; the gradient is that of ``values``."""
+    """Return the nearest whole numbers, halves to even. The gradient is the one of ``values``."""
     rounded: Tensor = _Round.apply(values)
     return rounded
 
 
 def squeezed_integers(weights: Tensor, greatest: int) -> Tensor:
-    """DoReFa's round(n · tanh(w) / max|tanh(w)|), float64, where n is ``greatest``."""
+    """Return DoReFa's round(n · tanh(w) / max|tanh(w)|), float64, with n = ``greatest``."""
     squeezed = torch.tanh(weights.double())
     return round_through(greatest * (squeezed / squeezed.detach().abs().max()))
 
 
 def stepped_integers(weights: Tensor, step: Tensor, greatest: int) -> Tensor:
-    """LSQ's round(clip(w / s, −n, n)), float64, where n is ``greatest``. step: of any shape that broadcasts."""
+    """Return LSQ's round(clip(w / s, −n, n)), float64, with n = ``greatest``. step: broadcasts to the weights."""
     return round_through((weights.double() / step.double()).clamp(-greatest, greatest))
 
 
 def learnable(step: Tensor, values: int, greatest: int) -> Tensor:
-    """``step`` with a gradient of 1 / sqrt(values · greatest), so that it learns as fast as what it quantises.
+    """Return ``step`` with its gradient scaled by 1 / sqrt(values · greatest).
 
-    values: how many are quantised by each step.
+    The step then learns as fast as the values that it quantises. values: the number of values per step.
     """
     scaled: Tensor = _ScaleGradient.apply(step, (values * greatest) ** -0.5)
     return scaled
 
 
 def quantised_activations(values: Tensor, step: Tensor, greatest: int) -> Tensor:
-    """round(clip(y / s, 0, M)) · s, where M is ``greatest``."""
+    """Return round(clip(y / s, 0, M)) · s, with M = ``greatest``."""
     return round_through((values / step).clamp(0, greatest)) * step
 
 
 def least_error_steps(rows: Tensor, low: int, greatest: int) -> Tensor:
-    """By row of [rows, values], of 50 steps up to max|values| / greatest, that with the least squared error of integers
-    low…greatest. Of more than SAMPLE_SIZE values a regular sample decides."""
+    """Return, per row of [rows, values], the step with the least squared error of the integers low…greatest.
+
+    50 steps up to max|values| / greatest are tried. Of more than SAMPLE_SIZE values a regular sample decides.
+    """
     top = rows.abs().amax(1, keepdim=True)
     sample = rows[:, :: max(1, rows.shape[1] // SAMPLE_SIZE)]
     best, lowest = torch.ones_like(top), torch.full_like(top, torch.inf)

@@ -117,7 +117,7 @@ def test_an_array_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     path = archive(tmp_path, members())
     with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(path, "a") as more:
         more.writestr("b.npy", npy(arrays()["b"]))
-    with raises(DamagedFileError, path="w.npz", place="'b'", reason="is there twice"):
+    with raises(DamagedFileError, path="w.npz", place="'b'", reason="is stored twice"):
         read_arrays(path, SHAPES)
 
 

@@ -244,7 +244,7 @@ def pooled(source: Network) -> Network:
             StateError(
                 "the pass 'copied'",
                 "still changes 'tiny' after 100 rounds",
-                remedy="return the very network that it got if nothing is left to do",
+                remedy="return the argument itself if nothing is left to do",
             ),
         ),
         (
@@ -260,9 +260,7 @@ def pooled(source: Network) -> Network:
         (enlarged, MismatchError("the shape of the input", "3×7×7", "3×6×5", where="the pass 'enlarged'")),
         (
             nothing,
-            InvalidValueError(
-                "the result", None, "a Network of 'tiny', or the one that it got", where="the pass 'nothing'"
-            ),
+            InvalidValueError("the result", None, "a Network of 'tiny', or its argument", where="the pass 'nothing'"),
         ),
         (
             pooled,

@@ -236,7 +236,7 @@ OWNER = "the package acme-broken"
             "passes",
             'fold_pointwise = "acme_broken:anything"',
             "ConflictError",
-            (f"'fold_pointwise' of {OWNER}", "'fold_pointwise' that is there"),
+            (f"'fold_pointwise' of {OWNER}", "the existing 'fold_pointwise'"),
         ),
         ("passes", 'acme = "acme_broken:anything"', "ToolError", (OWNER, "adds 'acme', which cannot be imported")),
         ("functions", 'acme = "math:sin"', "InvalidValueError", (f"'acme' of {OWNER}", "a cnn.activations.Function")),
@@ -252,7 +252,7 @@ OWNER = "the package acme-broken"
             "blocks",
             'acme = "math:sin"\nacme = "math:cos"',
             "ConflictError",
-            (f"'acme' of {OWNER}", "'acme' that is there"),
+            (f"'acme' of {OWNER}", "the existing 'acme'"),
         ),
     ],
 )
