@@ -1,23 +1,25 @@
-// A loop's counter that knows a cycle ahead whether it is at its end. Counted up, a counter is added to, compared, and
-// what depends on it selected, all in one cycle, and nested loops wait for each other's comparisons. Counted down, the
-// comparison is with a constant and its result a register: at the ends of many loops only registers meet.
+// A loop counter that knows one cycle ahead whether it is at its end. If a counter counts up, one cycle must add,
+// compare and select, and nested loops wait for each other's comparisons. This counter counts down: it compares with a
+// constant and stores the result in a register, so that the ends of nested loops combine registers only.
 #ifndef SYSTOLIC_COUNTDOWN_H
 #define SYSTOLIC_COUNTDOWN_H
 
+// Counts of one loop. A *turn* is one iteration.
 struct countdown_t {
     int left;            // turns after this one
-    bool last;           // whether there are none
-    int turns_less_one;  // what ``left`` begins with again
-    bool single;         // and ``last``
+    bool last;           // whether this is the last turn
+    int turns_less_one;  // turns of the loop, minus 1: the start value of ``left``
+    bool single;         // start value of ``last``: the loop has one turn
 };
 
+// Begin the first turn again.
 inline void restart(countdown_t &count) {
 #pragma HLS INLINE
     count.left = count.turns_less_one;
     count.last = count.single;
 }
 
-// ``turns``: at least 1.
+// Begin a loop of ``turns`` turns, at least 1.
 inline void begin(countdown_t &count, int turns) {
 #pragma HLS INLINE
     count.turns_less_one = turns - 1;
@@ -25,7 +27,7 @@ inline void begin(countdown_t &count, int turns) {
     restart(count);
 }
 
-// Goes to the next turn where ``step``; after the last one begins again.
+// If ``step`` is set, advance to the next turn; after the last turn, begin the first turn again.
 inline void count_down(countdown_t &count, bool step) {
 #pragma HLS INLINE
     const bool before_last = count.left == 1;

@@ -1,18 +1,28 @@
-// Macros that stand where the pragmas of a process stand. What a macro becomes depends on the build:
+// Macros in place of the pragmas of a process. The build decides what they expand to:
 //
-//   __SYNTHESIS__                   the HLS pragma, and nothing more
+//   __SYNTHESIS__                   the HLS pragma, and nothing else
 //   g++, the vendor's hls_stream.h  nothing
-//   g++, simulation/hls_stream.h    names for error messages, set once for a process, region or stream, never in a loop
-//   the same with SYSTOLIC_TRACE    events for the cycle solver: SYSTOLIC_PIPELINE is a tick of the process's clock
+//   g++, simulation/hls_stream.h    names for error messages, set once per process, region or stream, never in a loop
+//   the same with SYSTOLIC_TRACE    events for the cycle solver; SYSTOLIC_PIPELINE is a cycle of the process's pipeline
 //
-// So the cycle trace follows the code that is synthesised, and not a second model of it. docs/explanation/cycles.md
-// tells what each macro costs.
+// So the cycle trace runs on the code that is synthesised, and not on a second model of it. docs/explanation/cycles.md
+// explains which cycles each macro counts:
+//
+//   SYSTOLIC_DATAFLOW(label)           begins a region whose processes run concurrently; label: its number in the trace
+//   SYSTOLIC_PROCESS(name)             begins a process
+//   SYSTOLIC_ENTER                     before a pipelined loop: the cycles of entering it
+//   SYSTOLIC_PIPELINE(ii, depth)       first in a pipelined loop: its initiation interval and stages, in cycles
+//   SYSTOLIC_STREAM(stream, depth)     the depth of a stream's FIFO, in words
+//   SYSTOLIC_FIFO(…, bits, depth, impl)  also the width of a word and the primitive
+//   SYSTOLIC_FORWARD(stream, value)    a write of a value that was read in the same iteration
+//   SYSTOLIC_SEQUENTIAL(cycles)        cycles outside of pipelined loops
+//   SYSTOLIC_BURST_…, LOAD, STORE      requests, responses and beats of a memory bundle
 #ifndef SYSTOLIC_INSTRUMENT_H
 #define SYSTOLIC_INSTRUMENT_H
 
 #include "hls_stream.h"
 
-// Two macros, so that an argument that is a macro itself is replaced before it becomes text.
+// Two macros, so that an argument that is itself a macro is expanded before it becomes text.
 #define SYSTOLIC_PRAGMA_TEXT(text) _Pragma(#text)
 #define SYSTOLIC_PRAGMA(text) SYSTOLIC_PRAGMA_TEXT(text)
 
@@ -58,7 +68,8 @@
 
 #else
 
-// sizeof does not evaluate, but it uses: the compiler does not warn of a bundle or depth that only a trace needs.
+// sizeof does not evaluate its operand but counts as a use, so that the compiler does not warn of arguments that only a
+// traced build needs.
 #define SYSTOLIC_UNUSED(value) static_cast<void>(sizeof(value))
 #if defined(SYSTOLIC_SIMULATION_STREAM)
 #define SYSTOLIC_DATAFLOW(label) ::systolic::Region systolic_region_(static_cast<long>(label))

@@ -477,11 +477,11 @@ def test_the_readme_names_files_commands_registers_and_where_figures_come_from()
 
 def test_the_readme_of_a_streaming_design_tells_of_packets_and_the_dma() -> None:
     text = vendor_files(values("zcu104", streams("weights_conv1")))["README.md"]
-    assert "packet of 900 bytes in and one of 40 bytes out, in beats of 8 and 4" in text
+    assert "input packet of 900 bytes and an output packet of 40 bytes, in beats of 8 and 4 bytes" in text
     assert "| `S_AXI_HP0_FPD` | 128 | `axi_dma_0/M_AXI_MM2S` |" in text
     assert "| `S_AXI_HP3_FPD` | 128 | `streaming_top_0/m_axi_weights_conv1` |" in text
     assert "| 0x1c | `frames` |" in text
-    assert "`in.bin` and `expected.bin`, a frame's packets for the test bench; the weights that lie in DDR" in text
+    assert "`in.bin` and `expected.bin`, a frame's packets for the test bench; the weights that stay in DDR" in text
     assert "interrupt" not in re.sub(r"nothing interrupts|.*Interrupt.*|.*CTRL.*", "", text)
 
 

@@ -5,8 +5,8 @@
 #   vivado -mode batch -source build_vivado.tcl -tclargs design        stop at the validated block design
 #   vivado -mode batch -source build_vivado.tcl -tclargs synth jobs=8  stop after synthesis, eight processes
 #
-# Vivado 2022.1 to 2024.2, of the same release as the Vitis HLS that exported the IP. The result is
-# systolic.bit with systolic.hwh beside it, from which pynq takes the registers' addresses.
+# Vivado 2022.1 to 2024.2, of the same release as the Vitis HLS that exported the IP.
+# It writes systolic.bit and systolic.hwh, from which pynq reads the registers' addresses.
 
 set here [file dirname [file normalize [info script]]]
 set name systolic
@@ -15,14 +15,14 @@ set dma axi_dma_0
 set ps zynq_ultra_ps_e_0
 set wanted_mhz 300
 
-# Port of the PS, its clock pin, the masters behind it. The DMA's two sides and the weights each have a
-# high-performance port to themselves where there are enough.
+# Per port of the PS: its clock pin, and the masters that it serves. Each side of the DMA and each weight port has its
+# own high-performance port if there are enough.
 set ports {
     {S_AXI_HP0_FPD saxihp0_fpd_aclk {axi_dma_0/M_AXI_MM2S}}
     {S_AXI_HP1_FPD saxihp1_fpd_aclk {axi_dma_0/M_AXI_S2MM}}
 }
 
-# Direct register mode: the host gives an address and a length, and polls. A beat is as wide as the accelerator's.
+# Direct register mode: the host writes an address and a length, and polls. A beat is as wide as the accelerator's.
 set dma_config {
     CONFIG.c_include_sg 0
     CONFIG.c_sg_include_stscntrl_strm 0
@@ -40,8 +40,8 @@ set dma_config {
     CONFIG.c_m_axis_mm2s_tdata_width 64
 }
 
-# Settings beside those of the board's preset. A port that is enabled but has no clock does not validate, so ports that
-# are not used are switched off.
+# Settings in addition to the board's preset. A port that is enabled but has no clock fails validation, so that unused
+# ports are disabled.
 set ps_config {
     CONFIG.PSU__FPGA_PL0_ENABLE {1}
     CONFIG.PSU__USE__FABRIC__RST {1}
@@ -61,6 +61,7 @@ set ps_config {
     CONFIG.PSU__USE__IRQ0 {0}
 }
 
+# Return the step to stop after and the number of processes, from the command line.
 proc wanted {argv} {
     set stop bitstream
     set jobs 4
@@ -91,14 +92,14 @@ proc open_design {here name} {
     create_bd_design system
 }
 
-# The PS with the board's preset (DDR, clocks, pins), then with the settings of this design.
+# Add the PS with the board's preset (DDR, clocks, pins), and then with the settings of this design.
 proc add_ps {ps config} {
     create_bd_cell -type ip -vlnv {xilinx.com:ip:zynq_ultra_ps_e} $ps
     apply_bd_automation -rule xilinx.com:bd_rule:zynq_ultra_ps_e -config {apply_board_preset {1}} [get_bd_cells $ps]
     set_property -dict $config [get_bd_cells $ps]
 }
 
-# The PS divides a PLL by integers and rounds a clock that it cannot make: the design would run at another one.
+# The PS divides a PLL by integers, and rounds a clock that it cannot make. The design would then run at another clock.
 proc check_clock {ps wanted_mhz} {
     set made [expr {[get_property CONFIG.FREQ_HZ [get_bd_pins $ps/pl_clk0]] / 1.0e6}]
     if {abs($made - $wanted_mhz) > 0.001 * $wanted_mhz} {
@@ -107,7 +108,7 @@ proc check_clock {ps wanted_mhz} {
     puts "PL clock: $made MHz"
 }
 
-# One clock for everything: no crossing between the accelerator and the ports.
+# One clock for everything: no path to a port crosses clocks.
 proc add_clock_and_reset {ps} {
     create_bd_cell -type ip -vlnv xilinx.com:ip:proc_sys_reset reset_0
     connect_bd_net [get_bd_pins $ps/pl_clk0] [get_bd_pins reset_0/slowest_sync_clk]
@@ -139,7 +140,7 @@ proc add_accelerator {ps accelerator} {
     reset_pin $accelerator/ap_rst_n
 }
 
-# Vitis HLS appends _r to names that a hardware language reserves, as VHDL does in and out.
+# Vitis HLS appends _r to names that a hardware language reserves, such as in and out in VHDL.
 proc stream_pin {accelerator name} {
     foreach pin [list $accelerator/${name}_r $accelerator/$name] {
         if {[llength [get_bd_intf_pins -quiet $pin]] == 1} { return $pin }
@@ -147,7 +148,7 @@ proc stream_pin {accelerator name} {
     error "the IP has no stream '$name': run vitis_hls -f run_hls.tcl again, this folder's"
 }
 
-# A frame is one packet in and one packet out.
+# Add the DMA. A frame is one input packet and one output packet.
 proc add_dma {ps accelerator dma config} {
     create_bd_cell -type ip -vlnv xilinx.com:ip:axi_dma $dma
     set_property -dict $config [get_bd_cells $dma]
@@ -157,7 +158,7 @@ proc add_dma {ps accelerator dma config} {
     connect [stream_pin $accelerator out] $dma/S_AXIS_S2MM
 }
 
-# A SmartConnect for each port, even for a single master: it converts width, protocol and ID width.
+# Add a SmartConnect per port, even for a single master: it converts width, protocol and ID width.
 proc add_memory_ports {ps ports} {
     foreach entry $ports {
         lassign $entry port clock masters
@@ -173,7 +174,7 @@ proc add_memory_ports {ps ports} {
     }
 }
 
-# Registers of the accelerator and of the DMA.
+# Connect the registers of the accelerator and of the DMA.
 proc add_control {ps accelerator dma} {
     add_smartconnect $ps control 1 2
     connect $ps/M_AXI_HPM0_FPD control/S00_AXI
@@ -182,14 +183,14 @@ proc add_control {ps accelerator dma} {
     clock_pin $ps $ps/maxihpm0_fpd_aclk
 }
 
-# What Vitis HLS calls Reg may be reg0 of Vivado's packager.
+# Return the address segment of a slave. Vitis HLS names it Reg, and Vivado's packager may name it reg0.
 proc slave_segment {slave} {
     set segments [get_bd_addr_segs -of_objects [get_bd_intf_pins $slave]]
     if {[llength $segments] != 1} { error "$slave must have one address segment, it has [llength $segments]" }
     return $segments
 }
 
-# Fixed addresses for the registers. Behind a memory port the masters reach DDR and nothing else.
+# Assign fixed addresses to the registers. Through a memory port, a master reaches only DDR.
 proc assign_addresses {ps accelerator dma ports} {
     set cpu [get_bd_addr_spaces $ps/Data]
     assign_bd_address -offset 0xA0000000 -range 0x10000 -target_address_space $cpu [slave_segment $accelerator/s_axi_control] -force
@@ -228,7 +229,7 @@ proc run_to_end {run} {
     }
 }
 
-# A design that misses its timing may fail at some temperature or voltage: its files are not copied.
+# A design that misses timing may fail at some temperature or voltage, so that its files are not copied.
 proc check_timing {run} {
     foreach {check property} {setup STATS.WNS hold STATS.WHS} {
         set slack [get_property $property [get_runs $run]]

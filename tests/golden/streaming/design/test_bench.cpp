@@ -1,11 +1,12 @@
 // small as a streaming pipeline
-// Sends one frame through the top function and compares the packet that leaves, byte for byte. Generated.
+// Send one frame through the top function and compare the output packet byte by byte. Generated.
 //
-// The same file serves three tools: csim and cosim of Vitis HLS, and g++ with the headers in simulation/.
+// The same file is used by three tools: csim and cosim of Vitis HLS, and g++ with the headers in simulation/.
 //
-//   test_bench [data]    data/in.bin and data/expected.bin are packets as the DMA carries them
+//  test_bench [data]    data/in.bin and data/expected.bin are packets in the DMA's format
 //
-// Prints PASS and exits with 0; or the first byte that differs, with 1; or what is wrong with the files, with 2.
+// It prints PASS and exits with 0, prints the first byte that differs and exits with 1, or prints an error about its
+// files and exits with 2.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -15,18 +16,19 @@
 
 #include "top.h"
 
-// On a computer the top function also calls both ends of the DMA and shows its streams. Here the test bench is the DMA
-// and looks at the outgoing packet alone.
+// On a computer, the top function also calls the two ends of the DMA and passes on the integers of its streams. Here
+// the test bench is the DMA, and only checks the output packet.
 void dma_read(int, hls::stream<beat_t<IN_BEAT> > &) {}
 void dma_write(int, hls::stream<beat_t<OUT_BEAT> > &) {}
 void take_tap(int, const int32_t *, size_t) {}
 
+// Print an error about a file and exit.
 static void refuse(const std::string &path, const char *what) {
     std::printf("%s %s\n", path.c_str(), what);
     std::exit(2);
 }
 
-// A file of exactly ``count`` elements as they lie in DDR, little-endian.
+// Read a file of exactly ``count`` little-endian elements.
 template <typename T>
 static std::vector<T> load(const std::string &path, size_t count) {
     std::ifstream file(path.c_str(), std::ios::binary | std::ios::ate);
@@ -42,7 +44,7 @@ static std::vector<T> load(const std::string &path, size_t count) {
     return data;
 }
 
-// The last beat is padded with zeros and has TLAST.
+// Send a packet as beats. The last beat is padded with zeros and has TLAST.
 static void send(const std::vector<uint8_t> &packet, hls::stream<beat_t<IN_BEAT> > &in) {
     for (int beat = 0; beat < IN_BEATS; ++beat) {
         uint8_t bytes[IN_BEAT] = {0};
@@ -53,7 +55,7 @@ static void send(const std::vector<uint8_t> &packet, hls::stream<beat_t<IN_BEAT>
     }
 }
 
-// Compares one beat; prints the first byte of the packet that differs. Returns how many do.
+// Compare one beat, and print the first byte of the packet that differs. Return the number of bytes that differ.
 static int compare(int beat, const beat_t<OUT_BEAT> &found, const std::vector<uint8_t> &expected, int before) {
     int wrong = 0;
     for (int i = 0; i < OUT_BEAT && beat * OUT_BEAT + i < OUT_BYTES; ++i) {
@@ -64,7 +66,7 @@ static int compare(int beat, const beat_t<OUT_BEAT> &found, const std::vector<ui
     return wrong;
 }
 
-// Checks the outgoing packet: its bytes, TLAST at its end and nowhere else, no beat after it. Returns the count of faults.
+// Check the output packet: its bytes, TLAST at its last beat only, and no beat after it. Return the number of faults.
 static int receive(const std::vector<uint8_t> &expected, hls::stream<beat_t<OUT_BEAT> > &out) {
     int wrong = 0, misplaced = 0, beat = 0;
     for (; beat < OUT_BEATS && !out.empty(); ++beat) {

@@ -5,8 +5,8 @@
 #   vivado -mode batch -source build_vivado.tcl -tclargs design        stop at the validated block design
 #   vivado -mode batch -source build_vivado.tcl -tclargs synth jobs=8  stop after synthesis, eight processes
 #
-# Vivado 2022.1 to 2024.2, of the same release as the Vitis HLS that exported the IP. The result is
-# systolic.bit with systolic.hwh beside it, from which pynq takes the registers' addresses.
+# Vivado 2022.1 to 2024.2, of the same release as the Vitis HLS that exported the IP.
+# It writes systolic.bit and systolic.hwh, from which pynq reads the registers' addresses.
 
 set here [file dirname [file normalize [info script]]]
 set name systolic
@@ -15,8 +15,8 @@ set interrupts axi_intc_0
 set ps processing_system7_0
 set wanted_mhz 100
 
-# Port of the PS, its clock pin, the accelerator's masters behind it. Maps and weights each have a high-performance
-# port to themselves where there are enough; program and layers are few bytes and share what is left.
+# Per port of the PS: its clock pin, and the accelerator's masters that it serves. Maps and weights each have their own
+# high-performance port if there are enough. program and layers transfer few bytes and share a remaining port.
 set ports {
     {S_AXI_HP0 S_AXI_HP0_ACLK {m_axi_maps_0 m_axi_layers}}
     {S_AXI_HP1 S_AXI_HP1_ACLK {m_axi_maps_1}}
@@ -24,8 +24,8 @@ set ports {
     {S_AXI_HP3 S_AXI_HP3_ACLK {m_axi_program}}
 }
 
-# Settings beside those of the board's preset. A port that is enabled but has no clock does not validate, so ports that
-# are not used are switched off.
+# Settings in addition to the board's preset. A port that is enabled but has no clock fails validation, so that unused
+# ports are disabled.
 set ps_config {
     CONFIG.PCW_EN_CLK0_PORT {1}
     CONFIG.PCW_EN_RST0_PORT {1}
@@ -45,6 +45,7 @@ set ps_config {
     CONFIG.PCW_USE_FABRIC_INTERRUPT {1}
 }
 
+# Return the step to stop after and the number of processes, from the command line.
 proc wanted {argv} {
     set stop bitstream
     set jobs 4
@@ -75,14 +76,14 @@ proc open_design {here name} {
     create_bd_design system
 }
 
-# The PS with the board's preset (DDR, clocks, pins), then with the settings of this design.
+# Add the PS with the board's preset (DDR, clocks, pins), and then with the settings of this design.
 proc add_ps {ps config} {
     create_bd_cell -type ip -vlnv {xilinx.com:ip:processing_system7} $ps
     apply_bd_automation -rule xilinx.com:bd_rule:processing_system7 -config {make_external {FIXED_IO, DDR} apply_board_preset {1} Master {Disable} Slave {Disable}} [get_bd_cells $ps]
     set_property -dict $config [get_bd_cells $ps]
 }
 
-# The PS divides a PLL by integers and rounds a clock that it cannot make: the design would run at another one.
+# The PS divides a PLL by integers, and rounds a clock that it cannot make. The design would then run at another clock.
 proc check_clock {ps wanted_mhz} {
     set made [expr {[get_property CONFIG.FREQ_HZ [get_bd_pins $ps/FCLK_CLK0]] / 1.0e6}]
     if {abs($made - $wanted_mhz) > 0.001 * $wanted_mhz} {
@@ -91,7 +92,7 @@ proc check_clock {ps wanted_mhz} {
     puts "PL clock: $made MHz"
 }
 
-# One clock for everything: no crossing between the accelerator and the ports.
+# One clock for everything: no path to a port crosses clocks.
 proc add_clock_and_reset {ps} {
     create_bd_cell -type ip -vlnv xilinx.com:ip:proc_sys_reset reset_0
     connect_bd_net [get_bd_pins $ps/FCLK_CLK0] [get_bd_pins reset_0/slowest_sync_clk]
@@ -123,7 +124,7 @@ proc add_accelerator {ps accelerator} {
     reset_pin $accelerator/ap_rst_n
 }
 
-# A SmartConnect for each port, even for a single master: it converts width, protocol and ID width.
+# Add a SmartConnect per port, even for a single master: it converts width, protocol and ID width.
 proc add_memory_ports {ps accelerator ports} {
     foreach entry $ports {
         lassign $entry port clock masters
@@ -139,10 +140,10 @@ proc add_memory_ports {ps accelerator ports} {
     }
 }
 
-# Registers of the accelerator and of the interrupt controller, through which pynq wants every interrupt to come.
+# Connect the registers of the accelerator and of the interrupt controller, which pynq requires for every interrupt.
 proc add_control {ps accelerator interrupts} {
     create_bd_cell -type ip -vlnv xilinx.com:ip:axi_intc $interrupts
-    # One wire, not a bus: the PS takes the level.
+    # One wire, not a bus: the PS reads the level.
     set_property -dict [list CONFIG.C_IRQ_CONNECTION 1] [get_bd_cells $interrupts]
     clock_pin $ps $interrupts/s_axi_aclk
     reset_pin $interrupts/s_axi_aresetn
@@ -155,14 +156,14 @@ proc add_control {ps accelerator interrupts} {
     connect_bd_net [get_bd_pins $interrupts/irq] [get_bd_pins $ps/IRQ_F2P]
 }
 
-# What Vitis HLS calls Reg may be reg0 of Vivado's packager.
+# Return the address segment of a slave. Vitis HLS names it Reg, and Vivado's packager may name it reg0.
 proc slave_segment {slave} {
     set segments [get_bd_addr_segs -of_objects [get_bd_intf_pins $slave]]
     if {[llength $segments] != 1} { error "$slave must have one address segment, it has [llength $segments]" }
     return $segments
 }
 
-# Fixed addresses for the registers. Behind a memory port the masters reach DDR and nothing else.
+# Assign fixed addresses to the registers. Through a memory port, a master reaches only DDR.
 proc assign_addresses {ps accelerator interrupts ports} {
     set cpu [get_bd_addr_spaces $ps/Data]
     assign_bd_address -offset 0x40000000 -range 0x10000 -target_address_space $cpu [slave_segment $accelerator/s_axi_control] -force
@@ -201,7 +202,7 @@ proc run_to_end {run} {
     }
 }
 
-# A design that misses its timing may fail at some temperature or voltage: its files are not copied.
+# A design that misses timing may fail at some temperature or voltage, so that its files are not copied.
 proc check_timing {run} {
     foreach {check property} {setup STATS.WNS hold STATS.WHS} {
         set slack [get_property $property [get_runs $run]]

@@ -3,13 +3,13 @@
 #
 #   vitis_hls -f run_hls.tcl                          Vitis HLS 2022.1 to 2024.1; steps: csim synth export
 #   vitis_hls -f run_hls.tcl -tclargs synth cosim     only these steps
-#   vitis-run --mode hls --tcl run_hls.tcl            2024.2; it passes no arguments on, so:
+#  vitis-run --mode hls --tcl run_hls.tcl            2024.2; it does not pass on arguments, so use:
 #   SYSTOLIC_STEPS="synth cosim" vitis-run --mode hls --tcl run_hls.tcl
 #
 # Steps: csim    runs test_bench.cpp on the C++; prints PASS or the first word that differs
-#        synth   C++ -> RTL; the report has cycles and resources as the tool estimates them
-#        cosim   runs test_bench.cpp on the RTL (a whole frame of a large network takes days: use a small one)
-#        export  the IP systolic:cnn:systolic_top:1.0, which build_vivado.tcl takes from hls/solution/impl/ip
+#       synth   C++ -> RTL; the report has the tool's estimates of cycles and resources
+#       cosim   runs test_bench.cpp on the RTL (a whole frame of a large network takes days: use a small one)
+#       export  the IP systolic:cnn:systolic_top:1.0, which build_vivado.tcl reads from hls/solution/impl/ip
 
 set here [file dirname [file normalize [info script]]]
 set known {csim synth cosim export}
@@ -22,7 +22,7 @@ proc wanted_steps {known} {
     }
     set steps {}
     foreach word $words {
-        # Some versions leave their own arguments in argv: "-f run_hls.tcl -tclargs synth".
+        # Some versions keep their own arguments in argv: "-f run_hls.tcl -tclargs synth".
         if {$word eq "" || [string match "-*" $word] || [string match "*.tcl" $word]} { continue }
         if {$word ni $known} { error "a step is one of [join $known {, }], not '$word'" }
         lappend steps $word
@@ -31,11 +31,11 @@ proc wanted_steps {known} {
 }
 
 proc run_steps {here steps} {
-    # The test bench gets its data folder as an argument, which the tool's makefiles split at spaces.
+    # The data folder is an argument of the test bench, and the tool's makefiles split arguments at spaces.
     if {[regexp {\s} $here]} { error "Vitis HLS does not work in a path with spaces: move the folder out of '$here'" }
     cd $here
 
-    # Synthesis starts an empty project; the other steps go on with that of an earlier run.
+    # Synthesis starts with an empty project. The other steps continue with the project of an earlier run.
     if {"synth" in $steps} {
         open_project -reset hls
     } else {
@@ -43,21 +43,21 @@ proc run_steps {here steps} {
     }
     set_top {systolic_top}
 
-    # SYSTOLIC_AP_INT: the C++ side of csim and cosim must have the word types that the RTL has.
+    # SYSTOLIC_AP_INT: the C++ side of csim and cosim must use the same word types as the RTL.
     set flags "-std=c++14 -DSYSTOLIC_AP_INT -I$here/src"
     add_files -cflags $flags $here/src/top.cpp
     add_files -tb -cflags $flags $here/test_bench.cpp
 
     open_solution -flow_target vivado solution
     set_part {xc7z020clg400-1}
-    # 100 MHz: a target. The tool keeps its usual 27 % of the period for wires (set_clock_uncertainty).
+    # 100 MHz is a target. By default, the tool reserves 27 % of it for routing (set_clock_uncertainty).
     create_clock -period 10.000000 -name clock
-    # Buffers may lie above 4 GB; the register map has two words for a pointer.
+    # Buffers may be above 4 GB. The register map has two words per pointer.
     config_interface -m_axi_addr64=true
 
     if {"csim" in $steps} { csim_design -argv $here/data }
     if {"synth" in $steps} { csynth_design }
-    # apart: the memory model of cosim gives every pointer a memory to itself; see test_bench.cpp.
+    # apart: cosim's memory model gives every pointer its own memory (test_bench.cpp).
     if {"cosim" in $steps} { cosim_design -argv "$here/data apart" }
     if {"export" in $steps} {
         export_design -format ip_catalog -rtl verilog -vendor {systolic} -library {cnn} \
@@ -66,7 +66,7 @@ proc run_steps {here steps} {
     close_project
 }
 
-# Without an exit the tool would stay in its shell; the status tells a makefile whether a step failed.
+# Without exit, the tool would stay in its shell. A makefile sees in the exit status whether a step failed.
 if {[catch {run_steps $here [wanted_steps $known]} message]} {
     puts stderr "run_hls.tcl: $message"
     exit 1

@@ -1,14 +1,14 @@
 // tiny on a 6×8×8 systolic array
-// Runs one frame through the top function and compares its outputs, word for word. Generated.
+// Run one frame through the top function and compare its outputs word by word. Generated.
 //
-// The same file serves three tools: csim and cosim of Vitis HLS, and g++ with the headers in simulation/.
+// The same file is used by three tools: csim and cosim of Vitis HLS, and g++ with the headers in simulation/.
 //
-//   test_bench [data]          one start for all passes, as on the board
-//   test_bench data apart      one start for each pass, with a copy of the memory for every port: for cosim, whose
-//                              memory model gives each pointer a memory of its own, so that a port would not read
-//                              what another one wrote
+//  test_bench [data]          one start for all passes, as on the board
+//  test_bench data apart      one start per pass, with a copy of the memory for every port. This is for cosim, whose
+//                             memory model gives each pointer its own memory: a port would not read what another wrote.
 //
-// Prints PASS and exits with 0; or the first word that differs, with 1; or what is wrong with the files, with 2.
+// It prints PASS and exits with 0, prints the first word that differs and exits with 1, or prints an error about its
+// files and exits with 2.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,27 +18,29 @@
 
 #include "top.h"
 
-// The engine calls this after each pass; the test bench looks at the outputs alone.
+// The engine calls this after each pass. The test bench only checks the outputs.
 void after_pass(uint32_t) {}
 
 static const size_t MAPS_WORDS = 512;
 
+// A part of the map memory. base, words: its first word and its size, in words.
 struct region {
     const char *name;
     size_t base, words;
 };
 
-// Where the outputs lie in the map arena, in the order of expected.bin.
+// The outputs in the map memory, in the order of expected.bin.
 static const region OUTPUTS[] = {
     {"conv2", 256, 256},
 };
 
+// Print an error about a file and exit.
 static void refuse(const std::string &path, const char *what) {
     std::printf("%s %s\n", path.c_str(), what);
     std::exit(2);
 }
 
-// A file of whole words as it lies in DDR, little-endian. words: what it must hold, 0 for any number but none.
+// Read a file of whole little-endian words. words: the size that it must have; 0 accepts any size above 0.
 template <typename T>
 static std::vector<T> load(const std::string &path, size_t words) {
     std::ifstream file(path.c_str(), std::ios::binary | std::ios::ate);
@@ -53,7 +55,7 @@ static std::vector<T> load(const std::string &path, size_t words) {
     return data;
 }
 
-// Prints the first word that differs; returns how many do.
+// Print the first word that differs, and return the number of words that differ.
 static size_t compare(const region &out, const word_t *found, const word_t *expected) {
     size_t wrong = 0;
     for (size_t word = 0; word < out.words; ++word) {
@@ -70,7 +72,7 @@ static size_t compare(const region &out, const word_t *found, const word_t *expe
     return wrong;
 }
 
-// The contents of DDR beside the maps.
+// The contents of DDR except for the maps.
 struct images {
     std::vector<weight_word_t> weights_0;
     std::vector<requantiser_t> requantisers;
@@ -86,7 +88,7 @@ struct images {
     uint32_t passes() const { return static_cast<uint32_t>(program.size() / PASS_WORDS); }
 };
 
-// Read and write ports of the maps are the same memory, as they are on the board.
+// Run all passes with one start. The read and write ports of the maps share one memory, as on the board.
 static uint32_t run_at_once(images &ddr, std::vector<word_t> &maps) {
     uint32_t current = 0;
     systolic_top(
@@ -97,13 +99,14 @@ static uint32_t run_at_once(images &ddr, std::vector<word_t> &maps) {
     return current;
 }
 
-// Copies the words that a port changed.
+// Copy the words that a port has changed.
 static void merge(std::vector<word_t> &maps, const std::vector<word_t> &before, const std::vector<word_t> &written) {
     for (size_t word = 0; word < maps.size(); ++word) {
         if (std::memcmp(&before[word], &written[word], sizeof(word_t)) != 0) maps[word] = written[word];
     }
 }
 
+// Run the passes with one start each, and every port on its own copy of the memory.
 static uint32_t run_apart(images &ddr, std::vector<word_t> &maps) {
     uint32_t current = 0;
     for (uint32_t pass = 0; pass < ddr.passes(); ++pass) {
@@ -129,7 +132,7 @@ int main(int argc, char **argv) {
     size_t expected_words = 0;
     for (const region &out : OUTPUTS) expected_words += out.words;
 
-    // The input picture is in its region already.
+    // maps.bin already contains the input image.
     std::vector<word_t> maps = load<word_t>(folder + "/maps.bin", MAPS_WORDS);
     const std::vector<word_t> expected = load<word_t>(folder + "/expected.bin", expected_words);
     images ddr(folder);

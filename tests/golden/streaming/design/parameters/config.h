@@ -1,4 +1,4 @@
-// Shapes, folds and bits of every layer of param.h. Generated.
+// Shapes, folding and bit widths of every layer of param.h. Generated.
 #ifndef SYSTOLIC_CONFIG_H
 #define SYSTOLIC_CONFIG_H
 

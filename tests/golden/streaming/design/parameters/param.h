@@ -1,5 +1,6 @@
-// Weights by [PE][tile], SIMD values a word, the first in the lowest bits; inc and bias by [PE][fold]. Generated.
-// tile = fold * words of a filter + word; PE p of fold n is filter n * PE + p; of a filter [row][column][channel].
+// Weights [PE][tile], one word of SIMD values each, the first value in the lowest bits. inc and bias are [PE][fold]. PE
+// p of fold n computes filter n * PE + p. Its tile is fold * (words per filter) + word; the words of a filter are in
+// the order [row][column][channel]. Generated.
 #ifndef SYSTOLIC_PARAM_H
 #define SYSTOLIC_PARAM_H
 

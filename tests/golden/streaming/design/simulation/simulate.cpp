@@ -1,4 +1,4 @@
-// small as a streaming pipeline: the top function behind a C interface, for execution on a computer. Generated; not for synthesis.
+// small as a streaming pipeline: a C interface to the top function, for execution on a computer. Generated; not for synthesis.
 #include <cstring>
 #include <exception>
 #include <stdexcept>
@@ -8,6 +8,7 @@
 
 namespace {
 
+// The arguments of the current call of systolic_stream.
 int (*taker)(int, const int32_t *, size_t) = nullptr;
 const uint8_t *packets_in = nullptr;
 uint8_t *packets_out = nullptr;
@@ -19,12 +20,13 @@ void copy_message(const char *from, char *to, size_t room) {
 
 }  // namespace
 
+// Pass the integers of a stream to the callback of systolic_stream.
 void take_tap(int number, const int32_t *values, size_t count) {
     if (taker != nullptr && taker(number, values, count) != 0)
         throw std::runtime_error("whoever started it asked it to stop");
 }
 
-// The DMA gives one beat a cycle: its 64-bit side runs at the clock of the pipeline.
+// The DMA as a process: it sends one beat per cycle, because its 64-bit side runs at the pipeline's clock.
 void dma_read(int frames, hls::stream<beat_t<IN_BEAT> > &in) {
     SYSTOLIC_PROCESS("dma_read");
     SYSTOLIC_ENTER;
@@ -40,6 +42,7 @@ void dma_read(int frames, hls::stream<beat_t<IN_BEAT> > &in) {
     }
 }
 
+// The DMA as a process: it receives one beat per cycle.
 void dma_write(int frames, hls::stream<beat_t<OUT_BEAT> > &out) {
     SYSTOLIC_PROCESS("dma_write");
     SYSTOLIC_ENTER;
@@ -52,9 +55,9 @@ void dma_write(int frames, hls::stream<beat_t<OUT_BEAT> > &out) {
     }
 }
 
-// ``in`` and ``out`` hold ``frames`` packets of IN_BYTES and OUT_BYTES. images: the weights that stay in DDR,
-// their sizes in words. ``take`` is called with every layer's stream and stops the execution where it gives anything but 0.
-// Returns 0, or 1 with a sentence in ``message``.
+// Execute ``frames`` frames (c_abi.h). ``in`` and ``out`` are that many packets of IN_BYTES and OUT_BYTES. images: the
+// weights that stay in DDR, with their sizes in words. ``take`` is called with every layer's stream; if it returns a
+// value other than 0, the execution stops. Return 0, or 1 with an error in ``message``.
 extern "C" __attribute__((visibility("default"))) int systolic_stream(
     const uint8_t *in, uint8_t *out, void *const *images, const size_t *image_words, int frames,
     int (*take)(int, const int32_t *, size_t), char *message, size_t room) {
@@ -75,7 +78,7 @@ extern "C" __attribute__((visibility("default"))) int systolic_stream(
     return 0;
 }
 
-// What the pipeline was compiled for (c_abi.h): whoever calls it has to have packets and words of the same size.
+// The sizes that the pipeline was compiled for (c_abi.h). The caller compares them with its packets and weights.
 extern "C" __attribute__((visibility("default"))) int systolic_geometry(int64_t *values, int room) {
     const int64_t numbers[] = {IN_BYTES, OUT_BYTES};
     const int count = int(sizeof(numbers) / sizeof(numbers[0]));

@@ -1,7 +1,7 @@
 // small as a streaming pipeline: weights, and the constants that turn sums into values. Generated.
 //
-// Weights lie as [PE][tile][SIMD lane]: PE p of fold n computes output channel n · PE + p, and its tiles follow the
-// order in which the window gives its values. Constants of an output channel lie as [PE][fold].
+// Weights are [PE][tile][SIMD lane]: PE p of fold n computes output channel n · PE + p, and its tiles are in the order
+// in which the window outputs its values. Constants of an output channel are [PE][fold].
 #ifndef SYSTOLIC_CONSTANTS_H
 #define SYSTOLIC_CONSTANTS_H
 

@@ -1,7 +1,8 @@
 // small as a streaming pipeline
-// Top function: each layer has hardware of its own, and all of them work at the same time. Generated; the blocks are
-// fixed headers beside it. A process handles one frame after the other and keeps no data between them, so that a frame
-// leaves complete even if none follows: with frames = 1 and AUTO_RESTART the host sends frames as they come.
+// Top function: each layer has its own hardware, and all layers work concurrently. Generated; the blocks are fixed
+// headers. A process handles one frame after the other and keeps no data between frames. So a frame's output is
+// complete even if no frame follows. With frames = 1 and AUTO_RESTART, the host can send each frame when it is
+// available.
 //   Ultra96-V2, target clock 300 MHz
 //   a frame every 13,936 cycles at best: first_window is the slowest (closed formula)
 //   input: one value a cycle, 1,539 cycles a frame

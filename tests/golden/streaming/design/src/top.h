@@ -6,7 +6,8 @@
 
 #include "dma.h"
 
-// A frame is one packet in and one packet out: bytes of a packet, bytes of a beat, beats of a packet.
+// A frame is one input packet and one output packet. BYTES: bytes per packet. BEAT: bytes per beat. BEATS: beats per
+// packet.
 static const int IN_BYTES = 1536, IN_BEAT = 8, IN_BEATS = 192;
 static const int OUT_BYTES = 9216, OUT_BEAT = 8, OUT_BEATS = 1152;
 
@@ -14,7 +15,7 @@ void streaming_top(hls::stream<beat_t<IN_BEAT> > &in, hls::stream<beat_t<OUT_BEA
                    int frames);
 
 #ifndef __SYNTHESIS__
-// Both ends of the DMA as processes beside the pipeline, so that a trace counts their time too.
+// The two ends of the DMA as processes next to the pipeline, so that a trace also counts their cycles.
 void dma_read(int frames, hls::stream<beat_t<IN_BEAT> > &in);
 void dma_write(int frames, hls::stream<beat_t<OUT_BEAT> > &out);
 #endif

@@ -1,9 +1,9 @@
-// tiny: what every integer of every layer must be. Generated; needs only the standard library and golden.bin.
+// tiny: the golden model of every integer of every layer. Generated; it needs only golden.bin.
 // Build:  g++ -std=c++17 -O3 golden.cpp -o golden
 // Use:    ./golden golden.bin PICTURE [--dump DIR]    PICTURE: raw uint8 [3][16][16], 768 bytes
 //
-// One line a layer: name, count of integers, checksum. --dump writes every layer's integers to DIR/name.int8 (.uint8,
-// .int16 …), little-endian [channels][height][width].
+// It prints one line per layer: name, number of integers, checksum. --dump writes every layer's integers to
+// DIR/name.int8 (.uint8, .int16, …), little-endian, [channels][height][width].
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,13 +14,15 @@
 #include <utility>
 #include <vector>
 
-// Every operation is here, also those that this network does without.
+// All operations are included, also those that this network does not use.
 namespace golden {
 
-// Every sum and product below stays far within 64 bits, so that no step needs an argument about overflow.
+// All sums and products below are far smaller than 64 bits, so that none can overflow.
 using integer = std::int64_t;
 static_assert((integer{-1} >> 1) == -1, "requantisation needs the arithmetic shift");
 
+// A type of the integers. carrier: the suffix of a dump's name. bytes: of one integer in a dump. low, high: its limits.
+// step: the difference between two values.
 struct type_t {
     const char *carrier;
     int bytes;
@@ -31,7 +33,7 @@ constexpr type_t INT16{"int16", 2, -32768, 32767, 1};
 constexpr type_t INT8{"int8", 1, -128, 127, 1};
 constexpr type_t UINT8{"uint8", 1, 0, 255, 1};
 
-// One layer's integers, [channels][height][width].
+// The integers of one layer, [channels][height][width].
 struct map_t {
     integer channels = 0, height = 0, width = 0;
     std::vector<integer> values;
@@ -42,10 +44,10 @@ struct map_t {
     const integer &at(integer c, integer y, integer x) const { return values[(c * height + y) * width + x]; }
 };
 
-// How an exact sum becomes a value.
+// The form of a layer's requantisation, which turns an exact sum into a value.
 enum class form_t { requantiser, multiply_shift, thresholds };
 
-// What golden.bin holds of one layer: after the weights what its form needs, by output channel.
+// The constants of one layer in golden.bin: the weights, and the values that the form needs, by output channel.
 struct numbers_t {
     std::string layer;
     form_t form;
@@ -53,9 +55,10 @@ struct numbers_t {
     std::vector<integer> weights, bias, multiplier, negative, shift, thresholds, flip;
 };
 
+// A sliding window over a padded map.
 struct window_t {
     integer height, width, stride;  // height, width: places
-    integer down = 1, across = 1;   // rows and columns from one place to the next
+    integer down = 1, across = 1;  // rows and columns from one place to the next (dilation)
 };
 
 struct padding_t {
@@ -73,7 +76,7 @@ void require(bool condition, const std::string &sentence) {
 std::vector<unsigned char> read_file(const std::string &path, std::size_t bytes) {
     std::FILE *file = std::fopen(path.c_str(), "rb");
     require(file != nullptr, path + " cannot be opened");
-    std::vector<unsigned char> data(bytes + 1);  // one more shows a file that is too long
+    std::vector<unsigned char> data(bytes + 1);  // one more byte shows that a file is too long
     const std::size_t got = std::fread(data.data(), 1, data.size(), file);
     std::fclose(file);
     const std::string needed = path + " must have " + std::to_string(bytes) + " bytes, but has ";
@@ -83,14 +86,15 @@ std::vector<unsigned char> read_file(const std::string &path, std::size_t bytes)
     return data;
 }
 
-// golden.bin: magic, count of blocks, then one block a layer that computes, in order:
-// channels (4 bytes), count of weights (8), bytes of a weight (4), the weights [channels][…], then by its form
-//   requantiser     bias, multiplier, negative, shift as int32 [channels] each
-//   multiply_shift  multiplier int32, bias int64, shift int32, [channels] each
-//   thresholds      flip int32 [channels], thresholds int64 [channels][levels]
-// The block of an activation is the count of its table's values (4 bytes), then what each value of the input becomes,
-// the least first, int32; where these are the first of pieces, then as many slopes, int32. All little-endian, two's
-// complement.
+// Reader of golden.bin. The file has a magic text, the number of blocks (4 bytes), and one block per layer that
+// computes, in order: channels (4 bytes), number of weights (8), bytes of a weight (4), the weights [channels][…]. Then
+// follow, by form:
+//  requantiser     bias, multiplier, negative, shift as int32 [channels] each
+//  multiply_shift  multiplier int32, bias int64, shift int32, [channels] each
+//  thresholds      flip int32 [channels], thresholds int64 [channels][levels]
+// The block of an activation has the number of table entries (4 bytes), and the entries as int32, in the order of the
+// inputs from the lowest on. In a piecewise-linear table, the entries are the segments' values at their starts, and the
+// slopes follow as int32. All numbers are little-endian, in two's complement.
 class parameters_t {
   public:
     explicit parameters_t(const std::string &path) : path_(path), data_(read_file(path, 1180)) {
@@ -100,6 +104,7 @@ class parameters_t {
         expect("its count of layers", 2, 4);
     }
 
+    // Return the next layer's constants.
     numbers_t next(const std::string &layer, integer channels, integer weights, int weight_bytes, form_t form,
                    integer levels) {
         expect(layer + ": the channels", channels, 4);
@@ -125,11 +130,13 @@ class parameters_t {
         return numbers;
     }
 
+    // Return the table of the next activation.
     std::vector<integer> next_table(const std::string &layer, integer levels) {
         expect(layer + ": the values of its table", levels, 4);
         return read_many(levels, 4);
     }
 
+    // Return the starts and slopes of the next piecewise-linear table.
     std::pair<std::vector<integer>, std::vector<integer>> next_pieces(const std::string &layer, integer pieces) {
         std::vector<integer> values = next_table(layer, pieces);
         return {std::move(values), read_many(pieces, 4)};
@@ -147,7 +154,7 @@ class parameters_t {
         std::uint64_t value = 0;
         for (int i = 0; i < bytes; ++i) value |= static_cast<std::uint64_t>(data_.at(position_++)) << (8 * i);
         const int unused = 64 - 8 * bytes;
-        return static_cast<integer>(value << unused) >> unused;  // carries the sign up
+        return static_cast<integer>(value << unused) >> unused;  // extends the sign
     }
 
     std::vector<integer> read_many(integer count, int bytes) {
@@ -186,7 +193,8 @@ map_t read_picture(const std::string &path, integer channels, integer height, in
 
 // ----------------------------------------------------------------------------------------------- requantisation
 
-// How many thresholds the sum, or where the channel falls its negative, reaches.
+// Return the level of the sum: the number of thresholds that it reaches. If the channel is flipped, its negative
+// counts.
 integer threshold(integer sum, const numbers_t &numbers, integer channel, const type_t &type) {
     const integer value = numbers.flip[channel] != 0 ? -sum : sum;
     integer reached = 0;
@@ -195,7 +203,7 @@ integer threshold(integer sum, const numbers_t &numbers, integer channel, const 
 }
 
 integer requantise(integer sum, const numbers_t &numbers, integer channel, const type_t &type) {
-    const bool biased = numbers.form == form_t::requantiser;  // the bias joins the sum, not its product
+    const bool biased = numbers.form == form_t::requantiser;  // the bias is added to the sum, not to the product
     const integer total = biased ? sum + numbers.bias[channel] : sum;
     require(total == static_cast<std::int32_t>(total), numbers.layer + ": an accumulator does not fit 32 bits");
     if (numbers.form == form_t::thresholds) return threshold(sum, numbers, channel, type);
@@ -207,6 +215,7 @@ integer requantise(integer sum, const numbers_t &numbers, integer channel, const
 
 // -------------------------------------------------------------------------------------------- layers that compute
 
+// Return the map with a border of padding, whose value is ``around``.
 map_t padded_with(integer around, const map_t &in, padding_t padding) {
     map_t out(in.channels, padding.top + in.height + padding.bottom, padding.left + in.width + padding.right);
     std::fill(out.values.begin(), out.values.end(), around);
@@ -216,14 +225,15 @@ map_t padded_with(integer around, const map_t &in, padding_t padding) {
     return out;
 }
 
+// Return an empty map of the size that a window produces.
 map_t slid(const map_t &in, integer channels, window_t window, padding_t padding) {
     const integer height = padding.top + in.height + padding.bottom, width = padding.left + in.width + padding.right;
     const integer rows = (window.height - 1) * window.down + 1, columns = (window.width - 1) * window.across + 1;
     return map_t(channels, (height - rows) / window.stride + 1, (width - columns) / window.stride + 1);
 }
 
-// Weights [filters][channels / groups][kernel height][kernel width]. A row of outputs at a time: the innermost loop
-// adds one weight's share to all of them.
+// Weights [filters][channels / groups][kernel height][kernel width]. Each row of outputs is computed as a whole: the
+// innermost loop adds one weight's products to all of them.
 map_t convolution(const map_t &in, const numbers_t &numbers, window_t window, padding_t padding, integer around,
                   integer groups, const type_t &type) {
     const map_t padded = padded_with(around, in, padding);
@@ -231,7 +241,7 @@ map_t convolution(const map_t &in, const numbers_t &numbers, window_t window, pa
     map_t out = slid(in, filters, window, padding);
     std::vector<integer> sums(static_cast<std::size_t>(out.width));
     for (integer f = 0; f < filters; ++f) {
-        const integer first = f / (filters / groups) * channels;  // of the input channels of this filter's group
+        const integer first = f / (filters / groups) * channels;  // the first input channel of this filter's group
         for (integer y = 0; y < out.height; ++y) {
             const integer *weight = &numbers.weights[f * channels * window.height * window.width];
             std::fill(sums.begin(), sums.end(), 0);
@@ -247,7 +257,7 @@ map_t convolution(const map_t &in, const numbers_t &numbers, window_t window, pa
     return out;
 }
 
-// Weights [outputs][inputs], inputs in the order of the map.
+// Weights [outputs][inputs], with the inputs in the order of the map.
 map_t dense(const map_t &in, const numbers_t &numbers, const type_t &type) {
     const integer outputs = numbers.channels, inputs = static_cast<integer>(in.values.size());
     map_t out(outputs, 1, 1);
@@ -259,7 +269,7 @@ map_t dense(const map_t &in, const numbers_t &numbers, const type_t &type) {
     return out;
 }
 
-// The sum over the whole map, then the requantiser, which divides.
+// The requantiser divides the sum over the whole map by the number of values.
 map_t average_pool(const map_t &in, const numbers_t &numbers, const type_t &type) {
     map_t out(in.channels, 1, 1);
     for (integer c = 0; c < in.channels; ++c) {
@@ -271,7 +281,7 @@ map_t average_pool(const map_t &in, const numbers_t &numbers, const type_t &type
     return out;
 }
 
-// The sum of every input times its own multiplier, which brings all inputs to one scale.
+// Sum the inputs, each times its own multiplier, which brings all inputs to one scale.
 map_t add(const std::vector<std::pair<const map_t *, integer>> &inputs, const numbers_t &numbers, const type_t &type) {
     const map_t &like = *inputs.front().first;
     map_t out(like.channels, like.height, like.width);
@@ -285,15 +295,15 @@ map_t add(const std::vector<std::pair<const map_t *, integer>> &inputs, const nu
     return out;
 }
 
-// A function of each value by itself, by a table of what each becomes. low: the least value of the input.
+// Look up each value in a table. low: the lowest value of the input.
 map_t activate(const map_t &in, const std::vector<integer> &table, integer low) {
     map_t out = in;
     for (integer &value : out.values) value = table.at(value - low);
     return out;
 }
 
-// The same of values of more bits, by pieces of lines, 2^fraction values each: what a piece begins with, and its slope
-// behind it.
+// The same for values of more bits, by a piecewise-linear table with segments of 2^fraction values. pieces: the value
+// at the start of each segment, and its slope.
 map_t interpolate(const map_t &in, const std::pair<std::vector<integer>, std::vector<integer>> &pieces, integer low,
                   integer fraction) {
     const auto &[values, slopes] = pieces;
@@ -307,7 +317,7 @@ map_t interpolate(const map_t &in, const std::pair<std::vector<integer>, std::ve
 
 // ----------------------------------------------------------------------------------------------- layers that move
 
-// Positions outside the map take no part, so that padding never wins.
+// Positions outside of the map are ignored, so that padding is never the maximum.
 map_t max_pool(const map_t &in, window_t window, padding_t padding) {
     map_t out = slid(in, in.channels, window, padding);
     for (integer c = 0; c < out.channels; ++c)
@@ -324,7 +334,7 @@ map_t max_pool(const map_t &in, window_t window, padding_t padding) {
     return out;
 }
 
-// All channels of the first input, then all of the next.
+// The channels of the first input, then the channels of the next one.
 map_t concat(const std::vector<const map_t *> &inputs) {
     map_t out(0, inputs.front()->height, inputs.front()->width);
     for (const map_t *in : inputs) {
@@ -334,6 +344,7 @@ map_t concat(const std::vector<const map_t *> &inputs) {
     return out;
 }
 
+// Return ``channels`` channels, from channel ``first`` on.
 map_t slice(const map_t &in, integer first, integer channels) {
     map_t out(channels, in.height, in.width);
     for (integer c = 0; c < channels; ++c)
@@ -342,8 +353,8 @@ map_t slice(const map_t &in, integer first, integer channels) {
     return out;
 }
 
-// darknet's reorg_cpu as its layer calls it: it takes the input's memory for [C / s²][H · s][W · s], gathers from
-// that into [C][H][W], and the layer then calls the result [C · s²][H / s][W / s].
+// darknet's reorg_cpu, as its layer calls it. It interprets the input's memory as [C / s²][H · s][W · s] and gathers it
+// into [C][H][W]. The layer then interprets the result as [C · s²][H / s][W / s].
 map_t reorg(const map_t &in, integer stride) {
     map_t out(in.channels * stride * stride, in.height / stride, in.width / stride);
     const integer deep = in.channels / (stride * stride), wide = in.width * stride;
@@ -358,7 +369,7 @@ map_t reorg(const map_t &in, integer stride) {
     return out;
 }
 
-// [C][H][W] to [(row · s + column) · C + c][H / s][W / s]: the pixels of each s × s block one after the other.
+// [C][H][W] → [(row · s + column) · C + c][H / s][W / s]: the pixels of each s × s block one after the other.
 map_t space_to_depth(const map_t &in, integer stride) {
     map_t out(in.channels * stride * stride, in.height / stride, in.width / stride);
     for (integer c = 0; c < out.channels; ++c)
@@ -370,6 +381,7 @@ map_t space_to_depth(const map_t &in, integer stride) {
     return out;
 }
 
+// Repeat each pixel in ``rows`` rows and ``columns`` columns.
 map_t upsample(const map_t &in, integer rows, integer columns) {
     map_t out(in.channels, in.height * rows, in.width * columns);
     for (integer c = 0; c < out.channels; ++c)
@@ -387,7 +399,8 @@ std::uint64_t mix(std::uint64_t z) {
     return z ^ (z >> 31);
 }
 
-// Σ mix(value + (position + 1) · golden ratio) modulo 2^64: by the value and where it stands, in any order of adding.
+// Σ mix(value + (position + 1) · golden ratio) modulo 2^64. It depends on each value and its position, but not on the
+// order of the additions.
 std::uint64_t checksum(const map_t &map) {
     std::uint64_t sum = 0, place = 0;
     for (const integer value : map.values) sum += mix(static_cast<std::uint64_t>(value) + (place += 0x9e3779b97f4a7c15u));
@@ -404,6 +417,7 @@ void dump(const std::string &path, const map_t &map, const type_t &type) {
     require(std::fclose(file) == 0 && written, path + " cannot be written; is the disk full?");
 }
 
+// Print a layer's line, and write its integers if there is a folder.
 void report(const char *name, const map_t &map, const type_t &type, const std::string &folder) {
     std::printf("%s %zu %016llx\n", name, map.values.size(), static_cast<unsigned long long>(checksum(map)));
     if (!folder.empty()) dump(folder + "/" + name + "." + type.carrier, map, type);

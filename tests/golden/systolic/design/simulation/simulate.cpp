@@ -1,4 +1,4 @@
-// tiny on a 6×8×8 systolic array: the top function behind a C interface, for execution on a computer. Generated; not for synthesis.
+// tiny on a 6×8×8 systolic array: a C interface to the top function, for execution on a computer. Generated; not for synthesis.
 #include <cstring>
 #include <exception>
 #include <stdexcept>
@@ -8,6 +8,7 @@
 
 namespace {
 
+// The callback of the current call of systolic_simulate.
 int (*notify)(uint32_t) = nullptr;
 
 void copy_message(const char *from, char *to, size_t room) {
@@ -22,8 +23,9 @@ void after_pass(uint32_t index) {
         throw std::runtime_error("whoever started it asked it to stop");
 }
 
-// Pointers are to whole words, and sizes count words. ``callback`` is called after each pass; if it returns anything but
-// 0, the execution stops. Returns 0, or 1 with a sentence in ``message``.
+// Execute passes ``first`` … ``first + count − 1`` (c_abi.h). Pointers point to whole words, and sizes count words.
+// ``callback`` is called after each pass. If it returns a value other than 0, the execution stops. Return 0, or 1 with
+// an error in ``message``.
 extern "C" __attribute__((visibility("default"))) int systolic_simulate(
     int8_t *maps, size_t maps_words, int8_t *const *weights, size_t weights_words, uint32_t *requantisers,
     size_t requantisers_words, uint32_t *program, size_t program_words, uint32_t first, uint32_t count,
@@ -46,7 +48,7 @@ extern "C" __attribute__((visibility("default"))) int systolic_simulate(
     return 0;
 }
 
-// What the engine was compiled for (c_abi.h): whoever calls it has to have a program and memory of the same.
+// The parameters that the engine was compiled for (c_abi.h). The caller compares them with its program and its buffers.
 extern "C" __attribute__((visibility("default"))) int systolic_geometry(int64_t *values, int room) {
     const int64_t numbers[] = {ROWS, COLUMNS, LANES, SAVE_ROWS, MAP_PORTS, WEIGHT_PORTS, ROW_DEPTH, WEIGHT_DEPTH,
                                KEPT_DEPTH, CHUNK, CHANNEL_TILES, VALUE_BITS, WEIGHT_WORDS, MAP_DEPTH, UPSCALE, TABLE_DEPTH,
@@ -57,7 +59,7 @@ extern "C" __attribute__((visibility("default"))) int systolic_geometry(int64_t 
     return count;
 }
 
-// The first words of a bank of a map buffer (1 or 2), as they would lie in DDR.
+// Copy the first words of a bank of map buffer 1 or 2, in the format of DDR.
 extern "C" __attribute__((visibility("default"))) void systolic_map_bank(int buffer, int bank, int8_t *to, size_t words) {
     for (size_t i = 0; i < words; ++i) {
         const word_t word = map_buffers[buffer - 1][i][bank];

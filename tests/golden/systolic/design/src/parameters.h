@@ -33,7 +33,8 @@ static const int CHANNEL_TILES = 2;  // channel tiles whose requantisers are sto
 static const int OUTSTANDING = 8;  // bursts on their way at a port
 static const int REQUEST_STAGES = 18;  // cycles that a request to a port takes
 
-// Primitives of the buffers and of the products (BIND_STORAGE and BIND_OP impl=…): the choice of least area among those that fit the board.
+// Primitives of the buffers and of the requantisers' multipliers (impl of BIND_STORAGE and BIND_OP). The scheduler
+// chose those that take the least area and fit the board.
 #define ROW_MEMORY bram  // 12 × 512 words of 64 bits in 12 BRAM36
 #define WEIGHT_MEMORY bram  // 8 × 512 words of 64 bits in 8 BRAM36
 #define KEPT_MEMORY bram  // 1 × 512 words of 256 bits in 4 BRAM36

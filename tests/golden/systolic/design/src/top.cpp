@@ -1,5 +1,5 @@
 // tiny on a 6×8×8 systolic array
-// Top function: walks the layer program, one DATAFLOW region a pass. Generated; its processes are the fixed headers beside it.
+// Top function: it runs the layer program, one DATAFLOW region per pass. Generated; the processes are fixed headers.
 //   PYNQ-Z2, array 6×8×8, target clock 100 MHz
 //   conv1: 16×16×16 in 3 row tile(s) × 2 channel tile(s) × 1 column tile(s), 6 cycles a position
 //   kernel columns × channels unrolled over the lanes; weights resident: 12 steps in the buffer, read once a pass; next rows load during compute; max pool 2/2 fused; its result stays on chip
@@ -27,8 +27,10 @@
 const word_t (*map_buffers[2])[ROWS];
 #endif
 
-// Loader (read_rows, load, read_weights, feed_weights) → PE array → Saver (pool, requantise, arrange, write_rows; tiles
-// and chunks come to it from plan_tiles and plan_chunks).
+// Loader (read_rows, load, read_weights, feed_weights) → PE array (pe_row) → Saver (pool, requantise, arrange,
+// write_rows). plan_tiles and plan_chunks compute the tiles and chunks for the Saver in advance.
+// One pass: a DATAFLOW region whose processes run concurrently, connected by FIFOs. ``from`` and ``to`` are the map
+// buffers that it reads and writes.
 static void run_pass(int index, pass_t pass, pass_t next, weight_plan_t plan,
                      hls::burst_maxi<word_t> maps_read_0, hls::burst_maxi<word_t> maps_write_0,
                      hls::burst_maxi<word_t> maps_read_1, hls::burst_maxi<word_t> maps_write_1,
@@ -36,7 +38,8 @@ static void run_pass(int index, pass_t pass, pass_t next, weight_plan_t plan,
                      row_buffer_t row_buffer, weight_buffer_t weight_buffer, const map_buffer_t from, map_buffer_t to,
                      hls::burst_maxi<requantiser_t> requantisers) {
     SYSTOLIC_DATAFLOW(index);
-    // The caller changes these only while the region is not running, so a process takes them from registers, not FIFOs.
+    // The caller changes these only while the region is idle, so that processes read them from registers instead of
+    // FIFOs.
 #pragma HLS STABLE variable=pass
 #pragma HLS STABLE variable=next
 #pragma HLS STABLE variable=plan
@@ -80,6 +83,7 @@ static void run_pass(int index, pass_t pass, pass_t next, weight_plan_t plan,
     write_rows<1>(pass, port_chunks[1], saved[1], maps_write_1);
 }
 
+// Read the words of pass ``index`` of the layer program.
 static void fetch_pass(hls::burst_maxi<uint32_t> program, int index, uint32_t words[PASS_WORDS]) {
     program.read_request(index * PASS_WORDS, PASS_WORDS);
     SYSTOLIC_SEQUENTIAL(REQUEST_STAGES);
@@ -108,25 +112,26 @@ void systolic_top(
 #pragma HLS INTERFACE mode=s_axilite port=count
 #pragma HLS INTERFACE mode=s_axilite port=current
 #pragma HLS INTERFACE mode=s_axilite port=return
-    // What lives from pass to pass is here and not in the processes that use it: whichever call starts the region finds it.
-    // lint: allow(static-local) a memory, filled anew by every pass; on the stack it is too large
+    // Memories that must survive a pass are declared here, and not in their processes, so that every call of the region
+    // uses the same ones.
+    // lint: allow(static-local) every pass fills this memory anew; it would be too large for the stack
     static row_buffer_t row_buffer;
 #pragma HLS ARRAY_PARTITION variable=row_buffer complete dim=2
 #pragma HLS ARRAY_PARTITION variable=row_buffer complete dim=3
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = row_buffer type = ram_s2p impl = ROW_MEMORY)
-    // lint: allow(static-local) a memory: it holds the first tile of the next pass when a pass ends
+    // lint: allow(static-local) at the end of a pass, this memory holds the first weight tile of the next pass
     static weight_buffer_t weight_buffer;
 #pragma HLS ARRAY_PARTITION variable=weight_buffer complete dim=2
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = weight_buffer type = ram_s2p impl = WEIGHT_MEMORY)
-    // lint: allow(static-local) a memory of its own: it lives from the pass that writes it to the one that reads it
+    // lint: allow(static-local) this memory keeps a map from the pass that writes it to the passes that read it
     static map_buffer_t map_buffer_1;
 #pragma HLS ARRAY_PARTITION variable=map_buffer_1 complete dim=2
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = map_buffer_1 type = ram_s2p impl = MAP_MEMORY)
-    // lint: allow(static-local) a memory of its own: it lives from the pass that writes it to the one that reads it
+    // lint: allow(static-local) this memory keeps a map from the pass that writes it to the passes that read it
     static map_buffer_t map_buffer_2;
 #pragma HLS ARRAY_PARTITION variable=map_buffer_2 complete dim=2
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = map_buffer_2 type = ram_s2p impl = MAP_MEMORY)
-    // One region serves both directions: the buffers that it reads and writes are chosen before it starts.
+    // One region serves both directions, because the two buffers are selected before it starts.
 #pragma HLS ALLOCATION function instances=run_pass limit=1
 #ifndef __SYNTHESIS__
     map_buffers[0] = map_buffer_1;
@@ -138,7 +143,7 @@ void systolic_top(
     for (uint32_t i = 0; i < count; ++i) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=2
         const bool last = i + 1 == count;
-        // The program counter, for a host that has waited too long: volatile, so that every value of it is written.
+        // The program counter, for a host whose wait times out. It is volatile, so that every value is written.
         *current = first + i;
         pass_t next = pass;
         if (!last) {
@@ -153,7 +158,7 @@ void systolic_top(
                  row_buffer, weight_buffer, map_buffer_2, map_buffer_1,
                  requantisers);
         else
-        // lint: allow(dataflow-call-sites) what its processes keep is filled anew by every pass, whichever call starts it
+        // lint: allow(dataflow-call-sites) every pass fills its processes' memories anew, so both calls may share them
         run_pass(first + i, pass, next, plan_weights(pass, next, i == 0, last),
                  maps_read_0, maps_write_0,
                  maps_read_1, maps_write_1,

@@ -15,10 +15,10 @@ void systolic_top(
     uint32_t first, uint32_t count, volatile uint32_t *current);
 
 #ifndef __SYNTHESIS__
-// Called after every pass, so that a test bench can look at a map before its region is used again.
+// Called after every pass, so that a test bench can read a map before its memory is used again.
 void after_pass(uint32_t index);
 
-// Both map buffers, known once the top function was called: [buffer − 1][word][bank].
+// The two map buffers, set when the top function is called: [buffer − 1][word][bank].
 extern const word_t (*map_buffers[2])[ROWS];
 #endif
 
