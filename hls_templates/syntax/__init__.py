@@ -1,7 +1,7 @@
-"""The reader of our own C++: nodes of tree-sitter's tree, then functions, variables, scopes, directives and constants.
+"""Reads this project's own C++ into functions, variables, scopes, directives and constants, by tree-sitter.
 
 The linter and the comparison with the vendor's reports use it.
 
-Names are resolved as text: templates are not instantiated, and overloads are told apart by argument count.
-An argument that is bound to a parameter pack is followed into it.
+Names are resolved as text. Templates are not instantiated, and overloads are distinguished by their number of
+arguments. An argument that is bound to a parameter pack is followed into the callee.
 """

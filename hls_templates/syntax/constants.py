@@ -1,4 +1,4 @@
-"""Which expressions are compile-time constants and what their values are; which loops have a constant trip count."""
+"""Finds compile-time constants, their values, and loops with a constant trip count."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hls_templates.syntax.program import Program
 from hls_templates.syntax.scopes import arguments, called, visible
 
 _LITERALS = frozenset({"number_literal", "true", "false", "char_literal", "sizeof_expression"})
-_TRANSPARENT = frozenset(
+_TRANSPARENT = frozenset(  # expressions that are constant if all their operands are
     {
         "binary_expression",
         "unary_expression",
@@ -24,7 +24,8 @@ _TRANSPARENT = frozenset(
     }
 )
 _DEEPEST = 40
-"""Of definitions that lead to each other: a cycle of them is no constant."""
+"""The longest chain of definitions that is followed. A cycle of definitions is longer, and is not a constant."""
+
 _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -34,11 +35,11 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
 }
 LONGEST_EXPRESSION = 500  # characters
 LARGEST_VALUE = 1 << 64
-"""Constants that square each other would have more digits than memory holds."""
+"""The limit of a value's magnitude. Without it, constants that square each other could fill the memory."""
 
 
 def template_values(node: Node) -> frozenset[str]:
-    """The non-type template parameters in scope at ``node``."""
+    """Return the names of the non-type template parameters in scope at ``node``."""
     lists = (a.child_by_field_name("parameters") for a in ancestors(node) if a.type == "template_declaration")
     nodes = (p for parameters in lists if parameters is not None for p in parameters.named_children)
     declarations = (n for n in nodes if "parameter_declaration" in n.type and "type_parameter" not in n.type)
@@ -46,7 +47,14 @@ def template_values(node: Node) -> frozenset[str]:
 
 
 def is_constant(program: Program, node: Node | None, constants: frozenset[str] = frozenset(), depth: int = 0) -> bool:
-    """Whether an expression is a compile-time constant; the names in ``constants`` count as such."""
+    """Return whether an expression is a compile-time constant.
+
+    Args:
+        program: The whole program.
+        node: The expression, or None, which is not a constant.
+        constants: Further names that count as constants.
+        depth: The number of definitions that led to this expression.
+    """
     if node is None or depth > _DEEPEST:
         return False
     if node.type in _LITERALS or node.type == "qualified_identifier":
@@ -81,14 +89,14 @@ def _constant_call(program: Program, node: Node, constants: frozenset[str], dept
 
 
 def _all_constexpr(program: Program, name: str) -> bool:
-    """Whether there are functions of this name, and all are declared constexpr."""
+    """Return whether the program has functions of this name, and declares all of them constexpr."""
     overloads = program.functions.get(name, ())
     heads = [text_of(function.node)[: function.body.start_byte - function.node.start_byte] for function in overloads]
     return bool(heads) and all("constexpr" in head for head in heads)
 
 
 def counter_of(loop: Node) -> str | None:
-    """The name that a ``for`` header declares or sets."""
+    """Return the name of the variable that the header of a ``for`` loop declares or sets."""
     start = loop.child_by_field_name("initializer")
     if start is None:
         return None
@@ -98,7 +106,7 @@ def counter_of(loop: Node) -> str | None:
 
 
 def bounded(program: Program, loop: Node, constants: frozenset[str] = frozenset()) -> bool:
-    """Whether the trip count of a loop is a compile-time constant; the names in ``constants`` count as such."""
+    """Return whether the trip count of a loop is a compile-time constant. ``constants`` are further constant names."""
     if loop.type == "for_range_loop":
         return True
     if loop.type != "for_statement":
@@ -112,7 +120,7 @@ def bounded(program: Program, loop: Node, constants: frozenset[str] = frozenset(
 
 
 def _ends(loop: Node) -> list[Node | None]:
-    """The sides of a ``for`` condition that are not its counter; a loop with a plain bound has one."""
+    """Return the sides of a ``for`` condition that are not the counter. A loop with a plain bound has one."""
     condition = loop.child_by_field_name("condition")
     if condition is None or condition.type != "binary_expression":
         return []
@@ -121,7 +129,7 @@ def _ends(loop: Node) -> list[Node | None]:
 
 
 def _start(loop: Node) -> Node | None:
-    """The value with which a ``for`` counter begins."""
+    """Return the initial value of a ``for`` loop's counter."""
     initializer = loop.child_by_field_name("initializer")
     if initializer is None:
         return None
@@ -130,7 +138,7 @@ def _start(loop: Node) -> Node | None:
 
 
 def _step(loop: Node) -> list[Node | None]:
-    """The right side of ``i += 2``; nothing for ``++i``."""
+    """Return the right side of ``i += 2`` in the header of a ``for`` loop; nothing for ``++i``."""
     update = loop.child_by_field_name("update")
     return (
         [update.child_by_field_name("right")] if update is not None and update.type == "assignment_expression" else []
@@ -140,13 +148,17 @@ def _step(loop: Node) -> list[Node | None]:
 def constant_value(expression: str, definitions: Mapping[str, str]) -> int | None:
     """Return the value of an expression of whole numbers and of names that ``definitions`` maps to such expressions.
 
-    The value is None if the expression has anything else than ``+ - * / %`` and brackets, or a number beyond 64 bits.
+    Return None if the expression has anything other than ``+ - * / %`` and brackets, or a number of more than 64
+    bits.
     """
     return _Definitions(definitions).value(expression, 0)
 
 
 class _Definitions:
-    """The definitions of names; each is evaluated once, because two that name each other twice double at each step."""
+    """The definitions of names, of which each is evaluated once.
+
+    Without this, a chain of definitions that use the next name twice would take exponential time.
+    """
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
@@ -173,6 +185,6 @@ class _Definitions:
 
     def _named(self, name: str, depth: int) -> int | None:
         if name not in self._values and name in self._texts:
-            self._values[name] = None  # while its own definition is evaluated
+            self._values[name] = None  # ends a cycle, if the definition refers to the name itself
             self._values[name] = self.value(self._texts[name], depth + 1)
         return self._values.get(name)

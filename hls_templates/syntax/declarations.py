@@ -1,4 +1,4 @@
-"""What a declaration, parameter or field declares, and which names stand for streams."""
+"""Reads the variables that declarations, parameters and fields declare, and the type names of streams."""
 
 from __future__ import annotations
 
@@ -17,7 +17,18 @@ _DECLARED = NAMES | {"qualified_identifier", "structured_binding_declarator"}
 
 @dataclass(frozen=True)
 class Variable:
-    """``kind``: stream, port (burst_maxi), array, pointer, reference or value; ``start``: its first byte."""
+    """A declared variable, parameter or field.
+
+    Attributes:
+        name: Its name; "" for a parameter without a name.
+        kind: One of stream, port (burst_maxi), array, pointer, reference, value.
+        type: The text of its type, without pointers, references and array sizes.
+        const: Whether it is const or constexpr.
+        start: The offset of its name in the text, in bytes.
+        value: Its initialiser or default value.
+        refers: Whether it is a pointer or reference.
+        pack: Whether it is a parameter pack such as ``STREAMS &...outs``, which takes any number of arguments.
+    """
 
     name: str
     kind: str
@@ -25,18 +36,18 @@ class Variable:
     const: bool
     start: int
     value: Node | None = None
-    refers: bool = False  # a pointer or reference
-    pack: bool = False  # ``STREAMS &...outs``: any number of arguments
+    refers: bool = False
+    pack: bool = False
 
 
 def variables(node: Node, streams: frozenset[str] = frozenset()) -> list[Variable]:
-    """The variables that a declaration, parameter or field node declares; ``streams``: type names of streams."""
+    """Return the variables that a declaration, parameter or field declares. ``streams`` are type names of streams."""
     declarators = node.children_by_field_name("declarator")
     return [variable for part in declarators if (variable := _variable(node, part, streams)) is not None]
 
 
 def parameter(node: Node, streams: frozenset[str]) -> Variable:
-    """The parameter that a node declares; one without a name has the name ""."""
+    """Return the parameter that a node declares. If it has no name, its name is ""."""
     unnamed = Variable("", "value", text_of(node.child_by_field_name("type")), False, node.start_byte)
     return next(iter(variables(node, streams)), unnamed)
 
@@ -58,7 +69,7 @@ def _variable(node: Node, declarator: Node, streams: frozenset[str]) -> Variable
 
 
 def _innermost(declarator: Node) -> tuple[Node | None, list[str]]:
-    """The declared name and the declarators around it, outermost first."""
+    """Return the declared name and the types of the declarators around it, outermost first."""
     around: list[str] = []
     node: Node | None = declarator
     while node is not None and node.type not in _DECLARED:
@@ -79,7 +90,7 @@ def _kind(around: list[str], type_text: str, streams: frozenset[str]) -> str:
 
 
 def file_scope(root: Node) -> Iterator[Node]:
-    """Declarations outside functions and classes, also in namespaces, ``extern "C"`` and templates."""
+    """Yield the declarations outside of functions and classes, also in namespaces, ``extern "C"`` and templates."""
     for node in root.children:
         if node.type in ("namespace_definition", "linkage_specification"):
             body = node.child_by_field_name("body")
@@ -92,7 +103,7 @@ def file_scope(root: Node) -> Iterator[Node]:
 
 
 def stream_aliases(root: Node) -> frozenset[str]:
-    """The names that ``typedef`` or ``using`` gives to stream types, also by way of each other."""
+    """Return the names that ``typedef`` or ``using`` gives to stream types, directly or through other aliases."""
     aliases = [_alias(node) for node in walk(root) if node.type in ("alias_declaration", "type_definition")]
     streams: set[str] = set()
     for _ in aliases:
@@ -103,13 +114,13 @@ def stream_aliases(root: Node) -> frozenset[str]:
 
 
 def _alias(node: Node) -> tuple[str, str]:
-    """(the new name, the type that it stands for)."""
+    """Return the name of an alias and the type that it stands for."""
     name = "name" if node.type == "alias_declaration" else "declarator"
     return text_of(node.child_by_field_name(name)), text_of(node.child_by_field_name("type"))
 
 
 def template_parameters(node: Node) -> tuple[str, ...]:
-    """The names of the template parameters of a class, alias or function, in order."""
+    """Return the names of the template parameters of a class, alias or function, in order."""
     template = next((a for a in ancestors(node) if a.type == "template_declaration"), None)
     listed = template.child_by_field_name("parameters") if template is not None else None
     children = listed.named_children if listed is not None else []

@@ -12,12 +12,15 @@ _FUNCTIONS = frozenset({"function_definition", "lambda_expression"})
 
 
 def text_of(node: Node | None) -> str:
-    """The source text of a node; "" where there is none."""
+    """Return the source text of a node; "" for None."""
     return "" if node is None or node.text is None else node.text.decode()
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """The node and all below it, in the order of the text; none is kept, as a node keeps its children."""
+    """Yield the node and all nodes below it, in the order of the text.
+
+    A cursor visits them, because a node that is asked for its children keeps them in memory.
+    """
     cursor = node.walk()
     inside = True
     while inside:
@@ -29,19 +32,19 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def ancestors(node: Node) -> Iterator[Node]:
-    """The nodes around ``node``, innermost first."""
+    """Yield the nodes around ``node``, innermost first."""
     while node.parent is not None:
         node = node.parent
         yield node
 
 
 def block_of(node: Node) -> Node | None:
-    """The nearest ``{ … }`` of statements around ``node``."""
+    """Return the innermost block ``{ … }`` of statements around ``node``."""
     return next((outer for outer in ancestors(node) if outer.type == "compound_statement"), None)
 
 
 def owner_of(block: Node) -> tuple[str, Node]:
-    """What the block is the body of: function, loop, conditional or region, and that node."""
+    """Return the kind of a block (function, loop, conditional or region) and the node whose body it is."""
     parent = block.parent
     while parent is not None and parent.type in ("labeled_statement", "else_clause"):
         parent = parent.parent
@@ -51,20 +54,20 @@ def owner_of(block: Node) -> tuple[str, Node]:
 
 
 def enclosing_loops(node: Node) -> Iterator[Node]:
-    """The loops around ``node``, innermost first."""
+    """Yield the loops around ``node``, innermost first."""
     return (outer for outer in ancestors(node) if outer.type in LOOPS)
 
 
 def body_of(loop: Node) -> Node | None:
-    """The statement that a loop repeats."""
+    """Return the statement that a loop repeats."""
     return loop.child_by_field_name("body")
 
 
 def is_pragma(node: Node) -> bool:
-    """``#pragma HLS …``."""
+    """Return whether the node is a directive ``#pragma HLS …``."""
     return node.type == "preproc_call" and text_of(node).split()[:2] == ["#pragma", "HLS"]
 
 
 def is_assert(node: Node) -> bool:
-    """``assert(…);``: synthesis reads it as a hint and builds nothing."""
+    """Return whether the node is a statement ``assert(…);``, which synthesis takes as a hint and does not build."""
     return node.type == "expression_statement" and text_of(node).startswith(("assert(", "assert ("))

@@ -1,4 +1,4 @@
-"""Directives as the sources have them: ``#pragma HLS NAME option=value …``."""
+"""Reads the directives in the sources: ``#pragma HLS NAME option=value …``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ from hls_templates.syntax.program import Program
 
 @dataclass(frozen=True)
 class ParsedPragma:
-    """``options`` in order, names in lower case; a bare word has the value None."""
+    """A directive in the sources.
+
+    Attributes:
+        node: Its node.
+        name: Its name in upper case; "" for an empty directive.
+        options: (option in lower case, value) in the order of the text. A bare word has the value None.
+    """
 
     node: Node
     name: str
@@ -25,7 +31,7 @@ class ParsedPragma:
         return next((value for name, value in self.options if name == option), None)
 
     def lower(self, option: str) -> str:
-        """The value in lower case; "" where it is absent."""
+        """Return the value of an option in lower case; "" if it is absent."""
         return (self.get(option) or "").lower()
 
     def has(self, option: str) -> bool:
@@ -40,14 +46,14 @@ _LITERAL = re.compile(r"[+-]?(0[xX][0-9a-fA-F]{1,15}|[0-9]{1,18})")
 
 
 def number_of(value: str | None) -> int | None:
-    """The whole number that an option's value is; None where it is another expression, or has more than 18 digits."""
+    """Return the value of an option as a whole number; None for another expression, and for more than 18 digits."""
     if value is None or not _LITERAL.fullmatch(value):
         return None
     return int(value, 16 if "x" in value.lower() else 10)
 
 
 def read_pragma(node: Node) -> ParsedPragma:
-    """The directive of a node for which ``is_pragma`` holds."""
+    """Return the directive of a node for which ``is_pragma`` is true."""
     words = re.sub(r"\s*=\s*", "=", text_of(node)).split()[2:]
     name = words[0].split("(")[0].upper() if words else ""
     pairs = [word.partition("=") for word in words[1:]]
@@ -59,7 +65,7 @@ def read_pragma(node: Node) -> ParsedPragma:
 
 
 def _spelled_out(directive: Directive, name: str, value: str | None) -> tuple[str, str | None]:
-    """``complete`` → ``type=complete``: bare words of the older spelling."""
+    """Return an option in the present spelling: ``type=complete`` for the bare word ``complete`` of older tools."""
     if value is not None or name in directive.options:
         return name, value
     for option, kind in directive.options.items():
@@ -69,12 +75,12 @@ def _spelled_out(directive: Directive, name: str, value: str | None) -> tuple[st
 
 
 def pragmas(program: Program) -> tuple[ParsedPragma, ...]:
-    """All directives of the program, in the order of the text."""
+    """Return all directives of the program, in the order of the text."""
     return tuple(read_pragma(node) for node in walk(program.root) if is_pragma(node))
 
 
 def pragma_in(block: Node | None, name: str) -> ParsedPragma | None:
-    """The directive ``name`` that stands directly in a block, unless it says off."""
+    """Return the directive ``name`` that is directly in a block; None if it is absent or has the option off."""
     nodes = block.children if block is not None else []
     standing = (read_pragma(node) for node in nodes if is_pragma(node))
     return next((pragma for pragma in standing if pragma.name == name and not pragma.is_off), None)

@@ -1,4 +1,4 @@
-"""The whole program: its functions, classes, globals and enumerators."""
+"""Reads a whole program: its functions, classes, global variables and enumerators."""
 
 from __future__ import annotations
 
@@ -17,7 +17,17 @@ _CLASSES = frozenset({"class_specifier", "struct_specifier", "union_specifier"})
 
 @dataclass(frozen=True)
 class FunctionDefinition:
-    """One definition. owner: its class. required: how many of its parameters have no default."""
+    """The definition of a function.
+
+    Attributes:
+        name: Its bare name.
+        owner: The class of a method; None for a free function.
+        node: The whole definition.
+        body: The block of its statements.
+        params: Its parameters.
+        returns: The text of its return type; "" for a constructor.
+        required: The number of parameters without a default value.
+    """
 
     name: str
     owner: str | None
@@ -29,22 +39,33 @@ class FunctionDefinition:
 
     @property
     def parameter_text(self) -> str:
-        """What stands between the brackets of the definition."""
+        """The text between the brackets of the parameter list."""
         declarator = _function_declarator(self.node)
         return text_of(declarator.child_by_field_name("parameters") if declarator is not None else None)[1:-1]
 
     @cached_property
     def pack(self) -> int | None:
-        """Which of its parameters is a pack."""
+        """The index of the parameter that is a pack."""
         return next((index for index, parameter in enumerate(self.params) if parameter.pack), None)
 
     def takes(self, count: int, expands: bool) -> bool:
-        """Whether a call with ``count`` arguments can mean it; expands: one of them is a pack of any size."""
+        """Return whether a call with ``count`` arguments can mean this function.
+
+        Args:
+            count: The number of arguments.
+            expands: Whether one of the arguments is an expanded pack, which may be any number of arguments.
+        """
         limit = count if self.pack is not None else len(self.params)
         return count - 1 <= limit if expands else self.required <= count <= limit
 
     def bound(self, index: int, count: int, expanded: int | None) -> tuple[Variable, ...]:
-        """The parameters that argument ``index`` of ``count`` may be bound to; expanded: which of them is a pack."""
+        """Return the parameters that an argument may be bound to.
+
+        Args:
+            index: The index of the argument.
+            count: The number of arguments.
+            expanded: The index of the argument that is an expanded pack, or None.
+        """
         from_end = len(self.params) - (count - index)
         if index == expanded:
             return self.params[index : from_end + 1]
@@ -57,9 +78,17 @@ class FunctionDefinition:
 
 @dataclass(frozen=True)
 class Program:
-    """functions: by bare name. fields, bases: by class. streams: type names that stand for streams.
+    """A preprocessed translation unit.
 
-    open: a header of the project is absent, so that upper-case names may be its constants.
+    Attributes:
+        root: The root of the syntax tree.
+        functions: The definitions of functions, by bare name.
+        fields: The data members of each class, by name.
+        bases: The names of each class's base classes.
+        globals: The global variables, by name.
+        enumerators: The names of all enumerators.
+        streams: The type names that stand for streams.
+        open: Whether a header of the project is absent, so that unknown upper-case names may be its constants.
     """
 
     root: Node
@@ -76,18 +105,18 @@ class Program:
         return tuple(function for overloads in self.functions.values() for function in overloads)
 
     def function_of(self, node: Node) -> FunctionDefinition | None:
-        """The innermost function whose definition holds ``node``."""
+        """Return the innermost function whose definition contains ``node``."""
         holding = [f for f in self.all_functions if f.node.start_byte <= node.start_byte < f.node.end_byte]
         return max(holding, key=lambda function: function.node.start_byte, default=None)
 
 
 def syntax_tree(text: bytes) -> Node:
-    """The root of tree-sitter's tree; what its grammar cannot read is a node ERROR."""
+    """Return the root of tree-sitter's tree. Text that the grammar cannot read is a node of type ERROR."""
     return Parser(Language(tree_sitter_cpp.language())).parse(text).root_node
 
 
 def parse(text: bytes, open_: bool = False) -> Program:
-    """The program of a preprocessed translation unit; ``open_`` as in ``Program.open``."""
+    """Return the program of a preprocessed translation unit. ``open_`` is ``Program.open``."""
     root = syntax_tree(text)
     streams = stream_aliases(root)
     return Program(
@@ -125,7 +154,7 @@ def _function(node: Node, streams: frozenset[str]) -> FunctionDefinition | None:
 
 
 def _function_declarator(node: Node) -> Node | None:
-    """``f(int x)`` of a definition, also below ``*`` or ``&``."""
+    """Return the declarator ``f(int x)`` of a definition, also if it is inside of ``*`` or ``&``."""
     declarator = node.child_by_field_name("declarator")
     while declarator is not None and declarator.type != "function_declarator":
         declarator = declarator.child_by_field_name("declarator") or next(iter(declarator.named_children), None)
@@ -144,12 +173,12 @@ def _class_of(node: Node) -> str | None:
 
 
 def _class_name(node: Node) -> str:
-    """Without template arguments."""
+    """Return the name of a class without template arguments."""
     return text_of(node.child_by_field_name("name")).split("<")[0]
 
 
 def _classes(root: Node) -> Iterator[tuple[str, Node]]:
-    """Name and node of every class, struct and union that is defined."""
+    """Yield the name and the node of every class, struct and union that is defined."""
     for node in walk(root):
         if node.type in _CLASSES and node.child_by_field_name("body") is not None:
             yield _class_name(node), node

@@ -1,4 +1,4 @@
-"""What names mean: the variables that are visible at a node, and the functions that a call may mean."""
+"""Resolves names: finds the variables that are visible at a node, and the functions that a call may mean."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hls_templates.syntax.program import FunctionDefinition, Program
 
 
 def members(program: Program, owner: str | None) -> dict[str, Variable]:
-    """The data members of a class, its known bases included."""
+    """Return the data members of a class by name, including the members of its known base classes."""
     inherited: dict[str, Variable] = {}
     for base in program.bases.get(owner or "", ()):
         inherited |= members(program, base) if base != owner else {}
@@ -21,13 +21,13 @@ def members(program: Program, owner: str | None) -> dict[str, Variable]:
 
 
 def locals_of(node: Node, streams: frozenset[str] = frozenset()) -> dict[str, Variable]:
-    """Every variable declared anywhere inside ``node``, by name."""
+    """Return all variables that are declared inside of ``node``, by name."""
     declarations = (n for n in walk(node) if n.type in ("declaration", "for_range_loop", "parameter_declaration"))
     return {variable.name: variable for n in declarations for variable in variables(n, streams)}
 
 
 def visible(program: Program, node: Node) -> dict[str, Variable]:
-    """The variables in scope at ``node``: globals, members, parameters, locals declared before it."""
+    """Return the variables in scope at ``node``: globals, members, parameters, and locals declared before the node."""
     function = program.function_of(node)
     scope = dict(program.globals)
     if function is not None:
@@ -53,7 +53,7 @@ def _unlabelled(node: Node) -> list[Node]:
 
 
 def called(call: Node) -> str:
-    """The last name of what is called: ``ns::f<3>(…)`` → f, ``a.run(…)`` → run."""
+    """Return the bare name of the called function: f for ``ns::f<3>(…)``, run for ``a.run(…)``."""
     node = call.child_by_field_name("function")
     while node is not None and node.type not in NAMES:
         if node.type == "field_expression":
@@ -66,18 +66,18 @@ def called(call: Node) -> str:
 
 
 def arguments(call: Node) -> list[Node]:
-    """The arguments of a call."""
+    """Return the arguments of a call."""
     listed = call.child_by_field_name("arguments")
     return [child for child in listed.named_children if not is_pragma(child)] if listed is not None else []
 
 
 def expanded(call: Node) -> int | None:
-    """Which argument of a call is a pack: ``f(value, outs...)``."""
+    """Return the index of the argument that is an expanded pack, such as 1 for ``f(value, outs...)``; else None."""
     return next((i for i, argument in enumerate(arguments(call)) if argument.type == "parameter_pack_expansion"), None)
 
 
 def candidates(program: Program, call: Node, caller: FunctionDefinition | None) -> tuple[FunctionDefinition, ...]:
-    """The definitions that a call in ``caller`` may mean."""
+    """Return the definitions that a call in ``caller`` may mean."""
     count, expands = len(arguments(call)), expanded(call) is not None
     fitting = tuple(function for function in program.functions.get(called(call), ()) if function.takes(count, expands))
     callee = call.child_by_field_name("function")
@@ -89,7 +89,10 @@ def candidates(program: Program, call: Node, caller: FunctionDefinition | None) 
 def _plain_candidates(
     fitting: tuple[FunctionDefinition, ...], callee: Node | None, caller: FunctionDefinition | None
 ) -> tuple[FunctionDefinition, ...]:
-    """``f(…)`` or ``scope::f(…)``: methods of that class or of the caller's own, else free functions."""
+    """Return the functions that ``f(…)`` or ``scope::f(…)`` may mean.
+
+    These are methods of the class ``scope`` or of the caller's class, or free functions if there are no such methods.
+    """
     scope = text_of(callee).rpartition("::")[0].split("<")[0].rpartition("::")[2]
     owners = {scope, caller.owner if caller is not None else None} - {None}
     methods = tuple(function for function in fitting if function.owner in owners)
@@ -103,7 +106,7 @@ def _method_candidates(
     callee: Node,
     caller: FunctionDefinition | None,
 ) -> tuple[FunctionDefinition, ...]:
-    """``object.f(…)``: methods of the object's class."""
+    """Return the methods of the object's class that ``object.f(…)`` may mean."""
     target = callee.child_by_field_name("argument")
     if target is not None and target.type == "this":
         return tuple(f for f in fitting if caller is not None and f.owner == caller.owner)

@@ -1,4 +1,4 @@
-"""What type names stand for: whether a struct holds arrays, and how many bits a value takes."""
+"""Resolves type names: finds whether a struct contains arrays, and the number of bits of a value."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from hls_templates.syntax.nodes import text_of, walk
 from hls_templates.syntax.program import Program
 
 _NATIVE = {"bool": 1, "char": 8, "short": 16, "int": 32, "unsigned": 32, "long": 64}
-_WIDTH_FIRST = frozenset({"ap_int", "ap_uint", "ap_axiu", "ap_axis"})
+_WIDTH_FIRST = frozenset({"ap_int", "ap_uint", "ap_axiu", "ap_axis"})  # their first template argument is the bits
 _CLASSES = frozenset({"class_specifier", "struct_specifier", "union_specifier"})
 _DEEPEST = 20
 
 
 @dataclass(frozen=True)
 class _Member:
-    """A field, or what an alias stands for: ``dims`` are the texts of its array sizes."""
+    """A field of a class, or the type that an alias stands for. ``dims`` are the texts of the array sizes."""
 
     type: str
     dims: tuple[str, ...]
@@ -29,14 +29,14 @@ class _Member:
 
 @dataclass(frozen=True)
 class _Definition:
-    """A class or alias: its template parameters and its members; an alias has one."""
+    """The template parameters and members of a class or alias. An alias has one member."""
 
     params: tuple[str, ...]
     members: tuple[_Member, ...]
 
 
 def dimensions(declarator: Node | None) -> tuple[str, ...]:
-    """The texts of the array sizes of a declarator, in the order in which they are subscribed."""
+    """Return the texts of the array sizes of a declarator, in the order of the subscripts."""
     sizes: list[str] = []
     node = declarator
     while node is not None and node.type not in NAMES:
@@ -47,7 +47,7 @@ def dimensions(declarator: Node | None) -> tuple[str, ...]:
 
 
 class Types:
-    """The classes and aliases of a program, by bare name; of several with one name, the last."""
+    """The classes and aliases of a program, by bare name. If several have one name, the last counts."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -58,7 +58,7 @@ class Types:
         }
 
     def sizes(self, declaration: Node, variable: Variable) -> tuple[str, ...]:
-        """The array sizes of a declared variable, those of its alias included; () where it is no array."""
+        """Return the texts of a variable's array sizes, including the sizes of its alias; () if it is not an array."""
         declarators = declaration.children_by_field_name("declarator")
         declarator = next((d for d in declarators if d.start_byte <= variable.start < d.end_byte), None)
         if declarator is not None and declarator.type == "init_declarator":
@@ -67,13 +67,13 @@ class Types:
         return (*dimensions(declarator), *(alias.dims if alias is not None else ()))
 
     def _alias(self, text: str) -> _Member | None:
-        """What an alias stands for; None for a class and for what is not defined here."""
+        """Return the type that an alias stands for; None if the name is a class or is not defined here."""
         name = _split(text)[0]
         definition = self._defined.get(name) if name not in self._program.fields else None
         return definition.members[0] if definition is not None else None
 
     def holds_array(self, text: str, depth: int = 0) -> bool:
-        """Whether a struct has an array among its members, or in one of them."""
+        """Return whether a struct has a member that is or contains an array."""
         alias, definition = self._alias(text), self._defined.get(_split(text)[0])
         if definition is None or depth > _DEEPEST:
             return False
@@ -82,16 +82,16 @@ class Types:
         return any(member.dims or self.holds_array(member.type, depth + 1) for member in definition.members)
 
     def stream_bits(self, text: str, depth: int = 0) -> int | None:
-        """Bits of a word of ``hls::stream<…>``; None where a name in it is not known."""
+        """Return the bits of a word of ``hls::stream<…>``; None for another type, or if a name in it is not known."""
         name, args = _split(text)
         if name == "stream" and args:
             return self.bits(args[0])
         alias = self._alias(text)
-        # A member of another class may have the name of the alias: then it seems to stand for itself.
+        # An alias may seem to stand for itself, because a member alias of another class can have the same name.
         return self.stream_bits(alias.type, depth + 1) if alias is not None and depth < _DEEPEST else None
 
     def bits(self, text: str, depth: int = 0) -> int | None:
-        """Bits of a value of the type; None where a name in it is not known."""
+        """Return the bits of a value of the type; None if a name in it is not known."""
         name, args = _split(text)
         definition = self._defined.get(name)
         if definition is None or depth > _DEEPEST:
@@ -101,7 +101,7 @@ class Types:
         return None if None in widths else sum(width for width in widths if width is not None)
 
     def _vendor_bits(self, name: str, args: tuple[str, ...], depth: int) -> int | None:
-        """Bits of a type that the program does not define: the language's own, or the vendor's."""
+        """Return the bits of a type that the program does not define: a built-in type or one of the vendor's."""
         if native := re.fullmatch(r"u?int([0-9]{1,9})_t", name):
             return int(native[1])
         if name in _WIDTH_FIRST and args:
@@ -121,7 +121,7 @@ class Types:
         return width
 
     def value(self, text: str) -> int | None:
-        """The value of an expression of numbers and global constants; None where there is more in it."""
+        """Return the value of an expression of numbers and global constants; None for any other expression."""
         return constant_value(text, self._constants)
 
 
@@ -130,7 +130,10 @@ def _replaced(text: str, bound: Mapping[str, str]) -> str:
 
 
 def _split(text: str) -> tuple[str, tuple[str, ...]]:
-    """``const ns::word<T, 4>`` → word, (T, 4); ``std::conditional<…>::type`` counts as conditional."""
+    """Return the bare name and the template arguments of a type: word and (T, 4) for ``const ns::word<T, 4>``.
+
+    The name of ``std::conditional<…>::type`` is conditional.
+    """
     plain = re.sub(r"\b(const|static|typename|struct|volatile)\b|::\s*type\s*$", " ", text).strip(" &*")
     head, opened, tail = plain.partition("<")
     name = head.rpartition("::")[2].strip()

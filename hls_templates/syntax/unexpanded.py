@@ -1,7 +1,7 @@
-"""The text of one of our files as synthesis sees it without a preprocessor.
+"""Reduces one of this project's C++ files to the code for synthesis, without expanding macros.
 
-The linter reads what g++ expands. The vendor's reports name loops by the lines of the file, and memories are declared
-by macros, so the comparison with them needs every line in its place and every macro under its name.
+The linter reads text that g++ has expanded. The vendor's reports name loops by their lines in the file, and memories
+are declared by macros. The comparison with the reports therefore needs all lines and macros as they are in the file.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ _PRAGMA_MACRO = re.compile(r"^([ \t]*)SYSTOLIC_PRAGMA\((.*)\)[ \t]*$", re.MULTIL
 
 
 def synthesised(text: str) -> str:
-    """Return the code without comments and without what ``__SYNTHESIS__`` excludes; each line keeps its number.
+    """Return the code without comments and without code that ``__SYNTHESIS__`` excludes. Each line keeps its number.
 
-    Directives are removed, but pragmas stay, and ``SYSTOLIC_PRAGMA(…)`` becomes one. An initialiser of values alone
-    becomes ``{}``, because the weights that a design embeds may have some million.
+    Preprocessor directives other than pragmas are removed, and ``SYSTOLIC_PRAGMA(…)`` becomes a pragma. An initialiser
+    that consists of values becomes ``{}``, because a design may embed millions of weights.
     """
     code = _VALUES.sub(_without_values, _NOT_CODE.sub(_without_comment, text))
     lines: list[str] = []
-    conditions: list[tuple[bool, bool]] = []  # of each #if around: whether this part stays, and what follows its #else
+    # For each surrounding #if: whether its present branch is kept, and whether the branch after its #else is.
+    conditions: list[tuple[bool, bool]] = []
     continued = False
     for line in code.split("\n"):
         directive = _DIRECTIVE.match(line)
@@ -49,7 +50,7 @@ def _newlines(text: str) -> str:
 
 
 def _follow(directive: str, line: str, conditions: list[tuple[bool, bool]]) -> None:
-    """Of conditions that do not ask for __SYNTHESIS__ alone, both parts stay."""
+    """Update ``conditions`` for a directive. Both branches of a condition are kept unless it is about __SYNTHESIS__."""
     if directive == "ifndef" and "__SYNTHESIS__" in line:
         conditions.append((False, True))
     elif directive in ("if", "ifdef", "ifndef"):

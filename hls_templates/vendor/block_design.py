@@ -1,4 +1,4 @@
-"""The block design that build_vivado.tcl asks for: who uses which port of the PS, and the settings of PS and DMA."""
+"""The block design that build_vivado.tcl builds: ports of the PS with their masters, and settings of PS and DMA."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from hls_templates.vendor.registers import bundles
 from hls_templates.vendor.values import VendorValues, megahertz
 
 BLOCK_DESIGN = "system"
-"""Its name, and with _wrapper that of the top module: no word that Verilog or VHDL reserves, as ``design`` is."""
+"""The name of the block design. The top module is ``system_wrapper``.
 
-# Switches of the PS's own masters. The vendor's board preset enables several, and a master without a clock does not
-# validate, so all are switched off and one is switched on again.
+The name must not be a reserved word of Verilog or VHDL, such as ``design``.
+"""
+
+# CONFIG keys that enable the PS's masters. The vendor's board preset enables several of them, and a block design in
+# which a master has no clock does not validate. All are therefore disabled, and one is enabled again.
 _MASTERS = {
     "zynq_ultra_ps_e": ("PSU__USE__M_AXI_GP0", "PSU__USE__M_AXI_GP1", "PSU__USE__M_AXI_GP2"),
     "processing_system7": ("PCW_USE_M_AXI_GP0", "PCW_USE_M_AXI_GP1"),
@@ -26,7 +29,7 @@ _ALWAYS = {
     "zynq_ultra_ps_e": {"PSU__FPGA_PL0_ENABLE": "1", "PSU__USE__FABRIC__RST": "1"},
     "processing_system7": {"PCW_EN_CLK0_PORT": "1", "PCW_EN_RST0_PORT": "1", _FABRIC_INTERRUPT: "1"},
 }
-# Vivado's automation that applies the board preset, and its options.
+# The rule of Vivado's automation that applies the board preset, and its options.
 PRESETS = {
     "zynq_ultra_ps_e": ("xilinx.com:bd_rule:zynq_ultra_ps_e", (("apply_board_preset", "1"),)),
     "processing_system7": (
@@ -43,7 +46,7 @@ PRESETS = {
 
 @dataclass(frozen=True)
 class Master:
-    """Interface ``pin`` of ``cell``, which reads or writes DDR."""
+    """An AXI master that reads or writes DDR: interface ``pin`` of ``cell``."""
 
     cell: str
     pin: str
@@ -61,12 +64,14 @@ class PortUse:
 
 
 def port_plan(values: VendorValues) -> tuple[PortUse, ...]:
-    """Which master goes through which port of the PS. Ports that no master uses are left out.
+    """Assign the masters to the ports of the PS. Ports without masters are left out.
 
-    The masters that carry maps and weights share the non-coherent ports evenly, in order. With fewer masters than
-    ports, the plan prefers ports that lie on different ports of the DDR controller. The masters that carry a few bytes
-    share a coherent port; on a board without one they join the emptiest of the others.
-    Raises UnsupportedError if the board has no non-coherent port.
+    The masters for maps and weights share the non-coherent ports evenly, in order. If there are fewer masters than
+    ports, the plan prefers PS ports that lead to different ports of the DDR controller. The masters with little traffic
+    share a coherent port. On a board without one, each of them joins the port with the fewest masters.
+
+    Raises:
+        UnsupportedError: The board has no non-coherent port.
     """
     noncoherent = [port for port in values.board.ports if not port.coherent]
     if not noncoherent:
@@ -84,7 +89,7 @@ def port_plan(values: VendorValues) -> tuple[PortUse, ...]:
 
 
 def _masters(ports: Ports) -> tuple[list[Master], list[Master]]:
-    """(those that carry maps and weights, those that carry a few bytes)"""
+    """Return the masters for maps and weights, and the masters with little traffic."""
     heavy = [Master(DMA, pin) for pin in ("M_AXI_MM2S", "M_AXI_S2MM")] if ports.dma else []
     light: list[Master] = []
     for bundle in bundles(ports.arguments):
@@ -93,9 +98,9 @@ def _masters(ports: Ports) -> tuple[list[Master], list[Master]]:
 
 
 def _apart(ports: Sequence[PortFacts], count: int) -> list[PortFacts]:
-    """At most ``count`` of ``ports``, in their order; each controller port once before any is there twice."""
+    """Return at most ``count`` of ``ports``, in their order. Each controller port is used once before any is reused."""
     rounds: Counter[int] = Counter()
-    ranked: list[tuple[int, int]] = []  # (how often the controller port came before, index)
+    ranked: list[tuple[int, int]] = []  # (earlier ports on the same controller port, index)
     for index, port in enumerate(ports):
         ranked.append((rounds[port.controller_port], index))
         rounds[port.controller_port] += 1
@@ -103,9 +108,9 @@ def _apart(ports: Sequence[PortFacts], count: int) -> list[PortFacts]:
 
 
 def dma_config(packets: DmaPackets) -> dict[str, int]:
-    """CONFIG keys of AXI DMA: direct register mode, a beat as wide as the accelerator's, addresses above 4 GB.
+    """Return the CONFIG keys of the AXI DMA: direct register mode, the accelerator's beats, addresses above 4 GB.
 
-    No realignment engine: buffers start at pages, and a packet may end within a beat without one too (PG021).
+    There is no realignment engine, because buffers start at pages. A packet may end within a beat without it (PG021).
     """
     beats = {"mm2s": packets.packet_in.beat, "s2mm": packets.packet_out.beat}
     config = {"c_include_sg": 0, "c_sg_include_stscntrl_strm": 0, "c_micro_dma": 0}
@@ -115,12 +120,12 @@ def dma_config(packets: DmaPackets) -> dict[str, int]:
         config[f"c_include_{channel}_dre"] = 0
         config[f"c_m_axi_{channel}_data_width"] = max(32, 8 * beat)
         config[f"c_{channel}_burst_size"] = min(BURST_BEATS, BURST_BYTES // beat)
-    # The width of the other stream follows from what it is connected to.
+    # Vivado derives the width of the S2MM stream from its connection.
     return {**config, "c_m_axis_mm2s_tdata_width": 8 * beats["mm2s"]}
 
 
 def ps_config(values: VendorValues, plan: Sequence[PortUse]) -> dict[str, str]:
-    """CONFIG keys of the PS: one master, the ports in use at their width, the clock and the interrupt."""
+    """Return the CONFIG keys of the PS: one master, the used ports with their widths, the clock and the interrupt."""
     ps, control = values.board.ps, values.board.control
     ports_in_use = {use.port.name for use in plan}
     interrupt = values.ports.dma is None

@@ -1,4 +1,7 @@
-"""What of a board the vendor's tools are told. ``boards.board`` has it all; this room does not import it."""
+"""The facts about a board that the vendor's files need, as protocols.
+
+The classes of ``boards.board`` implement them. This package does not import ``boards.board``.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Protocol
 
 
 class Interface(Protocol):
-    """An AXI interface of the PS: its name, its clock pin, and the CONFIG key that switches it on."""
+    """An AXI interface of the PS: its name, its clock pin, and the CONFIG key that enables it."""
 
     @property
     def name(self) -> str: ...
@@ -18,7 +21,7 @@ class Interface(Protocol):
 
 
 class PortFacts(Interface, Protocol):
-    """A slave port of the PS; ``boards.board.Port`` is one."""
+    """A slave port of the PS (``boards.board.Port``): its width, coherency, and port of the DDR controller."""
 
     @property
     def width(self) -> str: ...
@@ -31,7 +34,7 @@ class PortFacts(Interface, Protocol):
 
 
 class ControlFacts(Interface, Protocol):
-    """The master through which registers are reached; ``boards.board.Control`` is one."""
+    """The PS's master for register accesses (``boards.board.Control``), with its address window."""
 
     @property
     def base(self) -> int: ...
@@ -40,7 +43,7 @@ class ControlFacts(Interface, Protocol):
 
 
 class PsFacts(Protocol):
-    """Names on the PS's Vivado IP; ``boards.board.Ps`` is one."""
+    """The pins and CONFIG keys of the PS's Vivado IP (``boards.board.Ps``)."""
 
     @property
     def ip(self) -> str: ...
@@ -61,7 +64,7 @@ class PsFacts(Protocol):
 
 
 class ClockFacts(Protocol):
-    """A PL clock that the PS produces; ``boards.board.Clock`` is one."""
+    """A clock for the PL that the PS generates (``boards.board.Clock``)."""
 
     @property
     def mhz(self) -> float: ...
@@ -74,7 +77,7 @@ class ClockFacts(Protocol):
 
 
 class BoardFacts(Protocol):
-    """What of a board the vendor's tools are told; ``boards.board.Board`` is one."""
+    """The facts about a board that the vendor's files need (``boards.board.Board``)."""
 
     @property
     def title(self) -> str: ...

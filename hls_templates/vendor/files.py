@@ -1,7 +1,7 @@
-"""The files of a generated folder that the vendor's tools and their users read: Tcl, test bench, README.
+"""Writes the files of a design for the vendor's tools and their users: Tcl, test bench, README.
 
-Text that reaches Tcl or C++ is the project's own, or it passes ``word`` (a closed set of characters, in Tcl braces) or
-``comment`` (which takes from a name all that means something to a tool).
+Text that is pasted into Tcl or C++ comes from this project, or passes one of two functions. ``word`` accepts only
+harmless characters and puts the text into Tcl braces. ``comment`` removes all characters with a meaning to a tool.
 """
 
 from __future__ import annotations
@@ -44,7 +44,15 @@ _TEST_BENCHES = {SystolicPorts: "systolic/test_bench.cpp.j2", StreamingPorts: "s
 
 @dataclass(frozen=True)
 class _Packager:
-    """What makes the IP, and where build_vivado.tcl finds it."""
+    """The tool that makes the IP, and the folder in which build_vivado.tcl finds the IP.
+
+    Attributes:
+        tool: The tool's name.
+        verb: The verb of "the tool that … the IP" in build_vivado.tcl.
+        script: The Tcl script that makes the IP.
+        command: The command that runs the script.
+        repository: The folder of the IP, relative to the design's folder.
+    """
 
     tool: str
     verb: str
@@ -58,10 +66,11 @@ _VIVADO = _Packager("Vivado", "packaged", "package_ip.tcl", "vivado -mode batch 
 
 
 def vendor_files(values: VendorValues) -> dict[str, str]:
-    """File name → text of run_hls.tcl, build_vivado.tcl, test_bench.cpp and README.md.
+    """Return the texts of run_hls.tcl, build_vivado.tcl, test_bench.cpp and README.md by file name.
 
-    Raises the errors of ``check_values`` and ``word`` if a value must not reach Tcl or C++, and UnsupportedError if the
-    board has no port for the maps.
+    Raises:
+        SystolicError: A value must not be pasted into Tcl or C++ (``check_values``, ``word``).
+        UnsupportedError: The board has no port for the maps.
     """
     check_values(values)
     fields = _fields(values, _VITIS_HLS)
@@ -70,9 +79,10 @@ def vendor_files(values: VendorValues) -> dict[str, str]:
 
 
 def rtl_vendor_files(values: VendorValues) -> dict[str, str]:
-    """File name → text of package_ip.tcl, clocks_ooc.xdc, build_vivado.tcl and README.md of an engine in SystemVerilog.
+    """Return the files for an engine in SystemVerilog: package_ip.tcl, clocks_ooc.xdc, build_vivado.tcl and README.md.
 
-    Its sources hold one .v file, what Vivado packages. Raises as ``vendor_files`` does.
+    The keys are file names. The sources must have one .v file, the top of the IP that Vivado packages. Raises the same
+    errors as ``vendor_files``.
     """
     check_values(values)
     wrappers = [path for path in values.sources if path.endswith(".v")]
@@ -90,7 +100,10 @@ def rtl_vendor_files(values: VendorValues) -> dict[str, str]:
 
 
 def _periods(values: VendorValues) -> tuple[str, str]:
-    """Of the fabric's clock and of the DSPs', in ns. Vivado counts in ps: the slow one has an even number of them."""
+    """Return the periods of the fabric's clock and of the DSPs' clock in ns.
+
+    Vivado counts in ps. The fabric's period is therefore a multiple of ``dsp_clock`` ps, so that both are whole.
+    """
     picoseconds = math.floor(1e6 / values.clock.mhz)
     picoseconds -= picoseconds % values.dsp_clock
     return f"{picoseconds / 1000:.3f}", f"{picoseconds / 1000 / values.dsp_clock:.3f}"
@@ -140,7 +153,11 @@ def _fields(values: VendorValues, packager: _Packager) -> dict[str, object]:
 
 
 def _clock_fields(values: VendorValues) -> dict[str, object]:
-    """clock_cell: what makes two clocks of the PS's one. fabric_clock: the pin of what all but the DSPs run at."""
+    """Return the template fields about clocks.
+
+    ``clock_cell`` is the cell that makes two clocks from the PS's clock. ``fabric_clock`` is the pin of the clock of
+    all logic but the DSPs.
+    """
     return {
         "clock_mhz": megahertz(values.clock.mhz),
         "clock_ns": f"{1000 / values.clock.mhz:.6f}",
@@ -152,11 +169,11 @@ def _clock_fields(values: VendorValues) -> dict[str, object]:
 
 
 def _style_fields(ports: Ports) -> dict[str, object]:
-    """What differs from one top function to another. dma: its cell and CONFIG keys, None where there is none."""
+    """Return the template fields that depend on the style. A design without a DMA has None as its ``dma``."""
     dma = ports.dma and {"cell": DMA, "slave": ports.beside[1], "config": dma_config(ports.dma)}
     return {"dma": dma, **ports.template_fields()}
 
 
 def _plain(text: str) -> str:
-    """For a cell of a Markdown table."""
+    """Return a text without characters that have a meaning in a cell of a Markdown table."""
     return comment(text).replace("|", "_").replace("<", "_").replace(">", "_")

@@ -1,8 +1,8 @@
-"""The hardware description (.hwh) of a design that no vendor tool has built yet, for the simulated board.
+"""Writes the hardware description (.hwh) of a design that no vendor tool has built yet, for the simulated board.
 
-It describes what build_vivado.tcl asks of Vivado: the same cells, addresses, clock and interrupt, from the same values.
-The registers are those that Vitis HLS is expected to make (``registers``). pynq's own parser reads the file and needs
-little of it: MODULES with PARAMETERS, PORTS with CONNECTIONS, BUSINTERFACES, and the PS's MEMORYMAP.
+It has the same cells, addresses, clock and interrupt as build_vivado.tcl, from the same values. ``registers`` predicts
+the registers that Vitis HLS makes. pynq's own parser reads the file. It needs only MODULES with PARAMETERS, PORTS with
+CONNECTIONS, BUSINTERFACES, and the PS's MEMORYMAP.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _PS_VERSIONS = {"zynq_ultra_ps_e": "3.5", "processing_system7": "5.5"}
 _ARCHITECTURES = {"zynq_ultra_ps_e": "zynquplus", "processing_system7": "zynq"}
 _PL_CLOCKS = 4
 _INTERRUPT_REGISTERS = ("ISR", "IPR", "IER", "IAR", "SIE", "CIE", "IVR", "MER")
-"""Of axi_intc, a word each from 0 (PG099)."""
+"""The registers of axi_intc, one word each from address 0 (PG099)."""
 
 
 def hardware_description(values: VendorValues) -> str:
-    """Return the .hwh as XML text; the same values give the same bytes. Raises as ``vendor_files`` does."""
+    """Return the .hwh as XML text. Equal values give equal bytes. Raises the same errors as ``vendor_files``."""
     check_values(values)
     root = Xml.Element("EDKSYSTEM", EDWVERSION="1.2")
     part = word(values.board.part, "part")[1:-1]
@@ -83,7 +83,7 @@ def _dma(ports: Ports) -> Xml.Element:
     ]
     slave = ports.beside[1]
     _register_block(module, slave, words)
-    assert ports.dma is not None  # asked before
+    assert ports.dma is not None  # the caller has checked this
     _parameters(module, dma_config(ports.dma))
     _ports(module, [])
     _interfaces(module, {slave: "SLAVE", "M_AXI_MM2S": "MASTER", "M_AXI_S2MM": "MASTER"})
@@ -106,7 +106,7 @@ def _ps(values: VendorValues) -> Xml.Element:
 
 
 def _ultrascale_clocks(values: VendorValues) -> dict[str, object]:
-    """Only PL clock 0 runs; pynq wants to read the dividers of all four."""
+    """Return the settings of all four PL clocks. Only clock 0 runs, but pynq reads the dividers of all."""
     settings: dict[str, object] = {}
     for index in range(_PL_CLOCKS):
         settings[f"PSU__FPGA_PL{index}_ENABLE"] = int(index == 0)
@@ -196,7 +196,7 @@ def _parameters(module: Xml.Element, parameters: Mapping[str, object]) -> None:
 
 
 def _ports(module: Xml.Element, ports: Iterable[tuple[str, str, str, str]]) -> None:
-    """ports: (name, direction, the cell at the other end, its port)."""
+    """Add ports to a module. Each port is (name, direction, the cell at the other end, this cell's port)."""
     parent = Xml.SubElement(module, "PORTS")
     for name, direction, cell, cell_port in ports:
         port = Xml.SubElement(parent, "PORT", DIR=direction, NAME=name, SIGIS="INTERRUPT")

@@ -1,4 +1,4 @@
-"""The arguments of each style's top function; registers, bundles and streams of its IP follow from them."""
+"""The arguments of each style's top function. They determine the registers, bundles and streams of its IP."""
 
 from __future__ import annotations
 
@@ -15,29 +15,35 @@ from hls_templates.systolic import sources as systolic
 from hls_templates.vendor.registers import Argument
 
 VENDOR, LIBRARY, VERSION = "systolic", "cnn", "1.0"
-"""Of the exported IP."""
+"""The identification of the exported IP, together with the top function's name."""
 
 INTERRUPTS, DMA = "axi_intc_0", "axi_dma_0"
-"""Cells of the block design, and instances in the hardware description."""
+"""The cells of the interrupt controller and of the DMA, in the block design and in the hardware description."""
 
 CLOCKS = "clocks_0"
-"""The cell of the block design that makes a second clock, where the IP has one."""
+"""The cell of the block design that generates the second clock of an IP that has one."""
 
 LENGTH_BITS = 26
-"""Width of the DMA's length register, at its maximum (PG021, C_SG_LENGTH_WIDTH)."""
+"""Bits of the DMA's length register: the maximum (PG021, C_SG_LENGTH_WIDTH)."""
 
 BURST_BYTES, BURST_BEATS = 4096, 64
-"""Limits of the DMA's bursts: 4 KiB is AXI's own, and more than 64 beats make no difference."""
+"""The limits of the DMA's bursts, in bytes and in beats. AXI allows 4 KiB; more than 64 beats make no difference."""
 
 BEATS = (1, 2, 4, 8, 16, 32, 64, 128)
 """Widths of the DMA's streams in bytes (PG021)."""
 
-_PORTS = (1, 2, 4)
+_PORTS = (1, 2, 4)  # the possible numbers of ports for maps and for weights
 
 
 @dataclass(frozen=True)
 class Output:
-    """A region of the map arena that data/expected.bin holds, in words of LANES bytes."""
+    """A region of the map arena whose expected content is in data/expected.bin.
+
+    Attributes:
+        name: The name of the output.
+        base: The first word in the map arena. A word has LANES bytes.
+        words: The number of words.
+    """
 
     name: str
     base: int
@@ -45,43 +51,45 @@ class Output:
 
 
 RENAMED = frozenset({"program", "in", "out"})
-"""Reserved words among the arguments. Vitis HLS appends _r; the driver and build_vivado.tcl look for both names."""
+"""Arguments whose names are reserved words. Vitis HLS appends _r, and the driver and build_vivado.tcl accept both."""
 
 
 @dataclass(frozen=True)
 class DmaPackets:
-    """What an AXI DMA beside the accelerator carries."""
+    """The packets of an AXI DMA next to the accelerator: one frame in, one frame out."""
 
     packet_in: Packet
     packet_out: Packet
 
 
 class _TopFunction(ABC):
-    """What both styles' ports have.
-
-    light: bundles that carry a few kilobytes a layer. beside: the other cell with registers, and its slave interface.
-    """
+    """The ports of a top function, of either style."""
 
     top: ClassVar[str]
+    """The name of the top function."""
+
     light: ClassVar[tuple[str, ...]]
+    """The bundles with little traffic, a few kilobytes per layer."""
+
     beside: ClassVar[tuple[str, str]]
+    """The other cell with registers, and its slave interface."""
 
     @property
     @abstractmethod
     def arguments(self) -> tuple[Argument, ...]:
-        """In the order of the C++ signature."""
+        """The arguments, in the order of the C++ signature."""
 
     @property
     @abstractmethod
     def dma(self) -> DmaPackets | None:
-        """Frames that come and go as packets; None where they lie in DDR, and an interrupt ends a start."""
+        """The DMA's packets, if frames are streamed; None if frames are in DDR and an interrupt signals the end."""
 
     @abstractmethod
     def template_fields(self) -> dict[str, object]:
-        """What the templates of this top function read beside what all of them read."""
+        """Return the fields that only the templates of this top function use."""
 
     def check_names(self) -> None:
-        """Raise InvalidValueError if a name that reaches the hardware is a reserved word that no tool renames."""
+        """Raise InvalidValueError if a name in the hardware is a reserved word that no tool renames."""
         hardware_name(self.top, "the top function")
         hardware_name(self.cell, "the accelerator's cell")
         for argument in self.arguments:
@@ -90,21 +98,25 @@ class _TopFunction(ABC):
 
     @property
     def vlnv(self) -> str:
-        """Vendor, library, name and version of the exported IP; the host binds its driver to it."""
+        """The vendor, library, name and version of the exported IP. The host binds its driver to this text."""
         return f"{VENDOR}:{LIBRARY}:{self.top}:{VERSION}"
 
     @property
     def cell(self) -> str:
-        """The accelerator in the block design and in the hardware description."""
+        """The accelerator's cell in the block design and in the hardware description."""
         return f"{self.top}_0"
 
 
 @dataclass(frozen=True)
 class SystolicPorts(_TopFunction):
-    """Maps and weights in DDR, through ``map_ports`` and ``weight_ports`` ports.
+    """The ports of the systolic style, which reads maps and weights from DDR.
 
-    maps_words: words in the map arena. outputs: its regions that are compared, in the order of data/expected.bin.
-    added_maps: 1 where the Saver adds maps, with a further port for maps.
+    Attributes:
+        map_ports: The number of ports for maps.
+        weight_ports: The number of ports for weights.
+        maps_words: Words in the map arena.
+        outputs: The regions of the map arena that the test bench compares, in the order of data/expected.bin.
+        added_maps: 1 if the Saver computes residual adds, for which it has a further port for maps; else 0.
     """
 
     map_ports: int
@@ -119,7 +131,7 @@ class SystolicPorts(_TopFunction):
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        """In the order of templates/systolic/top.h.j2 (a test compares)."""
+        """The arguments, in the order of templates/systolic/top.h.j2. A test compares them."""
         maps = [
             Argument(f"maps_{way}_{port}", "pointer", f"maps_{port}")
             for port in range(self.map_ports + self.added_maps)
@@ -141,7 +153,7 @@ class SystolicPorts(_TopFunction):
         return None
 
     def template_fields(self) -> dict[str, object]:
-        """Of templates/systolic/test_bench.cpp.j2."""
+        """Return the fields of templates/systolic/test_bench.cpp.j2."""
         return {
             "map_ports": self.map_ports,
             "added_maps": self.added_maps,
@@ -151,7 +163,7 @@ class SystolicPorts(_TopFunction):
         }
 
     def check(self) -> None:
-        """Raise an error if a number cannot be what its name says."""
+        """Raise an error if a number of ports is not possible, or if an output is not a region of the map arena."""
         for name, count in (("map_ports", self.map_ports), ("weight_ports", self.weight_ports)):
             if count not in _PORTS:
                 raise ChoiceError(name, count, _PORTS)  # the register map has a pointer for each
@@ -168,9 +180,12 @@ class SystolicPorts(_TopFunction):
 
 @dataclass(frozen=True)
 class StreamingPorts(_TopFunction):
-    """Frames as packets of an AXI DMA, and a port for each layer whose weights stay in DDR.
+    """The ports of the streaming style, which gets frames as packets of an AXI DMA.
 
-    external: those ports; the weights of each are in data/<name>.bin.
+    Attributes:
+        packet_in: The packet of an input frame.
+        packet_out: The packet of an output frame.
+        external: A port for each layer with weights in DDR. The weights are in data/<name>.bin.
     """
 
     packet_in: Packet
@@ -183,7 +198,7 @@ class StreamingPorts(_TopFunction):
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        """In the order of templates/streaming/top.h.j2 (a test compares)."""
+        """The arguments, in the order of templates/streaming/top.h.j2. A test compares them."""
         return (
             Argument("in", "stream"),
             Argument("out", "stream"),
@@ -196,7 +211,7 @@ class StreamingPorts(_TopFunction):
         return DmaPackets(self.packet_in, self.packet_out)
 
     def template_fields(self) -> dict[str, object]:
-        """Of templates/streaming/test_bench.cpp.j2."""
+        """Return the fields of templates/streaming/test_bench.cpp.j2."""
         return {"packet_in": self.packet_in, "packet_out": self.packet_out, "external": self.external}
 
     def check(self) -> None:

@@ -1,12 +1,12 @@
-"""The register map that Vitis HLS gives the top function's s_axilite slave, and its memory bundles.
+"""The register map that Vitis HLS generates for the top function's s_axilite slave, and the m_axi bundles.
 
-Source: UG1399, "S_AXILITE Control Register Map" and "S_AXILITE Offset Option" (block control protocol ap_ctrl_hs at
-0x00, interrupts at 0x04-0x0c, then the arguments in the order of the C++ signature from 0x10). The spacing is that of
-generated driver headers (x<top>_hw.h of 2022.2): a 32-bit scalar takes 8 bytes, a 64-bit pointer 12, an output with
-its ap_vld control word 16.
+Source: UG1399, "S_AXILITE Control Register Map" and "S_AXILITE Offset Option". The block control protocol ap_ctrl_hs is
+at 0x00, interrupts are at 0x04-0x0c, and the arguments follow from 0x10 in the order of the C++ signature. The spacing
+is taken from generated driver headers (x<top>_hw.h of 2022.2): a 32-bit scalar takes 8 bytes, a 64-bit pointer 12, an
+output with its ap_vld control word 16.
 
-On a board the host takes offsets by name from the .hwh that the vendor's tool wrote, never from here. This map is for
-the simulated board, whose .hwh no vendor tool has written.
+On a board, the host looks up offsets by name in the .hwh that the vendor's tool wrote, and never uses this map. This
+map is for the simulated board, whose .hwh no vendor tool has written.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 SLAVE = "s_axi_control"
-"""Interface of the IP: m_axi offsets, scalars and block control share the default bundle, ``control``."""
+"""The slave interface of the IP. The m_axi offsets, scalars and block control share the default bundle, ``control``."""
 
 Kind = Literal["pointer", "scalar", "output", "stream"]
 
@@ -28,7 +28,11 @@ _ARGUMENTS_AT = 0x10
 class Argument:
     """One argument of the top function.
 
-    pointer: 64-bit address of an m_axi port; output: ``T *`` with ap_vld; stream: an axis port, which has no register.
+    Attributes:
+        name: Its C++ name.
+        kind: pointer (the 64-bit address of an m_axi port), scalar (32 bits), output (``T *`` with ap_vld), or stream
+            (an axis port, which has no register).
+        bundle: The m_axi bundle of a pointer; "" for other kinds.
     """
 
     name: str
@@ -38,7 +42,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Field:
-    """Bits ``bit`` … ``bit + width − 1`` of a register."""
+    """A field of a register: bits ``bit`` … ``bit + width − 1``."""
 
     name: str
     bit: int
@@ -49,7 +53,15 @@ class Field:
 
 @dataclass(frozen=True)
 class Register:
-    """A 32-bit register; ``access`` is read-write or read-only, as IP-XACT writes it."""
+    """A 32-bit register.
+
+    Attributes:
+        name: Its name.
+        offset: Its byte address in the slave.
+        access: "read-write" or "read-only", as in IP-XACT.
+        description: Its description in the .hwh.
+        fields: Its fields.
+    """
 
     name: str
     offset: int
@@ -101,21 +113,21 @@ CONTROL = (
         ),
     ),
 )
-"""Block control protocol ap_ctrl_hs."""
+"""The registers of the block control protocol ap_ctrl_hs."""
 
 
 def bundles(arguments: Iterable[Argument]) -> tuple[str, ...]:
-    """Every m_axi bundle once; the IP's interface is ``m_axi_<bundle>``."""
+    """Return each m_axi bundle once. Its interface of the IP is ``m_axi_<bundle>``."""
     return tuple(dict.fromkeys(a.bundle for a in arguments if a.bundle))
 
 
 def registers(arguments: Iterable[Argument]) -> tuple[Register, ...]:
-    """The whole register map, ascending."""
+    """Return the whole register map, in ascending order of offsets."""
     return (*CONTROL, *place(arguments))
 
 
 def place(arguments: Iterable[Argument]) -> tuple[Register, ...]:
-    """Registers of arguments from 0x10 on, in their order."""
+    """Return the registers of the arguments from 0x10 on, in the order of the arguments."""
     placed: list[Register] = []
     offset = _ARGUMENTS_AT
     for argument in arguments:
@@ -125,7 +137,7 @@ def place(arguments: Iterable[Argument]) -> tuple[Register, ...]:
 
 
 def address_bits(register_map: Iterable[Register]) -> int:
-    """Width of the slave's byte address: the fewest bits that reach its last register."""
+    """Return the bits of the slave's byte address: the fewest that address the last byte of its last register."""
     return max(register.offset + 3 for register in register_map).bit_length()
 
 

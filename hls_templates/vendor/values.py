@@ -1,4 +1,4 @@
-"""What the files for the vendor's tools are made of, and which values are refused."""
+"""The values from which the vendor's files are written, and the checks of these values."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from hls_templates.vendor.board_facts import BoardFacts, ClockFacts
 from hls_templates.vendor.ports import Ports
 
 SEGMENT_BYTES = 0x10000
-"""Of the address map, for each slave with registers: the accelerator, then the cell beside it."""
+"""Bytes of the address map per slave with registers: first the accelerator, then the DMA or interrupt controller."""
 
 PS_KINDS = ("processing_system7", "zynq_ultra_ps_e")
-"""Vivado's IP of the processing system: of a Zynq-7000, and of a Zynq UltraScale+."""
+"""Vivado's IP of the processing system: for a Zynq-7000, and for a Zynq UltraScale+."""
 
 DSP_CLOCKS = (1, 2)
-"""Clocks of the DSPs, in multiples of the fabric's."""
+"""The possible ratios of the DSPs' clock to the fabric's clock."""
 
 SOURCES_OF_FIGURES = ("executed", "traced", "computed", "estimate", "target")
+"""The ways in which a figure of the README can be obtained."""
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/+ -]{0,199}\Z")
 _PATH = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*/)*[A-Za-z0-9_][A-Za-z0-9_.-]*\.(?:cpp|h|sv|v)\Z")
@@ -29,7 +30,7 @@ _PATH = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*/)*[A-Za-z0-9_][A-Za-z0-9_.-]
 
 @dataclass(frozen=True)
 class Figure:
-    """A line of the README's table of figures. source: one of SOURCES_OF_FIGURES."""
+    """A row of the README's table of figures. ``source`` is one of SOURCES_OF_FIGURES."""
 
     quantity: str
     value: str
@@ -38,12 +39,18 @@ class Figure:
 
 @dataclass(frozen=True)
 class VendorValues:
-    """What the files for the vendor's tools are made of.
+    """The values from which the vendor's files are written.
 
-    title: of the design, any text. ports: of the top function. sources: its C++ files and headers, or its modules,
-    relative to the design's folder, with '/'. design: stem of the .bit and .hwh. simulation: the folder with the
-    project's own hls_stream.h and hls_burst_maxi.h. figures: lines of the README's table. dsp_clock: 2 where the IP has
-    a second clock of twice the rate, ``ap_clk_2x``.
+    Attributes:
+        title: The design's title, any text.
+        board: The board.
+        clock: The clock of the PL.
+        ports: The arguments of the top function.
+        sources: The C++ files and headers or the modules of the design, relative to its folder, with '/'.
+        design: The stem of the .bit and .hwh files.
+        simulation: The folder with the project's own hls_stream.h and hls_burst_maxi.h.
+        figures: The rows of the README's table of figures.
+        dsp_clock: 2 if the IP has a second clock of twice the rate, ``ap_clk_2x``; else 1.
     """
 
     title: str
@@ -58,7 +65,11 @@ class VendorValues:
 
 
 def word(text: str, title: str) -> str:
-    """Return ``text`` as one Tcl word in braces; raise InvalidValueError if a character of it could do harm."""
+    """Return ``text`` as one Tcl word in braces.
+
+    Raises:
+        InvalidValueError: A character of the text could have a meaning to Tcl. ``title`` names the value.
+    """
     if not _WORD.match(text):
         required = "made of letters, digits, spaces and '_.:/+-' (200 at most), because it is pasted into Tcl"
         raise InvalidValueError(title, text, required)
@@ -66,12 +77,12 @@ def word(text: str, title: str) -> str:
 
 
 def megahertz(mhz: float) -> str:
-    """To 1 kHz, as a person would ask for it: 300 where a crystal of 33.333333 MHz gives 299.999997."""
+    """Return a frequency in MHz, rounded to 1 kHz: 300 for the 299.999997 MHz from a crystal of 33.333333 MHz."""
     return f"{mhz:.3f}".rstrip("0").rstrip(".")
 
 
 def check_values(values: VendorValues) -> None:
-    """Raise an error if a value cannot be what its name says."""
+    """Raise an error if a value is not possible, with the value's name."""
     if values.board.ps.ip not in PS_KINDS:
         raise ChoiceError("the PS", values.board.ps.ip, PS_KINDS)
     if not (math.isfinite(values.clock.mhz) and 1 <= values.clock.mhz <= 1000):
