@@ -195,8 +195,9 @@ class Detector:
     def prepare(self, picture: Frame) -> tuple[Pixels, Pixels, Placement]:
         """Resize a picture to the network's input.
 
-        Returns: The picture as uint8 ``(height, width, 3)``, the network input as uint8 ``(channels, height, width)``,
-            and the position of the picture in that input.
+        Returns:
+            The picture as uint8 ``(height, width, 3)``, the network input as uint8 ``(channels, height, width)``, and
+            the position of the picture in that input.
         """
         if not isinstance(picture, (np.ndarray, str, Path)):
             raise InvalidValueError(

@@ -1,5 +1,5 @@
-"""Tools for whoever changes the project; the wheel does not hold them.
+"""Tools for developers of the project; they are not part of the wheel.
 
-They record digests of what is generated and a snapshot of the public names, try mutants, compare figures, and make the
-networks and pictures of the demo.
+They record digests of generated designs and a snapshot of the public names. They try mutants, and compare the figures
+of the documentation with a record. They make the networks and pictures of the demo.
 """

@@ -1,7 +1,7 @@
-"""A source file without its comments: C++, SystemVerilog and Tcl, each also as a Jinja template.
+"""Removes comments from C++, SystemVerilog and Tcl sources, and from Jinja templates of these.
 
-Two files that differ in comments, blank lines and the width of white space have the same text here. Everything else
-makes a difference, the line breaks between pieces of code included.
+Two files that differ only in comments, blank lines and the width of white space give the same text. Any other
+difference remains, including line breaks between pieces of code.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Piece = tuple["Kind", str]
 
 
 class Kind(Enum):
-    """What a piece of a file is."""
+    """The kind of a piece of a file."""
 
     CODE = "code"
     STRING = "string"
@@ -23,14 +23,16 @@ class Kind(Enum):
 
 
 def language_of(path: str) -> str | None:
-    """Return "c++", "systemverilog" or "tcl" by the ending of a path, of a template by the ending before ``.j2``; None
-    if comments of such files are not known."""
+    """Return "c++", "systemverilog" or "tcl" by a path's suffix, or None if comments of such files are not known.
+
+    For a template, the suffix before ``.j2`` counts.
+    """
     name = PurePosixPath(path.removesuffix(".j2"))
     return _ENDINGS.get(name.suffix)
 
 
 def pieces(text: str, path: str) -> Iterator[Piece]:
-    """Yield the code, strings and comments of a file in their order; together they are its text.
+    """Yield the code, strings and comments of a file in order. Joined they are the file's text.
 
     Raises:
         KeyError: Comments of such files are not known.
@@ -44,8 +46,8 @@ def without_comments(text: str, path: str) -> str:
 
     Args:
         text: The whole file.
-        path: Its name, whose ending says the language. A file of another language is returned as it is, a template of
-            another language without Jinja's comments.
+        path: The file's name, whose suffix gives the language. A file of another language is returned unchanged. A
+            template of another language is returned without Jinja's comments.
 
     Raises:
         ValueError: A comment or a string does not end.
@@ -59,11 +61,11 @@ def without_comments(text: str, path: str) -> str:
     return hidden.restored(text)
 
 
-# --- pieces that a host language must not look into ----------------------------------------------------------------
+# --- pieces that the lexers must not read --------------------------------------------------------------------------
 
 
 class _Hidden:
-    """Pieces that stand in the text as a number between two characters of which sources have none."""
+    """Pieces of text, each replaced by its number between two characters that sources never contain."""
 
     OPEN, CLOSE = "\ue000", "\ue001"
     PATTERN = re.compile(f"{OPEN}\\d+{CLOSE}")
@@ -76,13 +78,13 @@ class _Hidden:
         return f"{self.OPEN}{len(self._pieces) - 1}{self.CLOSE}"
 
     def restored(self, text: str) -> str:
-        """Put the pieces back: those that were hidden last may hold others."""
+        """Put the pieces back. A piece that was hidden later may contain earlier ones."""
         while self.PATTERN.search(text):
             text = self.PATTERN.sub(lambda match: self._pieces[int(match[0][1:-1])], text)
         return text
 
     def hide_jinja(self, text: str) -> str:
-        """Take out Jinja's comments, and hide its expressions and statements."""
+        """Remove Jinja's comments, and hide its expressions and statements."""
         if self.OPEN in text or self.CLOSE in text:
             raise ValueError("the file has characters of Unicode's private area")
 
@@ -108,7 +110,7 @@ _JINJA = re.compile(
 
 
 def _plain(pieces: Iterator[Piece], hidden: _Hidden) -> str:
-    """Join what is no comment. Expressions of a template within a comment stay: they may be half of a statement."""
+    """Join everything except comments. Template expressions in a comment are kept: they may be half of a statement."""
     parts = []
     for kind, piece in pieces:
         if kind is Kind.STRING:
@@ -130,7 +132,7 @@ _CPP = re.compile(
         (?:u8|[uUL])?R"(?P<mark>[^\s()\\"]{0,16})\(.*?\)(?P=mark)"   # a raw string ends at its own mark
         | (?:u8|[uUL])?"(?:\\.|[^"\\\n])*"
         | (?:u8|[uUL])?'(?:\\.|[^'\\\n])+'
-        | (?<=include)[ \t]*<[^>\n]*>                                # a file's name may have //
+        | (?<=include)[ \t]*<[^>\n]*>                                # a file name may contain //
     )
     | (?P<code> \.?\d(?:[eEpP][+-]|'\w|[\w.])* | \w+ | [^\w/"'<.]+ | . )   # 1'000 opens no character
     """,
@@ -139,9 +141,9 @@ _CPP = re.compile(
 
 _SYSTEMVERILOG = re.compile(
     r"""
-    (?P<comment> //[^\n]*?(?=\\?\r?(?:\n|\Z)) | /\*.*?\*/ )   # a macro goes on in the next line after a comment too
+    (?P<comment> //[^\n]*?(?=\\?\r?(?:\n|\Z)) | /\*.*?\*/ )   # a macro may continue in the line after a comment
     | (?P<string> "(?:\\.|[^"\\])*" )
-    | (?P<code> \\\S+ | [^\\/"]+ | . )                       # an escaped name, which ends at white space, may have //
+    | (?P<code> \\\S+ | [^\\/"]+ | . )                       # an escaped name ends at white space and may contain //
     """,
     re.DOTALL | re.VERBOSE,
 )
@@ -167,10 +169,11 @@ def _systemverilog(text: str) -> Iterator[Piece]:
 
 
 def _tcl(text: str) -> Iterator[Piece]:
-    """Give the pieces of a script.
+    """Yield the pieces of a script.
 
-    A # begins a comment where a command may begin: at the start, after a line break, a semicolon, an opening brace or
-    bracket. A brace is taken for one around commands: a list in braces with a # at the start of a line would lose it.
+    A # begins a comment where a command may begin: at the start, or after a line break, a semicolon, an opening brace
+    or an opening bracket. Every brace is taken to enclose commands, so a list in braces would lose an element that
+    begins with #.
     """
     place, command, word = 0, True, True
     while place < len(text):
@@ -197,14 +200,14 @@ def _tcl(text: str) -> Iterator[Piece]:
 
 
 def _end_of_line(text: str, place: int) -> int:
-    """Return where the line ends, of lines that end with a backslash the last."""
+    """Return where the line ends. If lines end with a backslash, this is the end of the last continued line."""
     match = re.compile(r"(?:\\.|[^\\\n])*", re.DOTALL).match(text, place)
     assert match is not None
     return match.end()
 
 
 def _end_of_quoted(text: str, start: int) -> int:
-    """Return the place after the closing quotation mark; a command in brackets may have quotation marks of its own."""
+    """Return the position after the closing quotation mark. A command in brackets may contain quotation marks."""
     place, depth = start + 1, 0
     while place < len(text):
         character = text[place]

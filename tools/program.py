@@ -1,7 +1,7 @@
-"""The words of a pass in pass.h, as contract/program.py has them: ``python -m tools.program --help``.
+"""Keeps the words of a pass in pass.h equal to contract/program.py: ``python -m tools.program --help``.
 
-hls_templates/systolic/pass.h stays a file that people read. Its two tables and the number of words are renewed, and of
-the tables only the lines that say something else.
+hls_templates/systolic/pass.h is written for readers. Only its two tables and the number of words are renewed, and in
+the tables only lines whose contents differ.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contract.program import ADDED_GROUP, GROUPS, PASS_WORDS, Group
 
 HEADER = Path(__file__).resolve().parents[1] / "hls_templates" / "systolic" / "pass.h"
 COMMENT, CONTINUED = 21, 108
-"""Columns in which the comment of a word, and the backslash of a line, begin if there is room."""
+"""Columns at which a word's comment and a line's backslash begin, if there is room."""
 
 EXAMPLE = """example:
   python -m tools.program check     compare the header with contract/program.py
@@ -26,7 +26,7 @@ EXAMPLE = """example:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command; 1 if the header differs."""
+    """Run the command. Return 1 if the header differs."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.program",
         description="Compare the words of a pass in pass.h with contract/program.py, or renew them.",
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.command == "update":
         HEADER.write_text(after, "utf-8")
     elif after != before:
-        print("pass.h has other words than contract/program.py: python -m tools.program update")
+        print("the words in pass.h differ from contract/program.py: run python -m tools.program update")
         return 1
     return 0
 
@@ -53,7 +53,7 @@ def renewed(header: str) -> str:
 
 
 def _with_table(header: str, macro: str, wanted: list[str]) -> str:
-    """Return the header with these lines in the table of a macro. A line that differs in white space alone stays."""
+    """Return the header with these lines in a macro's table. A line that differs only in white space is kept."""
     start = header.index("\n", header.index(f"#define {macro}(X)")) + 1
     end = header.index("// clang-format on", start)
     present = {" ".join(line.split()): line for line in header[start:end].splitlines()}
@@ -62,7 +62,7 @@ def _with_table(header: str, macro: str, wanted: list[str]) -> str:
 
 
 def _lines(groups: Sequence[Group]) -> Iterator[str]:
-    """Yield the lines of a table: headings and words, all but the last continued by a backslash."""
+    """Yield the lines of a table, headings and words. All lines but the last end with a backslash."""
     lines = [line for group in groups for line in _group_lines(group)]
     for line in lines[:-1]:
         yield f"{line} ".ljust(CONTINUED) + "\\"
@@ -70,7 +70,7 @@ def _lines(groups: Sequence[Group]) -> Iterator[str]:
 
 
 def _group_lines(group: Group) -> Iterator[str]:
-    """Yield the heading of a group, and a line for each word, or for neighbours of which the same is said."""
+    """Yield the heading of a group, then a line per word. Adjacent words with the same description share a line."""
     if group.title:
         yield f"    /* {group.title} */"
     for doc, fields in groupby(group.fields, lambda field: field.doc):

@@ -1,14 +1,14 @@
-"""A snapshot of what users see of the project, in ``surface.json``: ``python -m tools.surface --help``.
+"""A snapshot of the project's user interface, in ``surface.json``: ``python -m tools.surface --help``.
 
-Structure is kept apart from wording: a sentence of the help that reads otherwise breaks nobody's script, a flag that is
-gone does. Sections of the structure:
+Structure is separate from wording: a changed sentence of the help breaks no script, but a removed flag does. Sections
+of the structure:
 
     api        signatures of everything in ``systolic.__all__``
     commands   arguments of every command: flags, metavar, choices, default
     files      names of the files of a design
-    json       keys of the objects that ``--json`` gives, with the kinds of their values
-    manifest   the same of a design's manifest
-    statuses   exit statuses of command lines, and the kind of the answer on standard output
+    json       keys of the objects that ``--json`` writes, with the kinds of their values
+    manifest   the same for a design's manifest
+    statuses   exit statuses of command lines, and the kind of their standard output
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ HERE = Path(__file__).parent
 RECORD = HERE / "surface.json"
 NETWORKS = HERE / "digests" / "networks"
 EXAMPLE = """example:
-  python -m tools.surface check --quick     what takes no compiler: a few seconds
-  python -m tools.surface check             all of it, half a minute
-  python -m tools.surface update            after a change that was meant; read the difference
+  python -m tools.surface check --quick     compare the parts that need no compiler: a few seconds
+  python -m tools.surface check             compare everything, half a minute
+  python -m tools.surface update            record an intended change; read the difference
 """
 
 Section = dict[str, Any]
@@ -43,13 +43,13 @@ Section = dict[str, Any]
 
 @dataclass
 class Surface:
-    """A snapshot, or a part of one: entries of each section by their names."""
+    """A snapshot, or a part of one: the entries of each section by name."""
 
     structure: dict[str, Section] = field(default_factory=dict)
     wording: Section = field(default_factory=dict)
 
 
-# --- what is asked of the command line -----------------------------------------------------------------------------
+# --- command lines -------------------------------------------------------------------------------------------------
 
 _CHAIN = ("{networks}/chain.cfg", "--seed", "1", "--calibrate", "{picture}")
 _SMALL = ("--board", "pynq-z2", "--clock", "100")
@@ -98,7 +98,7 @@ QUICK: dict[str, tuple[str, ...]] = {
     "no design": ("simulate", "{work}", "--picture", "{picture}"),
     "no reports": ("vendor", "{work}/array"),
 }
-"""Command lines that take no compiler, by what they are; each may use what those before have written."""
+"""Command lines that need no compiler, by name. Each may use files that earlier ones have written."""
 
 SLOW: dict[str, tuple[str, ...]] = {
     "pareto": ("pareto", *_CHAIN[:3], *_SMALL, "--json", "-"),
@@ -115,13 +115,13 @@ SLOW: dict[str, tuple[str, ...]] = {
     "evaluate": ("evaluate", *_CHAIN, "--data", "{work}/data", "--json", "-"),
     "wrong integers": ("simulate", "{work}/wrong", "--picture", "{picture}", "--json", "-"),
 }
-"""Command lines that compile and execute designs, after those that do not."""
+"""Command lines that compile and execute designs. They run after the quick ones."""
 
 STATES = {"SYSTOLIC_CHECK": "0", "SYSTOLIC_PROGRESS": "0", "COLUMNS": "100"}
 
 
 def _answers(lines: Mapping[str, tuple[str, ...]], work: Path) -> Surface:
-    """Run command lines in this process; return their statuses, the kinds of their answers and the keys of JSON."""
+    """Run command lines in this process. Return their statuses, the kinds of their output and the keys of JSON."""
     from PIL import Image
 
     picture = work / "picture.png"
@@ -141,7 +141,7 @@ def _answers(lines: Mapping[str, tuple[str, ...]], work: Path) -> Surface:
 
 
 def _prepare(name: str, work: Path) -> None:
-    """Write what a command line needs and no command writes."""
+    """Write files that a command line needs and that no command writes."""
     if name == "evaluate":
         data = work / "data"
         for folder in ("images", "labels"):
@@ -157,7 +157,7 @@ def _prepare(name: str, work: Path) -> None:
 
 
 _PRODUCT = "rounded = ("
-"""A place of the engine, where the complement of the sum makes wrong integers."""
+"""Code of the engine at which the complement of the sum is inserted, to make wrong integers."""
 
 
 def _called(words: Sequence[str]) -> tuple[int, str]:
@@ -180,7 +180,7 @@ _KINDS = {bool: "bool", int: "number", float: "number", str: "text", type(None):
 
 
 def keys_of(values: Any) -> dict[str, str]:
-    """Return every key of an object, ``layers[].name``, with the kinds of its values."""
+    """Return every key of an object, such as ``layers[].name``, with the kinds of its values."""
     found: dict[str, set[str]] = {}
 
     def visit(value: Any, path: str) -> None:
@@ -200,13 +200,13 @@ def keys_of(values: Any) -> dict[str, str]:
 # --- arguments of commands -----------------------------------------------------------------------------------------
 
 
-class _Captured(Exception):  # noqa: N818 (no error: it ends the command before it begins)
+class _Captured(Exception):  # noqa: N818 (not an error: it ends the command before it begins)
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         self.parser = parser
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """Return the parser that the command makes for ``words``, whichever way it is made."""
+    """Return the parser that the command makes for ``words``, by stopping the command when it parses."""
     from systolic.cli.main import main
 
     def capture(self: argparse.ArgumentParser, *_: object, **__: object) -> None:
@@ -265,7 +265,7 @@ def _help(action: argparse.Action, parser: argparse.ArgumentParser) -> str:
 
 
 def _text(value: object) -> str:
-    """Return a value as people write it, without addresses and the folder of this checkout."""
+    """Return a value as text, without addresses and without the path of this checkout."""
     text = re.sub(r" at 0x[0-9a-f]+", "", str(value) if isinstance(value, (str, Path)) else repr(value))
     return text.replace(str(HERE.parent), "").replace(str(Path.cwd()), "")
 
@@ -315,7 +315,7 @@ _DESIGNS = (
     "rtl-seven-bits-double-batch2-ddr-kr260",
     "streaming-four-bits-pynq-z2",
 )
-"""A design of each engine."""
+"""Designs of the snapshot, one per engine."""
 
 
 def _designs() -> Surface:
@@ -337,7 +337,7 @@ def _designs() -> Surface:
 
 
 def surface(quick: bool = False) -> Surface:
-    """Return the snapshot of the code as it is. quick: without what takes a compiler."""
+    """Return the snapshot of the current code. ``quick`` leaves out everything that needs a compiler."""
     from tools.digests.execution import quick_builds
 
     with tempfile.TemporaryDirectory(prefix="surface-") as folder, quick_builds():
@@ -360,7 +360,7 @@ def read(path: Path = RECORD) -> Surface:
 
 
 def write(made: Surface, path: Path = RECORD) -> None:
-    """Write a snapshot, sorted, an entry a line."""
+    """Write a snapshot, sorted, with one entry per line."""
     sections = {f' "{name}": ': made.structure[name] for name in sorted(made.structure)}
     text = ",\n".join(f"{title}{_lines(section)}" for title, section in sections.items())
     path.write_text(f'{{"structure": {{\n{text}\n}},\n"wording": {_lines(made.wording)}\n}}\n', "utf-8")
@@ -374,7 +374,7 @@ def _lines(section: Section) -> str:
 
 
 def differences(before: Section, after: Section, path: str = "") -> list[str]:
-    """Return a line for everything that differs between two sections."""
+    """Return a line for every difference between two sections."""
     lines = []
     for name in sorted({*before, *after}):
         place = f"{path}: {name}" if path else name
@@ -391,14 +391,14 @@ def differences(before: Section, after: Section, path: str = "") -> list[str]:
 
 
 def _short(value: Any, other: Any) -> str:
-    """Return a value; of a list only what the other one has not."""
+    """Return a value as text. For a list, only the elements that the other list lacks."""
     if isinstance(value, list) and isinstance(other, list):
         return str([item for item in value if item not in other])
     return repr(value)
 
 
 def without_slow(recorded: Surface) -> Surface:
-    """Return the part of a snapshot that takes no compiler."""
+    """Return the part of a snapshot that needs no compiler."""
     structure = {
         name: {
             key: value
@@ -411,20 +411,20 @@ def without_slow(recorded: Surface) -> Surface:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command; 1 if the structure differs."""
+    """Run the command. Return 1 if the structure differs."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.surface",
-        description="Compare commands, options, JSON keys, file names and signatures with those on record.",
+        description="Compare commands, options, JSON keys, file names and signatures with the record.",
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     check = commands.add_parser("check", help="compare with the record; exit status 1 if the structure differs")
-    check.add_argument("--words", action="store_true", help="print sentences of the help that differ")
-    update = commands.add_parser("update", help="write the record anew")
+    check.add_argument("--words", action="store_true", help="also print help texts that differ")
+    update = commands.add_parser("update", help="write the record")
     for command in (check, update):
-        command.add_argument("--quick", action="store_true", help="leave out what takes a compiler")
-        command.add_argument("--record", type=Path, default=RECORD, metavar="FILE", help="another file")
+        command.add_argument("--quick", action="store_true", help="leave out everything that needs a compiler")
+        command.add_argument("--record", type=Path, default=RECORD, metavar="FILE", help="record file")
     options = parser.parse_args(arguments)
     made = surface(options.quick)
     if options.command == "update":
@@ -447,7 +447,7 @@ def _update(made: Surface, options: argparse.Namespace) -> int:
                 **made.structure[name],
             }
     write(made, options.record)
-    print(f"{options.record} is written; read what git says of it")
+    print(f"wrote {options.record}; read the output of git diff")
     return 0
 
 

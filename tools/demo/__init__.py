@@ -1,7 +1,7 @@
-"""The demo's networks: the pictures that they were trained on, and how ``shapes`` was trained.
+"""The demo's networks: the pictures they are trained on, and the training of ``shapes``.
 
-``scenes`` draws a picture from a seed and knows where its objects are, of what ``objects`` and ``backgrounds`` hold.
-``folders`` writes pictures with labels for ``systolic train`` and ``evaluate``, ``samples`` those that come with the
-networks. ``train`` makes the network ``shapes``: ``batches`` hands scenes to PyTorch, ``network`` is the network, and
-``darknet_files`` writes it.
+``scenes`` draws a picture from a seed, with known boxes, from ``objects`` and ``backgrounds``. ``folders`` writes such
+pictures with labels for ``systolic train`` and ``evaluate``; ``samples`` writes the pictures shipped with the networks.
+``train`` trains the network ``shapes``: ``network`` defines it, ``batches`` passes scenes to PyTorch, and
+``darknet_files`` writes the result.
 """

@@ -1,6 +1,6 @@
-"""Backgrounds of the scenes: landscapes, gradients, noise, stripes, checks, blobs, and distractors on them.
+"""Backgrounds of the scenes: landscapes, gradients, noise, stripes, checks and blobs, with distractors.
 
-Every function takes (random, width, height) in pixels and returns an RGB picture of that size.
+Every background function takes (random, width, height) in pixels and returns an RGB picture of that size.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _to_picture(values: FloatPicture) -> Picture:
 
 
 def gradient(random: Random, width: int, height: int) -> Picture:
-    """One muted colour that turns into another, in any direction."""
+    """Draw a gradient between two muted colours, in any direction."""
     angle = random.uniform(0, 2 * np.pi)
     return _ramp(_muted(random), _muted(random), angle, width, height)
 
@@ -39,7 +39,7 @@ def _ramp(first: Colour, second: Colour, angle: float, width: int, height: int) 
 
 
 def noise(random: Random, width: int, height: int) -> Picture:
-    """Coarse random colours, interpolated: clouds, foliage or marble, by the size of the grain."""
+    """Draw coarse random colours, interpolated: clouds, foliage or marble, depending on the size of the grain."""
     grain = int(random.integers(3, 24))
     base = np.array(_muted(random), np.float32)
     spread = random.uniform(10, 45)
@@ -49,7 +49,7 @@ def noise(random: Random, width: int, height: int) -> Picture:
 
 
 def stripes(random: Random, width: int, height: int) -> Picture:
-    """3…14 stripes in any direction, with soft or hard edges."""
+    """Draw 3 … 14 stripes in any direction, with soft or hard edges."""
     y, x = np.mgrid[0:height, 0:width].astype(np.float32) / max(width, height)
     angle, count = random.uniform(0, np.pi), random.uniform(3, 14)
     wave = np.sin(2 * np.pi * count * (np.cos(angle) * x + np.sin(angle) * y))
@@ -58,7 +58,7 @@ def stripes(random: Random, width: int, height: int) -> Picture:
 
 
 def checks(random: Random, width: int, height: int) -> Picture:
-    """A chequered plane of 4…12 squares along the longer side."""
+    """Draw a chequered plane of 4 … 12 squares along the longer side."""
     count = random.uniform(4, 12) / max(width, height)
     y, x = np.mgrid[0:height, 0:width].astype(np.float32) * count
     share = ((np.floor(x) + np.floor(y)) % 2)[..., None]
@@ -72,7 +72,7 @@ def _two_colours(random: Random, share: FloatPicture) -> Picture:
 
 
 def blobs(random: Random, width: int, height: int) -> Picture:
-    """Blurred discs on a gradient."""
+    """Draw blurred discs on a gradient."""
     picture = gradient(random, width, height)
     draw = ImageDraw.Draw(picture)
     for _ in range(int(random.integers(6, 25))):
@@ -82,7 +82,7 @@ def blobs(random: Random, width: int, height: int) -> Picture:
 
 
 def landscape(random: Random, width: int, height: int) -> Picture:
-    """Sky, sun, clouds, two ranges of hills and a meadow, sand, snow or water in front."""
+    """Draw sky, sun, clouds and two ranges of hills, with a meadow, sand, snow or water in front."""
     sky = hsv(
         random.choice([0.56, 0.6, 0.08, 0.9]) + random.uniform(-0.03, 0.03),
         random.uniform(0.2, 0.6),
@@ -125,7 +125,7 @@ def _ridge(random: Random, width: int, height: int, level: float, swing: float) 
 
 
 def add_distractors(random: Random, picture: Picture) -> None:
-    """Draw small polygons, discs, bars and rings into ``picture``: shapes that are none of the classes."""
+    """Draw small polygons, discs, bars and rings into ``picture``: shapes that belong to no class."""
     draw, short = ImageDraw.Draw(picture), min(picture.size)
     for _ in range(int(random.integers(0, 7))):
         x, y = random.uniform(0, picture.width), random.uniform(0, picture.height)

@@ -1,4 +1,4 @@
-"""Training scenes as batches of tensors, drawn beside the training by one more process."""
+"""Batches of training scenes as tensors. Another process draws new scenes during training."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ if TYPE_CHECKING:
 
 
 def draw_many(first_seed: int, count: int) -> list[Scene]:
-    """The letterboxed scenes of ``count`` seeds from ``first_seed`` on, each SIZE × SIZE pixels."""
+    """Return letterboxed scenes of SIZE × SIZE pixels, one for each of ``count`` seeds from ``first_seed`` on."""
     return [letterboxed(seed, SIZE) for seed in range(first_seed, first_seed + count)]
 
 
 class Pool:
-    """The scenes that are trained on, renewed a part at a time.
+    """The scenes of the training, which are replaced part by part.
 
-    count: scenes kept in memory. fresh: how many of them, the oldest first, each ``renew`` replaces. first_seed: the
-    seed of the first scene; every scene after it has the next one.
+    Args:
+        count: Number of scenes kept in memory.
+        fresh: Number of scenes that each ``renew`` replaces, the oldest first.
+        first_seed: Seed of the first scene. Each later scene has the next seed.
+        executor: Draws new scenes in another process.
     """
 
     def __init__(self, count: int, fresh: int, first_seed: int, executor: Executor) -> None:
@@ -40,23 +43,23 @@ class Pool:
         return self._executor.submit(draw_many, first_seed, count)
 
     def renew(self) -> None:
-        """Put the scenes drawn meanwhile in the place of the oldest ones, and begin to draw the next."""
+        """Replace the oldest scenes by the scenes drawn meanwhile, and start drawing the next ones."""
         for scene in self._drawing.result():
             self.scenes[self._oldest] = scene
             self._oldest = (self._oldest + 1) % len(self.scenes)
         self._drawing = self._draw(self._fresh)
 
     def batches(self, random: np.random.Generator, size: int) -> Iterator[list[Scene]]:
-        """All scenes in random order, ``size`` at a time; what does not fill the last batch is left out."""
+        """Yield all scenes in random order, ``size`` at a time. An incomplete last batch is left out."""
         order = random.permutation(len(self.scenes))
         for start in range(0, len(order) - size + 1, size):
             yield [self.scenes[i] for i in order[start : start + size]]
 
 
 def to_batch(scenes: list[Scene], random: np.random.Generator) -> tuple[Tensor, list[npt.NDArray[np.float32]]]:
-    """Pictures float32 [n, 3, SIZE, SIZE] of 0…1, and the truths of each, float32 [objects, 5].
+    """Return pictures, float32 ``(n, 3, SIZE, SIZE)`` of 0 … 1, and each picture's truths, float32 ``(objects, 5)``.
 
-    Light and contrast change at random, and half of the scenes are mirrored.
+    Brightness and contrast are varied at random, and half of the scenes are mirrored.
     """
     import torch
 
@@ -72,5 +75,5 @@ def to_batch(scenes: list[Scene], random: np.random.Generator) -> tuple[Tensor, 
 
 
 def mirrored(truths: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Truths [objects, 5] (class, x0, y0, x1, y1 in pixels) of the same picture turned left to right."""
+    """Return the truths ``(objects, 5)`` (class, x0, y0, x1, y1 in pixels) of the picture mirrored left to right."""
     return np.stack([truths[:, 0], SIZE - truths[:, 3], truths[:, 2], SIZE - truths[:, 1], truths[:, 4]], 1)

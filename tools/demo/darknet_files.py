@@ -1,4 +1,4 @@
-"""The trained network as darknet's files: cfg, weights and names."""
+"""Writes the trained network as darknet's files: cfg, weights and names."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def darknet_weights(network: torch.nn.Sequential, pictures: int) -> bytes:
-    """The weights file of a network trained on ``pictures`` pictures.
+    """Return the weights file of a network trained on ``pictures`` pictures.
 
-    A header of 20 bytes, then for each convolution biases, [scales, means, variances], weights. The variance is
-    rewritten so that darknet's (x − mean) / (sqrt(variance) + 1e-6) equals PyTorch's
-    (x − mean) / sqrt(variance + 1e-5).
+    The file has a header of 20 bytes, then for each convolution biases, [scales, means, variances], weights. The
+    variance is converted so that darknet's (x − mean) / (sqrt(variance) + 1e-6) equals PyTorch's (x − mean) /
+    sqrt(variance + 1e-5).
     """
     from torch import nn
 
@@ -51,7 +51,7 @@ def _little_endian(values: Any) -> bytes:
 
 
 def darknet_cfg() -> str:
-    """The network in darknet's cfg syntax."""
+    """Return the network in darknet's cfg syntax."""
     parts = [f"[net]\nbatch=1\nsubdivisions=1\nwidth={SIZE}\nheight={SIZE}\nchannels=3\n"]
     for i, width in enumerate(WIDTHS):
         parts.append(
@@ -70,7 +70,7 @@ def darknet_cfg() -> str:
 
 
 def write_model(folder: Path, network: torch.nn.Sequential, pictures: int) -> None:
-    """shapes.cfg, shapes.weights and shapes.names into ``folder``, which is made where it is missing."""
+    """Write shapes.cfg, shapes.weights and shapes.names into ``folder``, which is made if needed."""
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / "shapes.cfg", darknet_cfg().encode())
     write_whole(folder / "shapes.names", "".join(f"{label}\n" for label in LABELS).encode())

@@ -1,4 +1,4 @@
-"""Scenes as a folder of pictures with labels beside them, in darknet's layout: what is trained on and evaluated."""
+"""Writes scenes as a folder of pictures and labels in darknet's layout, for training and evaluation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tools.demo.scenes import Scene, letterboxed, lone
 
 EXAMPLE = "example: python -m tools.demo.folders /tmp/scenes --count 2000 --first 30000000"
 SIZE = 160
-"""Height and width of a picture, the input of ``shapes``; of one object the width, the input of ``ultranet-small``."""
+"""Height and width of a picture, the input of ``shapes``. For one object the width, the input of ``ultranet-small``."""
 QUALITY = 95  # of the JPEG files
 
 
@@ -23,11 +23,11 @@ KINDS: dict[str, Callable[[int, int], Scene]] = {
     "shapes": letterboxed,
     "one-object": lambda seed, size: lone(seed, size, size // 2),
 }
-"""Of scenes, by their seed and size: several objects in a square, or a small one in a picture of half the height."""
+"""Draws a scene from its seed and size: several objects in a square, or a small one in a picture of half the height."""
 
 
 def write_scenes(folder: Path, first_seed: int, count: int, size: int = SIZE, kind: str = "shapes") -> None:
-    """SEED.jpg and SEED.txt of ``count`` scenes of a kind of KINDS, ``size`` pixels wide; those that are there stay."""
+    """Write SEED.jpg and SEED.txt for ``count`` scenes of a kind, ``size`` pixels wide. Existing files are kept."""
     folder.mkdir(parents=True, exist_ok=True)
     for seed in range(first_seed, first_seed + count):
         if not (folder / f"{seed}.txt").is_file():
@@ -38,7 +38,7 @@ def write_scenes(folder: Path, first_seed: int, count: int, size: int = SIZE, ki
 
 
 def label_lines(scene: Scene) -> str:
-    """A line an object: class, then centre x, y, width and height as fractions of the picture's sides."""
+    """Return a line per object: class, then centre x, y, width and height as fractions of the picture's sides."""
     height, width = scene.picture.shape[:2]
     lines = []
     for label, x0, y0, x1, y1 in scene.truths.tolist():
@@ -48,13 +48,13 @@ def label_lines(scene: Scene) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser("python -m tools.demo.folders", description=__doc__, epilog=EXAMPLE)
-    parser.add_argument("folder", type=Path, help="where the pictures go")
-    parser.add_argument("--count", type=int, default=2000, help="scenes (%(default)s)")
-    parser.add_argument("--first", type=int, default=30_000_000, help="seed of the first (%(default)s)")
+    parser.add_argument("folder", type=Path, help="output folder")
+    parser.add_argument("--count", type=int, default=2000, help="number of scenes (%(default)s)")
+    parser.add_argument("--first", type=int, default=30_000_000, help="seed of the first scene (%(default)s)")
     parser.add_argument("--size", type=int, default=SIZE, help="width in pixels (%(default)s)")
-    parser.add_argument("--kind", choices=tuple(KINDS), default="shapes", help="what they show (%(default)s)")
+    parser.add_argument("--kind", choices=tuple(KINDS), default="shapes", help="objects in the scenes (%(default)s)")
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
     write_scenes(options.folder, options.first, options.count, options.size, options.kind)
     return 0

@@ -1,4 +1,4 @@
-"""The network that is trained, in PyTorch: tiny-YOLOv2 at reduced width, and what its output means."""
+"""The network ``shapes`` in PyTorch: tiny-YOLOv2 with fewer filters, and the layout of its output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SIZE = 160
 """Height and width of the network's input in pixels."""
 CELL_PIXELS = 32
 CELLS = SIZE // CELL_PIXELS
-"""Rows and columns of the grid that the network's output is."""
+"""Rows and columns of the output grid."""
 WIDTHS = (8, 16, 32, 48, 64, 96, 128, 128)
 """Filters of each 3×3 convolution."""
 ANCHORS = (
@@ -27,12 +27,15 @@ ANCHORS = (
 """Width and height of each anchor in cells."""
 CLASSES = len(LABELS)
 GRID = HeadGrid(ANCHORS, CLASSES, CELLS, CELLS, (CELL_PIXELS, CELL_PIXELS), True)
-"""What the output of the network stands for."""
+"""The layout of the network's output, for the loss."""
 TORCH_EPSILON = 1e-5
 
 
 def build_network() -> torch.nn.Sequential:
-    """6 × (convolution, batch norm, leaky ReLU, max pool), 2 × the same without a pool, a linear 1×1 head."""
+    """Return the network:
+
+    6 × (convolution, batch norm, leaky ReLU, max pool), 2 × without a pool, a linear 1×1 head.
+    """
     from torch import nn
 
     layers: list[nn.Module] = []
@@ -45,7 +48,7 @@ def build_network() -> torch.nn.Sequential:
         ]
         if i < 5:
             layers.append(nn.MaxPool2d(2, 2))
-        if i == 5:  # darknet's pool of size 2 and stride 1 pads right and bottom, and padding is never the maximum
+        if i == 5:  # darknet's pool of size 2 and stride 1 pads right and bottom with a value that is never the maximum
             layers += [nn.ConstantPad2d((0, 1, 0, 1), float("-inf")), nn.MaxPool2d(2, 1)]
         channels = width
     layers.append(nn.Conv2d(channels, len(ANCHORS) * (5 + CLASSES), 1))

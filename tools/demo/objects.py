@@ -1,7 +1,7 @@
-"""The six things that the scenes show, each drawn as filled polygons from a random generator.
+"""The six objects of the scenes, each drawn as filled polygons from a random generator.
 
-An object lives in its own coordinates: x to the right, y down, about one unit long, centre near (0, 0).
-Everything is a polygon, so that one affine map turns, mirrors and scales it and its box is exact.
+An object has its own coordinates: x to the right, y down, about one unit long, with its centre near (0, 0). Only
+polygons are used, so that one affine map rotates, mirrors and scales an object, and its box is exact.
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ DARK: Colour = (45, 42, 48)
 
 @dataclass(frozen=True, eq=False)
 class Patch:
-    """One filled polygon; ``points`` [n, 2] as (x, y)."""
+    """One filled polygon. ``points`` are (x, y), ``(n, 2)``."""
 
     points: Points
     colour: Colour
 
 
 def hsv(hue: float, saturation: float, value: float) -> Colour:
-    """Hue, saturation and value of 0…1 as an RGB triple of 0…255."""
+    """Return a colour given by hue, saturation and value of 0 … 1 as an RGB triple of 0 … 255."""
     red, green, blue = colorsys.hsv_to_rgb(hue % 1.0, saturation, value)
     return int(red * 255), int(green * 255), int(blue * 255)
 
 
 def darker(colour: Colour, factor: float) -> Colour:
-    """``colour`` times ``factor``, which may be above 1; at most 255."""
+    """Return ``colour`` times ``factor``, clipped at 255. The factor may be above 1."""
     red, green, blue = (min(255, int(c * factor)) for c in colour)
     return red, green, blue
 
 
 def polygon(colour: Colour, *corners: tuple[float, float]) -> Patch:
-    """A filled polygon of corners (x, y)."""
+    """Return a filled polygon with corners (x, y)."""
     return Patch(np.array(corners, float), colour)
 
 
 def rectangle(colour: Colour, x0: float, y0: float, x1: float, y1: float) -> Patch:
-    """A filled rectangle from its upper left corner to its lower right one."""
+    """Return a filled rectangle from its upper left to its lower right corner."""
     return polygon(colour, (x0, y0), (x1, y0), (x1, y1), (x0, y1))
 
 
 def ellipse(colour: Colour, x: float, y: float, rx: float, ry: float, turn: tuple[float, float] = (0, 1)) -> Patch:
-    """Part of an ellipse from ``turn[0]`` to ``turn[1]`` of a full turn, clockwise from 3 o'clock."""
+    """Return a part of an ellipse, from ``turn[0]`` to ``turn[1]`` of a full turn, clockwise from 3 o'clock."""
     angle = 2 * np.pi * np.linspace(turn[0], turn[1], 40)
     return Patch(np.stack([x + rx * np.cos(angle), y + ry * np.sin(angle)], 1), colour)
 
@@ -76,7 +76,7 @@ def _cloth(random: Random) -> Colour:
 
 
 def house(random: Random) -> list[Patch]:
-    """Wall, roof, door and windows, some with a chimney; it is 1 high."""
+    """Draw a house, 1 unit high: wall, roof, door and windows, sometimes with a chimney."""
     wall, roof, half = _pale(random), _vivid(random), random.uniform(0.3, 0.46)
     eaves, peak = random.uniform(-0.15, 0.02), random.choice([0.0, random.uniform(0.08, 0.2)])
     patches = (
@@ -103,7 +103,7 @@ def _window(glass: Colour, x: float, y: float) -> list[Patch]:
 
 
 def tree(random: Random) -> list[Patch]:
-    """A conifer, or a crown of puffs that may bear fruit."""
+    """Draw a conifer, or a crown of discs that may bear fruit."""
     leaf = hsv(
         random.choice([random.uniform(0.2, 0.42), random.uniform(0.02, 0.14)]),
         random.uniform(0.5, 0.9),
@@ -143,7 +143,7 @@ def _crown(random: Random, leaf: Colour) -> list[Patch]:
 
 
 def car(random: Random) -> list[Patch]:
-    """A car from the side, 1 long."""
+    """Draw a car from the side, 1 unit long."""
     paint, top = _vivid(random), random.uniform(-0.3, -0.2)
     front, back = random.uniform(0.18, 0.3), random.uniform(-0.44, -0.26)
     nose = random.uniform(0.0, 0.06)
@@ -176,7 +176,7 @@ def car(random: Random) -> list[Patch]:
 
 
 def boat(random: Random) -> list[Patch]:
-    """A boat with two sails, some with a flag."""
+    """Draw a boat with two sails, sometimes with a flag."""
     hull, cloth = _vivid(random), _cloth(random)
     deck, top = random.uniform(0.18, 0.28), random.uniform(-0.46, -0.36)
     stern = random.uniform(0.26, 0.42)
@@ -198,7 +198,7 @@ def boat(random: Random) -> list[Patch]:
 
 
 def balloon(random: Random) -> list[Patch]:
-    """A hot-air balloon; its stripes are the envelope again, narrower."""
+    """Draw a hot-air balloon. Its stripes are narrower copies of the envelope."""
     colours = _vivid(random), _cloth(random)
     half_width, gores = random.uniform(0.32, 0.4), int(random.integers(2, 5))
     envelope = [_envelope(colours[i % 2], half_width * (1 - i / (gores + 0.3))) for i in range(gores)]
@@ -223,7 +223,7 @@ def _envelope(colour: Colour, half: float) -> Patch:
 
 
 def mushroom(random: Random) -> list[Patch]:
-    """Stem and cap, most with white spots."""
+    """Draw a mushroom with stem and cap, mostly with white spots."""
     cap = hsv(
         random.choice([random.uniform(-0.03, 0.1), random.uniform(0.7, 0.9)]),
         random.uniform(0.55, 0.95),

@@ -1,4 +1,4 @@
-"""Write the sample pictures of a built-in network and their truth; none of their seeds is trained on."""
+"""Writes the sample pictures of a built-in network and their truth. Their seeds are not used for training."""
 
 from __future__ import annotations
 
@@ -14,12 +14,20 @@ from host.whole_file import write_whole
 from tools.demo.objects import LABELS
 from tools.demo.scenes import LONE, Scene, draw_scene, lone
 
-QUALITY = 92  # of the JPEG files: larger than this shows only the grain
+QUALITY = 92  # of the JPEG files: a higher quality would only store more of the grain
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A picture NAME.jpg of width × height pixels; background: a key of backgrounds.KINDS, None of one object."""
+    """A sample picture.
+
+    Attributes:
+        name: Name of the file, without .jpg.
+        seed: Seed of the scene.
+        width: Width in pixels.
+        height: Height in pixels.
+        background: A key of backgrounds.KINDS. None: the picture shows one object.
+    """
 
     name: str
     seed: int
@@ -28,14 +36,14 @@ class Sample:
     background: str | None
 
     def draw(self) -> Scene:
-        """Its scene, the same every time."""
+        """Return the sample's scene, which is the same every time."""
         if self.background is None:
             return lone(self.seed, self.width, self.height)
         return draw_scene(self.seed, self.width, self.height, self.background)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Of the classes."""
+        """Names of the classes."""
         return LABELS if self.background is not None else (LONE,)
 
 
@@ -54,11 +62,11 @@ SAMPLES = {
         Sample("moss", 9505, 640, 320, None),
     ),
 }
-"""By network."""
+"""The samples of each network."""
 
 
 def truth(sample: Sample, scene: Scene) -> dict[str, object]:
-    """The truth of one picture; boxes as x0, y0, x1, y1 in its pixels."""
+    """Return the truth of one picture. Boxes are x0, y0, x1, y1 in pixels."""
     objects = [
         {"label": sample.labels[int(label)], "box": [round(float(v), 1) for v in box]} for label, *box in scene.truths
     ]
@@ -66,7 +74,7 @@ def truth(sample: Sample, scene: Scene) -> dict[str, object]:
 
 
 def write_samples(network: str, folder: Path) -> None:
-    """One .jpg a sample of the network, and truth.json, a list with an entry a picture, into ``folder``."""
+    """Write a .jpg per sample of the network, and truth.json, a list with an entry per picture."""
     folder.mkdir(parents=True, exist_ok=True)
     drawn = [(sample, sample.draw()) for sample in SAMPLES[network]]
     for sample, scene in drawn:

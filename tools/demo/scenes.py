@@ -1,7 +1,7 @@
-"""Scenes to train on: one to five objects on a background, or a small one among clutter, drawn from a seed, with their
-true boxes.
+"""Training scenes drawn from a seed, with their true boxes.
 
-The same (seed, width, height, background) gives the same picture with the same version of Pillow.
+A scene has one to five objects on a background, or one small object among clutter. The same (seed, width, height,
+background) gives the same picture with the same version of Pillow.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from tools.demo import backgrounds
 from tools.demo.objects import DRAWERS, LABELS, Patch, Points, Random, darker
 
 MOST_OBJECTS = 5
-SUPERSAMPLE = 2  # drawn so many times larger and averaged: smooth edges
-SMALLEST, LARGEST = 0.22, 0.5  # an object's length as a share of the picture's shorter side
-SMALL = 0.16, 0.45  # the same of an object that stands alone
-LONE = "object"  # what it is called
-CLUTTER = 3  # times as many distractors around that as in other scenes
-MOST_COVERED = 0.15  # share of an object's box that another one's box may cover
-GREY = 128  # letterbox bars, as darknet has them
+SUPERSAMPLE = 2  # factor by which a picture is drawn larger and then averaged, for smooth edges
+SMALLEST, LARGEST = 0.22, 0.5  # an object's length as a fraction of the picture's shorter side
+SMALL = 0.16, 0.45  # the same for the single object of ``lone``
+LONE = "object"  # class name of that object
+CLUTTER = 3  # how many times distractors are added around it; other scenes add them once
+MOST_COVERED = 0.15  # largest fraction of an object's box that another object's box may cover
+GREY = 128  # letterbox bars, as in darknet
 
 Pixels = npt.NDArray[np.uint8]
 Truths = npt.NDArray[np.float32]
@@ -30,14 +30,17 @@ Truths = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """``picture`` uint8 [height, width, 3] RGB; ``truths`` float32 [n, 5]: class, x0, y0, x1, y1, pixels."""
+    """A picture, RGB uint8 ``(height, width, 3)``, and its truths, float32 ``(n, 5)``:
+
+    class, x0, y0, x1, y1 in pixels.
+    """
 
     picture: Pixels
     truths: Truths
 
 
 def draw_scene(seed: int, width: int, height: int, background: str | None = None) -> Scene:
-    """One scene of width × height pixels; ``background`` is a key of backgrounds.KINDS, or any at random."""
+    """Draw a scene of width × height pixels. ``background`` is a key of backgrounds.KINDS, or None for a random one."""
     random = np.random.default_rng(seed)
     picture = _ground(random, width, height, background)
     backgrounds.add_distractors(random, picture)
@@ -50,13 +53,13 @@ def draw_scene(seed: int, width: int, height: int, background: str | None = None
 
 
 def lone(seed: int, width: int, height: int) -> Scene:
-    """One small object of any kind, all of class 0, among clutter: the task of DAC-SDC, drawn."""
+    """Draw one small object of any kind among clutter. Its class is 0. This imitates the task of DAC-SDC."""
     random = np.random.default_rng([seed, 2])
     picture = _ground(random, width, height, None)
     for _ in range(CLUTTER):
         backgrounds.add_distractors(random, picture)
     box = _place(random, picture, str(random.choice(LABELS)), [], SMALL)
-    assert box is not None  # as nothing is in its way
+    assert box is not None  # no other object can be in its way
     return _scene(random, picture, [(0.0, *box)])
 
 
@@ -72,7 +75,7 @@ def _scene(random: Random, picture: Image.Image, boxes: list[tuple[float, ...]])
 
 
 def letterboxed(seed: int, size: int) -> Scene:
-    """A size × size scene; about half are wide or tall pictures with grey bars, as a camera's would be."""
+    """Draw a scene of size × size pixels. About half are wide or tall pictures with grey bars, as from a camera."""
     width, height = [(size, size), (size, size * 3 // 4), (size * 3 // 4, size), (size, size * 9 // 16)][
         int(np.random.default_rng([seed, 1]).choice(4, p=[0.45, 0.35, 0.1, 0.1]))
     ]
@@ -84,7 +87,7 @@ def letterboxed(seed: int, size: int) -> Scene:
 
 
 def _finish(random: Random, picture: Image.Image) -> Pixels:
-    """Averaged down to its size, with the grain of a camera."""
+    """Return the picture averaged down to its final size, with a camera's grain added."""
     size = picture.width // SUPERSAMPLE, picture.height // SUPERSAMPLE
     pixels = np.asarray(picture.resize(size, Image.Resampling.BOX), np.float32)
     grain = random.uniform(0, 5) * random.standard_normal(pixels.shape, np.float32)
@@ -98,9 +101,14 @@ def _place(
     boxes: list[tuple[float, ...]],
     lengths: tuple[float, float] = (SMALLEST, LARGEST),
 ) -> tuple[float, ...] | None:
-    """Draw one object where it covers little of the others; nothing (None) where 20 tries find no place.
+    """Draw one object so that it covers little of the others. Return its box, or None if 20 attempts fail.
 
-    lengths: the least and the greatest, as shares of the picture's shorter side.
+    Args:
+        random: The random generator.
+        picture: The picture, drawn into.
+        name: The kind of object.
+        boxes: Boxes of the objects drawn so far.
+        lengths: Least and greatest length, as fractions of the picture's shorter side.
     """
     patches = DRAWERS[name](random)
     outline = bool(random.random() < 0.5)
@@ -115,7 +123,7 @@ def _place(
 
 
 def _moved(random: Random, patches: list[Patch], length: float, size: tuple[int, int]) -> list[Patch]:
-    """Mirrored, stretched a little, turned a little, scaled, and put wholly inside the picture."""
+    """Return the object scaled, and mirrored, stretched and rotated at random, at a random place inside the picture."""
     angle = np.radians(random.normal(0, 7))
     cos, sin = np.cos(angle), np.sin(angle)
     stretch = np.array([random.choice([-1, 1]) * random.uniform(0.85, 1.15), 1.0])
@@ -134,7 +142,7 @@ def _box(patches: list[Patch]) -> tuple[float, float, float, float]:
 
 
 def _covered(a: tuple[float, ...], b: tuple[float, ...]) -> float:
-    """The common area of two boxes as a share of the smaller one."""
+    """Return the common area of two boxes as a fraction of the smaller one."""
     width = min(a[2], b[2]) - max(a[0], b[0])
     height = min(a[3], b[3]) - max(a[1], b[1])
     areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (a, b)]
@@ -142,7 +150,7 @@ def _covered(a: tuple[float, ...], b: tuple[float, ...]) -> float:
 
 
 def _paint(random: Random, picture: Image.Image, patches: list[Patch], outline: bool) -> None:
-    """The object with light from one side and a soft shadow, onto the picture in place."""
+    """Draw the object into the picture, with light from one side and a soft shadow."""
     x0, y0, x1, y1 = _box(patches)
     margin = 0.15 * max(x1 - x0, y1 - y0)
     corner = (int(x0 - margin), int(y0 - margin))
@@ -158,7 +166,7 @@ def _paint(random: Random, picture: Image.Image, patches: list[Patch], outline: 
 def _layer(
     patches: list[Patch], corner: tuple[int, int], size: tuple[int, int], line: int
 ) -> tuple[Image.Image, Image.Image]:
-    """The object alone, and where it is (255) or not (0)."""
+    """Return the object alone, and a mask with 255 at its pixels and 0 elsewhere."""
     layer, mask = Image.new("RGB", size), Image.new("L", size)
     draw, draw_mask = ImageDraw.Draw(layer), ImageDraw.Draw(mask)
     for patch in patches:
@@ -171,7 +179,7 @@ def _layer(
 
 
 def _shadowed(random: Random, ground: Image.Image, mask: Image.Image, margin: float) -> Image.Image:
-    """``ground`` with the soft shadow of an object of this mask."""
+    """Return ``ground`` with the soft shadow of an object with this mask."""
     shift = (int(margin * random.uniform(-0.3, 0.3)), int(margin * random.uniform(0.1, 0.35)))
     shadow = Image.new("L", mask.size)
     shadow.paste(mask, shift)
@@ -182,7 +190,7 @@ def _shadowed(random: Random, ground: Image.Image, mask: Image.Image, margin: fl
 
 
 def _lit(random: Random, layer: Image.Image) -> Image.Image:
-    """Brighter towards one side by up to 20 %."""
+    """Return the layer with a brightness that increases towards one side by up to 20 %."""
     y, x = np.mgrid[0 : layer.height, 0 : layer.width].astype(np.float32)
     slope = random.uniform(-0.2, 0.2, 2)
     light = random.uniform(0.9, 1.05) + slope[0] * (x / layer.width - 0.5) + slope[1] * (y / layer.height - 0.5)

@@ -1,6 +1,6 @@
-"""Train the network of cnn/models/shapes: tiny-YOLOv2 at reduced width, on scenes drawn from a seed.
+"""Train the network of cnn/models/shapes: tiny-YOLOv2 with fewer filters, on scenes drawn from a seed.
 
-It needs PyTorch (the extra ``train``), as do ``network`` and ``batches``; the other modules of tools/demo do not.
+This module, ``network`` and ``batches`` need PyTorch (the extra ``train``). The other modules of tools/demo do not.
 """
 
 from __future__ import annotations
@@ -31,7 +31,18 @@ EXAMPLE = "example: python -m tools.demo.train --out /tmp/shapes --minutes 25"
 
 @dataclass(frozen=True)
 class Settings:
-    """scenes: kept in memory. fresh: drawn anew an epoch. batch: pictures a step. rate: the highest learning rate."""
+    """Settings of the training.
+
+    Attributes:
+        out: Output folder.
+        minutes: Training time.
+        scenes: Number of scenes kept in memory.
+        fresh: Number of scenes replaced per epoch.
+        seed: Seed of the scenes and the initial weights.
+        threads: Threads of PyTorch.
+        batch: Pictures per step.
+        rate: Highest learning rate.
+    """
 
     out: Path
     minutes: float = 25.0
@@ -44,7 +55,7 @@ class Settings:
 
 
 def train(settings: Settings) -> float:
-    """Train for ``settings.minutes``, write the model after every epoch, and return its last loss on other scenes."""
+    """Train for ``settings.minutes``, write the model after every epoch, and return its final loss on other scenes."""
     import torch
 
     settings.out.mkdir(parents=True, exist_ok=True)
@@ -85,7 +96,7 @@ def _epochs(settings: Settings, network: torch.nn.Sequential, pool: Pool, checks
 
 
 def loss_on(network: torch.nn.Sequential, scenes: list[Scene]) -> float:
-    """The loss of the network, as it is evaluated, over letterboxed scenes."""
+    """Return the loss of the network in evaluation mode over letterboxed scenes."""
     import torch
 
     network.eval()
@@ -98,7 +109,7 @@ def loss_on(network: torch.nn.Sequential, scenes: list[Scene]) -> float:
 
 
 def _optimiser(network: torch.nn.Sequential, rate: float) -> torch.optim.Optimizer:
-    """Weights decay, and nothing else: biases and batch-norm scales stay free, and no scale runs away."""
+    """Return the optimiser. Only weights decay; batch-norm scales and biases do not."""
     import torch
 
     weights = [p for p in network.parameters() if p.ndim > 1]
@@ -131,7 +142,7 @@ def _step(
 
 
 def parse(arguments: list[str]) -> Settings:
-    """Settings from the words of a command line; exits with help where they are none."""
+    """Return the settings of a command line. Exit with help if the command line is wrong."""
     defaults = Settings(Path("shapes"))
     parser = argparse.ArgumentParser("python -m tools.demo.train", description=__doc__, epilog=EXAMPLE)
     parser.add_argument(
@@ -139,16 +150,16 @@ def parse(arguments: list[str]) -> Settings:
     )
     parser.add_argument("--minutes", type=float, default=defaults.minutes, help="training time (%(default)s)")
     parser.add_argument("--scenes", type=int, default=defaults.scenes, help="scenes kept in memory (%(default)s)")
-    parser.add_argument("--fresh", type=int, default=defaults.fresh, help="scenes drawn anew an epoch (%(default)s)")
-    parser.add_argument("--seed", type=int, default=defaults.seed, help="of scenes and weights (%(default)s)")
-    parser.add_argument("--threads", type=int, default=defaults.threads, help="for PyTorch (%(default)s)")
-    parser.add_argument("--batch", type=int, default=defaults.batch, help="pictures a step (%(default)s)")
+    parser.add_argument("--fresh", type=int, default=defaults.fresh, help="scenes replaced per epoch (%(default)s)")
+    parser.add_argument("--seed", type=int, default=defaults.seed, help="seed of scenes and weights (%(default)s)")
+    parser.add_argument("--threads", type=int, default=defaults.threads, help="threads of PyTorch (%(default)s)")
+    parser.add_argument("--batch", type=int, default=defaults.batch, help="pictures per step (%(default)s)")
     parser.add_argument("--rate", type=float, default=defaults.rate, help="highest learning rate (%(default)s)")
     return Settings(**vars(parser.parse_args(arguments)))
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line of the training; MissingToolError if PyTorch is not installed."""
+    """Run the command line. MissingToolError if PyTorch is not installed."""
     settings = parse(sys.argv[1:] if arguments is None else arguments)
     check_pytorch()
     print(f"loss {train(settings):.4f} on other scenes; written to {settings.out}")

@@ -1,4 +1,4 @@
-"""Digests of small designs: what is generated, what it computes, how long it takes.
+"""Digests of small designs: their generated files, computed integers and cycles.
 
-``python -m tools.digests check`` tells whether a change of the code changes a design.
+``python -m tools.digests check`` reports whether a change of the code changes a design.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-# Float sums of the calibration must not depend on the processor: all of them have these instructions.
+# Float sums of the calibration must not depend on the processor. This instruction set is available on all of them.
 os.environ.setdefault("OPENBLAS_CORETYPE", "Haswell")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

@@ -1,6 +1,6 @@
-"""A layer as a package adds it (docs/how-to/extend.md), with a block of its own: values below 0 become 0.
+"""A layer that a package adds (docs/how-to/extend.md), with a block of its own: negative values become 0.
 
-The registries ask the metadata of installed packages; ``installed`` puts such metadata on Python's path for a while.
+The registries read the metadata of installed packages. ``installed`` puts such metadata on Python's path temporarily.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _GOLDEN = """
     return out;
 """
 
-_HEADER = """// Values below 0 become 0. A word a cycle, II 1
+_HEADER = """// Values below 0 become 0. One word per cycle, II 1
 #ifndef DIGESTS_POSITIVE_H
 #define DIGESTS_POSITIVE_H
 
@@ -79,7 +79,7 @@ void positive(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, L
 
 @contextmanager
 def installed() -> Iterator[None]:
-    """Let the registries find the layer until the end of the context."""
+    """Make the registries find the layer until the end of the context."""
     with tempfile.TemporaryDirectory() as folder:
         about = Path(folder) / "digests_positive-1.dist-info"
         about.mkdir()
@@ -116,7 +116,7 @@ def _arguments(place: FoldedBlock) -> tuple[object, ...]:
 
 def _parts(place: FoldedBlock, _: Any) -> list[Part]:
     bits = place.block.outputs[0].datatype.bits
-    return [Part("choice", StreamingUsage(lut=bits * place.fold.pe * place.fold.m), "estimate: a LUT a bit")]
+    return [Part("choice", StreamingUsage(lut=bits * place.fold.pe * place.fold.m), "estimate: one LUT per bit")]
 
 
 block = AddedBlock(

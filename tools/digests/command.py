@@ -1,4 +1,4 @@
-"""What ``python -m tools.digests`` does."""
+"""The command line of ``python -m tools.digests``."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tools.digests.record import RECORD, Digests, Record, source_digests
 from tools.digests.table import DESIGNS, Row
 
 EXAMPLE = """example:
-  python -m tools.digests check --sources           no compiler, a few seconds
-  python -m tools.digests check -j 2                every design is also executed, a few minutes
+  python -m tools.digests check --sources           compare the generated files; needs no compiler, a few seconds
+  python -m tools.digests check -j 2                also execute every design, a few minutes
   python -m tools.digests check hls-chain-int4-batch2-ddr-pynq-z2
-  python -m tools.digests update                    after a change that was meant; read the difference
+  python -m tools.digests update                    record an intended change; read the difference
 """
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command; 1 if digests differ, 2 if an argument is wrong."""
+    """Run the command. Return 1 if digests differ, and 2 if an argument is wrong."""
     options = _parser().parse_args(arguments)
     rows = _rows(options.designs)
     if options.command == "list":
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.command == "update":
         before = records.read(options.record) if options.record.is_file() else Record()
         records.write(before.with_new(made), options.record)
-        print(f"{options.record} holds the digests of {len(rows)} design(s); read what git says of it")
+        print(f"{options.record} contains the digests of {len(rows)} design(s); read the output of git diff")
         return 0
     return _compare(records.read(options.record), made, options.code)
 
@@ -46,19 +46,19 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m tools.digests",
-        description="Compare generated sources, executed integers and cycles of small designs with those on record.",
+        description="Compare generated sources, executed integers and cycles of small designs with the record.",
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     check = commands.add_parser("check", help="compare with the record; exit status 1 if something differs")
-    update = commands.add_parser("update", help="write the record anew")
+    update = commands.add_parser("update", help="write the record")
     show = commands.add_parser("list", help="list the designs")
-    check.add_argument("--code", action="store_true", help="pass files that differ in comments and white space only")
+    check.add_argument("--code", action="store_true", help="accept files that differ only in comments and white space")
     for command in (check, update):
-        command.add_argument("--sources", action="store_true", help="generate the files, and execute nothing")
+        command.add_argument("--sources", action="store_true", help="generate the files without executing them")
         command.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help="processes (default: %(default)s)")
-        command.add_argument("--record", type=Path, default=RECORD, metavar="FILE", help="another file of digests")
+        command.add_argument("--record", type=Path, default=RECORD, metavar="FILE", help="file of digests")
     for command in (check, update, show):
         command.add_argument("designs", nargs="*", metavar="DESIGN", help="names of designs (default: all)")
     return parser
@@ -68,20 +68,20 @@ def _rows(names: Sequence[str]) -> list[Row]:
     known = {row.name: row for row in DESIGNS}
     unknown = [name for name in names if name not in known]
     if unknown:
-        print(f"there is no design {unknown[0]!r}; python -m tools.digests list names them", file=sys.stderr)
+        print(f"unknown design {unknown[0]!r}; python -m tools.digests list prints the names", file=sys.stderr)
         raise SystemExit(2)
     return [known[name] for name in names] if names else list(DESIGNS)
 
 
 def _pin(row: Row) -> None:
-    """Write the schedule or folding that a search finds, if the row has none yet."""
+    """Write the schedule or folding that a search finds, if the row has no file yet."""
     path = mapping_file(row)
     if not path.is_file():
         path.write_text(searched(row), "utf-8")
 
 
 def _made(rows: Sequence[Row], sources_only: bool, jobs: int) -> Record:
-    """Return the digests of rows, made now. Progress goes to standard error."""
+    """Generate the rows' designs and return their digests. Progress is printed to standard error."""
     start = time.monotonic()
     sources: dict[str, dict[str, Digests]] = {}
     facts: dict[str, Facts] = {}

@@ -1,4 +1,4 @@
-"""From a row to the files of its design, and to a folder that can be executed."""
+"""Generates the design of a row of the table, and writes it to a folder that can be executed."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ SEED = 1
 CLOCK_MHZ = 100.0
 
 LEFT_OUT = ("model/",)
-"""Folders of a design whose files no generator writes: the network as it came."""
+"""Folders of a design with files that no generator writes: the network's own files."""
 
 
 @dataclass(frozen=True, eq=False)
 class Generated:
-    """A row's mapping, its files, and the picture that its test bench has: uint8 [channels, height, width]."""
+    """A row's mapping, its files, and the picture of its test bench, uint8 ``(channels, height, width)``."""
 
     row: Row
     mapping: NetworkMapping
@@ -45,14 +45,14 @@ class Generated:
 
     @property
     def sources(self) -> Mapping[str, bytes]:
-        """Every file that was generated, by its path."""
+        """Every generated file by its path."""
         return {name: data for name, data in self.files.files.items() if not name.startswith(LEFT_OUT)}
 
 
 def generate(row: Row) -> Generated:
-    """Return the design of a row. Nothing is compiled or searched for.
+    """Return the design of a row, without compiling or searching.
 
-    The FIFOs of a pipeline are as deep as the folding estimates: their depths come from a trace, which is an execution.
+    FIFO depths of a pipeline are the folding's estimates, because traced depths would need an execution.
     """
     model = model_of(row.network)
     calibration = systolic.Calibration((_picture(row.network),), bits=row.bits or None)
@@ -91,14 +91,14 @@ def _files(row: Row, mapping: Any, inputs: DesignInputs, options: Any) -> Design
 
 @cache
 def quantised_of(network: str, bits: int) -> QuantizedNetwork:
-    """Return the integers of a network, its own if ``bits`` is 0."""
+    """Return the integer network; with ``bits`` 0 it has the file's own integers."""
     calibration = systolic.Calibration((_picture(network),), bits=bits or None)
     return quantise_model(model_of(network), calibration)
 
 
 @cache
 def _picture(network: str) -> Pixels:
-    """Return noise, uint8 [height, width, channels], of the size of the network's input."""
+    """Return noise, uint8 ``(height, width, channels)``, with the size of the network's input."""
     shape = model_of(network).network.input_shape
     return np.random.default_rng(SEED).integers(0, 256, (shape.height, shape.width, shape.channels), np.uint8)
 
@@ -117,7 +117,7 @@ def package_of(network: str) -> AbstractContextManager[None]:
 
 @contextmanager
 def network_file(network: str) -> Iterator[Path]:
-    """Give the file of a network."""
+    """Yield the file of a network."""
     if network in NETWORKS:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"{network}.onnx"
@@ -132,7 +132,10 @@ def _silent(_: str) -> None:
 
 
 def searched(row: Row) -> str:
-    """Return the JSON of the mapping that a search finds for a row; its file is what ``generate`` takes instead."""
+    """Return the JSON of the mapping that a search finds for a row.
+
+    ``generate`` reads the mapping from its file instead.
+    """
     with package_of(row.network):
         return _mapped(row, style_named(row.style).options(**_search(row))).to_json()
 

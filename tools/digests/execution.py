@@ -1,4 +1,4 @@
-"""One frame of a design, executed: its integers, its cycles, the depths that its FIFOs need."""
+"""Executes one start of a design, and returns its integers, its cycles and the depths that its FIFOs need."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from tools.digests.design import Generated, package_of, searched
 from tools.digests.quick_compiler import stub
 
 Facts = dict[str, Any]
-"""What an execution gives, by name: numbers, lists of numbers and digests."""
+"""Results of an execution by name: numbers, lists of numbers and digests."""
 
 LENGTH = 16
-"""Hexadecimal digits of a digest."""
+"""Number of hexadecimal digits of a digest."""
 
 
 class WrongIntegersError(Exception):
-    """An executed design does not give the integers of the golden model."""
+    """The integers of an executed design differ from the golden model's."""
 
 
 @contextmanager
 def quick_builds() -> Iterator[None]:
-    """Compile for one execution: without optimisation, and what designs share only once."""
+    """Compile quickly for one execution: without optimisation, and parts that designs share only once."""
     with tempfile.TemporaryDirectory(prefix="digests-") as folder:
         settings = {"CXX": str(stub(Path(folder))), "DIGESTS_OBJECTS": folder}
         before = {name: os.environ.get(name) for name in settings}
@@ -65,12 +65,12 @@ def executed(design: Generated, tell: Callable[[str], None] = lambda _: None) ->
 
 
 def digest(data: bytes) -> str:
-    """Return the first digits of SHA-256."""
+    """Return the first digits of the SHA-256 digest."""
     return hashlib.sha256(data).hexdigest()[:LENGTH]
 
 
 def _traced(design: Generated, opened: Any, tell: Callable[[str], None]) -> Facts:
-    """An array in C++: the build that is traced gives the integers as well."""
+    """Execute an array in C++. The traced build computes the integers too."""
     pictures = _pictures(design)
     frames = execute(opened, pictures, Variant(trace=True), tell)
     report = style_of(opened).trace(opened, pictures[0], tell).report()
@@ -82,7 +82,7 @@ def _traced(design: Generated, opened: Any, tell: Callable[[str], None]) -> Fact
 
 
 def _counted(design: Generated, opened: Any, tell: Callable[[str], None]) -> Facts:
-    """An array in SystemVerilog: cycles are counted while it is executed."""
+    """Execute an array in SystemVerilog. The simulation counts the cycles."""
     frames = execute(opened, _pictures(design), Variant(), tell)
     return {
         "cycles": sum(frames[0].cycles),
@@ -92,7 +92,7 @@ def _counted(design: Generated, opened: Any, tell: Callable[[str], None]) -> Fac
 
 
 def _streamed(design: Generated, opened: Any, tell: Callable[[str], None]) -> Facts:
-    """A pipeline: its traced build gives cycles and depths of FIFOs, another one the integers of every layer."""
+    """Execute a pipeline. The traced build gives cycles and FIFO depths, a second build the integers of every layer."""
     frames = execute(opened, [design.picture], Variant(), tell)
     trace = style_of(opened).trace(opened, design.picture, tell)
     report = trace.report().values()
@@ -114,7 +114,7 @@ _STYLES: dict[tuple[str, str], Callable[[Generated, Any, Callable[[str], None]],
 
 
 def _pictures(design: Generated) -> Sequence[Pixels]:
-    """Return the picture of the test bench, and of a batch others after it."""
+    """Return the pictures of a batch: the test bench's picture, and shifted copies of it."""
     return [np.roll(design.picture, number, axis=2) for number in range(design.row.batch)]
 
 

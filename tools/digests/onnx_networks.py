@@ -1,4 +1,4 @@
-"""ONNX files of small networks: layers that darknet's files cannot say, zero points, a layer of a package."""
+"""Small ONNX networks with features that darknet's files lack: zero points, further layers, a layer of a package."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from tools.digests.added_layer import DOMAIN, OPERATOR
 
 OPSET = 17
-"""The newest operators that the files use."""
+"""The ONNX opset that the files use."""
 
 
 class Graph:
-    """Nodes and numbers of a file, added one after the other; ``last`` is the tensor that the next node reads.
+    """Builds an ONNX file node by node.
 
-    ``others`` are outputs of the network that its layers read too.
+    Attributes:
+        last: The tensor that the next node reads.
+        others: Tensors that are outputs of the network although its layers read them too.
     """
 
     def __init__(self, name: str, channels: int, height: int, width: int) -> None:
@@ -29,7 +31,7 @@ class Graph:
         self._numbers: list[Any] = []
 
     def drawn(self, *shape: int) -> npt.NDArray[np.float32]:
-        """Return whole sixteenths, which every machine computes with exactly."""
+        """Return random multiples of 1/16, with which every machine computes exactly."""
         return (self.random.integers(-16, 17, shape) / 16).astype(np.float32)
 
     def constant(self, values: npt.NDArray[Any]) -> str:
@@ -38,7 +40,7 @@ class Graph:
         return name
 
     def add(self, operator: str, *numbers: npt.NDArray[Any] | str, read: str = "", **attributes: Any) -> str:
-        """Add a node that reads ``read``, or ``last``, and then ``numbers``: arrays, and names of tensors."""
+        """Add a node that reads ``read``, or ``last``, and then ``numbers``, which are arrays or names of tensors."""
         inputs = [read or self.last, *(item if isinstance(item, str) else self.constant(item) for item in numbers)]
         output = f"{operator.lower()}{len(self._nodes)}"
         self._nodes.append(helper.make_node(operator, inputs, [output], **attributes))
@@ -54,7 +56,7 @@ class Graph:
 
 
 def spread() -> ModelProto:
-    """Return a network of windows that are no squares, slopes by channel, transposed convolutions, choices."""
+    """Return a network with non-square windows, a slope per channel, a transposed convolution and an argmax."""
     graph = Graph("spread", 3, 8, 12)
     graph.add("Conv", graph.drawn(8, 3, 3, 2), graph.drawn(8), pads=[1, 0, 1, 1])
     graph.add("PRelu", np.full((8, 1, 1), 0.25, np.float32))
@@ -72,7 +74,7 @@ def spread() -> ModelProto:
 
 
 def zero_points() -> ModelProto:
-    """Return a network whose integers, with zero points, are in the file as QuantizeLinear states them."""
+    """Return a network with QuantizeLinear nodes, which give its integers and zero points."""
     graph = Graph("zero_points", 3, 8, 8)
 
     def quantised(scale: float, zero: int) -> str:
@@ -81,7 +83,7 @@ def zero_points() -> ModelProto:
         return graph.add("DequantizeLinear", *numbers)
 
     def weights(*shape: int) -> str:
-        """Return weights of INT8 with a power of two as the scale of each filter."""
+        """Return INT8 weights, with a power of two as the scale of each filter."""
         last = graph.last
         integers = graph.random.integers(-127, 128, shape).astype(np.int8)
         scales = (2.0 ** -graph.random.integers(8, 11, shape[0])).astype(np.float32)
@@ -108,7 +110,7 @@ def zero_points() -> ModelProto:
 
 
 def added() -> ModelProto:
-    """Return a network with a layer of a package between two convolutions."""
+    """Return a network with a package's layer between two convolutions."""
     graph = Graph("added", 3, 6, 8)
     graph.add("Conv", graph.drawn(8, 3, 3, 3), graph.drawn(8), pads=[1, 1, 1, 1])
     graph.add(OPERATOR, domain=DOMAIN)
@@ -117,7 +119,7 @@ def added() -> ModelProto:
 
 
 def padded() -> ModelProto:
-    """Return a network with values repeated, mirrored and taken from the opposite side around maps."""
+    """Return a network whose maps are padded by mirrored values and by repeated edge values."""
     graph = Graph("padded", 3, 7, 9)
     graph.add("Conv", graph.drawn(8, 3, 3, 3), graph.drawn(8), pads=[1, 1, 1, 1])
     graph.add("Pad", np.array([0, 0, 2, 1, 0, 0, 1, 3], np.int64), mode="reflect")
@@ -129,4 +131,4 @@ def padded() -> ModelProto:
 
 
 NETWORKS = {"added": added, "padded": padded, "spread": spread, "zero_points": zero_points}
-"""Each file by its name without the ending."""
+"""The function that builds each network, by the network's name."""

@@ -1,7 +1,7 @@
-"""A C++ compiler for designs that are executed once: it does not optimise, and compiles what designs share only once.
+"""A C++ compiler for designs that are executed once: without optimisation, and with shared parts compiled only once.
 
-It is called in place of g++, with the folder that it keeps objects in as ``DIGESTS_OBJECTS``. Verilator's library and
-the recorder of a trace are the same for every design; that they are is seen in the output of the preprocessor.
+It is called in place of g++ and keeps objects in the folder ``DIGESTS_OBJECTS``. Verilator's library and the recorder
+of a trace are the same for every design. Equal sources are recognised by the output of the preprocessor.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 
 COMPILER = "g++"
 OWN = ("top.cpp", "simulate.cpp", "unit")
-"""Beginnings of the names of sources that each design has for itself."""
+"""Beginnings of the names of sources that differ from design to design."""
 
 
 def main(arguments: list[str]) -> int:
-    """Compile as g++ does with these arguments, but for the optimisation."""
+    """Compile as g++ does with these arguments, but without optimisation."""
     command = [COMPILER, *("-O0" if part.startswith("-O") else part for part in arguments)]
     source = next((part for part in arguments if part.endswith(".cpp")), None)
     if "-c" not in arguments or source is None or Path(source).name.startswith(OWN):
@@ -44,7 +44,7 @@ def _key(command: list[str], output: Path) -> str:
 
 
 def stub(folder: Path) -> Path:
-    """Write a program into ``folder`` that calls ``main``; its path is what ``CXX`` takes."""
+    """Write a program into ``folder`` that calls ``main``, and return its path, for the variable ``CXX``."""
     path = folder / "quick-g++"
     path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "{Path(__file__).absolute()}" "$@"\n', "utf-8")
     path.chmod(0o755)

@@ -1,12 +1,12 @@
-"""The file of digests: how it is written, read, and compared with digests that were made anew.
+"""The file of digests: writing, reading, and comparing it with new digests.
 
 ::
 
     {"executed": {DESIGN: {"cycles": …, "integers": DIGEST, …}, …},
      "sources": {PATH: ["RAW PLAIN DESIGN…", …], …}}
 
-RAW is the digest of a file's bytes, PLAIN that of its text without comments. Designs with the same file share a line;
-``hls-*``, ``rtl-*`` and ``streaming-*`` stand for all designs whose names begin so.
+RAW is the digest of a file's bytes, and PLAIN the digest of its text without comments. Designs with the same file share
+a line. ``hls-*``, ``rtl-*`` and ``streaming-*`` stand for all designs whose names begin like that.
 """
 
 from __future__ import annotations
@@ -24,26 +24,29 @@ from tools.digests.table import DESIGNS
 RECORD = Path(__file__).parent / "digests.json"
 
 GROUPS = ("hls", "rtl", "streaming")
-"""Beginnings of designs' names."""
+"""Beginnings of designs' names that form groups."""
 
 Digests = tuple[str, str]
-"""Of a file: with comments, and without."""
+"""Digests of a file: with comments, and without."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """Digests of designs, by their names.
+    """Digests of designs, by the designs' names.
 
     Attributes:
-        sources: The digests of each generated file by its path.
-        executed: What an execution gave; designs that were not executed are left out.
+        sources: The digests of each generated file, by its path.
+        executed: The results of each execution. Designs that were not executed are left out.
     """
 
     sources: Mapping[str, Mapping[str, Digests]] = field(default_factory=dict)
     executed: Mapping[str, Facts] = field(default_factory=dict)
 
     def with_new(self, other: Record) -> Record:
-        """Return the record with the designs of ``other`` in place of its own; designs that are in no row go."""
+        """Return the record with the designs of ``other`` replaced.
+
+        Designs that are no longer in the table are dropped.
+        """
         names = {row.name for row in DESIGNS}
         sources = {name: files for name, files in {**self.sources, **other.sources}.items() if name in names}
         executed = {name: facts for name, facts in {**self.executed, **other.executed}.items() if name in names}
@@ -51,7 +54,7 @@ class Record:
 
 
 def source_digests(files: Mapping[str, bytes]) -> dict[str, Digests]:
-    """Return the digests of the files of a design."""
+    """Return the digests of a design's files."""
     return {path: (digest(data), _plain_digest(path, data)) for path, data in files.items()}
 
 
@@ -72,7 +75,7 @@ def _plain_digest(path: str, data: bytes) -> str:
 
 
 def read(path: Path = RECORD) -> Record:
-    """Return the record of a file."""
+    """Read a record from a file."""
     values = json.loads(path.read_text("utf-8"))
     sources: dict[str, dict[str, Digests]] = defaultdict(dict)
     for source, lines in values["sources"].items():
@@ -84,7 +87,7 @@ def read(path: Path = RECORD) -> Record:
 
 
 def write(record: Record, path: Path = RECORD) -> None:
-    """Write a record, sorted, one line per file and version of it, and per executed design."""
+    """Write a record, sorted, with one line per version of a file and one per executed design."""
     designs: dict[str, dict[Digests, list[str]]] = defaultdict(lambda: defaultdict(list))
     for name, files in record.sources.items():
         for source, digests in files.items():
@@ -114,7 +117,7 @@ def _joined(lines: Iterator[str]) -> list[str]:
 
 
 def grouped(names: Collection[str]) -> list[str]:
-    """Return designs' names, all those of a group as one."""
+    """Return designs' names, with one word for each group that is complete."""
     words = []
     left = set(names)
     for group in GROUPS:
@@ -142,11 +145,11 @@ def _members(group: str) -> set[str]:
 
 @dataclass(frozen=True, order=True)
 class Difference:
-    """What differs, of a file in some designs or of one execution.
+    """A difference of a file, in some designs, or of one execution.
 
     Attributes:
-        subject: The path of a file, or the name of a design.
-        change: What happened to it.
+        subject: The path of the file, or the name of the design.
+        change: How it differs.
         designs: The designs, for a file.
         comments_only: Whether only comments and white space differ.
     """
@@ -162,7 +165,7 @@ class Difference:
 
 
 def differences(before: Record, after: Record) -> list[Difference]:
-    """Return what differs in the designs that ``after`` has, files first."""
+    """Return the differences in the designs of ``after``, files first."""
     by_change: dict[tuple[str, str, bool], list[str]] = defaultdict(list)
     for name, files in after.sources.items():
         for path, change, comments_only in _changes(before.sources.get(name, {}), files):

@@ -1,11 +1,11 @@
-"""The designs whose digests are kept: one row each, chosen so that every two properties meet in some design.
+"""The designs whose digests are kept, one row each, chosen so that every two properties occur together in some design.
 
-Systolic rows meet in pairs of engine, bits, DSPs, place of the maps, batch, board and network, with two exceptions that
-would need a design for each network and board: a network does not meet every board, nor every way to use the DSPs.
-Streaming rows have every network, every board and every number of bits; their foldings were drawn, or found by a
-search. ``tests/tools/test_digest_table.py`` holds the rows to this.
+For systolic rows the properties are engine, bits, DSPs, place of the maps, batch, board and network. Not every network
+is combined with every board, nor with every use of the DSPs, because that would need too many designs. Streaming rows
+cover every network, every board and every number of bits. Their foldings were drawn at random, or found by a search.
+``tests/tools/test_digest_table.py`` checks these properties.
 
-Schedules and foldings are files in ``mappings/``, so that a search that finds something else changes no digest.
+Schedules and foldings are files in ``mappings/``, so that a change of a search changes no digest.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class Row:
         network: Name of a file in ``networks/``, or of a network in ``onnx_networks.py``.
         style: "systolic" or "streaming".
         engine: "hls" for C++, "rtl" for SystemVerilog.
-        bits: Bits of weights and activations that calibration is asked for; 0 if the file brings its own integers.
+        bits: Bits of weights and activations for the calibration. 0 if the file has its own integers.
         board: Name of the board.
-        dsps: "plain"; "double" for DSPs with twice the clock; "six" for six products per DSP.
-        maps: "chip" if maps may stay on the chip, "ddr" if all go to memory; "stream" in a pipeline.
+        dsps: "plain", "double" for DSPs at twice the clock, or "six" for six products per DSP.
+        maps: "chip" if maps may stay on chip, "ddr" if all maps are stored in DDR, "stream" in a pipeline.
         batch: Frames per start.
         choice: How the mapping was found: an array with its loop order, or the search for a folding.
     """
@@ -41,7 +41,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The design's name: what tells it from all others."""
+        """The design's unique name, made of its properties."""
         parts = [self.style if self.style == "streaming" else self.engine, self.network.replace("_", "-")]
         parts += [f"int{self.bits}"] if self.bits else []
         parts += [self.dsps] if self.dsps != "plain" else []
@@ -125,4 +125,4 @@ _STREAMING = """
 """
 
 DESIGNS = (*map(_systolic, _SYSTOLIC.split("\n")[1:-1]), *map(_streaming, _STREAMING.split("\n")[1:-1]))
-"""Every design, in the order in which the digests are made."""
+"""Every design, in the order in which digests are made."""

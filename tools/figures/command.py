@@ -1,4 +1,4 @@
-"""The commands: check, update, list."""
+"""The commands check, update and list."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ PICTURES = ROOT / "docs" / "pictures"
 ROOMS = PICTURES / "rooms.svg"
 
 EPILOG = """example:
-  python -m tools.figures check              compare the pages with the record; a second
-  python -m tools.figures update             run every example, half an hour, and write the record, pictures and pages
-  python -m tools.figures update ultranet    run one of them
-  python -m tools.figures update --pages     write the recorded figures into the pages, and draw the rooms; a second
+  python -m tools.figures check              compare the pages with the record; one second
+  python -m tools.figures update             run every example and write record, pictures and pages; half an hour
+  python -m tools.figures update ultranet    run one example
+  python -m tools.figures update --pages     write the recorded figures into the pages, and draw rooms.svg; one second
 """
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Return 1 where a page or a picture is not as recorded."""
+    """Run the command. Return 1 if a page or a picture differs from the record."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.figures",
         description="Make the figures and pictures of README and docs by running the commands that they show.",
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
     commands.add_parser("list", help="print the figures of the record")
     update = commands.add_parser("update", help="run the examples and write record, pictures and pages")
     update.add_argument("names", nargs="*", metavar="EXAMPLE", choices=[[], *EXAMPLES], help=", ".join(EXAMPLES))
-    update.add_argument("--pages", action="store_true", help="run no example")
+    update.add_argument("--pages", action="store_true", help="run no example, write only the pages")
     options = parser.parse_args(arguments)
     if options.command == "list":
         print(json.dumps(read()["figures"], indent=1))
@@ -58,19 +58,19 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def read() -> dict[str, Any]:
-    """Return the record: ``figures`` by example, and ``pictures``, the digest of each."""
+    """Return the record: ``figures`` by example, and ``pictures`` with the digest of each picture."""
     record: dict[str, Any] = json.loads(RECORD.read_text("utf-8"))
     return record
 
 
 def missing_examples() -> list[str]:
-    """Return a sentence for each example that the record does not have."""
+    """Return a sentence for each example that is missing in the record."""
     recorded = read()["figures"]
     return [f"no figures of {name}: python -m tools.figures update {name}" for name in EXAMPLES if name not in recorded]
 
 
 def run(names: Sequence[str]) -> None:
-    """Run examples, each in a folder of its own, and record what they give."""
+    """Run examples, each in a folder of its own, and record their figures and pictures."""
     for name in names:
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as pictures:
             prepare(Path(folder))
@@ -85,7 +85,7 @@ def run(names: Sequence[str]) -> None:
 
 
 def write_pages() -> None:
-    """Write the recorded figures into the pages, and draw the rooms."""
+    """Write the recorded figures into the pages, and draw rooms.svg."""
     figures = read()["figures"]
     for page in SENTENCES:
         path = ROOT / page
@@ -94,28 +94,28 @@ def write_pages() -> None:
 
 
 def page_differences(texts: Mapping[str, str] | None = None) -> list[Difference]:
-    """Return what pages say otherwise than the record; ``texts`` replaces the text of pages."""
+    """Return the figures of pages that differ from the record. ``texts`` replaces the text of pages."""
     figures = read()["figures"]
     pages = {page: (ROOT / page).read_text("utf-8") for page in SENTENCES} | dict(texts or {})
     return [difference for page, text in pages.items() for difference in differences(page, text, figures)]
 
 
 def picture_differences() -> list[str]:
-    """Return which pictures are not those that the examples of the record drew."""
+    """Return a sentence for each picture that differs from the recorded one."""
     recorded = read()["pictures"]
     there = {path.name for path in PICTURES.iterdir()} - {ROOMS.name}
     wrong = [f"docs/pictures/{name}: no example draws it" for name in sorted(there - set(recorded))]
-    wrong += [f"docs/pictures/{name}: is not there" for name in sorted(set(recorded) - there)]
+    wrong += [f"docs/pictures/{name}: is missing" for name in sorted(set(recorded) - there)]
     wrong += [
-        f"docs/pictures/{name}: another picture than the example drew"
+        f"docs/pictures/{name}: differs from the picture that the example drew"
         for name in sorted(there & set(recorded))
         if digest(PICTURES / name) != recorded[name]
     ]
     if ROOMS.read_text("utf-8") != rooms.drawn(ROOT):
-        wrong.append("docs/pictures/rooms.svg: the imports are others; python -m tools.figures update --pages")
+        wrong.append("docs/pictures/rooms.svg: the imports have changed; run python -m tools.figures update --pages")
     return wrong
 
 
 def digest(path: Path) -> str:
-    """Return the SHA-256 of a file."""
+    """Return the SHA-256 digest of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""Commands of the pages, run as a reader would run them, and the figures that they give."""
+"""The commands of the pages, run as a reader would run them, and the figures they give."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tools.figures.tables import engines, formats, networks
 
 
 def yolo(folder: Folder) -> Values:
-    """Trace a frame of tiny-YOLOv2 at its real size on a ZCU104. Random weights give the cycles of trained ones."""
+    """Trace a frame of tiny-YOLOv2 at full size on a ZCU104. Cycles do not depend on the weights, which are random."""
     design = folder.systolic("generate", "tiny-yolov2-voc", "--seed", "1", "-o", "yolo")
     simulated = folder.systolic("simulate", "yolo", "--picture", PICTURE)
     traced = folder.systolic(
@@ -40,7 +40,7 @@ def yolo(folder: Folder) -> Values:
 
 
 def ultranet(folder: Folder) -> Values:
-    """Fold UltraNet for 2,900 frames/s on an Ultra96-V2, and trace three frames, with random weights."""
+    """Fold UltraNet for 2,900 frames/s on an Ultra96-V2, and trace three frames. The weights are random."""
     board = ("--board", "ultra96-v2")
     folder.systolic("fold", "ultranet", *board, "--fps", "2900", "--save", "folding.json")
     design = folder.systolic(

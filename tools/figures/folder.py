@@ -13,14 +13,14 @@ import numpy as np
 from PIL import Image
 
 Values = dict[str, float | str]
-"""Figures of an example by their names."""
+"""Figures of an example, by name."""
 
 PICTURE = "picture.png"
 
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder in which commands run. ``pictures`` is where those go that the pages show."""
+    """A folder in which commands run. ``pictures`` is the folder for the pictures shown on the pages."""
 
     path: Path
     pictures: Path
@@ -29,8 +29,8 @@ class Folder:
         """Run ``systolic`` with ``--json``, and return the object that it writes.
 
         Raises:
-            subprocess.CalledProcessError: The exit status is neither 0 nor 1; ``check`` ends with 1 where a claim does
-                not hold.
+            subprocess.CalledProcessError: The exit status is neither 0 nor 1. ``check`` returns 1 if a claim does not
+                hold.
         """
         answer = self.path / "answer.json"
         answer.unlink(missing_ok=True)
@@ -42,11 +42,11 @@ class Folder:
         return json.loads(answer.read_text("utf-8"))
 
     def timeline(self, name: str) -> str:
-        """Return where a timeline of the pages is to be drawn."""
+        """Return the path for a timeline of the pages."""
         return str(self.pictures / name)
 
 
 def prepare(path: Path) -> None:
-    """Write the picture that the designs compute. Cycles do not depend on its pixels."""
+    """Write the picture that the designs process. Cycles do not depend on its pixels."""
     pixels = np.random.default_rng(1).integers(0, 256, (416, 416, 3), np.uint8)
     Image.fromarray(pixels).save(path / PICTURE)

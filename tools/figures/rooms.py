@@ -1,4 +1,4 @@
-"""The picture of the architecture: a box for each package, and an arrow for what it imports."""
+"""Draws the picture of the architecture: a box per package, and an arrow per import."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from functools import cache
 from pathlib import Path
 
 ROOMS = ("systolic", "scheduler", "hls_schedule", "hls_templates", "rtl_templates", "host", "cnn", "contract", "boards")
-"""The packages from the roof to the ground, and from left to right."""
+"""The packages from top to bottom, and from left to right."""
 
 BASICS = tuple(f"boards.{name}" for name in ("errors", "progress", "ranges", "table", "templates"))
-"""Modules of the ground floor that every room may import; an arrow for these alone is dashed."""
+"""Modules at the bottom that every package may import. An arrow for these alone is dashed."""
 
 BOX, GAP, LEVEL = (156, 52), 22, 100
 
 Imports = Mapping[str, Mapping[str, bool]]
-"""For each room those that it imports; True where it imports more than ``BASICS``."""
+"""For each package the packages that it imports. The value is whether it imports more than ``BASICS``."""
 
 
 def drawn(root: Path) -> str:
@@ -42,8 +42,10 @@ def drawn(root: Path) -> str:
 
 
 def _places(imports: Imports, rows: list[list[str]]) -> dict[str, tuple[int, int]]:
-    """Return the middle of each room's upper edge. A room stands below those that import it, or in a column of its own
-    where only the roof does."""
+    """Return the middle of each box's upper edge.
+
+    A package is placed below the packages that import it, or in a column of its own if only the top package does.
+    """
     places: dict[str, tuple[int, int]] = {}
     for level, row in enumerate(rows):
         for position, room in enumerate(row):
@@ -55,7 +57,7 @@ def _places(imports: Imports, rows: list[list[str]]) -> dict[str, tuple[int, int
 
 @cache
 def imported_rooms(root: Path) -> dict[str, dict[str, bool]]:
-    """Return what each room imports, read from its sources; nothing is imported."""
+    """Return the packages that each package imports. The sources are parsed, not imported."""
     imports: dict[str, dict[str, bool]] = {}
     for room in ROOMS:
         names = {name for path in sorted((root / room).rglob("*.py")) for name in _imported_names(path)}
@@ -77,7 +79,7 @@ def _imported_names(path: Path) -> Iterator[str]:
 
 
 def _rows(imports: Imports) -> list[list[str]]:
-    """Return the rooms by level: a room is below all that import it."""
+    """Return the packages row by row: a package is below all packages that import it."""
 
     def depth(room: str) -> int:
         return max((depth(other) + 1 for other in ROOMS if room in imports[other]), default=0)
@@ -89,7 +91,7 @@ def _rows(imports: Imports) -> list[list[str]]:
 def _arrow(
     imports: Imports, places: Mapping[str, tuple[int, int]], room: str, below: str, wide: Collection[str]
 ) -> Iterator[str]:
-    """Yield the arrow of an import, unless the room also reaches the other one through a third."""
+    """Yield the arrow of an import, unless a third package already connects the two."""
     if any(below in imports[third] for third in imports[room]):
         return
     x = places[below if room in wide else room][0]

@@ -1,8 +1,8 @@
-"""Where the pages say a figure.
+"""The sentences of the pages that contain figures.
 
-A sentence is text of a page with figures in braces: ``{yolo.cycles:,} cycles a frame`` stands for what the example
-``yolo`` gave as ``cycles``; a field with the form ``s`` is a name. Blanks also stand for the end of a line. Each
-sentence stands on its page once.
+A sentence is text of a page with figures in braces. ``{yolo.cycles:,} cycles`` means the figure ``cycles`` of the
+example ``yolo``. A field with the format ``s`` is a name. A blank also matches a line break. Each sentence must occur
+on its page exactly once.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ENGINE = (
 
 SENTENCES: Mapping[str, tuple[str, ...]] = {
     "README.md": (
-        "| {yolo.cycles:,} cycles a frame, **{yolo.fps:.1f} frames/s**; {yolo.dsp_efficiency:.1%} of two MACs in each"
+        "| {yolo.cycles:,} cycles per frame, **{yolo.fps:.1f} frames/s**; {yolo.dsp_efficiency:.1%} of two MACs in each"
         " of {yolo.dsp} of {yolo.board_dsp} DSPs |",
         "a frame every {ultranet.cycles:,} cycles, **{ultranet.fps:,.0f} frames/s**; {ultranet.dsp} of"
         " {ultranet.board_dsp} DSPs and {ultranet.lut_share:.0%} of the LUTs (estimated)",
@@ -53,7 +53,7 @@ SENTENCES: Mapping[str, tuple[str, ...]] = {
         "`conv1` takes {demo.conv1_modelled:,} *modelled* cycles",
     ),
     "docs/tutorial/zcu104.md": (
-        "the trace gives **{yolo.cycles:,} cycles a frame, {yolo.fps:.1f} frames/s at a target clock of"
+        "the trace gives **{yolo.cycles:,} cycles per frame, {yolo.fps:.1f} frames/s at a target clock of"
         " {yolo.clock_mhz:.0f} MHz**",
         "with {yolo.ddr_efficiency:.0%} of the {yolo.ddr_gbps:.2f} GB/s",
         "The scheduler's formula says {yolo.modelled:,}.",
@@ -63,7 +63,7 @@ SENTENCES: Mapping[str, tuple[str, ...]] = {
         " {ultranet.clock_mhz:.0f} MHz**",
         "a latency of {ultranet.latency:,} cycles.",
         "Estimated: {ultranet.dsp} of {ultranet.board_dsp} DSPs and {ultranet.lut_share:.0%} of the LUTs.",
-        "up to {ultranet.highest_clock_mhz:.0f} MHz as far as its code tells",
+        "up to {ultranet.highest_clock_mhz:.0f} MHz according to its code",
         "about {ultranet.part_clock_mhz:.0f} MHz on the board's part",
     ),
     "docs/how-to/trace_cycles.md": ("in int8 that is {yolo.fps_derived:.1f} frames/s at {yolo.clock_mhz:.0f} MHz",),
@@ -94,7 +94,9 @@ SENTENCES: Mapping[str, tuple[str, ...]] = {
         "| ZCU104, 4 bits, six products per DSP | " + ENGINE.format("six_hls") + " " + ENGINE.format("six_rtl"),
         "| ZCU104, DSPs at twice the clock | – | – | – | " + ENGINE.format("doubled_rtl"),
     ),
-    "docs/explanation/host.md": ("not measured. {yolo.ms:.3f} ms a frame ({yolo.fps:.1f} frames/s): cycles *traced*",),
+    "docs/explanation/host.md": (
+        "not measured. {yolo.ms:.3f} ms per frame ({yolo.fps:.1f} frames/s): cycles *traced*",
+    ),
     "docs/explanation/folding.md": (
         "takes {ultranet.cycles:,} cycles per frame, {ultranet.fps_200:,.0f} frames/s at 200 MHz, with {ultranet.dsp}"
         " of {ultranet.board_dsp} DSPs and {ultranet.lut_share:.0%} of the LUTs.",
@@ -111,7 +113,10 @@ Figures = Mapping[str, Values]
 
 @dataclass(frozen=True)
 class Difference:
-    """A figure of a page that is not the recorded one; ``said`` is None where the sentence is not there once."""
+    """A figure of a page that differs from the record.
+
+    ``said`` is missing (None) unless the page has the sentence once.
+    """
 
     page: str
     sentence: str
@@ -121,11 +126,11 @@ class Difference:
     def __str__(self) -> str:
         if self.said is None:
             return f"{self.page}: must say once: {self.sentence}"
-        return f"{self.page}: says {self.said} where the record has {self.recorded}: {self.sentence}"
+        return f"{self.page}: says {self.said}, but the record has {self.recorded}: {self.sentence}"
 
 
 def differences(page: str, text: str, figures: Figures) -> Iterator[Difference]:
-    """Yield what a page says otherwise than the record."""
+    """Yield the figures of a page that differ from the record."""
     for sentence in SENTENCES[page]:
         found = list(re.finditer(_pattern(sentence), text))
         written = _written(sentence, figures)
@@ -138,7 +143,7 @@ def differences(page: str, text: str, figures: Figures) -> Iterator[Difference]:
 
 
 def renewed(page: str, text: str, figures: Figures) -> str:
-    """Return a page's text with the recorded figures in its sentences. A sentence that is not found changes nothing."""
+    """Return a page's text with the recorded figures in its sentences. A sentence that is not found is skipped."""
     for sentence in SENTENCES[page]:
         found = list(re.finditer(_pattern(sentence), text))
         if len(found) == 1:
@@ -148,7 +153,7 @@ def renewed(page: str, text: str, figures: Figures) -> str:
 
 
 def spans(page: str, text: str) -> Iterator[tuple[int, int]]:
-    """Yield where the sentences of a page stand."""
+    """Yield the begin and end of each sentence on a page."""
     for sentence in SENTENCES.get(page, ()):
         yield from (match.span() for match in re.finditer(_pattern(sentence), text))
 

@@ -1,4 +1,4 @@
-"""Tables of the pages whose rows are designs: each row is generated, and executed where its cycles are traced."""
+"""Figures of tables whose rows are designs. Each design is generated, and executed if its cycles are traced."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ NETWORKS: Mapping[str, tuple[str, str]] = {
     "resnet8": ("resnet8", "11x16x16"),
     "ds_cnn": ("ds-cnn", "25x8x8"),
 }
-"""Networks of docs/explanation/engine.md by the names of their figures, each with the array that a search of all arrays
-has found, which takes minutes for some."""
+"""Networks of docs/explanation/engine.md by the names of their figures.
+
+Each has the array that a search over all arrays has found, because that search takes minutes for some networks.
+"""
 
 FORMATS: Mapping[str, tuple[str, ...]] = {
     "int4": ("--bits", "4"),
@@ -34,7 +36,7 @@ FORMATS: Mapping[str, tuple[str, ...]] = {
     "six": ("--bits", "4", "--dsp-products", "6"),
     "six_fast": ("--bits", "4", "--dsp-products", "6", "--lut-share", "0.9"),
 }
-"""Options of tiny-YOLOv2 on a ZCU104."""
+"""Options for tiny-YOLOv2 on a ZCU104."""
 
 BOARDS: Mapping[str, tuple[str, ...]] = {
     "zcu104": ("--board", "zcu104"),
@@ -58,7 +60,7 @@ def networks(folder: Folder) -> Values:
 
 
 def formats(folder: Folder) -> Values:
-    """Trace a frame of tiny-YOLOv2 in other formats than INT8."""
+    """Trace a frame of tiny-YOLOv2 in formats other than INT8."""
     values: Values = {}
     for name, options in FORMATS.items():
         values |= {f"{name}_{figure}": value for figure, value in _traced(folder, YOLO, *options).items()}
@@ -66,7 +68,10 @@ def formats(folder: Folder) -> Values:
 
 
 def engines(folder: Folder) -> Values:
-    """Search for both engines of tiny-YOLOv2 on several boards. A doubled clock is of the engine in SystemVerilog."""
+    """Search for both engines of tiny-YOLOv2 on several boards.
+
+    Only the SystemVerilog engine supports a doubled clock.
+    """
     values: Values = {}
     for name, options in BOARDS.items():
         for engine in ("hls", "rtl") if name != "doubled" else ("rtl",):

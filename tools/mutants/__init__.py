@@ -1,6 +1,6 @@
 """Small faults kept as patches, with the tests that notice them: ``python -m tools.mutants --help``.
 
-``patches/`` has 100 mutants that a seed has drawn, ``chain/`` one fault for each part of the chain from a network to
-its boxes, and ``kills.json`` what became of each. ``tools.mutation`` tries many mutants of one room on its quick
-tests instead, and keeps none.
+``patches/`` contains 100 mutants drawn with a seed. ``chain/`` contains one fault for each step from a network to its
+boxes. ``kills.json`` records which test notices each. ``tools.mutation`` is different: it tries many mutants of one
+package on its quick tests, and keeps none.
 """

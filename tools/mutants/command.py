@@ -1,4 +1,4 @@
-"""Draw mutants, try them on the tests that may notice them, and print what is on record."""
+"""Draw mutants, try them on the tests that may notice them, and print the record."""
 
 from __future__ import annotations
 
@@ -21,24 +21,27 @@ from tools.mutants.trial import BUDGETS, ROOT, Copy, Patch, StalePatchError, jud
 HERE = Path(__file__).parent
 MEASURED = ROOT / ".mutation" / "reach"
 MAX_SECONDS = 300.0
-"""CPU seconds that tests which the command line names are taken to need."""
+"""CPU seconds assumed for tests that are named on the command line."""
 NO_TESTS = ("", "import", "hang", "crash")
-"""What the record has in place of a test."""
+"""Values of the record that are not the name of a test."""
 
 EXAMPLE = """example:
-  python -m tools.mutants reach                   which tests reach which lines; twice the time of the suite
-  python -m tools.mutants run -j 2                try the patches that kills.json does not have
-  python -m tools.mutants run --again             and those that survived
-  python -m tools.mutants run chain --again       the faults in the chain of a design alone
+  python -m tools.mutants reach                   record which tests reach which lines; twice the time of the suite
+  python -m tools.mutants run -j 2                try the patches that are not in kills.json
+  python -m tools.mutants run --again             also try the patches that survived
+  python -m tools.mutants run chain --again       try only the faults in the chain of a design
   python -m tools.mutants run --suite engine 076-hls-templates --tests tests/hls_templates/streaming
-                                                  one patch on named tests, without measuring first
-  python -m tools.mutants verify -j 2             does every test on record still notice its patch?
+                                                  try one patch on named tests, without measuring first
+  python -m tools.mutants verify -j 2             check that every recorded test still notices its patch
   python -m tools.mutants report
 """
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command; 1 if a patch does not fit or a fault in the chain survives, 2 if an argument is wrong."""
+    """Run the command.
+
+    Return 1 if a patch does not apply or a fault in the chain survives, 2 if an argument is wrong.
+    """
     options = _parser().parse_args(arguments)
     if options.command == "draw":
         return _draw(options.seed)
@@ -59,11 +62,11 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    draw = commands.add_parser("draw", help="draw the mutants anew, in place of those in patches/")
-    draw.add_argument("--seed", type=int, default=1, help="of the draw (default: %(default)s)")
+    draw = commands.add_parser("draw", help="draw new mutants in place of those in patches/")
+    draw.add_argument("--seed", type=int, default=1, help="random seed (default: %(default)s)")
     reach = commands.add_parser("reach", help="measure which tests reach which lines")
     run = commands.add_parser("run", help="try patches, and record the tests that fail")
-    verify = commands.add_parser("verify", help="try each patch on the test that the record names; 1 if one passes")
+    verify = commands.add_parser("verify", help="try each patch on its recorded test; exit status 1 if one passes")
     for command in (reach, run):
         command.add_argument(
             "--suite", choices=record.SUITES, default="default", help="the suite whose tests run (default: %(default)s)"
@@ -72,8 +75,8 @@ def _parser() -> argparse.ArgumentParser:
     for command in (run, verify):
         command.add_argument("patches", nargs="*", metavar="PATCH", help="folders and names of patches (default: all)")
         command.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help="processes (default: %(default)s)")
-    run.add_argument("--again", action="store_true", help="also those that survived this suite before")
-    run.add_argument("--tests", nargs="+", metavar="TEST", help="files, folders, names (default: those that reach it)")
+    run.add_argument("--again", action="store_true", help="also try patches that survived this suite before")
+    run.add_argument("--tests", nargs="+", metavar="TEST", help="files, folders, names (default: tests that reach it)")
     commands.add_parser("report", help="print the record")
     return parser
 
@@ -140,7 +143,7 @@ def _verify(patches: Sequence[Patch], jobs: int) -> int:
 
 
 def _tried(trials: Sequence[_Trial], jobs: int) -> Iterator[tuple[_Trial, str | StalePatchError]]:
-    """Yield each trial with the test that fails, "" if none does, or the error of a patch that does not fit."""
+    """Yield each trial with the test that fails, "" if none does, or the error of a patch that does not apply."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as place, ThreadPoolExecutor(jobs) as pool:
         copies: SimpleQueue[Copy] = SimpleQueue()
         for number in range(jobs):
@@ -169,7 +172,14 @@ def _patches(names: Sequence[str]) -> list[Patch]:
 
 @dataclass(frozen=True)
 class _Trial:
-    """A patch, and the tests of a suite that are tried on it, with the CPU seconds that they take without it."""
+    """A patch, and the tests of a suite that are tried on it.
+
+    Attributes:
+        patch: The patch.
+        suite: The suite.
+        tests: The tests.
+        seconds: CPU seconds that the tests take without the patch.
+    """
 
     patch: Patch
     suite: str
@@ -177,7 +187,7 @@ class _Trial:
     seconds: float
 
     def killer(self, copies: SimpleQueue[Copy]) -> str | StalePatchError:
-        """Return the first test that fails with the patch and passes without, or "" if there is none."""
+        """Return the first test that fails with the patch and passes without it, or "" if there is none."""
         if not self.tests:
             return ""
         copy = copies.get()
@@ -187,7 +197,7 @@ class _Trial:
                 killer = copy.failing(self.tests, self.suite, self.seconds)
             finally:
                 copy.apply(self.patch, reverse=True)
-            # a test that also fails without the fault is no witness; "import" may be a test that is not there
+            # A test that also fails without the fault proves nothing. "import" may mean that a test does not exist.
             again = [killer] if "::" in killer else self.tests if killer in ("import", "crash") else []
             if again and copy.failing(again, self.suite, self.seconds):
                 print(f"{killer} fails without {self.patch.name} too", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Draw the mutants that are kept, by a seed: so many of each room that computes integers, cycles or files."""
+"""Draws the mutants that are kept, with a seed, from every package that computes integers, cycles or files."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ SHARES: Mapping[str, tuple[int, tuple[str, ...]]] = {
     "rtl_templates": (12, ("rtl_templates/array", "rtl_templates/common", "rtl_templates/control",
                            "rtl_templates/loader", "rtl_templates/saver")),
 }  # fmt: skip
-"""Number of mutants of each room, and the folders that they are drawn from."""
+"""Number of mutants per package, and the folders from which they are drawn."""
 
 FOR_THE_EYE = ("cnn/training", "figures.py", "report.py", "timeline.py", "drawing.py")
-"""Places within them that draw, print or train: they compute no integer, cycle or file of a design."""
+"""Parts of paths to leave out: they draw, print or train, and compute no integers, cycles or files of a design."""
 
 SWAPS = {
     "<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"), "==": ("!=",), "!=": ("==",),
@@ -33,28 +33,28 @@ SWAPS = {
     ">>": ("<<",), "&": ("|",), "|": ("&",), "+=": ("-=",), "-=": ("+=",), "true": ("false",), "false": ("true",),
     "0": ("1",), "1": ("0", "2"), "1'b0": ("1'b1",), "1'b1": ("1'b0",), "'0": ("'1",),
 }  # fmt: skip
-"""Each token of C++ and SystemVerilog that a mutant exchanges, with those that may take its place."""
+"""Each C++ or SystemVerilog token that a mutant may replace, with its replacements."""
 
 _TOKEN = re.compile(
     r"(?<= )(?:<=|>=|==|!=|&&|\|\||<<|>>|\+=|-=|[<>+\-*/%&|])(?= )|(?<![\w'.])(?:1'b[01]|'0|[01]|true|false)(?![\w'.])"
 )
 _ASSIGNS = re.compile(r"\s*[\w.\[\]]+\s*(?=<=)")
-"""The beginning of a line of SystemVerilog that assigns with ``<=``, which is no comparison there."""
+"""The beginning of a SystemVerilog line that assigns with ``<=``, which is not a comparison there."""
 
 _WITHOUT_MEANING = re.compile(r"\s*#|.*(?:static_assert|SYSTOLIC_|template <|`|parameter|timescale)")
-"""Lines that a run computes nothing with: directives, marks for the vendor's tool, parameters' defaults."""
+"""Lines that compute nothing at run time: directives, marks for the vendor's tool, defaults of parameters."""
 
 
 @dataclass(frozen=True)
 class Mutated:
-    """A file with one small fault, and the text that it had before."""
+    """A file with one small fault, and its text before."""
 
     path: str
     before: str
     after: str
 
     def patch(self) -> str:
-        """Return the unified difference."""
+        """Return the patch as a unified diff."""
         lines = difflib.unified_diff(
             self.before.splitlines(True), self.after.splitlines(True), f"a/{self.path}", f"b/{self.path}", n=2
         )
@@ -62,7 +62,7 @@ class Mutated:
 
 
 def drawn(root: Path, seed: int) -> Iterator[tuple[str, Mutated]]:
-    """Yield (room, mutant) as ``SHARES`` asks for; the same seed and files give the same mutants."""
+    """Yield pairs of package and mutant, as many as ``SHARES`` says. The same seed and files give the same mutants."""
     for room, (number, folders) in SHARES.items():
         if room.endswith("_templates"):
             yield from ((room, mutant) for mutant in _tokens(root, folders, number, seed))
@@ -74,7 +74,7 @@ def drawn(root: Path, seed: int) -> Iterator[tuple[str, Mutated]]:
 
 
 def _tokens(root: Path, folders: tuple[str, ...], number: int, seed: int) -> list[Mutated]:
-    """Return mutants of C++ and SystemVerilog, at most one of each line."""
+    """Return mutants of C++ and SystemVerilog, at most one per line."""
     draw = random.Random(seed)
     places = [
         (path, start, end)
@@ -92,7 +92,7 @@ def _tokens(root: Path, folders: tuple[str, ...], number: int, seed: int) -> lis
 
 
 def tokens(text: str, path: str) -> list[tuple[int, int]]:
-    """Return where the tokens are that a mutant may exchange: [start, end) of each, in no comment and no string."""
+    """Return [start, end) of each token that a mutant may replace, outside of comments and strings."""
     found = []
     hidden = "".join(piece if kind is Kind.CODE else re.sub(r"\S", "?", piece) for kind, piece in pieces(text, path))
     begin = 0

@@ -1,6 +1,6 @@
-"""Which tests reach which lines: a plugin of pytest, and its file.
+"""A pytest plugin that records which tests reach which lines, and the reader of its files.
 
-``pytest -p tools.mutants.reach`` writes one file for each process into the folder ``MUTANTS_REACH``.
+``pytest -p tools.mutants.reach`` writes one file per process into the folder that ``MUTANTS_REACH`` names.
 """
 
 from __future__ import annotations
@@ -20,28 +20,34 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("boards", "cnn", "contract", "host", "hls_schedule", "scheduler", "systolic")
 FOLDER = "MUTANTS_REACH"
 MOST = 60
-"""The most tests that are kept for a line, the fastest."""
+"""Maximum number of tests kept per line, the fastest first."""
 
 COMPILERS = ("g++", "clang++", "verilator", "yosys")
 
 
 @dataclass(frozen=True)
 class Reach:
-    """CPU seconds of each test, the tests that reach each line of each file, and the tests that run a compiler."""
+    """The tests that reach each line, as measured.
+
+    Attributes:
+        seconds: CPU seconds of each test.
+        lines: The tests that reach each line, by file.
+        compiling: The tests that run a compiler.
+    """
 
     seconds: dict[str, float]
     lines: dict[str, dict[int, list[str]]]
     compiling: list[str]
 
     def tests(self, path: str, lines: range | set[int] | None) -> list[str]:
-        """Return the tests that reach one of these lines, or any line if None; the fastest first."""
+        """Return the tests that reach one of these lines, or any line for None, the fastest first."""
         reached = self.lines.get(path, {})
         found = {test for line in (reached if lines is None else lines) for test in reached.get(line, ())}
         return sorted(found, key=self.seconds.__getitem__)
 
 
 def read(folder: Path) -> Reach:
-    """Read the files of all processes."""
+    """Read and merge the files of all processes."""
     seconds: dict[str, float] = {}
     lines: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     compiling: list[str] = []
@@ -57,7 +63,7 @@ def read(folder: Path) -> Reach:
 
 
 class Recorder:
-    """Measures a run of pytest."""
+    """The plugin's hooks, which measure a run of pytest."""
 
     def __init__(self, folder: Path) -> None:
         import coverage
@@ -113,7 +119,7 @@ class Recorder:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Record in the processes that run tests, and not in one that hands them out."""
+    """Register the recorder in processes that run tests, but not in a process that only distributes them."""
     worker = hasattr(config, "workerinput")
     if worker or not getattr(config.option, "numprocesses", None):
         config.pluginmanager.register(Recorder(Path(os.environ[FOLDER])))

@@ -1,4 +1,4 @@
-"""Read and write ``kills.json``, which names a test that notices each patch; read ``equivalent.toml``."""
+"""Reads and writes ``kills.json``, which names a test that notices each patch, and reads ``equivalent.toml``."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ EQUIVALENT = HERE / "equivalent.toml"
 SUITES = ("default", "engine", "proof")
 
 LEAST_SHARES = {"default": 0.85, "engine": 0.95}
-"""Of the mutants that some test kills, the least share that the suites up to this one kill."""
+"""Least share of the killed mutants that the suites up to this one must kill."""
 
 Kills = dict[str, dict[str, str]]
-"""For each patch and suite the test that fails, or "" if none of those that may notice it fails."""
+"""For each patch and suite, the test that fails, or "" if no tried test fails."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """How many of the mutants that any test kills the first suites kill.
+    """Counts of mutants.
 
     Attributes:
-        mutants: Number of mutants on record.
-        killed: Those that some test kills.
-        default: Those that the default suite kills.
-        engine: Those that the default suite or ``engine`` kills.
-        equivalent: Those that nothing can tell from the original, as ``equivalent.toml`` says.
-        untried: Others that survive the default suite and were not tried on ``engine``, which may kill some.
+        mutants: Number of recorded mutants.
+        killed: Mutants that some test kills.
+        default: Mutants that the default suite kills.
+        engine: Mutants that the default suite or ``engine`` kills.
+        equivalent: Mutants that behave like the original, as ``equivalent.toml`` says.
+        untried: Other mutants that survive the default suite and were not tried on ``engine``.
     """
 
     mutants: int
@@ -52,7 +52,7 @@ class Score:
         return "; ".join([*parts, f"{self.untried} that survive the default suite were not tried on engine"])
 
     def shortfalls(self) -> Iterator[str]:
-        """Yield what is missing of the shares that are promised."""
+        """Yield a sentence for each required share that is not reached."""
         for suite, killed in (("default", self.default), ("engine", self.engine)):
             if killed < LEAST_SHARES[suite] * self.killed:
                 yield f"{suite} kills {_share(killed, self.killed)}, less than {LEAST_SHARES[suite]:.0%}"
@@ -65,7 +65,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def score(kills: Mapping[str, Mapping[str, str]], equivalent: Mapping[str, str]) -> Score:
-    """Count the mutants of a seed."""
+    """Count the mutants in ``patches/``."""
     rows = {name: row for name, row in kills.items() if name.startswith("patches/")}
     return Score(
         len(rows),
@@ -78,15 +78,15 @@ def score(kills: Mapping[str, Mapping[str, str]], equivalent: Mapping[str, str])
 
 
 def read(path: Path = RECORD) -> Kills:
-    """Read the record; an absent file has none."""
+    """Read the record. A missing file is an empty record."""
     return json.loads(path.read_text("utf-8")) if path.is_file() else {}
 
 
 def read_equivalent(path: Path = EQUIVALENT) -> dict[str, str]:
-    """Read the mutants that nothing can tell from the original, with the reason for each."""
+    """Read the mutants that behave like the original, with the reason for each."""
     return dict(tomllib.loads(path.read_text("utf-8")))
 
 
 def write(kills: Mapping[str, Mapping[str, str]], path: Path = RECORD) -> None:
-    """Write the record, so that a run that was stopped goes on there."""
+    """Write the record. Called after every trial, so that a stopped run can continue."""
     path.write_text(json.dumps(kills, indent=1, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")

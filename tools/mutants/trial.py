@@ -18,25 +18,25 @@ from tools.mutation.statements import readers, statement
 ROOT = Path(__file__).resolve().parents[2]
 
 BUDGETS = {"default": 60.0, "engine": 240.0, "proof": 240.0}
-"""CPU seconds of the tests that are tried on a patch, of each suite, as measured without it."""
+"""For each suite, the CPU seconds of tests to try on a patch, as measured without a patch."""
 MIN_SECONDS = 120.0
-"""No trial is stopped earlier; one that takes six times its tests' seconds hangs, and that is noticed."""
+"""Minimum timeout of a trial. The timeout is six times the tests' seconds, and a trial that exceeds it hangs."""
 
 TEMPLATE_BUDGETS = 3
-"""A fault in a template has so many times the budget, since it is not known which tests execute its line."""
+"""Factor of the budget for a fault in a template, since it is not known which tests execute its line."""
 EXECUTING = (
     "tests/systolic/test_executed.py",
     "tests/systolic/test_simulate.py",
     "tests/systolic/streaming/test_generated",
 )
-"""Modules that execute networks and compare every integer."""
+"""Test modules that execute networks and compare every integer."""
 
 NOT_JUDGES = ("tests/tools/",)
-"""Tests that compare the text of sources: they notice every change, so they say nothing of a fault."""
+"""Tests that compare the text of sources. They notice every change, so they say nothing about a fault."""
 
 
 class StalePatchError(Exception):
-    """A patch does not fit the files any more."""
+    """A patch no longer applies to the files."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Patch:
 
     Attributes:
         path: The patch.
-        target: The file that it changes, from the root.
+        target: The file that it changes, relative to the root.
         line: The first line that it changes, from 1.
     """
 
@@ -55,24 +55,27 @@ class Patch:
 
     @property
     def name(self) -> str:
-        """The folder and the name, as ``kills.json`` has it."""
+        """The patch's folder and name, as in ``kills.json``."""
         return f"{self.path.parent.name}/{self.path.stem}"
 
 
 def read_patch(path: Path) -> Patch:
-    """Read where a patch changes what."""
+    """Read which line of which file a patch changes."""
     text = path.read_text("utf-8")
     target = re.search(r"^\+\+\+ b/(\S+)$", text, re.MULTILINE)
     begin = re.search(r"^@@ -(\d+)", text, re.MULTILINE)
     if target is None or begin is None:
-        raise StalePatchError(f"{path} is no unified difference")
+        raise StalePatchError(f"{path} is not a unified diff")
     hunk = text[begin.end() :].splitlines()[1:]
     before = next(number for number, line in enumerate(hunk) if line[:1] in "+-")
     return Patch(path, target[1], int(begin[1]) + before)
 
 
 def judges(patch: Patch, root: Path, reach: Reach, budget: float) -> list[str]:
-    """Return the tests that may notice a patch, the fastest first, for ``budget`` CPU seconds and at least one."""
+    """Return the tests that may notice a patch, the fastest first:
+
+    up to ``budget`` CPU seconds, and at least one test.
+    """
     if patch.target.endswith(".py"):
         found = _reaching(patch, root, reach)
     else:
@@ -90,7 +93,7 @@ def judges(patch: Patch, root: Path, reach: Reach, budget: float) -> list[str]:
 def _reaching(patch: Patch, root: Path, reach: Reach) -> list[str]:
     """Return the tests that reach the line of a patch.
 
-    If the line runs at import, these are the tests of whatever reads it, and then those of the whole file.
+    If the line runs at import, these are the tests that reach code which uses its names, then all tests of the file.
     """
     path = root / patch.target
     lines = statement(path, patch.line)
@@ -101,7 +104,7 @@ def _reaching(patch: Patch, root: Path, reach: Reach) -> list[str]:
 
 
 def _executing(patch: Patch, reach: Reach) -> list[str]:
-    """Return the tests of the modules that compile: those of the template's room, then those that execute networks."""
+    """Return the tests of modules that compile: first the template's own, then modules that execute networks."""
     room = f"tests/{patch.target.split('/')[0]}/"
     modules = {test.partition("::")[0] for test in reach.compiling}
     found = [test for test in reach.seconds if test.partition("::")[0] in modules]
@@ -112,13 +115,13 @@ def _executing(patch: Patch, reach: Reach) -> list[str]:
 
 @dataclass(frozen=True)
 class Copy:
-    """A copy of the files that git knows, or would take."""
+    """A copy of the files that git tracks or would add."""
 
     root: Path
 
     @classmethod
     def of_project(cls, root: Path) -> Copy:
-        """Copy the project to a folder that does not exist."""
+        """Copy the project to a folder that does not exist yet."""
         listed = subprocess.run(
             ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
         )
@@ -129,28 +132,28 @@ class Copy:
         return cls(root)
 
     def apply(self, patch: Patch, *, reverse: bool = False) -> None:
-        """Change the file of a patch, or put it back.
+        """Apply a patch, or undo it.
 
         Raises:
-            StalePatchError: The patch does not fit.
+            StalePatchError: The patch does not apply.
         """
         command = ["patch", "-p1", "-s", "-F2", "--no-backup-if-mismatch", "-r", "-", *(["-R"] if reverse else [])]
         done = subprocess.run(
             command, cwd=self.root, stdin=patch.path.open("rb"), capture_output=True, text=True, check=False
         )
         if done.returncode:
-            raise StalePatchError(f"{patch.name} does not fit {patch.target}: {done.stdout.strip()}")
+            raise StalePatchError(f"{patch.name} does not apply to {patch.target}: {done.stdout.strip()}")
 
     def failing(self, tests: Sequence[str], suite: str, seconds: float) -> str:
         """Return the first test that fails, or "" if all pass.
 
-        The answer is "import" if the tests cannot be collected, "hang" if they do not end in time, and "crash" if a
+        The result is "import" if the tests cannot be collected, "hang" if they do not end in time, and "crash" if a
         signal ends them.
 
         Args:
             tests: Names of tests, or files and folders.
             suite: "default", or the marker of the tests.
-            seconds: CPU seconds that they take without a fault.
+            seconds: CPU seconds that the tests take without a fault.
         """
         names = self.root / "tests.txt"
         names.write_text("".join(f"{test}\n" for test in tests), "utf-8")

@@ -1,4 +1,4 @@
-"""``python -m tools.mutation PLACE…``: ends with 1 where a mutant survives that has no reason."""
+"""Run ``python -m tools.mutation PLACE…``. The exit status is 1 if a mutant survives without a listed reason."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEPT = ROOT / ".mutation" / "outcomes.json"
 
 @dataclass
 class _Campaign:
-    """In place of running the tests: measure what they reach, then try the mutants."""
+    """A pytest plugin that replaces the test run: it measures which lines the tests reach, then tries the mutants."""
 
     options: argparse.Namespace
     outcomes: dict[Mutant, Outcome] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class _Campaign:
         return True
 
     def _tell(self, text: str) -> None:
-        """Where pytest does not take it."""
+        """Print to the original standard output, which pytest does not capture."""
         os.write(self.options.progress, text.encode())
 
     def _reach(self, items: list[pytest.Item]) -> Reach:
@@ -59,7 +59,7 @@ class _Campaign:
 
 
 def _is_fresh(path: Path, room: str) -> bool:
-    """Whether nothing of the room, nor of its tests, is newer than what was measured."""
+    """Return whether no source of the package or its tests is newer than the measurement."""
     sources = (source for folder in (ROOT / room, ROOT / "tests" / room) for source in folder.rglob("*.py"))
     return path.exists() and path.stat().st_mtime >= max(source.stat().st_mtime for source in sources)
 
@@ -68,19 +68,19 @@ def main() -> int:
     """Try mutants of the files that the command line names."""
     parser = argparse.ArgumentParser(prog="python -m tools.mutation", description=__doc__)
     parser.add_argument("places", nargs="+", metavar="PLACE", help="files and folders of one room: scheduler/systolic")
-    parser.add_argument("--sample", type=int, metavar="N", help="so many places; without, all")
+    parser.add_argument("--sample", type=int, metavar="N", help="number of places to try (default: all)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--budget", type=float, default=5, metavar="SECONDS", help="of quick tests a mutant")
+    parser.add_argument("--budget", type=float, default=5, metavar="SECONDS", help="seconds of quick tests per mutant")
     parser.add_argument(
-        "--measure", action="store_true", help="which tests reach which lines, anew, also where no file changed"
+        "--measure", action="store_true", help="measure again which tests reach which lines, even if no file changed"
     )
-    parser.add_argument("--again", action="store_true", help="try only those that survived an earlier run")
+    parser.add_argument("--again", action="store_true", help="try only mutants that survived an earlier run")
     parser.add_argument(
         "--fixtures",
         action="store_true",
-        help="make what all tests share once and without a mutant: for a room whose code takes no part in that",
+        help="make session fixtures once, without a mutant: only for code that these fixtures do not execute",
     )
-    parser.add_argument("--tests", nargs="+", metavar="FILE", help="in place of all tests of the room")
+    parser.add_argument("--tests", nargs="+", metavar="FILE", help="tests to use (default: all tests of the room)")
     options = parser.parse_args()
     paths = [str(path.relative_to(ROOT)) for place in options.places for path in _files(ROOT / place)]
     options.room = options.places[0].split("/")[0]
@@ -113,7 +113,7 @@ def _files(place: Path) -> list[Path]:
 
 
 if __name__ == "__main__":
-    # No time is lost with shrinking, and every run draws the same examples.
+    # No time is spent on shrinking, and every run draws the same examples.
     settings.register_profile(
         "mutation",
         deadline=None,

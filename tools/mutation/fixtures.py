@@ -1,4 +1,4 @@
-"""What all tests share, made once: designs that are generated and compiled, for instance."""
+"""Makes the session's fixtures once, for instance generated and compiled designs, before the mutants are tried."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from _pytest.runner import runtestprotocol
 
 
 def make_fixtures(session: pytest.Session) -> None:
-    """Every fixture of the whole session that a test asks for; one that cannot be made is left to the tests.
+    """Make every session fixture that a test uses. A fixture that cannot be made is left to the tests.
 
-    Each mutant's process has them then, and nothing of the mutant is in them.
+    The process of each mutant inherits the fixtures, and no mutant affects them.
     """
     fixtures: set[str] = set()
     session.config.option.setuponly = True

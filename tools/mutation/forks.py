@@ -1,4 +1,4 @@
-"""A part of the work in a process of its own, which may hang, die or take what it likes."""
+"""Runs a task in a child process, which may hang, crash or use much memory without harm."""
 
 from __future__ import annotations
 
@@ -14,21 +14,28 @@ from pathlib import Path
 from boards.progress import Progress, silent
 
 MEMORY = 8 << 30
-"""The bytes of address space that a process may take."""
+"""Maximum number of bytes of a process's address space."""
 
 
 IDLE = 60.0
-"""Seconds without work after which a process waits for what never comes."""
+"""Seconds without CPU use after which a process is assumed to wait for ever."""
 
 
 RAISED = 255
-"""The code of a task that raised."""
+"""Exit code of a task that raised an exception."""
 
 
 def forked(task: Callable[[], int], seconds: float, tell: Progress = silent) -> int | None:
-    """What the task gives, 0…254, done in a child; 1 where it dies, RAISED where it raises, whose cause is told; None
-    where it takes more seconds of CPU time, or twenty times as many of the clock, since the machine may be busy, or
-    waits for nothing."""
+    """Run a task in a child process and return its result, 0 … 254.
+
+    Args:
+        task: The task.
+        seconds: Limit of CPU time. The limit of wall-clock time is twenty times as long, since the machine may be busy.
+        `tell`: Gets the traceback of an exception.
+
+    Returns:
+        The result; 1 if the child crashed; RAISED if the task raised an exception; None if it took too long or idled.
+    """
     child = os.fork()
     if not child:
         os.setpgid(0, 0)
@@ -37,12 +44,12 @@ def forked(task: Callable[[], int], seconds: float, tell: Progress = silent) -> 
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             resource.setrlimit(resource.RLIMIT_CPU, (max(1, round(seconds)), max(1, round(seconds)) + 1))
             code = task()
-        except BaseException:  # of a child: nobody else can tell it
+        except BaseException:  # the parent cannot see the child's exceptions
             tell(traceback.format_exc())
         finally:
             os._exit(code)
     status = _wait(child, 20 * seconds)
-    with contextlib.suppress(ProcessLookupError):  # what it started itself
+    with contextlib.suppress(ProcessLookupError):  # end processes that the child started
         os.killpg(child, signal.SIGKILL)
     if status is None or (os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL)):
         return None
@@ -50,7 +57,7 @@ def forked(task: Callable[[], int], seconds: float, tell: Progress = silent) -> 
 
 
 def _wait(child: int, limit: float) -> int | None:
-    """The child's status; None where it took longer, or did nothing for ``IDLE`` seconds, and was ended."""
+    """Return the child's status, or None if it was ended because it took too long or was idle for ``IDLE`` seconds."""
     end = time.monotonic() + limit
     pause, worked, awake = 0.002, -1.0, time.monotonic()
     while time.monotonic() < end and time.monotonic() < awake + IDLE:
@@ -67,6 +74,6 @@ def _wait(child: int, limit: float) -> int | None:
 
 
 def _cpu_seconds(child: int) -> float:
-    """Of a child that was not waited for yet, with what it started and waited for."""
+    """Return the CPU seconds of a running child, including its own children that have ended."""
     fields = Path(f"/proc/{child}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")

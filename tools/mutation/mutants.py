@@ -1,4 +1,4 @@
-"""Where a module can be mutated: by Cosmic Ray's operators, one mutant a place."""
+"""Lists the places where a module can be mutated by Cosmic Ray's operators, with one mutant per place."""
 
 from __future__ import annotations
 
@@ -16,12 +16,20 @@ from cosmic_ray.operators.operator import Operator
 from cosmic_ray.plugins import get_operator, operator_names
 
 _WITHOUT_MEANING = ("RemoveDecorator", "VariableInserter", "VariableReplacer", "_Is", "_IsNot")
-"""A cache that is missing is slow, not wrong; `is` of small integers is `==`; two need arguments."""
+"""Operators without use: a missing cache is only slow, `is` of small integers equals `==`, and two need arguments."""
 
 
 @dataclass(frozen=True, order=True)
 class Mutant:
-    """One change of one file. line: from 1, of the change. occurrence: of the operator in the file, from 0."""
+    """One change of one file.
+
+    Attributes:
+        path: The file.
+        line: Line of the change, from 1.
+        column: Column of the change.
+        operator: Cosmic Ray's operator.
+        occurrence: Number of the operator's place in the file, from 0.
+    """
 
     path: str
     line: int
@@ -30,24 +38,24 @@ class Mutant:
     occurrence: int
 
     def source(self, root: Path) -> str:
-        """The file's text, mutated."""
+        """Return the file's text with the mutation."""
         text: str = mutate_code(original(root, self.path), _operators()[self.operator], self.occurrence)
         return text
 
     def lines(self, root: Path) -> tuple[str, str]:
-        """The line before and after."""
+        """Return the changed line before and after."""
         texts = original(root, self.path), self.source(root)
         line, mutated = (text.splitlines()[self.line - 1].strip() for text in texts)
         return line, mutated
 
     def difference(self, root: Path) -> str:
-        """Place and both lines, for people."""
+        """Return the place and both lines, for a person."""
         line, mutated = self.lines(root)
         return f"{self.path}:{self.line}\n  - {line}\n  + {mutated}"
 
 
 def sample(root: Path, paths: list[str], size: int | None, seed: int) -> tuple[list[Mutant], int]:
-    """At each place of these files one mutant, drawn by the seed; of them `size`, or all; and how many places are."""
+    """Draw one mutant at each place of these files. Return `size` of them, or all, and the number of places."""
     draw = random.Random(seed)
     population = [draw.choice(choices) for path in sorted(paths) for choices in _places(root, path)]
     drawn = population if size is None or size >= len(population) else draw.sample(population, size)
@@ -56,7 +64,7 @@ def sample(root: Path, paths: list[str], size: int | None, seed: int) -> tuple[l
 
 @cache
 def original(root: Path, path: str) -> str:
-    """The file's text as it was when the run began."""
+    """Return the file's text as it was at the start of the run."""
     return (root / path).read_text("utf-8")
 
 
@@ -67,7 +75,7 @@ def _operators() -> dict[str, Operator]:
 
 
 def _places(root: Path, path: str) -> Iterator[list[Mutant]]:
-    """The mutants of each place and kind of operator, in the order of the file."""
+    """Yield the mutants of each place and kind of operator, in the order of the file."""
     text = original(root, path)
     meaningless = list(_meaningless(text))
     places: dict[tuple[int, int, str], list[Mutant]] = defaultdict(list)
@@ -82,7 +90,7 @@ def _places(root: Path, path: str) -> Iterator[list[Mutant]]:
 
 
 def _can_be_made(mutant: Mutant, text: str) -> bool:
-    """False for one of several exceptions whose name has a dot, which Cosmic Ray cannot exchange."""
+    """Return False for a dotted name among several exceptions, which Cosmic Ray cannot replace."""
     if mutant.operator != "ExceptionReplacer":
         return True
     try:
@@ -93,8 +101,10 @@ def _can_be_made(mutant: Mutant, text: str) -> bool:
 
 
 def _meaningless(text: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """From where to where nothing stands that a run computes with: types, decorators (whether a value is frozen, or a
-    result remembered), and `strict` of a zip, which guards against what does not happen."""
+    """Yield the spans of code whose mutation cannot change results.
+
+    These are types, decorators (frozen classes, caches), and `strict` of a zip, which guards against impossible cases.
+    """
     for node in ast.walk(ast.parse(text)):
         spans = [getattr(node, "annotation", None), getattr(node, "returns", None)]
         spans += getattr(node, "decorator_list", [])

@@ -1,4 +1,4 @@
-"""Which quick tests reach which lines, measured once and kept."""
+"""Measures once which quick tests reach which lines, and keeps the result."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ from _pytest.runner import runtestprotocol
 from tools.mutation.forks import forked
 
 SECONDS = 2.0
-"""The most CPU time that a quick test takes, with its fixtures and while it is measured."""
+"""Maximum CPU time of a quick test, including its fixtures and the measurement."""
 
 
 @dataclass(frozen=True)
 class Reach:
-    """Of every quick test its seconds, and of every file and line the tests that reach it."""
+    """Seconds of every quick test, and the tests that reach each line of each file."""
 
     seconds: dict[str, float]
     tests: dict[str, dict[int, list[str]]]
 
     def reaching(self, paths: Iterable[str], lines: Iterable[int] | None) -> list[str]:
-        """The tests that reach one of these lines, or any line, of one of these files; the fastest first."""
+        """Return the tests that reach one of these lines, or any line, of one of these files, the fastest first."""
         tests: set[str] = set()
         for reached in (self.tests.get(path, {}) for path in paths):
             tests.update(test for line in (reached if lines is None else lines) for test in reached.get(line, ()))
         return sorted(tests, key=self.seconds.__getitem__)
 
     def write(self, path: Path) -> None:
-        """As JSON."""
+        """Write the measurement as JSON."""
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"seconds": self.seconds, "tests": self.tests}))
 
 
 def read(path: Path) -> Reach:
-    """What `Reach.write` wrote."""
+    """Read the file that `Reach.write` wrote."""
     content = json.loads(path.read_text())
     tests = {name: {int(line): names for line, names in lines.items()} for name, lines in content["tests"].items()}
     return Reach(content["seconds"], tests)
 
 
 def measure(items: list[pytest.Item], root: Path, folder: str) -> Reach:
-    """Run every test in a process of its own; those that fail, skip, or take longer than `SECONDS` are left out."""
+    """Run every test in a process of its own. Tests that fail, skip, or take longer than `SECONDS` are left out."""
     seconds: dict[str, float] = {}
     tests: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     with tempfile.TemporaryDirectory() as place:

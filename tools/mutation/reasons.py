@@ -1,4 +1,4 @@
-"""Why some survivors stand, as survivors.toml says it; read without Cosmic Ray."""
+"""Reads from survivors.toml why some mutants survive. This module does not need Cosmic Ray."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ FILE = Path(__file__).with_name("survivors.toml")
 
 
 def reasons() -> dict[tuple[str, str], list[tuple[list[str], str]]]:
-    """Of a file and a line of it: what it may become, any where nothing is named, and why no test notices."""
+    """Return, for a file and a line, pairs of mutated lines and the reason why no test notices them.
+
+    An empty list of mutated lines means any mutation of the line.
+    """
     listed: dict[tuple[str, str], list[tuple[list[str], str]]] = defaultdict(list)
     with FILE.open("rb") as file:
         for entry in tomllib.load(file).get("survivor", ()):

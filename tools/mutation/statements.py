@@ -1,4 +1,4 @@
-"""The lines that belong to the statement around a line, and those that read what it sets when the file is loaded."""
+"""Finds the lines of the statement around a line, and the lines that use the names it defines at import."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ from pathlib import Path
 
 
 def statement(path: Path, line: int) -> range | None:
-    """The lines of the innermost statement of a function that has this line, of a compound one the head; None where the
-    line is of a module, a class or a signature, which run when the file is loaded."""
+    """Return the lines of the innermost statement in a function that contains this line.
+
+    Of a compound statement only the head counts. None if the line belongs to a module, a class or a signature, which
+    run at import.
+    """
     return next((lines for lines in _bodies(path) if line in lines), None)
 
 
 def readers(path: Path, line: int) -> set[int]:
-    """The lines of functions that read what the module's statement with this line sets; of a signature, those of its
-    function."""
+    """Return the lines of functions that use the names which the module-level statement at this line defines.
+
+    For a signature, return the lines of its function.
+    """
     for node in _tree(path).body:
         if node.lineno <= line <= (node.end_lineno or 0):
             return _body_lines(node) if isinstance(node, ast.FunctionDef) else _lines_with(path, _names_set(node))
@@ -43,7 +48,7 @@ def _tree(path: Path) -> ast.Module:
 
 @cache
 def _bodies(path: Path) -> tuple[range, ...]:
-    """Statements in functions, the shortest first."""
+    """Return the line ranges of all statements in functions, the shortest first."""
     functions = (node for node in ast.walk(_tree(path)) if isinstance(node, ast.FunctionDef))
     statements = (node for function in functions for child in function.body for node in ast.walk(child))
     lines = (_head(node) for node in statements if isinstance(node, (ast.stmt, ast.excepthandler)))

@@ -1,4 +1,4 @@
-"""Survivors that stand with a reason, and what a run says."""
+"""Survivors with a listed reason, and the report of a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tools.mutation.reasons import reasons
 from tools.mutation.trials import Outcome
 
 ALIVE = (Outcome.SURVIVED, Outcome.UNTESTED, Outcome.RAISED)
-"""Of which a reason is asked; one whose trial raised counts neither as killed nor as tried."""
+"""Outcomes that need a reason. A mutant whose trial raised an exception counts neither as killed nor as tried."""
 
 
 def _reason(listed: Mapping[tuple[str, str], list[tuple[list[str], str]]], mutant: Mutant, root: Path) -> str | None:
@@ -24,7 +24,10 @@ def _reason(listed: Mapping[tuple[str, str], list[tuple[list[str], str]]], mutan
 
 
 def report(root: Path, outcomes: dict[Mutant, Outcome], places: int) -> tuple[str, int]:
-    """The share killed with its interval of 95 %, survivors by reason; and how many survive without one."""
+    """Return the report, and the number of survivors without a reason.
+
+    The report has the share of killed mutants with its 95 % interval, and the survivors by reason.
+    """
     counts = Counter(outcomes.values())
     killed = counts[Outcome.KILLED] + counts[Outcome.TIMEOUT]
     tried = killed + counts[Outcome.SURVIVED] + counts[Outcome.UNTESTED]
@@ -40,7 +43,7 @@ def report(root: Path, outcomes: dict[Mutant, Outcome], places: int) -> tuple[st
             new.append(mutant.difference(root))
     lines = [
         f"{killed} of {tried} mutants killed, {100 * killed / max(1, tried):.1f} % (95 %: {low:.1f} to {high:.1f} %)",
-        f"{places} places; {counts[Outcome.TIMEOUT]} killed by time, {counts[Outcome.STILLBORN]} do not load, "
+        f"{places} places; {counts[Outcome.TIMEOUT]} killed by timeout, {counts[Outcome.STILLBORN]} do not load, "
         f"{counts[Outcome.UNREACHABLE]} in tables built at loading are not tried, "
         f"{counts[Outcome.RAISED]} raised in trial",
         *(f"{count} survive: {reason}" for reason, count in groups.most_common()),
@@ -50,19 +53,19 @@ def report(root: Path, outcomes: dict[Mutant, Outcome], places: int) -> tuple[st
 
 
 def read_outcomes(path: Path) -> dict[Mutant, Outcome]:
-    """What `write_outcomes` wrote; nothing where nothing was."""
+    """Read the file that `write_outcomes` wrote, or return nothing if there is no file."""
     rows = json.loads(path.read_text()) if path.exists() else []
     return {Mutant(*fields): Outcome(outcome) for *fields, outcome in rows}
 
 
 def write_outcomes(path: Path, outcomes: dict[Mutant, Outcome]) -> None:
-    """As JSON, beside those of other mutants that are there already."""
+    """Write the outcomes as JSON, merged with the outcomes of other mutants in the file."""
     together = {**read_outcomes(path), **outcomes}
     path.write_text(json.dumps([[*astuple(mutant), int(outcome)] for mutant, outcome in sorted(together.items())]))
 
 
 def _interval(killed: int, tried: int, places: int) -> tuple[float, float]:
-    """Wilson's of 95 %, in percent, for a sample without replacement out of so many places."""
+    """Return the Wilson interval of 95 %, in percent, for a sample drawn without replacement from ``places`` places."""
     if not tried or tried >= places:
         return (100 * killed / max(1, tried),) * 2
     z = 1.96 * math.sqrt((places - tried) / (places - 1))

@@ -1,4 +1,4 @@
-"""A mutant takes the place of the module that is loaded: its code in every living function, its values by name."""
+"""Puts a mutant in place of a loaded module: its code into every live function, its values by name."""
 
 from __future__ import annotations
 
@@ -18,13 +18,20 @@ class StillbornError(Exception):
 
 
 class UnreachableError(Exception):
-    """Nothing that is loaded differs."""
+    """The mutant changes nothing in the loaded module."""
 
 
 def put_in(module: ModuleType, loaded: str, text: str) -> None:
-    """Make the loaded module what it were, had its file this text and not that which was loaded.
+    """Change the loaded module as if its file had contained the mutated text.
 
-    Raises: `StillbornError`; `UnreachableError` where the change is in a table that loading built.
+    Args:
+        module: The loaded module.
+        loaded: The text it was loaded from.
+        text: The mutated text.
+
+    Raises:
+        StillbornError: The mutant does not compile or load.
+        UnreachableError: The change is in a table that was built when the module was loaded.
     """
     _forget_results()
     try:
@@ -49,7 +56,7 @@ def _forget_results() -> None:
 
 
 def _nested(code: CodeType) -> dict[tuple[str, int, int], CodeType]:
-    """By name, line, and number of those with both."""
+    """Return the code objects in a code object, by name, first line and number among equals."""
     nested: dict[tuple[str, int, int], CodeType] = {}
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -59,7 +66,10 @@ def _nested(code: CodeType) -> dict[tuple[str, int, int], CodeType]:
 
 
 def _changed(original: CodeType, mutated: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
-    """The code of every function that differs; a loop over nothing has lost what it went over."""
+    """Yield old and new code of every function that differs.
+
+    If a mutation removes a loop's iterable, its code is gone.
+    """
     after = _nested(mutated)
     for key, old in _nested(original).items():
         new = after.get(key)
@@ -69,12 +79,12 @@ def _changed(original: CodeType, mutated: CodeType) -> Iterator[tuple[CodeType, 
 
 
 def _put_values(module: ModuleType, mutated: CodeType) -> bool:
-    """Defaults, constants and fields of classes, each where it differs; whether any does."""
+    """Set the defaults, constants and class fields that differ. Return whether any does."""
     loader = importlib.machinery.SourceFileLoader(module.__name__, module.__file__ or "")
     fresh = ModuleType(module.__name__)
     fresh.__dict__.update(__file__=module.__file__, __loader__=loader, __package__=module.__package__)
     loaded = sys.modules[module.__name__]
-    sys.modules[module.__name__] = fresh  # where dataclasses look up types
+    sys.modules[module.__name__] = fresh  # dataclasses look up types there
     try:
         exec(mutated, fresh.__dict__)
     except Exception as error:
@@ -90,7 +100,7 @@ def _put_all(owner: Any, fresh: Any) -> bool:
 
 
 def _put(owner: Any, name: str, new: Any) -> bool:
-    """One value where it differs, in every module that took it over; whether it does."""
+    """Set one value if it differs, in every module that imported it. Return whether it does."""
     old, new = _unwrapped(vars(owner).get(name)), _unwrapped(new)
     if isinstance(old, FunctionType) and isinstance(new, FunctionType):
         return _put_defaults(old, new)
@@ -108,7 +118,7 @@ def _put(owner: Any, name: str, new: Any) -> bool:
 
 
 def _unwrapped(value: Any) -> Any:
-    """The function in a cache or a context manager."""
+    """Return the function that a cache or a context manager wraps."""
     return getattr(value, "__wrapped__", value)
 
 

@@ -1,4 +1,4 @@
-"""One mutant, one fork of the process that has collected the tests."""
+"""Tries one mutant in a fork of the process that has collected the tests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tools.mutation.swap import StillbornError, UnreachableError, put_in
 
 
 class Outcome(IntEnum):
-    """What became of a mutant; also how its process ends."""
+    """The outcome of a mutant, which is also the exit code of its process."""
 
     SURVIVED = 0
     KILLED = 1
@@ -30,15 +30,19 @@ class Outcome(IntEnum):
     STILLBORN = 4
     UNREACHABLE = 5
     RAISED = RAISED
-    """Not a test, but what tries it, failed with the mutant."""
+    """The trial itself failed with the mutant, and not a test."""
 
 
 @dataclass(frozen=True)
 class Trials:
-    """Collected tests, and how mutants are tried on them.
+    """Collected tests, and the way to try mutants on them.
 
-    budget: seconds of quick tests a mutant, as measured without it; a mutant that takes five times as long hangs. tell:
-    is told why a trial raised.
+    Attributes:
+        root: The project's root.
+        items: The collected tests.
+        reach: Which tests reach which lines.
+        budget: Seconds of quick tests per mutant, measured without it. A mutant that takes five times as long hangs.
+        `tell`: Gets the reason if a trial raised an exception.
     """
 
     root: Path
@@ -75,7 +79,7 @@ class Trials:
         return tests
 
     def _naming(self, path: str) -> list[str]:
-        """The quick tests that reach nothing, in files that import from a file: who reads its constants."""
+        """Return quick tests that reach no line, but whose files import from this file: they may use its constants."""
         loaded = importlib.import_module(_module(path))
         reaching = set(self.reach.reaching(self.reach.tests, None))
         return [
@@ -85,7 +89,7 @@ class Trials:
         ]
 
     def _importers(self, path: str) -> list[str]:
-        """The files that import from one: who uses its constants."""
+        """Return the files that import from a file, since they use its constants."""
         name = _module(path)
         return [other for other in self.reach.tests if name in (self.root / other).read_text("utf-8")]
 
