@@ -1,4 +1,4 @@
-// The recorder and the solver behind the C interface (c_abi.h): results as JSON.
+// The recorder and the solver with the C interface of c_abi.h. Results are JSON.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -12,6 +12,7 @@ namespace {
 
 using namespace systolic::trace;
 
+// Return the text as a JSON string, without control characters.
 std::string escaped(const std::string &text) {
     std::string result = "\"";
     for (char c : text) {
@@ -21,7 +22,7 @@ std::string escaped(const std::string &text) {
     return result + "\"";
 }
 
-// Objects and lists with commas in the right places.
+// A writer of JSON that places the commas.
 class Json {
 public:
     Json &open(char bracket) {
@@ -62,7 +63,7 @@ private:
     bool fresh_ = true;
 };
 
-// Two instances of one process function get a number each.
+// Return the names of the region's processes. Several instances of one process function are numbered.
 std::vector<std::string> process_names(const RegionRecord &region) {
     std::map<std::string, int> total, seen;
     for (const ProcessRecord &process : region.processes) ++total[process.name];
@@ -95,6 +96,7 @@ void describe_region(Json &json, const RegionRecord &region) {
     json.close(']').close('}');
 }
 
+// Return the memory that the record of a region takes.
 std::int64_t bytes_of(const RegionRecord &region) {
     std::size_t bytes = sizeof(region);
     for (const ProcessRecord &process : region.processes) {
@@ -200,6 +202,7 @@ std::string error_text(const char *sentence) {
     return json.text();
 }
 
+// Return the text of ``action``, or an error as JSON. It is stored in ``text``, which outlives the call.
 template <typename Action>
 const char *guarded(std::string &text, Action action) {
     try {

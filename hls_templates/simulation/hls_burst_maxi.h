@@ -1,6 +1,6 @@
-// hls::burst_maxi for g++: the manual-burst memory port of Vitis HLS (UG1399, "Using Manual Burst"), over
-// a plain pointer. Data moves at once; what it costs is told to the trace. Reads past a request, requests
-// outside the buffer and unanswered writes are errors here rather than garbage on a board.
+// hls::burst_maxi for g++: the manual-burst memory port of Vitis HLS (UG1399, "Using Manual Burst"), on a plain
+// pointer. Data is transferred immediately, and the trace records the access. Reads beyond a request, requests outside
+// of the buffer and responses without a request are errors here; on a board, they would give wrong data.
 #ifndef SYSTOLIC_SIMULATION_BURST_MAXI_H
 #define SYSTOLIC_SIMULATION_BURST_MAXI_H
 
@@ -23,6 +23,7 @@ public:
     burst_maxi(T *words, size_t count, const char *name, int bundle)
         : state_(std::make_shared<state>(state{words, count, name, bundle, {}, {}, 0})) {}
 
+    // Offsets and lengths count words.
     void read_request(size_t offset, size_t length) {
         state_->check("read", offset, length);
         SYSTOLIC_BURST_READ(state_->bundle, offset, length);
@@ -46,7 +47,7 @@ public:
         SYSTOLIC_STORE(state_->bundle, state_->words, index, value);
     }
 
-    // Of the word only the bytes whose bit of ``bytes`` is 1, the lowest first (WSTRB).
+    // Write the bytes of the word whose bit in ``bytes`` is 1, the lowest byte first (WSTRB).
     template <typename BYTES>
     void write(const T &value, const BYTES &bytes) {
         const size_t index = state_->take(state_->writes, "write");
@@ -69,7 +70,7 @@ private:
     struct burst {
         size_t offset, length;
     };
-    // Shared by the copies of a port, as the wires of the real one are.
+    // The state is shared by the copies of a port, which are the same wires in hardware.
     struct state {
         T *words;
         size_t count;
@@ -90,6 +91,7 @@ private:
             }
         }
 
+        // Return the index of the next word of the oldest open burst.
         size_t take(std::deque<burst> &bursts, const char *kind) const {
             if (bursts.empty()) fail(std::string("a ") + kind + " goes past what was requested");
             burst &front = bursts.front();

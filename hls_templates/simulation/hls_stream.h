@@ -1,11 +1,11 @@
-// hls::stream for g++: an unbounded queue that costs an element copy and little else.
+// hls::stream for g++: an unbounded queue whose cost is little more than copying the elements.
 //
-// The processes of a DATAFLOW region run one after the other, so a stream holds all that its writer wrote before the
-// reader starts. The elements lie in chunks; a drained chunk goes back to a pool that every stream takes from, so that
-// a chain of processes needs the memory of its largest stream, not of all. What a vendor's simulation prints as a
-// warning is an error here: reading an empty stream, and data left over when the region ends.
+// The processes of a DATAFLOW region run one after the other, so that a stream holds all its elements before the reader
+// starts. Elements are stored in chunks. An empty chunk returns to a pool that all streams share, so that a chain of
+// processes needs the memory of its largest stream, not of all streams. A warning of the vendor's simulation is an
+// error here: a read of an empty stream, or elements that remain when the region ends.
 //
-// read_nb and write_nb are missing on purpose: their answer would depend on the order in which C simulation calls the
+// read_nb and write_nb are missing on purpose. Their result would depend on the order in which C simulation calls the
 // processes, and not on the hardware's clock.
 #ifndef SYSTOLIC_SIMULATION_STREAM
 #define SYSTOLIC_SIMULATION_STREAM
@@ -22,13 +22,14 @@
 
 namespace systolic {
 
-// A fault of the kernel's own sources; the top's C ABI hands its sentence to Python.
+// An error in the design's own sources. The C interface passes its message to Python.
 class StreamError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-// Where C simulation stands, for error sentences.
+// The position of the C simulation, for error messages. regions: open regions. leftover: streams of the open region
+// that still have elements.
 struct Context {
     const char *process = "top";
     int regions = 0;
@@ -40,15 +41,17 @@ inline Context &context() {
     return value;
 }
 
-// 64 KiB: large enough that a pool visit is rare (128 visits for 1e6 elements of 8 bytes), small enough that an array
-// of some hundred streams costs a few MB.
+// 64 KiB is large enough that the pool is rarely used (128 times for 1e6 elements of 8 bytes). It is small enough that
+// an array of some hundred streams needs a few MB.
 constexpr std::size_t kChunkBytes = std::size_t(1) << 16;
 constexpr std::size_t kChunkHeader = 64;
 
+// The header of a chunk; its elements follow after kChunkHeader bytes.
 struct Chunk {
     Chunk *next;
 };
 
+// The chunks that no stream uses.
 class ChunkPool {
 public:
     ChunkPool() = default;
@@ -78,7 +81,7 @@ public:
     }
 
 private:
-    Chunk *free_ = nullptr;  // last in, first out: the next writer gets what is still in the cache
+    Chunk *free_ = nullptr;  // last in, first out: the next writer gets the chunk that is still in the cache
 };
 
 inline ChunkPool &chunk_pool() {
@@ -107,6 +110,7 @@ public:
     stream(const stream &) = delete;
     stream &operator=(const stream &) = delete;
 
+    // Elements that remain are an error, unless another error is already thrown.
     ~stream() noexcept(false) {
         const std::size_t left = size();
         drop_all();
@@ -137,7 +141,7 @@ public:
         ++tail_;
     }
 
-    // Of SYSTOLIC_FORWARD: written in the cycle after what it forwards was read.
+    // SYSTOLIC_FORWARD: the value is written in the cycle after the read of the value that it forwards.
     void forward(const T &value) {
         on_forward();
         if (__builtin_expect(tail_ == end_, 0)) grow();
@@ -160,7 +164,8 @@ public:
 
     const std::string &name() const { return name_; }
 
-    // bits: of a word in hardware, at most those of T. impl: of its BIND_STORAGE, "" where the tool chooses.
+    // Name the stream. bits: of a word in hardware, at most the bits of T. impl: the primitive of its BIND_STORAGE, or
+    // "" if the tool chooses.
     void declare(std::string name, long depth, long bits = 8 * long(sizeof(T)), const char *impl = "") {
         name_ = std::move(name);
 #if defined(SYSTOLIC_TRACE)
@@ -179,7 +184,7 @@ private:
     }
     static T *end_of(systolic::Chunk *chunk) { return begin_of(chunk) + kCapacity; }
 
-    // The reader's end: where the writer stood when last looked at, or the end of a full chunk.
+    // Update the reader's limit: the writer's current position, or the end of a full chunk.
     __attribute__((noinline)) void refill() {
         if (head_ == tail_) fail_empty();
         if (first_ != last_ && head_ == end_of(first_)) {
@@ -191,6 +196,7 @@ private:
         limit_ = first_ == last_ ? tail_ : end_of(first_);
     }
 
+    // Append a chunk.
     __attribute__((noinline)) void grow() {
         systolic::Chunk *chunk = systolic::chunk_pool().take();
         if (first_) {
@@ -228,7 +234,7 @@ private:
                                     "write as many elements as are read");
     }
 
-    // A region's guard throws for its streams: it is destroyed after all of them, none is lost on the way.
+    // In a region, the region's guard throws for all its streams: it is destroyed after them, so that none is omitted.
     __attribute__((cold, noinline)) void report_leftover(std::size_t left) const {
         std::string text =
             "stream " + sentence_name() + " still holds " + std::to_string(left) + " elements that no process reads";
@@ -248,6 +254,8 @@ private:
     void on_forward() {}
 #endif
 
+    // head_: the next element to read. limit_: the reader's limit. tail_: the next element to write. end_: the end of
+    // its chunk.
     T *head_ = nullptr;
     T *limit_ = nullptr;
     T *tail_ = nullptr;
@@ -266,7 +274,7 @@ void name_stream(hls::stream<T> &stream, const std::string &name, long depth, Ki
     stream.declare(name, depth, kind...);
 }
 
-// An array of streams, of any rank: name[0], name[1] … or name[0][0] …
+// The same for an array of streams of any rank: name[0], name[1], … or name[0][0], …
 template <typename S, std::size_t count, typename... Kind>
 void name_stream(S (&streams)[count], const std::string &name, long depth, Kind... kind) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -274,7 +282,7 @@ void name_stream(S (&streams)[count], const std::string &name, long depth, Kind.
     }
 }
 
-// Stands first in a process function.
+// SYSTOLIC_PROCESS: the first statement of a process function.
 class Process {
 public:
     explicit Process(const char *name) : outer_(std::exchange(context().process, name)) {
@@ -295,7 +303,7 @@ private:
     const char *outer_;
 };
 
-// Stands first in a region function, so that it is destroyed after the region's streams.
+// SYSTOLIC_DATAFLOW: the first statement of a region function, so that it is destroyed after the region's streams.
 class Region {
 public:
     explicit Region(long label) : label_(label) {

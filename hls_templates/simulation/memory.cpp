@@ -8,7 +8,7 @@ namespace trace {
 
 namespace {
 
-// Adds to the bin of cycle ``start``; bins double in width until there is one.
+// Add bytes to the bin of cycle ``start``. The width of the bins is doubled until there is a bin for it.
 void add_moved(BundleResult &result, std::int64_t start, std::int64_t bytes) {
     std::vector<std::int64_t> &moved = result.moved;
     if (moved.empty()) return;
@@ -28,11 +28,12 @@ Channel::Channel(const Options &options, int process_number, Port *the_port, std
       outstanding_(write ? options.write_outstanding : options.read_outstanding),
       latency_(write ? options.write_latency : options.read_latency), max_beats_(options.max_burst_beats),
       capacity_(options.write_outstanding * options.max_burst_beats),
-      // The adapter holds outstanding × burst beats (UG1399, "Options for Controlling AXI4 Burst Behavior").
+      // The adapter stores outstanding × burst beats (UG1399, "Options for Controlling AXI4 Burst Behavior").
       beat_times_(outstanding_ * max_beats_ + kChunkOfDdr), part_times_(outstanding_) {}
 
 void Channel::declare(const Burst &burst, std::int64_t now) {
     std::int64_t left = std::int64_t(burst.beats);
+    // Split the burst at pages of kPage bytes and at the longest AXI burst.
     std::int64_t byte = std::int64_t(burst.address) * beat_bytes;
     while (left > 0) {
         const std::int64_t in_page = std::max<std::int64_t>(1, (kPage - byte % kPage) / beat_bytes);
@@ -61,7 +62,8 @@ std::int64_t Channel::store_ready() {
 void Channel::store(std::int64_t now) {
     ++moved_;
     if (++moved_beats_ < parts_[moving_].beats) return;
-    // Conservative mode, the default: no address before all its data, so that no half burst blocks the memory.
+    // Conservative mode, the default: an address is sent after all its data, so that no partial burst blocks the
+    // memory.
     parts_[moving_].asked = now + 1;
     ++moving_;
     moved_beats_ = 0;
@@ -84,7 +86,7 @@ std::int64_t Channel::earliest() {
     std::int64_t time = std::max(part.asked, issued_ + 1);
     const std::int64_t slot = std::int64_t(serving_) - outstanding_;
     if (slot >= 0) {
-        if (!write && slot >= std::int64_t(moving_)) return kNever;  // its data is not taken yet
+        if (!write && slot >= std::int64_t(moving_)) return kNever;  // the data of an earlier part is not taken yet
         time = std::max(time, part_times_[slot] + 1);
     }
     return std::max(time, port->next_free);
@@ -96,6 +98,7 @@ std::int64_t Channel::chunk_beats() const {
 }
 
 std::int64_t Channel::serve(std::int64_t start, double cycles_per_beat) {
+    // A read's beats arrive a latency after the request.
     const std::int64_t beats = chunk_beats();
     const std::int64_t shift = write ? 0 : latency_;
     const std::int64_t first = served_;

@@ -13,7 +13,7 @@ namespace {
 
 // --- FIFOs ---------------------------------------------------------------------------------------------------
 
-// Times of the last writes and reads of a stream, as many as its depth needs.
+// The times of the last writes and reads of a stream; its depth decides how many are kept.
 struct Fifo {
     Fifo(std::int64_t depth_given, std::int64_t latency_given, std::int64_t elements, std::int64_t frames)
         : depth(depth_given), latency(latency_given), write_times(std::min(depth, elements) + 2),
@@ -30,7 +30,7 @@ struct Fifo {
         merge();
     }
 
-    // Goes through writes and reads in order of time, as far as both are known, and notes the highest fill.
+    // Process writes and reads in order of time, as far as both are known, and record the highest fill.
     void merge() {
         while (merged_writes < written && merged_reads < read) {
             if (write_times[merged_writes] <= read_times[merged_reads]) {
@@ -48,7 +48,7 @@ struct Fifo {
     std::int64_t read = 0;
     std::int64_t merged_writes = 0;
     std::int64_t merged_reads = 0;
-    std::int64_t frame = 0;  // elements of one; 0: not told
+    std::int64_t frame = 0;  // elements per frame; 0: no times per frame
     std::int64_t frame_end = -1;
     std::vector<std::int64_t> frame_ends;  // when each frame's last element was read
     TimeRing write_times;
@@ -58,8 +58,8 @@ struct Fifo {
 
 // --- accesses of a run, in order of time ---------------------------------------------------------------------
 
-// Walks the accesses of one Place of a run. ``tau``: pipeline time of the next group of accesses; kNever after the
-// last.
+// An iterator over the accesses of a run in one Place. ``tau``: pipeline time of the next group of accesses; kNever
+// after the last group.
 class Cursor {
 public:
     void open(const ProcessRecord &process, const Run &run, std::size_t end, std::int64_t base, Place place) {
@@ -98,7 +98,7 @@ private:
         last_ = groups.data() + groups.size();
     }
 
-    // Goes to the next iteration that has accesses.
+    // Advance to the next iteration with accesses.
     void open_iteration() {
         for (;;) {
             while (left_ == 0) {
@@ -109,7 +109,7 @@ private:
                 take_entry();
             }
             if (first_ != last_) break;
-            start_ += ii_ * std::int64_t(left_);  // no iteration of this entry has any
+            start_ += ii_ * std::int64_t(left_);  // no iteration of this entry has accesses
             left_ = 0;
         }
         --left_;
@@ -127,15 +127,15 @@ private:
     const Group *first_ = nullptr;
     const Group *last_ = nullptr;
     const Code *codes_ = nullptr;
-    std::int64_t start_ = 0;  // of the iteration
+    std::int64_t start_ = 0;  // pipeline time at which the iteration starts
     std::int64_t ii_ = 1;
-    std::uint32_t left_ = 0;  // iterations of the entry
+    std::uint32_t left_ = 0;  // remaining iterations of the entry
     Place place_ = kFront;
 };
 
 // --- waits over time -----------------------------------------------------------------------------------------
 
-// Doubles the width of the bins until cycle ``end`` lies in one of them.
+// Double the width of the bins until there is a bin for cycle ``end``.
 void widen(Lane &lane, std::int64_t bins, std::int64_t end) {
     while (end >> lane.shift >= bins) {
         for (auto &waits : lane.waits) {
@@ -146,6 +146,7 @@ void widen(Lane &lane, std::int64_t bins, std::int64_t end) {
     }
 }
 
+// Distribute ``length`` stalled cycles over the bins.
 void add_wait(Lane &lane, std::int64_t bins, std::int64_t start, std::int64_t length, int kind) {
     widen(lane, bins, start + length);
     while (length > 0) {
@@ -159,13 +160,14 @@ void add_wait(Lane &lane, std::int64_t bins, std::int64_t start, std::int64_t le
 
 // --- the region ----------------------------------------------------------------------------------------------
 
+// The state of a process during the solution.
 struct Process {
     const ProcessRecord *record = nullptr;
     std::size_t next_run = 0;
     bool open = false;
     bool finished = false;
     std::int64_t tau = 0;     // pipeline time at which the next run may begin
-    std::int64_t offset = 0;  // cycles stalled so far: T(τ) = τ + offset
+    std::int64_t offset = 0;  // stalled cycles so far: T(τ) = τ + offset
     std::int64_t shift = 0;   // stages of the open run from its requests to its loads
     Cursor cursors[kPlaces];
     std::size_t next_burst = 0;
@@ -176,6 +178,8 @@ struct Process {
     ProcessResult result;
 };
 
+// Solves a region by advancing every process as far as the others allow. If no process can advance, DDR serves chunks.
+// If there are none, it is a deadlock.
 class RegionSolver {
 public:
     RegionSolver(const TraceRecord &trace, const RegionRecord &region, const Options &options,
@@ -205,7 +209,7 @@ private:
     std::vector<Fifo> fifos_;
     std::vector<Process> processes_;
     std::map<std::uint32_t, std::unique_ptr<Port>> ports_;
-    std::deque<Channel> channels_;  // pointers into it stay
+    std::deque<Channel> channels_;  // a deque, because other objects point to its elements
     Ddr ddr_;
     std::int64_t latest_ = 0;
 };
@@ -283,14 +287,15 @@ RegionResult RegionSolver::solve() {
     return collect();
 }
 
-// As far as possible; false where not even a step was.
+// Advance a process as far as possible. Return false if it could not take a single step.
 bool RegionSolver::advance(Process &process) {
     bool moved = false;
     while (step(process)) moved = true;
     return moved;
 }
 
-// When the last of the accesses at pipeline time ``tau`` is ready, and which it is; false where one is not known to be.
+// Find the time at which all accesses at pipeline time ``tau`` are ready, and the latest one. Return false if the time
+// of one is not known yet.
 bool RegionSolver::find_latest(Process &process, std::int64_t tau, std::int64_t &latest, Code &cause) {
     for (const Cursor &cursor : process.cursors) {
         if (cursor.tau != tau) continue;
@@ -306,7 +311,7 @@ bool RegionSolver::find_latest(Process &process, std::int64_t tau, std::int64_t 
     return true;
 }
 
-// All accesses of one cycle of the pipeline; false where one of them is not known to be ready, or at the end.
+// Perform all accesses of one cycle of the pipeline. Return false at the end, or if the time of one is not known yet.
 bool RegionSolver::step(Process &process) {
     if (process.finished) return false;
     if (!process.open) return open_run(process);
@@ -354,7 +359,7 @@ void RegionSolver::close_run(Process &process) {
     latest_ = std::max(latest_, process.tau + process.offset);
 }
 
-// A process ends when memory has answered its writes.
+// A process ends when the memory has answered all its writes.
 bool RegionSolver::finish(Process &process) {
     std::int64_t end = process.tau + process.offset;
     Code cause = 0;
@@ -381,7 +386,7 @@ bool RegionSolver::block(Process &process, Code code, Channel *channel) {
     return false;
 }
 
-// When an access can happen at the earliest; kUnknown while that depends on what has not been solved yet.
+// Return the earliest time of an access; kUnknown while it depends on accesses that are not solved yet.
 std::int64_t RegionSolver::ready(Process &process, Code code) {
     const std::uint32_t index = index_of(code);
     std::int64_t time = 0;
@@ -418,7 +423,7 @@ std::int64_t RegionSolver::ready(Process &process, Code code) {
     return time;
 }
 
-// The access happens at ``now``.
+// Perform an access at ``now``.
 void RegionSolver::commit(Process &process, Code code, std::int64_t now) {
     const std::uint32_t index = index_of(code);
     switch (kind_of(code)) {
@@ -446,12 +451,12 @@ void RegionSolver::commit(Process &process, Code code, std::int64_t now) {
         case kBurstWrite:
             process.store_channels[index]->declare(process.record->bursts[process.next_burst++], now);
             break;
-        case kForward:  // a kWrite in every pattern
+        case kForward:  // patterns contain it as a kWrite
             break;
     }
 }
 
-// The whole pipeline waits from ``now`` until ``ready``, for ``cause``.
+// Stall the whole pipeline from ``now`` until ``ready``, because of ``cause``.
 void RegionSolver::stall(Process &process, std::int64_t now, std::int64_t ready, Code cause) {
     const std::int64_t length = ready - now;
     process.offset += length;
@@ -468,7 +473,7 @@ void RegionSolver::stall(Process &process, std::int64_t now, std::int64_t ready,
     latest_ = std::max(latest_, ready);
 }
 
-// The process at the other end of the FIFO for which a process waits; -1: it does not wait for a FIFO.
+// Return the process at the other end of the FIFO that a process waits for; −1 if it does not wait for a FIFO.
 int RegionSolver::waits_for(const Process &process) const {
     const Kind kind = kind_of(process.blocked);
     if (kind == kRead) return region_.streams[index_of(process.blocked)].writer;
@@ -476,8 +481,8 @@ int RegionSolver::waits_for(const Process &process) const {
     return -1;
 }
 
-// The ring of a deadlock. Each process that stands still waits for exactly one other, so that following them from any
-// of them comes to the ring.
+// Return the ring of a deadlock. Each stalled process waits for exactly one other process, so that following them from
+// any process leads to the ring.
 std::vector<Blocked> RegionSolver::find_ring() const {
     int number = 0;
     while (processes_[std::size_t(number)].finished) ++number;
@@ -502,6 +507,7 @@ std::vector<Blocked> RegionSolver::find_ring() const {
     return ring;
 }
 
+// Add the frame ends of one stream to the result.
 void RegionSolver::tell_frames(const Fifo &fifo, RegionResult &result) const {
     const std::size_t frames = fifo.frame_ends.size();
     result.frame_ends.resize(std::max(result.frame_ends.size(), frames));

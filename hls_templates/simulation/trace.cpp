@@ -14,8 +14,8 @@ namespace {
 
 // --- what is open while the kernel runs ----------------------------------------------------------------------
 
-// Bursts of one bundle and direction: those that no response was awaited for, their beats, and beats not yet
-// transferred.
+// The bursts of one bundle and direction: bursts without a response so far, their declared beats, and the beats that
+// are not transferred yet.
 struct OpenBeats {
     std::int64_t bursts = 0;
     std::int64_t declared = 0;
@@ -39,7 +39,7 @@ struct PatternHash {
     }
 };
 
-// The record so far, and the region, process and run that are open.
+// The record so far, and the open region, process and run.
 struct Session {
     TraceRecord record;
     std::uint64_t regions = 0;
@@ -51,7 +51,7 @@ struct Session {
     std::int64_t gap = 0;
     std::uint32_t enters = 0;
     std::unordered_map<PatternKey, std::uint32_t, PatternHash> patterns;  // of the open process, by their accesses
-    std::map<std::uint32_t, OpenBeats> beats;                             // bundle * 2 + direction
+    std::map<std::uint32_t, OpenBeats> beats;                             // by bundle * 2 + direction
     PatternKey key;
 
     RegionRecord &region() { return record.regions.back(); }
@@ -98,7 +98,7 @@ void open_process(const std::string &name) {
 
 void close_process() {
     if (!session.process_open) return;
-    if (session.gap || session.enters) open_new_run(1, 1);  // trailing cycles: a run of no iterations
+    if (session.gap || session.enters) open_new_run(1, 1);  // cycles after the last run: a run without iterations
     close_run();
     session.process_open = false;
     recorder.activation = 0;
@@ -119,7 +119,7 @@ void open_region(long label, bool top) {
     ++session.regions;
 }
 
-// Code of the top function between regions is a region of one process.
+// Code of the top function between two regions is a region with one process.
 void need_process() {
     if (session.process_open) return;
     if (session.in_region) {
@@ -132,8 +132,8 @@ void need_process() {
 
 // --- patterns: the accesses of an iteration, and their stages -------------------------------------------------
 
-// For each access, how many before it go to the same port of a FIFO or bundle: it is that many cycles later, because a
-// port serves one access a cycle.
+// Return, for each access, the number of accesses before it to the same port of a FIFO or bundle. It happens that many
+// cycles later, because a port serves one access per cycle.
 std::vector<std::int64_t> ordinals(const std::vector<Code> &raw) {
     std::vector<std::int64_t> result(raw.size());
     if (raw.size() <= 16) {
@@ -171,7 +171,7 @@ Place place_of(Kind kind) {
 
 bool is_port(Kind kind) { return kind <= kStore || kind == kForward; }
 
-// (stage, code) of each access: the first read at stage 0, the last write at stage depth - 1.
+// Return (stage, code) of each access: the first read is at stage 0, the last write at stage depth − 1.
 std::vector<std::pair<std::int64_t, Code>> staged(const std::vector<Code> &raw, const Run &run, Place place) {
     const std::vector<std::int64_t> order = ordinals(raw);
     std::unordered_map<Code, std::int64_t> total;
@@ -215,6 +215,7 @@ Pattern make_pattern(const std::vector<Code> &raw, const Run &run) {
     return pattern;
 }
 
+// Return the number of the pattern of the open iteration, which is added if it is new.
 std::uint32_t intern() {
     ProcessRecord &process = session.process();
     const Run &run = process.runs.back();
@@ -229,6 +230,7 @@ std::uint32_t intern() {
     return number;
 }
 
+// Append the open iteration to the run.
 void add_entry() {
     ProcessRecord &process = session.process();
     const std::uint32_t pattern = intern();
@@ -250,6 +252,7 @@ void add_entry() {
     recorder.last_repeat = &process.entries.back().count;
 }
 
+// Count the accesses of a process, and the reads and writes of its streams.
 void count_accesses(RegionRecord &region, ProcessRecord &process) {
     for (const Entry &entry : process.entries) {
         for (Code code : process.patterns[entry.pattern].raw) {
@@ -307,7 +310,8 @@ void beat(long bundle, std::int64_t index, std::size_t beat_bytes, bool write) {
                           " and of " + std::to_string(beat_bytes) + " bytes; a port has one width");
     }
     width = std::int64_t(beat_bytes);
-    if (session.beats[number * 2 + write].left == 0) burst(bundle, index, 1, write);  // an access without a burst
+    // An access without a request is a burst of one beat.
+    if (session.beats[number * 2 + write].left == 0) burst(bundle, index, 1, write);
     --session.beats[number * 2 + write].left;
     push(code_of(write ? kStore : kLoad, number));
 }
@@ -339,7 +343,7 @@ void declare_stream(StreamTag &tag, const std::string &name) {
     if (tag.depth < 1) {
         throw StreamError("stream " + quoted(name) + " needs a depth of at least 1, not " + std::to_string(tag.depth));
     }
-    if (session.in_region) {  // so that an unused stream is reported too
+    if (session.in_region) {  // recorded here, so that an unused stream is also reported
         tag.region = session.regions;
         tag.id = std::uint32_t(session.region().streams.size());
         StreamRecord stream;
@@ -395,7 +399,7 @@ void end_region() {
     finish_region();
 }
 
-// A process function called by another process, or by the top itself, is part of its caller.
+// A process function that is called by another process or by the top function is a part of its caller.
 void begin_process(const char *name) {
     if (!recorder.on) return;
     if (session.in_region && session.process_nesting++ == 0) open_process(name);
@@ -443,11 +447,11 @@ void close_iteration() {
     add_entry();
 }
 
-// An access outside of a pipelined loop takes a cycle of its own, after what ran before has drained.
+// An access outside of a pipelined loop takes one cycle, after the loop before it has drained.
 void sequential_step() {
     if (!session.run_open || recorder.ii != kNoRun) {
         open_new_run(1, 1);
-        recorder.ii = recorder.depth = kNoRun;  // no pipelined loop may join it
+        recorder.ii = recorder.depth = kNoRun;  // a pipelined loop must not extend this run
     }
     add_entry();
     recorder.last_repeat = nullptr;
@@ -461,7 +465,7 @@ void burst_write(long bundle, std::int64_t address, std::int64_t beats) {
     if (recorder.on) burst(bundle, address, beats, true);
 }
 
-// The process waits until memory has answered the oldest burst that it has not waited for.
+// The process waits until the memory has answered the oldest burst that it has not waited for.
 void burst_response(long bundle) {
     if (!recorder.on) return;
     need_process();

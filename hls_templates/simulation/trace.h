@@ -1,9 +1,9 @@
-// The recorder: what every process of every DATAFLOW region did in its own pipeline time.
+// The recorder: it records the accesses of every process of every DATAFLOW region, in the process's own pipeline time.
 //
-// A process is a sequence of runs (pipelined loops and sequential stretches); a run is a sequence of iterations; an
-// iteration is a pattern of stream and memory accesses. Equal iterations share one pattern and equal neighbours one
-// entry, so that a frame of 1e7 iterations needs at most 8 bytes each, and a few entries a loop as a rule. No time is
-// stored: solve.h finds it, for any FIFO depths and any memory.
+// A process is a sequence of runs (pipelined loops and sequential stretches). A run is a sequence of iterations, and an
+// iteration is a pattern of stream and memory accesses. Equal iterations share one pattern, and equal consecutive
+// iterations share one entry. So a frame of 1e7 iterations needs at most 8 bytes per iteration, and usually a few
+// entries per loop. No time is stored: solve.h computes it for any FIFO depths and any memory.
 #ifndef SYSTOLIC_SIMULATION_TRACE_H
 #define SYSTOLIC_SIMULATION_TRACE_H
 
@@ -16,6 +16,7 @@
 namespace systolic {
 namespace trace {
 
+// Kinds of accesses.
 enum Kind : std::uint32_t {
     kRead = 0,
     kWrite = 1,
@@ -24,56 +25,60 @@ enum Kind : std::uint32_t {
     kBurstRead = 4,
     kBurstWrite = 5,
     kResponse = 6,
-    kForward = 7  // a write of what was read in the same iteration, as soon as it is there: at stage 1
+    kForward = 7  // a write of a value read in the same iteration, at stage 1, when it is available
 };
 constexpr std::uint32_t kKindBits = 3;
 
-// One access: the stream's or the bundle's number above, the kind in the low bits.
+// One access: the number of the stream or bundle in the upper bits, the kind in the low bits.
 using Code = std::uint32_t;
 inline Code code_of(Kind kind, std::uint32_t index) { return (index << kKindBits) | kind; }
 inline Kind kind_of(Code code) { return Kind(code & ((1u << kKindBits) - 1)); }
 inline std::uint32_t index_of(Code code) { return code >> kKindBits; }
 
-// Accesses of one iteration that fall in the same cycle.
+// The accesses of one iteration that happen in the same cycle: its stage, and its part of Pattern::codes.
 struct Group {
     std::int64_t stage;
     std::uint32_t first;
     std::uint32_t count;
 };
 
-// Stream reads, what they forward and requests stand at the front of the pipeline, writes at its end, loads at the front or, in a loop
-// that makes its own requests, later. Each list is in order of time even where iterations overlap, so that a solver
-// merges sorted lists.
+// The place of an access in the pipeline. Stream reads, their forwards and requests are at the front, writes at the
+// back. Loads are at the front, or later in a loop with its own requests. Each list is sorted by time even if
+// iterations overlap, so that a solver merges sorted lists.
 enum Place { kFront = 0, kLoads = 1, kBack = 2, kPlaces = 3 };
 
+// The accesses of an iteration. raw: in the order of execution. codes, groups: sorted by place and stage.
 struct Pattern {
     std::vector<Code> raw;
     std::vector<Code> codes;
     std::vector<Group> groups[kPlaces];
-    bool requests = false, loads = false;  // holds a kBurstRead, a kLoad
+    bool requests = false, loads = false;  // whether it contains a kBurstRead, a kLoad
 };
 
+// ``count`` consecutive iterations with the same pattern.
 struct Entry {
     std::uint32_t pattern;
     std::uint32_t count;
 };
 
+// A pipelined loop or a sequential stretch. ii, depth: its initiation interval and stages, in cycles.
 struct Run {
     std::int64_t ii = 1;
     std::int64_t depth = 1;
     std::int64_t gap = 0;      // sequential cycles before it
     std::uint32_t enters = 0;  // loop entries before it
-    bool requests = false;     // a pipelined loop that asks
-    bool loads = false;        // one that loads; where it does both, the loads come later
-    std::uint64_t first = 0;   // entry
+    bool requests = false;     // it is a pipelined loop with requests
+    bool loads = false;        // it is a pipelined loop with loads; if it has both, loads are later
+    std::uint64_t first = 0;   // its first entry
     std::uint64_t iterations = 0;
 };
 
 struct Burst {
-    std::uint64_t address;  // beats
+    std::uint64_t address;  // in beats
     std::uint64_t beats;
 };
 
+// All runs of a process, with their entries, patterns and bursts.
 struct ProcessRecord {
     std::string name;
     std::vector<Pattern> patterns;
@@ -83,33 +88,36 @@ struct ProcessRecord {
     std::uint64_t accesses = 0;
 };
 
+// A stream. depth: capacity in words. writer, reader: numbers of processes.
 struct StreamRecord {
     std::string name;
     std::int64_t depth = 2;
     std::int64_t element_bytes = 0;
-    std::int64_t bits = 0;  // of a word in hardware
-    std::string impl;       // that it is bound to; "" where the tool chooses
+    std::int64_t bits = 0;  // bits of a word in hardware
+    std::string impl;       // the bound primitive; "" if the tool chooses
     std::int64_t writes = 0;
     std::int64_t reads = 0;
     int writer = -1;
     int reader = -1;
 };
 
+// An execution of a DATAFLOW region. label: its number in the code, such as the number of the pass.
 struct RegionRecord {
     long label = -1;
-    bool top = false;  // the sequential code between regions
+    bool top = false;  // it is the sequential code between regions
     std::vector<ProcessRecord> processes;
     std::vector<StreamRecord> streams;
 };
 
+// Everything that was recorded.
 struct TraceRecord {
     std::vector<RegionRecord> regions;
-    std::map<std::uint32_t, std::int64_t> beat_bytes;  // of a bundle
+    std::map<std::uint32_t, std::int64_t> beat_bytes;  // by bundle
 };
 
 TraceRecord &record();
 
-// Held by every hls::stream. 2 is the depth that Vitis HLS gives a stream without a pragma.
+// The trace's data in every hls::stream. Vitis HLS gives a stream without a pragma a depth of 2.
 struct StreamTag {
     std::size_t element_bytes = 0;
     std::uint64_t region = 0;
@@ -123,12 +131,13 @@ struct StreamTag {
 
 constexpr std::int64_t kNoRun = INT64_MIN;
 
+// The state of the recorder that every access uses. Session (trace.cpp) has the rest.
 struct Recorder {
     bool on = false;
     bool in_iteration = false;
     std::int64_t ii = kNoRun;  // of the open pipelined run
     std::int64_t depth = kNoRun;
-    std::uint64_t activation = 0;  // of the process that runs; a stream bound to it needs no second look
+    std::uint64_t activation = 0;  // the running process; a stream that is bound to it is not bound again
     std::size_t count = 0;         // accesses of the open iteration
     std::vector<Code> buffer = std::vector<Code>(4096);
     const Code *last = nullptr;  // the pattern of the last entry
@@ -138,10 +147,12 @@ struct Recorder {
 
 extern Recorder recorder;
 
+// begin, end: start and stop recording. reset: delete the record.
 void begin();
 void end();
 void reset();
 void declare_stream(StreamTag &tag, const std::string &name);
+// Register a process as the writer or the reader of a stream.
 void bind(StreamTag &tag, const std::string &name, bool write);
 void grow_buffer();
 void begin_region(long label);
@@ -159,6 +170,7 @@ void burst_response(long bundle);
 void record_load(long bundle, std::int64_t index, std::size_t beat_bytes);
 void record_store(long bundle, std::int64_t index, std::size_t beat_bytes);
 
+// Record an access. An access outside of a pipelined loop is a step of its own.
 inline void push(Code code) {
     Recorder &r = recorder;
     if (__builtin_expect(r.count == r.buffer.size(), 0)) grow_buffer();
@@ -196,7 +208,8 @@ I store(long bundle, I index, std::size_t beat_bytes) {
     return index;
 }
 
-// Lives as long as the loop body, so that an access after the loop is known to be after it.
+// One iteration of a pipelined loop. It lives as long as the loop body, so that an access after the loop is not counted
+// to it.
 class Iteration {
 public:
     Iteration(std::int64_t ii, std::int64_t depth) {
@@ -210,6 +223,7 @@ public:
     ~Iteration() noexcept(false) {
         Recorder &r = recorder;
         if (!r.in_iteration) return;
+        // The common case, inlined: the iteration has the same pattern as the last one.
         if (__builtin_expect(r.last_repeat && r.count == r.last_count &&
                                  !std::memcmp(r.buffer.data(), r.last, r.count * sizeof(Code)) &&
                                  *r.last_repeat != UINT32_MAX,

@@ -24,6 +24,7 @@ CLEAN = (
     "hls_schedule",
     "hls_templates/common",
     "hls_templates/lint",
+    "hls_templates/simulation",
     "hls_templates/streaming",
     "hls_templates/syntax",
     "hls_templates/systolic",
