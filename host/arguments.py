@@ -36,7 +36,7 @@ def path(name: str, value: object) -> Path:
     """Return ``value`` as a path. InvalidValueError if it is neither a string nor a path."""
     if isinstance(value, (str, os.PathLike)) and isinstance(os.fspath(value), str):
         return Path(value)
-    raise InvalidValueError(name, value, "a text or a path")
+    raise InvalidValueError(name, value, "a string or a path")
 
 
 PICTURE = "type uint8, shape [height, width, 3] and at least one pixel"

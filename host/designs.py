@@ -62,7 +62,7 @@ def design_folder(named: Path | str) -> Path:
     names = f" (installed here: {listed(designs)})" if designs else ""
     raise FileAccessError(
         str(named),
-        f"does not exist or holds no {MANIFEST}, and no installed design has that name{names}",
+        f"does not exist or contains no {MANIFEST}, and no installed design has that name{names}",
         "generated design",
         remedy="run systolic generate first, or copy the whole folder to the board",
     )
@@ -84,7 +84,7 @@ def find_design(network: str | None = None) -> Path:
     how = "systolic demo" if network is None else f"systolic generate {cut(network.replace('_', '-'))}"
     raise FileAccessError(
         str(current),
-        f"and those above it hold no {subject}, and none is installed",
+        f"and the folders above it contain no {subject}, and none is installed",
         "folder",
         remedy=f"run {how}, or pip install the wheel of systolic package, or set {VARIABLE} to a design's folder",
     )
@@ -102,7 +102,7 @@ def any_design() -> Path:
         generator = importlib.util.find_spec("systolic")
         if VARIABLE in os.environ or generator is None:
             raise
-    print(f"no design is at hand: systolic demo makes one in {DEMO.absolute()}")
+    print(f"no design was found: systolic demo makes one in {DEMO.absolute()}")
     done = subprocess.run(
         [sys.executable, "-m", "systolic", "demo", "-o", DEMO], capture_output=True, text=True, errors="replace"
     )

@@ -204,7 +204,7 @@ class Detector:
                 "the picture",
                 picture,
                 "the path of a file or an array uint8 [height, width, 3]",
-                remedy="convert an image of Pillow with np.asarray(picture)",
+                remedy="convert a Pillow image with np.asarray(picture)",
             )
         frame = checked_frame(picture) if isinstance(picture, np.ndarray) else load_frame(picture)
         pixels, placement = network_input(frame, self.manifest.input.shape, self.manifest.fit)
@@ -246,7 +246,7 @@ class Detector:
         """Allow one user at a time: a call, or an iterator that is being read."""
         self._gate.check()
         if not self._busy.acquire(blocking=False):
-            raise StateError("the accelerator", "is at work already", remedy="finish or close that stream first")
+            raise StateError("the accelerator", "is already in use", remedy="finish or close that stream first")
         try:
             self._stop_flow()  # a stream may be left whose end was interrupted
             yield

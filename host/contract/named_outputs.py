@@ -129,7 +129,9 @@ def sides_of(steps: Sequence[OutputStep], maps: Sequence[Sides]) -> Sides:
     for step in steps:
         taken = _count(step)
         _require(
-            len(step.numbers) <= MOST_NUMBERS and 0 <= taken <= len(stack), step, "a count of at most the arrays so far"
+            len(step.numbers) <= MOST_NUMBERS and 0 <= taken <= len(stack),
+            step,
+            "numbers that take no more arrays than the stack holds",
         )
         arrays = stack[len(stack) - taken :]
         del stack[len(stack) - taken :]

@@ -79,13 +79,13 @@ def _rules(manifest: SystolicManifest, words: Words, images: ImageWords) -> Iter
 def _images(p: Words, table_depth: int, images: ImageWords) -> Iterator[Rule]:
     """Yield the rules that keep weights, requantisers and tables within their images."""
     weights, channels = p.weights_base + p.channel_tiles * p.tile_beats, p.requantiser_base + p.channels
-    place = f"the first of the pass's words within the {images.weights} words of weights"
+    place = f"low enough for the pass's words to fit in the {images.weights} words of weights"
     yield Rule("weights_base", weights <= images.weights, place)
-    place = f"the first of the pass's channels within the {images.requantisers} requantisers"
+    place = f"low enough for the pass's channels to fit in the {images.requantisers} requantisers"
     yield Rule("requantiser_base", channels <= images.requantisers, place)
     values = images.tables.astype(np.int64)[p.requantiser_base]
     whole = np.isin(values, (0, table_depth)) & (channels + values <= images.requantisers)
-    place = f"the first of requantisers that are followed by a table of {table_depth} values, or by none"
+    place = f"the base of requantisers that are followed by a table of {table_depth} values, or by none"
     yield Rule("requantiser_base", whole, place)
 
 
@@ -153,7 +153,7 @@ def _added(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
     marks = HALVES_MARKS if manifest.array.late_offsets > 1 else 0
     shift, unused = p.added_shift & (0xFFFF ^ marks), p.added_shift == 0
     right = np.where(nothing, unused, (shift >= 1) & (shift <= LARGEST_SHIFT))
-    yield Rule("added_shift", right, f"1…{LARGEST_SHIFT} in its low 6 bits, or 0 in a pass that adds nothing")
+    yield Rule("added_shift", right, f"1…{LARGEST_SHIFT} in its low 6 bits, or 0 in a pass that adds no map")
     lowest = p.added_limits & 0xFFFF
     yield Rule("added_limits", (p.added_limits >= 0) & ((lowest == 0) | (lowest >= 1 << 15)), LOWEST)
 

@@ -68,7 +68,7 @@ def find_library(folder: Path, library: Path | str | None) -> Path:
         )
         raise FileAccessError(
             f"{folder}/build",
-            f"holds no simulation library of this design, which takes the place of a board{stale}",
+            f"holds no simulation library of this design, which is needed without a board{stale}",
             "folder",
             remedy=advice,
         )
@@ -95,5 +95,5 @@ def _temporary_folder() -> Path:
         reason = f"cannot be made: {error.strerror}"
         raise FileAccessError(str(folder), reason, "folder", remedy=_REMEDY) from error
     if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
-        raise FileAccessError(str(folder), "belongs to somebody else", "folder", remedy=_REMEDY)
+        raise FileAccessError(str(folder), "belongs to another user", "folder", remedy=_REMEDY)
     return folder

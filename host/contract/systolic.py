@@ -224,7 +224,9 @@ def _check_array(manifest: SystolicManifest) -> None:
     check_range("word_bytes", manifest.word_bytes, PIXEL_BYTES)
     check_equal("weight_word_bytes", manifest.weight_word_bytes, array.word_bytes * array.weight_words)
     share = array.lanes // 2 if array.dsp_products else array.lanes
-    check_that(array.columns % share == 0, "columns", array.columns, f"a multiple of {share}, for the lanes", "array")
+    check_that(
+        array.columns % share == 0, "columns", array.columns, f"a multiple of {share} (set by the lanes)", "array"
+    )
     beat = array.weight_ports * array.weight_words
     whole = array.columns % beat == 0
     check_that(whole, "columns", array.columns, f"a multiple of weight_ports · weight_words, {beat}", "array")

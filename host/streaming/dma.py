@@ -69,7 +69,7 @@ class StreamChannel:
             self._wait(
                 self.dma.sendchannel,
                 "the accelerator did not take a packet",
-                "it stalls, or nobody receives its output",
+                "it stalls, or its output is not received",
             )
             self._sending = None
 

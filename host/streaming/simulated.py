@@ -117,7 +117,7 @@ class StreamingFabric:
         """Execute one frame. Return the output packet in whole beats, and the reason if execution stopped."""
         packet_in, packet_out = self._manifest.packet_in, self._manifest.packet_out
         if len(packet) not in (packet_in.bytes, packet_in.beat_bytes):
-            return b"", f"a packet of {len(packet)} bytes came, a frame has {packet_in.bytes}"
+            return b"", f"a packet has {len(packet)} bytes, but a frame has {packet_in.bytes}"
         frame = np.frombuffer(packet, np.uint8)[: packet_in.bytes]
         try:
             images = [self._board.memory.rest(pointer(registers, image.port)) for image in self._manifest.images]

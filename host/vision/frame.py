@@ -201,7 +201,7 @@ def measure(spans: Sequence[tuple[StageSpan, ...]], workers: dict[str, int], lab
         label: How the times were obtained.
     """
     if not spans:
-        raise StateError("the stream", "has no frame to measure yet", remedy="take all its frames first")
+        raise StateError("the stream", "has no frame to measure yet", remedy="read all its results first")
     # Frames of a batch share one span, which counts once.
     busy = {
         stage.stage: sum(span.seconds for span in {frame[i] for frame in spans})

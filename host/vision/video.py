@@ -138,7 +138,7 @@ class Camera(_Capture):
 
     live = True
     _role = "camera"
-    _advice = "check that it is connected, that nobody else uses it, and that you may read /dev/video*"
+    _advice = "check that it is connected, that no other program uses it, and that you may read /dev/video*"
 
     def __init__(self, source: int | str | Path = 0) -> None:
         super().__init__(source)
@@ -199,7 +199,7 @@ def record(results: Iterable[Result], path: Path | str, frames_per_second: float
 def check_video(file: Path) -> None:
     """Raise the error of ``record`` for a file that it would refuse. Call it before long work."""
     if file.suffix.lower() not in CODECS:
-        raise ChoiceError("the ending of a video file that is written", file.suffix, tuple(CODECS), where=str(file))
+        raise ChoiceError("the suffix of a video file to write", file.suffix, tuple(CODECS), where=str(file))
     try:
         check_whole(file)
     except OSError as error:
@@ -247,7 +247,7 @@ class _Recording:
         self._writer.release()
         if not self._is_whole():
             remedy = "check that the disk is not full"
-            raise FileAccessError(str(self._file), "cannot be written whole", "video file", remedy=remedy)
+            raise FileAccessError(str(self._file), "cannot be written completely", "video file", remedy=remedy)
         self._partial.replace(place_of(self._file))
 
     def _is_whole(self) -> bool:

@@ -220,7 +220,7 @@ def test_a_coroutine_that_is_cancelled_leaves_its_frame_at_work(design: Path, ac
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        with raises(StateError, subject="the accelerator", state="is at work already"):
+        with raises(StateError, subject="the accelerator", state="is already in use"):
             yolo.detect(picture())
         yolo.close()
 

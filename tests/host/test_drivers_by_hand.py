@@ -393,7 +393,7 @@ def test_a_frame_is_what_came_without_the_rest_of_its_last_beat(size: int) -> No
 
 @pytest.mark.parametrize("size", [0, BYTES - 1, BYTES + 1, 759, 761])
 def test_a_packet_of_another_length_is_told(size: int) -> None:
-    sentence = f"a packet of {size} bytes came, a frame has 756"
+    sentence = f"a packet has {size} bytes, but a frame has 756"
     assert fabric(lambda *_: 1 / 0)._run(REGISTERS, bytes(size)) == (b"", sentence)
 
 

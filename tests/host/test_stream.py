@@ -230,7 +230,7 @@ def test_one_user_at_a_time(tiny: Path, accelerator: Open, frames: list[np.ndarr
     yolo = accelerator(tiny, threshold=SELDOM)
     flow = yolo.stream(frames)
     next(flow)
-    with raises(StateError, subject="the accelerator", state="is at work already"):
+    with raises(StateError, subject="the accelerator", state="is already in use"):
         yolo.detect(frames[0])
     flow.close()
     yolo.detect(frames[0])

@@ -124,7 +124,7 @@ def test_a_video_that_a_full_disk_cuts_leaves_the_old_one(tmp_path: Path) -> Non
         path.parent.mkdir()
         path.write_bytes(b"old")
         done = subprocess.run([sys.executable, "-c", FULL_DISK, path], capture_output=True, text=True, check=True)
-        assert done.stdout == f"{path}\ncannot be written whole\n"
+        assert done.stdout == f"{path}\ncannot be written completely\n"
         assert [left.read_bytes() for left in path.parent.iterdir()] == [b"old"]
 
 

@@ -162,7 +162,7 @@ def test_a_library_of_somebody_else_is_not_loaded(made: Path, monkeypatch: pytes
         path.rename(made.parent / path.name)
     (made / "build").rmdir()
     (made / "build").write_text("")
-    with raises(FileAccessError, reason="belongs to somebody else", what="folder"):
+    with raises(FileAccessError, reason="belongs to another user", what="folder"):
         build(made)
 
 
