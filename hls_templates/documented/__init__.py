@@ -1,1 +1,5 @@
-"""What the vendor's manual (UG1399, Vitis HLS 2022.1 to 2024.2) says of directives and of C++ in hardware, as data."""
+"""The rules of the vendor's manual for directives and for C++ in hardware, as data.
+
+The manual is UG1399, for Vitis HLS 2022.1 to 2024.2.
+``directives`` lists the directives, with the types of ``options``. ``synthesis`` lists names in C++.
+"""

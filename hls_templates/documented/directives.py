@@ -1,4 +1,4 @@
-"""The directives that UG1399 documents, Vitis HLS 2022.1 to 2024.2: where each may stand and what it takes."""
+"""The directives that UG1399 documents for Vitis HLS 2022.1 to 2024.2: their places and their options."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ _STORAGE_IMPLS = "auto bram bram_ecc lutram uram uram_ecc srl memory"
 _PLAIN = ("mode", "port", "name", "register", "depth", "direct_io")
 _RAM = ("mode", "port", "name", "depth", "storage_type", "storage_impl", "latency", "address_mode")
 
+# The options of INTERFACE in each mode.
 INTERFACE_MODES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(_PORT_MODES.split(), _PLAIN),
     **dict.fromkeys(_BLOCK_MODES.split(), ("mode", "port", "name")),
@@ -201,15 +202,16 @@ DIRECTIVES: Mapping[str, Directive] = {
     "UNROLL": Directive(_scopes("loop"), {"factor": _COUNT, "skip_exit_check": Flag(), "off": _OFF}, early=True),
 }
 
-# Names of older tools, and what took their place.
+# Directives that these releases do not have, and what to do instead.
 REPLACED: Mapping[str, str] = {
     "RESOURCE": "use BIND_STORAGE or BIND_OP",
     "DATA_PACK": "use AGGREGATE",
     "ARRAY_MAP": "remove it",
     "CLOCK": "remove it",
-    "IF": "conditional directives are newer than 2024.2: choose by the preprocessor",
+    "IF": "conditional directives are newer than 2024.2: use the preprocessor",
 }
 
+# The values of impl that BIND_STORAGE allows with each type.
 STORAGE_IMPLS: Mapping[str, frozenset[str]] = {
     "fifo": frozenset(["auto", "bram", "lutram", "uram", "srl", "memory"]),
     "ram_1p": frozenset(["auto", "bram", "lutram", "uram"]),

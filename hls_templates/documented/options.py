@@ -1,4 +1,7 @@
-"""What an option of a directive takes, and what a directive is: the types of ``documented.directives``."""
+"""The types of ``documented.directives``: the kinds of values that an option takes, and the form of a directive.
+
+The text of a kind completes the sentence "the option must be …".
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Words:
-    """One of these words, case ignored; a ``bare`` word may come without ``option=``."""
+    """One of the given words, in upper or lower case. With ``bare``, the word may also be given without ``option=``."""
 
     words: frozenset[str]
     bare: bool = False
@@ -19,7 +22,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Constant:
-    """A constant expression; a literal lies in ``minimum … maximum``."""
+    """A constant expression. A literal must be in ``minimum … maximum``; None stands for no maximum."""
 
     minimum: int
     maximum: int | None = None
@@ -30,9 +33,13 @@ class Constant:
 
 @dataclass(frozen=True)
 class Name:
-    """Names (commas between) of variables, of arguments only, or of functions."""
+    """One or more names, separated by commas, of things in the scope of the directive.
 
-    role: str  # variable | argument | port | function | label
+    Attributes:
+        role: The kind of thing: variable, argument, port, function, or label (a function or an operation).
+    """
+
+    role: str
 
     def __str__(self) -> str:
         return f"the name of a {self.role}"
@@ -40,7 +47,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Text:
-    """Free text of this pattern."""
+    """Text that matches a regular expression. ``meaning`` describes it for a finding."""
 
     pattern: str
     meaning: str
@@ -51,18 +58,28 @@ class Text:
 
 @dataclass(frozen=True)
 class Flag:
-    """A word without a value, or with ``=true`` or ``=false``."""
+    """A bare word without a value, or with ``=true`` or ``=false``."""
 
     def __str__(self) -> str:
         return "a bare word, true or false"
 
 
 Value = Words | Constant | Name | Text | Flag
+"""The kinds of values that an option takes."""
 
 
 @dataclass(frozen=True)
 class Directive:
-    """``scopes`` ⊆ {function, loop, region, conditional}: what the enclosing block may belong to."""
+    """The documented form of a directive.
+
+    Attributes:
+        scopes: The blocks that the directive may be in: function, loop, region, conditional.
+        options: The kind of value of each option.
+        needs: Options that must be given.
+        early: Whether the directive must precede the first statement of its block.
+        top_only: Whether it may be only in the top function.
+        modes: For INTERFACE, the options of each mode.
+    """
 
     scopes: frozenset[str]
     options: Mapping[str, Value]

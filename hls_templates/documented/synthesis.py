@@ -1,4 +1,4 @@
-"""What has no hardware, and the vendor's types of streams and ports: names of C++ that the checks look for."""
+"""Names in C++ that the checks look for: constructs that cannot be synthesised, and the vendor's streams and ports."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ HOST_STREAMS = re.compile(r"\bstd\s*::\s*(cout|cerr|clog|cin|endl|[io]?fstream|[
 FLOAT_TYPES = frozenset({"float", "double", "half", "long double"})
 STREAM_TYPE = re.compile(r"\b(hls\s*::\s*)?stream(_of_blocks)?\s*<")
 PORT_TYPE = re.compile(r"\bburst_maxi\s*<")
+# Methods of streams and ports that make a process their reader or their writer. A query or request counts too.
 STREAM_READS = frozenset({"read", "read_nb", "empty", "peek", "read_request"})
 STREAM_WRITES = frozenset({"write", "write_nb", "full", "write_request", "write_response"})
 COPIES = frozenset(["memcpy", "memmove"])  # (destination, source, …)

@@ -23,6 +23,7 @@ CLEAN = (
     "docs/reliability.md",
     "hls_schedule",
     "hls_templates/common",
+    "hls_templates/documented",
     "hls_templates/lint",
     "hls_templates/simulation",
     "hls_templates/streaming",

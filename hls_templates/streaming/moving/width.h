@@ -39,8 +39,8 @@ constexpr int convert_steps(int lanes_in, int lanes_out, int words_in, int words
                             larger(words_in - ceiling(words_out * lanes_out, lanes_in), 0));
 }
 
-// Converts WORDS_IN words into WORDS_OUT words, COUNT times per frame. For convert_channels these
-// are the words of one pixel, and for convert_width the words of the whole frame.
+// Converts WORDS_IN words into WORDS_OUT words, COUNT times per frame. For convert_channels these are the words of one
+// pixel, and for convert_width the words of the whole frame.
 //
 // If words become wider, every cycle reads a word until all are read. If they become narrower, every cycle writes a
 // word until all are written.

@@ -6,7 +6,7 @@
 // with G = CHANNELS / SIMD, P output positions and K = KERNEL_H · KERNEL_W taps:
 //
 //   iterations = first · G + WALK_LANDING − 1 + F · P · K · G         if P · K > HEIGHT · WIDTH (the output dominates)
-//              = F · HEIGHT · WIDTH · G and at most one position      otherwise (the input dominates)
+//              = F · HEIGHT · WIDTH · G + at most one position        otherwise (the input dominates)
 //   first      = the input pixels up to the last one of position 0's window
 //   buffer     = window_capacity + WALK_MARGIN words: the rows of the window, and the rows that the stride skips
 //
