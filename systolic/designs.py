@@ -32,7 +32,8 @@ from systolic.option import why_not
 from systolic.package import package
 from systolic.pictures import picture_files
 from systolic.styles.registry import STYLES, default_style, open_design, style_named, style_of
-from systolic.styles.style import Counts, CycleReport, DesignTrace, NetworkMapping, OpenedDesign, Plan
+from systolic.styles.style import Counts, DesignTrace, NetworkMapping, OpenedDesign, Plan
+from systolic.trace.report import CycleReport
 from systolic.vendor.report import VendorReport
 from systolic.vendor.settle import Wishes, settle
 

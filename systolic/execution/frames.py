@@ -21,7 +21,8 @@ from host.vision.video import VIDEOS, Video, check_video, record
 from host.whole_file import check_whole, write_whole
 from systolic.execution.run import detector_of, seen_values
 from systolic.pictures import pictures_in
-from systolic.styles.style import Counts, CycleReport
+from systolic.styles.style import Counts
+from systolic.trace.report import CycleReport
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,30 @@ def legend_below(axes: Axes, columns: int) -> None:
     figure.legend(loc="outside lower center", fontsize=7, frameon=False, ncols=columns)
 
 
+Series = tuple[str, Sequence[float], str]
+"""The label, the values and the colour of bars that belong together: one value for each name on the axis."""
+
+
+def grouped_bars(axes: Axes, names: Sequence[str], series: Sequence[Series]) -> None:
+    """Draw the bars of a name below each other, one bar for each of the series."""
+    pitch = 0.8 / len(series)
+    for number, (label, values, colour) in enumerate(series):
+        places = [row + pitch * (number - (len(series) - 1) / 2) for row in range(len(names))]
+        axes.barh(places, values, height=0.9 * pitch, color=colour, label=label)
+    axes.set_yticks(range(len(names)), names)
+    axes.invert_yaxis()
+
+
+def stacked_bars(axes: Axes, names: Sequence[str], series: Sequence[Series]) -> None:
+    """Draw one bar for each name, in which each of the series is a part; series without any value are left out."""
+    left = [0.0] * len(names)
+    for label, values, colour in series:
+        if any(values):
+            axes.barh(names, values, left=left, color=colour, label=label)
+            left = [start + value for start, value in zip(left, values, strict=True)]
+    axes.invert_yaxis()
+
+
 def svg(figure: Figure) -> str:
     """The picture as an <svg> element that a page holds as it is; its text stays text, and its label is read aloud."""
     import matplotlib

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from html import escape
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from boards.errors import SystolicError
+from systolic.report.page import html_table, picture
+from systolic.report.tables import Cell, table
 from systolic.styles.style import NetworkMapping
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MappingT = TypeVar("MappingT", bound=NetworkMapping)
 
@@ -44,10 +50,12 @@ class Comparison(ABC, Generic[MappingT]):
     Attributes:
         network: Its name, or several names if it was quantised in several ways.
         rows: A row for each thing that was asked for.
+        head: The head of the table.
     """
 
     network: str
     rows: tuple[Candidate[MappingT], ...]
+    head: ClassVar[tuple[str, ...]]
 
     @property
     def found(self) -> list[tuple[str, MappingT]]:
@@ -59,12 +67,26 @@ class Comparison(ABC, Generic[MappingT]):
         """Return one JSON object."""
 
     @abstractmethod
-    def text(self) -> str:
-        """Return a table for a terminal."""
+    def cells(self) -> list[list[Cell]]:
+        """Return the lines of the table under ``head``."""
+
+    @property
+    @abstractmethod
+    def note(self) -> str:
+        """What a reader of the table has to know."""
 
     @abstractmethod
+    def pictures(self) -> list[Figure]:
+        """Return the pictures below the table; called only if there are mappings."""
+
+    def text(self) -> str:
+        """Return the table and its note for a terminal."""
+        return f"{table(self.head, self.cells())}\n\n{self.note}"
+
     def html(self) -> str:
-        """Return the part of a page that compares the rows."""
+        """Return the part of a page that compares the rows: table, note and pictures."""
+        pictures = map(picture, self.pictures() if self.found else ())
+        return "".join((html_table(self.head, self.cells()), f'<p class="note">{escape(self.note)}</p>', *pictures))
 
     def __repr__(self) -> str:
         return self.text()

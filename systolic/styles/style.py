@@ -36,9 +36,9 @@ from systolic.model import Calibration, DesignInputs, Model
 from systolic.option import Option
 from systolic.report.clock import RateClock
 from systolic.styles.estimates import Estimates
-from systolic.trace.report import TimedFrame, board_memory
+from systolic.trace.report import CycleReport, FifoDepths, board_memory
 from systolic.trace.solver import Trace
-from systolic.trace.timing import MemoryTiming, TraceTiming
+from systolic.trace.timing import MemoryTiming
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -114,31 +114,16 @@ class OpenedDesign(Protocol):
     def network(self) -> QuantizedNetwork: ...
 
 
-class CycleReport(Told, TimedFrame, Protocol):
-    """Traced cycles of a design. pass_cycles: of each start's passes, for a simulated board that takes its time."""
-
-    @property
-    def timing(self) -> TraceTiming: ...
-
-    @property
-    def title(self) -> str:
-        """One line, for a picture."""
-
-    @property
-    def pass_cycles(self) -> list[float]: ...
-
-    def timeline(self, layer: str | None = None) -> Figure:
-        """A lane a process, over a frame or over one layer."""
-
-
 class Counts(Told, Protocol):
-    """Counted cycles of a design in SystemVerilog. mismatches: with the golden model. pass_cycles: as above."""
+    """Counted cycles of a design in SystemVerilog."""
 
     @property
-    def mismatches(self) -> int: ...
+    def mismatches(self) -> int:
+        """The number of integers that differ from the golden model."""
 
     @property
-    def pass_cycles(self) -> list[float]: ...
+    def pass_cycles(self) -> list[float]:
+        """The cycles of each pass of a start, for a simulated board that takes its time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +155,7 @@ class DesignTrace(ABC):
 
     def fifos(
         self, clock_mhz: float | None = None, ddr_efficiency: float | None = None, ddr_gbps: float | None = None
-    ) -> Told:
+    ) -> FifoDepths:
         """Return the least FIFO depths that lose nothing."""
         clock = self.design.manifest.clock_mhz if clock_mhz is None else clock_mhz
         return self.least_depths(board_memory(self.design, ddr_efficiency, ddr_gbps), clock)
@@ -180,7 +165,7 @@ class DesignTrace(ABC):
         """Return ``report`` with a memory."""
 
     @abstractmethod
-    def least_depths(self, memory: MemoryTiming, clock_mhz: float) -> Told:
+    def least_depths(self, memory: MemoryTiming, clock_mhz: float) -> FifoDepths:
         """Return ``fifos`` with a memory, at a clock."""
 
 

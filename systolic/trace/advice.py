@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 
 from boards.errors import RangeError
 from boards.progress import Progress, ProgressStep, silent
@@ -31,21 +30,6 @@ class Advice:
     cycles: int
     declared_cycles: int | None
     curve: tuple[tuple[int, int | None], ...]
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(name)}</td><td>{self.declared[name]}</td><td>{depth}</td></tr>"
-            for name, depth in self.depths.items()
-        )
-        points = "".join(f"<tr><td>{cap}</td><td>{_cycles_text(cycles)}</td></tr>" for cap, cycles in self.curve)
-        return (
-            "<table><tr><th>stream</th><th>declared</th><th>least</th></tr>"
-            f"{rows}</table><table><tr><th>no deeper than</th><th>cycles</th></tr>{points}</table>"
-        )
-
-
-def _cycles_text(cycles: int | None) -> str:
-    return "deadlock" if cycles is None else f"{cycles:,}"
 
 
 def advise(trace: Traced, options: SolverOptions, slack: float, tell: Progress = silent) -> Advice:

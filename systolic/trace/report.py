@@ -1,14 +1,20 @@
-"""What both styles tell of traced time: the memory that a trace is solved for, and a line a layer."""
+"""Reports of cycles and of FIFO depths, for both styles, and the memory that a trace is solved for."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from html import escape
+from typing import TYPE_CHECKING, Any, Protocol
 
 from host.contract.parts import Manifest
-from systolic.report.tables import Cell, overhead_words
-from systolic.trace.timing import MemoryTiming, ProcessTiming
+from systolic.report.page import html_table
+from systolic.report.tables import Cell, overhead_words, table
+from systolic.trace.timing import MemoryTiming, ProcessTiming, TraceTiming
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,11 @@ class LayerTime:
         return self.cycles - (self.program or 0)
 
     @property
+    def error(self) -> float:
+        """The percentage by which the modelled cycles exceed the cycles."""
+        return 100 * (self.modelled_cycles / self.cycles - 1)
+
+    @property
     def overhead_share(self) -> str | None:
         """The overhead beside the modelled cycles, in words."""
         if self.overhead is None or self.overhead_cycles is None:
@@ -49,66 +60,149 @@ class LayerTime:
         return overhead_words(self.overhead, self.overhead_cycles, self.modelled_cycles)
 
 
-class TimedFrame(Protocol):
-    """What every report of cycles knows."""
+Table = tuple[Sequence[str], Sequence[Sequence[Cell]]]
+"""The head and the rows of a table."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class FrameCycles(ABC):
+    """The cycles of one frame, or of one batch of frames, layer by layer: traced or counted.
+
+    Attributes:
+        network: The name of the network.
+        clock_mhz: The clock of the frame rate in MHz.
+        clock_source: The origin of that clock, in words.
+        dsp: The number of DSPs that multiply.
+        macs_per_cycle: The multiply-accumulates that these DSPs could do in one cycle.
+        layers: The cycles of each layer, or of each block of a pipeline.
+        batch: The number of frames that one start takes.
+    """
+
+    network: str
+    clock_mhz: float
+    dsp: int
+    macs_per_cycle: int
+    layers: tuple[LayerTime, ...]
+    batch: int = 1
+    clock_source: str = "target"
 
     @property
-    def network(self) -> str: ...
+    @abstractmethod
+    def cycles(self) -> int:
+        """The cycles that a batch adds to a run of many batches."""
 
     @property
-    def clock_mhz(self) -> float: ...
+    def cycles_per_frame(self) -> int:
+        """``cycles`` per frame, rounded."""
+        return round(self.cycles / self.batch)
 
     @property
-    def cycles_per_frame(self) -> int: ...
+    def latency_cycles(self) -> int:
+        """The cycles from the start to the outputs: all frames of a batch end together."""
+        return self.cycles
 
     @property
-    def frames_per_second(self) -> float: ...
+    def frames_per_second(self) -> float:
+        """The frame rate at the clock."""
+        return self.clock_mhz * 1e6 * self.batch / self.cycles
 
     @property
-    def latency_cycles(self) -> int: ...
+    def dsp_efficiency(self) -> float:
+        """The multiply-accumulates of the layers divided by what the DSPs could do in the same cycles."""
+        return sum(layer.macs for layer in self.layers) / (self.macs_per_cycle * self.cycles)
 
     @property
-    def dsp(self) -> int: ...
+    def slowest(self) -> LayerTime:
+        """The layer, or the block of a pipeline, that takes the most cycles."""
+        return max(self.layers, key=lambda layer: layer.cycles)
 
     @property
-    def dsp_efficiency(self) -> float: ...
+    def rate(self) -> str:
+        """The frame rate and its clock, in words."""
+        return f"{self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz ({self.clock_source})"
 
     @property
-    def layers(self) -> tuple[LayerTime, ...]: ...
+    def of_batch(self) -> str:
+        """The words after the cycles of a frame if frames are computed in batches; else nothing."""
+        return f" a frame in batches of {self.batch} (layers: of a batch)" if self.batch > 1 else ""
+
+    @abstractmethod
+    def tables(self) -> list[Table]:
+        """Return the tables of the report; the first has a row for each layer or block."""
+
+    @property
+    @abstractmethod
+    def summary(self) -> str:
+        """The sentences below the tables."""
+
+    def text(self) -> str:
+        """Return the tables and the summary for a terminal."""
+        return "\n\n".join([*(table(head, rows) for head, rows in self.tables()), self.summary])
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        tables = "".join(html_table(head, rows) for head, rows in self.tables())
+        return f"<p>{escape(self.summary)}</p>{tables}"
 
 
-def slowest(layers: Sequence[LayerTime]) -> LayerTime:
-    """The layer, or the block of a pipeline, that takes the most cycles."""
-    return max(layers, key=lambda layer: layer.cycles)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class CycleReport(FrameCycles):
+    """Cycles that were traced in the generated C++.
+
+    Attributes:
+        timing: The solved trace.
+    """
+
+    timing: TraceTiming
+
+    @property
+    @abstractmethod
+    def pass_cycles(self) -> list[float]:
+        """The cycles of each pass of a start, for a simulated board that takes its time."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """One line, for a picture."""
+
+    @abstractmethod
+    def values(self) -> dict[str, Any]:
+        """Return the object of ``cycle_values``."""
+
+    @abstractmethod
+    def timeline(self, layer: str | None = None) -> Figure:
+        """Draw one lane per process, over a frame or over one layer."""
 
 
 def cycle_values(
-    report: TimedFrame,
+    report: FrameCycles,
     source: str,
+    memory: MemoryTiming,
     *,
-    batch: int = 1,
-    memory: MemoryTiming | None = None,
     mismatches: int | None = None,
     processes: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """The JSON object of cycles, with the same keys of every style and engine; null for what one of them does not tell.
+    """Return the JSON object of cycles, with the same keys for every style and engine.
 
     {network, batch, clock_mhz, source: "traced" or "counted", cycles_per_frame, latency_cycles, frames_per_second,
     bound_by: the layer or block that takes the most cycles, dsp, dsp_efficiency, memory, mismatches, layers: [the
-    fields of LayerTime], processes: [{pass, name, busy, wait_input, wait_space, wait_memory, idle}]}
+    fields of LayerTime], processes: [{pass, name, busy, wait_input, wait_space, wait_memory, idle}]}. A value that a
+    style or an engine does not know is null.
     """
     return {
         "network": report.network,
-        "batch": batch,
+        "batch": report.batch,
         "clock_mhz": report.clock_mhz,
         "source": source,
         "cycles_per_frame": report.cycles_per_frame,
         "latency_cycles": report.latency_cycles,
         "frames_per_second": round(report.frames_per_second, 2),
-        "bound_by": slowest(report.layers).name,
+        "bound_by": report.slowest.name,
         "dsp": report.dsp,
         "dsp_efficiency": round(report.dsp_efficiency, 4),
-        "memory": memory and asdict(memory),
+        "memory": asdict(memory),
         "mismatches": mismatches,
         "layers": [asdict(layer) for layer in report.layers],
         "processes": list(processes),
@@ -150,37 +244,55 @@ def process_values(process: ProcessTiming, number: int) -> dict[str, Any]:
 FIFO_HEAD = ("stream", "declared depth", "least that loses nothing")
 
 
-def fifo_rows(least: Mapping[str, int], declared: Mapping[str, int]) -> list[list[Cell]]:
-    """Return a line per stream under FIFO_HEAD."""
-    return [[name, declared[name], depth] for name, depth in least.items()]
+CURVE_HEAD = ("no deeper than", "cycles")
 
 
-def fifo_values(
-    least: Mapping[str, int],
-    declared: Mapping[str, int],
-    cycles: int,
-    best_cycles: int,
-    *,
-    latency_cycles: int | None = None,
-    widths: Mapping[str, int] | None = None,
-    bits: int | None = None,
-    fixed_bits: int | None = None,
-    curve: Sequence[Sequence[int | None]] | None = None,
-) -> dict[str, Any]:
-    """The JSON object of FIFO depths, with the same keys of both styles; null for what one of them does not tell.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class FifoDepths:
+    """The least FIFO depths of a traced design that lose no cycle. A value that a style does not know is None.
 
-    {least, declared: {stream: depth}, cycles: of a frame with the least depths, best_cycles: with unbounded FIFOs,
-    latency_cycles, widths: {stream: bits}, bits: of all of them, fixed_bits: at one fixed depth, curve: [[no deeper
-    than, cycles]]}
+    Attributes:
+        least: The depths in words, by stream.
+        declared: The depths that the design declares, by stream.
+        cycles: Cycles of a frame with the least depths.
+        best_cycles: Cycles of a frame with unbounded FIFOs.
+        latency_cycles: Cycles of the first frame with the least depths.
+        widths: The bits of a word, by stream.
+        bits: The bits of all FIFOs at the least depths.
+        fixed_bits: The bits of all FIFOs at one depth for all of them.
+        curve: (a limit for the depths, cycles of a frame within that limit); None is a deadlock.
     """
-    return {
-        "least": dict(least),
-        "declared": dict(declared),
-        "cycles": cycles,
-        "best_cycles": best_cycles,
-        "latency_cycles": latency_cycles,
-        "widths": widths and dict(widths),
-        "bits": bits,
-        "fixed_bits": fixed_bits,
-        "curve": curve and [list(point) for point in curve],
-    }
+
+    least: Mapping[str, int]
+    declared: Mapping[str, int]
+    cycles: int
+    best_cycles: int
+    latency_cycles: int | None = None
+    widths: Mapping[str, int] | None = None
+    bits: int | None = None
+    fixed_bits: int | None = None
+    curve: Sequence[tuple[int, int | None]] | None = None
+
+    def rows(self) -> list[list[Cell]]:
+        """Return a row for each stream under FIFO_HEAD."""
+        return [[name, self.declared[name], depth] for name, depth in self.least.items()]
+
+    def values(self) -> dict[str, Any]:
+        """Return the fields as one JSON object, with the same keys for both styles."""
+        return {
+            **vars(self),
+            "least": dict(self.least),
+            "declared": dict(self.declared),
+            "widths": self.widths and dict(self.widths),
+            "curve": self.curve and [list(point) for point in self.curve],
+        }
+
+    def text(self) -> str:
+        """Return a table for a terminal."""
+        return table(FIFO_HEAD, self.rows())
+
+    __repr__ = text
+
+    def _repr_html_(self) -> str:
+        points = [[cap, "deadlock" if cycles is None else cycles] for cap, cycles in self.curve or ()]
+        return html_table(FIFO_HEAD, self.rows()) + (html_table(CURVE_HEAD, points) if points else "")

@@ -11,14 +11,10 @@ import numpy as np
 from systolic.execution.build import Variant
 from systolic.execution.result import FrameResult
 from systolic.execution.simulation import LayerResult, Simulation
-from systolic.styles.streaming.cycles import StreamingFifos
-from systolic.styles.streaming.fifos import Fifos
 from systolic.styles.streaming.measure import StreamingReport
 from systolic.styles.systolic.counts import SystolicCounts
-from systolic.styles.systolic.cycles import SystolicFifos
 from systolic.styles.systolic.measure import SystolicReport
-from systolic.trace.advice import Advice
-from systolic.trace.report import LayerTime
+from systolic.trace.report import FifoDepths, LayerTime
 from systolic.trace.timing import MemoryTiming, ProcessTiming, RegionTiming, TraceTiming
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -28,11 +24,13 @@ TIMING = TraceTiming(200, MemoryTiming(), (REGION,))
 
 
 def cycles() -> dict[str, dict[str, Any]]:
-    counted = SystolicCounts("net", 200, 8, 40, MemoryTiming(), LAYERS, [400.0], 0)
+    facts: dict[str, Any] = {"network": "net", "clock_mhz": 200, "dsp": 8, "macs_per_cycle": 40, "layers": LAYERS}
     return {
-        "array in C++": SystolicReport("net", 200, 8, 2, LAYERS, TIMING).values(),
-        "array in SystemVerilog": counted.values(),
-        "pipeline": StreamingReport("net", 200, 8, 300, 420, LAYERS, TIMING).values(),
+        "array in C++": SystolicReport(**facts, timing=TIMING).values(),
+        "array in SystemVerilog": SystolicCounts(
+            **facts, memory=MemoryTiming(), pass_cycles=[400.0], mismatches=0
+        ).values(),
+        "pipeline": StreamingReport(**facts, interval=300, latency=420, timing=TIMING).values(),
     }
 
 
@@ -59,12 +57,12 @@ def test_a_simulation_has_the_same_keys_of_every_engine() -> None:
 
 
 def test_depths_of_fifos_have_the_same_keys_of_every_style() -> None:
-    advice = Advice({"rows": 2}, {"rows": 4}, 90, 91, 90, ((1, None), (2, 91)))
-    array = SystolicFifos(advice).values()
-    pipeline = StreamingFifos(Fifos({"a": 2}, {"a": 8}, 91, 120, 90, 16, 64, 3), {"a": 4}).values()
-    assert list(array) == list(pipeline)
-    assert (array["cycles"], array["best_cycles"]) == (pipeline["cycles"], pipeline["best_cycles"]) == (91, 90)
-    assert (array["curve"], pipeline["curve"]) == ([[1, None], [2, 91]], None)
+    told = FifoDepths(least={"rows": 2}, declared={"rows": 4}, cycles=91, best_cycles=90).values()
+    assert list(told)[:4] == ["least", "declared", "cycles", "best_cycles"]
+    unknown = ["latency_cycles", "widths", "bits", "fixed_bits", "curve"]
+    assert list(told)[4:] == unknown == [key for key, value in told.items() if value is None]
+    curve = FifoDepths(least={}, declared={}, cycles=91, best_cycles=90, curve=((1, None), (2, 91))).values()["curve"]
+    assert curve == [[1, None], [2, 91]]
 
 
 def test_generated_designs_have_the_same_keys_of_every_style() -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 from host.check import Check, LayerCheck
 from host.contract.manifest import read_manifest
 from host.vision.frame import Measured
-from systolic.trace.advice import Advice
+from systolic.trace.report import FifoDepths
 from tests.support.cases import cases
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 HOSTILE = "</td><script>alert(1)</script><img src=x onerror=alert(2)>"
-HARMLESS = {"p", "b", "table", "tr", "th", "td"}
+HARMLESS = {"div", "p", "b", "table", "tr", "th", "td"}
 
 
 class Tags(HTMLParser):
@@ -36,11 +36,11 @@ def checked() -> Check:
     return Check(HOSTILE, (LayerCheck(layer, 10, 1, (0, 0, 0), 1, 2),))
 
 
-SHOWN: dict[str, Callable[[], Check | Measured | Advice]] = {
+SHOWN: dict[str, Callable[[], Check | Measured | FifoDepths]] = {
     "a layer that differs": checked,
     "a check that an error ended": lambda: Check(HOSTILE, (), HOSTILE),
     "stages of a stream": lambda: Measured(2, 1.0, {HOSTILE: 0.5}, 1.0, HOSTILE),
-    "advised FIFOs": lambda: Advice({HOSTILE: 2}, {HOSTILE: 4}, 1, 1, 1, ()),
+    "advised FIFOs": lambda: FifoDepths(least={HOSTILE: 2}, declared={HOSTILE: 4}, cycles=1, best_cycles=1),
 }
 
 

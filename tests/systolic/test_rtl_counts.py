@@ -52,8 +52,9 @@ def test_layers_are_counted_beside_the_model_and_the_other_engine(folder: Path) 
     assert (counts.mismatches, counts.values()["source"]) == (0, "counted")
     assert counts.values()["dsp"] == SMALL.mac_dsps
     assert counts.values()["dsp_efficiency"] == round(layer["efficiency"], 4) > 0
-    assert counts.head()[1:6] == ("counted", "modelled", "error %", "HLS, traced", "difference %")
-    name, *cells = counts.rows()[-1]
+    ((head, rows),) = counts.tables()
+    assert head[1:6] == ("counted", "modelled", "error %", "HLS, traced", "difference %")
+    name, *cells = rows[-1]
     assert (name, cells[0], cells[3]) == ("all", layer["cycles"], layer["hls_cycles"])
 
 

@@ -100,7 +100,16 @@ def test_what_was_traced_sets_the_simulated_boards_pace(folder: Path) -> None:
     manifest = read_manifest(folder)
     modelled = pace(folder, manifest, 1.0)
     nothing: Any = None  # of what follows only the cycles are kept
-    report = StreamingReport("shapes", manifest.clock_mhz, 52, 1_382_500, 2_000_000, (), nothing)
+    report = StreamingReport(
+        network="shapes",
+        clock_mhz=manifest.clock_mhz,
+        dsp=52,
+        macs_per_cycle=104,
+        layers=(),
+        timing=nothing,
+        interval=1_382_500,
+        latency=2_000_000,
+    )
     assert save_cycles(folder, report) == folder / "cycles.json"
     traced = pace(folder, manifest, 1.0)
     assert modelled is not None

@@ -4,35 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from boards.board import Board
 from boards.facts import Clock
-from systolic.report.page import html_table, page, picture
-from systolic.report.tables import Cell, table
+from systolic.report.page import page
+from systolic.report.tables import Cell
 from systolic.styles.comparison import Candidate, Comparison
 from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.report import bits_text, fullest
 
-COMPARISON_HEAD = (
-    "search",
-    "cycles",
-    "frames/s",
-    "LUT",
-    "DSP",
-    "BRAM18",
-    "URAM",
-    "converters",
-    "FIFO bits",
-    "µJ a frame",
-    "fullest",
-    "cost",
-    "s",
-    "",
-)
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StreamingComparison(Comparison[StreamingMapping]):
     """The foldings of a network by the search that found them, or by the file of a saved one.
 
@@ -45,6 +31,22 @@ class StreamingComparison(Comparison[StreamingMapping]):
     board: Board
     clock: Clock
     fps: float | None = None
+    head: ClassVar[tuple[str, ...]] = (
+        "search",
+        "cycles",
+        "frames/s",
+        "LUT",
+        "DSP",
+        "BRAM18",
+        "URAM",
+        "converters",
+        "FIFO bits",
+        "µJ a frame",
+        "fullest",
+        "cost",
+        "s",
+        "",
+    )
 
     def reaches(self, mapping: StreamingMapping) -> bool:
         """Return whether a folding has the frame rate that was asked for."""
@@ -76,7 +78,7 @@ class StreamingComparison(Comparison[StreamingMapping]):
         return {"search": row.asked, **values, "reached": self.reaches(row.mapping)}
 
     def cells(self) -> list[list[Cell]]:
-        """Return a line per search, under COMPARISON_HEAD."""
+        """Return a line per search."""
         return [self._cells_of(row) for row in self.rows]
 
     def _cells_of(self, row: Candidate[StreamingMapping]) -> list[Cell]:
@@ -106,8 +108,9 @@ class StreamingComparison(Comparison[StreamingMapping]):
         wrong += [] if mapping.fits else ["does not fit"]
         return ", ".join(wrong) or mapping.folded.state
 
-    def legend(self) -> str:
-        """Return what is the same in every row: what was asked for, the board's resources, the bits of layers."""
+    @property
+    def note(self) -> str:
+        """What is the same in every row: what was asked for, the board's resources, the bits of layers."""
         total = self.board.resources
         asked = "the highest rate" if self.fps is None else f"{self.fps:g} frames/s with least resources"
         return (
@@ -118,26 +121,20 @@ class StreamingComparison(Comparison[StreamingMapping]):
             "the search makes least"
         ) + "".join(bits_text(mapping.folded.folding.graph) for _, mapping in self.found[:1])
 
-    def text(self) -> str:
-        """Return a table for a terminal."""
-        return f"{table(COMPARISON_HEAD, self.cells())}\n\n{self.legend()}"
-
-    def html(self) -> str:
-        """Return a part of a page: the searches next to each other; a lone one block by block."""
-        parts = [html_table(COMPARISON_HEAD, self.cells()), f'<p class="note">{escape(self.legend())}</p>']
-        if len(self.rows) == 1:
-            return "".join((*parts, *(mapping._repr_html_() for _, mapping in self.found)))
-        return "".join((*parts, *(self._pictures() if self.found else ())))
-
-    def _pictures(self) -> list[str]:
+    def pictures(self) -> list[Figure]:
+        """Return the rates, the resources and the cycles by search; nothing to compare if there is one search."""
         from systolic.report.figures import bars  # matplotlib takes long to import
         from systolic.styles.streaming.figures import cycles_by_search, shares
 
+        if len(self.rows) == 1:
+            return []
         rates = [(search, mapping.frames_per_second) for search, mapping in self.found]
-        return [
-            picture(figure)
-            for figure in (bars(rates, "frames/s (modelled)"), shares(self.found), cycles_by_search(self.found))
-        ]
+        return [bars(rates, "frames/s (modelled)"), shares(self.found), cycles_by_search(self.found)]
+
+    def html(self) -> str:
+        """Return a part of a page: the searches next to each other; a lone one block by block."""
+        alone = [mapping._repr_html_() for _, mapping in self.found] if len(self.rows) == 1 else []
+        return "".join((super().html(), *alone))
 
     def page(self) -> str:
         """Return one self-contained HTML file."""

@@ -152,7 +152,7 @@ def _traced(files: DesignFiles, picture: Pixels, estimated: bool, tell: Progress
         traced = StreamingTrace.of(design, picture, tell)
         if not estimated:
             tell("sizing FIFOs")
-            return traced.least_depths(board_memory(design), design.manifest.clock_mhz).least
+            return traced.sized_fifos(board_memory(design), design.manifest.clock_mhz)
         try:
             return traced.declared_fifos()
         except DeadlockError as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,11 +15,12 @@ from host.contract.libraries import StreamingLibrary
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 from systolic.checking.record import kept
 from systolic.execution.build import Variant, built
-from systolic.report.tables import Cell, table
+from systolic.report.clock import RateClock
+from systolic.report.tables import Cell
 from systolic.styles.streaming.dma import with_dma
 from systolic.styles.streaming.simulate import StreamingDesign, pack_picture
 from systolic.trace.depths import greatest
-from systolic.trace.report import LayerTime, board_memory, cycle_values, process_values, slowest
+from systolic.trace.report import CycleReport, LayerTime, Table, board_memory, cycle_values, process_values
 from systolic.trace.solver import MemoryTiming, Trace
 from systolic.trace.timeline import draw
 from systolic.trace.timing import RegionTiming, TraceTiming
@@ -36,76 +36,69 @@ STEADY = 0.001
 """Of the interval: what it may lie above the work of the slowest process, and be called steady."""
 
 
-@dataclass(frozen=True, eq=False)
-class StreamingReport:
-    """cycles_per_frame: between two frames in the steady state, which is what the slowest stream takes (RegionTiming):
-    what leaves may follow sooner as long as an earlier frame was late. latency_cycles: of the first frame, in and out.
+BLOCK_HEAD = ("block", "cycles", "modelled", "busy %", "MACs", "waits for input", "for space", "folding")
 
-    timing: of all traced frames. layers: one a block; its cycles are those in which it works, a frame. clock_source:
-    where the clock comes from.
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class StreamingReport(CycleReport):
+    """Traced cycles of a pipeline. The layers are its blocks, with the cycles per frame in which each works.
+
+    Attributes:
+        interval: Cycles between two frames in the steady state, in which the slowest stream passes one frame
+            (RegionTiming). The output of a frame may follow sooner if the frame before it was late.
+        latency: Cycles from the first frame's input to its output.
+        timing: The solved trace of all traced frames.
     """
 
-    network: str
-    clock_mhz: float
-    dsp: int
-    cycles_per_frame: int
-    latency_cycles: int
-    layers: tuple[LayerTime, ...]
-    timing: TraceTiming
-    clock_source: str = "target"
+    interval: int
+    latency: int
 
     @property
-    def frames_per_second(self) -> float:
-        return self.clock_mhz * 1e6 / self.cycles_per_frame
+    def cycles(self) -> int:
+        """The cycles that one more frame takes."""
+        return self.interval
 
     @property
-    def dsp_efficiency(self) -> float:
-        """MACs a frame / (2 · DSPs that multiply · cycles a frame); above 1 where a DSP does four, or LUTs multiply."""
-        return sum(layer.macs for layer in self.layers) / (2 * max(1, self.dsp) * self.cycles_per_frame)
+    def latency_cycles(self) -> int:
+        """The cycles from the first frame's input to its output."""
+        return self.latency
 
     @property
     def frames(self) -> int:
-        """That were traced in a row."""
+        """The number of frames that were traced in a row."""
         return len(self.timing.regions[0].frame_ends)
 
     @property
-    def slowest(self) -> LayerTime:
-        return slowest(self.layers)
-
-    @property
     def frame_ends(self) -> dict[int, str]:
-        """Cycle of the timing in which each traced frame has left, and its name; for a timeline's marks."""
+        """The name of each traced frame by the cycle in which its output ends, for the marks of a timeline."""
         (region,) = self.timing.regions
         return {end: f"frame {number}" for number, end in enumerate(region.frame_ends, 1)}
 
     @property
     def pass_cycles(self) -> list[float]:
-        """A pipeline has one pass a frame: what lies between two frames."""
-        return [self.cycles_per_frame]
+        """The interval: a pipeline has one pass per frame."""
+        return [self.interval]
 
     @property
     def title(self) -> str:
         """One line, for a timeline."""
-        return (
-            f"{self.network}: a frame every {self.cycles_per_frame:,} cycles traced, "
-            f"{self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz ({self.clock_source})"
-        )
+        return f"{self.network}: a frame every {self.interval:,} cycles traced, {self.rate}"
 
     def values(self) -> dict[str, Any]:
-        """The object of ``cycle_values``; a pipeline has one pass."""
+        """Return the object of ``cycle_values``; a pipeline has one pass."""
         (region,) = self.timing.regions
         processes = [process_values(process, 0) for process in region.processes]
-        return cycle_values(self, "traced", memory=self.timing.memory, processes=processes)
+        return cycle_values(self, "traced", self.timing.memory, processes=processes)
 
-    def text(self) -> str:
-        """A table for a terminal, a line a block."""
+    def tables(self) -> list[Table]:
+        """Return the table of the blocks."""
         processes = {process.name: process for process in self.timing.regions[0].processes}
         rows: list[list[Cell]] = [
             [
                 block.name,
                 block.cycles,
                 block.modelled_cycles,
-                100 * block.cycles / self.cycles_per_frame,
+                100 * block.cycles / self.interval,
                 block.macs,
                 processes[block.name].wait_input // self.frames,
                 processes[block.name].wait_space // self.frames,
@@ -113,33 +106,21 @@ class StreamingReport:
             ]
             for block in self.layers
         ]
-        head = ("block", "cycles", "modelled", "busy %", "MACs", "waits for input", "for space", "folding")
-        return (
-            f"{table(head, rows)}\n\n{self.network}: a frame every {self.cycles_per_frame:,} cycles, "
-            f"{self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz ({self.clock_source}), latency "
-            f"{self.latency_cycles:,} cycles; bound by {self.slowest.name} (cycles traced on the generated code over "
-            f"{self.frames} frames; modelled: closed formulas)"
-        )
+        return [(BLOCK_HEAD, rows)]
 
-    __repr__ = text
+    @property
+    def summary(self) -> str:
+        """The rate, the latency and the slowest block."""
+        return (
+            f"{self.network}: a frame every {self.interval:,} cycles, {self.rate}, latency {self.latency:,} cycles; "
+            f"bound by {self.slowest.name} (cycles traced on the generated code over {self.frames} frames; modelled: "
+            "closed formulas)"
+        )
 
     def timeline(self, layer: str | None = None) -> Figure:
         """Draw one lane per process over the traced frames; UnsupportedError for one layer alone."""
         check_timeline(layer)
         return draw(self.timing, title=self.title, marks=self.frame_ends)
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(layer.name)}</td><td>{layer.cycles:,}</td><td>{layer.modelled_cycles:,}</td>"
-            f"<td>{layer.macs:,}</td><td>{layer.cycles / self.cycles_per_frame:.1%}</td></tr>"
-            for layer in self.layers
-        )
-        return (
-            f"<p><b>{escape(self.network)}</b>: a frame every {self.cycles_per_frame:,} cycles, "
-            f"{self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz ({self.clock_source}), latency "
-            f"{self.latency_cycles:,} cycles; bound by {escape(self.slowest.name)} (cycles traced)</p>"
-            f"<table><tr><th>block</th><th>cycles</th><th>modelled</th><th>MACs</th><th>busy</th></tr>{rows}</table>"
-        )
 
 
 def check_timeline(layer: str | None) -> None:
@@ -193,20 +174,21 @@ def measure(
 ) -> StreamingReport:
     """Solves the trace: no execution. clock_mhz, depths: other than the design's own, which is its target, or what a
     check found that its sources hold."""
-    found = kept(design.path, design.manifest.clock_mhz)
-    clock, source = (found.mhz, found.source) if clock_mhz is None else (clock_mhz, "target")
-    timing = trace.solve(memory, clock, depths, timeline=True)
+    clock = kept(design.path, design.manifest.clock_mhz) if clock_mhz is None else RateClock(clock_mhz)
+    timing = trace.solve(memory, clock.mhz, depths, timeline=True)
     single, several = (region for region in timing.regions if not region.top)
     packets = design.manifest.packet_in, design.manifest.packet_out
+    dsp = design.manifest.estimate.dsp
     return StreamingReport(
         network=design.manifest.network,
-        clock_mhz=clock,
-        dsp=design.manifest.estimate.dsp,
-        cycles_per_frame=several.interval,
-        latency_cycles=single.total,
+        clock_mhz=clock.mhz,
+        clock_source=clock.source,
+        dsp=dsp,
+        macs_per_cycle=2 * max(1, dsp),
+        interval=several.interval,
+        latency=single.total,
         layers=_blocks(design, several, trace.frames),
-        timing=TraceTiming(clock, memory, (with_dma(several, *packets, trace.frames),)),
-        clock_source=source,
+        timing=TraceTiming(clock.mhz, memory, (with_dma(several, *packets, trace.frames),)),
     )
 
 

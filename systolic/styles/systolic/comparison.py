@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from systolic.report.page import html_table, page, picture
 from systolic.report.tables import Cell, overhead_words, table
@@ -16,26 +15,27 @@ from systolic.styles.systolic.report import BASELINE_NOTE, geometries_html
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COMPARISON_HEAD = (
-    "asked",
-    "array",
-    "MHz",
-    "cycles a frame",
-    "frames/s",
-    "DSP",
-    "BRAM36",
-    "URAM",
-    "LUT",
-    "µJ a frame",
-    "DDR MB a frame",
-    "overhead",
-    "bound by, or source",
-)
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SystolicComparison(Comparison[SystolicMapping]):
     """Schedules by the board, array, format and batch that was asked for."""
+
+    head: ClassVar[tuple[str, ...]] = (
+        "asked",
+        "array",
+        "MHz",
+        "cycles a frame",
+        "frames/s",
+        "DSP",
+        "BRAM36",
+        "URAM",
+        "LUT",
+        "µJ a frame",
+        "DDR MB a frame",
+        "overhead",
+        "bound by, or source",
+    )
+    note = BASELINE_NOTE
 
     def values(self) -> dict[str, Any]:
         """Return one JSON object."""
@@ -48,20 +48,16 @@ class SystolicComparison(Comparison[SystolicMapping]):
         }
 
     def cells(self) -> list[list[Cell]]:
-        """Return a line per row under COMPARISON_HEAD, and after it the baselines on the same array."""
+        """Return a line per row, and after it the baselines on the same array."""
         return [line for row in self.rows for line in (_cells_of(row), *_baseline_cells(row.mapping))]
 
     def text(self) -> str:
         """Return a table for a terminal."""
         head = f"{self.network}, modelled at target clocks, which systolic generate checks on the sources"
-        return f"{head}\n\n{table(COMPARISON_HEAD, self.cells())}\n\n{BASELINE_NOTE}"
+        return f"{head}\n\n{super().text()}"
 
-    def html(self) -> str:
-        """Return a part of a page: the table, and a bar per schedule and baseline."""
-        note = f'<p class="note">{escape(BASELINE_NOTE)}</p>'
-        return html_table(COMPARISON_HEAD, self.cells()) + note + (self._rates() if self.found else "")
-
-    def _rates(self) -> str:
+    def pictures(self) -> list[Figure]:
+        """Return a bar per schedule and baseline."""
         from systolic.report.figures import bars  # matplotlib takes long to import
 
         rates: list[tuple[str, float]] = []
@@ -70,7 +66,7 @@ class SystolicComparison(Comparison[SystolicMapping]):
             rates.append((asked, mapping.frames_per_second))
             pale |= set(range(len(rates), len(rates) + len(mapping.baselines)))
             rates += [(baseline.name, mapping.clock_mhz * 1e6 / baseline.cycles) for baseline in mapping.baselines]
-        return picture(bars(rates, "frames/s (modelled); pale: baselines", pale))
+        return [bars(rates, "frames/s (modelled); pale: baselines", pale)]
 
     def page(self, front: Sequence[SystolicMapping] = ()) -> str:
         """Return one self-contained HTML file. front: see ``pareto_front``."""

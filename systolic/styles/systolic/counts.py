@@ -4,7 +4,6 @@ where that is asked for, the trace of the engine in C++ with the same schedule."
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -23,69 +22,45 @@ from scheduler.systolic.tiling import Tiling, column_tiles
 from scheduler.systolic.workload import workload_of
 from systolic.files import write
 from systolic.model import DesignInputs
-from systolic.report.page import html_table
-from systolic.report.tables import Cell, table
+from systolic.report.tables import Cell
 from systolic.styles.systolic.cycles import SystolicTrace
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate_batch
-from systolic.trace.report import LayerTime, board_memory, cycle_values
+from systolic.trace.report import FrameCycles, LayerTime, Table, board_memory, cycle_values
 from systolic.trace.timing import MemoryTiming
 
 MODELLED = ("bound by (modelled)", "overhead (modelled)")
 
 
-@dataclass(frozen=True, eq=False)
-class SystolicCounts:
-    """Counted cycles of one frame, or of one batch of frames; frames_per_second at the target clock. dsp: of the
-    multiply-accumulates; macs_per_cycle: that all of them could do. pass_cycles: of each pass of the program.
-    mismatches: integers of all layers that differ from the golden model. memory: that answered."""
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SystolicCounts(FrameCycles):
+    """Counted cycles of one frame, or of one batch of frames. The clock is the target.
 
-    network: str
-    clock_mhz: float
-    dsp: int
-    macs_per_cycle: int
+    Attributes:
+        memory: The memory that answered.
+        pass_cycles: The cycles of each pass of the program.
+        mismatches: The number of integers, of all layers, that differ from the golden model.
+    """
+
     memory: MemoryTiming
-    layers: tuple[LayerTime, ...]
     pass_cycles: list[float]
     mismatches: int
-    batch: int = 1
 
     @property
     def cycles(self) -> int:
-        """Of a start."""
+        """The cycles of one start."""
         return sum(layer.cycles for layer in self.layers)
 
-    @property
-    def cycles_per_frame(self) -> int:
-        return round(self.cycles / self.batch)
-
-    @property
-    def latency_cycles(self) -> int:
-        """Of a frame, or of a whole batch of frames: all of them are there at its end."""
-        return self.cycles
-
-    @property
-    def dsp_efficiency(self) -> float:
-        """MACs executed / those that the DSPs could do meanwhile."""
-        return sum(layer.macs for layer in self.layers) / (self.macs_per_cycle * self.cycles)
-
-    @property
-    def frames_per_second(self) -> float:
-        return self.clock_mhz * 1e6 * self.batch / self.cycles
-
     def values(self) -> dict[str, Any]:
-        """The object of ``cycle_values``: executing counts the cycles of layers, not what each process does in them."""
-        return cycle_values(self, "counted", batch=self.batch, memory=self.memory, mismatches=self.mismatches)
+        """Return the object of ``cycle_values``, without processes: an execution counts the cycles of layers only."""
+        return cycle_values(self, "counted", self.memory, mismatches=self.mismatches)
 
-    def head(self) -> tuple[str, ...]:
-        """Of the columns of ``rows``."""
+    def tables(self) -> list[Table]:
+        """Return the table of the layers, with a last row for all of them together."""
         beside = ("HLS, traced", "difference %") if self._traced else ()
-        return ("layer", "counted", "modelled", "error %", *beside, "MACs", "PEs busy %", *MODELLED)
-
-    def rows(self) -> list[list[Cell]]:
-        """A line a layer, and one of their sum."""
-        lines = [
+        head = ("layer", "counted", "modelled", "error %", *beside, "MACs", "PEs busy %", *MODELLED)
+        rows = [
             [
                 layer.name,
                 *self._compared(layer),
@@ -96,25 +71,20 @@ class SystolicCounts:
             ]
             for layer in self.layers
         ]
-        return [*lines, ["all", *self._compared(self._sum), self._sum.macs, 100 * self._sum.efficiency, "", ""]]
+        rows.append(["all", *self._compared(self._sum), self._sum.macs, 100 * self._sum.efficiency, "", ""])
+        return [(head, rows)]
 
-    def text(self) -> str:
-        """A table for a terminal."""
-        batches = f" a frame in batches of {self.batch} (layers: of a batch)" if self.batch > 1 else ""
+    @property
+    def summary(self) -> str:
+        """The rate and the mismatches."""
         right = "every bit equal" if self.mismatches == 0 else "THE DESIGN IS NOT RIGHT"
         traced = "; HLS: the engine in C++ with the same schedule, its code traced" if self._traced else ""
         return (
-            f"{table(self.head(), self.rows())}\n\n"
-            f"{self.network}: {self.cycles_per_frame:,} cycles counted{batches}, {self.frames_per_second:.1f} frames/s "
-            f"at {self.clock_mhz:g} MHz (target); {self.mismatches:,} mismatches: {right}\n"
+            f"{self.network}: {self.cycles_per_frame:,} cycles counted{self.of_batch}, {self.rate}; "
+            f"{self.mismatches:,} mismatches: {right}\n"
             "(counted: executed under Verilator, with the memory that the design was made for; modelled: the "
             f"scheduler's formula for this engine{traced})"
         )
-
-    __repr__ = text
-
-    def _repr_html_(self) -> str:
-        return f"<p>{escape(self.text().rpartition(chr(10) * 2)[2])}</p>{html_table(self.head(), self.rows())}"
 
     @property
     def _traced(self) -> bool:
@@ -134,7 +104,7 @@ class SystolicCounts:
         )
 
     def _compared(self, layer: LayerTime) -> list[Cell]:
-        cells: list[Cell] = [layer.cycles, layer.modelled_cycles, 100 * (layer.modelled_cycles / layer.cycles - 1)]
+        cells: list[Cell] = [layer.cycles, layer.modelled_cycles, layer.error]
         if layer.hls_cycles is None:
             return cells
         return [*cells, layer.hls_cycles, 100 * (layer.hls_cycles / layer.cycles - 1)]

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 
 from scheduler.systolic.model.cycles import PARTS
-from systolic.report.figures import COLOURS, WIDTH, Picture, blank, legend_below
+from systolic.report.figures import COLOURS, WIDTH, Picture, blank, grouped_bars, legend_below, stacked_bars
 from systolic.styles.systolic.priced import PricedSchedule
 
 
@@ -74,13 +74,9 @@ def cycles(mapping: PricedSchedule) -> Figure:
     whole = f", {batch} frames" if batch > 1 else ""
     figure, axes = blank(f"Cycles a layer{whole} (modelled)", max(2.0, 0.9 + 0.3 * len(layers)))
     names = [layer.shape.name for layer in layers]
-    left = [0] * len(layers)
-    for part in sorted(PARTS, key=lambda p: p != "compute"):
-        values = [int(getattr(layer.cycles, part)) for layer in layers]
-        if sum(values):
-            axes.barh(names, values, left=left, color=COLOURS[part], label=part)
-            left = [a + b for a, b in zip(left, values, strict=True)]
-    axes.invert_yaxis()
+    parts = sorted(PARTS, key=lambda part: part != "compute")
+    values = {part: [int(getattr(layer.cycles, part)) for layer in layers] for part in parts}
+    stacked_bars(axes, names, [(part, values[part], COLOURS[part]) for part in parts])
     axes.set_xlabel("cycles")
     legend_below(axes, len(PARTS))
     return figure
@@ -92,12 +88,9 @@ def buffers(mapping: PricedSchedule) -> Figure:
     figure, axes = blank("Buffer occupancy (share of the depth)", max(2.2, 0.9 + 0.42 * len(layers)))
     shades = [("row_depth", COLOURS["rows"]), ("weight_depth", COLOURS["weights"]), ("kept_depth", COLOURS["saver"])]
     shades += [("map_depth", COLOURS["ddr"])] if array.map_depth else []
-    for offset, (name, colour) in enumerate(shades):
-        shares = [100 * getattr(layer.needs, name) / getattr(array, name) for layer in layers]
-        heights = [i + 0.8 / len(shades) * (offset + 0.5 - len(shades) / 2) for i in range(len(layers))]
-        axes.barh(heights, shares, height=0.72 / len(shades), color=colour, label=f"{name} {getattr(array, name)}")
-    axes.set_yticks(range(len(layers)), [layer.shape.name for layer in layers])
-    axes.invert_yaxis()
+    shares = {name: [100 * getattr(layer.needs, name) / getattr(array, name) for layer in layers] for name, _ in shades}
+    depths = [(f"{name} {getattr(array, name)}", shares[name], colour) for name, colour in shades]
+    grouped_bars(axes, [layer.shape.name for layer in layers], depths)
     axes.set(xlabel="% used", xlim=(0, 105))
     legend_below(axes, len(shades))
     return figure

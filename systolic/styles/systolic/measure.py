@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,9 +16,10 @@ from host.contract.systolic import SystolicLayer
 from scheduler.systolic.array import Array
 from systolic.checking.record import kept
 from systolic.execution.build import Variant, built
-from systolic.report.tables import Cell, table
+from systolic.report.clock import RateClock
+from systolic.report.tables import Cell
 from systolic.styles.systolic.simulate import SystolicDesign, fill_batch
-from systolic.trace.report import LayerTime, cycle_values, process_values
+from systolic.trace.report import CycleReport, LayerTime, Table, cycle_values, process_values
 from systolic.trace.solver import MemoryTiming, Trace
 from systolic.trace.timeline import draw
 from systolic.trace.timing import TraceTiming
@@ -27,85 +27,69 @@ from systolic.trace.timing import TraceTiming
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-
+LAYER_HEAD = (
+    "layer",
+    "cycles",
+    "modelled",
+    "error %",
+    "MACs",
+    "PEs busy %",
+    "bound by (modelled)",
+    "overhead (modelled)",
+    "busiest process",
+)
 WAITS_HEAD = ("process", "computes", "waits for input", "for space", "for DDR", "ended")
 
 
-@dataclass(frozen=True, eq=False)
-class SystolicReport:
-    """Traced cycles of one frame, or of one batch of frames. dsp: of the multiply-accumulates, each of so many
-    ``products`` a cycle; frames_per_second at the clock, of which clock_source tells where it comes from. passes: which
-    of them are of which layer.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SystolicReport(CycleReport):
+    """Traced cycles of one frame, or of one batch of frames.
 
-    dsp_efficiency: MACs executed / (products · dsp · cycles).
+    Attributes:
+        passes: The layers of the manifest, which tell the passes of each layer.
     """
 
-    network: str
-    clock_mhz: float
-    dsp: int
-    products: int
-    layers: tuple[LayerTime, ...]
-    timing: TraceTiming
-    batch: int = 1
     passes: tuple[SystolicLayer, ...] = ()
-    clock_source: str = "target"
 
     @property
-    def cycles_per_frame(self) -> int:
-        return round(self.timing.cycles / self.batch)
-
-    @property
-    def latency_cycles(self) -> int:
-        """Of a frame, or of a whole batch of frames: all of them are there at its end."""
+    def cycles(self) -> int:
+        """The cycles of one start."""
         return self.timing.cycles
 
     @property
-    def frames_per_second(self) -> float:
-        return self.clock_mhz * 1e6 * self.batch / self.timing.cycles
-
-    @property
-    def dsp_efficiency(self) -> float:
-        return sum(layer.macs for layer in self.layers) / (self.products * self.dsp * self.timing.cycles)
-
-    @property
     def pass_cycles(self) -> list[float]:
-        """Cycles of each pass of the program, with an even share of the program's fetches; MismatchError if the trace
-        does not hold all passes."""
+        """The cycles of each pass of the program, with an even share of the program's fetches; MismatchError if the
+        trace does not hold all passes."""
         by_pass = {label: cycles for label, cycles in self.timing.cycles_by_label.items() if label >= 0}
         if sorted(by_pass) != list(range(len(by_pass))):
             expected = list(range(len(by_pass)))
             raise MismatchError("the passes that the trace holds", sorted(by_pass), expected, remedy="trace it again")
-        fetch = (self.timing.cycles - sum(by_pass.values())) / len(by_pass)
+        fetch = (self.cycles - sum(by_pass.values())) / len(by_pass)
         return [by_pass[number] + fetch for number in range(len(by_pass))]
 
     @property
     def title(self) -> str:
         """One line, for a timeline."""
-        batches = f" a frame in batches of {self.batch} (layers: of a batch)" if self.batch > 1 else ""
-        return (
-            f"{self.network}: {self.cycles_per_frame:,} cycles traced{batches}, "
-            f"{self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz ({self.clock_source})"
-        )
+        return f"{self.network}: {self.cycles_per_frame:,} cycles traced{self.of_batch}, {self.rate}"
 
     def values(self) -> dict[str, Any]:
-        """The object of ``cycle_values``."""
+        """Return the object of ``cycle_values``."""
         processes = [
             process_values(process, region.label)
             for region in self.timing.regions
             if not region.top
             for process in region.processes
         ]
-        memory = self.timing.memory
-        return cycle_values(self, "traced", batch=self.batch, memory=memory, processes=processes)
+        return cycle_values(self, "traced", self.timing.memory, processes=processes)
 
-    def text(self) -> str:
-        """Tables for a terminal: a line a layer, and a line a process."""
+    def tables(self) -> list[Table]:
+        """Return the table of the layers, and that of the processes over all passes."""
         rows: list[list[Cell]] = [
             [
                 layer.name,
                 layer.cycles,
                 layer.modelled_cycles,
-                100 * (layer.modelled_cycles / layer.cycles - 1),
+                layer.error,
                 layer.macs,
                 100 * layer.efficiency,
                 layer.bound_by,
@@ -114,30 +98,21 @@ class SystolicReport:
             ]
             for layer in self.layers
         ]
-        head = (
-            "layer",
-            "cycles",
-            "modelled",
-            "error %",
-            "MACs",
-            "PEs busy %",
-            "bound by (modelled)",
-            "overhead (modelled)",
-            "busiest process",
-        )
+        return [(LAYER_HEAD, rows), (WAITS_HEAD, self._waits())]
+
+    @property
+    def summary(self) -> str:
+        """The rate, the use of the DSPs and the memory."""
         memory = self.timing.memory
         return (
-            f"{table(head, rows)}\n\n{table(WAITS_HEAD, self._waits())}\n\n"
             f"{self.title}\n{self.dsp} DSPs multiply, {100 * self.dsp_efficiency:.1f} % of what they could; "
             f"DDR {memory.peak_gbps:.4g} GB/s × {memory.efficiency:g} (cycles traced on the generated code; "
             "the clock is a target; modelled: the scheduler's formula at the clock and the memory that the design was "
             "made for)"
         )
 
-    __repr__ = text
-
     def _waits(self) -> list[list[Cell]]:
-        """A line a process, over all passes."""
+        """Return a row for each process under WAITS_HEAD, with its cycles over all passes."""
         totals: dict[str, list[int]] = {}
         for region in self.timing.regions:
             for process in region.processes if not region.top else ():
@@ -149,29 +124,20 @@ class SystolicReport:
     def timeline(self, layer: str | None = None) -> Figure:
         """Draw one lane per process over the frame, or over the passes of one layer; ChoiceError if there is no such
         layer."""
+        check_timeline(self.passes, layer)
         names = {described.first_pass: described.name for described in self.passes}
-        label = None
-        if layer is not None:
-            label = next((number for number, name in names.items() if name == layer), None)
-            if label is None:
-                raise ChoiceError("the layer to draw", layer, tuple(names.values()))
+        label = next((number for number, name in names.items() if name == layer), None)
         return draw(self.timing, label, self.title, names)
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(layer.name)}</td><td>{layer.cycles:,}</td><td>{layer.modelled_cycles:,}</td>"
-            f"<td>{layer.macs:,}</td><td>{layer.efficiency:.1%}</td><td>{escape(layer.bound_by or '–')}</td>"
-            f"<td>{escape(layer.overhead_share or '–')}</td><td>{escape(layer.busiest or '–')}</td></tr>"
-            for layer in self.layers
-        )
-        return (
-            f"<p><b>{escape(self.network)}</b>: {self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz "
-            f"({escape(self.clock_source)}), "
-            f"{self.dsp_efficiency:.1%} of {self.products} MACs in each of {self.dsp} DSPs (traced)</p>"
-            "<table><tr><th>layer</th><th>cycles</th><th>modelled</th><th>MACs</th><th>PEs busy</th>"
-            "<th>bound by (modelled)</th><th>overhead (modelled)</th><th>busiest process</th></tr>"
-            f"{rows}</table>{self.timing._repr_html_()}"
-        )
+        return super()._repr_html_() + self.timing._repr_html_()
+
+
+def check_timeline(layers: Sequence[SystolicLayer], layer: str | None) -> None:
+    """Raise ChoiceError if ``layer`` is none of the layers; None stands for all of them."""
+    names = [described.name for described in layers]
+    if layer is not None and layer not in names:
+        raise ChoiceError("the layer to draw", layer, names)
 
 
 def trace_design(design: SystolicDesign, picture: npt.NDArray[np.uint8], tell: Progress = silent) -> Trace:
@@ -200,21 +166,19 @@ def measure(
 ) -> SystolicReport:
     """Solves the trace: no execution. clock_mhz, depths: other than the design's own, which is its target, or what a
     check found that its sources hold."""
-    found = kept(design.path, design.manifest.clock_mhz)
-    clock, source = (found.mhz, found.source) if clock_mhz is None else (clock_mhz, "target")
-    timing = trace.solve(memory, clock, depths, timeline=True)
-    layers = tuple(_layer(design, layer, timing) for layer in design.manifest.layers)
+    clock = kept(design.path, design.manifest.clock_mhz) if clock_mhz is None else RateClock(clock_mhz)
+    timing = trace.solve(memory, clock.mhz, depths, timeline=True)
     array = Array(**vars(design.manifest.array))
     return SystolicReport(
         network=design.manifest.network,
-        clock_mhz=clock,
+        clock_mhz=clock.mhz,
+        clock_source=clock.source,
         dsp=array.mac_dsps,
-        products=array.packing.products,
-        layers=layers,
+        macs_per_cycle=array.packing.products * array.mac_dsps,
+        layers=tuple(_layer(design, layer, timing) for layer in design.manifest.layers),
         timing=timing,
         batch=design.manifest.batch,
         passes=design.manifest.layers,
-        clock_source=source,
     )
 
 

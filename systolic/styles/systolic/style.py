@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from boards.board import Board
-from boards.errors import ChoiceError, UnsupportedError
+from boards.errors import UnsupportedError
 from boards.progress import Progress
 from cnn.network import Network
 from cnn.quantized import QuantizedNetwork
@@ -30,6 +30,7 @@ from systolic.styles.systolic.generation.estimates import estimates
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.generation.plan import SystolicPlan
 from systolic.styles.systolic.mapping import SystolicMapping
+from systolic.styles.systolic.measure import check_timeline
 from systolic.styles.systolic.options import SystolicOptions, check_engine, options_from
 from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate_batch
 
@@ -116,9 +117,7 @@ class SystolicStyle:
 
     def check_timeline(self, design: SystolicDesign, layer: str | None) -> None:
         """Raise ChoiceError if there is no such layer."""
-        names = [described.name for described in design.manifest.layers]
-        if layer is not None and layer not in names:
-            raise ChoiceError("the layer to draw", layer, names)
+        check_timeline(design.manifest.layers, layer)
 
     def recording(self, design: SystolicDesign, layer: str, path: Path | None) -> Recording:
         """Return what is recorded of a layer; ChoiceError if there is no such layer, UnsupportedError if the engine is

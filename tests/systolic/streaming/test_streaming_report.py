@@ -22,7 +22,7 @@ from systolic.model import sample_pictures
 from systolic.report.figures import svg
 from systolic.styles.comparison import Candidate
 from systolic.styles.streaming import figures
-from systolic.styles.streaming.comparison import COMPARISON_HEAD, StreamingComparison
+from systolic.styles.streaming.comparison import StreamingComparison
 from systolic.styles.streaming.exploration import compare
 from systolic.styles.streaming.fifos import Fifos
 from systolic.styles.streaming.generation.plan import StreamingPlan
@@ -124,7 +124,7 @@ def test_no_more_than_a_board_is_told_of_what_fits(mapping: StreamingMapping, co
     for text in (whole.text(), whole.page()):
         assert "LUT 99%" in text
         assert not re.search(r"[\d.]+ boards|area", text)
-    assert dict(zip(COMPARISON_HEAD, whole.cells()[0], strict=True))["cost"] == 1.985
+    assert dict(zip(whole.head, whole.cells()[0], strict=True))["cost"] == 1.985
 
 
 def test_the_page_is_one_file_that_asks_for_nothing(compared: StreamingComparison) -> None:
