@@ -621,7 +621,7 @@ def test_only_the_standard_library_is_included() -> None:
     assert len(includes) == 9
     assert all(line.endswith(">") and ".h" not in line for line in includes)
     assert not any("using namespace" in line for line in lines)
-    assert lines[0].startswith("// random _ _ network: what every integer")
+    assert lines[0].startswith("// random _ _ network: the golden model of every integer")
     assert lines[1].startswith("// Build:  g++ ")
     assert lines[2].endswith("PICTURE: raw uint8 [9][15][9], 1215 bytes")
 
