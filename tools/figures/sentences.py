@@ -55,7 +55,7 @@ SENTENCES: Mapping[str, tuple[str, ...]] = {
     "docs/tutorial/zcu104.md": (
         "the trace gives **{yolo.cycles:,} cycles per frame, {yolo.fps:.1f} frames/s at a target clock of"
         " {yolo.clock_mhz:.0f} MHz**",
-        "with {yolo.ddr_efficiency:.0%} of the {yolo.ddr_gbps:.2f} GB/s",
+        "sustains {yolo.ddr_efficiency:.0%} of {yolo.ddr_gbps:.2f} GB/s",
         "The scheduler's formula says {yolo.modelled:,}.",
     ),
     "docs/tutorial/ultranet.md": (
