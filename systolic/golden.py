@@ -62,7 +62,7 @@ from host.contract.named_outputs import MAP, OutputTensor, Values
 from host.contract.simulation_library import kept_in, sources_key
 from systolic.execution.build import command_key
 from systolic.execution.compiler import compile_to, compiler
-from systolic.manifest import each_its_layer, tensors
+from systolic.network_outputs import each_its_layer, tensors
 
 Integers = npt.NDArray[Any]
 

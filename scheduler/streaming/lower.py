@@ -53,10 +53,11 @@ from cnn.ops import (
 )
 from cnn.quantized import QNode, QuantizedNetwork, has_integers
 from scheduler.convolutions import dense, dilation_of, on_all_channels
+from scheduler.nodes import resolve
 from scheduler.streaming import graph as g
 from scheduler.streaming.blocks.packages import BLOCKS
 from scheduler.streaming.connect import MOST_STREAMS, connect
-from scheduler.streaming.refusals import check_layers, resolve
+from scheduler.streaming.refusals import check_layers
 
 _PlainOp: TypeAlias = (
     QInput

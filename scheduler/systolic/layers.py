@@ -68,6 +68,7 @@ from cnn.tables import all_values
 from contract.program import ADDED_FIELDS, PASS_WORDS
 from scheduler.convolutions import on_all_channels
 from scheduler.hardware.arithmetic import ceil_div
+from scheduler.nodes import resolve
 from scheduler.systolic.network.additions import fused_additions
 from scheduler.systolic.network.copies import UPSCALE
 from scheduler.systolic.network.dilated import dilated_layers
@@ -75,7 +76,7 @@ from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.refusals import MAX_ROWS_IN_TURN, check_layers, fusible
 from scheduler.systolic.network.reorg import Part, blocks_apart, darknet_parts, depth_parts, is_in_parts, pad_parts
 from scheduler.systolic.network.strips import Strips, strips_of
-from scheduler.systolic.network.views import aligned, group_of, resolve, spans_of
+from scheduler.systolic.network.views import aligned, group_of, spans_of
 
 MAX_ADDEND_WEIGHT = 127
 """Greatest multiplier of an addition that fits one weight of 8 bits."""

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 
 from cnn.quantized import QuantizedNetwork
 from contract.geometry import MAX_MAP_STRIDE
+from scheduler.nodes import resolve
 from scheduler.systolic.network.layer import Layer
-from scheduler.systolic.network.views import resolve, spans_of
+from scheduler.systolic.network.views import spans_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from host.vision.detection import Detection, Score, classify, clipped, detect, m
 from host.vision.heads.head import SEGMENTATION, Head
 from host.vision.placement import Placement
 from systolic.evaluation.fidelity import Tried
-from systolic.manifest import each_its_layer, head_of, tensors
+from systolic.network_outputs import each_its_layer, head_of, tensors
 
 LEAST_PROBABILITY = 0.005
 """Of the boxes that average precision ranks; darknet's own."""

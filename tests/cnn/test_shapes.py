@@ -27,8 +27,8 @@ from systolic.evaluation.mixed import Pipeline
 from systolic.evaluation.precision import Precision, average_precisions
 from systolic.evaluation.quality import agreement
 from systolic.loading import load_model
-from systolic.manifest import head_of
 from systolic.model import Calibration, quantise_model, sample_pictures
+from systolic.network_outputs import head_of
 from systolic.styles.streaming.exploration import explore
 from systolic.styles.streaming.options import StreamingOptions
 from tests.support.kinds import as_kind

@@ -12,10 +12,10 @@ from cnn.datatype import DataType, TensorType
 from cnn.maps import Padding, Shape
 from cnn.ops import Concat, MaxPool, Reorg, Upsample
 from cnn.quantized import QNode
+from scheduler.nodes import resolve
 from scheduler.systolic.array import Array
 from scheduler.systolic.formats import least_bits
 from scheduler.systolic.layers import lower
-from scheduler.systolic.network.views import resolve
 from tests.support.cases import cases
 from tests.support.errors import faults_of, raises, raises_among
 from tests.support.quantised import Builder

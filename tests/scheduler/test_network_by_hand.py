@@ -14,13 +14,14 @@ from cnn.maps import Padding, Shape
 from cnn.network import Network, Node
 from cnn.ops import Concat, Convolution, DepthToSpace, Input, MaxPool, QAdd, Reorg, Slice, Upsample
 from cnn.requantise import Requantiser
+from scheduler.nodes import resolve
 from scheduler.systolic.layers import lower
 from scheduler.systolic.network import additions
 from scheduler.systolic.network.copies import _blocks_apart, _new_name, _upsampled_in_steps
 from scheduler.systolic.network.refusals import _refuse_upsample, fusible
 from scheduler.systolic.network.reorg import blocks_apart, darknet_parts, depth_parts, is_in_parts
 from scheduler.systolic.network.strips import Strips, _grown
-from scheduler.systolic.network.views import ALIGNED, Span, aligned, group_of, lane_places, resolve, spans_of
+from scheduler.systolic.network.views import ALIGNED, Span, aligned, group_of, lane_places, spans_of
 from tests.support.cases import cases
 from tests.support.quantised import Builder
 

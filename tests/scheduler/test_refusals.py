@@ -10,7 +10,7 @@ from cnn.datatype import DataType, TensorType
 from cnn.maps import Shape
 from cnn.ops import QInput
 from cnn.quantized import QNode, QuantizedNetwork
-from scheduler.computes import check_computes
+from scheduler.nodes import check_computes
 from scheduler.systolic.formats import check_products, lane_bits, least_bits
 from scheduler.systolic.layers import check_batch, lower
 from scheduler.systolic.model.clock import check_dsp_clock, highest_mhz

@@ -18,8 +18,8 @@ from cnn.quantisation.fidelity import heads as left
 from cnn.stored.quantized_file import from_npz, to_npz
 from systolic.cli.main import main
 from systolic.golden import golden_outputs
-from systolic.manifest import each_its_layer, heads
 from systolic.model import Calibration
+from systolic.network_outputs import each_its_layer, heads
 from systolic.styles.registry import open_design
 from tests.support.cases import cases
 from tests.support.onnx.networks import convolved, pixels

@@ -15,7 +15,7 @@ from scheduler.systolic.schedule_file import to_json
 from systolic.designs import design
 from systolic.execution.run import run
 from systolic.loading import load_model
-from systolic.manifest import heads
+from systolic.network_outputs import heads
 from systolic.styles.systolic.simulate import open_design, simulate
 from tests.support.schedules import first_fit
 

@@ -18,7 +18,8 @@ from cnn.ops import Concat, MaxPool, QActivate, QAdd, QAveragePool, QConvolution
 from cnn.quantized import QuantizedNetwork
 from cnn.requantise import UP, MultiplyShift, Thresholds
 from scheduler.convolutions import dilation_of
-from scheduler.systolic.network.views import ALIGNED, resolve, spans_of
+from scheduler.nodes import resolve
+from scheduler.systolic.network.views import ALIGNED, spans_of
 
 MULTIPLIER_BITS, OFFSET_BITS = 32, 48
 """Signed bits of a map's multiplier and of the offset behind the products (systolic/add.h)."""

@@ -22,8 +22,9 @@ from cnn.network import Network, Node
 from cnn.ops import Concat, Convolution, DepthToSpace, QConvolution, Slice, Upsample
 from cnn.quantized import QNode, QuantizedNetwork
 from cnn.requantise import identity
+from scheduler.nodes import nodes_of, resolve
 from scheduler.systolic.network.strips import strips_of
-from scheduler.systolic.network.views import ALIGNED, ROWS_IN_TURN, nodes_of, resolve, spans_of
+from scheduler.systolic.network.views import ALIGNED, ROWS_IN_TURN, spans_of
 
 UPSCALE = 2
 """Of an upsample of the array: each value is written so many times in a row, and so many rows of it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from boards.errors import SeveralFaultsError, UnsupportedError, listed
+from boards.errors import listed
 from cnn.maps import Padding, Shape
 from cnn.network import Network, Node
 from cnn.ops import (
@@ -44,12 +44,11 @@ from cnn.ops import (
 from cnn.quantized import QNode, QuantizedNetwork
 from cnn.requantise import Thresholds
 from contract.geometry import RESULT_BITS
-from scheduler.computes import check_computes
 from scheduler.convolutions import dilation_of
+from scheduler.nodes import check_computes, check_refused, kind_of, nodes_of, resolve
 from scheduler.systolic.network.copies import UPSCALE, with_copies
 from scheduler.systolic.network.reorg import PARTED_STRIDE, copies_of, is_in_parts
 from scheduler.systolic.network.strips import strips_of
-from scheduler.systolic.network.views import nodes_of, resolve
 
 READS_PIXELS = (
     *(Convolution, QConvolution),
@@ -95,22 +94,18 @@ def check_layers(network: Network | QuantizedNetwork, fused: bool = False) -> No
     placeless = strips_of(network, fused).refused
     reasons = [_refusal(network, node) or placeless.get(index) for index, node in enumerate(nodes_of(network))]
     refused = [(node, reason) for node, reason in zip(nodes_of(network), reasons, strict=True) if reason]
-    if refused:
-        raise SeveralFaultsError(
-            [
-                UnsupportedError(f"{_kind(node.op)} {node.name!r}", reason, where=node.source)
-                for node, reason in refused
-            ],
-            f"the systolic style cannot map {len(refused)} of the layers of {network.name}",
-            remedy=_elsewhere([node for node, _ in refused]),
-        )
+    check_refused(
+        refused,
+        f"the systolic style cannot map {len(refused)} of the layers of {network.name}",
+        remedy=_elsewhere([node for node, _ in refused]),
+    )
     check_computes(network)
 
 
 def _elsewhere(refused: Sequence[Node | QNode]) -> str:
     """Return the sentence that recommends the streaming style for the refused layers; "" if it does not support them
     either."""
-    streamed = sorted({_kind(node.op) for node in refused if isinstance(node.op, ONLY_STREAMED)})
+    streamed = sorted({kind_of(node) for node in refused if isinstance(node.op, ONLY_STREAMED)})
     streamed += ["these activations"] if any(_has_thresholds(node.op) for node in refused) else []
     streamed += ["these values"] if any(_foreign_type(node) for node in refused) else []
     if not streamed:
@@ -213,10 +208,6 @@ def _refuse_upsample(op: Upsample, upsampled: Shape) -> str | None:
     if op.columns != op.stride:
         return f"it upsamples by {op.stride} × {op.columns}, and the array by {UPSCALE} × {UPSCALE}"
     return None if op.stride in (1, UPSCALE) else f"it upsamples by {op.stride}, and the array by {UPSCALE}"
-
-
-def _kind(op: Op | QOp) -> str:
-    return op.layer if isinstance(op, Custom) else type(op).__name__.removeprefix("Q").lower()
 
 
 def fusible(op: MaxPool, source: Shape, pooled: Shape) -> bool:

@@ -8,8 +8,9 @@ from itertools import pairwise
 from cnn.network import Network, Node
 from cnn.ops import Add, Concat, QAdd, Slice
 from cnn.quantized import QNode, QuantizedNetwork
+from scheduler.nodes import nodes_of, resolve
 from scheduler.systolic.network.additions import fused_additions
-from scheduler.systolic.network.views import ROWS_IN_TURN, Span, nodes_of, resolve, spans_of
+from scheduler.systolic.network.views import ROWS_IN_TURN, Span, spans_of
 
 
 @dataclass(frozen=True)

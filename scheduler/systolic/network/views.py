@@ -14,16 +14,15 @@ Every map begins at a whole block, whatever its channels; of a lane between them
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from cnn.network import Network, Node
+from cnn.network import Network
 from cnn.ops import Add, Concat, Multiply, QAdd, QMultiply, Slice
-from cnn.quantized import QNode, QuantizedNetwork
+from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
 
 ALIGNED = 64
@@ -32,18 +31,6 @@ ALIGNED = 64
 
 ROWS_IN_TURN = (Add, QAdd, Multiply, QMultiply)
 """Operations whose maps are read row by row in turn: they lie side by side, and nothing beside them."""
-
-
-def nodes_of(network: Network | QuantizedNetwork) -> Sequence[Node | QNode]:
-    """The nodes of a float network or of a quantised one."""
-    return network.nodes
-
-
-def resolve(network: Network | QuantizedNetwork, index: int) -> int:
-    """The node whose map ``index`` is: a route of one layer is that layer."""
-    node = network.nodes[index]
-    alone = isinstance(node.op, Concat) and len(node.inputs) == 1
-    return resolve(network, node.inputs[0]) if alone else index
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ from boards.errors import DoesNotFitError
 from cnn.maps import Shape
 from contract.geometry import PIXEL_BYTES
 from scheduler.hardware.arithmetic import ceil_div
+from scheduler.nodes import resolve
 from scheduler.systolic.map_buffers import IN_DDR, Place, places_of, stays_of
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.strips import Strips, strips_of
-from scheduler.systolic.network.views import Span, resolve, spans_of
+from scheduler.systolic.network.views import Span, spans_of
 from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.shape import blocks
 

@@ -15,7 +15,7 @@ from cnn.network import Network
 from cnn.onnx.network import OnnxNetwork, read_model
 from cnn.quantized import QuantizedNetwork
 from host.contract.named_outputs import run_steps, sides_of
-from systolic.manifest import each_its_layer, tensors
+from systolic.network_outputs import each_its_layer, tensors
 from tests.support.onnx.writer import Writer
 
 

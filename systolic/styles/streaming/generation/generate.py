@@ -41,8 +41,8 @@ from scheduler.streaming import lanes
 from scheduler.streaming.model.cycles import block_cycles, bottleneck
 from systolic.files import DesignFiles, board_file, design_files
 from systolic.golden import golden_files
-from systolic.manifest import heads, tensors
 from systolic.model import DesignInputs
+from systolic.network_outputs import heads, tensors
 from systolic.styles.streaming.fold_words import fold_text
 from systolic.styles.streaming.generation.parameters import can_be_written, parameter_files
 from systolic.styles.streaming.generation.wiring.ends import value_bytes

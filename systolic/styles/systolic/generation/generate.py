@@ -53,8 +53,8 @@ from scheduler.systolic.rules import why_in_ddr
 from scheduler.systolic.schedule import SystolicSchedule
 from systolic.files import DesignFiles, board_file, design_files
 from systolic.golden import golden_files
-from systolic.manifest import heads, outputs, tensors
 from systolic.model import DesignInputs
+from systolic.network_outputs import heads, outputs, tensors
 from systolic.styles.systolic.generation.rtl import rtl_values
 from systolic.styles.systolic.generation.vector import make_vector
 from systolic.styles.systolic.mapping import SystolicMapping

@@ -48,7 +48,7 @@ def wire_up(folding: g.StreamingFolding, depths: Mapping[str, int], dsp: str) ->
     depths: of FIFOs by name, where they are not the least. dsp: DSP48E1 or DSP48E2.
 
     Raises:
-        UnsupportedError: A map cannot leave the pipeline.
+        UnsupportedError: The pipeline cannot write a map.
         DoesNotFitError: A word at the DMA is too wide.
         ConflictError: Two packages have different headers of one name.
     """

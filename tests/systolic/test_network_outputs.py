@@ -8,7 +8,7 @@ from cnn.onnx.network import network_of
 from cnn.quantisation.calibration import calibrate
 from cnn.quantisation.quantise import quantise
 from host.vision.heads.head import SEGMENTATION
-from systolic.manifest import heads, outputs
+from systolic.network_outputs import heads, outputs
 from tests.support.cases import cases
 from tests.support.onnx.writer import Writer
 

@@ -1,6 +1,9 @@
-"""The heads, outputs and named tensors of a manifest, for the generators of both styles.
+"""The heads, output maps and named tensors of a network, as the manifest of a design lists them.
 
-The fields of the manifest themselves are in ``host/contract/parts.py``.
+The generators of both styles call this module. The fields of the manifest are in ``host/contract/parts.py``.
+
+Throughout, ``layer_of`` maps the index of a node to the index in the manifest's ``layers`` of the layer that writes the
+node's map.
 """
 
 from __future__ import annotations
@@ -28,39 +31,39 @@ from host.contract.named_outputs import (
 from host.contract.parts import NetworkHead
 from host.vision.detection import TOP
 from host.vision.heads.head import CLASSES, LABELS, PROBABILITIES, PROBABLE, SEGMENTATION, VALUED, VALUES, Head
-from scheduler.systolic.network.views import nodes_of, resolve
+from scheduler.nodes import nodes_of, resolve
 
 
 def heads(network: QuantizedNetwork, layer_of: Mapping[int, int]) -> tuple[NetworkHead, ...]:
-    """Each head, of boxes or of labels, with the layers (by index in ``layers``) whose outputs it reads.
+    """Return each head, of boxes or of labels, with the layers whose outputs it reads.
 
-    Labels and shares are told only where they account for every output that the file names: a softmax beside another
-    output may be of anything, as the faces of a detector that boxes stand beside.
-
-    layer_of: node → index in ``layers``.
+    Heads of labels are made only if they explain every output that the file names. A softmax next to another output may
+    mean anything: a detector of faces has one next to its boxes.
     """
     boxes = tuple(
         NetworkHead(tuple(layer_of[resolve(network, source)] for source in node.inputs), head_of(node.op))
         for node in network.nodes
         if isinstance(node.op, Detection)
     )
-    if not _told_by_classes(network):
+    if not _is_classifier(network):
         return boxes
-    shares = tuple(_probabilities(network, index, layer_of) for index in _shares(network))
-    return boxes + shares + tuple(_choice(network, index, layer_of) for index in _choices(network))
+    shares = tuple(_probability_head(network, index, layer_of) for index in _probability_nodes(network))
+    return boxes + shares + tuple(_top_k_head(network, index, layer_of) for index in _top_k_nodes(network))
 
 
-def _told_by_classes(network: QuantizedNetwork) -> bool:
-    """Whether what the host tells of classes, of one map alone, and of boxes are all outputs of the file; True of a
-    network that came from a format that names none."""
-    chosen = {_compared(network, index) for index in (*_shares(network), *_choices(network))}
+def _is_classifier(network: QuantizedNetwork) -> bool:
+    """Return whether the classes of one map, and the boxes, are all outputs that the file names.
+
+    True if the file's format does not name outputs.
+    """
+    chosen = {_compared_node(network, index) for index in (*_probability_nodes(network), *_top_k_nodes(network))}
     index_of = {node.name: index for index, node in enumerate(network.nodes)}
-    named = {_compared(network, index_of[name]) for output in network.named_outputs for name in output.nodes}
+    named = {_compared_node(network, index_of[name]) for output in network.named_outputs for name in output.nodes}
     return not named or (len(chosen) <= 1 and named <= chosen | _read_by_boxes(network))
 
 
 def tensors(network: Network | QuantizedNetwork, layer_of: Mapping[int, int]) -> tuple[OutputTensor, ...]:
-    """The outputs of the file that the network came from; () where the format names none."""
+    """Return the outputs that the network's file names; () if its format does not name outputs."""
     index_of = {node.name: index for index, node in enumerate(nodes_of(network))}
     return tuple(
         _tensor(network, output, [index_of[name] for name in output.nodes], layer_of)
@@ -71,39 +74,39 @@ def tensors(network: Network | QuantizedNetwork, layer_of: Mapping[int, int]) ->
 def _tensor(
     network: Network | QuantizedNetwork, output: NamedOutput, nodes: Sequence[int], layer_of: Mapping[int, int]
 ) -> OutputTensor:
-    """nodes: whose values it is made of, by index."""
+    """Return an output tensor, which is computed from the maps of ``nodes``."""
     layers: list[int] = []
     steps: list[OutputStep] = []
     for step in output.steps:
         if step.kind != MAP:
             steps.append(OutputStep(step.kind, step.numbers))
             continue
-        layer, by_host = _by_host(network, nodes[step.numbers[0]], layer_of)
+        layer, steps_after = _host_steps(network, nodes[step.numbers[0]], layer_of)
         if layer not in layers:
             layers.append(layer)
-        steps += [OutputStep(MAP, (layers.index(layer),)), *by_host]
+        steps += [OutputStep(MAP, (layers.index(layer),)), *steps_after]
     return OutputTensor(output.name, tuple(layers), tuple(steps))
 
 
 def each_its_layer(network: Network | QuantizedNetwork) -> dict[int, int]:
-    """``layer_of`` where every node that has values of its own is a layer."""
+    """Return the ``layer_of`` in which every node that has integers of its own is a layer."""
     return {index: index for index in range(len(network.nodes)) if has_integers(network.nodes, index)}
 
 
-def _by_host(
+def _host_steps(
     network: Network | QuantizedNetwork, index: int, layer_of: Mapping[int, int]
 ) -> tuple[int, tuple[OutputStep, ...]]:
-    """The layer whose map the host reads for a node's values, and the steps by which it makes them."""
+    """Return the layer whose map the host reads to compute a node's values, and the steps of that computation."""
     index = resolve(network, index)
     node = network.nodes[index]
     if index in layer_of or not node.op.on_host:
         return layer_of[index], (OutputStep(WHOLE, ()),) * (isinstance(node.op, TopK) and node.op.labels)
-    layer, before = _by_host(network, node.inputs[0], layer_of)
+    layer, before = _host_steps(network, node.inputs[0], layer_of)
     return layer, (*before, *_steps_of(node.op, node.shape))
 
 
 def _steps_of(op: Op | QOp, shape: Shape) -> tuple[OutputStep, ...]:
-    """What the host does for a node, from [1, channels, height, width] to such."""
+    """Return the steps of the host for a node, from [1, channels, height, width] to the same layout."""
     if isinstance(op, TopK):
         return (OutputStep(CHOSEN_LABELS if op.labels else CHOSEN_VALUES, (op.k,)),)
     if not isinstance(op, Softmax):
@@ -115,9 +118,11 @@ def _steps_of(op: Op | QOp, shape: Shape) -> tuple[OutputStep, ...]:
     return OutputStep(RESHAPE, parts), OutputStep(kind, (1,)), OutputStep(RESHAPE, whole)
 
 
-def _shares(network: QuantizedNetwork) -> tuple[int, ...]:
-    """Nodes that give the shares of a softmax, computed by the pipeline, or of each position by the host, which nothing
-    chooses among."""
+def _probability_nodes(network: QuantizedNetwork) -> tuple[int, ...]:
+    """Return the nodes that give the probabilities of a softmax and are not read by a top-k.
+
+    The pipeline computes them, or the host computes them for each position.
+    """
     chosen, read = _read_by_heads(network), {i for node in network.nodes for i in node.inputs}
     pipeline = (i for i in leaves(network) if isinstance(network.nodes[i].op, QSoftmax) and i not in chosen)
     host = (
@@ -127,67 +132,68 @@ def _shares(network: QuantizedNetwork) -> tuple[int, ...]:
 
 
 def _read_by_heads(network: QuantizedNetwork) -> set[int]:
-    """Nodes that heads of boxes and choices read."""
-    return _read_by_boxes(network) | {_compared(network, index) for index in _choices(network)}
+    """Return the nodes that heads of boxes and top-k choices read."""
+    return _read_by_boxes(network) | {_compared_node(network, index) for index in _top_k_nodes(network)}
 
 
 def _read_by_boxes(network: QuantizedNetwork) -> set[int]:
     return {source for node in network.nodes if isinstance(node.op, Detection) for source in node.inputs}
 
 
-def _probabilities(network: QuantizedNetwork, index: int, layer_of: Mapping[int, int]) -> NetworkHead:
-    """Of the picture the most probable classes; of each position the most probable one."""
+def _probability_head(network: QuantizedNetwork, index: int, layer_of: Mapping[int, int]) -> NetworkHead:
+    """Return the head of a softmax: the most probable classes of the image, or the class of each position."""
     shape = network.nodes[index].shape
     if shape.height * shape.width > 1:
         head = Head(SEGMENTATION, (), shape.channels)
     else:
         head = Head(PROBABILITIES, (), shape.channels, k=min(TOP, shape.channels))
-    return NetworkHead((layer_of[_compared(network, index)],), head)
+    return NetworkHead((layer_of[_compared_node(network, index)],), head)
 
 
-def _choices(network: QuantizedNetwork) -> tuple[int, ...]:
-    """Nodes that give labels, or values whose labels no node gives."""
+def _top_k_nodes(network: QuantizedNetwork) -> tuple[int, ...]:
+    """Return the top-k nodes that give labels, or that give values while no node gives their labels."""
     nodes = [(i, node.op, node.inputs) for i, node in enumerate(network.nodes) if isinstance(node.op, TopK)]
     labelled = {(op, inputs) for _, op, inputs in nodes if op.labels}
     return tuple(i for i, op, inputs in nodes if op.labels or (replace(op, labels=True), inputs) not in labelled)
 
 
-def _choice(network: QuantizedNetwork, index: int, layer_of: Mapping[int, int]) -> NetworkHead:
-    """As the accelerator chose, labels with the values beside them; or of what the host chooses."""
+def _top_k_head(network: QuantizedNetwork, index: int, layer_of: Mapping[int, int]) -> NetworkHead:
+    """Return the head of a top-k: of the labels and values that the accelerator writes, or of maps from which the host
+    chooses."""
     node = network.nodes[index]
     assert isinstance(node.op, TopK)
     read = network.nodes[node.inputs[0]].shape
     if index in layer_of:
         values = replace(node.op, labels=False)
-        beside = [i for i in layer_of if (network.nodes[i].op, network.nodes[i].inputs) == (values, node.inputs)]
+        with_values = [i for i in layer_of if (network.nodes[i].op, network.nodes[i].inputs) == (values, node.inputs)]
         valued = PROBABLE if isinstance(network.nodes[node.inputs[0]].op, QSoftmax) else VALUED
-        kind = (valued if beside else LABELS) if node.op.labels else VALUES
+        kind = (valued if with_values else LABELS) if node.op.labels else VALUES
         head = Head(kind, (), read.channels, k=node.op.k)
-        return NetworkHead((layer_of[index], *(layer_of[i] for i in beside[: node.op.labels])), head)
+        return NetworkHead((layer_of[index], *(layer_of[i] for i in with_values[: node.op.labels])), head)
     kind = CLASSES if read.height == read.width == 1 else SEGMENTATION
     head = Head(kind, (), read.channels, k=node.op.k if kind == CLASSES else 0)
-    return NetworkHead((layer_of[_compared(network, index)],), head)
+    return NetworkHead((layer_of[_compared_node(network, index)],), head)
 
 
-def _compared(network: QuantizedNetwork, index: int) -> int:
-    """The integers that the host chooses among, perhaps behind a softmax."""
+def _compared_node(network: QuantizedNetwork, index: int) -> int:
+    """Return the node whose integers the host compares, before a softmax if there is one."""
     while network.nodes[index].op.on_host:
         index = network.nodes[index].inputs[0]
     return resolve(network, index)
 
 
 def outputs(network: QuantizedNetwork, layer_of: Mapping[int, int]) -> tuple[int, ...]:
-    """The layers whose maps leave without a head; () where that is the last one alone, or none."""
+    """Return the layers whose maps are outputs without a head; () if this is only the last layer, or none."""
     read = _read_by_boxes(network)
-    if _told_by_classes(network):
-        read |= {_compared(network, index) for index in (*_choices(network), *_shares(network))}
+    if _is_classifier(network):
+        read |= {_compared_node(network, index) for index in (*_top_k_nodes(network), *_probability_nodes(network))}
     leaving = dict.fromkeys(resolve(network, node) for node in leaves(network) if node not in read)
     layers = tuple(layer_of[node] for node in leaving)
     return () if not read and len(layers) == 1 else layers
 
 
 def head_of(op: Detection) -> Head:
-    """What the host decodes by."""
+    """Return the head by which the host decodes the boxes of ``op``."""
     anchors = tuple((float(width), float(height)) for width, height in op.anchors)
     bias, sizes = tuple(op.bias), (op.scale_xy, op.bins)
     return Head(op.kind, anchors, op.classes, op.coords, op.softmax, bias, *sizes)
