@@ -66,7 +66,7 @@ _ROOMS = {
 _DEPRECATED = "HostError"
 """The name that the base error had in 0.1. It is ``SystolicError`` now, and ``except host.HostError`` still works.
 
-As in ``systolic``, 0.3 removes the old name.
+Release 0.3 removes the old name, as in ``systolic``.
 """
 
 

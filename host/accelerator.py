@@ -80,9 +80,9 @@ class Accelerator(Detector):
             yield layer, frames[0]
 
     def _layers(self, pixels: Pixels, frames: int) -> Iterator[tuple[ManifestLayer, Integers]]:
-        """Do the same as ``layers`` for the first ``frames`` frames of the batch:
+        """Do the same as ``layers`` for the first ``frames`` frames of the batch.
 
-        ``(frames, channels, height, width)``.
+        The maps are ``(frames, channels, height, width)``.
         """
         with self._alone():
             layers = self._board.driver.layers(pixels, self.wait, frames)

@@ -42,8 +42,7 @@ class Backend(Protocol):
         """Return, for each of the first ``frames`` frames, a copy of each map that the host reads."""
 
     def verify(self, batch: Any, pictures: Sequence[Pixels]) -> None:
-        """Raise MismatchError or AcceleratorError if memory lacks the uploaded data or this batch's
-        pictures."""
+        """Raise MismatchError or AcceleratorError if memory lacks the uploaded data or this batch's pictures."""
 
     def settle(self) -> None:
         """Forget batches that were loaded but not executed. Called at the end of a stream."""
