@@ -10,6 +10,7 @@ CLEAN = (
     "cnn/exported",
     "cnn/extending",
     "cnn/models",
+    "cnn/onnx/quantised",
     "cnn/ops",
     "cnn/passes",
     "cnn/quantisation",

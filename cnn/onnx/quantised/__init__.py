@@ -1,7 +1,7 @@
-"""ONNX files that hold integers: QuantizeLinear and DequantizeLinear around float operators, and what says the same.
+"""ONNX files that hold integers: QuantizeLinear and DequantizeLinear around float operators, and equivalent operators.
 
-linear reads the two operators: what they quantise becomes the type of a layer's output, and of constants the floats are
-taken, with their scale beside them. operators brings QLinearConv and its kind to these two, qonnx reads Quant and
-MultiThreshold. mark is what a file says of a layer. integers makes the quantised network of
-the float one and these types. Open integers last: it is where the zero points go.
+``linear`` reads these two operators. The quantised values give the type of a layer's output, and constants become
+floats whose scale is stored next to them. ``operators`` expresses QLinearConv and similar operators by these two, and
+``qonnx`` reads Quant and MultiThreshold. A ``mark`` holds the facts that a file states of a layer. ``integers`` makes
+the quantised network from the float network and these types. Open ``integers`` last: it applies the zero points.
 """

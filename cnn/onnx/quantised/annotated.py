@@ -1,7 +1,7 @@
-"""Compare the datatypes that a file annotates tensors with, and the values that their layers can give.
+"""Compares the datatypes that a file annotates tensors with, and the values that the tensors' layers can give.
 
-An annotation is no operator: it changes no value, and says what values there are. So it holds, or the file contradicts
-itself. Where nothing quantises the sums of a layer, they are the integers that the annotation says.
+An annotation is not an operator and changes no value. It states which values a tensor has, so either it is true or the
+file contradicts itself. If nothing quantises the sums of a layer, the annotation says which integers they are.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ MOVES = (Concat, DepthToSpace, MaxPool, Pad, Output, Reorg, Slice, TopK)
 """Operations whose outputs are values of their inputs."""
 
 MOST_STEPS = 1 << 16
-"""Steps of different sizes whose sums are looked at; of more nothing is known."""
+"""The most step sizes whose sums are analysed. With more, the values of a layer count as unknown."""
 
-REMEDY = "write its datatype as it is, or quantise it with QONNX's Quant or MultiThreshold"
+REMEDY = "annotate the datatype that it has, or quantise it with QONNX's Quant or MultiThreshold"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,25 +62,29 @@ class ValueRange:
     high: float
 
     def counts_in(self, step: float) -> bool:
-        """Whether every value is a whole multiple of ``step``."""
+        """Return whether every value is a whole multiple of ``step``."""
         quotients = self.steps / step
         whole = np.rint(quotients)
         return bool((np.abs(quotients - whole) <= NEAR * np.maximum(1, whole)).all() and (whole >= 1).all())
 
     @property
     def told(self) -> str:
-        """The values, as a sentence tells them."""
+        """The values, as error messages state them."""
         return f"multiples of {float(self.steps.min()):g} from {self.low:g} to {self.high:g}"
 
 
 def scales_of(graph: Graph) -> Mapping[str, FloatArray]:
-    """Return the float of a 1 of each constant that is annotated."""
+    """Return the real value of an integer 1 for each constant that is annotated."""
     held = {name: each for name, each in graph.annotations.items() if name in graph.constants}
     return {name: np.full(1, each.step, np.float32) for name, each in held.items()}
 
 
 def noted(layers: Layers, operation: OnnxOperation, annotations: Mapping[str, Annotation]) -> Layers:
-    """The layers with what the file says of the operation's outputs; InvalidValueError for a constant of another."""
+    """Return the layers with the annotations of the operation's outputs.
+
+    Raises:
+        InvalidValueError: A constant has values outside its annotated datatype.
+    """
     for name in operation.outputs if annotations else ():
         annotation, value = annotations.get(name), layers.value(name)
         if annotation is None or value is None:
@@ -97,12 +101,11 @@ def noted(layers: Layers, operation: OnnxOperation, annotations: Mapping[str, An
 
 
 def with_types(layers: Layers, graph: Graph) -> tuple[Layers, tuple[str, ...]]:
-    """Return the layers with a type for those whose sums the file says to be integers, and a sentence for each of which
-    some are rounded.
+    """Return the layers with types for sums that an annotation says are integers, and notes on sums that are rounded.
 
     Raises:
-        SystolicError: A tensor's annotation does not hold, or its integers have too many bits for a map;
-            SeveralFaultsError where those of several do.
+        SystolicError: A tensor contradicts its annotation, or its integers have too many bits for a map.
+        SeveralFaultsError: Several tensors do.
     """
     if not graph.annotations:
         return layers, ()
@@ -123,52 +126,52 @@ def with_types(layers: Layers, graph: Graph) -> tuple[Layers, tuple[str, ...]]:
 
 
 def _of_few_bits(graph: Graph, label: str) -> tuple[str, ...]:
-    """A sentence where pictures have more values than the input."""
+    """Return a note if pixels have more values than the annotated input."""
     annotation = graph.annotations.get(graph.input)
     if annotation is None or graph.lowest is None or annotation.bits >= PIXEL_BITS:
         return ()
     most = annotation.high - annotation.low >> annotation.is_bipolar
-    told = f"pixels are its integers from 0 to {most}, and greater ones count as {most}"
+    told = f"pixels are its integers from 0 to {most}, and greater pixels count as {most}"
     return (f"{label}: the input {shown(graph.input)} is annotated {annotation.name}: {told}",)
 
 
 def _of_floats(layers: Layers, graph: Graph) -> tuple[str, ...]:
-    """A sentence where the file says of weights alone which integers they are."""
+    """Return a note if the file annotates weights only, so that no layer's integers are known."""
     weights = [name for name in graph.annotations if name in graph.constants]
     if not weights:
         return ()
-    told = f"the annotated datatypes of {listed(weights)} are left aside"
-    return (f"{layers.label}: {told}, since what these multiply are floats: the network is quantised by calibration",)
+    told = f"the annotated datatypes of {listed(weights)} are ignored"
+    return (f"{layers.label}: {told}, because their inputs are floats: the network is quantised by calibration",)
 
 
 def _fault(tensor: Annotated, layers: Layers, reaches: Sequence[ValueRange | None]) -> SystolicError | None:
-    """Return the error of an annotation that the values contradict, None if they do not."""
+    """Return the error of an annotation that the values contradict; None if they do not."""
     node, annotation = tensor.node, tensor.annotation
     if isinstance(node.op, Input) or (isinstance(node.op, TopK) and node.op.labels):
         return None
     reach = _reach(node, tensor.mark, reaches)
     what = f"the datatype that the tensor {shown(tensor.name)} is annotated with"
     if reach is None:
-        required = "a float's, as the values are results of floats"
+        required = "a float datatype, because the values are computed from floats"
     elif annotation.is_bipolar:
         type_ = layers.type_of(tensor.index)
         if type_ is not None and type_.datatype == BIPOLAR and type_.scale == 1:
             return None
-        required = f"another one: the values are {reach.told}"
+        required = f"another datatype: the values are {reach.told}"
     else:
         room = NEAR * max(annotation.step, abs(reach.low), abs(reach.high))
         low, high = annotation.low * annotation.step - room, annotation.high * annotation.step + room
         if reach.counts_in(annotation.step) and low <= reach.low and reach.high <= high:
             return None
-        required = f"one that holds the values, {reach.told}"
+        required = f"a datatype that holds the values, {reach.told}"
     return InvalidValueError(what, annotation.name, required, remedy=REMEDY)
 
 
-# --- values that layers can give --------------------------------------------------------------------------------------
+# Values that layers can give.
 
 
 def _reach(node: Node, mark: Mark, reaches: Sequence[ValueRange | None]) -> ValueRange | None:
-    """None where nothing says that they are few."""
+    """Return the values that a node can give; None if they are not known to be few."""
     if isinstance(node.op, Input):
         return _of_type(PIXEL if mark.scale is None else replace(PIXEL, scale=float(mark.scale[0])))
     sources = [reach for i in node.inputs if (reach := reaches[i]) is not None]
@@ -177,7 +180,7 @@ def _reach(node: Node, mark: Mark, reaches: Sequence[ValueRange | None]) -> Valu
     if mark.type is None:
         return computed
     typed = _of_type(mark.type)
-    if isinstance(node.op, Activate) and computed is not None:  # as many bits as it needs, and not all of their values
+    if isinstance(node.op, Activate) and computed is not None:  # a function may not give all values of its datatype
         return replace(typed, low=max(typed.low, computed.low), high=min(typed.high, computed.high))
     return typed
 
@@ -210,12 +213,14 @@ def _of_layer(node: Node, mark: Mark, sources: Sequence[ValueRange]) -> ValueRan
 
 
 def _of_sums(op: Convolution | Dense, mark: Mark, source: ValueRange) -> ValueRange | None:
-    """Return the values of weighted sums. Those of a filter are multiples of the greatest common divisor of its
-    weights."""
+    """Return the values of weighted sums.
+
+    The sums of a filter are multiples of the greatest common divisor of its weights.
+    """
     try:
         scale = scales_of_filters(op, mark.scale)
         weights = whole_weights(op.weights, scale)
-    except SystolicError:  # its weights are floats
+    except SystolicError:  # the weights are floats
         return None
     rows = weights.reshape(len(weights), -1)
     gain, offset = affine_of(op)
@@ -239,17 +244,18 @@ def _cut_off(reach: ValueRange | None, activation: str) -> ValueRange | None:
 
 
 def _made(steps: Doubles, lows: Sequence[float] | Doubles, highs: Sequence[float] | Doubles) -> ValueRange | None:
-    """None where there are too many steps, or numbers beyond all bounds."""
+    """Return the values that sums of these steps can have; None if there are too many steps or a bound is infinite."""
     steps = np.unique(steps[steps > 0])
     low, high = float(np.min(lows)), float(np.max(highs))
     finite = bool(np.isfinite(steps).all() and np.isfinite([low, high]).all())
     return ValueRange(steps if steps.size else np.ones(1), low, high) if finite and steps.size <= MOST_STEPS else None
 
 
-# --- integers of sums that nothing quantises --------------------------------------------------------------------------
+# Integers of sums that nothing quantises.
 
 
 def _settled(layers: Layers, graph: Graph, reaches: Sequence[ValueRange | None]) -> tuple[Layers, tuple[str, ...]]:
+    """Return the layers with a type for each whose sums are integers and not quantised, and notes on rounded sums."""
     said = {tensor.index: tensor for tensor in layers.annotated if tensor.node.op is layers.nodes[tensor.index].op}
     read = {i for node in layers.nodes for i in node.inputs if not isinstance(node.op, Output)}
     whole = graph.lowest is not None and graph.input in graph.annotations
@@ -264,23 +270,26 @@ def _settled(layers: Layers, graph: Graph, reaches: Sequence[ValueRange | None])
         step = float(reach.steps.min()) if tensor is None else tensor.annotation.step
         if not reach.counts_in(step):
             continue
-        name = f"the tensor {shown(tensor.name)}" if tensor else f"what {shown(node.name)} ({node.source}) gives"
+        name = f"the tensor {shown(tensor.name)}" if tensor else f"the output of {shown(node.name)} ({node.source})"
         type_ = _type_inside(reach, step) if index in read else _type_at_the_end(reach, step)
         if type_ is None or getattr(node.op, "activation", "") == "relu6":
-            reason = f"its integers, {reach.told}, have more than {WIDEST} bits, or are cut off between two of them"
+            reason = f"its integers, {reach.told}, have more than {WIDEST} bits, or are clipped between two of them"
             remedy = "put QONNX's MultiThreshold or Quant after it"
             faults.append(UnsupportedError(name, reason, where=layers.label, remedy=remedy))
             continue
         layers = layers.typed(index, type_)
         if type_.scale > step:
             told = f"its integers, {reach.told}, are rounded to steps of {type_.scale:g}"
-            notes.append(f"{layers.label}: {name} leaves the network with {INT16.bits} bits: {told}")
+            notes.append(f"{layers.label}: {name} is an output of {INT16.bits} bits: {told}")
     raise_all(faults, layers.label)
     return layers, tuple(notes)
 
 
 def _type_at_the_end(reach: ValueRange, step: float) -> TensorType:
-    """INT16 of the integers as they are; where these do not fit, of the least power of two of them that does."""
+    """Return INT16 for an output of the network.
+
+    Its step is ``step`` if all integers fit, and otherwise the least multiple of it, by a power of two, that fits.
+    """
     greatest = max(abs(reach.low), abs(reach.high)) / step
     while greatest > INT16.high:
         greatest, step = greatest / 2, step * 2
@@ -288,7 +297,7 @@ def _type_at_the_end(reach: ValueRange, step: float) -> TensorType:
 
 
 def _type_inside(reach: ValueRange, step: float) -> TensorType | None:
-    """The fewest bits that hold the integers as they are; None where a map has not as many."""
+    """Return the type of the fewest bits that holds the integers exactly; None if a map cannot have that many bits."""
     low, high = round(reach.low / step), round(reach.high / step)
     if low >= 0:
         bits = max(1, high.bit_length())

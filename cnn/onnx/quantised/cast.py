@@ -1,4 +1,4 @@
-"""Cast: between floats a tensor keeps its values. Of a file whose input holds integers, floats are 0…255, not 0…1."""
+"""Cast: a tensor keeps its values between float types. The floats of an input of integers are 0…255, not 0…1."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ TYPES = (
     *("UNDEFINED", "FLOAT", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64", "STRING", "BOOL", "FLOAT16"),
     *("DOUBLE", "UINT32", "UINT64", "COMPLEX64", "COMPLEX128", "BFLOAT16"),
 )
-"""onnx's own (TensorProto.DataType), but for those of 4 and 8 bits that came later."""
+"""The types as onnx numbers them (TensorProto.DataType), without the later types of 4 and 8 bits."""
 
 FLOATS = frozenset({"BFLOAT16", "DOUBLE", "FLOAT", "FLOAT16"})
-"""Types that hold what a layer gives."""
+"""Types that hold the output of a layer."""
 
 MOVES = frozenset(
     {
@@ -26,17 +26,21 @@ MOVES = frozenset(
         *("SpaceToDepth", "Split", "Squeeze", "Transpose", "Unsqueeze"),
     }
 )
-"""What leaves integers as they are."""
+"""Operators that do not change integers."""
 
 READERS = frozenset({"Cast", "ConvInteger", "DequantizeLinear", "MatMulInteger", "QLinearConv", "QLinearMatMul"}) | {
     f"com.microsoft.{kind}"
     for kind in ("QGemm", "QLinearAdd", "QLinearAveragePool", "QLinearConcat", "QLinearGlobalAveragePool", "QLinearMul")
 }
-"""What gives integers their numbers."""
+"""Operators that give the input's integers a scale."""
 
 
 def check_reader(layers: Layers, operation: OnnxOperation) -> bool:
-    """Return whether it reads integers of the input and leaves them such; RefusedError if it computes with them."""
+    """Return whether the operation reads integers of the input and its output holds them unchanged.
+
+    Raises:
+        RefusedError: The operation computes with these integers.
+    """
     values = [layers.value(name) for name in operation.inputs if name]
     if not any(isinstance(value, Map) and value.integers for value in values):
         return False
@@ -50,14 +54,17 @@ def check_reader(layers: Layers, operation: OnnxOperation) -> bool:
 
 
 def with_integers(layers: Layers, operation: OnnxOperation, holds: bool) -> Layers:
-    """The operation's outputs hold integers of the input, or floats."""
+    """Return the layers with the operation's outputs marked as integers of the input, or as floats."""
     maps = {name: value for name in operation.outputs if isinstance(value := layers.values.get(name), Map)}
     changed = {name: replace(value, integers=holds) for name, value in maps.items()}
     return replace(layers, values={**layers.values, **changed})
 
 
 def cast(layers: Layers, operation: OnnxOperation) -> Layers:
-    """The tensor under another name; of integers of the input a 1×1 convolution that gives their numbers."""
+    """Return the layers with a Cast, whose output is its input under another name.
+
+    A Cast of the input's integers to floats becomes a 1×1 convolution that gives the integers' values.
+    """
     source, kind = layers.padded(operation), _kind(operation)
     node = layers.nodes[source.node]
     keeps = kind in FLOATS or source.integers or (isinstance(node.op, TopK) and node.op.labels)
@@ -72,7 +79,7 @@ def cast(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def is_of_floats(operation: OnnxOperation) -> bool:
-    """Return whether the Cast gives floats."""
+    """Return whether the Cast's output holds floats."""
     return _kind(operation) in FLOATS
 
 

@@ -1,12 +1,14 @@
-"""Move each Clip between sums and their quantiser behind the quantiser, or drop it.
+"""Moves each Clip between sums and their quantiser after the quantiser, or removes it.
 
-A Relu or Clip that has become a layer of its own, since others read the sums too or nothing takes it in, is a function
-of the sums. One that alone reads them is one of the quantiser's integers, which saturate at ends of their own:
+A Relu or Clip becomes a layer of its own if other operators read the sums too, or if no layer can include it. It is
+then a function of the sums. If the Clip is the only reader of the sums, it can be a function of the quantiser's
+integers instead, which saturate at the ends of their datatype:
 
-    Conv → Clip 0…1 → QuantizeLinear of 1/255      Conv → QuantizeLinear: both end at the same integers
-    Conv → Clip 0…2 → QuantizeLinear of 1/20       Conv → QuantizeLinear → a table: the integers 0…40
+    Conv → Clip 0…1 → QuantizeLinear of 1/255 becomes Conv → QuantizeLinear: both end at the same integers
 
-Rounding keeps the order of values, so that cutting off before the quantiser and after it are the same.
+    Conv → Clip 0…2 → QuantizeLinear of 1/20 becomes Conv → QuantizeLinear → a table: the integers 0…40
+
+Rounding keeps the order of values, so that clipping before the quantiser and after it gives the same result.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ _CUTS = {"linear": (-np.inf, np.inf), "relu": (0.0, np.inf), "relu6": (0.0, 6.0)
 def with_clips_behind(layers: Layers, outputs: Sequence[str]) -> Layers:
     """Return the layers with each such Clip after its quantiser, or without it.
 
-    outputs: names of the graph's outputs; every node leads to one.
+    outputs: the names of the graph's outputs. Nodes that lead to no output are removed.
     """
     for index in range(len(layers.nodes)):
         layers = _as_function(layers, index)
@@ -41,8 +43,10 @@ def with_clips_behind(layers: Layers, outputs: Sequence[str]) -> Layers:
 
 
 def _as_function(layers: Layers, index: int) -> Layers:
-    """Return the layers with a Clip in place of a 1×1 depthwise convolution that only cuts off sums before they are
-    quantised."""
+    """Return the layers with a Clip instead of a node that only clips sums before they are quantised.
+
+    Such a node is a 1×1 depthwise convolution whose weights are 1 and whose bias is 0.
+    """
     node = layers.nodes[index]
     op, mark = node.op, layers.mark(index)
     if (
@@ -63,13 +67,14 @@ def _as_function(layers: Layers, index: int) -> Layers:
 
 
 def _of_sums(layers: Layers, index: int) -> bool:
-    """Return whether the node gives sums, or moves sums of another."""
+    """Return whether the node's values are sums, which its own operation or an earlier node computes."""
     while isinstance(layers.nodes[index].op, MOVES):
         (index,) = layers.nodes[index].inputs
     return isinstance(layers.nodes[index].op, _SUMS)
 
 
 def _behind(layers: Layers, index: int, type_: TensorType, outputs: Sequence[str]) -> Layers:
+    """Return the layers with the Clip ``index`` after the quantiser, or without it, if its input allows this."""
     (source,) = layers.nodes[index].inputs
     node, mark = layers.nodes[source], layers.mark(source)
     is_given = any(isinstance(value, Map) and value.node == source for value in map(layers.value, outputs))
@@ -90,7 +95,7 @@ def _behind(layers: Layers, index: int, type_: TensorType, outputs: Sequence[str
 
 
 def _ends(layers: Layers, index: int, type_: TensorType) -> tuple[bool, bool]:
-    """Return whether the integers end where the Clip does, and whether the Clip cuts off at 0 as a relu does."""
+    """Return whether the integers end at the Clip's bounds, and whether the Clip cuts off at 0 as a relu does."""
     op = layers.nodes[index].op
     assert isinstance(op, Activate)
     low, high = (np.rint(np.float64(end) / type_.scale) + type_.zero_point for end in op.parameters)
@@ -102,7 +107,7 @@ def _ends(layers: Layers, index: int, type_: TensorType) -> tuple[bool, bool]:
 
 
 def _without(layers: Layers, index: int, source: int) -> Layers:
-    """Return the layers in which all readers of a node read the one before it."""
+    """Return the layers in which all readers of a node read its input ``source`` instead."""
     nodes = tuple(
         replace(node, inputs=tuple(source if i == index else i for i in node.inputs)) for node in layers.nodes
     )

@@ -1,10 +1,11 @@
-"""A quantised network as QONNX or FINN-ONNX: Conv, MatMul and pools on floats that are multiples of a scale.
+"""Writes a quantised network as QONNX or FINN-ONNX: Conv, MatMul and pools on floats that are multiples of a scale.
 
-qonnx    Quant behind each layer, and weights whose scale holds the requantiser: hls4ml reads it; executed in floats, a
-         value may be a step off where it is near a half
-finn     MultiThreshold behind each layer of at most 8 bits: executed, every integer is equal
+qonnx    A Quant follows each layer, and the scale of the weights includes the requantiser. hls4ml reads this dialect.
+         Executed in floats, a value near a half may differ by a step.
 
-Both are read here again with equal integers (cnn.onnx.quantised.stated).
+finn     A MultiThreshold follows each layer of at most 8 bits. Executed, every integer is equal.
+
+This project reads both again with equal integers (cnn.onnx.quantised.stated).
 """
 
 from __future__ import annotations
@@ -52,23 +53,31 @@ from cnn.quantized import QNode, QuantizedNetwork
 from cnn.requantise import THRESHOLD_BITS, MultiplyShift, Requantising, Thresholds
 from cnn.tables import all_values
 
-# An ONNX file of a quantised network while it is written.
+# An ONNX file of a quantised network while it is being written.
 
 DOMAIN = "qonnx.custom_op.general"
-"""Of Quant and its kind."""
+"""The domain of Quant, BipolarQuant and MultiThreshold."""
 
 LABELS = "_labels"
-"""How tensors of labels end, which are no floats."""
+"""The end of the names of tensors that hold labels, which are integers and not floats."""
 
 
 def kind_of(name: str) -> int:
-    """Of a tensor's values, as ONNX numbers them."""
+    """Return ONNX's number of the type of a tensor's values."""
     return int(load_onnx().TensorProto.INT64 if name.endswith(LABELS) else load_onnx().TensorProto.FLOAT)
 
 
 @dataclass(eq=False)
 class FileWriter:
-    """The graph while it grows. names: of the tensor that each node gives, in floats."""
+    """A graph while it is being written.
+
+    Attributes:
+        network: The quantised network.
+        dialect: One of DIALECTS.
+        nodes: The operators so far.
+        arrays: The initialisers so far.
+        names: The name of each network node's output tensor, which holds floats.
+    """
 
     network: QuantizedNetwork
     dialect: str
@@ -77,25 +86,25 @@ class FileWriter:
     names: list[str] = field(default_factory=list)
 
     def constant(self, values: Any, kind: npt.DTypeLike = np.float32) -> str:
-        """An initialiser."""
+        """Add an initialiser and return its name."""
         name = f"constant{len(self.arrays)}"
         self.arrays.append(load_onnx().numpy_helper.from_array(np.array(values, kind), name))
         return name
 
     def put(self, kind: str, inputs: Sequence[str], **attributes: Any) -> str:
-        """An operation; its output."""
+        """Add an operator and return the name of its output."""
         name = f"{kind.lower()}{len(self.nodes)}"
         made = load_onnx().helper.make_node(kind, list(inputs), [name], name=f"{kind}_{name}", **attributes)
         self.nodes.append(made)
         return name
 
     def quant(self, source: str, type_: TensorType, **attributes: Any) -> str:
-        """A map of that type; attributes: what else the operator says."""
+        """Quantise a map to a type and return its name. attributes: further attributes of the operator."""
         narrow = int(type_.datatype == TERNARY)
         return self.rounded(source, type_.datatype, type_.scale, zero=type_.zero_point, narrow=narrow, **attributes)
 
     def rounded(self, source: str, datatype: DataType, scale: Any, zero: int = 0, **attributes: Any) -> str:
-        """Quant, or BipolarQuant."""
+        """Add a Quant or BipolarQuant and return the name of its output."""
         size = self.constant(scale)
         if datatype == BIPOLAR:
             return self.put("BipolarQuant", [source, size], domain=DOMAIN)
@@ -104,23 +113,23 @@ class FileWriter:
         return self.put("Quant", inputs, domain=DOMAIN, **attributes)
 
 
-# Operations that move values, as ONNX has them.
+# Operations that move values, as ONNX operators. Each function returns the name of the output.
 
 
 def pool(writer: FileWriter, op: MaxPool, inputs: Sequence[str]) -> str:
-    """MaxPool."""
+    """Write a MaxPool."""
     sides = {"kernel_shape": list(op.window), "strides": [op.stride] * 2}
     return writer.put("MaxPool", inputs, pads=pads(op.padding), **sides)
 
 
 def sliced(writer: FileWriter, op: Slice, inputs: Sequence[str]) -> str:
-    """Slice along the channels."""
+    """Write a Slice along the channels."""
     ends = ([op.first], [op.first + op.channels], [1])
     return writer.put("Slice", [inputs[0], *(writer.constant(values, np.int64) for values in ends)])
 
 
 def reorg(writer: FileWriter, node: QNode, op: Reorg, inputs: Sequence[str]) -> str:
-    """SpaceToDepth, or what gives darknet's order of it."""
+    """Write a SpaceToDepth, or the operators that give darknet's order of the same values."""
     if op.order == "block":
         return writer.put("SpaceToDepth", inputs, blocksize=op.stride)
     before, s = writer.network.nodes[node.inputs[0]].shape, op.stride
@@ -128,14 +137,14 @@ def reorg(writer: FileWriter, node: QNode, op: Reorg, inputs: Sequence[str]) -> 
 
 
 def padded(writer: FileWriter, op: Pad, inputs: Sequence[str]) -> str:
-    """Return the name of the map with values of it repeated around."""
+    """Write a Pad that repeats values of the map around it."""
     top, left, bottom, right = pads(op.padding)
     sides = writer.constant([0, 0, top, left, 0, 0, bottom, right], np.int64)
     return writer.put("Pad", [*inputs, sides], mode=op.mode)
 
 
 def depth_to_space(writer: FileWriter, node: QNode, op: DepthToSpace, inputs: Sequence[str]) -> str:
-    """DepthToSpace, or what gives rows and columns that differ."""
+    """Write a DepthToSpace, or the operators that do the same for blocks with different numbers of rows and columns."""
     if op.rows == op.columns:
         return writer.put("DepthToSpace", inputs, blocksize=op.rows)
     before = writer.network.nodes[node.inputs[0]].shape
@@ -146,7 +155,7 @@ def depth_to_space(writer: FileWriter, node: QNode, op: DepthToSpace, inputs: Se
 def _moved(
     writer: FileWriter, node: QNode, source: str, parts: Sequence[int], order: Sequence[int] = (2, 4, 0, 1, 3)
 ) -> str:
-    """The values of a map as ``parts``, in another order, as the map of the node."""
+    """Split a map into ``parts``, reorder them, and return the name of the result in the node's shape."""
     split = writer.put("Reshape", [source, writer.constant([1, *parts], np.int64)])
     turned = writer.put("Transpose", [split], perm=[0, *(1 + i for i in order)])
     sides = [1, node.shape.channels, node.shape.height, node.shape.width]
@@ -154,14 +163,14 @@ def _moved(
 
 
 def upsample(writer: FileWriter, op: Upsample, inputs: Sequence[str]) -> str:
-    """Resize to the nearest."""
+    """Write a Resize to the nearest value."""
     scales = writer.constant([1, 1, op.stride, op.columns])
     mode = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return writer.put("Resize", [inputs[0], "", scales], mode="nearest", **mode)
 
 
 def pads(padding: Padding) -> list[int]:
-    """As ONNX orders them: those above and to the left first."""
+    """Return the padding in ONNX's order: top, left, bottom, right."""
     return [padding.top, padding.left, padding.bottom, padding.right]
 
 
@@ -174,8 +183,8 @@ Doubles = npt.NDArray[np.float64]
 def to_onnx(network: QuantizedNetwork, dialect: str = "qonnx") -> bytes:
     """Return the file's bytes.
 
-    Its input "picture" is batch 1 × channels × height × width of 0 to 1, its outputs are floats. The inputs of a
-    detection head are outputs, and the head is in the metadata if a file of heads can describe it.
+    Its input "picture" is 1 × channels × height × width floats of 0 to 1, and its outputs are floats. The inputs of a
+    detection head are outputs, and the metadata describes the head if a file of heads can describe it.
 
     Args:
         network: The network.
@@ -183,7 +192,7 @@ def to_onnx(network: QuantizedNetwork, dialect: str = "qonnx") -> bytes:
 
     Raises:
         ChoiceError: There is no such dialect.
-        UnsupportedError: A layer has no form in it.
+        UnsupportedError: The dialect cannot express a layer.
     """
     if dialect not in DIALECTS:
         raise ChoiceError("the dialect", dialect, DIALECTS)
@@ -191,7 +200,7 @@ def to_onnx(network: QuantizedNetwork, dialect: str = "qonnx") -> bytes:
     for node in network.nodes:
         try:
             writer.names.append(_written(writer, node))
-        except SystolicError as error:  # of any value of the layer
+        except SystolicError as error:  # an error about any value of the layer
             raise named(error, f"the export of {node.name!r} ({node.source}) as {dialect}") from error
     shape = network.input_shape
     picture = (1, shape.channels, shape.height, shape.width)
@@ -208,7 +217,7 @@ def to_onnx(network: QuantizedNetwork, dialect: str = "qonnx") -> bytes:
 
 
 def _ends(writer: FileWriter) -> list[str]:
-    """The tensors that no layer reads; of a head those that it reads."""
+    """Return the tensors that no layer reads; a head stands for the tensors that it reads."""
     nodes = writer.network.nodes
     read = {i for node in nodes for i in node.inputs}
     last = [i for i in range(len(nodes)) if i not in read]
@@ -217,7 +226,7 @@ def _ends(writer: FileWriter) -> list[str]:
 
 
 def _written(writer: FileWriter, node: QNode) -> str:
-    """The operations of a layer; the name of the tensor that they give."""
+    """Write the operators of a layer and return the name of their output."""
     inputs = [writer.names[i] for i in node.inputs]
     match node.op:
         case QInput():
@@ -247,7 +256,7 @@ def _written(writer: FileWriter, node: QNode) -> str:
         case Upsample() as op:
             return upsample(writer, op, inputs)
         case Custom() as op:
-            raise RefusedError(f"{op.layer} is the layer of another package, which has no operator here")
+            raise RefusedError(f"{op.layer} is a layer of another package, which has no operator here")
         case Softmax() as op:
             return _softmax(writer, node, op, inputs)
         case QSoftmax() as op:
@@ -260,7 +269,7 @@ def _written(writer: FileWriter, node: QNode) -> str:
 
 
 def _pixels(writer: FileWriter, type_: TensorType) -> str:
-    """Each an integer of its own; what a zero point takes off is taken off behind."""
+    """Quantise pixels so that each keeps its integer; an Add after it subtracts the zero point."""
     pixels = writer.quant("picture", replace(type_, zero_point=0))
     offset = -type_.zero_point * type_.scale
     return writer.put("Add", [pixels, writer.constant(offset)]) if offset else pixels
@@ -292,7 +301,13 @@ def _sums(
     scale: Any,
     bias: Doubles | None = None,
 ) -> str:
-    """Conv or MatMul of weights that are whole numbers of ``scale``, one or one a filter, and a bias."""
+    """Write a Conv or MatMul and return its output's name.
+
+    Args:
+        weights: The integer weights.
+        scale: The scale of the weights, one number or one per filter.
+        bias: The bias in floats; None writes none.
+    """
     sizes = np.broadcast_to(np.asarray(scale, np.float64), (len(weights),)) if np.size(scale) > 1 else np.array(scale)
     column = sizes.reshape(-1, *(1,) * (weights.ndim - 1)) if sizes.size > 1 else sizes
     values, size = weights * column, column
@@ -311,12 +326,12 @@ def _sums(
 
 
 def _least(weights: IntArray, datatype: DataType) -> DataType:
-    """The datatype; where a weight of 0 came into BIPOLAR ones, TERNARY."""
+    """Return the datatype of the weights: TERNARY if BIPOLAR weights were changed and include a 0."""
     return TERNARY if datatype == BIPOLAR and not weights.all() else datatype
 
 
 def _affine(by: Requantising) -> tuple[Doubles, Doubles, str]:
-    """y = round(gain · acc + offset), and the activation."""
+    """Return gain and offset of y = round(gain · acc + offset), and the activation."""
     assert not isinstance(by, Thresholds)
     gain: Doubles = np.ldexp(by.multiplier.astype(np.float64), -by.shift.astype(np.int32))
     if isinstance(by, MultiplyShift):
@@ -328,7 +343,7 @@ def _affine(by: Requantising) -> tuple[Doubles, Doubles, str]:
         return gain, offset, "Relu"
     if np.abs(by.negative - LEAKY_SLOPE * by.multiplier).max() <= 1:
         return gain, offset, "LeakyRelu"
-    raise RefusedError("ONNX has no activation with its multipliers below 0")
+    raise RefusedError("ONNX has no activation with its multipliers for sums below 0")
 
 
 def _activated(writer: FileWriter, source: str, activation: str) -> str:
@@ -338,13 +353,13 @@ def _activated(writer: FileWriter, source: str, activation: str) -> str:
 
 
 def _has_thresholds(writer: FileWriter, node: QNode) -> bool:
-    """Whether its values are counted, not rounded."""
+    """Return whether a MultiThreshold computes the node's values, and not a Quant."""
     few = writer.dialect == "finn" and node.type.datatype.bits <= THRESHOLD_BITS
     return few or isinstance(node.requantiser, Thresholds)
 
 
 def _counted(writer: FileWriter, node: QNode, source: str, edges: npt.NDArray[np.floating[Any]]) -> str:
-    """MultiThreshold; a half below each whole number, so that no rounding of a sum matters."""
+    """Write a MultiThreshold. The edges are a half below whole sums, so that rounding of the sums has no effect."""
     datatype, type_ = node.type.datatype, node.type
     return writer.put(
         "MultiThreshold",
@@ -358,12 +373,17 @@ def _counted(writer: FileWriter, node: QNode, source: str, edges: npt.NDArray[np
 
 
 def _rounded(writer: FileWriter, node: QNode, source: str) -> str:
-    """Quant."""
+    """Write a Quant of the node's type."""
     return writer.quant(source, node.type, **attributes_of(writer.network, node))
 
 
 def _requantised(writer: FileWriter, node: QNode, by: Requantising, source: str, per_sum: float, zero: int) -> str:
-    """Behind an average or a sum of maps. per_sum: the float of a sum's 1; zero: the sum where the float is 0."""
+    """Requantise an average or a sum of maps.
+
+    Args:
+        per_sum: The real value of a sum of 1.
+        zero: The sum that represents 0.
+    """
     if _has_thresholds(writer, node):
         steps = thresholds_of(by, node.type.datatype)
         if steps.flip.any():
@@ -381,7 +401,7 @@ def _average(writer: FileWriter, node: QNode, op: QAveragePool, inputs: Sequence
 
 def _add(writer: FileWriter, node: QNode, op: QAdd, inputs: Sequence[str]) -> str:
     types = [writer.network.nodes[i].type for i in node.inputs]
-    if _has_thresholds(writer, node):  # by the multipliers themselves
+    if _has_thresholds(writer, node):  # then the file multiplies each map by its integer multiplier
         factors = [writer.constant(m / type_.scale) for m, type_ in zip(op.multipliers, types, strict=True)]
         inputs = [writer.put("Mul", pair) for pair in zip(inputs, factors, strict=True)]
     total = inputs[0]
@@ -397,10 +417,10 @@ def _multiply(writer: FileWriter, node: QNode, op: QMultiply, inputs: Sequence[s
 
 
 def _looked_up(writer: FileWriter, node: QNode, op: QActivate, inputs: Sequence[str]) -> str:
-    """A table: the integer of each value, and what stands there. The Quant changes nothing, and says what these are."""
+    """Write a table as a Gather by each value's integer. The Quant changes no value, but states the output's type."""
     read = writer.network.nodes[node.inputs[0]].type
     steps = writer.put("Div", [inputs[0], writer.constant(read.scale)])
-    # A half more, since the cast to integers cuts off.
+    # The half is needed because the cast to integers truncates.
     places = writer.put("Add", [steps, writer.constant(read.zero_point - read.datatype.low + 0.5)])
     cast = writer.put("Cast", [places], to=load_onnx().TensorProto.INT64)
     values = (all_values(op.table, read.datatype) - node.type.zero_point) * node.type.scale
@@ -414,7 +434,7 @@ def _softmax(writer: FileWriter, node: QNode, op: Softmax, inputs: Sequence[str]
 
 
 def _integer_softmax(writer: FileWriter, op: QSoftmax, inputs: Sequence[str]) -> str:
-    """A softmax of floats, whose shares are the integers' but for their roundings."""
+    """Write a float softmax, whose probabilities differ from the integers' only by rounding."""
     if op.method != "stable":
         raise RefusedError(f"a softmax by the method {op.method!r} has no operator, only one by 'stable'")
     return writer.put("Softmax", inputs, axis=1)
@@ -427,7 +447,7 @@ def _top_k(writer: FileWriter, op: TopK, inputs: Sequence[str]) -> str:
 
 
 def _shaped(writer: FileWriter, node: QNode, name: str) -> str:
-    """A matrix leaves a row, which is a map of one position for what reads it."""
+    """Return the output as a map: a MatMul gives a row, which the readers take as a map of one position."""
     if not isinstance(node.op, QDense):
         return name
     return writer.put("Reshape", [name, writer.constant([1, node.shape.channels, 1, 1], np.int64)])

@@ -1,18 +1,19 @@
-"""The requantiser that gives the integers of the file: compared with it over all sums that a layer can reach.
+"""Fits the requantiser that gives the file's integers for all sums that a layer can reach.
 
-What a file does to a sum only rises with it. So all of it is told by the least sum that reaches each of the output's
-integers, and so is what a requantiser does: both are equal where these sums are, and where they are not, as many sums
-differ as lie between. The choice is made by that count:
+In a file, the output integer is a monotonic function of the sum. So the least sum that reaches each output integer
+describes the function completely, for the file and for a requantiser. Two functions differ for the sums between their
+edges. The requantiser with the fewest differing sums is chosen:
 
-    Requantiser     bias and zero point are added to the sum, as whole numbers
-    MultiplyShift   they are added to the product, where a sum's 1 is 2^s / multiplier times as much: where the first
-                    form differs from the file and this one differs less
+    Requantiser: bias and zero point are added to the sum, as whole numbers.
 
-each with halves rounded up, or to even as the file rounds them where that differs less.
+    MultiplyShift: they are added to the product, which is finer than the sum: a sum of 1 counts as ``multiplier``. This
+    form is tried if the first form differs from the file, and is taken if it differs less.
 
-A multiplier has 16 bits. A file's factor that is no power of two is a float32 number of 24, and where sums take many
-values no 16 bits tell all of them apart as it does. Then the multiplier and the offset with the fewest differences are
-taken, and the count is told.
+Each form is tried with halves rounded up, and then with halves rounded to even as in the file.
+
+A multiplier has 16 bits. A file's factor that is not a power of two is a float32 number of 24 bits. If sums take many
+values, 16 bits cannot separate all of them as the file does. Then the multiplier and the offset with the fewest
+differences are taken, and the number of differences is reported.
 """
 
 from __future__ import annotations
@@ -44,38 +45,46 @@ Doubles = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 
 MOST_LEVELS = 1 << 18
-"""Integers that are looked at of an output of more bits than a table of values has, in all channels together: some of
-them, drawn at random, as what is evenly apart has one parity."""
+"""The most levels that are compared in all channels together, if an output has more bits than a table of values.
+
+They are drawn at random, because levels at equal distances would all have the same parity.
+"""
 
 LEAST_LEVELS = 1 << 10
-"""The least number of them in each channel."""
+"""The least number of levels that are compared in each channel."""
 
 BESIDE = (0, -1, 1)
-"""Multipliers and biases next to the nearest that are tried."""
+"""Offsets from the nearest multiplier and bias that are tried."""
 
 GREATEST_RATIO = (1 << 15) - 1.0
-"""Steps of the output that a sum's 1 has in a requantiser. What has more is beyond the ends of INT16 either way."""
+"""The most steps of the output that a sum of 1 counts in a requantiser. A greater ratio saturates INT16 in any case."""
 
 BIAS_LIMIT = 1 << 30
-"""Of biases of pixels: their sums are far below."""
+"""The limit of the biases of pixels. Their sums are far below this."""
 
 OFFSET_LIMIT = PRODUCT_BIAS_LIMIT >> 1
-"""Of an offset of a product: what the array adds for pixels is to fit beside it."""
+"""The limit of the offset of a product. The terms that the array adds for pixels must fit in addition."""
 
 MOST_FLOAT = float(np.finfo(np.float32).max)
 
 PIXELS = np.arange(256, dtype=np.int64)
 
 MOST_SUMS = float(1 << 40)
-"""Offsets, in sums, that are looked at closely: beyond is more than any sum."""
+"""The limit of offsets, in sums. A greater offset exceeds every sum."""
 
 WHOLE_SUMS = 1e-6
-"""How far from a whole number, as a part of it, an offset may be that was one before it was written as float32."""
+"""The greatest relative distance from a whole number of an offset that was whole before it was stored as float32."""
 
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """The least and the greatest sum of each channel, and a bound of all partial sums."""
+    """The sums that a layer can reach.
+
+    Attributes:
+        low: The least sum of each channel.
+        high: The greatest sum of each channel.
+        greatest: A bound of |partial sum| of each channel.
+    """
 
     low: Longs
     high: Longs
@@ -84,12 +93,19 @@ class Reach:
 
 @dataclass(frozen=True, eq=False)
 class FileRequantiser:
-    """What the file makes of a channel's sums: y = round(ratio · sum + offset) + zero, a half to even, between the ends
-    of ``datatype``; what is rounded is ``slope`` times as much where it is below 0. zero_first: the zero point is
-    added before the rounding and not after it, as in QONNX; halves differ by that if the zero point is odd.
+    """The requantisation in a file: y = round(ratio · sum + offset) + zero, clipped to ``datatype``.
 
-    An offset that is a whole number of sums is an integer of the file, and then the product is float32's, as
-    onnxruntime has it.
+    Halves are rounded to even. If an offset is a whole number of sums, the file stores it as an integer. The product is
+    then a float32 number, as onnxruntime computes it.
+
+    Attributes:
+        ratio: [channels].
+        offset: [channels], in steps of the output.
+        zero: The output's zero point.
+        datatype: The output's datatype.
+        slope: The factor of a value below 0, before rounding.
+        zero_first: Whether the zero point is added before rounding, as in QONNX, and not after it. This changes the
+            rounding of halves if the zero point is odd.
     """
 
     ratio: Doubles
@@ -101,23 +117,23 @@ class FileRequantiser:
 
     @property
     def halves(self) -> str:
-        """How a half of y is rounded: one of HALVES."""
+        """The rounding of halves of y, one of HALVES."""
         return EVEN if self.zero_first else beyond_zero(EVEN, self.zero)
 
     @property
     def channels(self) -> int:
-        """Number of channels."""
+        """The number of channels."""
         return int(self.ratio.size)
 
     @cached_property
     def _added(self) -> tuple[npt.NDArray[np.bool_], Longs]:
-        """Return where the offset is a whole number of sums, and that number, both [channels, 1]."""
+        """Whether each offset is a whole number of sums, and that number; both [channels, 1]."""
         sums = np.clip(self.offset / self.ratio, -MOST_SUMS, MOST_SUMS)[:, None]
         whole = np.rint(sums)
         return np.abs(sums - whole) <= WHOLE_SUMS * np.maximum(1, np.abs(whole)), whole.astype(np.int64)
 
     def values(self, sums: Longs) -> Doubles:
-        """Return the integers of sums [channels, …] before they saturate."""
+        """Return the integers for sums [channels, …] before they saturate."""
         exact, added = self._added
         ratio = self.ratio[:, None]
         factor = np.minimum(ratio, MOST_FLOAT).astype(np.float32)
@@ -127,7 +143,10 @@ class FileRequantiser:
         return np.asarray(np.rint(bent + self.zero) if self.zero_first else np.rint(bent) + self.zero)
 
     def edges(self, levels: Longs, reach: Reach) -> Longs:
-        """The least sum [channels, levels] within ``reach`` that gives a level or more, one above its end for none."""
+        """Return the least sum within ``reach`` that gives a level or more, [channels, levels].
+
+        It is one above the reach if no sum does.
+        """
         low, high = reach.low[:, None] - 1, reach.high[:, None] + 1
         ratio, offset = self.ratio[:, None], self.offset[:, None]
         needed = levels - 0.5 - self.zero
@@ -145,7 +164,13 @@ class FileRequantiser:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A requantiser; how many sums each channel reaches, and of how many it gives another integer than the file."""
+    """A requantiser and its differences from the file.
+
+    Attributes:
+        by: The requantiser.
+        differing: The number of sums of each channel that give another integer than in the file.
+        sums: The number of sums that each channel reaches.
+    """
 
     by: Requantiser | MultiplyShift
     differing: Longs
@@ -153,9 +178,16 @@ class Fit:
 
 
 def fitted(rule: FileRequantiser, reach: Reach, activation: str, node: Node, late: bool = True) -> Fit:
-    """The requantiser of a layer; where all sums have the file's integers, the one that adds to sums.
+    """Return the requantiser of a layer with the fewest differences from the file.
 
-    activation: what the requantiser does below 0; where it is not linear, or not ``late``, only sums are added to.
+    If several have none, the first is taken: a Requantiser before a MultiplyShift.
+
+    Args:
+        rule: The requantisation in the file.
+        reach: The sums that the layer can reach.
+        activation: The requantiser's activation. A MultiplyShift is tried only for "linear".
+        node: The layer, for errors.
+        late: Whether other forms than a Requantiser that rounds halves up may be tried.
     """
     datatype = rule.datatype
     levels = np.arange(datatype.low + 1, datatype.high + 1, dtype=np.int64)
@@ -179,9 +211,11 @@ def fitted(rule: FileRequantiser, reach: Reach, activation: str, node: Node, lat
 
 
 def fitted_to_pixels(rule: FileRequantiser, activation: str, node: Node, most: int) -> tuple[int, Fit]:
-    """Of pixels that a weight of 1 only brings to another type: the least whole number up to ``most`` that may be that
-    weight instead, so that every pixel has the file's integer, and the requantiser; where none does it, the one with
-    the fewest differences."""
+    """Return an integer weight and the requantiser of pixels that a layer only converts to another type.
+
+    The weight is the least, up to ``most``, with which every pixel gets the file's integer. If there is none, the
+    weight with the fewest differences is returned.
+    """
     exact = np.clip(rule.values(PIXELS[None]), rule.datatype.low, rule.datatype.high)
     best: tuple[int, Fit | None] = 1, None
     found = 1 << 62
@@ -225,8 +259,10 @@ def _early(
 
 
 def _late(rule: FileRequantiser, reach: Reach, levels: Longs, edges: Longs, halves: str) -> tuple[MultiplyShift, Longs]:
-    """By a MultiplyShift: of multipliers beside the nearest those with the fewest differences, each with the offset of
-    the file or the one in the middle of all that it might be."""
+    """Return the MultiplyShift with the fewest differences, among multipliers close to the nearest ones.
+
+    Each multiplier is tried with the file's offset, and with the middle of all offsets that may be right.
+    """
     ratio = np.minimum(rule.ratio, GREATEST_RATIO)
     reached = ratio * reach.greatest + 2
     at_zero = np.clip(rule.offset + rule.zero, rule.datatype.low - reached, rule.datatype.high + reached)
@@ -251,12 +287,16 @@ def _late(rule: FileRequantiser, reach: Reach, levels: Longs, edges: Longs, halv
 
 
 def _better(where: npt.NDArray[np.bool_], old: tuple[Longs, Longs], new: tuple[Longs, Longs]) -> tuple[Longs, Longs]:
+    """Return the rows and the differences of ``new`` for the channels of ``where``, and of ``old`` for the others."""
     return np.where(where, new[0], old[0]), np.where(where, new[1], old[1])
 
 
 def _middle(multiplier: Longs, needed: Longs, edges: Longs, reach: Reach, otherwise: Longs) -> Longs:
-    """Of all offsets with which every edge reaches its level, and the sum below does not, the one in the middle; where
-    there is none, the one that misses by least on both sides. Where no sum has an edge, ``otherwise``."""
+    """Return the middle of all offsets with which every edge reaches its level and the sum below the edge does not.
+
+    If there is no such offset, return the one with the least error on both sides. If no sum has an edge, return
+    ``otherwise``.
+    """
     far = np.int64(1) << 62
     products = edges * multiplier[:, None]
     at_least = np.where(edges <= reach.high[:, None], needed - products, -far).max(axis=1)
@@ -267,19 +307,22 @@ def _middle(multiplier: Longs, needed: Longs, edges: Longs, reach: Reach, otherw
 
 
 def _edges_early(rows: Longs, needed: Longs) -> Longs:
-    """Return the least sum whose product by a Requantiser of bias, multiplier and negative is ``needed`` or more."""
+    """Return the least sum whose product reaches ``needed``. rows: a Requantiser's bias, multiplier and negative."""
     bias, multiplier, negative = (row[:, None] for row in rows)
     below = np.minimum(_least(needed, negative), 0)
     return np.asarray(np.where(needed <= 0, below, _least(needed, multiplier)) - bias)
 
 
 def _least(needed: Longs, multiplier: Longs) -> Longs:
-    """The least sum with sum · multiplier ≥ needed; ∓2^62 where the multiplier is 0, as every sum or none does."""
+    """Return the least sum with sum · multiplier ≥ needed.
+
+    For a multiplier of 0 it is −2^62 if every sum satisfies this, and 2^62 if no sum does.
+    """
     constant = np.where(needed <= 0, -(np.int64(1) << 62), np.int64(1) << 62)
     return np.asarray(np.where(multiplier == 0, constant, -(-needed // np.maximum(multiplier, 1))))
 
 
 def _between(ours: Longs, edges: Longs, reach: Reach) -> Longs:
-    """Count the reachable sums of each channel between both edges, where the integers differ."""
+    """Return the number of reachable sums of each channel between both edges, for which the integers differ."""
     inside = np.clip(ours, reach.low[:, None], reach.high[:, None] + 1)
     return np.asarray(np.abs(inside - edges).sum(axis=1))

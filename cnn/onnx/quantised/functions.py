@@ -1,12 +1,12 @@
-"""Functions directly on sums: a function follows a layer, and the quantiser comes after the function.
+"""Functions that read sums directly: a function follows a layer, and the quantiser follows the function.
 
-    Conv → Tanh → QuantizeLinear        sums → integers between → table → the file's integers
+    Conv → Tanh → QuantizeLinear becomes sums → intermediate integers → table → the file's integers
 
-The integers between are ours to choose. They cover what the sums can be, and of that what the function tells apart:
-where its output no longer changes, they saturate. Where every sum is a whole number of one step, and few enough of them
-are told apart, each has an entry of the table, which is exact. Else the sums are brought to 16 bits, whose table has
-256 pieces of lines, chosen for the sums that there are (cnn.quantisation.table_fit). What was built is then compared
-with the file for every sum that there can be.
+The file does not determine the intermediate integers, so they are chosen here. They cover the range of the sums in
+which the function's output changes, and saturate beyond it. If every sum is a whole number of one step, and not too
+many sums are distinguished, each sum has an entry of the table, which is exact. Otherwise the sums are requantised to
+16 bits. Their table is piecewise linear with 256 pieces, which are fitted to the sums that occur
+(cnn.quantisation.table_fit). The result is then compared with the file for every sum that can occur.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ Doubles: TypeAlias = npt.NDArray[np.float64]
 Longs: TypeAlias = npt.NDArray[np.int64]
 R = TypeVar("R")
 Function: TypeAlias = Callable[[Doubles], Longs]
-"""The float of a sum → the file's integers."""
+"""A function from the real values of sums to the file's integers."""
 
 MOVES = (MaxPool, Slice, Reorg, DepthToSpace, Pad, Upsample)
 """Operations that move the values of one map and change none."""
 
 WEIGHTED, OF_MAPS = (Convolution, Dense), (Add, AveragePool, Multiply)
-"""Operations that have sums: of products with weights, and of maps. Only functions may read the latter."""
+"""Operations that have sums: of products with weights, and of maps. Only functions may read sums of maps."""
 
 PLACES = 1 << 14
 """Points at which functions are sampled to find where their outputs last change."""
@@ -67,19 +67,28 @@ MOST_COMPARED = 1 << 22
 """The most sums that are compared. Of more, some at equal distances are."""
 
 SAME = 2.0**-23
-"""The relative error of a bias that stands for a whole number of steps, as a float32 has it; and the most by which the
-fractions of two channels' biases differ if they are taken for one."""
+"""The relative error of a float32 bias that represents a whole number of steps.
+
+It is also the greatest difference of two channels' fractions of a step that are treated as one fraction.
+"""
 
 PIECE, TRIES = 1 << 8, 5
-"""Integers of 16 bits in a piece of a line; and the places of sums in pieces that are tried."""
+"""The number of 16-bit integers in a piece of a table; and the number of offsets of sums within pieces to try."""
 
 MOST_RATIO = 1 << 14
-"""The most that a sum's step is of the step of the integers between."""
+"""The greatest ratio of a sum's step to the step of the intermediate integers."""
 
 
 @dataclass(frozen=True, eq=False)
 class FloatSums:
-    """The floats that the sums of channels are, (sum + shift) · unit. channel: whose requantiser each has."""
+    """The real values of the sums of channels, (sum + shift) · unit.
+
+    Attributes:
+        unit: The real value of a sum of 1, per row.
+        shift: The offset in sums, per row.
+        reach: The sums that each row can reach.
+        channel: The channel whose requantiser each row has.
+    """
 
     unit: Doubles
     shift: Doubles
@@ -88,7 +97,7 @@ class FloatSums:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The least and the greatest float."""
+        """The least and the greatest real value."""
         low, high = ((end + self.shift) * self.unit for end in (self.reach.low, self.reach.high))
         return float(low.min()), float(high.max())
 
@@ -106,9 +115,12 @@ class FloatSums:
         return WholeSums(unit, part, int(low.min()), int(high.max()))
 
     def joined(self, by: Requantiser | MultiplyShift) -> FloatSums:
-        """Return the sums with one row for channels whose floats and requantisers are the same, or differ by a whole
-        number of steps, and whose sums follow each other without a gap. A channel that always saturates may have
-        another bias than its floats ask for."""
+        """Return the sums with one row for channels that have the same real values and requantisers.
+
+        Channels that differ by a whole number of steps are joined too, if their sums follow each other without a gap.
+        The requantiser is compared as well, because a channel that always saturates may have another bias than its real
+        values require.
+        """
         whole = np.rint(self.shift)
         numbers = {name: array[self.channel] for name, array in numbers_of(by).items()}
         moved_bias = numbers["bias"] - whole * (numbers["multiplier"] if isinstance(by, MultiplyShift) else 1)
@@ -118,7 +130,7 @@ class FloatSums:
         group = group.ravel()
         moved = (whole - whole[first][group]).astype(np.int64)
         lows, highs = self.reach.low + moved, self.reach.high + moved
-        rows: list[tuple[int, int, int]] = []  # the first channel of a group, least and greatest sum
+        rows: list[tuple[int, int, int]] = []  # the first channel of a group, its least sum and its greatest sum
         for channel in np.lexsort((lows, group)):
             start, low, high = int(first[group[channel]]), int(lows[channel]), int(highs[channel])
             if rows and rows[-1][0] == start and low <= rows[-1][2] + 1:
@@ -132,7 +144,7 @@ class FloatSums:
 
 @dataclass(frozen=True)
 class WholeSums:
-    """Sums whose floats are (integer + part) · unit, with integers from ``low`` to ``high``."""
+    """Sums whose real values are (integer + part) · unit, with integers from ``low`` to ``high``."""
 
     unit: float
     part: float
@@ -142,21 +154,30 @@ class WholeSums:
 
 @dataclass(frozen=True)
 class SumTarget:
-    """The integers that sums are requantised to. type: theirs. left: the float that is subtracted before, so that the
-    rest is a whole number of steps; the tables add it again."""
+    """The integers that sums are requantised to.
+
+    Attributes:
+        type: The type of these integers.
+        left: A real value that is subtracted first, so that the rest is a whole number of steps. The tables add it.
+    """
 
     type: TensorType
     left: float = 0.0
 
 
 Requantisers: TypeAlias = Callable[[SumTarget], Requantiser | MultiplyShift]
-"""Makes the requantiser of a layer's sums for a target."""
+"""A function that returns the requantiser of a layer's sums for a target."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How far a table is from the file. steps: the greatest difference, in steps of the output. off: how many of the
-    ``compared`` sums differ. Channels with the same sums count once."""
+    """The difference of a table from the file. Channels with the same sums count once.
+
+    Attributes:
+        steps: The greatest difference, in steps of the output.
+        off: The number of compared sums that differ.
+        compared: The number of compared sums.
+    """
 
     steps: int
     off: int
@@ -165,7 +186,14 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class FunctionTables:
-    """by: the requantiser to the integers between, of ``type``. tables and differences: by reader."""
+    """A requantiser to intermediate integers, and the tables of the functions that read these.
+
+    Attributes:
+        type: The type of the intermediate integers.
+        by: The requantiser.
+        tables: The table of each function, by the function's node.
+        differences: The difference of each table from the file, by the function's node.
+    """
 
     type: TensorType
     by: Requantiser | MultiplyShift
@@ -174,14 +202,19 @@ class FunctionTables:
 
     @property
     def cost(self) -> tuple[int, int]:
-        """Steps and sums that differ; the least is the best."""
+        """The greatest difference in steps, and the number of sums that differ; the least cost is the best."""
         each = self.differences.values()
         return max(one.steps for one in each), sum(one.off for one in each)
 
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """A function that reads the sums. type: that of its output."""
+    """A function that reads sums.
+
+    Attributes:
+        function: The function.
+        type: The type of its output.
+    """
 
     function: Function
     type: TensorType
@@ -189,18 +222,24 @@ class Reader:
 
 @dataclass(frozen=True)
 class ReadBy:
-    """The readers of a layer's sums. functions: the nodes of functions among them. alone: whether there are no others,
-    so that sums may saturate where the functions do not tell them apart."""
+    """The readers of a layer's sums.
+
+    Attributes:
+        functions: The nodes of the functions among them.
+        alone: Whether there are no other readers, so that sums may saturate if the functions do not distinguish them.
+    """
 
     functions: tuple[int, ...]
     alone: bool
 
 
 class Functions:
-    """The functions of a network while its layers get their integers.
+    """The functions of a network, used while its layers get their integers.
 
-    readers: the functions that read a layer's sums, by layer. tables: those that are known, by node. differences: how
-    far each table that need not be exact is from the file, by node.
+    Attributes:
+        readers: The functions that read a layer's sums, by layer.
+        tables: The tables that are known, by node.
+        differences: The difference from the file of each table that may be inexact, by node.
     """
 
     def __init__(self, network: Network, marks: Mapping[int, Mark]) -> None:
@@ -214,11 +253,11 @@ class Functions:
         return AtNode(self, index)
 
     def mark(self, index: int) -> Mark:
-        """Return the file's mark of a node."""
+        """Return the facts that the file states of a node."""
         return self.marks.get(index, NO_MARK)
 
     def notes(self) -> tuple[str, ...]:
-        """Return a sentence if functions differ from the file, and one for each that differs by more than a step."""
+        """Return a note if functions differ from the file, and one for each that differs by more than a step."""
         nodes = self.network.nodes
         off = {nodes[i].name: each for i, each in self.differences.items() if each.off}
         if not off:
@@ -240,7 +279,7 @@ class Functions:
         )
 
     def reader(self, index: int, activation: str = "linear") -> Reader:
-        """Return the function at a node. activation: that of the layer before, which is not applied to its sums yet."""
+        """Return the function at a node. activation: the layer before's activation, which the function includes."""
         op, mark = self.network.nodes[index].op, self.mark(index)
         assert isinstance(op, Activate)
         assert mark.type is not None
@@ -260,7 +299,7 @@ class AtNode:
         return self.index in self.all.readers
 
     def chosen(self, sums: FloatSums, requantiser: Requantisers) -> FunctionTables:
-        """Return what the sums of the node become for the functions that read them."""
+        """Return the requantiser and the tables for the functions that read the node's sums."""
         readers, alone = self._readers, self.all.readers[self.index].alone
         functions = [each.function for each in readers.values()]
         ends = _told_apart(sums.ends, functions) if alone else sums.ends
@@ -273,8 +312,13 @@ class AtNode:
         return {i: self.all.reader(i, activation) for i in self.all.readers[self.index].functions}
 
     def compared(self, made: FunctionTables, sums: Longs, floats: Doubles) -> FunctionTables:
-        """Return the same with how far its tables are from the file for these sums of channel 0, which stand for the
-        file's ``floats``."""
+        """Return ``made`` with the differences of its tables from the file.
+
+        Args:
+            made: The requantiser and the tables.
+            sums: Sums of channel 0.
+            floats: The real values that these sums have in the file.
+        """
         read = made.type.datatype
         places = of_first_channel(made.by, sums, read)
         ones = np.ones(sums.size, np.int64)
@@ -285,19 +329,22 @@ class AtNode:
         return replace(made, differences=differences)
 
     def keep(self, made: FunctionTables) -> None:
-        """Let the functions that read the sums of the node have these tables."""
+        """Store these tables and differences for the functions that read the node's sums."""
         self.all.tables.update(made.tables)
         self.all.differences.update(made.differences)
 
     def table(self, source: TensorType) -> Table:
-        """Return the table of the function at the node, which reads integers of a type. RangeError if these have more
-        than 16 bits."""
+        """Return the table of the function at the node for an input of the type ``source``.
+
+        Raises:
+            RangeError: The input has more than 16 bits.
+        """
         if self.index in self.all.tables:
             return self.all.tables[self.index]
         read = source.datatype
         if read.bits > WIDEST_BITS:
             remedy = f"quantise its input to {WIDEST_BITS} bits or fewer"
-            raise RangeError("the bits that its table is looked up by", read.bits, high=WIDEST_BITS, remedy=remedy)
+            raise RangeError("the bits of the table's input", read.bits, high=WIDEST_BITS, remedy=remedy)
         reader = self.all.reader(self.index)
         inputs = np.arange(read.low, read.high + 1)
         right = reader.function(np.asarray((inputs - source.zero_point) * np.float64(source.scale), np.float64))
@@ -311,8 +358,13 @@ class AtNode:
 
 
 def function_of(op: Activate, mark: Mark, activation: str = "linear") -> Function:
-    """Return what an operation makes of the float of a sum. mark: has the type of its output. activation: that of the
-    layer before, which is not applied to its sums yet."""
+    """Return the function from the real value of a sum to the integer of an operation's output.
+
+    Args:
+        op: The operation.
+        mark: Has the type of the operation's output.
+        activation: The activation of the layer before, which the function includes.
+    """
     before, type_, gate = _BEFORE[activation], mark.type, mark.gate
     assert type_ is not None
     if gate is None:
@@ -339,8 +391,10 @@ _BEFORE: Mapping[str, Callable[[Doubles], Doubles]] = {
 
 
 def stepped(values: Doubles, type_: TensorType, zero_first: bool = False) -> Longs:
-    """Return floats as integers of a type, halves rounded to even. The quotient is a float32, as in a file's quantiser.
-    zero_first: see Mark."""
+    """Return real values as integers of a type, halves rounded to even.
+
+    The quotient is a float32 number, as in a file's quantiser. zero_first: see Mark.
+    """
     steps, zero = np.nan_to_num(values).astype(np.float32) / np.float32(type_.scale), type_.zero_point
     integers = np.rint(steps + np.float32(zero)) if zero_first else np.rint(steps).astype(np.float64) + zero
     return np.asarray(np.clip(integers, type_.datatype.low, type_.datatype.high), np.int64)
@@ -353,8 +407,10 @@ def _read_by_functions(network: Network, marks: Mapping[int, Mark]) -> dict[int,
             readers.setdefault(source, []).append(index)
 
     def found(index: int) -> tuple[tuple[int, ...], bool]:
-        """Return the functions that read a node, or operations that only move its values; and whether they alone do.
-        There are no functions if a reader takes no sums as they are."""
+        """Return the functions that read a node or operations that only move its values, and whether they are alone.
+
+        There are no functions if a reader cannot take the sums themselves.
+        """
         functions: list[int] = []
         alone = True
         for reader in readers.get(index, ()):
@@ -385,7 +441,7 @@ def _read_by_functions(network: Network, marks: Mapping[int, Mark]) -> dict[int,
 
 
 def float_sums(unit: Doubles, shift: Doubles, reach: Reach) -> FloatSums:
-    """Return the floats of the sums of channels. A shift that is nearly whole is a whole number of steps."""
+    """Return the real values of the sums of channels. A shift that is nearly whole is rounded to a whole number."""
     whole = np.rint(shift)
     shift = np.where(np.abs(shift - whole) <= SAME * np.maximum(np.abs(whole), 1), whole, shift)
     return FloatSums(unit, shift, reach, np.arange(len(unit)))
@@ -394,8 +450,15 @@ def float_sums(unit: Doubles, shift: Doubles, reach: Reach) -> FloatSums:
 def between(
     sums: FloatSums, readers: Mapping[int, Reader], requantiser: Requantisers, ends: tuple[float, float], alone: bool
 ) -> FunctionTables:
-    """Return what sums become, and the tables of the functions that read them. ends: of the floats that are told
-    apart. alone: whether no layer but these reads them."""
+    """Return the requantiser of sums and the tables of the functions that read them.
+
+    Args:
+        sums: The real values of the sums.
+        readers: The functions, by node.
+        requantiser: Returns the requantiser for a target.
+        ends: The range of real values that the functions distinguish.
+        alone: Whether only these functions read the sums.
+    """
     corners = _corners(ends, [each.function for each in readers.values()])
     targets = dict.fromkeys(target for corner in corners for target in _targets(sums, ends, corner, alone))
     made = (_built(sums, readers, requantiser(target), target.type, ends) for target in targets)
@@ -405,7 +468,11 @@ def between(
 def nearest(readings: Iterable[R], cost: Callable[[R], tuple[float, ...]]) -> R:
     """Return the first reading without a difference from the file, or else the first of those that cost least.
 
-    cost: numbers that are all 0 if there is no difference. Readings after one without a difference are not made.
+    Readings after one without a difference are not computed.
+
+    Args:
+        readings: The readings, the preferred ones first.
+        cost: Returns numbers that are all 0 if there is no difference.
     """
     best: R | None = None
     least: tuple[float, ...] = ()
@@ -420,14 +487,13 @@ def nearest(readings: Iterable[R], cost: Callable[[R], tuple[float, ...]]) -> R:
 
 
 def of_first_channel(by: Requantiser | MultiplyShift, sums: Longs, datatype: DataType) -> Longs:
-    """Return the integers that the first channel of a requantiser makes of sums."""
+    """Return the integers that the first channel of a requantiser gives for sums."""
     first: dict[str, Any] = {name: numbers[:1] for name, numbers in numbers_of(by).items()}
     return np.asarray(requantise(sums[None], replace(by, **first), datatype)[0], np.int64)
 
 
 def _told_apart(ends: tuple[float, float], functions: Sequence[Function]) -> tuple[float, float]:
-    """Return the least and the greatest float between which an output changes, each to a small fraction of the
-    range."""
+    """Return the range in which an output changes: its least and its greatest real value, to a small relative error."""
     low, high = ends
     for _ in range(CLOSER):
         x = np.linspace(low, high, PLACES)
@@ -445,7 +511,7 @@ def _told_apart(ends: tuple[float, float], functions: Sequence[Function]) -> tup
 
 
 def _jump(ends: tuple[float, float], functions: Sequence[Function]) -> float:
-    """Return the float at which an output jumps most; 0 if none jumps by more than a step."""
+    """Return the real value at which an output jumps most; 0 if no output jumps by more than a step."""
     low, high = ends
     for _ in range(CLOSER):
         x = np.linspace(low, high, PLACES)
@@ -458,8 +524,10 @@ def _jump(ends: tuple[float, float], functions: Sequence[Function]) -> float:
 
 
 def _corners(ends: tuple[float, float], functions: Sequence[Function]) -> tuple[float, ...]:
-    """Return floats between the ends at which a piece should begin, to be tried one at a time: a jump, and the places
-    at which one of several functions stops changing. It is 0 alone if there is none."""
+    """Return real values at which a piece of a table should begin; each of them is to be tried.
+
+    They are a jump, and the values at which one of several functions stops changing. If there is none, 0 is returned.
+    """
     jump = _jump(ends, functions)
     inner = [end for function in functions for end in _told_apart(ends, [function]) if ends[0] < end < ends[1]]
     near = (ends[1] - ends[0]) / PLACES
@@ -469,10 +537,13 @@ def _corners(ends: tuple[float, float], functions: Sequence[Function]) -> tuple[
 
 
 def _targets(sums: FloatSums, ends: tuple[float, float], jump: float, alone: bool) -> Iterator[SumTarget]:
-    """Yield the targets to be tried, the best in most cases first. Each has an integer for 0.
+    """Yield the targets to try, beginning with the one that is best in most cases. Each has an integer for 0.
 
-    jump: the float at which a piece should begin. alone: whether only functions read the sums; a layer that reads them
-    too takes 16 bits, or an integer for each sum.
+    Args:
+        sums: The real values of the sums.
+        ends: The range of real values that the functions distinguish.
+        jump: The real value at which a piece should begin.
+        alone: Whether only functions read the sums. A layer that reads them too needs 16 bits, or an integer per sum.
     """
     whole = sums.whole
     if whole is not None:
@@ -495,22 +566,24 @@ def _targets(sums: FloatSums, ends: tuple[float, float], jump: float, alone: boo
         below, ahead = math.ceil(-least / scale), math.ceil(jump / scale)
         zero = datatype.low + below + -(below + ahead) % piece
         yield SumTarget(TensorType(datatype, scale, min(zero, datatype.high)))
-    # Where biases are rounded before they are multiplied, only a zero point of 0 leaves them as they are.
+    # If biases are rounded before they are multiplied, only a zero point of 0 keeps them exact.
     scale = max(max(most, -least) / INT16.high, finest)
     pieces = math.floor(abs(jump) / scale / PIECE)
     yield SumTarget(TensorType(INT16, abs(jump) / (PIECE * pieces - math.copysign(0.5, jump)) if pieces else scale))
 
 
 def _spread(unit: float, low: int, high: int, jump: int) -> Iterator[TensorType]:
-    """Yield types with sums as far apart as 16 bits allow, at several offsets within the pieces. The offsets are whole
-    multiples of that distance, since a requantiser has no others."""
+    """Yield types in which sums are as far apart as 16 bits allow, at several offsets within the pieces.
+
+    The offsets are whole multiples of this distance, because a requantiser cannot have others.
+    """
     apart = (INT16.levels + 1) // (high - low + 1)
     if jump and apart > 1:
-        apart -= 1  # and there is room to move
+        apart -= 1  # then the sums can be moved
     while INT16.high // apart + -INT16.low // apart < high - low:
         apart -= 1
     zeros = np.arange(-(-INT16.low // apart) - low, INT16.high // apart - high + 1)
-    ahead = ((zeros + jump) * apart - INT16.low) % PIECE  # of the jump, within its piece
+    ahead = ((zeros + jump) * apart - INT16.low) % PIECE  # the position of the jump within its piece
     tried = [zeros[np.argmin(ahead)], *zeros[:: max(1, len(zeros) // TRIES)]]
     for zero in dict.fromkeys(int(each) for each in tried):
         yield TensorType(INT16, unit / apart, zero * apart)
@@ -523,7 +596,7 @@ def _built(
     type_: TensorType,
     ends: tuple[float, float],
 ) -> FunctionTables:
-    """Return the requantiser with the tables for the integers that it gives."""
+    """Return the requantiser with the tables for the intermediate integers that it gives."""
     sums = sums.joined(by)
     row, integers, weights = _told_sums(sums, type_, ends)
     x: Doubles = np.asarray((integers + sums.shift[row]) * sums.unit[row], np.float64)
@@ -543,13 +616,17 @@ def _built(
 
 
 def _difference(table: Table, read: DataType, places: Longs, right: Longs, weights: Longs) -> Difference:
+    """Return the difference of a table from the right outputs. places: the table's inputs, each ``weights`` times."""
     off = np.abs(looked_up(table, places, read) - right)
     return Difference(int(off.max()), int(weights[off > 0].sum()), int(weights.sum()))
 
 
 def _told_sums(sums: FloatSums, type_: TensorType, ends: tuple[float, float]) -> tuple[Longs, Longs, Longs]:
-    """Return channel, sum and number of the sums that are compared: those between the ends, some next to them, and the
-    least and the greatest of each channel, which stand for all that saturate."""
+    """Return row, sum and weight of the sums that are compared.
+
+    These are the sums between the ends, some next to them, and the least and the greatest of each row. The last two
+    represent all sums that saturate.
+    """
     reach, room = sums.reach, 2 + 2 * type_.scale / sums.unit
     first = np.clip(np.floor(ends[0] / sums.unit - sums.shift - room), reach.low, reach.high).astype(np.int64)
     last = np.clip(np.ceil(ends[1] / sums.unit - sums.shift + room), first, reach.high).astype(np.int64)

@@ -1,11 +1,11 @@
-"""A float network and the types of its tensors → the quantised network with the integers of the file.
+"""Makes the quantised network with the file's integers from a float network and the types of its tensors.
 
-With zero points z, weights w, x and y integers of input and output, and scales s, one filter is
+With zero points z, weights w, integers x and y of input and output, and scales s, a filter computes
 
     y = round(r · (Σ w · (x − z_x) + b)) + z_y,    r = s_x · s_w / s_y
 
-so that −z_x · Σ w, b and z_y / r make one bias, of the sums or of the product, and r is m/2^s: both as they give y of
-the most sums that can be (cnn.onnx.quantised.fitted).
+So −z_x · Σ w, b and z_y / r make one bias, of the sums or of the product, and r is m/2^s. Bias, m and s are chosen so
+that as few sums as possible give another y than in the file (cnn.onnx.quantised.fitted).
 """
 
 from __future__ import annotations
@@ -82,26 +82,34 @@ from cnn.tables import TABLE_BITS
 
 Doubles = npt.NDArray[np.float64]
 ADD_LIMIT = 127
-"""The greatest multiplier of an addition that reads each value once, as a weight of 8 bits."""
+"""The greatest multiplier of an addition that reads each value once; it is as wide as a weight of 8 bits."""
 
 MOST_READS = (1, 2, 4, 8)
-"""How often an addition may read each value. The more often it does, the nearer its multipliers come to the ratio of
-the file's scales. An addition that the array's output stage computes has multipliers of 32 bits, and reads each value
-once in any case."""
+"""The numbers of times that an addition may read each value.
+
+With more reads, the multipliers are nearer to the ratio of the file's scales. The array's output stage has multipliers
+of 32 bits for additions, and reads each value once in any case.
+"""
 
 MOST_VALUES = 1 << 16
-"""Values of an addition's maps, together, that are compared with the file."""
+"""The most values of an addition's maps, in combination, that are compared with the file."""
 
 LARGEST = 1 << 48
-"""Of integers that are looked at more closely: what is beyond fits no sum."""
+"""The limit of integers that are processed; a greater one fits no sum."""
 
 WHOLE = 1e-2
-"""How far a float may be from a whole number of steps, which it was written as."""
+"""The greatest distance of a weight from a whole number of steps, in steps."""
 
 
 @dataclass(frozen=True, eq=False)
 class LayerReading:
-    """What a layer is read as. fit: how its requantiser compares with the file; none where no factor stands in it."""
+    """A layer as it is read from the file.
+
+    Attributes:
+        op: The operation.
+        type: The type of its output.
+        fit: The requantiser's differences from the file; None if the file's factors are not approximated.
+    """
 
     op: QOp
     type: TensorType
@@ -110,18 +118,23 @@ class LayerReading:
 
 @dataclass(frozen=True, eq=False)
 class IntegerNetwork:
-    """notes: a sentence for each layer of which some sums give another integer than the file, and of functions."""
+    """A quantised network.
+
+    Attributes:
+        quantized: The network.
+        notes: A sentence for each layer with sums that give another integer than in the file, and for functions.
+    """
 
     quantized: QuantizedNetwork
     notes: tuple[str, ...]
 
 
 def integer_network(network: Network, marks: Mapping[int, Mark]) -> IntegerNetwork:
-    """Return the network with the same indices.
+    """Return the quantised network with the same indices.
 
     Raises:
-        SeveralFaultsError: Layers have no integers in the file: an error for each of them.
-        SystolicError: The integers do not keep the arithmetic contract, as ``check_quantized``.
+        SeveralFaultsError: Layers cannot take integers from the file; it has an error for each.
+        SystolicError: The integers do not keep the arithmetic contract; ``check_quantized`` raised it.
     """
     types: list[TensorType] = []
     nodes: list[QNode] = []
@@ -130,7 +143,7 @@ def integer_network(network: Network, marks: Mapping[int, Mark]) -> IntegerNetwo
     functions = Functions(network, marks)
     for index, node in enumerate(network.nodes):
         try:
-            with np.errstate(all="ignore"):  # what is not finite is refused, or beyond every sum
+            with np.errstate(all="ignore"):  # numbers that are not finite are refused, or exceed every sum
                 inputs, mark = [types[i] for i in node.inputs], marks.get(index, NO_MARK)
                 read = _quantised(node, inputs, mark, network, functions.at(index))
                 op = _stated(
@@ -139,7 +152,7 @@ def integer_network(network: Network, marks: Mapping[int, Mark]) -> IntegerNetwo
                 type_ = read.type
                 if read.fit is not None and op is read.op and mark.type is not None:
                     notes += _told(node, read.fit)
-        except SystolicError as error:  # of any value of the layer
+        except SystolicError as error:  # an error about any value of the layer
             floats.append(named(error, f"{node.name!r} ({node.source})"))
             op, type_ = QInput(), types[node.inputs[0]] if node.inputs else PIXEL
         types.append(type_)
@@ -152,16 +165,16 @@ def integer_network(network: Network, marks: Mapping[int, Mark]) -> IntegerNetwo
 
 
 def _told(node: Node, fit: Fit) -> tuple[str, ...]:
-    """Yield a sentence where integers differ."""
+    """Return a note if integers differ from the file."""
     differing, sums = int(fit.differing.sum()), int(fit.sums.sum())
     if not differing:
         return ()
     place = f"{node.name!r} ({node.source})"
-    return (f"{place}: of {sums:,} sums that its channels reach, {differing:,} give another integer than the file",)
+    return (f"{place}: of {sums:,} sums that its channels reach, {differing:,} give another integer than in the file",)
 
 
 def with_float_forms(network: Network, quantized: QuantizedNetwork, marks: Mapping[int, Mark]) -> Network:
-    """The float network with the layers of which thresholds alone stand in the file as their integers have them."""
+    """Return the float network in which layers that the file describes only by thresholds match their integers."""
     nodes = list(network.nodes)
     for index, mark in marks.items():
         if mark.thresholds is not None:
@@ -171,7 +184,7 @@ def with_float_forms(network: Network, quantized: QuantizedNetwork, marks: Mappi
 
 
 def _stated(node: QNode, inputs: list[TensorType], mark: Mark, network: Network) -> QOp:
-    """What the node computes, with the integers that the file says besides."""
+    """Return the node's operation with the integers that the file states in addition."""
     if mark.stated is None or not isinstance(node.op, Sums):
         return node.op
     source = network.nodes[node.inputs[0]].shape
@@ -204,10 +217,10 @@ def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Networ
 def _on_maps(
     op: Add | AveragePool | Multiply, count: int, inputs: list[TensorType], mark: Mark, node: Node, functions: AtNode
 ) -> LayerReading:
-    """Return the operation with the multipliers that give the fewest other integers than the file.
+    """Return the operation with the multipliers that give the fewest differences from the file.
 
     Args:
-        count: The positions that a mean is taken of.
+        count: The number of positions that a mean is taken of.
     """
     several = MOST_READS if isinstance(op, Add) and mark.thresholds is None else (1,)
     sums = (_of_maps(op, inputs, mark.type, mark, count, reads) for reads in several)
@@ -217,15 +230,22 @@ def _on_maps(
 
 
 def _differing(reading: LayerReading) -> tuple[float]:
-    """Return the share of the sums of which the file has another integer."""
+    """Return the share of the sums that give another integer than in the file."""
     fit = reading.fit
     return (0.0 if fit is None else float(fit.differing.sum() / max(1, fit.sums.sum())),)
 
 
 @dataclass(frozen=True, eq=False)
 class SumsOfMaps:
-    """Sums that are alike in every channel. step: the float of a sum of 1. zero: the sum that stands for 0. op: makes
-    the layer with a requantiser."""
+    """Sums that are alike in every channel.
+
+    Attributes:
+        step: The real value of a sum of 1.
+        zero: The sum that represents 0.
+        low: The least sum.
+        high: The greatest sum.
+        op: Returns the operation for a requantiser.
+    """
 
     step: float
     zero: int
@@ -235,14 +255,20 @@ class SumsOfMaps:
 
     @property
     def reach(self) -> Reach:
-        """The sums of one channel."""
+        """The sums that a channel can reach."""
         ends = (self.low, self.high, max(-self.low, self.high))
         return Reach(*(np.array([end], np.int64) for end in ends))
 
 
 @dataclass(frozen=True)
 class Rounded:
-    """How floats become integers of ``type``. slope: the factor of floats below 0. zero_first: see Mark."""
+    """The rounding of real values to integers.
+
+    Attributes:
+        type: The type of the integers.
+        slope: The factor of real values below 0.
+        zero_first: Whether the zero point is added before rounding, as in Mark.
+    """
 
     type: TensorType
     slope: float
@@ -260,12 +286,12 @@ def _of_maps(
     """Return the sums of an operation on maps.
 
     Args:
-        type_: the output's type, None if it is not known.
-        count: the positions that a mean is taken of.
-        reads: how often an addition may read each value, which bounds its multipliers.
+        type_: The output's type; None if it is not known.
+        count: The number of positions that a mean is taken of.
+        reads: The number of times that an addition may read each value, which limits its multipliers.
     """
     ends = np.array([(source.datatype.low, source.datatype.high, source.zero_point) for source in inputs], np.int64)
-    if isinstance(op, Multiply):  # of maps whose zero points are 0
+    if isinstance(op, Multiply):  # the zero points of both maps are 0
         products = np.outer(ends[0, :2], ends[1, :2])
         return SumsOfMaps(inputs[0].scale * inputs[1].scale, 0, int(products.min()), int(products.max()), QMultiply)
     if isinstance(op, AveragePool):
@@ -279,8 +305,11 @@ def _of_maps(
 def _multipliers(
     inputs: list[TensorType], type_: TensorType | None, mark: Mark, reads: int
 ) -> tuple[tuple[int, ...], float]:
-    """Return the whole number that each map of an addition is multiplied by, and the float of a sum's 1. Counted are
-    integers of one scale, or integers that the file multiplies each by its own whole number."""
+    """Return the integer multiplier of each map of an addition, and the real value of a sum of 1.
+
+    If the addition is compared with thresholds, the sums are integers of one scale, or integers that the file
+    multiplies by integers.
+    """
     if mark.thresholds is not None:
         return mark.multipliers or (1,) * len(inputs), 1.0 if mark.multipliers else inputs[0].scale
     greatest = max(source.scale for source in inputs)
@@ -298,7 +327,7 @@ def _with_type(
     mark: Mark,
     node: Node,
 ) -> LayerReading:
-    """Return what quantises the sums, or counts the thresholds that they reach."""
+    """Return the layer that quantises the sums, or counts the thresholds that they reach."""
     if mark.thresholds is not None:
         return LayerReading(sums.op(_compared(mark.thresholds, sums.step, sums.zero, node)), type_)
     activation = getattr(op, "activation", "linear")
@@ -310,8 +339,10 @@ def _with_type(
 
 
 def _of_values(op: QAdd, inputs: list[TensorType], rounded: Rounded, fit: Fit) -> Fit:
-    """Return the fit with what differs for the values of its maps: whole multipliers are only near to the file's
-    scales."""
+    """Return the fit with the differences for the values of the addition's maps.
+
+    They are counted because integer multipliers only approximate the ratios of the file's scales.
+    """
     sums, floats = _values_of_maps(op, inputs)
     ours = of_first_channel(fit.by, sums, rounded.type.datatype)
     right = stepped(np.where(floats < 0, rounded.slope * floats, floats), rounded.type, rounded.zero_first)
@@ -320,8 +351,10 @@ def _of_values(op: QAdd, inputs: list[TensorType], rounded: Rounded, fit: Fit) -
 
 
 def _values_of_maps(op: QAdd, inputs: list[TensorType]) -> tuple[npt.NDArray[np.int64], Doubles]:
-    """Return the sums of all values of the maps, and the file's floats of these sums. Of many values some are looked
-    at, evenly apart."""
+    """Return the sums of all combinations of the maps' values, and the file's real values of these sums.
+
+    If a map has many values, a regular sample of them is used.
+    """
     each = int(MOST_VALUES ** (1 / len(inputs)))
     sums, floats = np.zeros((1,), np.int64), np.zeros((1,))
     for source, multiplier in zip(inputs, op.multipliers, strict=True):
@@ -335,8 +368,12 @@ def _values_of_maps(op: QAdd, inputs: list[TensorType]) -> tuple[npt.NDArray[np.
 def _for_functions(
     several: Iterable[SumsOfMaps], inputs: list[TensorType], node: Node, functions: AtNode
 ) -> LayerReading:
-    """Return what brings sums to integers for the functions that read them: of ``several``, which differ in their
-    multipliers, the first whose tables give the file's integers, or else the nearest."""
+    """Return the layer that requantises sums for the functions that read them.
+
+    Args:
+        several: Sums with different multipliers. The first whose tables give the file's integers is taken, or else the
+            one with the least differences.
+    """
     one = np.ones(1)
 
     def read(sums: SumsOfMaps) -> tuple[QOp, FunctionTables]:
@@ -358,27 +395,29 @@ def _slope(activation: str, type_: TensorType) -> float:
 
 
 def _compared(edges: FloatArray, step: float, zero: int, node: Node) -> Thresholds:
-    """step: the float of a sum's 1. zero: the sum where the float is 0."""
+    """Return the thresholds of sums. step: the real value of a sum of 1. zero: the sum that represents 0."""
     channels = node.shape.channels
     return _reached(np.broadcast_to(edges / step + float(zero), (channels, edges.shape[1])))
 
 
 def _fitted(rule: FileRequantiser, reach: Reach, activation: str, node: Node, late: bool = True) -> Fit:
-    """What gives the integers of ``rule``, cut off where the activation is. late: as of ``fitted``.
+    """Return the requantiser for a rule of the file. late: as in ``fitted``.
 
-    InvalidValueError if the activation has its bend elsewhere than a requantiser, or an offset is no number.
+    Raises:
+        InvalidValueError: The output has a zero point and an activation whose bend a requantiser has only at 0, or an
+            offset is not finite.
     """
     if rule.zero and activation not in ("linear", "relu", "relu6"):
         what = f"the zero point of its {activation}"
         raise InvalidValueError(what, rule.zero, "0", remedy="quantise its input too")
     for wrong in rule.offset[~np.isfinite(rule.offset)][:1]:
         raise InvalidValueError("its bias, in steps of its output,", float(wrong), "a finite number")
-    # With a zero point the integers end where a relu does: cnn.onnx.quantised.linear saw to it.
+    # With a zero point the integers end where a relu does, because cnn.onnx.quantised.linear chose them so.
     return fitted(rule, reach, "linear" if rule.zero else activation, node, late)
 
 
 def _of_all(sums: SumsOfMaps, target: SumTarget, activation: str, node: Node, zero_first: bool = False) -> Fit:
-    """Return the same in every channel of the node. zero_first: as of a Mark."""
+    """Return the same requantiser in every channel of the node. zero_first: as in Mark."""
     type_, ratio = target.type, np.array([sums.step / target.type.scale])
     offset = -ratio * sums.zero - target.left / type_.scale
     rule = FileRequantiser(ratio, offset, type_.zero_point, type_.datatype, _slope(activation, type_), zero_first)
@@ -390,12 +429,12 @@ def _of_all(sums: SumsOfMaps, target: SumTarget, activation: str, node: Node, ze
 
 
 def scales_of_filters(op: Convolution | Dense, scale: FloatArray | None) -> Doubles:
-    """Return the scale of each filter; RefusedError if its weights are floats."""
+    """Return the scale of each filter; RefusedError if the weights are floats."""
     rows = op.weights.reshape(len(op.weights), -1).astype(np.float64)
     if scale is not None and scale.size in (1, len(rows)):
         return np.array(np.broadcast_to(scale.astype(np.float64), (len(rows),)))
     whole = np.array_equal(rows, np.rint(rows)) and np.abs(rows).max() < 1 << 15
-    # A single weight is exact in any number of bits; a filter of several needs the file's scale.
+    # A single weight is exact in any number of bits; a filter of several weights needs the file's scale.
     if max(np.count_nonzero(rows, axis=1)) <= 1:
         greatest = np.abs(rows).max(axis=1)
         return np.where(greatest > 0, greatest, 1.0) / (1 if whole else 127)
@@ -409,13 +448,15 @@ def scales_of_filters(op: Convolution | Dense, scale: FloatArray | None) -> Doub
 def _weighted(
     op: Convolution | Dense, source: TensorType, mark: Mark, node: Node, functions: AtNode | None = None
 ) -> LayerReading:
-    """A convolution or matrix, its batch norm and bias and both zero points in the requantiser. functions: that read
-    its sums."""
+    """Return a convolution or matrix with its batch norm, its bias and both zero points in the requantiser.
+
+    functions: the functions that read its sums.
+    """
     type_, scale = mark.type, scales_of_filters(op, mark.scale)
     weights = whole_weights(op.weights, scale)
     gain, offset = affine_of(op)
     weights = weights * np.sign(gain).astype(np.int64).reshape(-1, *(1,) * (weights.ndim - 1))
-    unit = source.scale * scale * np.abs(gain)  # the float of a sum's 1
+    unit = source.scale * scale * np.abs(gain)  # the real value of a sum of 1
     unit = np.where(unit > 0, unit, source.scale)
     zeros = float(source.zero_point) * weights.reshape(len(weights), -1).sum(axis=1)
     weight_type = _narrow(weights)
@@ -446,7 +487,7 @@ def _weighted(
     rule = FileRequantiser(ratio, late, type_.zero_point, type_.datatype, slope, mark.zero_first)
     fit = _fitted(rule, reach, op.activation, node, late=mark.type is not None)
     if _is_plain(op, weights, source) and (fit.differing.any() or isinstance(fit.by, MultiplyShift)):
-        most = DataType(min(type_.datatype.bits, TABLE_BITS), True).high  # as many bits as what reads it has
+        most = DataType(min(type_.datatype.bits, TABLE_BITS), True).high  # a weight has no more bits than the output
         factor, of_pixels = fitted_to_pixels(rule, op.activation, node, most)
         if of_pixels.differing.sum() <= fit.differing.sum():
             fit, weights = of_pixels, weights * factor
@@ -456,7 +497,7 @@ def _weighted(
 
 
 def _ratio(unit: Doubles, type_: TensorType, op: Convolution | Dense) -> Doubles:
-    """Steps of the output that a sum's 1 is. Where scales alone make it, it is rounded as onnxruntime rounds it."""
+    """Return the steps of the output per sum of 1, rounded as onnxruntime rounds it if only scales determine it."""
     exact = unit / type_.scale
     if op.batch_norm:
         return exact
@@ -465,13 +506,13 @@ def _ratio(unit: Doubles, type_: TensorType, op: Convolution | Dense) -> Doubles
 
 
 def _is_plain(op: Convolution | Dense, weights: IntArray, source: TensorType) -> bool:
-    """Return whether it only brings pixels to another type."""
+    """Return whether the layer only converts pixels to another type."""
     bare = isinstance(op, Convolution) and op.groups == len(weights) == weights.size
     return bare and source.datatype == PIXEL.datatype and bool((weights == 1).all())
 
 
 def _sums_of(weights: IntArray, read: DataType) -> Reach:
-    """Of each filter, whatever it reads."""
+    """Return the sums that each filter can reach for any input of the datatype ``read``."""
     rows = weights.reshape(len(weights), -1)
     above, below = np.maximum(rows, 0).sum(axis=1), np.minimum(rows, 0).sum(axis=1)
     greatest = (above - below) * magnitude(read)
@@ -479,8 +520,7 @@ def _sums_of(weights: IntArray, read: DataType) -> Reach:
 
 
 def _are_sums(reach: Reach, shift: Doubles) -> bool:
-    """Return whether the sums, and what is added to them, are numbers that an accumulator may have; else they are
-    refused."""
+    """Return whether the sums and the numbers that are added to them may fit an accumulator."""
     bound = reach.greatest + np.abs(shift)
     return bool(np.isfinite(bound).all()) and float(bound.max()) < LARGEST
 
@@ -494,7 +534,7 @@ def _layer(
 
 
 def _reached(edges: Doubles) -> Thresholds:
-    """The least sums that reach ``edges`` [filters, levels]. Floats that were written as whole numbers are such."""
+    """Return the least sums that reach ``edges`` [filters, levels]. An edge that is nearly whole is rounded first."""
     near = np.rint(edges)
     sums = np.where(np.abs(edges - near) <= 1e-6 * np.maximum(1, np.abs(near)), near, np.ceil(edges))
     limited = np.clip(sums, -THRESHOLD_LIMIT, THRESHOLD_LIMIT).astype(np.int64)
@@ -504,8 +544,10 @@ def _reached(edges: Doubles) -> Thresholds:
 def _pixels_moved(
     op: Convolution | Dense, source: TensorType, unit: Doubles, weights: IntArray, shift: Doubles
 ) -> TensorType | None:
-    """Of pixels that a factor and whole steps of it are all that happened to, as a Cast of integers does it: 8 bits,
-    which they fill. None of others."""
+    """Return a type of 8 bits for pixels that are only multiplied by a factor and shifted by whole steps.
+
+    A Cast of integers does this. Other layers return None.
+    """
     factors = weights.ravel().astype(np.float64)
     is_bare = isinstance(op, Convolution) and factors.size == op.groups == len(weights) and op.activation == "linear"
     if source != PIXEL or not is_bare or not factors.all() or not np.isfinite(shift).all():
@@ -518,7 +560,10 @@ def _pixels_moved(
 
 
 def _leaving(weights: IntArray, weight_type: DataType, source: TensorType, unit: Doubles, shift: Doubles) -> TensorType:
-    """Of sums that leave as floats: INT16 that no sum exceeds, the sums themselves where these fit."""
+    """Return INT16 for sums that are outputs as floats, with the least scale that all sums fit.
+
+    The scale is the sums' own if they fit without scaling.
+    """
     plain = QDense(weights.reshape(len(weights), -1), weight_type, identity(len(weights)))
     bound = plain.accumulator_bound(source.datatype) + np.abs(shift)
     same = float(unit[0]) if bool((unit == unit[0]).all()) else 0.0
@@ -526,6 +571,7 @@ def _leaving(weights: IntArray, weight_type: DataType, source: TensorType, unit:
 
 
 def whole_weights(weights: FloatArray, scale: Doubles) -> IntArray:
+    """Return the integers of weights; RefusedError if a weight is not a multiple of its filter's scale."""
     steps = weights / scale.reshape(-1, *(1,) * (weights.ndim - 1))
     integers = np.rint(steps)
     if np.abs(steps - integers).max() > WHOLE:
@@ -536,7 +582,7 @@ def whole_weights(weights: FloatArray, scale: Doubles) -> IntArray:
 
 
 def _narrow(weights: IntArray) -> DataType:
-    """BIPOLAR, TERNARY, or the fewest bits that hold the greatest and its negative."""
+    """Return BIPOLAR, TERNARY, or the datatype of the fewest bits that holds the greatest weight and its negative."""
     greatest = int(np.abs(weights).max(initial=1))
     if greatest == 1:
         return BIPOLAR if weights.all() else TERNARY
@@ -544,7 +590,7 @@ def _narrow(weights: IntArray) -> DataType:
 
 
 def affine_of(op: Convolution | Dense) -> tuple[Doubles, Doubles]:
-    """What the layer does to its sums: gain and offset of each filter."""
+    """Return gain and offset of each filter, which the layer applies to its sums."""
     norm = op.batch_norm
     if norm is None:
         return np.ones(len(op.weights)), op.bias.astype(np.float64)

@@ -1,6 +1,7 @@
-"""QuantizeLinear and DequantizeLinear: the type of a layer's output, or constants and the scale that they have.
+"""QuantizeLinear and DequantizeLinear: they give the type of a layer's output, or constants with their scale.
 
-Unsigned integers of b bits become signed ones, less by 2^(b − 1), with their zero point: that changes no value.
+Unsigned integers of b bits become signed ones: 2^(b − 1) is subtracted from them and from their zero point. This
+changes no value.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ ONE_SCALE = (
     "unless depthwise convolutions alone read it"
 )
 
-ELSEWHERE = "the map that it quantises is read elsewhere as floats"
+ELSEWHERE = "other operators read the map that it quantises, as floats"
 
 SAME = Activate("clip", (-np.inf, np.inf))
-"""Changes no value, but its output has a type of its own."""
+"""A function that changes no value, but whose output has its own type."""
 
 _OWN_TYPE = (*SUMS, AveragePool, Activate)
 _BITS = {f"{kind}{bits}": bits for kind in ("int", "uint") for bits in (2, 4, 8, 16, 32)}
@@ -35,15 +36,20 @@ _CUTS = {"relu": (0.0, np.inf), "relu6": (0.0, 6.0)}
 
 @dataclass(frozen=True, eq=False)
 class QuantGrid:
-    """value = (integer − zero) · scale, with zero and scale of shapes that broadcast to the values'. datatype: as the
-    file has it."""
+    """A grid of values: value = (integer − zero) · scale.
+
+    Attributes:
+        scale: Broadcasts to the values.
+        zero: Broadcasts to the values.
+        datatype: The datatype in the file.
+    """
 
     scale: FloatArray
     zero: Array
     datatype: DataType
 
     def type(self) -> TensorType:
-        """Return the type of a map, in signed integers; ShapeError if it has a scale for each channel."""
+        """Return the type of a map, in signed integers; ShapeError if the map has a scale per channel."""
         check_one_scale(self.scale, self.zero)
         offset = 0 if self.datatype.signed else 1 << (self.datatype.bits - 1)
         datatype, zero = DataType(self.datatype.bits, True), int(self.zero.ravel()[0]) - offset
@@ -51,7 +57,7 @@ class QuantGrid:
 
 
 def grid_of(layers: Layers, operation: OnnxOperation) -> QuantGrid:
-    """Return the grid of the operation's second and third input, scale and zero point."""
+    """Return the grid of the operation: its second input is the scale, and its third the zero point."""
     scale = np.asarray(layers.constant(operation, 1), np.float32)
     zero = _zero(layers, operation, scale)
     check_scale(scale)
@@ -66,7 +72,7 @@ def grid_of(layers: Layers, operation: OnnxOperation) -> QuantGrid:
 
 
 def check_one_scale(scale: Array, zero: Array) -> None:
-    """Raise ShapeError if a map has scales or zero points that no depthwise convolution took in."""
+    """Raise ShapeError if a map still has several scales or zero points: only depthwise convolutions include them."""
     for what, numbers, remedy in (("the scale of a map", scale, ONE_SCALE), ("the zero point of a map", zero, "")):
         require(numbers.size == 1, ShapeError(what, f"{numbers.size} values", "one value", remedy=remedy))
 
@@ -89,7 +95,7 @@ def _zero(layers: Layers, operation: OnnxOperation, scale: FloatArray) -> Array:
 
 
 def quantise(layers: Layers, operation: OnnxOperation) -> Layers:
-    """QuantizeLinear of a map: its layer's type. A layer of its own where that layer cannot have it."""
+    """Return the layers with a QuantizeLinear: its layer gets a type, or a further layer if it cannot have it."""
     grid = grid_of(layers, operation)
     if isinstance(layers.optional(operation, 0), np.ndarray):
         values = layers.constant(operation, 0)
@@ -103,21 +109,24 @@ def quantise(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def typed(layers: Layers, operation: OnnxOperation, target: TensorType) -> Layers:
-    """The operation's first input, quantised so, is its output."""
+    """Return the layers with the operation's first input quantised to a type as the operation's output."""
     source = layers.padded(operation, edge=True)
     op = layers.nodes[source.node].op
     type_ = layers.type_of(source.node)
     if isinstance(op, Input) and type_ is None and same_as_pixels(target):
         return _pixels(layers, source.node, target).with_values(operation, source)
     if type_ == target or (type_ == PIXEL and same_as_pixels(target)) or isinstance(op, Softmax):
-        return layers.with_values(operation, source)  # a softmax is the host's, in floats: no step is lost behind it
+        return layers.with_values(operation, source)  # the host computes a softmax in floats: nothing is lost after it
     if type_ is not None:
         return grown(layers, operation, source, target)
     return _sums_typed(in_one_sum(layers, source.node), operation, source, target)
 
 
 def in_one_sum(layers: Layers, index: int) -> Layers:
-    """An addition of additions that nothing else reads, and whose integers are not known, is one of all their maps."""
+    """Return the layers with nested additions merged to one of all their maps.
+
+    An inner addition must have no other reader and no type of its own.
+    """
     node = layers.nodes[index]
     if not isinstance(node.op, Add):
         return layers
@@ -135,7 +144,7 @@ def _is_part(layers: Layers, index: int) -> bool:
 
 
 def _sums_typed(layers: Layers, operation: OnnxOperation, source: Map, target: TensorType) -> Layers:
-    """What has no type yet: a layer's own sums, or what they were moved to."""
+    """Return the layers with a type for sums that have none yet: the layer's own, or sums whose values it moves."""
     op, alone = layers.nodes[source.node].op, layers.alone(operation)
     if alone:
         layers, settled = _spread_typed(layers, operation, source, target)
@@ -152,7 +161,7 @@ def _sums_typed(layers: Layers, operation: OnnxOperation, source: Map, target: T
 
 
 def _spread_typed(layers: Layers, operation: OnnxOperation, source: Map, target: TensorType) -> tuple[Layers, bool]:
-    """The sums of a transposed convolution have the type; whether that is all of it, or rows are still left out."""
+    """Return the layers with a type for a transposed convolution's sums, and whether rows need no further treatment."""
     for index in (source.node, *layers.nodes[source.node].inputs[:1]):
         if _is_spread(layers, index):
             typed_layers = _typed_before(layers, operation, index, target)
@@ -161,12 +170,12 @@ def _spread_typed(layers: Layers, operation: OnnxOperation, source: Map, target:
 
 
 def _is_spread(layers: Layers, index: int) -> bool:
-    """Whether it is the blocks of a transposed convolution, whose sums are not quantised yet."""
+    """Return whether the node is the blocks of a transposed convolution whose sums are not quantised yet."""
     return isinstance(layers.nodes[index].op, DepthToSpace) and layers.type_of(index) is None
 
 
 def _typed_before(layers: Layers, operation: OnnxOperation, index: int, target: TensorType) -> Layers:
-    """The sums that the node only moves have the type."""
+    """Return the layers with a type for the sums whose values the node only moves."""
     node = layers.nodes[index]
     if isinstance(node.op, (DepthToSpace, Concat)):
         for part in node.inputs:
@@ -177,7 +186,11 @@ def _typed_before(layers: Layers, operation: OnnxOperation, index: int, target: 
 
 
 def _settled(layers: Layers, operation: OnnxOperation, source: Map, target: TensorType) -> Layers:
-    """The layer's own sums are quantised; what its activation cuts off is, where no integer ends, cut off behind."""
+    """Return the layers with a type for the layer's own sums.
+
+    If its activation cuts off at a value that is not an end of the integers, a Clip after the quantiser cuts off
+    instead.
+    """
     node = layers.nodes[source.node]
     activation = getattr(node.op, "activation", "linear")
     cut = _CUTS.get(activation)
@@ -192,13 +205,16 @@ def _settled(layers: Layers, operation: OnnxOperation, source: Map, target: Tens
 
 
 def _ends_there(target: TensorType, cut: tuple[float, float]) -> bool:
-    """Whether a requantiser cuts off there: at its least and greatest integers, or below 0."""
+    """Return whether a requantiser cuts off at the same values: at the ends of its integers, or below 0."""
     high = target.zero_point + cut[1] / target.scale + 0.5
     return target.zero_point in (0, target.datatype.low) and high >= target.datatype.high
 
 
 def grown(layers: Layers, operation: OnnxOperation, source: Map, target: TensorType, op: Op = SAME) -> Layers:
-    """A layer more, ``op``. The picture is brought to its type by a 1×1 convolution, as no table is looked up by it."""
+    """Return the layers with one layer more, ``op``.
+
+    For the picture it is a 1×1 convolution that converts pixels to the type, because no table reads the picture.
+    """
     node, index = layers.nodes[source.node], len(layers.nodes)
     if isinstance(node.op, Input):
         op = bare_convolution(None, node.shape.channels)
@@ -209,7 +225,7 @@ def grown(layers: Layers, operation: OnnxOperation, source: Map, target: TensorT
 
 
 def _rejoined(layers: Layers, operation: OnnxOperation, source: Map, target: TensorType) -> Layers:
-    """A concat of maps that are each brought to its type."""
+    """Return the layers with a concat whose maps are each converted to its type."""
     node, inputs = layers.nodes[source.node], []
     for index in node.inputs:
         if layers.type_of(index) != target:
@@ -223,20 +239,20 @@ def _rejoined(layers: Layers, operation: OnnxOperation, source: Map, target: Ten
 
 
 def _pixels(layers: Layers, node: int, target: TensorType) -> Layers:
-    """The picture is quantised so: its integers are its pixels, whose step is nearly 1/255."""
+    """Return the layers in which the picture is quantised: its integers are the pixels, with a step of nearly 1/255."""
     scale = np.full(1, target.scale, np.float32)
     return layers.marked(node, replace(layers.mark(node), type=PIXEL, scale=scale))
 
 
 def same_as_pixels(type_: TensorType) -> bool:
-    """Whether it gives every pixel 0…255 an integer of its own, in their order."""
+    """Return whether a type gives every pixel 0…255 an integer of its own, in the same order."""
     levels = np.arange(256) / 255 / type_.scale
     fits = type_.datatype.bits == 8 and type_.zero_point == type_.datatype.low
     return fits and bool((np.rint(levels) == np.arange(256)).all())
 
 
 def dequantise(layers: Layers, operation: OnnxOperation) -> Layers:
-    """DequantizeLinear: of a constant its floats, of a map nothing, as its layer has that type already."""
+    """Return the layers with a DequantizeLinear: a constant becomes floats, and a map must have this type already."""
     if isinstance(layers.optional(operation, 0), np.ndarray):
         return _constant(layers, operation)
     source, target = layers.padded(operation, edge=True), grid_of(layers, operation).type()
@@ -245,7 +261,7 @@ def dequantise(layers: Layers, operation: OnnxOperation) -> Layers:
         return _pixels(layers, source.node, target).with_values(operation, source)
     if type_ is None and isinstance(layers.nodes[source.node].op, Input):
         return _raw(layers, operation, source, target)
-    if type_ is None and _moved_from(layers, source.node) == target:  # integers that a Resize took means of
+    if type_ is None and _moved_from(layers, source.node) == target:  # a Resize computed means of integers
         return typed(layers, operation, target)
     on_host = isinstance(layers.nodes[source.node].op, Softmax)
     require(on_host or type_ is not None, "its input has no scale: no QuantizeLinear is before it")
@@ -255,14 +271,17 @@ def dequantise(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _moved_from(layers: Layers, index: int) -> TensorType | None:
-    """The type of the nearest layer before that has one. The last input of a product is what its factors weigh."""
+    """Return the type of the nearest layer before that has one, along the last inputs.
+
+    The last input of a product is the map that its factors weight.
+    """
     while (type_ := layers.type_of(index)) is None and layers.nodes[index].inputs:
         index = layers.nodes[index].inputs[-1]
     return type_
 
 
 def _raw(layers: Layers, operation: OnnxOperation, source: Map, target: TensorType) -> Layers:
-    """A file whose input is integers: pixels as they come, which a 1×1 convolution gives their scale."""
+    """Return the layers for a file whose input is integers: a 1×1 convolution gives the pixels the file's scale."""
     shape, unsigned = layers.nodes[source.node].shape, target.zero_point - target.datatype.low
     require(target.datatype.bits == 8, RangeError("bits of a pixel", target.datatype.bits, 8, 8))
     gain = np.full(shape.channels, 255 * target.scale, np.float32)
@@ -282,17 +301,17 @@ def _told(type_: TensorType | None) -> str:
 def _constant(layers: Layers, operation: OnnxOperation) -> Layers:
     values, grid = layers.constant(operation, 0), grid_of(layers, operation)
     column = _column(layers, operation, values, grid)
-    # Of 16 bits and less the product of float32 numbers is the float that is nearest to the exact one.
+    # With 16 bits or fewer the product of float32 numbers is the float nearest to the exact product.
     exact = np.float64 if grid.datatype.bits > 16 else np.float32
     products = (values.astype(exact) - column.zero.astype(exact)) * column.scale.astype(exact)
-    floats = np.asarray(products, np.float32)  # also of a single number, which numpy has no array of
+    floats = np.asarray(products, np.float32)  # numpy returns a scalar for a single number
     named = layers.worked_out(4 * floats.size).with_values(operation, floats)
     scales = {**layers.scales, operation.outputs[0]: grid.scale.reshape(-1)}
     return replace(named, scales=scales)
 
 
 def _column(layers: Layers, operation: OnnxOperation, values: Array, grid: QuantGrid) -> QuantGrid:
-    """The grid in a shape that broadcasts along the operation's axis."""
+    """Return the grid in a shape that broadcasts along the operation's axis."""
     if grid.scale.size == 1:
         return replace(grid, scale=grid.scale.reshape(()), zero=grid.zero.reshape(()))
     axis = operation.integer("axis", 1)

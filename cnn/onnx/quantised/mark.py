@@ -1,4 +1,4 @@
-"""What a file that holds integers says of a layer."""
+"""The facts that a file that holds integers states of a layer."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ from cnn.requantise import UP
 
 @dataclass(frozen=True, eq=False)
 class Stated:
-    """The integers of its requantiser, as cnn.onnx.quantised.stated has them. multipliers: of an addition. halves: what
-    a half becomes, counted in steps from the zero point."""
+    """The integers of a layer's requantiser, as cnn.onnx.quantised.stated writes them.
+
+    Attributes:
+        rows: The numbers of the requantiser.
+        multipliers: The multipliers of an addition.
+        halves: The rounding of halves, counted in steps from the zero point.
+    """
 
     rows: IntArray
     multipliers: tuple[int, ...]
@@ -22,10 +27,17 @@ class Stated:
 
 @dataclass(frozen=True, eq=False)
 class Mark:
-    """type: of its output. scale: the float of its weights' 1, one or one a filter. thresholds: float [1 or channels,
-    levels] that its value is compared with. gate: the type of f(x) where the layer is x · f(x). multipliers: of an
-    addition that the file has of integers, each times its own. stated: its requantiser in integers. zero_first: its
-    zero point is added before the rounding."""
+    """The facts that a file states of a layer.
+
+    Attributes:
+        type: The type of its output.
+        scale: The real value of an integer weight of 1, one number or one per filter.
+        thresholds: float [1 or channels, levels], which its values are compared with.
+        gate: The type of f(x) if the layer is x · f(x).
+        multipliers: The integers that the file multiplies an addition's integer inputs by.
+        stated: Its requantiser in integers.
+        zero_first: Whether its zero point is added before rounding.
+    """
 
     type: TensorType | None = None
     scale: FloatArray | None = None

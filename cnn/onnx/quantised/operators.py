@@ -1,5 +1,7 @@
-"""Operators on integers (QOperator: QLinearConv and its kind, ConvInteger): each is taken as the float operator between
-DequantizeLinear and QuantizeLinear that it stands for."""
+"""Operators on integers: QLinearConv and similar ones (QOperator), and ConvInteger.
+
+Each is read as the equivalent float operator between DequantizeLinear and QuantizeLinear.
+"""
 
 from __future__ import annotations
 
@@ -26,20 +28,23 @@ NO_ATTRIBUTES: Mapping[str, Any] = MappingProxyType({})
 
 
 class Steps:
-    """An operation taken apart: ``layers`` grows with every step. Tensors have the operation's name, and a number."""
+    """An operation that is expressed by several operators.
+
+    ``layers`` grows with every operator. Tensors between them have the name of the operation's output and a number.
+    """
 
     def __init__(self, layers: Layers, operation: OnnxOperation) -> None:
         self.layers, self.operation, self.count = layers, operation, 0
 
     def name(self) -> str:
-        """Of a tensor that one step reads."""
+        """Return a new name of a tensor that one operator reads."""
         self.count += 1
         name = f"{self.operation.outputs[0]}/{self.count}"
         self.layers = replace(self.layers, readers=Counter({**self.layers.readers, name: 1}))
         return name
 
     def constant(self, values: Array) -> str:
-        """A tensor of these values."""
+        """Add a constant and return its name."""
         name = self.name()
         larger = self.layers.worked_out(values.nbytes)
         self.layers = replace(larger, constants={**larger.constants, name: values})
@@ -48,7 +53,7 @@ class Steps:
     def put(
         self, kind: str, inputs: Sequence[str], output: str = "", attributes: Mapping[str, Any] = NO_ATTRIBUTES
     ) -> str:
-        """A float operator; the name of what it gives."""
+        """Add a float operator and return the name of its output."""
         output = output or self.name()
         step = OnnxOperation(
             self.operation.name or self.operation.outputs[0], kind, tuple(inputs), (output,), attributes
@@ -60,19 +65,29 @@ class Steps:
         return output
 
     def floats(self, first: int, attributes: Mapping[str, Any] = NO_ATTRIBUTES) -> str:
-        """The operation's inputs ``first`` (integers), and behind it their scale and zero point."""
+        """Add a DequantizeLinear of integers and return its output's name.
+
+        The inputs ``first``, ``first`` + 1 and ``first`` + 2 are the integers, their scale and their zero point.
+        """
         inputs = self.operation.inputs[first : first + 3]
         if isinstance(self.layers.optional(self.operation, first), Map):
             source, count = inputs[0], self.layers.readers[inputs[0]]
             name = self.put("DequantizeLinear", inputs, attributes=attributes)
-            # The map is read by whoever reads the integers.
+            # All readers of the integers now read this map.
             self.layers = replace(self.layers, readers=Counter({**self.layers.readers, name: count}))
             require(bool(source), MissingValueError("its input"))
             return name
         return self.put("DequantizeLinear", inputs, attributes=attributes)
 
     def bias(self, position: int, first: int, second: int, factor: float = 1.0) -> list[str]:
-        """The integers at that position, in the scale of the product of two others; nothing where they are left out."""
+        """Add the bias as floats and return its name in a list; an empty list if the bias is missing.
+
+        Args:
+            position: The bias, integers whose scale is the product of two scales.
+            first: The input that has the first scale after it.
+            second: The input that has the second scale after it.
+            factor: A further factor of the scale.
+        """
         if self.layers.optional(self.operation, position) is None:
             return []
         places = (position, first + 1, second + 1)
@@ -83,14 +98,17 @@ class Steps:
         return [self.constant((integers * (scales[0] * scales[1] * factor)).astype(np.float32))]
 
     def quantised(self, source: str, first: int, zero_first: bool = False) -> Layers:
-        """In the scale and zero point at that position: the operation's output. zero_first: as of a Mark."""
+        """Quantise ``source`` as the operation's output, and return the layers.
+
+        The inputs ``first`` and ``first`` + 1 are its scale and zero point. zero_first: as in Mark.
+        """
         count = len(self.layers.nodes)
         self.put("QuantizeLinear", [source, *self.operation.inputs[first : first + 2]], self.operation.outputs[0])
         return with_zero_first(self.layers, self.operation, count) if zero_first else self.layers
 
 
 def convolution(layers: Layers, operation: OnnxOperation) -> Layers:
-    """QLinearConv."""
+    """Return the layers with a QLinearConv."""
     steps = Steps(layers, operation)
     inputs = [steps.floats(0), steps.floats(3, {"axis": 0})]
     result = steps.put("Conv", [*inputs, *steps.bias(8, 0, 3)], attributes=operation.attributes)
@@ -98,13 +116,13 @@ def convolution(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def matrix(layers: Layers, operation: OnnxOperation) -> Layers:
-    """QLinearMatMul."""
+    """Return the layers with a QLinearMatMul."""
     steps = Steps(layers, operation)
     return steps.quantised(steps.put("MatMul", [steps.floats(0), steps.floats(3, {"axis": 1})]), 6)
 
 
 def gemm(layers: Layers, operation: OnnxOperation) -> Layers:
-    """QGemm."""
+    """Return the layers with a QGemm."""
     steps = Steps(layers, operation)
     axis = 0 if operation.integer("transB", 0) else 1
     inputs = [steps.floats(0), steps.floats(3, {"axis": axis})]
@@ -113,7 +131,7 @@ def gemm(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def joined(kind: str) -> Builder:
-    """QLinearAdd, QLinearMul: onnxruntime adds their zero point before it rounds."""
+    """Return the builder of QLinearAdd or QLinearMul; onnxruntime adds their zero point before it rounds."""
 
     def build(layers: Layers, operation: OnnxOperation) -> Layers:
         steps = Steps(layers, operation)
@@ -123,14 +141,14 @@ def joined(kind: str) -> Builder:
 
 
 def concat(layers: Layers, operation: OnnxOperation) -> Layers:
-    """QLinearConcat: its own scale first."""
+    """Return the layers with a QLinearConcat, whose own scale is the first input."""
     steps = Steps(layers, operation)
     parts = [steps.floats(first) for first in range(2, len(operation.inputs), 3)]
     return steps.quantised(steps.put("Concat", parts, attributes=operation.attributes), 0)
 
 
 def plain(kind: str) -> Builder:
-    """An operator of one map: pools and activations."""
+    """Return the builder of an operator on one map: a pool or an activation."""
 
     def build(layers: Layers, operation: OnnxOperation) -> Layers:
         last = operation.integer("channels_last", 0)
@@ -138,7 +156,7 @@ def plain(kind: str) -> Builder:
         steps = Steps(layers, operation)
         attributes = {key: value for key, value in operation.attributes.items() if key != "channels_last"}
         output = steps.put(kind, [steps.floats(0)], attributes=attributes)
-        # onnxruntime adds the zero point of a mean over a window before it rounds, and that of one over all after.
+        # onnxruntime adds the zero point before rounding for a mean over a window, and after it for a global mean.
         shape = layers.nodes[layers.padded(operation).node].shape
         windows = operation.integers("kernel_shape", ()) != (shape.height, shape.width)
         return steps.quantised(output, 3, zero_first=kind == "AveragePool" and windows)
@@ -147,7 +165,7 @@ def plain(kind: str) -> Builder:
 
 
 def softmax(layers: Layers, operation: OnnxOperation) -> Layers:
-    """QLinearSoftmax, over what the opset that it names says."""
+    """Return the layers with a QLinearSoftmax; its opset decides which axes it is over."""
     steps = Steps(replace(layers, opset=operation.integer("opset", layers.opset)), operation)
     attributes = {key: value for key, value in operation.attributes.items() if key == "axis"}
     result = steps.quantised(steps.put("Softmax", [steps.floats(0)], attributes=attributes), 3)
@@ -155,7 +173,7 @@ def softmax(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def sums(kind: str) -> Builder:
-    """ConvInteger, MatMulInteger: the sums themselves, as floats that count their steps."""
+    """Return the builder of ConvInteger or MatMulInteger: the sums themselves, as floats that count their steps."""
 
     def build(layers: Layers, operation: OnnxOperation) -> Layers:
         source = layers.padded(operation)
@@ -164,7 +182,7 @@ def sums(kind: str) -> Builder:
         require(zeros.size == 1, ShapeError("the zero point of a map", f"{zeros.size} values", "one value"))
         zero = int(zeros[0])
         unsigned = _unsigned(layers, operation, 2)
-        if source.node == 0 and layers.type_of(0) is None:  # integers as they come: a step is 1
+        if source.node == 0 and layers.type_of(0) is None:  # the input's own integers: a step is 1
             grid: tuple[Array, ...] = np.ones((), np.float32), np.array(zero, np.uint8 if unsigned else np.int8)
             integers = steps.put("DequantizeLinear", [integers, *(steps.constant(values) for values in grid)])
             source = steps.layers.map(replace(operation, inputs=(integers,)))
@@ -187,14 +205,17 @@ def sums(kind: str) -> Builder:
 
 
 def _zeros(layers: Layers, operation: OnnxOperation, position: int) -> Array:
-    """Zero points [one or a few]."""
+    """Return the zero points, [one or several]."""
     if layers.optional(operation, position) is None:
         return np.zeros(1, np.int64)
     return layers.constant(operation, position).astype(np.int64).ravel()
 
 
 def _of_filters(zeros: Array, weights: Array, kind: str) -> Array:
-    """In a shape that broadcasts: one for all weights, or one for each filter, the last side of a matrix."""
+    """Return zero points in a shape that broadcasts to the weights: one for all, or one per filter.
+
+    The filters are the first dimension of a Conv, and the last dimension of a matrix.
+    """
     axis = 0 if kind == "Conv" else weights.ndim - 1
     fits = zeros.size in (1, weights.shape[axis] if weights.ndim else 0)
     required = "one value, or one for each filter"
@@ -222,4 +243,4 @@ INTEGERS: dict[str, Callable[[Layers, OnnxOperation], Layers]] = {
     f"{MICROSOFT}QLinearSigmoid": plain("Sigmoid"),
     f"{MICROSOFT}QLinearSoftmax": softmax,
 }
-"""By kind, with the domain before the name where it is not ONNX's own."""
+"""The builders by kind, with the domain before the name unless it is ONNX's own."""

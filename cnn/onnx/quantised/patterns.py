@@ -1,4 +1,4 @@
-"""Functions of a graph that put operators in the place of those by which Brevitas writes quantised values."""
+"""Transformations of a graph: they replace operator sequences by which Brevitas writes quantised values."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from cnn.onnx.file import needed
 from cnn.onnx.graph import Array, Graph, OnnxOperation
 from cnn.onnx.quantised.values import DOMAINS, ZERO_BEHIND, ends_of
 
-# A map that is quantised with a scale of its own for each channel, and read by depthwise convolutions: Brevitas'
-# `scaling_per_output_channel`. Such a convolution multiplies each channel by itself, and the scales move to its sums:
+# Some maps are quantised with a scale per channel and are read by depthwise convolutions only (Brevitas:
+# `scaling_per_output_channel`). Such a convolution keeps channels apart, so that the scales can be moved to its sums:
 #
 #     Conv(Quant(x, s), w) + b   →   f · Conv(Quant(x / f, t), w) + b,    s = f · t
 #
-# with one scale t for all channels. Then x / f is part of the layer before, and f of what the convolution's sums are
-# multiplied by, so that no layer and no integer is added.
+# with one scale t for all channels. Then x / f is a part of the layer before, and f is a factor of the convolution's
+# sums, so that no layer and no integer is added.
 
 QUANTS = frozenset(f"{domain}.{kind}" for domain in DOMAINS for kind in ("Quant", "IntQuant"))
 
@@ -27,7 +27,7 @@ KEEPS_CHANNELS = frozenset({"AveragePool", "Dropout", "GlobalAveragePool", "Iden
 """Operations that commute with a positive factor for each channel."""
 
 MOST_IN_TURN = 8
-"""Operators from a constant to what reads it as weights: a quantiser, its inverse, and what moves them."""
+"""The most operators from a constant to the reader of the weights: a quantiser, its inverse, and moves between them."""
 
 BEFORE = frozenset({"LeakyRelu", "Relu"})
 """Activations that commute with a positive factor."""
@@ -35,7 +35,14 @@ BEFORE = frozenset({"LeakyRelu", "Relu"})
 
 @dataclass(frozen=True, eq=False)
 class _Graph:
-    """producers: of a tensor. readers: of a tensor, in the order of the file. outputs: of the file."""
+    """A graph with look-ups by tensor.
+
+    Attributes:
+        constants: The file's constants by name.
+        producers: The operation whose output a tensor is.
+        readers: The operations that read a tensor, in the order of the file.
+        outputs: The outputs of the file.
+    """
 
     constants: Mapping[str, Array]
     producers: Mapping[str, OnnxOperation]
@@ -43,14 +50,16 @@ class _Graph:
     outputs: frozenset[str]
 
     def constant(self, name: str) -> Array | None:
-        """Return a constant of the file or of a Constant, None if the tensor is neither."""
+        """Return a constant of the file or the value of a Constant; None if the tensor is neither."""
         producer = self.producers.get(name)
         value = self.constants.get(name) if producer is None else producer.attributes.get("value")
         return value if isinstance(value, np.ndarray) and (producer is None or producer.kind == "Constant") else None
 
     def weights(self, name: str) -> Array | None:
-        """Return the constant that one or a few operators quantise, None if there is none. In a damaged file one may
-        read itself."""
+        """Return the constant that a tensor is quantised from, through a few operators; None if there is none.
+
+        The number of operators is limited because in a damaged file an operator may read its own output.
+        """
         for _ in range(MOST_IN_TURN):
             if (value := self.constant(name)) is not None:
                 return value
@@ -61,12 +70,12 @@ class _Graph:
         return None
 
     def is_alone(self, name: str) -> bool:
-        """Return whether one operation alone reads the tensor."""
+        """Return whether exactly one operation reads the tensor."""
         return len(self.readers.get(name, ())) == 1 and name not in self.outputs
 
 
 def with_channel_scales(graph: Graph) -> Graph:
-    """The graph with one scale for each map that depthwise convolutions alone read."""
+    """Return the graph with one scale for each map that only depthwise convolutions read."""
     quants = [each for each in graph.operations if each.kind in (*QUANTS, QUANTISE) and len(each.inputs) > 2]
     if not quants:
         return graph
@@ -114,7 +123,7 @@ def _view(graph: Graph) -> _Graph:
 
 
 def _scales(view: _Graph, quant: OnnxOperation) -> Array | None:
-    """float32 [channels] of a map; None where it has one, or none for each channel."""
+    """Return the scales of a map, float32 [channels]; None if the map does not have one per channel."""
     scale = view.constant(quant.inputs[1])
     if scale is None or scale.size < 2 or view.weights(quant.inputs[0]) is not None or scale.dtype.kind != "f":
         return None
@@ -127,14 +136,17 @@ def _scales(view: _Graph, quant: OnnxOperation) -> Array | None:
 
 
 def _zero(view: _Graph, quant: OnnxOperation) -> Array | None:
-    """The zero point of all channels; None where they have several."""
+    """Return the zero point if it is the same for all channels; None if it is not."""
     zero = view.constant(quant.inputs[2]) if len(quant.inputs) > 2 else None
     same = zero is not None and zero.size > 0 and bool((zero == zero.flat[0]).all())
     return np.asarray(zero.flat[0], zero.dtype) if zero is not None and same else None
 
 
 def _same_grid(view: _Graph, quant: OnnxOperation) -> tuple[OnnxOperation, ...] | None:
-    """The DequantizeLinears that read a QuantizeLinear, of its scale and zero point; None where others read it."""
+    """Return the DequantizeLinears that read a QuantizeLinear with its scale and zero point.
+
+    Return None if there are other readers.
+    """
     if quant.kind != QUANTISE:
         return ()
     readers = view.readers.get(quant.outputs[0], ())
@@ -150,13 +162,15 @@ def _same_grid(view: _Graph, quant: OnnxOperation) -> tuple[OnnxOperation, ...] 
 
 
 def _given(quant: OnnxOperation, same: Sequence[OnnxOperation]) -> tuple[str, ...]:
-    """The tensors that have the quantised values, as floats."""
+    """Return the tensors that hold the quantised values as floats."""
     return tuple(reader.outputs[0] for reader in same) if quant.kind == QUANTISE else quant.outputs[:1]
 
 
 def _depthwise(view: _Graph, names: Sequence[str], channels: int) -> list[OnnxOperation] | None:
-    """The depthwise convolutions that read the tensors, at once or after what keeps their channels; None where
-    anything else reads them."""
+    """Return the depthwise convolutions that read the tensors, directly or after operators that keep the channels.
+
+    Return None if other operators read the tensors.
+    """
     found: dict[int, OnnxOperation] = {}
     waiting, seen = list(names), set(names)
     while waiting:
@@ -184,8 +198,11 @@ def _is_depthwise(view: _Graph, conv: OnnxOperation, tensor: str, channels: int)
 
 
 def _divided(view: _Graph, quant: OnnxOperation, taken: str) -> dict[int, tuple[OnnxOperation, ...]]:
-    """The quantiser with one scale, and its input divided; before a relu that nothing else reads, where this is part of
-    a convolution."""
+    """Return the quantiser with one scale and its input divided.
+
+    If the quantiser is the only reader of a relu, the division is before the relu, so that it becomes a part of the
+    convolution.
+    """
     source = quant.inputs[0]
     relu = view.producers.get(source)
     quotient = f"{taken}/quotient"
@@ -200,7 +217,7 @@ def _divided(view: _Graph, quant: OnnxOperation, taken: str) -> dict[int, tuple[
 
 
 def _multiplied(conv: OnnxOperation, name: str) -> tuple[OnnxOperation, ...]:
-    """The convolution, then its factors, then its bias."""
+    """Return the convolution without its bias, followed by its factors and the bias."""
     sums, product = f"{name}/sums", f"{name}/product"
     biased = len(conv.inputs) > 2 and conv.inputs[2] != ""
     bare = replace(conv, inputs=conv.inputs[:2], outputs=(sums,))
@@ -212,15 +229,15 @@ def _multiplied(conv: OnnxOperation, name: str) -> tuple[OnnxOperation, ...]:
     return bare, times, column, OnnxOperation(f"{conv.name}/bias", "Add", (product, f"{name}/bias"), conv.outputs, {})
 
 
-# QuantizeLinear, Clip and DequantizeLinear, as Brevitas writes values of fewer bits than their integers are stored in,
-# → one Quant. The Clip's ends tell the bits, and whether the least integer of these is left out.
+# Brevitas writes values of fewer bits than their integers are stored in as QuantizeLinear, Clip and DequantizeLinear.
+# They become one Quant. The Clip's bounds determine the bits, and whether the least integer is excluded.
 
 QUANT = f"{DOMAINS[0]}.Quant"
 
 
 @dataclass(frozen=True)
 class _Three:
-    """What gives the integers, what cuts them off, and all that read these."""
+    """A QuantizeLinear, the Clip of its integers, and the DequantizeLinears that read the Clip."""
 
     quantise: OnnxOperation
     clip: OnnxOperation
@@ -228,7 +245,7 @@ class _Three:
 
 
 def with_quants(graph: Graph) -> Graph:
-    """The graph with one Quant for each such three; those that nothing else reads are left out."""
+    """Return the graph with one Quant for each such sequence; operators that nothing reads any more are removed."""
     changed: dict[int, OnnxOperation] = {}
     constants = dict(graph.constants)
     for three in _threes(graph):
@@ -244,7 +261,7 @@ def with_quants(graph: Graph) -> Graph:
 
 
 def _threes(graph: Graph) -> Iterator[_Three]:
-    """Each Clip between a QuantizeLinear that nothing else reads and DequantizeLinears alone."""
+    """Yield each Clip between a QuantizeLinear without other readers and readers that are all DequantizeLinears."""
     producers, readers = _producers(graph, "QuantizeLinear"), _readers(graph)
     counts = graph.readers
     for clip in (operation for operation in graph.operations if operation.kind == "Clip" and operation.inputs):
@@ -256,12 +273,12 @@ def _threes(graph: Graph) -> Iterator[_Three]:
 
 
 def _producers(graph: Graph, kind: str) -> dict[str, OnnxOperation]:
-    """The operations of that kind by what they give."""
+    """Return the operations of that kind by their outputs."""
     return {name: each for each in graph.operations if each.kind == kind for name in each.outputs}
 
 
 def _readers(graph: Graph) -> dict[str, list[OnnxOperation]]:
-    """The operations that read each tensor."""
+    """Return the operations that read each tensor."""
     readers: dict[str, list[OnnxOperation]] = {}
     for operation in graph.operations:
         for name in {*operation.inputs}:
@@ -270,7 +287,7 @@ def _readers(graph: Graph) -> dict[str, list[OnnxOperation]]:
 
 
 def _is_one(constants: Mapping[str, Array], three: _Three) -> bool:
-    """Whether all are of one scale and zero point, and the Clip's ends those of so many bits."""
+    """Return whether all operators have one scale and zero point, and the Clip's bounds match a number of bits."""
     first = three.quantise
     if _form(constants, three) is None or _scale(constants, first) is None:
         return False
@@ -294,7 +311,7 @@ def _axis(operation: OnnxOperation) -> object:
 
 
 def _form(constants: Mapping[str, Array], three: _Three) -> tuple[int, bool, bool] | None:
-    """Bits, signed, and narrow of what the Clip leaves; None where its ends are those of no such integers."""
+    """Return the Clip's integers as (bits, signed, narrow); None if its bounds match no such integers."""
     zero, ends = _constant(constants, three.quantise, 2), _ends(constants, three.clip)
     if zero is None or zero.dtype.kind not in "iu" or ends is None:
         return None
@@ -311,7 +328,7 @@ def _ends(constants: Mapping[str, Array], clip: OnnxOperation) -> tuple[int, int
 
 
 def _scale(constants: Mapping[str, Array], quantise: OnnxOperation) -> tuple[Array, Array] | None:
-    """Scale and zero point, in a shape that broadcasts to the values'; None where that is not known."""
+    """Return scale and zero point in a shape that broadcasts to the values; None if the shape is not known."""
     scale, zero = (_constant(constants, quantise, position) for position in (1, 2))
     if scale is None or zero is None or zero.size not in (1, scale.size):
         return None
@@ -328,7 +345,7 @@ def _scale(constants: Mapping[str, Array], quantise: OnnxOperation) -> tuple[Arr
 
 
 def _quant(constants: Mapping[str, Array], three: _Three) -> tuple[OnnxOperation, dict[str, Array]]:
-    """In the place of all three, and its constants."""
+    """Return the Quant that replaces all three operators, and its constants."""
     form, grid = _form(constants, three), _scale(constants, three.quantise)
     assert form is not None
     assert grid is not None
@@ -340,5 +357,5 @@ def _quant(constants: Mapping[str, Array], three: _Three) -> tuple[OnnxOperation
 
 
 def _same(operation: OnnxOperation, quant: OnnxOperation) -> OnnxOperation:
-    """Another name of what the Quant gives."""
+    """Return an Identity that gives the Quant's output the name of the operation's output."""
     return OnnxOperation(operation.name, "Identity", quant.outputs, operation.outputs, {})

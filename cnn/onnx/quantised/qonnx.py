@@ -1,4 +1,4 @@
-"""QONNX and FINN-ONNX: Quant, BipolarQuant, MultiThreshold and Trunc."""
+"""Reads QONNX and FINN-ONNX: Quant, BipolarQuant, MultiThreshold and Trunc."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from cnn.onnx.quantised.values import DOMAINS, KINDS, NEAR, ZERO_BEHIND, Values,
 from cnn.onnx.sliding import check_size
 from cnn.ops import Activate, Add, AveragePool, Convolution, Dense, Input, Multiply
 
-# Trunc of QONNX: integers without their last bits, as Brevitas exports it behind an average pool.
+# Trunc of QONNX drops the last bits of integers. Brevitas exports it after an average pool.
 #
-# Where t bits are left out of a sum acc, to round down is to round (acc + b) / 2^t with b = 1/2 − 2^(t − 1), to round
-# up with b = 2^(t − 1) − 1/2. That is what a requantiser does: b is a bias of the layer before and 2^−t its factor, so
-# every integer is that of the file.
+# If t bits of a sum acc are dropped, rounding down is rounding (acc + b) / 2^t with b = 1/2 − 2^(t − 1), and rounding
+# up is the same with b = 2^(t − 1) − 1/2. A requantiser can compute this: b is a bias of the layer before, and 2^−t its
+# factor. So every integer equals the file's.
 
 _BIASES: dict[str, Callable[[int], float]] = {
     "FLOOR": lambda half: 0.5 - half,
@@ -40,17 +40,25 @@ _BIASES: dict[str, Callable[[int], float]] = {
     "HALF_UP": lambda half: 0.5,
     "HALF_DOWN": lambda half: -0.5,
 }
-"""What is added to a sum, by the half of 2^t: whole sums and a half lie between those that a mode tells apart, so that
-no sum is a half of a step and the layer's own rounding does not matter; but for the modes that are that rounding."""
+"""The offset of a sum for each rounding mode, from the half of 2^t.
+
+With the offset, no whole sum is a half of a step, so that the rounding of halves in the layer has no effect. The
+exceptions are the modes that are this rounding themselves.
+"""
 
 _OF_EITHER_SIGN = ("FLOOR", "CEIL", "ROUND", "HALF_EVEN")
-"""Modes that round values below 0 as those above; the others turn at 0."""
+"""Modes whose direction of rounding is the same below and above 0; the direction of the other modes changes at 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """What a layer adds up. unit: the float of a sum's 1, of each filter. low, high: the least and greatest it may be,
-    as floats."""
+    """The sums of a layer.
+
+    Attributes:
+        unit: The real value of a sum of 1, per filter.
+        low: The least real value that they may have.
+        high: The greatest real value that they may have.
+    """
 
     unit: npt.NDArray[np.float64]
     low: float
@@ -59,8 +67,16 @@ class _Sums:
 
 @dataclass(frozen=True)
 class _Request:
-    """scale: of the integers that come. dropped: bits that are left out. output_scale: of those that leave. bits: of
-    these. signed, narrow: None where the older form does not say it, and cuts nothing off."""
+    """The parameters of a Trunc.
+
+    Attributes:
+        scale: The scale of the input's integers.
+        dropped: The number of bits that are dropped.
+        output_scale: The scale of the output's integers.
+        bits: The bits of the output's integers.
+        signed: Whether the output is signed; None for the older form, which does not state it and does not clip.
+        narrow: Whether the output excludes its least signed integer, or its greatest unsigned one.
+    """
 
     scale: float
     dropped: int
@@ -71,7 +87,7 @@ class _Request:
 
 
 def trunc(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Trunc, with or without an output scale."""
+    """Return the layers with a Trunc, with or without an output scale."""
     source, request = layers.map(operation), _request_of(layers, operation)
     layers = _with_sums(layers, source)
     sums = _sums_of(layers, operation, source)
@@ -92,14 +108,17 @@ def trunc(layers: Layers, operation: OnnxOperation) -> Layers:
     gain = np.float32(part * request.output_scale / request.scale)
     count = len(layers.nodes)
     name = steps.put("Mul", [operation.inputs[0], steps.constant(np.array(gain))])
-    if len(steps.layers.nodes) > count:  # of a layer's own integers: its weights are 1
+    if len(steps.layers.nodes) > count:  # a new layer of another layer's integers: its weights are 1
         steps.layers = steps.layers.marked(count, Mark(scale=np.array([gain], np.float32)))
     name = steps.put("Add", [name, steps.constant(np.array(bias * part * request.output_scale, np.float32))])
     return in_values(steps.layers, replace(operation, inputs=(name,)), values)
 
 
 def _request_of(layers: Layers, operation: OnnxOperation) -> _Request:
-    """Inputs scale, zero point, bits that come, and bits that leave; in version 2 a scale before the last."""
+    """Return the parameters from the inputs: scale, zero point, input bits and output bits.
+
+    In version 2 an output scale precedes the output bits.
+    """
     scale, zero = layers.scalar(operation, 1), layers.scalar(operation, 2)
     require(zero == 0, InvalidValueError("its zero point", zero, "0"))
     newer = len(operation.inputs) > 5
@@ -115,8 +134,10 @@ def _request_of(layers: Layers, operation: OnnxOperation) -> _Request:
 
 
 def _with_sums(layers: Layers, source: Map) -> Layers:
-    """Where it reads the mean of a whole map, or that times a number: a window of each channel by itself, whose sums
-    are integers."""
+    """Return the layers with an average pool expressed as a depthwise convolution, whose sums are integers.
+
+    This applies if the Trunc reads the mean of a whole map, or this mean times a number.
+    """
     index, factor = source.node, np.ones(1, np.float32)
     node = layers.nodes[index]
     if isinstance(node.op, Convolution) and node.op.weights.shape == (node.op.groups, 1, 1, 1):
@@ -170,13 +191,13 @@ def _check_held(sums: _Sums, request: _Request, values: Values) -> None:
         require(values.low <= end <= values.high, fault)
 
 
-# QONNX and FINN-ONNX: Quant and BipolarQuant, QuantizeLinear and DequantizeLinear in one, and MultiThreshold.
+# Quant and BipolarQuant, which are QuantizeLinear and DequantizeLinear in one operator, and MultiThreshold.
 
 _ROUNDED = {"ROUND": np.rint, "FLOOR": np.floor, "CEIL": np.ceil, "ROUND_TO_ZERO": np.trunc}
 
 
 def quant(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Quant (IntQuant): inputs scale, zero point and bits, which are constants."""
+    """Return the layers with a Quant (IntQuant), whose scale, zero point and bits must be constants."""
     scale = np.asarray(layers.constant(operation, 1), np.float32)
     zero = np.asarray(layers.constant(operation, 2), np.float64)
     bits = bits_of(layers, operation, 3)
@@ -202,17 +223,17 @@ def quant(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _with_stated(layers: Layers, operation: OnnxOperation) -> Layers:
-    """The layer that gives the operation's output has the integers that the operation says."""
+    """Return the layers in which the output's layer has the requantiser that the operation states."""
     value, stated = layers.value(operation.outputs[0]), stated_of(operation)
     if stated is None or not isinstance(value, Map):
         return layers
     node = layers.nodes[value.node]
-    index = node.inputs[0] if isinstance(node.op, Activate) else value.node  # what is cut off behind it
+    index = node.inputs[0] if isinstance(node.op, Activate) else value.node  # a Clip follows the layer itself
     return layers.marked(index, replace(layers.mark(index), stated=stated))
 
 
 def _numbers(layers: Layers, operation: OnnxOperation, *grid: Array) -> Array:
-    """The operation's first input, which has a number for each of the grid's, and more."""
+    """Return the operation's first input, a constant; ShapeError if the grid's arrays do not broadcast to it."""
     values = layers.constant(operation, 0).astype(np.float64)
     for array in grid:
         sides = array.shape[::-1]
@@ -230,7 +251,7 @@ def _constant(layers: Layers, operation: OnnxOperation, values: Array, scale: Ar
 
 
 def bipolar(layers: Layers, operation: OnnxOperation) -> Layers:
-    """BipolarQuant: −scale below 0, else +scale."""
+    """Return the layers with a BipolarQuant: −scale below 0, else +scale."""
     scale = np.asarray(layers.constant(operation, 1), np.float32)
     check_scale(scale)
     if isinstance(layers.optional(operation, 0), np.ndarray):
@@ -241,11 +262,11 @@ def bipolar(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def multi_threshold(layers: Layers, operation: OnnxOperation) -> Layers:
-    """MultiThreshold behind a convolution or matrix: out_bias + out_scale · (how many thresholds the value reaches)."""
+    """Return the layers with a MultiThreshold: out_bias + out_scale · (number of thresholds that the value reaches)."""
     datatype = DataType.parse(operation.text("out_dtype", "UINT8"))
     thresholds = np.asarray(layers.constant(operation, 1), np.float64)
     layout = operation.text("data_layout", "NCHW")
-    require(layout in ("", "NCHW", "NC"), InvalidValueError("data_layout", layout, "NCHW, as the map has its channels"))
+    require(layout in ("", "NCHW", "NC"), InvalidValueError("data_layout", layout, "NCHW, the layout of the map"))
     require(thresholds.ndim == 2, ShapeError("the thresholds", thresholds.shape, "sides channels × levels"))
     require(datatype.bits <= 8, RangeError("bits of the output of thresholds", datatype.bits, high=8))
     levels = thresholds.shape[1]
@@ -280,8 +301,11 @@ def _thresholded(layers: Layers, operation: OnnxOperation, target: TensorType, t
 
 
 def _of_maps(layers: Layers, index: int) -> tuple[Layers, bool]:
-    """Whether a layer compares its own values: a product, an addition or a mean of integers of one scale, and an
-    addition of integers that are each multiplied by a whole number of its own."""
+    """Return whether a layer on maps can compare its own values with thresholds, and the layers.
+
+    It can if it is a product, an addition or a mean of integers of one scale. It also can if it is an addition of
+    integers that are each multiplied by an integer.
+    """
     node = layers.nodes[index]
     if not isinstance(node.op, (Add, AveragePool, Multiply)) or getattr(node.op, "activation", "linear") != "linear":
         return layers, False
@@ -299,7 +323,7 @@ def _of_maps(layers: Layers, index: int) -> tuple[Layers, bool]:
 
 
 def _multiplier(layers: Layers, index: int, factor: float) -> int:
-    """What an integer of the node counts for, times that number; 0 where it is no whole number that an addition has."""
+    """Return the integer that an addition multiplies the node's integers by; 0 if ``factor`` does not give one."""
     type_ = layers.type_of(index)
     step = 0.0 if type_ is None else type_.scale * factor
     number = round(step) if step < 2 * WIDE_ADD_LIMIT else 0
@@ -307,7 +331,7 @@ def _multiplier(layers: Layers, index: int, factor: float) -> int:
 
 
 def _factor(layers: Layers, index: int) -> tuple[int, float]:
-    """A map of integers times one number, as its node and that number; any other is itself times 1."""
+    """Return the node and the number if a layer multiplies a map of integers by one number; else the layer and 1."""
     node = layers.nodes[index]
     op, here = node.op, (index, 1.0)
     if not isinstance(op, Convolution) or op.weights.size != op.groups or layers.type_of(index) is not None:
@@ -319,7 +343,7 @@ def _factor(layers: Layers, index: int) -> tuple[int, float]:
 
 
 def _of_sums(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[Layers, Map]:
-    """A convolution of each channel by itself, with a weight of 1, of integers or of sums of such: it compares."""
+    """Return the layers with a 1×1 depthwise convolution, weights of 1, that compares its input with thresholds."""
     layers = _with_exact_sums(layers, source.node)
     shape, index = layers.nodes[source.node].shape, len(layers.nodes)
     bare = replace(operation, inputs=operation.inputs[:1])
@@ -328,7 +352,10 @@ def _of_sums(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[Lay
 
 
 def _with_exact_sums(layers: Layers, index: int) -> Layers:
-    """The node has a type in which nothing is rounded: of an addition of maps of one scale, and of a mean."""
+    """Return the layers in which the node has a type that rounds nothing, if it is an addition or a mean.
+
+    All maps of an addition must have one scale.
+    """
     node = layers.nodes[index]
     if layers.type_of(index) is not None or isinstance(node.op, Input):
         return layers
@@ -347,4 +374,4 @@ def _with_exact_sums(layers: Layers, index: int) -> Layers:
 
 _BUILDERS = (quant, quant, bipolar, multi_threshold, trunc)
 QONNX = {f"{domain}.{kind}": build for domain in DOMAINS for kind, build in zip(KINDS, _BUILDERS, strict=True)}
-"""By kind, with the domain before the name."""
+"""The builders by kind, with the domain before the name."""

@@ -1,17 +1,19 @@
-"""The integers of a requantiser beside the floats that stand for them in a file.
+"""The integers of a requantiser, which an exported file states in addition to the floats.
 
-Scales and biases of QONNX are float32, which round: a file says a bias of 32 bits but nearly, and not at all by which
-multipliers an addition brought its maps to one scale. So what is written here has the integers too, as an attribute of
-the operator behind the layer, which other tools leave out of account. What is read takes them where they give what the
-floats give, but for roundings: where another tool changed the floats, these are what counts.
+Scales and biases in QONNX are float32 and so are rounded. A file gives a bias of 32 bits only approximately, and does
+not give an addition's multipliers at all. So exported files also have the integers, as attributes of the operator after
+the layer, which other tools ignore. When a file is read, the integers are used if they give the same as the floats
+except for rounding. If another tool changed the floats, the floats count.
 
-    systolic_requantiser    int64 [4, channels], Requantiser: bias, multiplier, negative, shift
-                            int64 [3, channels], MultiplyShift: multiplier, bias, shift
-    systolic_halves         "even" where the requantiser rounds a half to the even number of steps from the zero point,
-                            "odd" where to the odd one; without it a half is rounded up
-    systolic_multipliers    of an addition, one an input
+    systolic_requantiser    int64 [4, channels] for a Requantiser: bias, multiplier, negative, shift.
+                            int64 [3, channels] for a MultiplyShift: multiplier, bias, shift.
 
-Zero points are taken off: biases are those of sums of integers less their zero point, as types may change.
+    systolic_halves         "even" if a half is rounded to an even number of steps from the zero point.
+                            "odd" if it is rounded to an odd number. Without this attribute it is rounded up.
+
+    systolic_multipliers    The multipliers of an addition, one per input.
+
+Zero points are subtracted: a bias is the bias of sums of integers minus their zero point, because types may change.
 """
 
 from __future__ import annotations
@@ -53,41 +55,41 @@ REQUANTISER, ROUNDING, MULTIPLIERS = "systolic_requantiser", "systolic_halves", 
 BIAS_LIMIT = (1 << 31) - 1
 
 WIDE_ADD_LIMIT = 1 << 14
-"""Of the multipliers of an addition where a map has more than 8 bits, and weights may."""
+"""The greatest multiplier of an addition if a map has more than 8 bits, which weights may have too."""
 
 PROBES = 129
-"""Sums at which both are compared, along all that there may be and along those whose output is not cut off."""
+"""The number of sums at which both are compared: over all possible sums, and over sums whose output is not clipped."""
 
 MIXES = 1024
-"""Of the inputs of an addition."""
+"""The number of combinations of an addition's inputs that are compared."""
 
 _ENDS = {
     3: np.array([(0, -PRODUCT_BIAS_LIMIT, 1), (MULTIPLIER_LIMIT, PRODUCT_BIAS_LIMIT, SHIFT_LIMIT)])[..., None],
     4: np.array([(-BIAS_LIMIT, 1, 0, 1), (BIAS_LIMIT, MULTIPLIER_LIMIT, MULTIPLIER_LIMIT, SHIFT_LIMIT)])[..., None],
 }
-"""The least and the greatest of each row, by how many there are."""
+"""The least and the greatest value of each row, by the number of rows."""
 
 MEAN = 0.25
-"""Of a step: how far the outputs of a channel may be off on average. A rounding is to either side."""
+"""The greatest average difference of a channel's outputs, in steps. Rounding differs in both directions."""
 
 FEW = 32
-"""Steps that the outputs of a channel span, of fewer of which an average says nothing."""
+"""If the outputs of a channel span fewer steps than this, their average difference is not checked."""
 
 SLOPE = 2.0**-11
-"""How far an output may be off besides, as a part of it: multipliers are rounded, and those below 0 are smaller."""
+"""A further difference that is allowed, as a share of the output: multipliers are rounded, and small ones more."""
 
 
 def attributes_of(network: QuantizedNetwork, node: QNode) -> dict[str, Any]:
-    """Of the operator behind a layer; none where its floats say all."""
+    """Return the attributes of the operator after a layer; none if the floats describe the layer completely."""
     op, by, type_ = node.op, node.requantiser, node.type
     if by is None or isinstance(by, Thresholds):
         return {}
-    if isinstance(by, Requantiser) and not type_.datatype.signed:  # below 0 all is 0, whatever multiplies it
+    if isinstance(by, Requantiser) and not type_.datatype.signed:  # below 0 the output is 0 for any multiplier
         by = MultiplyShift(by.multiplier, by.bias * by.multiplier, by.shift, halves=by.halves)
     assert isinstance(op, Sums)
     sources = [network.nodes[i] for i in node.inputs]
     at_zero = _at_zero(op, [source.type for source in sources], sources[0].shape.height * sources[0].shape.width)
-    if isinstance(by, MultiplyShift):  # filters are written with the sign that makes a multiplier positive
+    if isinstance(by, MultiplyShift):  # filters are written with the sign that makes their multiplier positive
         bias = by.bias + by.multiplier * at_zero - (type_.zero_point << by.shift)
         rows = np.stack([np.abs(by.multiplier), bias, by.shift])
     else:
@@ -100,7 +102,7 @@ def attributes_of(network: QuantizedNetwork, node: QNode) -> dict[str, Any]:
 
 
 def stated_of(operation: OnnxOperation) -> Stated | None:
-    """What an operator says; None where it says nothing of that kind."""
+    """Return the integers that an operator states; None if it states none, or no valid ones."""
     rows, multipliers = operation.attributes.get(REQUANTISER), operation.attributes.get(MULTIPLIERS, ())
     halves = operation.attributes.get(ROUNDING, UP)
     if not (isinstance(rows, np.ndarray) and rows.dtype == np.int64 and rows.ndim == 2 and len(rows) in (3, 4)):
@@ -111,9 +113,13 @@ def stated_of(operation: OnnxOperation) -> Stated | None:
 
 
 def as_stated(node: QNode, stated: Stated, inputs: Sequence[TensorType], positions: int) -> Sums:
-    """What the layer computes with these integers, where they give what its own give; else as it is.
+    """Return the layer's operation with these integers if they give the same as its own; else the operation itself.
 
-    inputs: types. positions: height · width of what an average is taken of.
+    Args:
+        node: The layer.
+        stated: The integers.
+        inputs: The types of its inputs.
+        positions: The positions that an average pool takes the mean of.
     """
     op, channels = node.op, node.shape.channels
     assert isinstance(op, Sums)
@@ -138,9 +144,12 @@ def as_stated(node: QNode, stated: Stated, inputs: Sequence[TensorType], positio
 
 
 def float_form(node: Node, quantised: QNode, sources: Sequence[TensorType]) -> Node:
-    """Return the layer in floats as its integers have it, for a file that has thresholds alone and tells the integers.
+    """Return the float layer that matches the integers, for a file with thresholds only that states the integers.
 
-    sources: types of its inputs.
+    Args:
+        node: The float layer.
+        quantised: The quantised layer.
+        sources: The types of its inputs.
     """
     op, by, type_ = node.op, quantised.requantiser, quantised.type
     if isinstance(by, Thresholds) or by is None or not isinstance(op, (Add, Convolution, Dense, Multiply)):
@@ -161,7 +170,7 @@ def float_form(node: Node, quantised: QNode, sources: Sequence[TensorType]) -> N
 
 
 def _at_zero(op: Sums, inputs: Sequence[TensorType], positions: int) -> IntArray | int:
-    """The sum, of each filter, where every input is at its zero point."""
+    """Return the sum of each filter if every input is at its zero point."""
     zeros = [source.zero_point for source in inputs]
     if isinstance(op, QAdd):
         return sum(m * zero for m, zero in zip(op.multipliers, zeros, strict=True))
@@ -173,12 +182,12 @@ def _at_zero(op: Sums, inputs: Sequence[TensorType], positions: int) -> IntArray
 
 
 def _rows(op: QConvolution | QDense) -> npt.NDArray[np.int64]:
-    """Weights [filters, …]."""
+    """Return the weights as int64 [filters, weights of a filter]."""
     return op.weights.reshape(len(op.weights), -1).astype(np.int64)
 
 
 def _requantiser(rows: IntArray, at_zero: IntArray | int, zero: int) -> Requantiser | MultiplyShift | None:
-    """None where a number is none that a requantiser has, and would be no sum either."""
+    """Return the requantiser of these rows; None if a number is outside its range."""
     low, high = _ENDS[len(rows)]
     if bool((rows < low).any() or (rows > high).any()):
         return None
@@ -191,7 +200,7 @@ def _requantiser(rows: IntArray, at_zero: IntArray | int, zero: int) -> Requanti
 
 
 def _agree(node: QNode, candidate: Sums, inputs: Sequence[TensorType], positions: int) -> bool:
-    """Whether it gives the same as the layer, but for roundings."""
+    """Return whether a candidate gives the same as the layer except for rounding."""
     op = node.op
     assert isinstance(op, Sums)
     if isinstance(op, QAdd) and isinstance(candidate, QAdd):
@@ -211,8 +220,10 @@ def _agree(node: QNode, candidate: Sums, inputs: Sequence[TensorType], positions
 
 
 def _close(first: Doubles, second: Doubles, half: Doubles, datatype: DataType) -> bool:
-    """Whether outputs [channels, …] are within a step, and on average nearer, where ``second`` is not cut off. half:
-    what half of a sum's 1 makes [channels], as biases of floats are rounded to whole sums."""
+    """Return whether outputs [channels, …] agree within a step, and on average within less, if they are not clipped.
+
+    half: [channels], the output of half of a sum's 1. It is allowed because biases in floats are rounded to whole sums.
+    """
     difference, room = (first - second) / datatype.step, SLOPE * np.abs(second) + half[:, None]
     unclipped = (second > datatype.low) & (second < datatype.high)
     counts = np.maximum(unclipped.sum(axis=1), 1)
@@ -225,7 +236,7 @@ _NO_BIAS = MultiplyShift(*np.zeros((3, 1), np.int64))
 
 
 def _bounds(op: Sums, inputs: Sequence[TensorType], positions: int) -> IntArray:
-    """[channels, 1] or [1, 1]: what no sum of a channel exceeds."""
+    """Return a bound of the sums of each channel, [channels, 1] or [1, 1]."""
     if isinstance(op, (QConvolution, QDense)):
         return np.asarray(np.abs(_rows(op)).sum(axis=1, keepdims=True) * magnitude(inputs[0].datatype))
     plain = replace(op, requantiser=_NO_BIAS)
@@ -233,7 +244,7 @@ def _bounds(op: Sums, inputs: Sequence[TensorType], positions: int) -> IntArray:
 
 
 def _probes(by: Requantising, bound: IntArray, type_: TensorType) -> IntArray:
-    """int64 [channels, …], within ± bound."""
+    """Return sums to compare, int64 [channels, …], between −bound and bound."""
     assert isinstance(by, (Requantiser, MultiplyShift))
     multiplier = np.maximum(by.multiplier, 1).astype(np.float64)
     middle = -by.bias / (1.0 if isinstance(by, Requantiser) else multiplier)
@@ -245,7 +256,7 @@ def _probes(by: Requantising, bound: IntArray, type_: TensorType) -> IntArray:
 
 
 def _mixes(inputs: Sequence[TensorType]) -> npt.NDArray[np.int64]:
-    """[inputs, MIXES] integers of these types, with every one at its least, its greatest and its zero point."""
+    """Return integers of the inputs' types, [inputs, MIXES], including all at their least, greatest and zero point."""
     random = np.random.default_rng(len(inputs))
     drawn = [random.integers(t.datatype.low, t.datatype.high, MIXES, np.int64, endpoint=True) for t in inputs]
     for row, source in zip(drawn, inputs, strict=True):

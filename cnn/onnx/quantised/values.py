@@ -1,4 +1,4 @@
-"""What the values of a map may be, by the bits of QONNX."""
+"""The values that a map may have, as QONNX's number of bits determines them."""
 
 from __future__ import annotations
 
@@ -16,23 +16,32 @@ from cnn.ops import Activate
 DOMAINS = ("qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general")
 KINDS = ("Quant", "IntQuant", "BipolarQuant", "MultiThreshold", "Trunc")
 NAMES = frozenset(f"{domain}.{kind}" for domain in DOMAINS for kind in KINDS)
-"""Of QONNX's operators, with the domain before them."""
+"""The names of QONNX's operators, with the domain before each."""
 
 ZERO_BEHIND = "zero_behind"
-"""An attribute of a Quant that stands for a QuantizeLinear, which puts its zero point on what is rounded already."""
+"""An attribute of a Quant that replaces a QuantizeLinear, which adds its zero point after rounding."""
 
 WIDEST = 16
-"""Bits of a map; weights may have more."""
+"""The most bits of a map; weights may have more."""
 
 NEAR = 1e-3
-"""How far a quotient of two numbers, which are float32, may be from the whole number that it stands for."""
+"""The greatest distance from a whole number of a quotient of two float32 numbers that represents it."""
 
 
 class Values:
-    """What the values of a map may be. low, high: its integers' ends, as the file counts them."""
+    """The values that a map may have.
+
+    Attributes:
+        offset: The difference of the file's integers and the signed integers of ``type``.
+        type: The type of the map.
+        low: The least integer in the file.
+        high: The greatest integer in the file.
+        cut: The real values of ``low`` and ``high``.
+        ends: Whether ``low`` and ``high`` are the ends of the type's datatype.
+    """
 
     def __init__(self, bits: int, signed: bool, narrow: bool, scale: float, zero: int) -> None:
-        # Unsigned integers are signed ones of as many bits, less by half of them; a single bit has two.
+        # Unsigned integers become signed ones of the same bits by subtracting half of their number; one bit becomes two
         self.offset = 0 if signed else 1 << (max(bits, 2) - 1)
         self.type = TensorType(DataType(max(bits, 2), True), scale, zero - self.offset)
         self.low, self.high = low, high = ends_of(bits, signed, narrow)
@@ -41,7 +50,10 @@ class Values:
 
 
 def in_values(layers: Layers, operation: OnnxOperation, values: Values, zero_first: bool = True) -> Layers:
-    """The operation's first input has these values as its output. zero_first: as of a Mark."""
+    """Return the layers whose output of the operation is its first input, limited to these values.
+
+    zero_first: as in Mark.
+    """
     low, high = values.type.datatype.low, values.type.datatype.high
     offset, zero = values.offset, values.type.zero_point
     require(low <= zero <= high, RangeError("its zero point", zero + offset, low + offset, high + offset))
@@ -57,8 +69,10 @@ def in_values(layers: Layers, operation: OnnxOperation, values: Values, zero_fir
 
 
 def with_zero_first(layers: Layers, operation: OnnxOperation, count: int) -> Layers:
-    """The layer of the operation's output, and those that came with it, have their zero point added before they are
-    rounded. count: of the layers before."""
+    """Return the layers in which the zero point of the output's layer is added before rounding.
+
+    The same applies to all layers after the first ``count``.
+    """
     value = layers.value(operation.outputs[0])
     own = [value.node] if isinstance(value, Map) else []
     for index in {*own, *range(count, len(layers.nodes))}:
@@ -67,7 +81,7 @@ def with_zero_first(layers: Layers, operation: OnnxOperation, count: int) -> Lay
 
 
 def bits_of(layers: Layers, operation: OnnxOperation, position: int) -> int:
-    """Return a number of bits, which is the operation's input."""
+    """Return a number of bits that is an input of the operation."""
     array = np.asarray(layers.constant(operation, position), np.float64)
     require(array.size == 1, ShapeError("the number of bits", f"{array.size} values", "one value"))
     bits = float(array.ravel()[0])
@@ -76,14 +90,17 @@ def bits_of(layers: Layers, operation: OnnxOperation, position: int) -> int:
 
 
 def check_bits(bits: int, signed: bool) -> None:
-    """Raise RangeError if the integers of a map have too few or too many bits; unsigned ones take one bit more."""
+    """Raise RangeError if the integers of a map have too few or too many bits; unsigned ones need one bit more."""
     more = 0 if signed else 1
     what = f"bits of {'signed' if signed else 'unsigned'} integers of a map"
     require(2 <= bits + more <= WIDEST, RangeError(what, bits, 2 - more, WIDEST - more))
 
 
 def ends_of(bits: int, signed: bool, narrow: bool) -> tuple[int, int]:
-    """The least and the greatest integer of so many bits."""
+    """Return the least and the greatest integer of ``bits`` bits.
+
+    narrow: whether the least signed integer, or the greatest unsigned one, is excluded.
+    """
     if signed:
         return -(1 << (bits - 1)) + narrow, (1 << (bits - 1)) - 1
     return 0, (1 << bits) - 1 - narrow

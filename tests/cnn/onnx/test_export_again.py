@@ -114,7 +114,7 @@ def test_another_slope_is_no_activation() -> None:
     with raises(
         UnsupportedError,
         subject="the export of 'layer0' (net:2) as qonnx",
-        reason="ONNX has no activation with its multipliers below 0",
+        reason="ONNX has no activation with its multipliers for sums below 0",
     ):
         to_onnx(network)
     assert steps_off(network, "finn") == 0

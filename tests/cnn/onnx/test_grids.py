@@ -581,7 +581,7 @@ THRESHOLDS: dict[str, tuple[Callable[[], Any], SystolicError]] = {
         InvalidValueError(
             "data_layout",
             "NHWC",
-            "NCHW, as the map has its channels",
+            "NCHW, the layout of the map",
             where=COUNTED,
         ),
     ),

@@ -288,5 +288,5 @@ def test_a_gate_is_brought_to_integers_before_it_multiplies() -> None:
 def test_a_table_is_looked_up_by_at_most_16_bits() -> None:
     node = Node("silu1", Activate("silu"), (0,), Shape(2, 1, 1), "net.onnx")
     functions = Functions(Network("net", (NODE, node)), {1: Mark(type=TensorType(INT8, 0.11))})
-    with raises(RangeError, what="the bits that its table is looked up by", got=17, high=16):
+    with raises(RangeError, what="the bits of the table's input", got=17, high=16):
         functions.at(1).table(TensorType(DataType(17, True), 0.1))

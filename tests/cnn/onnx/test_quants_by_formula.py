@@ -236,7 +236,7 @@ NO_THRESHOLDS: list[tuple[Any, dict[str, Any], SystolicError]] = [
         {"out_bias": float("inf")},
         InvalidValueError("out_scale and out_bias", (1.0, np.inf), "finite, the scale above 0"),
     ),
-    (UINT2, {"data_layout": "NHWC"}, InvalidValueError("data_layout", "NHWC", "NCHW, as the map has its channels")),
+    (UINT2, {"data_layout": "NHWC"}, InvalidValueError("data_layout", "NHWC", "NCHW, the layout of the map")),
     (UINT2, {"out_bias": 0.5}, InvalidValueError("out_bias", 0.5, "a whole multiple of the scale 1")),
     (
         UINT2,
