@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from boards.errors import (
-    MAX_FAULT_LENGTH,
     DamagedFileError,
     InvalidValueError,
     MismatchError,
     MissingValueError,
     RangeError,
     UnknownKeyError,
-    cut,
     listed,
 )
+from boards.json_text import parse_json
 from scheduler.hardware.ddr import MOST_GBPS, DdrRate
 
 MAX_BYTES = 1 << 20
@@ -36,10 +34,7 @@ def read_object(text: str, name: str, kind: str, schema: Mapping[str, Any]) -> d
     """
     if len(text) > MAX_BYTES:
         raise DamagedFileError(name, f"has {len(text):,} characters; a {kind} has at most {MAX_BYTES:,}")
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DamagedFileError(name, f"is not JSON: {cut(error, MAX_FAULT_LENGTH)}") from error
+    values = parse_json(text, name)
     kind_name, version = (schema["properties"][key]["const"] for key in ("format", "version"))
     if not isinstance(values, dict) or values.get("format") != kind_name:
         raise DamagedFileError(name, f'is not a {kind}, an object with "format": "{kind_name}"')

@@ -32,7 +32,7 @@ _ROOT = Path(host.__file__).parents[1]
 def package(folder: Path, to: Path, *, simulation: Path | None = None, tell: Progress = silent) -> Path:
     """Writes the wheel into the folder ``to`` and gives its path.
 
-    It holds the rooms ``host``, ``contract`` and ``boards`` (errors and ranges alone), and the package
+    It holds the packages ``host`` and ``contract``, the errors, ranges and JSON parser of ``boards``, and the package
     ``systolic_NAME`` with the bitstream, its description, the manifest, the images and the notebooks. pynq finds
     ``Overlay("NAME.bit")`` and ``pynq get-notebooks systolic_NAME``. simulation: the design's library of
     ``systolic.execution.build.build``, which goes in with the sources in place of a bitstream, for machines like
@@ -74,7 +74,7 @@ def _identifier(name: str) -> str:
 
 def _host_files() -> dict[str, bytes]:
     rooms = [path for room in ("host", "contract") for path in (_ROOT / room).rglob("*.py")]
-    sources = [*rooms, *(_ROOT / "boards" / f"{name}.py" for name in ("__init__", "errors", "ranges"))]
+    sources = [*rooms, *(_ROOT / "boards" / f"{name}.py" for name in ("__init__", "errors", "json_text", "ranges"))]
     markers = [_ROOT / room / "py.typed" for room in ("host", "contract", "boards")]
     return {path.relative_to(_ROOT).as_posix(): path.read_bytes() for path in [*sources, *markers]}
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from boards.errors import DamagedFileError, StateError
+from boards.json_text import parse_json
 from cnn.darknet.cfg import MAX_CFG_BYTES, read_text
 from cnn.passes.transform import transformed
 from systolic.model import Model
@@ -35,10 +36,7 @@ def transform(model: Model, *passes: str) -> Model:
 def passes_of(folder: Path) -> tuple[str, ...]:
     """Return the names of the passes that the network of a generated folder went through."""
     path = folder / PASSES_FILE
-    try:
-        names = json.loads(read_text(path, MAX_CFG_BYTES, "list of passes")) if path.is_file() else []
-    except (ValueError, RecursionError) as error:
-        raise DamagedFileError(str(path), "is not JSON, a list of names of passes") from error
+    names = parse_json(read_text(path, MAX_CFG_BYTES, "list of passes"), str(path)) if path.is_file() else []
     if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
         raise DamagedFileError(str(path), "is not a list of names of passes")
     return tuple(names)

@@ -26,8 +26,8 @@ ALLOWED = {
     "host": {"boards", "contract"},
     "systolic": {"boards", "contract", "cnn", "scheduler", "hls_schedule", "hls_templates", "rtl_templates", "host"},
 }
-# These are rooms of their own: of the ground floor they see the errors, the type of progress, the ranges of values and
-# the renderer of templates.
+# These are rooms of their own: of the ground floor they see the errors, the type of progress, the ranges of values,
+# the parser of JSON and the renderer of templates.
 ONLY_ERRORS = ("contract", "hls_schedule", "hls_templates", "rtl_templates", "host")
 # What the board's own image has. pynq is imported there and by nothing else of the host; IPython is Jupyter's.
 ON_THE_BOARD = {"numpy", "PIL", "pynq", "pynqmetadata", "IPython"}
@@ -90,7 +90,7 @@ def test_modules_import_in_no_circle() -> None:
 def test_rooms_of_their_own_see_only_what_all_rooms_may_see() -> None:
     for path in (path for package in ONLY_ERRORS for path in sources(package)):
         below = {name for name in imported(path) if name.split(".")[0] == "boards"}
-        seen = ("boards.errors", "boards.progress", "boards.ranges", "boards.templates")
+        seen = ("boards.errors", "boards.json_text", "boards.progress", "boards.ranges", "boards.templates")
         wrong = {name for name in below if not name.startswith(seen) and name != "boards"}
         assert not wrong, f"{path.relative_to(ROOT)} imports {sorted(wrong)}, but of boards may only see {seen}"
 

@@ -5,18 +5,15 @@ The file holds only what cannot be computed: kernels, strides, bits and connecti
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from boards.errors import (
-    MAX_FAULT_LENGTH,
     ChoiceError,
-    DamagedFileError,
     InvalidValueError,
     RangeError,
     UnsupportedError,
-    cut,
 )
+from boards.json_text import parse_json
 from boards.table import is_number
 from cnn.darknet.cfg import file_label, read_text
 from cnn.darknet.files import identifier
@@ -51,11 +48,7 @@ def read_topology(path: Path) -> Topology:
 
 def parse_topology(text: str, file: str) -> Topology:
     """Return the topology of a text, as ``read_topology`` does. file: the file's name in errors."""
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DamagedFileError(file, f"is not JSON text: {cut(error, MAX_FAULT_LENGTH)}") from error
-    table = JsonTable(values, file)
+    table = JsonTable(parse_json(text, file), file)
     if table.text("format") != FORMAT:
         raise InvalidValueError("'format'", table.values["format"], repr(FORMAT), where=file)
     shape, order, mean, std = _input(table)

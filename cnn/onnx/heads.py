@@ -15,17 +15,15 @@ from typing import Any
 import numpy as np
 
 from boards.errors import (
-    MAX_FAULT_LENGTH,
     ConflictError,
-    DamagedFileError,
     InvalidValueError,
     MismatchError,
     MissingValueError,
     RangeError,
     ShapeError,
-    cut,
     listed,
 )
+from boards.json_text import parse_json
 from boards.table import is_number
 from cnn.darknet.cfg import file_label, read_text
 from cnn.exported.json_table import JsonTable
@@ -68,11 +66,7 @@ def read_heads(path: Path) -> tuple[NamedHead, ...]:
 
 def parse_heads(text: str, file: str) -> tuple[NamedHead, ...]:
     """As ``read_heads``, from the text itself; ``file`` is what errors call it."""
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DamagedFileError(file, f"must be JSON text: {cut(error, MAX_FAULT_LENGTH)}") from error
-    table = JsonTable(values, file)
+    table = JsonTable(parse_json(text, file), file)
     entries = table.get("heads", list)
     table.finish()
     if not 1 <= len(entries) <= MOST_HEADS:

@@ -5,7 +5,6 @@ The header is JSON. The type and the range of every value are checked, and the d
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import fields
@@ -15,9 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import (
-    MAX_FAULT_LENGTH,
     ChoiceError,
-    DamagedFileError,
     InvalidValueError,
     MissingValueError,
     RangeError,
@@ -26,6 +23,7 @@ from boards.errors import (
     cut,
     shown,
 )
+from boards.json_text import parse_json
 from cnn.datatype import DataType, TensorType
 from cnn.maps import Padding, Shape
 from cnn.named_outputs import MAP, MOST_OUTPUTS, NamedOutput, OutputStep
@@ -155,10 +153,7 @@ def _header(members: Mapping[str, bytes]) -> dict[str, Any]:
         raise MissingValueError(f"the member {HEADER!r}")
     if len(text) > HEADER_LIMIT:
         raise RangeError(f"the size of {HEADER!r} in bytes", len(text), high=HEADER_LIMIT)
-    try:
-        header = json.loads(text.decode())
-    except (ValueError, RecursionError) as error:
-        raise DamagedFileError(HEADER, f"is not JSON text: {cut(error, MAX_FAULT_LENGTH)}") from error
+    header = parse_json(text, HEADER)
     got = header.get("format") if isinstance(header, dict) else header
     if not isinstance(header, dict) or got != FORMAT:
         raise InvalidValueError(f"the format of {HEADER}", got, repr(FORMAT))

@@ -7,7 +7,6 @@ requirement and the value.
 from __future__ import annotations
 
 import functools
-import json
 import math
 import stat
 import types
@@ -16,14 +15,13 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from boards import json_text
 from boards.errors import (
-    DamagedFileError,
     FileAccessError,
     InvalidValueError,
     MissingValueError,
     RangeError,
     SystolicError,
-    cut,
     shown,
 )
 from boards.ranges import OneOf as OneOf
@@ -75,17 +73,7 @@ def parse_json(data: bytes, source: str) -> Any:
 
     DamagedFileError if it is not JSON, or nested too deeply.
     """
-    remedy = "copy or generate the design again"
-    try:
-        return json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
-    except RecursionError as error:
-        raise DamagedFileError(source, "is nested too deeply", remedy=remedy) from error
-    except ValueError as error:
-        raise DamagedFileError(source, f"is not JSON: {cut(error)}", remedy=remedy) from error
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a number")
+    return json_text.parse_json(data, source, remedy="copy or generate the design again", finite=True)
 
 
 def from_json(kind: type[T], values: object, place: str = "") -> T:

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOMS = ("systolic", "scheduler", "hls_schedule", "hls_templates", "rtl_templates", "host", "cnn", "contract", "boards")
 """The packages from top to bottom, and from left to right."""
 
-BASICS = tuple(f"boards.{name}" for name in ("errors", "progress", "ranges", "table", "templates"))
+BASICS = tuple(f"boards.{name}" for name in ("errors", "json_text", "progress", "ranges", "table", "templates"))
 """Modules at the bottom that every package may import. An arrow for these alone is dashed."""
 
 BOX, GAP, LEVEL = (156, 52), 22, 100

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from boards.errors import DamagedFileError, InvalidValueError, MismatchError, RangeError, UnknownKeyError
+from boards.json_text import parse_json
 from cnn.darknet.cfg import file_label, read_text
 from cnn.exported.contest.numbered import Parts
 from cnn.exported.json_table import JsonTable
@@ -64,8 +65,8 @@ def config_values(path: Path) -> dict[str, Any] | None:
     """
     text = read_text(path, TEXT_LIMIT, "network file")
     try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
+        values = parse_json(text, path.name)
+    except DamagedFileError:
         return None
     named = isinstance(values, dict) and any(_KEY.fullmatch(key) for key in values)
     return values if named and "format" not in values else None
