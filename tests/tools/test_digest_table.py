@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 
 from boards import board
 from cnn.ops import Detection, Op
+from host.contract.manifest import manifest_in
 from tools.digests.design import HERE, generate, mapping_file, model_of
 from tools.digests.onnx_networks import NETWORKS
 from tools.digests.table import DESIGNS, Row
@@ -94,7 +97,7 @@ def test_every_operation_is_in_a_network_of_each_style(style: str) -> None:
 ABSENT = {
     # a softmax in integers and the layers of packages are of pipelines alone
     "systolic": {"Custom", "IntegerSoftmax"},
-    # only the array has copies around a map
+    # only the array copies values of a map to its padding
     "streaming": {"Pad"},
 }
 
@@ -107,3 +110,40 @@ def test_schedules_are_what_their_rows_say() -> None:
         maps = "chip" if array["map_depth"] else "ddr"
         found = array["engine"], array["bits"], dsps, maps
         assert found == (row.engine, value(row, "bits"), row.dsps, row.maps), row.name
+
+
+def test_manifests_every_optional_field_is_written_by_some_design() -> None:
+    """A generator that forgets an optional field writes a manifest that is valid, and loses what the field says."""
+    written: dict[str, set[str]] = {}
+    optional: dict[str, set[str]] = {}
+    for row in {(row.style, row.network, row.batch, row.maps): row for row in DESIGNS}.values():
+        for part in _dataclasses(manifest_in(generate(row).sources)):
+            keys = {key for key in fields(part) if "optional" in key.metadata}
+            optional.setdefault(type(part).__name__, set()).update(key.name for key in keys)
+            set_keys = {key.name for key in keys if getattr(part, key.name) != key.default}
+            written.setdefault(type(part).__name__, set()).update(set_keys)
+    assert {kind: names - written[kind] for kind, names in optional.items() if names - written[kind]} == NEVER_WRITTEN
+
+
+NEVER_WRITTEN = {
+    # the input image is a map of its own in DDR, and its zero point is 0
+    "SystolicInput": {"map_buffer", "pitch", "place", "turn", "zero_point"},
+    # every map buffer of these small designs holds one map at a time
+    "SystolicRegion": {"place"},
+    # a pipeline computes one frame per start (host/contract/streaming.py)
+    "StreamingManifest": {"batch", "passes"},
+    # the outputs of these networks are symmetric
+    "StreamingOutput": {"zero_point"},
+}
+"""Optional fields of the manifest that no design sets, by class."""
+
+
+def _dataclasses(value: object) -> Iterator[Any]:
+    """Yield a dataclass instance and all that it holds."""
+    if is_dataclass(value):
+        yield value
+        for key in fields(value):
+            yield from _dataclasses(getattr(value, key.name))
+    elif isinstance(value, (tuple, list)):
+        for element in value:
+            yield from _dataclasses(element)
