@@ -1,1 +1,1 @@
-"""What a design declares beside what its sources let a vendor tool reach: ``design.check_design``."""
+"""The check of a design's declared loops, memories and DSPs against the generated sources: ``design.check_design``."""

@@ -1,4 +1,4 @@
-"""A design whose loops take as long as its code allows, instead of as long as it declares: ``with_derived_loops``."""
+"""A copy of a design with derived initiation intervals and depths in place of the declared ones."""
 
 from __future__ import annotations
 
@@ -16,17 +16,22 @@ from host.contract.simulation_library import kept_in
 from systolic.styles.style import OpenedDesign
 
 SOURCES = ("src", "simulation")
-"""Folders that a simulation library is compiled from."""
+"""The folders of a design from which the simulation library is compiled."""
 
 _MARK = re.compile(r"SYSTOLIC_PIPELINE\(.*\);")
 
 
 def with_derived_loops(design: OpenedDesign, clock_mhz: float | None = None, tell: Progress = silent) -> OpenedDesign:
-    """The same design on a copy of its sources, kept beside its libraries, in which every mark has the interval and the
-    depth that the code reaches at a clock, the design's where it is None.
+    """Copy the design's sources, and write the derived interval and depth of each loop into the copy.
 
-    A loop that several processes have counts as the slowest of them. Raises the errors of ``read_sources`` if the
-    sources do not compile, or without the extra ``check``.
+    The copy is next to the cached simulation libraries. If several processes contain the same loop, the slowest counts.
+
+    Args:
+        design: The generated design.
+        clock_mhz: The clock for which the loops are derived, in MHz. None means the design's clock.
+
+    Raises:
+        SystolicError: An error of ``read_sources``: the sources do not compile, or the extra ``check`` is missing.
     """
     tell("deriving the loops")
     loops = read_sources(design.path / "src" / "top.cpp").check(clock_mhz or float(design.manifest.clock_mhz))
@@ -40,8 +45,11 @@ def with_derived_loops(design: OpenedDesign, clock_mhz: float | None = None, tel
 
 
 def write_marks(sources: Path, loops: Sequence[CheckedLoop]) -> None:
-    """Write the derived loops into generated code, in the place of the declared ones; DamagedFileError if a loop has no
-    mark."""
+    """Replace the interval and depth of each loop's ``SYSTOLIC_PIPELINE`` mark in generated code by the derived ones.
+
+    Raises:
+        DamagedFileError: A loop has no mark.
+    """
     slowest: dict[str, tuple[int, int]] = {}
     for loop in loops:
         interval, depth = slowest.get(loop.source, (1, 1))

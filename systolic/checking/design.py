@@ -1,4 +1,4 @@
-"""A generated design's claims beside what its sources let a vendor's tool reach: ``check_design``."""
+"""The check of a generated design: the declared figures against the figures derived from its sources."""
 
 from __future__ import annotations
 
@@ -22,14 +22,24 @@ from systolic.report.tables import table
 from systolic.styles.registry import open_design, style_of
 
 VARIABLE = "SYSTOLIC_CHECK"
-"""0: ``systolic generate`` does not derive the clock that its design holds, which takes some seconds."""
+"""The environment variable that is 0 to skip the check in ``systolic generate``, which takes some seconds."""
 
 
 @dataclass(frozen=True)
 class DesignCheck:
-    """Every pipelined loop at a clock. highest_clock_mhz: at which each reaches the interval that it declares; None
-    where ports of a memory keep one from it at every clock. cycles_per_frame: "traced" where the design was, else
-    "modelled"."""
+    """The result of a check at one clock.
+
+    Attributes:
+        clock_mhz: The clock in MHz.
+        highest_clock_mhz: The highest clock in MHz at which each loop reaches its declared initiation interval. None
+            if the ports of a memory prevent a loop from it at every clock.
+        loops: Every pipelined loop.
+        memories: The memories.
+        dsps: The DSPs of each process, and of all processes.
+        part: The speed of the board's part.
+        cycles_per_frame: The cycles per frame of the design.
+        cycles_source: "traced" if the design was traced, else "modelled".
+    """
 
     clock_mhz: float
     highest_clock_mhz: float | None
@@ -42,24 +52,24 @@ class DesignCheck:
 
     @property
     def rate_clock(self) -> RateClock:
-        """What a frame rate is told at: the clock, or the highest that the loops hold on the board's part."""
+        """The clock for frame rates: the checked clock, or the highest at which the loops hold on the board's part."""
         highest = self.highest_clock_mhz
         held = None if highest is None else self.part.clock_mhz(highest) or highest
         return RateClock(self.clock_mhz, all(loop.holds for loop in self.loops), held)
 
     @property
     def frames_per_second(self) -> float | None:
-        """At that clock; None where the sources reach their intervals at none."""
+        """The frame rate at ``rate_clock``. None if the sources do not reach their intervals at any clock."""
         return self.rate_clock.rate(self.clock_mhz * 1e6 / self.cycles_per_frame)
 
     @property
     def holds(self) -> bool:
-        """Whether no loop is slower or deeper than declared, and no memory larger and no DSP more than estimated."""
+        """Whether each loop is at most as slow and deep as declared, and memories and DSPs are within the estimates."""
         loops = all(loop.holds and not loop.deeper for loop in self.loops)
         return loops and all(memory.holds for memory in self.memories) and all(row.holds for row in self.dsps)
 
     def values(self) -> dict[str, Any]:
-        """As one JSON object."""
+        """Return the result as a JSON object."""
         loops = [
             {**asdict(loop), "holds": loop.holds, "remedy": _remedy(loop), "broad": loop.broad} for loop in self.loops
         ]
@@ -80,7 +90,7 @@ class DesignCheck:
         }
 
     def text(self) -> str:
-        """A table of the loops; of those that do not hold, the path and what would mend it; of memories and of DSPs."""
+        """Return the tables of loops, memories and DSPs, with the critical path and a remedy for each failing loop."""
         head = ("process", "loop", "II", "derived", "depth", "derived", "path ns", "of ns", "")
         rows = [
             (
@@ -125,36 +135,41 @@ class DesignCheck:
         return loops + (f"; more is built than estimated: {', '.join(larger)}" if larger else "")
 
     def rate_sentence(self) -> str:
-        """The frame rate at the clock that the sources hold, in words."""
+        """Return a sentence with the cycles per frame and the frame rate at ``rate_clock``."""
         rate = self.rate_clock.text(self.clock_mhz * 1e6 / self.cycles_per_frame)
         return f"{self.cycles_per_frame:,.0f} cycles a frame {self.cycles_source}, {rate}"
 
     def clock_sentence(self) -> str:
-        """The highest clock, in words."""
+        """Return the highest clock at which all loops hold, as the end of a sentence."""
         if self.highest_clock_mhz is None:
             bounded = ", ".join(loop.source for loop in self.loops if loop.reason.startswith("ports"))
-            return f"at no clock do all of them, because of memory ports in {bounded}"
+            return f"not all of them hold at any clock, because of memory ports in {bounded}"
         slower = self.part.text(self.highest_clock_mhz)
         return f"the intervals of all loops hold up to {self.highest_clock_mhz:g} MHz{slower}"
 
 
 @dataclass(frozen=True)
 class GeneratedClock:
-    """What a check of a design that has just been generated says. check: None where there was none; sentence: the
-    highest clock at which every loop holds, why it could not be derived, or ""."""
+    """The result of the check of a design that has just been generated.
+
+    Attributes:
+        check: The check. None if the design was not checked.
+        sentence: The highest clock at which every loop holds, the reason why it could not be derived, or "".
+    """
 
     check: DesignCheck | None
     sentence: str
 
     @property
     def rate_clock(self) -> RateClock | None:
+        """The clock for frame rates. None if the design was not checked."""
         return None if self.check is None else self.check.rate_clock
 
 
 def generated_clock(folder: Path, progress: Progress = silent) -> GeneratedClock:
-    """Check a design, and keep in its folder what later reports tell its rate at.
+    """Check a design, and store the clock at which later reports give its frame rate in the design's folder.
 
-    Nothing without the extra ``check``, where SYSTOLIC_CHECK is 0, and for an engine in SystemVerilog.
+    The design is not checked without the extra ``check``, if SYSTOLIC_CHECK is 0, or if its engine is in SystemVerilog.
     """
     if os.environ.get(VARIABLE) == "0" or find_spec("ziglang") is None:
         return GeneratedClock(None, "")
@@ -170,7 +185,12 @@ def generated_clock(folder: Path, progress: Progress = silent) -> GeneratedClock
 
 
 def check_design(folder: Path, clock_mhz: float | None, progress: Progress = silent) -> DesignCheck:
-    """Derive the loops of a generated folder.
+    """Check the loops, memories and DSPs of a generated design at a clock.
+
+    Args:
+        folder: The design's folder.
+        clock_mhz: The clock in MHz. None means the design's clock.
+        progress: Receives the progress.
 
     Raises:
         RangeError: The clock is not above 0.
@@ -185,9 +205,9 @@ def check_design(folder: Path, clock_mhz: float | None, progress: Progress = sil
     if not style_of(design).is_traced(design):
         raise UnsupportedError(
             f"deriving the loops of {folder}",
-            "its engine is in SystemVerilog, whose intervals and depths are registers in the sources, and systolic "
-            "check derives those that a compiler finds for C++",
-            remedy="count its cycles with systolic simulate --cycles, and take the clock from the synthesis with the "
+            "its engine is in SystemVerilog, whose sources fix every interval and depth, and systolic check derives "
+            "intervals and depths from C++ only",
+            remedy="count its cycles with systolic simulate --cycles, and read the clock from a synthesis with the "
             "folder's package_ip.tcl",
         )
     progress("compiling the sources")
@@ -198,7 +218,7 @@ def check_design(folder: Path, clock_mhz: float | None, progress: Progress = sil
     total = design.manifest.estimate.dsp
     dsps = dsp_rows(sources.multipliers(), estimates.dsps, total, board.dsp.kind, estimates.cascaded)
     own = pace(folder, design.manifest, 1)
-    assert own is not None  # at a scale of 1
+    assert own is not None  # pace returns None only without a time scale
     cycles = sum(own.pass_cycles) / design.manifest.batch
     return DesignCheck(
         clock, _highest_clock(loops, clock), loops, memories, dsps, part_speed(board), cycles, own.source
@@ -206,7 +226,7 @@ def check_design(folder: Path, clock_mhz: float | None, progress: Progress = sil
 
 
 def _highest_clock(loops: tuple[CheckedLoop, ...], clock_mhz: float) -> float | None:
-    """At which the longest loop-carried path fits: its budget is a share of the period."""
+    """Return the clock at which the longest loop-carried path fits; its time budget is proportional to the period."""
     if any(loop.reason.startswith("ports") for loop in loops):
         return None
     slowest = max((loop.path_ns / loop.budget_ns for loop in loops), default=0.0)
@@ -226,13 +246,13 @@ def _broken(loop: CheckedLoop) -> str:
 
 def _broad(loop: CheckedLoop) -> str:
     return (
-        f"{loop.process}, {loop.source}: {loop.operations:,} operations and {loop.products:,} products stand behind one"
-        f" enable, which {loop.streams} FIFOs can stop: make its parts processes of their own"
+        f"{loop.process}, {loop.source}: one enable signal drives {loop.operations:,} operations and "
+        f"{loop.products:,} products, and {loop.streams} FIFOs can stall it: split the process"
     )
 
 
 def _remedy(loop: CheckedLoop) -> str:
-    """What would mend a loop; "" where nothing has to."""
+    """Return the remedy for a loop, or "" if the loop holds and is not deeper than declared."""
     if loop.holds:
         return f"declare a depth of {loop.derived_depth}" if loop.deeper else ""
     if loop.reason.startswith("ports"):

@@ -1,4 +1,4 @@
-"""DSPs of a design: what its products are built of, beside what its generation estimated."""
+"""The DSPs of a design: the number derived from its multiplications, next to the estimate of its generation."""
 
 from __future__ import annotations
 
@@ -13,8 +13,16 @@ ALL = "in all"
 
 @dataclass(frozen=True)
 class Product:
-    """``count`` multipliers of signed factors at ``source`` (file:line), each of ``dsps`` DSPs. chained: whether their
-    sums stay in their order."""
+    """Equal multipliers of signed factors at one source line.
+
+    Attributes:
+        source: The position in the generated code, file:line.
+        wide_bits: The width of the wider factor.
+        narrow_bits: The width of the narrower factor.
+        count: The number of multipliers.
+        dsps: The number of DSPs per multiplier.
+        chained: Whether the tool must add the products in the order of the code.
+    """
 
     source: str
     wide_bits: int
@@ -26,8 +34,15 @@ class Product:
 
 @dataclass(frozen=True)
 class DspRow:
-    """estimated, derived: DSPs of a process, or of all of them. products: what they multiply; none ``in all``.
-    cascaded: whether the estimate has no adders for their sums, because the DSPs pass them on."""
+    """The DSPs of one process, or of all processes.
+
+    Attributes:
+        process: The name of the process, or ``ALL``.
+        estimated: The number of DSPs in the estimate.
+        derived: The number of DSPs derived from the sources.
+        products: The multiplications of the process. Empty for ``ALL``.
+        cascaded: Whether the estimate assumes DSP cascades, which add the products without adders in the fabric.
+    """
 
     process: str
     estimated: int
@@ -37,26 +52,26 @@ class DspRow:
 
     @property
     def holds(self) -> bool:
-        """Whether no more are needed than estimated, and no adders besides."""
+        """Whether the estimate covers the derived DSPs and the adders of the products."""
         return self.derived <= self.estimated and not self.balanced
 
     @property
     def balanced(self) -> tuple[str, ...]:
-        """Sources of products whose sums a tool may make a tree of, though a cascade was estimated."""
+        """The source lines of products that a tool may add in a tree, although the estimate assumes a cascade."""
         return tuple(product.source for product in self.products if self.cascaded and not product.chained)
 
     @property
     def note(self) -> str:
-        """Why the two differ; "" where they do not."""
+        """The reason why the estimate and the derived number differ, or "" if they are equal."""
         if self.balanced:
             return f"sums at {', '.join(self.balanced)} may become trees: EXPRESSION_BALANCE off is missing"
         if not self.holds:
             return "more than estimated"
-        return "less: narrower than estimated" if self.derived < self.estimated else ""
+        return "fewer: narrower than estimated" if self.derived < self.estimated else ""
 
     @property
     def text(self) -> str:
-        """The products in words."""
+        """The products with their widths and source lines, in words."""
         return ", ".join(f"{p.count:,} × {p.wide_bits} × {p.narrow_bits} bits at {p.source}" for p in self.products)
 
 
@@ -67,10 +82,14 @@ def dsp_rows(
     dsp: str,
     cascaded: frozenset[str] = frozenset(),
 ) -> tuple[DspRow, ...]:
-    """A row a process that has DSPs, and one of all.
+    """Return one row per process with DSPs, and a last row for the whole design.
 
-    estimates: DSPs by process; total: of the whole design, as it was generated. dsp: kind of the board's.
-    cascaded: processes whose sums the DSPs pass on.
+    Args:
+        multipliers: The multipliers derived from the sources.
+        estimates: The estimated number of DSPs by process.
+        total: The estimated number of DSPs of the whole design.
+        dsp: The kind of the board's DSPs.
+        cascaded: The processes whose DSPs are estimated as cascades.
     """
     products: dict[str, list[Product]] = {process: [] for process in estimates}
     for built in multipliers:

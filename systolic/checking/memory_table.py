@@ -1,4 +1,4 @@
-"""Memories of a design after partitioning, in primitives, beside what its generation estimated."""
+"""The memories of a design after partitioning, in primitives, next to the estimate of its generation."""
 
 from __future__ import annotations
 
@@ -18,8 +18,17 @@ _ESTIMATE = re.compile(r"#define (\w+) \w+  // .* in ([\d,]+) \w+$", re.MULTILIN
 
 @dataclass(frozen=True)
 class MemoryRow:
-    """estimated, derived: how many of ``unit``, BRAM36, BRAM18, URAM or LUT; None where nothing says. process: that
-    writes or reads it, "" where several do."""
+    """One memory, or several memories that share a parameter.
+
+    Attributes:
+        name: The names of the arrays in the generated code.
+        process: The process that accesses the memory, or "" if several do.
+        source: The position in the generated code, file:line.
+        primitive: The primitive that the memory is bound to: "bram", "uram" or "lutram".
+        unit: The unit of the counts: BRAM36, BRAM18, URAM or LUT.
+        estimated: The estimated count. None if the design has no estimate for the memory.
+        derived: The count derived from the sources. None if it cannot be derived.
+    """
 
     name: str
     process: str
@@ -31,15 +40,21 @@ class MemoryRow:
 
     @property
     def holds(self) -> bool:
-        """Whether no more is built than estimated."""
+        """Whether the derived count is at most the estimated one, or one of the two is unknown."""
         return self.estimated is None or self.derived is None or self.derived <= self.estimated
 
 
 def memory_rows(
     memories: Sequence[BuiltMemory], sources: Path, family: str, estimates: Estimates
 ) -> tuple[MemoryRow, ...]:
-    """sources: the folder of the generated code, whose parameters tell the engine's estimates. Memories that share a
-    parameter are a row."""
+    """Return one row per memory. Memories that share a parameter share a row.
+
+    Args:
+        memories: The memories derived from the sources.
+        sources: The folder of the generated code. Its ``parameters.h`` has the estimates of the systolic engine.
+        family: The board's FPGA family.
+        estimates: The estimates of a streaming pipeline.
+    """
     parameters = {
         name: int(count.replace(",", "")) for name, count in _ESTIMATE.findall(_text(sources / "parameters.h"))
     }
@@ -69,13 +84,13 @@ def _row(group: Sequence[BuiltMemory], estimated: int | None, family: str, estim
 
 
 def _estimates(estimates: Estimates, memory: BuiltMemory) -> list[int]:
-    """Of a memory of a pipeline, by each of its processes."""
+    """Return the estimated counts of a pipeline's memory, one for each process that has an estimate for it."""
     keys = ((process, memory.name) for process in memory.processes)
     return [estimates.memories[key][1] for key in keys if key in estimates.memories]
 
 
 def _primitives(memory: BuiltMemory, primitive: str, family: str, halves: bool) -> int | None:
-    """Of all partitions and their copies."""
+    """Return the primitives of all partitions and copies of a memory, or None for an unknown primitive."""
     luts = constant_luts if memory.constant else distributed_luts
     each = {
         "bram": lambda: (bram18 if halves else bram36)(memory.bits, memory.words),
@@ -86,7 +101,7 @@ def _primitives(memory: BuiltMemory, primitive: str, family: str, halves: bool) 
 
 
 def _macro(sources: Path, memory: BuiltMemory) -> str:
-    """The parameter that names a memory's primitive; "" where its pragma names the primitive itself."""
+    """Return the parameter that names a memory's primitive, or "" if the memory's pragma names the primitive itself."""
     file, _, _ = memory.source.partition(":")
     bound = dict(_BOUND.findall(_text(sources / file)))
     return bound.get(memory.name, "") if bound.get(memory.name, "").endswith("_MEMORY") else ""

@@ -1,4 +1,4 @@
-"""How much slower a board's part is than the one whose delays were measured."""
+"""The speed of a board's part, compared with the part whose operator delays were measured."""
 
 from __future__ import annotations
 
@@ -15,22 +15,27 @@ _GRADE = re.compile(r"(-\d).*, VCCINT ([\d.]+) V")
 
 @dataclass(frozen=True)
 class PartSpeed:
-    """speed_grade: of the board's part. delay_factor: by how much longer its delays are than those that were measured,
-    as its data sheet has it of DSPs; None where none says."""
+    """The speed of a board's part.
+
+    Attributes:
+        speed_grade: The part's speed grade.
+        delay_factor: The part's delays divided by the measured delays, from the DSP figures of the data sheet. None if
+            the factor is not known.
+    """
 
     speed_grade: str
     delay_factor: float | None
 
     def clock_mhz(self, highest: float) -> float | None:
-        """What a clock of the measured part is on this one; None where nothing says."""
+        """Return the clock in MHz on this part that corresponds to a clock of the measured part, or None if unknown."""
         return None if self.delay_factor is None else float(int(highest / self.delay_factor))
 
     def values(self, highest: float | None) -> dict[str, Any]:
-        """As one JSON object, with the highest clock on this part."""
+        """Return the speed as a JSON object, with the highest clock on this part."""
         return {**asdict(self), "highest_clock_mhz": None if highest is None else self.clock_mhz(highest)}
 
     def text(self, highest: float) -> str:
-        """What the part makes of the highest clock, in words; "" where it is as fast as the measured one."""
+        """Return the highest clock on this part, as the end of a sentence, or "" for a part as fast as the measured."""
         if self.delay_factor is None:
             return f" at speed grade -2 of UltraScale+; no delay of the board's part ({self.speed_grade}) is known"
         if self.delay_factor == 1:
@@ -42,7 +47,7 @@ class PartSpeed:
 
 
 def part_speed(board: Board) -> PartSpeed:
-    """Of a board's part."""
+    """Return the speed of a board's part."""
     matched = _GRADE.match(board.speed_grade)
     factors = load_table().grades if board.family == ULTRASCALE else {}
     return PartSpeed(board.speed_grade, factors.get(f"{matched[1]} {matched[2]}") if matched else None)

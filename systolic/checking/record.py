@@ -1,4 +1,4 @@
-"""What a check has found of a design, kept beside its manifest for whoever tells a rate later."""
+"""The stored result of a check: a file next to the design's manifest, read by later reports of the frame rate."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LARGEST = 1 << 16  # bytes
 
 
 def keep(folder: Path, clock: RateClock) -> None:
-    """Write it into the folder, where that can be written, which hinders nothing else."""
+    """Write the clock of a check into the design's folder. A folder that cannot be written is not an error."""
     record = {"sources": _digest(folder), "holds": clock.holds, "held_mhz": clock.held_mhz}
     with suppress(OSError):
         write_whole(folder / CHECKED, (json.dumps({"target_mhz": clock.target_mhz, **record}) + "\n").encode())
 
 
 def kept(folder: Path, target_mhz: float) -> RateClock:
-    """What a check of these sources at this clock has found; the target where there was none, or none of these."""
+    """Return the clock that a check of these sources at this target clock stored, else the target clock itself."""
     with suppress(SystolicError, OSError, ValueError, TypeError, KeyError, OverflowError):
         record = read_json(folder / CHECKED, LARGEST)
         if record["sources"] == _digest(folder) and record["target_mhz"] == target_mhz and record["holds"] is False:
@@ -34,14 +34,14 @@ def kept(folder: Path, target_mhz: float) -> RateClock:
 
 
 def _positive(mhz: float) -> float:
-    """The number; TypeError for anything else than one, ValueError for one that is no clock."""
+    """Return a clock in MHz. Raise TypeError for a value that is not a number, ValueError for an impossible clock."""
     if not 0 < mhz < float("inf"):
         raise ValueError(mhz)
     return float(mhz)
 
 
 def _digest(folder: Path) -> str:
-    """Of the sources."""
+    """Return the SHA-256 digest of the design's generated sources."""
     digest = hashlib.sha256()
     for path in sorted((folder / "src").iterdir()):
         digest.update(f"{path.name}\n".encode() + path.read_bytes())

@@ -1,6 +1,7 @@
-"""How good a network is on labelled pictures: its float form beside its integers, and beside the executed design.
+"""Evaluation of a network on labelled images: the float network, the quantised network and the executed design.
 
-layouts reads pictures and labels as datasets come, frames computes one picture, evaluate all of them, precision and
-agreement say how good that is, fidelity how near a design is to its floats, report how it is told, worst draws where
-float and integers differ most.
+``layouts`` reads images and labels in the layouts of public datasets. ``frames`` computes one image or many, and
+``evaluate`` evaluates a whole set. ``precision`` computes average precision, and ``quality`` computes every metric.
+``fidelity`` measures the SQNR of the quantised outputs. ``mixed`` chooses the bits per layer. ``report`` writes the
+result as JSON, as text and as drawings of the images on which float and integers differ most.
 """

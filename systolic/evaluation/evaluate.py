@@ -1,4 +1,4 @@
-"""A network on labelled pictures: floats, integers, and the executed design."""
+"""The evaluation of a network on labelled images: float network, quantised network and executed design."""
 
 from __future__ import annotations
 
@@ -24,11 +24,15 @@ from systolic.styles.style import OpenedDesign
 
 @dataclass(frozen=True)
 class EvaluationOptions:
-    """What to evaluate on, and how.
+    """The options of an evaluation.
 
-    split: the part of a set that has several. limit: pictures, evenly spread over the set; all where it is None.
-    threshold: least probability of boxes that are shown. workers: processes. executed: pictures that the design runs
-    too.
+    Attributes:
+        data: The folder of images, list of images (.txt) or COCO annotations (.json).
+        split: The part of the set to evaluate on, if the set has several parts.
+        limit: The number of images to evaluate on, evenly spread over the set. None means all.
+        threshold: The confidence threshold of the boxes that precision, recall and agreement count.
+        workers: The number of processes.
+        executed: The number of images that the design is also executed on.
     """
 
     data: Path
@@ -42,9 +46,14 @@ class EvaluationOptions:
 def evaluate(
     subject: Subject, wishes: EvaluationOptions, design: OpenedDesign | None = None, tell: Progress = silent
 ) -> Evaluation:
-    """Floats and integers on every picture, the executed design on some. design: what is executed.
+    """Evaluate the float and the quantised network on every image, and the design on the first images of the set.
 
-    Raises the errors of ``read_pictures``, and those of ``load_frame`` for a file that is not a picture.
+    Args:
+        subject: The network in both forms.
+        design: The generated design to execute. None executes nothing.
+
+    Raises:
+        SystolicError: An error of ``read_pictures``, or of ``load_frame`` for a file that is not an image.
     """
     tell("reading labels")
     labelled = read_pictures(subject, wishes)
@@ -62,7 +71,12 @@ def evaluate(
 
 
 def read_pictures(subject: Subject, wishes: EvaluationOptions) -> LabelledSet:
-    """The set that is named, or as many of its pictures as are wished for."""
+    """Return the labelled set that the options name, reduced to ``limit`` evenly spread images if a limit is given.
+
+    Raises:
+        RangeError: The limit is below 1.
+        SystolicError: An error of ``read_labelled``.
+    """
     classes = Classes(subject.network.labels, subject.classes)
     labelled = read_labelled(wishes.data, classes, wishes.split, subject.is_classifier)
     if wishes.limit is None or wishes.limit >= len(labelled.pictures):
@@ -74,7 +88,7 @@ def read_pictures(subject: Subject, wishes: EvaluationOptions) -> LabelledSet:
 
 
 def _ratios(subject: Subject, frames: Sequence[Frame]) -> dict[str, float]:
-    """SQNR in dB by output, over all pictures together."""
+    """Return the SQNR in dB of each output by the name of its node, over all images together."""
     signal = np.sum([frame.signal for frame in frames], axis=0)
     noise = np.sum([frame.noise for frame in frames], axis=0)
     with np.errstate(divide="ignore"):
@@ -85,7 +99,10 @@ def _ratios(subject: Subject, frames: Sequence[Frame]) -> dict[str, float]:
 def _execute(
     design: OpenedDesign, subject: Subject, pictures: Sequence[LabelledPicture], tell: Progress
 ) -> Executed | None:
-    """The host's own code over the design: on the board where pynq finds one, else simulated."""
+    """Run the host's detector with the design on these images, and compare its outputs with the golden model.
+
+    The detector runs on the accelerator if pynq finds one, else in simulation. Return None without images.
+    """
     if not pictures:
         return None
     options = Options(threshold=LEAST_PROBABILITY, overlap=subject.overlap)

@@ -1,4 +1,4 @@
-"""How near a design's integers come to the float network where it counts, at the heads, and when that is too far."""
+"""The SQNR of a quantised network's outputs (its heads) against the float network, and the warning if it is low."""
 
 from __future__ import annotations
 
@@ -15,27 +15,38 @@ from systolic.model import Calibration, Model, sample_pictures
 from systolic.pictures import network_inputs
 
 LEAST_SQNR_DB = 15.0
-"""Below it the error is more than a sixth of the signal. 8 bits keep even random weights above it; 4 bits that were not
-trained do not reach it (docs/explanation/quantisation.md)."""
+"""The SQNR below which a head is reported. At 15 dB, the RMS error is more than a sixth of the RMS signal.
+
+8 bits keep even random weights above this limit. 4 bits do not reach it without training
+(docs/explanation/quantisation.md).
+"""
 
 PICTURES = 2
-"""That it is measured on: the more pictures, the same ratio, and each takes a second for a large network."""
+"""The number of images that the SQNR is measured on. More images give the same ratio, and each takes a second for a
+large network."""
 
 
 MOST_BITS = 16
-"""Of an engine's weights."""
+"""The most bits that an engine's weights can have."""
 
 LOW_BITS = 4
-"""Up to which --reconstruct and --zero-points gain more than they may lose (docs/explanation/quantisation.md)."""
+"""The most bits for which --reconstruct and --zero-points gain more than they may lose
+(docs/explanation/quantisation.md)."""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """How integers were made: advice names only what was not tried.
+    """The quantisation options that a network was quantised with. The advice names only options that were not used.
 
-    trained: they came with the network. random: a seed drew the weights. bits: the greatest of a layer's weights.
-    calibrated: on pictures of the user's own. mixed: bits by layer, in place of one number. generated: into a design,
-    which does not say what else was tried.
+    Attributes:
+        trained: Whether the network was quantised by training, so that its integers are part of the model.
+        random: Whether the weights are random numbers of a seed.
+        bits: The most weight bits of any layer.
+        calibrated: Whether the user gave the calibration images.
+        reconstruct: Whether the option --reconstruct was used.
+        zero_points: Whether the option --zero-points was used.
+        mixed: Whether the bits were chosen per layer.
+        generated: Whether the network was read from a generated design, which does not record the other options.
     """
 
     trained: bool = False
@@ -49,7 +60,7 @@ class Tried:
 
     @staticmethod
     def of(model: Model, quantised: QuantizedNetwork, calibration: Calibration) -> Tried:
-        """What was asked of ``quantise_model``."""
+        """Return the options that ``quantise_model`` was called with."""
         embedded = sample_pictures()
         return Tried(
             trained=model.quantized is not None,
@@ -63,39 +74,47 @@ class Tried:
 
     @property
     def advice(self) -> str:
-        """The remedies that are left, as the end of a sentence."""
+        """The remedies that were not tried yet, as the end of a sentence."""
         if self.trained:
-            return "they came with the network, so that no option of quantisation changes them"
+            return "the integers are part of the network, and no quantisation option changes them"
         if self.random:
-            return "its weights are random numbers of --seed: take a trained network, or give its --weights"
+            return "the weights are random numbers of --seed: take a trained network, or give its --weights"
         if self.generated:
             remedies = ["generate it again with more --bits"] if self.bits < MOST_BITS else []
-            return " or ".join([*remedies, *self._training]) or "no more bits are to be had"
-        remedies = [] if self.calibrated else ["--calibrate with pictures of the kind that it will see"]
+            return " or ".join([*remedies, *self._training]) or "more bits are not available"
+        remedies = [] if self.calibrated else ["--calibrate with pictures like those that it will process"]
         few = self.bits <= LOW_BITS or self.mixed
         free = [] if self.reconstruct or not few else ["--reconstruct"]
         free += [] if self.zero_points or self.mixed or not few else ["--zero-points"]
         remedies += [f"take {' and '.join(free)}, which cost no cycle"] if free else []
         more = "take --bits 8 in place of --mixed" if self.mixed else f"take --bits {2 * self.bits}"
         remedies += [more] if self.bits < MOST_BITS else []
-        return ", or ".join([*remedies, *self._training]) or "no more bits are to be had"
+        return ", or ".join([*remedies, *self._training]) or "more bits are not available"
 
     @property
     def _training(self) -> list[str]:
-        """systolic train has at most 8 bits."""
+        """The remedy to train, except at 16 bits, because ``systolic train`` quantises to at most 8 bits."""
         return ["train its integers with systolic train"] if self.bits < MOST_BITS else []
 
 
 def weight_bits(network: QuantizedNetwork) -> int:
-    """The greatest of a layer's weights, 8 of a network without any."""
+    """Return the most weight bits of any layer, or 8 for a network without weights."""
     ops = (node.op for node in network.nodes)
     return max((op.weight_type.bits for op in ops if isinstance(op, (QConvolution, QDense))), default=8)
 
 
 @dataclass(frozen=True)
 class HeadFidelity:
-    """sqnr_db: by head, None where it is exact or all zeros. measured: pictures, of those calibrated on. steps_off: by
-    each function that is looked up in pieces of lines the most steps of its output that it is off, over all inputs."""
+    """The SQNR at the heads, measured on the golden model.
+
+    Attributes:
+        sqnr_db: The SQNR in dB by the head's name. None if the head is exact or all zeros.
+        measured: The number of images that the SQNR was measured on.
+        calibrated: The number of images that the network was calibrated on.
+        steps_off: By the name of each layer with a piecewise-linear table, its greatest error over all inputs, in
+            quantisation steps of its output.
+        tried: The quantisation options that were used.
+    """
 
     sqnr_db: Mapping[str, float | None]
     measured: int
@@ -105,15 +124,15 @@ class HeadFidelity:
 
     @property
     def warning(self) -> str:
-        """A sentence where a head is below LEAST_SQNR_DB, else nothing."""
+        """A sentence if a head is below ``LEAST_SQNR_DB``, else ""."""
         return warning_of(self.sqnr_db, self.tried)
 
     def values(self) -> dict[str, Any]:
-        """One JSON object."""
+        """Return the measurements as a JSON object."""
         return {"sqnr_db": dict(self.sqnr_db), "pictures": self.measured, "steps_off": dict(self.steps_off)}
 
     def text(self) -> str:
-        """A line for a terminal; another where functions are looked up in pieces of lines."""
+        """Return the SQNR as a line for a terminal, and a second line if there are piecewise-linear tables."""
         ratios = ", ".join(f"{name} {_told(ratio)}" for name, ratio in self.sqnr_db.items())
         pictures = f"{self.measured} of {self.calibrated} calibration pictures"
         heads = f"SQNR at the heads: {ratios} (measured on the golden model, against the float network, on {pictures})"
@@ -121,9 +140,12 @@ class HeadFidelity:
 
 
 def head_fidelity(model: Model, quantised: QuantizedNetwork, calibration: Calibration) -> HeadFidelity | None:
-    """Over the first calibration pictures. None of a network that was quantised by training: its integers are its own.
+    """Measure the SQNR at the heads on the first ``PICTURES`` calibration images.
 
-    Raises the errors of ``network_inputs`` if a picture cannot be read.
+    Return None for a network that was quantised by training, because it does not approximate a float network.
+
+    Raises:
+        SystolicError: An error of ``network_inputs`` for an image that cannot be read.
     """
     if model.quantized is not None:
         return None
@@ -140,26 +162,31 @@ def head_fidelity(model: Model, quantised: QuantizedNetwork, calibration: Calibr
 
 
 def rounded(ratio_db: float) -> float | None:
-    """Two decimals, None where it is no number."""
+    """Return the ratio rounded to two decimals, or None if it is infinite or NaN."""
     return round(ratio_db, 2) if math.isfinite(ratio_db) else None
 
 
 def warning_of(heads_db: Mapping[str, float | None], tried: Tried) -> str:
-    """heads_db: SQNR by head. The sentence where one is too low, with what was not tried, else nothing."""
+    """Return a warning that names the heads whose SQNR is too low and the remedies that were not tried, or "".
+
+    Args:
+        heads_db: The SQNR in dB by the head's name.
+        tried: The quantisation options that were used.
+    """
     low = [f"{name} {_told(ratio)}" for name, ratio in heads_db.items() if ratio is not None and ratio < LEAST_SQNR_DB]
     if not low:
         return ""
     return (
         f"the integers are far from the float network: SQNR at the heads is below {LEAST_SQNR_DB:g} dB "
-        f"({', '.join(low)}), expect wrong boxes and classes; {tried.advice}"
+        f"({', '.join(low)}). Expect wrong boxes and classes; {tried.advice}"
     )
 
 
 def _told_off(steps: Mapping[str, int]) -> str:
     worst = max(steps, key=lambda name: steps[name])
     return (
-        f"functions in pieces of lines: {len(steps)}, at most {steps[worst]} step(s) of the output off, {worst} "
-        "(computed for every value of the input)"
+        f"piecewise-linear tables: {len(steps)}, with an error of at most {steps[worst]} step(s) of the output, at "
+        f"{worst} (computed for every value of the input)"
     )
 
 

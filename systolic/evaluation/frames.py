@@ -1,7 +1,7 @@
-"""Pictures through the float network and the golden model to boxes or classes, one of them or many on all cores.
+"""Images through the float network and the golden model to boxes or classes, one image or many in parallel.
 
-Each core has a process, in which BLAS uses one thread: for layers as small as these that is faster than BLAS's own
-threads.
+Each core has one process, in which BLAS uses one thread. For layers of this size, this is faster than the threads of
+BLAS.
 """
 
 from __future__ import annotations
@@ -35,14 +35,19 @@ from systolic.evaluation.fidelity import Tried
 from systolic.network_outputs import each_its_layer, head_of, tensors
 
 LEAST_PROBABILITY = 0.005
-"""Of the boxes that average precision ranks; darknet's own."""
+"""The least confidence of the boxes that average precision ranks. darknet uses the same value."""
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What is evaluated. quantised: of the same nodes as ``network``. fit: one of FITS.
+    """The network that is evaluated.
 
-    overlap: the greatest of two boxes of a class. tried: how its integers were made.
+    Attributes:
+        network: The float network.
+        quantised: The quantised network, with the same nodes as ``network``.
+        fit: The method that resizes images to the network's input, one of FITS.
+        overlap: The IoU threshold of non-maximum suppression.
+        tried: The quantisation options that were used.
     """
 
     network: Network
@@ -53,19 +58,19 @@ class Subject:
 
     @cached_property
     def heads(self) -> tuple[tuple[tuple[int, ...], Head], ...]:
-        """Each head that gives boxes, with the nodes that it reads."""
+        """Each detection head that outputs boxes, with the indices of the nodes that it reads."""
         nodes = self.network.nodes
         read = ((node.inputs, head_of(node.op)) for node in nodes if isinstance(node.op, DetectionHead))
         return tuple((sources, head) for sources, head in read if head.kind != SEGMENTATION)
 
     @cached_property
     def outputs(self) -> tuple[int, ...]:
-        """Nodes whose integers leave the accelerator."""
+        """The indices of the nodes whose integers are the accelerator's outputs."""
         return heads(self.quantised)
 
     @property
     def is_classifier(self) -> bool:
-        """Whether it gives one value a class, and nothing else."""
+        """Whether the network's only output is one value per class."""
         if self.heads or len(self.outputs) != 1:
             return False
         shape = self.network.nodes[self.outputs[0]].shape
@@ -76,32 +81,46 @@ class Subject:
 
     @property
     def classes(self) -> int:
-        """How many it tells apart."""
+        """The number of classes."""
         if self.is_classifier:
             return self.network.nodes[self.outputs[0]].shape.channels
         return max((head.classes for _, head in self.heads), default=0)
 
     @property
     def sees_one_object(self) -> bool:
-        """Whether its head gives one box a picture."""
+        """Whether the network has a head that outputs one box per image."""
         return any(head.kind == "one-object" for _, head in self.heads)
 
 
 @dataclass(frozen=True)
 class Seen:
-    """detections: in pixels of the picture, clipped to its edges. scores: of a classifier."""
+    """The detections or classes of one image.
+
+    Attributes:
+        detections: The boxes, in pixels of the image and clipped to its edges.
+        scores: The most probable classes of a classifier, in descending order.
+    """
 
     detections: tuple[Detection, ...] = ()
     scores: tuple[Score, ...] = ()
 
     def above(self, threshold: float) -> tuple[Detection, ...]:
-        """Those that a user is shown."""
+        """Return the detections with a confidence above the threshold."""
         return tuple(detection for detection in self.detections if detection.probability > threshold)
 
 
 @dataclass(frozen=True)
 class Frame:
-    """One picture. signal, noise: of each output, Σ float² and Σ (float − integer · scale)²."""
+    """The results for one image.
+
+    Attributes:
+        width: The width of the image in pixels.
+        height: The height of the image in pixels.
+        floats: The result of the float network.
+        integers: The result of the golden model.
+        signal: For each output, Σ float².
+        noise: For each output, Σ (float − integer · scale)².
+    """
 
     width: int
     height: int
@@ -112,7 +131,11 @@ class Frame:
 
 
 def compute(subject: Subject, path: Path) -> Frame:
-    """Return the picture of a file; see ``load_frame``."""
+    """Compute one image with the float network and with the golden model.
+
+    Raises:
+        SystolicError: An error of ``load_frame`` for a file that is not an image.
+    """
     shape = subject.network.input_shape
     frame = load_frame(path)
     pixels, placement = network_input(frame, (shape.channels, shape.height, shape.width), subject.fit)
@@ -132,7 +155,7 @@ def compute(subject: Subject, path: Path) -> Frame:
 
 
 def golden_outputs(subject: Subject, pixels: npt.NDArray[np.uint8]) -> dict[int, FloatArray]:
-    """By node, what the host reads of the golden model, as floats."""
+    """Return, by node, the outputs of the golden model that the host reads, converted to floats."""
     integers = run_integer(subject.quantised, pixels)
     read = {*subject.outputs, *(node for sources, _ in subject.heads for node in sources)}
     return {
@@ -143,7 +166,13 @@ def golden_outputs(subject: Subject, pixels: npt.NDArray[np.uint8]) -> dict[int,
 
 
 def see(subject: Subject, values: Mapping[int, FloatArray], placement: Placement) -> Seen:
-    """values: by node."""
+    """Decode the outputs of one image to boxes or classes, as the host does.
+
+    Args:
+        subject: The network.
+        values: The float values of each output, by node.
+        placement: The position of the image in the network's input.
+    """
     labels = subject.network.labels
     if subject.is_classifier:
         (output,) = subject.outputs
@@ -161,22 +190,31 @@ def _energies(exact: FloatArray, approximate: FloatArray) -> tuple[float, float]
 
 
 ALONE = 8
-"""Pictures up to which starting processes takes longer than they save."""
+"""The number of images up to which starting processes takes longer than it saves."""
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _subject: Subject | None = None
 
 
 def cores() -> int:
-    """That this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def compute_all(
     subject: Subject, paths: Sequence[Path], workers: int, progress: Callable[[int], None]
 ) -> tuple[Frame, ...]:
-    """Compute all frames, in the order of the pictures. progress: is told how many are done. Raises the error of the
-    first file that is not a picture."""
+    """Compute all images, in the order of ``paths``.
+
+    Args:
+        subject: The network.
+        paths: The image files.
+        workers: The number of processes.
+        progress: Receives the number of images that are done.
+
+    Raises:
+        SystolicError: The error of ``load_frame`` for the first file that is not an image.
+    """
     frames: list[Frame] = []
     for frame in _computed(subject, paths, min(workers, len(paths))):
         frames.append(frame)
@@ -208,7 +246,7 @@ def _compute(path: Path) -> Frame:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Of BLAS, in processes that are started meanwhile."""
+    """Set BLAS to one thread in the processes that are started inside this context."""
     values = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:

@@ -1,7 +1,8 @@
-"""Which bits each layer of a network gets, so that the pipeline of them keeps a share of the rate of 4 bits.
+"""The choice of 4 or 8 bits per layer, so that the pipeline keeps a share of the frame rate of 4 bits in all layers.
 
-The rate is that of the folding search itself: 4 bits fold to the fewest cycles that fit the board; bits by layer must
-fold to at most so many more. What a layer takes, the area of its blocks at that rate, only puts the choices in order.
+The folding search decides. First it finds the fewest cycles per frame to which the all-4-bit pipeline folds on the
+board. These cycles divided by the share are the limit for every mixed choice. The area of a layer's blocks at this
+limit only sorts the choices.
 """
 
 from __future__ import annotations
@@ -31,34 +32,46 @@ from scheduler.streaming.search.space import least_area
 from systolic.styles.streaming.options import StreamingOptions
 
 CHOICES = (LayerBits(4, 4), LayerBits(4, 8), LayerBits(8, 8))
-"""That a layer has, the fewest first. Weights of 8 bits on inputs of 4 take more than the other way round, and lose
-more."""
+"""The bits that a layer can have, the cheapest first. 8-bit weights on 4-bit inputs are not a choice, because they cost
+more area and lose more accuracy than 4-bit weights on 8-bit inputs."""
 
 PICTURES = 4
-"""That the sensitivity of a layer is measured on."""
+"""The number of images on which the sensitivity of a layer is measured."""
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Whose rate is meant: the fastest folding on a board. clock_mhz: the board's highest where it is None. options:
-    what the folding search may use, and how long it takes for each choice of bits."""
+    """The streaming pipeline whose frame rate counts: the fastest folding on a board.
+
+    Attributes:
+        board: The board.
+        clock_mhz: The clock in MHz. None means the board's highest clock.
+        options: The limits of the folding search, with its time limit for each choice of bits.
+    """
 
     board: Board
     clock_mhz: float | None = None
     options: StreamingOptions = field(default_factory=StreamingOptions)
 
     def fewest_cycles(self, network: QuantizedNetwork) -> int:
-        """Return the fewest cycles per frame; raises the errors of ``least_cycles`` if nothing fits."""
+        """Return the fewest cycles per frame of the network's pipeline.
+
+        Raises:
+            SystolicError: An error of ``least_cycles``, if no folding fits the board.
+        """
         goal = replace(self.options, fps=None).goal(self.board, self._clock_mhz)
         return exact.least_cycles(lower(network), self.board, goal, self.options.choices, self.options.deadline)
 
     def keeps(self, network: QuantizedNetwork, cycles: int) -> bool:
-        """Whether a folding was found that takes so many cycles a frame, or fewer."""
+        """Return whether the search finds a folding with at most ``cycles`` cycles per frame."""
         goal = replace(replace(self.options, fps=None).goal(self.board, self._clock_mhz), cycles=cycles)
         return exact.keeps(lower(network), self.board, goal, self.options.choices, self.options.deadline)
 
     def layer_areas(self, network: QuantizedNetwork, cycles: int) -> dict[int, float]:
-        """By node with weights, what its unit takes and the window that feeds it."""
+        """Return the least area of each layer with weights, by node, at this limit of cycles per frame.
+
+        The area is the sum of the layer's compute block and of the sliding window that feeds the block, if any.
+        """
         graph = lower(network)
         areas: dict[int, float] = {}
         for index, block in enumerate(graph.blocks):
@@ -78,8 +91,14 @@ class Pipeline:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What integers are made and measured with. statistics, method: of calibration. pictures: at the network's input
-    size, that losses are measured on. views: that weights are fitted to in the end; none where they are rounded."""
+    """The calibration data that a choice of bits is quantised and measured with.
+
+    Attributes:
+        statistics: The statistics of the calibration.
+        method: The calibration method.
+        pictures: The images that losses are measured on, at the network's input size.
+        views: The images to which the weights of the final choice are fitted. Empty if weights are only rounded.
+    """
 
     statistics: Statistics
     method: str
@@ -90,9 +109,17 @@ class Trial:
 def quantise_for(
     network: Network, trial: Trial, share: float, pipeline: Pipeline, tell: Progress = silent
 ) -> QuantizedNetwork:
-    """The integers that lose least of those whose pipeline keeps this share of the rate of 4 bits.
+    """Quantise the network with the bits per layer that lose the least accuracy and keep the frame rate.
 
-    RangeError for a share that is not above 0 and at most 1; the errors of ``least_cycles`` if not even 4 bits fit.
+    Args:
+        network: The float network.
+        trial: The calibration data.
+        share: The fraction of the all-4-bit frame rate that the pipeline must reach.
+        pipeline: The board, clock and options of the folding search.
+
+    Raises:
+        RangeError: The share is not above 0 and at most 1.
+        SystolicError: An error of ``least_cycles``, if not even 4 bits in all layers fit the board.
     """
     if not 0 < share <= 1:
         raise RangeError("--mixed, a share of the rate of 4 bits,", share, 0, 1, exclusive=True)

@@ -1,6 +1,6 @@
-"""Average precision as COCO counts it: matches by class and overlap, precision at 101 recalls.
+"""Average precision as COCO defines it: boxes matched by class and IoU, and precision averaged over 101 recalls.
 
-Source: T.-Y. Lin et al., "Microsoft COCO: Common Objects in Context", and pycocotools, with which it agrees.
+Source: T.-Y. Lin et al., "Microsoft COCO: Common Objects in Context". The results agree with pycocotools.
 """
 
 from __future__ import annotations
@@ -18,20 +18,26 @@ Doubles = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 OVERLAPS = np.linspace(0.5, 0.95, 10)
-"""Intersections over union from which on a box is right."""
+"""The IoU thresholds. A box is right at a threshold if its IoU with an object of its class reaches the threshold."""
 
 RECALLS = np.linspace(0, 1, 101)
 MOST_BOXES = 100
-"""Of a class on a picture; the least probable ones beyond do not count."""
+"""The most boxes per class and image that count: the most probable ones."""
 
 _NOTHING = float("nan")
 
 
 @dataclass(frozen=True)
 class ClassPrecision:
-    """truths: how many there are to find. precision, recall: of boxes above the threshold, at an overlap of 0.5.
+    """The metrics of one class. A metric is NaN if it is not defined: no labelled object, or no box for ``precision``.
 
-    NaN where there is no truth, or for ``precision`` no box.
+    Attributes:
+        truths: The number of labelled objects that count.
+        ap50: The average precision at an IoU of 0.5.
+        ap50_95: The mean of the average precisions at all IoU thresholds.
+        precision: The share of right boxes among the boxes above the confidence threshold, at an IoU of 0.5.
+        recall: The share of the labelled objects that these boxes find.
+        mean_iou: The mean IoU of the right boxes.
     """
 
     truths: int
@@ -44,7 +50,16 @@ class ClassPrecision:
 
 @dataclass(frozen=True)
 class Precision:
-    """Means over the classes that have truths; precision and recall of all boxes together; mean_iou of right ones."""
+    """The metrics of all classes together.
+
+    Attributes:
+        map50: The mean of ``ap50`` over the classes with labelled objects.
+        map50_95: The mean of ``ap50_95`` over the classes with labelled objects.
+        precision: The precision over the boxes of all classes.
+        recall: The recall over the objects of all classes.
+        mean_iou: The mean IoU of the right boxes of all classes.
+        by_class: The metrics of each class by its label.
+    """
 
     map50: float
     map50_95: float
@@ -56,9 +71,14 @@ class Precision:
 
 @dataclass(frozen=True, eq=False)
 class _Matches:
-    """Of one class, boxes of all pictures in order of their probability.
+    """The matched boxes of one class in all images, in descending order of probability.
 
-    right, ignored: [overlaps, boxes]. overlap: of each box with the truth that it was matched with at 0.5, else 0.
+    Attributes:
+        truths: The number of labelled objects that count.
+        probabilities: The confidence of each box.
+        right: Whether a box matches an object that counts; shape (IoU thresholds, boxes).
+        ignored: Whether a box matches a difficult object or a crowd; shape (IoU thresholds, boxes).
+        overlap: The IoU of each box with the object that it matches at 0.5, else 0.
     """
 
     truths: int
@@ -68,7 +88,7 @@ class _Matches:
     overlap: Doubles
 
     def shown(self, threshold: float) -> tuple[int, int, list[float]]:
-        """Of boxes above the threshold: how many are right, how many count, and the overlaps of the right ones."""
+        """Return, for boxes above the threshold: the right boxes, the boxes that count, the IoU of each right box."""
         likely = self.probabilities > threshold
         right = self.right[0] & likely
         return int(right.sum()), int(np.sum(likely & ~self.ignored[0])), self.overlap[right].tolist()
@@ -77,7 +97,13 @@ class _Matches:
 def average_precisions(
     detections: Sequence[Sequence[Detection]], truths: Sequence[Sequence[Truth]], threshold: float
 ) -> Precision:
-    """detections, truths: a sequence a picture. threshold: the least probability that precision and recall count."""
+    """Compute the average precision of each class and its means.
+
+    Args:
+        detections: The boxes of each image.
+        truths: The labelled objects of each image.
+        threshold: The confidence threshold of the boxes that precision and recall count.
+    """
     labels = sorted({truth.label for picture in truths for truth in picture})
     foreign = sorted({box.label for picture in detections for box in picture} - set(labels))
     matches = {label: _matches(label, detections, truths) for label in labels + foreign}
@@ -94,14 +120,14 @@ def average_precisions(
 
 
 def overlaps(boxes: Doubles, references: Doubles) -> Doubles:
-    """Intersection over union [n, m] of boxes [n, 4] and references [m, 4], all x0, y0, x1, y1."""
+    """Return the IoU, shape (n, m), of n boxes and m references, each a row x0, y0, x1, y1."""
     shared = _shared(boxes, references)
     union = _areas(boxes)[:, None] + _areas(references)[None] - shared
     return np.asarray(shared / np.where(union > 0, union, 1))
 
 
 def boxes_of(boxes: Sequence[Detection] | Sequence[Truth]) -> Doubles:
-    """[n, 4], also of none."""
+    """Return the boxes as an array of shape (n, 4), also for n = 0."""
     return np.array([box.box for box in boxes], np.float64).reshape(-1, 4)
 
 
@@ -132,7 +158,7 @@ def _matches(label: str, detections: Sequence[Sequence[Detection]], truths: Sequ
 
 
 def _match(boxes: Sequence[Detection], truths: Sequence[Truth]) -> _Matches:
-    """Of one picture and class: greedily, the most probable box first, each to the truth that it overlaps most."""
+    """Match the boxes of one image and class: the most probable box first, each with the object of greatest IoU."""
     boxes = sorted(boxes, key=lambda box: -box.probability)[:MOST_BOXES]
     truths = sorted(truths, key=lambda truth: not truth.counts)
     shape = (len(OVERLAPS), len(boxes))
@@ -149,7 +175,7 @@ def _match(boxes: Sequence[Detection], truths: Sequence[Truth]) -> _Matches:
 
 
 def _shares(boxes: Sequence[Detection], truths: Sequence[Truth]) -> Doubles:
-    """Intersection over union; over the box's own area where the truth is a crowd."""
+    """Return the IoU, shape (boxes, truths). For a crowd, divide by the area of the box alone, as COCO does."""
     ours, theirs = boxes_of(boxes), boxes_of(truths)
     crowd = np.array([truth.crowd for truth in truths])
     areas = _areas(ours)[:, None]
@@ -157,7 +183,11 @@ def _shares(boxes: Sequence[Detection], truths: Sequence[Truth]) -> Doubles:
 
 
 def _greedy(shares: Doubles, truths: Sequence[Truth], share: float) -> list[int | None]:
-    """By box the truth that it takes: one that counts where there is any, which is then gone; others stay."""
+    """Return, for each box, the index of the object that it matches, or None.
+
+    A box prefers an object that counts, and such an object matches one box only. Difficult objects and crowds can match
+    several boxes. Objects that count are first in ``truths``.
+    """
     gone = np.zeros(len(truths), bool)
     counted = sum(truth.counts for truth in truths)
     choices: list[int | None] = []
@@ -171,14 +201,17 @@ def _greedy(shares: Doubles, truths: Sequence[Truth], share: float) -> list[int 
 
 
 def _best(row: Doubles, share: float, first: int) -> int | None:
-    """The last of the greatest, as pycocotools takes it."""
+    """Return ``first`` plus the index of the greatest IoU in the row, or None if no IoU reaches ``share``.
+
+    Of equal IoUs the last one is taken, because pycocotools does so.
+    """
     if row.size == 0 or row.max() < min(share, 1 - 1e-10):
         return None
     return first + int(row.size - 1 - np.argmax(row[::-1]))
 
 
 def _class_precision(matches: Sequence[_Matches], threshold: float) -> ClassPrecision:
-    """Of one class; of several, all that is not ranked."""
+    """Return the metrics of one class, or of several together. For several, ``ap50`` has no meaning."""
     truths = sum(part.truths for part in matches)
     shown = [part.shown(threshold) for part in matches]
     right, counted = sum(each[0] for each in shown), sum(each[1] for each in shown)
@@ -195,7 +228,7 @@ def _class_precision(matches: Sequence[_Matches], threshold: float) -> ClassPrec
 
 
 def _average(matches: _Matches, level: int) -> float:
-    """Precision at RECALLS, each the best of that recall or more."""
+    """Return the mean over ``RECALLS`` of the best precision at that recall or a higher one."""
     if not matches.truths:
         return _NOTHING
     counted = ~matches.ignored[level]

@@ -1,4 +1,4 @@
-"""How right boxes or classes are by labels, and how alike those of floats and integers are without labels."""
+"""The metrics of boxes or classes against labels, and the agreement of the float and the quantised network."""
 
 from __future__ import annotations
 
@@ -15,12 +15,19 @@ from systolic.evaluation.layouts.labelled import LabelledPicture
 from systolic.evaluation.precision import Precision, average_precisions, boxes_of, overlaps
 
 SAME = 0.5
-"""Intersection over union from which on two boxes of a class are of the same object."""
+"""The IoU from which on two boxes of a class are taken as boxes of the same object."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """matched: boxes of both. missed: of the floats alone. added: of the integers alone. mean_iou: of the matched."""
+    """The agreement of two lists of boxes: the reference and the candidates.
+
+    Attributes:
+        matched: The number of pairs of boxes that are the same object.
+        missed: The number of boxes that only the reference has.
+        added: The number of boxes that only the candidates have.
+        mean_iou: The mean IoU of the matched pairs. NaN without a pair.
+    """
 
     matched: int
     missed: int
@@ -29,12 +36,12 @@ class Agreement:
 
     @property
     def differing(self) -> int:
-        """Boxes that one of them alone has."""
+        """The number of boxes that only one of the two lists has."""
         return self.missed + self.added
 
 
 def agreement(reference: Sequence[Detection], candidates: Sequence[Detection]) -> Agreement:
-    """Boxes of one picture, matched greedily by class, the pair that overlaps most first."""
+    """Match the boxes of one image within each class, greedily: the pair with the greatest IoU first."""
     shares = overlaps(boxes_of(reference), boxes_of(candidates))
     alike = np.array([[a.label == b.label for b in candidates] for a in reference], bool).reshape(shares.shape)
     shares = np.where(alike, shares, 0.0)
@@ -48,7 +55,7 @@ def agreement(reference: Sequence[Detection], candidates: Sequence[Detection]) -
 
 
 def together(agreements: Iterable[Agreement]) -> Agreement:
-    """Of all pictures."""
+    """Return the agreement over all images."""
     every = list(agreements)
     matched = sum(each.matched for each in every)
     overlap = sum(each.matched * each.mean_iou for each in every if each.matched)
@@ -64,28 +71,33 @@ Metrics = dict[str, float]
 
 
 class Quality(Protocol):
-    """Of one form of a network."""
+    """The metrics of one form of a network: float, quantised or executed."""
 
     @property
     def metrics(self) -> Metrics:
-        """By name, each the better the greater, 0…1; NaN where nothing can be said."""
+        """The metrics by name, each from 0 to 1 (best). NaN means that a metric is not defined."""
 
     @property
     def by_class(self) -> dict[str, dict[str, Any]]:
-        """The same of each class, and how much there is of it."""
+        """The metrics of each class by its label, with the number of its objects or images."""
 
 
 @dataclass(frozen=True)
 class DetectionQuality:
-    """mean_iou: of a network that sees one object the overlap of its box, 0 where there is none; of others that of the
-    right boxes."""
+    """The metrics of a detector.
+
+    Attributes:
+        precision: The average precisions.
+        mean_iou: The mean IoU of the right boxes. For a network with a one-object head, the mean IoU of its box with
+            the labelled object, where an image without a box counts as 0.
+    """
 
     precision: Precision
     mean_iou: float
 
     @property
     def metrics(self) -> Metrics:
-        """Means over the classes; precision and recall of all boxes together."""
+        """The mean average precisions over the classes, and precision, recall and mean IoU over all boxes."""
         overall = self.precision
         return {
             "map50": overall.map50,
@@ -97,14 +109,20 @@ class DetectionQuality:
 
     @property
     def by_class(self) -> dict[str, dict[str, Any]]:
-        """truths, ap50, ap50_95, precision, recall, mean_iou."""
+        """The fields of ``ClassPrecision`` for each label."""
         return {label: asdict(each) for label, each in self.precision.by_class.items()}
 
 
 @dataclass(frozen=True)
 class ClassificationQuality:
-    """top1, top5: the share of pictures whose class is the most probable one, or among the five most probable; top5 is
-    NaN where there are no more than five classes, of which it would count every one."""
+    """The metrics of a classifier.
+
+    Attributes:
+        top1: The share of images whose labelled class is the most probable one.
+        top5: The share of images whose labelled class is among the five most probable. NaN for a network with five
+            classes or fewer, because every image would count.
+        by_class: The number of images, top1 and top5 of each class by its label.
+    """
 
     top1: float
     top5: float
@@ -112,14 +130,21 @@ class ClassificationQuality:
 
     @property
     def metrics(self) -> Metrics:
-        """Both shares."""
+        """The two shares by name."""
         return {"top1": self.top1, "top5": self.top5}
 
 
 def detection_quality(
     answers: Sequence[Seen], pictures: Sequence[LabelledPicture], threshold: float, one_object: bool
 ) -> DetectionQuality:
-    """pictures: in pixels. threshold: least probability that precision and recall count."""
+    """Return the metrics of a detector.
+
+    Args:
+        answers: The detections of each image.
+        pictures: The labelled images, with boxes in pixels.
+        threshold: The confidence threshold of the boxes that precision and recall count.
+        one_object: Whether the network has a one-object head.
+    """
     truths = [picture.truths or () for picture in pictures]
     precision = average_precisions([each.detections for each in answers], truths, threshold)
     shares = [_one_object(each, picture) for each, picture in zip(answers, pictures, strict=True) if picture.truths]
@@ -127,7 +152,10 @@ def detection_quality(
 
 
 def _one_object(answers: Seen, picture: LabelledPicture) -> float:
-    """The contest's: the most probable box with the first object, whatever its class."""
+    """Return the IoU of the first box with the first labelled object, of any class, or 0 without a box.
+
+    This is the score of the DAC System Design Contest.
+    """
     if not answers.detections:
         return 0.0
     return float(overlaps(boxes_of(answers.detections[:1]), boxes_of((picture.truths or ())[:1]))[0, 0])
@@ -136,7 +164,13 @@ def _one_object(answers: Seen, picture: LabelledPicture) -> float:
 def classification_quality(
     answers: Sequence[Seen], pictures: Sequence[LabelledPicture], classes: int
 ) -> ClassificationQuality:
-    """Of pictures with a category each. classes: that the network tells apart."""
+    """Return the metrics of a classifier.
+
+    Args:
+        answers: The scores of each image.
+        pictures: The labelled images, each with a category.
+        classes: The number of the network's classes.
+    """
     top = _share if classes > TOP else lambda ranks, top: _NOTHING
     ranks = [_rank(each, picture) for each, picture in zip(answers, pictures, strict=True)]
     categories = [str(picture.category) for picture in pictures]
@@ -148,7 +182,10 @@ def classification_quality(
 
 
 def _rank(answers: Seen, picture: LabelledPicture) -> int:
-    """From 1; beyond every one that is asked for where the class is not among those that are told, which may be few."""
+    """Return the rank, from 1, of the labelled class among the scores.
+
+    A class without a score has a rank beyond ``TOP``, because the host reports only the most probable classes.
+    """
     labels = [score.label for score in answers.scores]
     return labels.index(picture.category) + 1 if picture.category in labels else max(TOP, len(labels)) + 1
 
@@ -158,7 +195,10 @@ def _share(ranks: Sequence[int], top: int) -> float:
 
 
 def agreement_values(reference: Sequence[Seen], candidates: Sequence[Seen], threshold: float) -> dict[str, Any]:
-    """{matched, missed, added, mean_iou} of boxes above the threshold; of classes pictures that have the same one."""
+    """Return the agreement as a JSON object: matched, missed, added and mean_iou of boxes above the threshold.
+
+    For classifiers, ``matched`` counts the images with the same most probable class, and ``missed`` the other images.
+    """
     if any(each.scores for each in reference):
         equal = sum(a.scores[0].index == b.scores[0].index for a, b in zip(reference, candidates, strict=True))
         return {"matched": equal, "missed": len(reference) - equal, "added": 0, "mean_iou": None}
@@ -168,7 +208,7 @@ def agreement_values(reference: Sequence[Seen], candidates: Sequence[Seen], thre
 
 
 def rounded(value: Any) -> Any:
-    """Six digits of a number, None of what is none."""
+    """Return a float rounded to six decimals, None for an infinite float or NaN, and any other value unchanged."""
     if isinstance(value, float):
         return round(value, 6) if math.isfinite(value) else None
     return value

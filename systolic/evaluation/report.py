@@ -1,4 +1,4 @@
-"""What an evaluation says: as JSON, as text, and as pictures where floats and integers differ most."""
+"""The result of an evaluation as JSON, text, and drawings of the images on which float and integers differ most."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from systolic.evaluation.quality import (
 from systolic.report.tables import Cell, printable, table
 
 HURTS = 0.02
-"""Of a metric, from 0 to 1: what integers may lose of it without a warning."""
+"""The loss of a metric (0 to 1) from float to integers up to which there is no warning."""
 
 TITLES = {
     "map50": "mAP@0.5",
@@ -42,12 +42,18 @@ TITLES = {
     "top1": "top-1",
     "top5": "top-5",
 }
-"""Metrics as they are told, in per cent."""
+"""The titles of the metrics in the text, which gives them in per cent."""
 
 
 @dataclass(frozen=True)
 class Executed:
-    """By the design on the first pictures. mismatches: integers that differ from the golden model. label: what ran."""
+    """The result of the executed design on the first images of the set.
+
+    Attributes:
+        answers: The detections or classes of each image.
+        mismatches: The number of output integers that differ from the golden model.
+        label: The accelerator or simulation that ran, in words.
+    """
 
     answers: tuple[Seen, ...]
     mismatches: int
@@ -56,7 +62,16 @@ class Executed:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """labelled: boxes in pixels. threshold: least probability of boxes that are shown. ratios_db: SQNR by output."""
+    """The result of an evaluation.
+
+    Attributes:
+        subject: The network in both forms.
+        labelled: The labelled images, with boxes in pixels.
+        frames: The results of each image.
+        threshold: The confidence threshold of the boxes that precision, recall and agreement count.
+        ratios_db: The SQNR in dB by the name of each output.
+        executed: The result of the executed design, if there was one.
+    """
 
     subject: Subject
     labelled: LabelledSet
@@ -67,23 +82,23 @@ class Evaluation:
 
     @cached_property
     def floats(self) -> Quality | None:
-        """Of the float network. None without labels."""
+        """The metrics of the float network. None without labels."""
         return self._quality([frame.floats for frame in self.frames])
 
     @cached_property
     def integers(self) -> Quality | None:
-        """Of the golden model. None without labels."""
+        """The metrics of the golden model. None without labels."""
         return self._quality([frame.integers for frame in self.frames])
 
     @property
     def bits(self) -> dict[str, int]:
-        """Of weights, by layer."""
+        """The number of weight bits of each layer, by the layer's name."""
         nodes = self.subject.quantised.nodes
         return {node.name: node.op.weight_type.bits for node in nodes if isinstance(node.op, (QConvolution, QDense))}
 
     @cached_property
     def agreement(self) -> dict[str, Any]:
-        """Of integers with floats."""
+        """The agreement of the golden model with the float network, as a JSON object."""
         floats, integers = ([getattr(frame, form) for frame in self.frames] for form in ("floats", "integers"))
         return agreement_values(floats, integers, self.threshold)
 
@@ -96,7 +111,7 @@ class Evaluation:
         return detection_quality(answers, pictures, self.threshold, self.subject.sees_one_object)
 
     def values(self) -> dict[str, Any]:
-        """{network, layout, pictures, labelled, bits, float, integer, agreement, head_sqnr_db, notes, executed}."""
+        """Return the result as a JSON object."""
         bits = self.bits
         values: dict[str, Any] = {
             "network": self.subject.network.name,
@@ -128,26 +143,27 @@ class Evaluation:
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences: what was left out, and where integers hurt."""
+        """The warnings: labels that were left out or assumed, and metrics that the integers lose too much of."""
         sentences = list(self.labelled.notes)
         lost = [f"{TITLES[name]} {loss:.2f} points" for name, loss in self.losses.items() if loss > 100 * HURTS]
         if lost:
             sentences.append(f"the integers lose {', '.join(lost)} of the float network; {self.subject.tried.advice}")
         if self.labelled.is_labelled or self.subject.tried.trained:
-            return sentences  # the labels say whether boxes and classes are wrong; integers of training are what counts
+            # Labels measure errors directly, and a trained network has no float network that it approximates.
+            return sentences
         ratios = {name: ratio_rounded(ratio) for name, ratio in self.ratios_db.items()}
         return [*sentences, *filter(None, [warning_of(ratios, self.subject.tried)])]
 
     @property
     def losses(self) -> dict[str, float]:
-        """By metric that can be told, points of a hundred that the floats have more than the integers."""
+        """The percentage points by which the float network is better than the integers, for each defined metric."""
         if self.floats is None or self.integers is None:
             return {}
         ours = self.integers.metrics
         return {name: 100 * (value - ours[name]) for name, value in self.floats.metrics.items() if value == value}
 
     def text(self) -> str:
-        """Tables for a terminal."""
+        """Return the result as tables and sentences for a terminal."""
         agreed = self.agreement
         ratios = ", ".join(f"{name} {ratio:.1f} dB" for name, ratio in self.ratios_db.items())
         kind = "the same class" if self.subject.is_classifier else "boxes matched"
@@ -157,8 +173,8 @@ class Evaluation:
             *self._tables(),
         ]
         parts.append(
-            f"integers beside floats: {agreed['matched']:,} {kind}, {agreed['missed']:,} missed, {agreed['added']:,} "
-            f"added{overlap}; SQNR at the heads: {ratios}"
+            f"integers compared with floats: {agreed['matched']:,} {kind}, {agreed['missed']:,} missed, "
+            f"{agreed['added']:,} added{overlap}; SQNR at the heads: {ratios}"
         )
         if self.executed is not None:
             verdict = "every bit equal" if self.executed.mismatches == 0 else "THE DESIGN IS NOT RIGHT"
@@ -198,17 +214,22 @@ def _quality_values(quality: Quality | None) -> dict[str, Any] | None:
 
 
 ROWS = 4
-"""Pictures that are drawn."""
+"""The number of images that are drawn."""
 
 WIDTH = 480
-"""Pixels of each of the two or three drawings of a picture."""
+"""The width in pixels of each of the two or three drawings of an image."""
 
 _GAP, _HEAD = 6, 24
 
 
 def save_worst(evaluation: Evaluation, path: Path) -> None:
-    """Draw the labels if there are any, the floats and the integers, one row per picture. Raises the errors of
-    ``save_picture``."""
+    """Draw the ``ROWS`` images on which float and integers differ most, one image per row, into one file.
+
+    The columns are the labels, if there are any, the float network and the integers.
+
+    Raises:
+        SystolicError: An error of ``save_picture``.
+    """
     order = sorted(range(len(evaluation.frames)), key=lambda place: _difference(evaluation, place), reverse=True)
     titles = ("labels", "float", "integers") if evaluation.labelled.is_labelled else ("float", "integers")
     rows = [_row(evaluation, place) for place in order[:ROWS]]
@@ -217,7 +238,7 @@ def save_worst(evaluation: Evaluation, path: Path) -> None:
 
 
 def _head(titles: Sequence[str]) -> Pixels:
-    """What the columns are, written above them."""
+    """Return the head of the sheet: the titles of the columns."""
     image = Image.new("RGB", (len(titles) * (WIDTH + _GAP), _HEAD), "white")
     for column, title in enumerate(titles):
         ImageDraw.Draw(image).text((column * (WIDTH + _GAP) + _GAP, _GAP), title, fill="black")
@@ -225,7 +246,11 @@ def _head(titles: Sequence[str]) -> Pixels:
 
 
 def _difference(evaluation: Evaluation, place: int) -> tuple[float, float]:
-    """The greater, the worse: boxes that one of them alone has, then how far the others are apart."""
+    """Return the sort key of an image; a greater key means a greater difference of float and integers.
+
+    For boxes, the key is the number of boxes that only one of the two has, then 1 − mean IoU of the matched boxes. For
+    classes, the key is whether the classes differ, then the difference of their probabilities.
+    """
     frame = evaluation.frames[place]
     if frame.floats.scores:
         exact, approximate = frame.floats.scores[0], frame.integers.scores[0]
@@ -250,7 +275,7 @@ def _row(evaluation: Evaluation, place: int) -> Pixels:
 def _columns(
     frame: Frame, picture: LabelledPicture, evaluation: Evaluation
 ) -> list[tuple[Sequence[Detection], Sequence[Score]]]:
-    """What is drawn into each."""
+    """Return the boxes and the scores that are drawn into each column of an image's row."""
     columns: list[tuple[Sequence[Detection], Sequence[Score]]] = []
     if evaluation.labelled.is_labelled:
         truths = [Detection(truth.label, 1.0, truth.box) for truth in picture.truths or ()]

@@ -87,7 +87,7 @@ def test_more_bits_help_a_network_with_functions(tmp_path: Path) -> None:
     worst = max(told[16]["steps_off"].values())
     count = len(told[16]["steps_off"])
     assert re.search(
-        rf"^functions in pieces of lines: {count}, at most {worst} step\(s\) of the output off, ", again.out, re.M
+        rf"^piecewise-linear tables: {count}, with an error of at most {worst} step\(s\) of ", again.out, re.M
     )
 
 

@@ -34,6 +34,8 @@ CLEAN = (
     "hls_templates/vendor",
     "host",
     "rtl_templates",
+    "systolic/checking",
+    "systolic/evaluation",
     "tools",
     "tools/prose",
 )

@@ -1,1 +1,1 @@
-"""Labelled pictures as datasets lie on disk: one module a layout, and ``read`` which finds out which one it is."""
+"""Readers of labelled image datasets: one module per layout. ``read`` finds out which layout a folder has."""

@@ -1,4 +1,4 @@
-"""Classification: a folder a class, named as the class or by its number."""
+"""The layout of classification datasets: one folder per class, with the name or the number of the class."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from systolic.evaluation.layouts.labelled import LabelledPicture, LabelledSet, c
 
 
 def read_class_folders(folder: Path, classes: Classes) -> LabelledSet:
-    """Every folder with pictures is a class; pictures that lie in none are without labels, where there is none.
+    """Read each folder with images as one class. If there is no such folder, the images have no labels.
 
     Raises:
         FileAccessError: There is no such folder.

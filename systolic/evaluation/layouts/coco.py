@@ -1,4 +1,4 @@
-"""COCO's layout: one JSON file for all pictures; boxes as x, y, width, height in pixels."""
+"""COCO's layout: one JSON file for all images, with boxes as x, y, width and height in pixels."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ from systolic.evaluation.layouts.labelled import (
 )
 
 MOST_NUMBERS, MOST_OBJECTS = 1 << 26, 1 << 23
-"""Of a file, outlines of objects included: numbers, and lists with what has keys. Of each Python makes more bytes than
-it has in the file."""
+"""The most numbers, and the most lists and objects, that a file may have, with the outlines of the labelled objects.
+
+The limits exist because each takes more bytes in Python's memory than in the file.
+"""
 
 _KEYS = frozenset(
     {"annotations", "bbox", "categories", "category_id", "file_name", "id", "image_id", "images", "iscrowd", "name"}
@@ -37,13 +39,21 @@ _KEYS = frozenset(
 
 
 def annotation_files(folder: Path) -> tuple[Path, ...]:
-    """JSON files that may be COCO's: of ``annotations``, else those of the folder itself that have such a key."""
+    """Return the JSON files that may be COCO annotations.
+
+    These are all JSON files in the subfolder ``annotations``. Without any, they are the folder's own JSON files that
+    have the key ``annotations``.
+    """
     named = sorted((folder / "annotations").glob("*.json"))
     return tuple(named or (path for path in sorted(folder.glob("*.json")) if _has_annotations(path)))
 
 
 def _has_annotations(path: Path) -> bool:
-    """Return whether a JSON file has annotations. Raises the errors of ``reading``."""
+    """Return whether a JSON file has the key ``annotations``.
+
+    Raises:
+        SystolicError: An error of ``reading``.
+    """
     if not is_file(path):
         return False
     with reading(path, LARGEST_SET), path.open("rb") as file:
@@ -54,18 +64,22 @@ def _has_annotations(path: Path) -> bool:
 
 
 def read_coco(folder: Path, split: str | None) -> LabelledSet:
-    """Read the one file of annotations, or that whose name ends in ``split``; MissingValueError if that is not one
-    file."""
+    """Read the only annotation file of a folder, or the only one whose name ends in ``split``.
+
+    Raises:
+        MissingValueError: Not exactly one file fits.
+        SystolicError: An error of ``read_file``.
+    """
     files = [path for path in annotation_files(folder) if split is None or path.stem.endswith(split)]
     if len(files) != 1:
         names = listed(path.name for path in annotation_files(folder))
-        remedy = "name one by the end of its name, such as val2017"
+        remedy = "give the end of one file's name, such as val2017"
         raise MissingValueError("--split", f"{folder} has the annotations {names}", remedy=remedy)
     return read_file(files[0])
 
 
 def read_file(path: Path) -> LabelledSet:
-    """Read one file of annotations; its pictures are next to it, in the folder above, or in a folder of either.
+    """Read one annotation file. Its images are in the file's folder, in the folder above, or in a subfolder of either.
 
     Raises:
         RangeError: It has more lists or numbers than are read.
@@ -103,7 +117,7 @@ def read_file(path: Path) -> LabelledSet:
 
 
 def _wanted(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of the file without its outline and what else is not read."""
+    """Return a JSON object with only the keys that are read, so that outlines take no memory."""
     return {key: value for key, value in pairs if key in _KEYS}
 
 
@@ -120,7 +134,7 @@ def _truth(annotation: Mapping[str, Any], labels: Mapping[Any, str], place: str)
 
 
 def _folders(path: Path) -> list[Path]:
-    """Where its pictures may lie."""
+    """Return the folders in which the images of an annotation file are searched."""
     roots = [path.parent, path.parent.parent] if path.parent.name == "annotations" else [path.parent]
     return [place for root in roots for place in (root, *sorted(p for p in root.iterdir() if p.is_dir()))] + [
         place for root in roots if (root / "images").is_dir() for place in sorted((root / "images").iterdir())

@@ -1,6 +1,7 @@
-"""Darknet's and YOLO's layout: a text file a picture, a line an object: class, centre and size as fractions.
+"""The layout of Darknet and YOLO: one text file per image, with one line per object.
 
-The text of ``…/images/a.jpg`` is ``…/labels/a.txt`` (``JPEGImages`` as well as ``images``), or ``a.txt`` beside it.
+A line has the class number, then the box's centre, width and height as fractions of the image's sides. The text file of
+``…/images/a.jpg`` is ``a.txt`` in the same folder, or ``…/labels/a.txt``. ``JPEGImages`` works like ``images``.
 """
 
 from __future__ import annotations
@@ -23,24 +24,24 @@ from systolic.evaluation.layouts.labelled import (
 
 PICTURE_FOLDERS = ("images", "JPEGImages")
 NO_LABELS = ("classes.txt", "README.txt", "train.txt", "valid.txt", "val.txt", "test.txt")
-"""Text files that lie beside pictures and hold no boxes."""
+"""Text files that datasets have next to the images and that do not contain boxes."""
 
 MOST_PICTURES = 1 << 21
-"""Of a list."""
+"""The most lines that a list of images may have."""
 
-_OUTSIDE = 0.01  # what rounding leaves a box beyond the edge
+_OUTSIDE = 0.01  # fraction of a side: rounding in the file can place a box this far outside the image
 
 
 @dataclass(frozen=True)
 class Classes:
-    """Of the network: how many it has, and their labels, which may be fewer."""
+    """The network's classes: their number, and their labels, of which there may be fewer."""
 
     labels: tuple[str, ...]
     count: int
 
 
 def read_list(path: Path, classes: Classes) -> LabelledSet:
-    """Read Darknet's list of pictures, one path per line, relative to the list's folder.
+    """Read Darknet's list of images, one path per line, relative to the list's folder.
 
     Raises:
         FileAccessError: The list or one of its pictures cannot be read.
@@ -65,7 +66,7 @@ def read_list(path: Path, classes: Classes) -> LabelledSet:
 
 
 def read_folder(folder: Path, split: str | None, classes: Classes) -> LabelledSet:
-    """Read a folder with ``images`` and ``labels``, or of pictures with their texts.
+    """Read a folder with the subfolders ``images`` and ``labels``, or a folder of images with their text files.
 
     Raises:
         FileAccessError: There is no such folder.
@@ -85,20 +86,24 @@ def read_folder(folder: Path, split: str | None, classes: Classes) -> LabelledSe
 
 
 def read_pictures(pictures: Sequence[Path], classes: Classes) -> LabelledSet:
-    """Read the labels of pictures; one without a text has no objects, as in YOLO's datasets. InvalidValueError or
-    RangeError for a line that is not an object."""
+    """Read the labels of these images. An image without a text file has no objects, as in YOLO's datasets.
+
+    Raises:
+        InvalidValueError: A line does not describe an object.
+        RangeError: The network does not have a class.
+    """
     labelled, missing = [], 0
     for picture in pictures:
         text = label_file(picture)
         missing += text is None
         truths = () if text is None else _truths(text, classes)
         labelled.append(LabelledPicture(picture, truths, relative=True))
-    note = f"{missing:,} of {len(labelled):,} pictures have no file of labels: taken as pictures of nothing"
+    note = f"{missing:,} of {len(labelled):,} pictures have no file of labels: taken as pictures without objects"
     return LabelledSet("darknet / YOLO", tuple(labelled), (note,) if missing else ())
 
 
 def label_file(picture: Path) -> Path | None:
-    """Where the objects of a picture are listed, if anywhere."""
+    """Return the text file with the objects of an image, or None if there is none."""
     parts = picture.parts
     texts = [picture.with_suffix(".txt")]
     for index in reversed([i for i, part in enumerate(parts[:-1]) if part in PICTURE_FOLDERS]):

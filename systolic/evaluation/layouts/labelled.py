@@ -1,4 +1,4 @@
-"""Pictures and what is on them, whatever file said so."""
+"""Labelled images, independent of the layout that they are read from."""
 
 from __future__ import annotations
 
@@ -16,22 +16,26 @@ from systolic.pictures import ENDINGS
 Box = tuple[float, float, float, float]
 
 LARGEST_LABELS = 1 << 23
-"""Bytes of the labels of one picture: some hundred thousand objects."""
+"""The most bytes that the label file of one image may have, enough for some hundred thousand objects."""
 
 LARGEST_SET = 1 << 29
-"""Bytes of a file about all pictures of a set; COCO's largest one has 448 MiB."""
+"""The most bytes that a label file for a whole set may have. COCO's largest file has 448 MiB."""
 
 _FILE = "file of labels"
 
 FARTHEST = 1e9
-"""Pixels from a picture's corner to that of a box; areas are still finite then."""
+"""The greatest coordinate of a box's corner, in pixels from the image's corner. Areas are still finite there."""
 
 
 @dataclass(frozen=True)
 class Truth:
-    """One object. box: x0, y0, x1, y1 in pixels of the picture.
+    """One labelled object.
 
-    difficult: neither counts nor is wrong where it is found (VOC). crowd: many objects in one box (COCO), likewise.
+    Attributes:
+        label: The name of the object's class.
+        box: The corners x0, y0, x1, y1, in pixels or in fractions of the image's sides; see ``LabelledPicture``.
+        difficult: Whether the object does not count, and a box that finds it is not wrong (VOC).
+        crowd: Whether the box contains many objects (COCO). A crowd does not count either.
     """
 
     label: str
@@ -41,15 +45,19 @@ class Truth:
 
     @property
     def counts(self) -> bool:
-        """Whether it is to be found."""
+        """Whether a detector must find the object."""
         return not (self.difficult or self.crowd)
 
 
 @dataclass(frozen=True)
 class LabelledPicture:
-    """truths: the objects, None where nobody said. category: of a classification.
+    """An image file with its labels.
 
-    relative: whether the boxes are fractions of the picture's sides, as in darknet's files.
+    Attributes:
+        path: The image file.
+        truths: The labelled objects. None if the dataset has no boxes for the image.
+        category: The label of the whole image, in a classification dataset.
+        relative: Whether the boxes are fractions of the image's sides, as in Darknet's files.
     """
 
     path: Path
@@ -58,7 +66,7 @@ class LabelledPicture:
     relative: bool = False
 
     def in_pixels(self, width: int, height: int) -> LabelledPicture:
-        """The same with boxes in pixels of a picture of this size."""
+        """Return the labelled image with its boxes in pixels, for an image of this size."""
         if not self.relative or self.truths is None:
             return self
         truths = tuple(
@@ -69,7 +77,7 @@ class LabelledPicture:
         return replace(self, truths=truths, relative=False)
 
     def of_labels(self, labels: Sequence[str]) -> LabelledPicture:
-        """The same without objects of other labels."""
+        """Return the labelled image with only the objects that have one of these labels."""
         if self.truths is None:
             return self
         return replace(self, truths=tuple(truth for truth in self.truths if truth.label in labels))
@@ -77,7 +85,13 @@ class LabelledPicture:
 
 @dataclass(frozen=True)
 class LabelledSet:
-    """layout: what it was read as, for a person. notes: sentences on what was left out or assumed."""
+    """A set of labelled images.
+
+    Attributes:
+        layout: The name of the layout that the set was read in, for reports.
+        pictures: The images.
+        notes: Sentences about labels that were left out or assumed.
+    """
 
     layout: str
     pictures: tuple[LabelledPicture, ...]
@@ -85,15 +99,17 @@ class LabelledSet:
 
     @property
     def is_labelled(self) -> bool:
-        """Whether anything is known of the pictures."""
+        """Whether at least one image has labels."""
         return any(picture.truths is not None or picture.category is not None for picture in self.pictures)
 
 
 def pictures_below(folder: Path) -> tuple[Path, ...]:
-    """Return all pictures of a folder and of the folders in it, in the order of their paths; FileAccessError for a
-    folder that cannot be read. Folders may be nested deeper than Python can call itself; links to folders are not
-    followed."""
-    pictures, folders = [], [folder]
+    """Return all image files of a folder and of its subfolders, sorted by path. Links to folders are not followed.
+
+    Raises:
+        FileAccessError: A folder cannot be read.
+    """
+    pictures, folders = [], [folder]  # a loop, because folders may be nested deeper than Python's recursion limit
     while folders:
         place = folders.pop()
         try:
@@ -108,7 +124,7 @@ def pictures_below(folder: Path) -> tuple[Path, ...]:
 
 
 def is_file(path: Path) -> bool:
-    """Whether it is one; a name that no file system takes is none."""
+    """Return whether the path is an existing file; False for a name that the file system does not allow."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -116,12 +132,16 @@ def is_file(path: Path) -> bool:
 
 
 def is_box(box: Box) -> bool:
-    """Whether its corners are numbers that areas can be reckoned with."""
+    """Return whether all corners are numbers up to ``FARTHEST``, so that areas can be computed."""
     return all(abs(edge) <= FARTHEST for edge in box)
 
 
 def class_label(labels: Sequence[str], index: int, classes: int, place: str) -> str:
-    """Return the network's label of class ``index``; RangeError at ``place`` if it has fewer ``classes``."""
+    """Return the network's label of class ``index``.
+
+    Raises:
+        RangeError: The network has only ``classes`` classes. The message names ``place``.
+    """
     if not 0 <= index < classes:
         remedy = "give the labels of this network"
         raise RangeError("the number of a class of this network", index, 0, classes - 1, where=place, remedy=remedy)
@@ -129,9 +149,13 @@ def class_label(labels: Sequence[str], index: int, classes: int, place: str) -> 
 
 
 def known_labels(pictures: Sequence[LabelledPicture], labels: Sequence[str]) -> tuple[tuple[LabelledPicture, ...], str]:
-    """The pictures without the objects that the network has no class for, and a sentence on those.
+    """Remove the objects whose class the network does not have.
 
-    MismatchError if it has no class for any of them.
+    Returns:
+        The images, and a sentence about the removed objects, or "" if there were none.
+
+    Raises:
+        MismatchError: The network has no class for any of the objects.
     """
     foreign = sorted({truth.label for picture in pictures for truth in picture.truths or ()} - set(labels))
     if not foreign:
@@ -149,7 +173,7 @@ def known_labels(pictures: Sequence[LabelledPicture], labels: Sequence[str]) -> 
 
 @contextmanager
 def reading(path: Path, largest: int = LARGEST_LABELS) -> Iterator[None]:
-    """Guard the reading of a file of labels. A pipe would be waited for, and a device has no end.
+    """Guard the reading of a label file. Only regular files are allowed: a pipe could block, and a device has no end.
 
     Raises:
         FileAccessError: It cannot be opened, is not a regular file, or has more than ``largest`` bytes.

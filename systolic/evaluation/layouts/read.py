@@ -1,4 +1,4 @@
-"""Which layout a folder has, and what it says."""
+"""The detection of a dataset's layout, and its reading."""
 
 from __future__ import annotations
 
@@ -15,11 +15,19 @@ from systolic.pictures import ENDINGS
 
 
 def read_labelled(data: Path, classes: Classes, split: str | None = None, classifier: bool = False) -> LabelledSet:
-    """A folder in one of the layouts, a list of pictures (.txt) or annotations of COCO (.json).
+    """Read a folder in one of the layouts, a list of images (.txt) or COCO annotations (.json).
 
-    classes: of the network. split: the part of a set that has several. classifier: whether a folder of folders holds a
-    class each. Pictures alone are a set without labels. FileAccessError if there is no picture; otherwise the errors of
-    the layouts' readers.
+    Images without any label file are a set without labels.
+
+    Args:
+        data: The folder or file.
+        classes: The network's classes.
+        split: The part of the set to read, if the set has several parts.
+        classifier: Whether each subfolder contains the images of one class.
+
+    Raises:
+        FileAccessError: There is no image.
+        SystolicError: An error of the layout's reader.
     """
     labelled = _read(data, classes, split, classifier)
     if not labelled.pictures:
@@ -59,7 +67,7 @@ def _read_folder(data: Path, classes: Classes, split: str | None, classifier: bo
 
 
 def _one_class(labelled: LabelledSet, classes: Classes) -> LabelledSet:
-    """The contest asks where the object is: a network of one class calls it what it likes."""
+    """Give all objects the label of a network that has one class, because the contest scores boxes only."""
     if classes.count != 1:
         return labelled
     label = label_of(classes.labels, 0)

@@ -1,6 +1,7 @@
-"""PASCAL VOC's layout, an XML file a picture, and that of the DAC System Design Contest, where it lies beside it.
+"""The layouts of PASCAL VOC and of the DAC System Design Contest: one XML file per image.
 
-VOC counts pixels from 1 and both edges are in the box; the contest's edges are coordinates from 0.
+VOC has the XML files in a folder of their own, numbers pixels from 1 and includes both edges in the box. The contest
+has each XML file next to its image, and its edges are coordinates from 0.
 """
 
 from __future__ import annotations
@@ -24,15 +25,23 @@ _EDGES = ("xmin", "ymin", "xmax", "ymax")
 
 
 def read_voc(folder: Path, split: str | None) -> LabelledSet:
-    """Read a folder with ``Annotations`` and ``JPEGImages``; split: of ``ImageSets/Main``, else all. FileAccessError if
-    a picture or the split does not exist; otherwise the errors of ``read_xml``."""
+    """Read a folder with the subfolders ``Annotations`` and ``JPEGImages``.
+
+    Args:
+        folder: The folder.
+        split: The name of a list in ``ImageSets/Main``. None reads all images.
+
+    Raises:
+        FileAccessError: An image or the split does not exist.
+        SystolicError: An error of ``read_xml``.
+    """
     names, place = _split(folder, split), folder / PICTURES
     by_name = (
         {path.stem: path for path in reversed(pictures_below(place)) if path.parent == place} if place.is_dir() else {}
     )
     pictures = []
     for name in names:
-        if name not in by_name:  # then the name is no path either
+        if name not in by_name:  # this also refuses names with folders, such as "../a"
             reason = f"does not exist, and {ANNOTATIONS}/{cut(name)}.xml describes it"
             raise FileAccessError(f"{place / cut(name)}.jpg", reason, "picture")
         truths = read_xml(folder / ANNOTATIONS / f"{name}.xml", first_pixel=1)
@@ -41,7 +50,7 @@ def read_voc(folder: Path, split: str | None) -> LabelledSet:
 
 
 def _split(folder: Path, split: str | None) -> list[str]:
-    """Names of pictures without an ending."""
+    """Return the names of the images, without the file name's ending."""
     if split is None:
         return sorted(path.stem for path in (folder / ANNOTATIONS).glob("*.xml"))
     path = folder / "ImageSets" / "Main" / f"{split}.txt"
@@ -53,8 +62,12 @@ def _split(folder: Path, split: str | None) -> list[str]:
 
 
 def read_beside(folder: Path) -> LabelledSet:
-    """Read pictures, each with an XML file of the same name next to it, at any depth; FileAccessError if one has
-    none."""
+    """Read all images of a folder and its subfolders, each with an XML file of the same name next to it.
+
+    Raises:
+        FileAccessError: An image has no XML file.
+        SystolicError: An error of ``read_xml``.
+    """
     paths = pictures_below(folder)
     missing = [path for path in paths if not path.with_suffix(".xml").is_file()]
     if missing:
@@ -66,7 +79,11 @@ def read_beside(folder: Path) -> LabelledSet:
 
 
 def read_xml(path: Path, first_pixel: int) -> tuple[Truth, ...]:
-    """Read the objects of a file. first_pixel: the number of the first column.
+    """Read the objects of an XML file.
+
+    Args:
+        path: The file.
+        first_pixel: The number of the first column and row.
 
     Raises:
         DamagedFileError: The file is not XML.

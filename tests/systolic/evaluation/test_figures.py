@@ -107,7 +107,7 @@ def test_boxes_are_told_with_what_both_saw() -> None:
     assert whole.warnings[1] == f"{lost}; {Tried(trained=True).advice}"
     text = whole.text()
     assert text.startswith("net: 2 pictures (lists)\n\n")
-    assert "integers beside floats: 1 boxes matched, 1 missed, 1 added, mean IoU 0.600; " in text
+    assert "integers compared with floats: 1 boxes matched, 1 missed, 1 added, mean IoU 0.600; " in text
     assert text.endswith("SQNR at the heads: head 30.5 dB")
     assert row(text, "mAP@0.5:0.95") == pytest.approx([100.0, 30.0, -70.0], abs=0.01)
     assert row(text, "boat") == pytest.approx([1, 100.0, 100.0], abs=0.01)
@@ -172,7 +172,7 @@ def test_classes_are_told_by_pictures() -> None:
     assert whole.values()["agreement"] == {"matched": 2, "missed": 1, "added": 0, "mean_iou": None}
     assert whole.losses == {"top1": pytest.approx(100 / 3), "top5": 0.0}
     text = whole.text()
-    assert "integers beside floats: 2 the same class, 1 missed, 0 added; SQNR" in text
+    assert "integers compared with floats: 2 the same class, 1 missed, 0 added; SQNR" in text
     assert row(text, "top-1") == pytest.approx([66.67, 33.33, -33.33], abs=0.01)
     assert row(text, "green") == pytest.approx([1, 100.0, 0.0], abs=0.01)
     assert row(text, "red") == pytest.approx([2, 50.0, 50.0], abs=0.01)
