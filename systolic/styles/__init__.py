@@ -1,1 +1,1 @@
-"""The accelerator styles: ``style`` says what each answers, ``registry`` lists them, a folder implements one."""
+"""The accelerator styles: ``style`` defines their interface, ``registry`` lists them, and each has a folder."""

@@ -1,4 +1,4 @@
-"""Options that both styles have on the command line, as data: the memory, and the share of a board that is used."""
+"""Command-line options that both styles have: the memory's rate, and the share of a board that may be used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ BOARDS_RATE = "the board's, as booted"
 
 
 def memory_arguments(rate: str = BOARDS_RATE, efficiency: str = f"{DDR_EFFICIENCY:g}") -> tuple[Option, Option]:
-    """Return ``--ddr-gbps`` and ``--ddr-efficiency``; rate, efficiency: their defaults, in words."""
+    """Return ``--ddr-gbps`` and ``--ddr-efficiency``.
+
+    Args:
+        rate: The default of ``--ddr-gbps``, in words for the help text.
+        efficiency: The default of ``--ddr-efficiency``, in words for the help text.
+    """
     return (
         Option("--ddr-gbps", type=real, metavar="GB/S", help=f"Set the DDR's peak rate (default: {rate})"),
         Option(
@@ -22,7 +27,7 @@ def memory_arguments(rate: str = BOARDS_RATE, efficiency: str = f"{DDR_EFFICIENC
 
 
 MEMORY_OR_SAVED = memory_arguments("saved, or the board's", f"saved, or {DDR_EFFICIENCY:g}")
-"""The memory of a command that also takes a saved schedule or folding."""
+"""The memory options of a command that also accepts a saved schedule or folding, which states its own rate."""
 
 SHARE_ARGUMENTS = tuple(
     Option(

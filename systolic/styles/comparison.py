@@ -1,4 +1,4 @@
-"""Mappings of a network next to each other, as both styles compare them."""
+"""The comparison of several mappings of a network: the parts that both styles share."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Candidate(Generic[MappingT]):
     """One row of a comparison.
 
     Attributes:
-        asked: What was asked for, in words: an array, a search.
-        mapping: The mapping; None if there is none.
-        error: Why there is none; None if there is a mapping.
+        asked: The request in words, such as a size of the array or a search.
+        mapping: The mapping; None if the request has none.
+        error: The error that explains why there is no mapping; None if there is one.
     """
 
     asked: str
@@ -34,12 +34,12 @@ class Candidate(Generic[MappingT]):
 
     @property
     def reason(self) -> str:
-        """The sentence of the error; empty if there is none."""
+        """The text of the error; empty if there is no error."""
         return str(self.error) if self.error else ""
 
     @property
     def first_line(self) -> str:
-        """The first line of the sentence of the error, for a cell of a table."""
+        """The first line of the error, for a cell of a table."""
         return "".join(self.reason.splitlines()[:1])
 
 
@@ -48,9 +48,9 @@ class Comparison(ABC, Generic[MappingT]):
     """Several mappings of a network.
 
     Attributes:
-        network: Its name, or several names if it was quantised in several ways.
-        rows: A row for each thing that was asked for.
-        head: The head of the table.
+        network: The name of the network, or several names if it was quantised in several ways.
+        rows: One row for each request.
+        head: The column titles of the table.
     """
 
     network: str
@@ -59,21 +59,21 @@ class Comparison(ABC, Generic[MappingT]):
 
     @property
     def found(self) -> list[tuple[str, MappingT]]:
-        """The mappings that there are, each after what was asked for."""
+        """The mappings that were found, each as a pair of the request and the mapping."""
         return [(row.asked, row.mapping) for row in self.rows if row.mapping is not None]
 
     @abstractmethod
     def values(self) -> dict[str, Any]:
-        """Return one JSON object."""
+        """Return the comparison as a JSON object."""
 
     @abstractmethod
     def cells(self) -> list[list[Cell]]:
-        """Return the lines of the table under ``head``."""
+        """Return the rows of the table under ``head``."""
 
     @property
     @abstractmethod
     def note(self) -> str:
-        """What a reader of the table has to know."""
+        """The note below the table, which explains how to read it."""
 
     @abstractmethod
     def pictures(self) -> list[Figure]:

@@ -1,4 +1,4 @@
-"""What a design was said to take when it was generated, process by process."""
+"""The resources that were estimated for each process of a design when it was generated."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Estimates:
-    """dsps: of each process that has any, by its name in the sources. memories: (process, variable) → (primitive, how
-    many of it); ``halves``: BRAM is counted in BRAM18, not BRAM36. cascaded: processes whose DSPs pass sums on, so that
-    no adders are estimated for them."""
+    """The estimated resources of a design's processes, which are functions of the generated C++.
+
+    Attributes:
+        dsps: The DSPs of each process that has any, by the process's name in the sources.
+        memories: For each (process, variable) the memory primitive and the number of such primitives.
+        halves: Whether BRAM is counted in BRAM18 instead of BRAM36.
+        cascaded: The processes whose DSPs pass their sums along a cascade, so that no adders are estimated for them.
+    """
 
     dsps: Mapping[str, int]
     memories: Mapping[tuple[str, str], tuple[str, int]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The options that both styles have: the memory, the share of a board that is used, and saved files."""
+"""The options that both styles have: the memory's rate, the share of a board that may be used, and saved files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from scheduler.hardware.ddr import DdrRate, ddr_rate
 
 
 def budget_from(options: argparse.Namespace) -> Budget:
-    """Return the budget of the parsed SHARE_ARGUMENTS; RangeError for a number that is not a share."""
+    """Return the budget that the parsed SHARE_ARGUMENTS ask for.
+
+    Raises:
+        RangeError: A number is not a valid share.
+    """
     return check_budget(Budget(**{name: getattr(options, f"{name}_share") for name in Budget().fabric}))
 
 
@@ -24,7 +28,7 @@ class HardwareOptions:
 
     Attributes:
         ddr_gbps: Peak rate of the DDR in GB/s; None for the rate that the board's boot image sets.
-        ddr_efficiency: Usable share of that rate; None for the usual one.
+        ddr_efficiency: Usable share of that rate; None for the default.
         budget: The share of the board that a design may take.
     """
 
@@ -46,14 +50,20 @@ class HardwareOptions:
 
 
 GIVEN = "the JSON that was given"
-"""What stands for a file's name in errors where there is no file."""
+"""The name that errors use in place of a file's name if the caller gave the JSON itself."""
 
 
 def saved_text(saved: Path | str, what: str, made_by: str) -> tuple[str, str]:
-    """Return the JSON of a saved schedule or folding, and its name for errors.
+    """Return the JSON of a saved schedule or folding, and the name that errors use for it.
 
-    saved: a file, or the JSON itself. Raises FileAccessError or DamagedFileError if the file cannot be read; its remedy
-    names the command that writes one.
+    Args:
+        saved: A file, or the JSON itself.
+        what: The kind of file, for errors: "schedule" or "folding".
+        made_by: The command that writes such a file, for the remedy of errors.
+
+    Raises:
+        FileAccessError: The file cannot be read.
+        DamagedFileError: The file is too long, or is not text in UTF-8.
     """
     if isinstance(saved, str) and saved.lstrip().startswith("{"):
         return saved, GIVEN

@@ -1,4 +1,4 @@
-"""The JSON of a generated design, with the same keys of every style."""
+"""The JSON object that describes a generated design. It has the same keys in every style."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ Values = Mapping[str, Any]
 
 
 class Resources(Protocol):
-    """What is asked of an estimate of either style. lut: with those that are memory; lutram: these alone."""
+    """The estimated resources of a design, in either style.
+
+    Attributes:
+        dsp: The number of DSPs.
+        lut: The number of LUTs, including the LUTs that are used as memory.
+        lutram: The number of LUTs that are used as memory.
+        bram36: The number of BRAM36.
+        uram: The number of URAMs.
+    """
 
     @property
     def dsp(self) -> int: ...
@@ -45,8 +53,21 @@ def plan_values(
     blocks: Sequence[Values] | None = None,
     fifos: Values | None = None,
 ) -> dict[str, Any]:
-    """Return {network, board, clock_mhz, style, ddr, batch, modelled_cycles: of a batch, fits, estimate, array, layers,
-    folding, blocks, fifos}. array, layers, folding, blocks and fifos are null if the style has none."""
+    """Return the JSON object of a generated design.
+
+    Args:
+        style: The name of the style.
+        mapping: The mapping of the network onto the board.
+        ddr: The rate of the board's memory.
+        modelled_cycles: The modelled clock cycles of one batch.
+        usage: The estimated resources.
+        batch: The number of frames that one start of the design computes.
+        array: The parameters of the systolic array; None in the streaming style.
+        layers: An object for each layer; None in the streaming style.
+        folding: The folding; None in the systolic style.
+        blocks: An object for each block; None in the systolic style.
+        fifos: The FIFOs; None if the style reports none.
+    """
     return {
         "network": mapping.network.name,
         "board": mapping.board.name,

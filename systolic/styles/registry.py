@@ -1,4 +1,4 @@
-"""The accelerator styles by name: data, and the only place that lists them."""
+"""The one list of the accelerator styles, by name."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from systolic.styles.systolic.style import SystolicStyle
 AnyStyle: TypeAlias = Style[Any, Any, Any]
 
 STYLES: dict[str, AnyStyle] = {style.name: style for style in (SystolicStyle(), StreamingStyle())}
-"""By the name that a manifest and ``--style`` give; the first is what is taken where none is named."""
+"""Each style by its name in manifests and in ``--style``. The first style is the default."""
 
 
 def default_style() -> str:
-    """Where a user names none."""
+    """Return the name of the style that is used if the user names none."""
     return next(iter(STYLES))
 
 
@@ -35,13 +35,17 @@ def style_named(name: str) -> AnyStyle:
 
 
 def style_of(design: OpenedDesign) -> AnyStyle:
-    """The style that generated ``design``."""
+    """Return the style that generated ``design``."""
     return STYLES[design.manifest.style]
 
 
 def open_design(path: Path) -> OpenedDesign:
-    """Open a generated folder. Raises the errors of ``read_manifest`` and of the style's ``open``, and ChoiceError for
-    an unknown style."""
+    """Read a generated folder.
+
+    Raises:
+        ChoiceError: The manifest names an unknown style.
+        SystolicError: ``read_manifest`` or the style's ``open`` refuses the folder.
+    """
     manifest = read_manifest(path)
     if manifest.style not in STYLES:
         raise ChoiceError("the style of the design", manifest.style, tuple(STYLES), where=str(path))
@@ -55,5 +59,5 @@ def execute(
     variant: Variant = Variant(),  # noqa: B008 (frozen)
     tell: Progress = silent,
 ) -> tuple[Simulation, ...]:
-    """One start of the design, as of ``Style.execute``."""
+    """Execute one start of the design, as ``Style.execute`` does, and return a result for each frame."""
     return style_of(design).execute(design, pictures, variant, tell)

@@ -1,12 +1,12 @@
-"""One face for every accelerator style: what each implementation gives, and all that other code may ask of one.
+"""The interface of the accelerator styles: the methods that every style implements, and the types that they return.
 
-A network goes through a style hop by hop::
+A network passes through these methods in order::
 
-    map        a quantised network on a board → a priced mapping (a schedule, a folding)
-    generate   a mapping → a plan: every file of the design, in memory
+    map        a quantised network and a board → a priced mapping (a schedule or a folding)
+    generate   a mapping → a plan, which holds every file of the design in memory
     open       a written folder → a design
     execute    a design and pictures → every integer of every layer, compared with the golden model
-    trace      a design and a picture → when everything happened: cycles, stalls, FIFO depths
+    trace      a design and a picture → the clock cycle of every read and write: cycles, stalls, FIFO depths
 
 The implementations are in ``styles/systolic`` and ``styles/streaming``; ``styles/registry.py`` lists them by the names
 that manifests use.
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class Told(Protocol):
-    """What can be shown: as one JSON object, as text for a terminal, and in a notebook."""
+    """A result that can be shown as a JSON object, as text for a terminal, and in a notebook."""
 
     def values(self) -> dict[str, Any]: ...
 
@@ -55,7 +55,7 @@ class Told(Protocol):
 
 
 class NetworkMapping(Told, Protocol):
-    """A network on a board, priced once. Cycles and rates are modelled, at the target clock."""
+    """A mapping of a network onto a board, with its cost. Cycles and rates are modelled, at the target clock."""
 
     @property
     def network(self) -> QuantizedNetwork: ...
@@ -76,17 +76,17 @@ class NetworkMapping(Told, Protocol):
     def frames_per_second(self) -> float: ...
 
     def page(self) -> str:
-        """One self-contained HTML file."""
+        """Return the report as one self-contained HTML file."""
 
     def to_json(self) -> str:
-        """What a user edits by hand, and gives back."""
+        """Return the schedule or the folding as JSON, which a user can edit and map again."""
 
     def figure(self, kind: str) -> Figure:
-        """Draw a picture of it; ChoiceError for an unknown kind."""
+        """Draw a picture of the mapping. Raises ChoiceError for an unknown kind."""
 
 
 class Plan(Told, Protocol):
-    """A design that was generated, in memory."""
+    """A generated design whose files are in memory and are not written yet."""
 
     def text(self, clock: RateClock | None = None) -> str: ...
 
@@ -98,11 +98,11 @@ class Plan(Told, Protocol):
 
     @property
     def is_traced(self) -> bool:
-        """See ``Style.is_traced``."""
+        """Whether the design's cycles are traced in its C++; see ``Style.is_traced``."""
 
 
 class OpenedDesign(Protocol):
-    """A generated folder, read."""
+    """A generated folder that was read and checked."""
 
     @property
     def path(self) -> Path: ...
@@ -115,7 +115,7 @@ class OpenedDesign(Protocol):
 
 
 class Counts(Told, Protocol):
-    """Counted cycles of a design in SystemVerilog."""
+    """The clock cycles of a design in SystemVerilog, counted while the design was simulated."""
 
     @property
     def mismatches(self) -> int:
@@ -123,18 +123,18 @@ class Counts(Told, Protocol):
 
     @property
     def pass_cycles(self) -> list[float]:
-        """The cycles of each pass of a start, for a simulated board that takes its time."""
+        """The cycles of each pass of one start. A simulated board can wait for the time that they take."""
 
 
 @dataclass(frozen=True, eq=False)
 class DesignTrace(ABC):
-    """One traced execution, to be solved for any clock, memory and FIFO depths without another one.
+    """One traced execution. Its cycles can be computed for any clock, memory and FIFO depths without a new execution.
 
-    Clock and memory are the design's own where they are None.
+    A clock or memory rate of None means the design's own.
 
     Attributes:
         design: The design that was executed.
-        trace: When each of its processes read and wrote.
+        trace: The recorded clock of each process at its reads and writes.
     """
 
     design: OpenedDesign
@@ -150,23 +150,30 @@ class DesignTrace(ABC):
         depths: Mapping[str, int] | None = None,
         ddr_gbps: float | None = None,
     ) -> CycleReport:
-        """Return the cycles, layer by layer or block by block. depths: of FIFOs, by stream; None for the design's."""
+        """Return the cycles of each layer or block.
+
+        Args:
+            clock_mhz: The clock in MHz.
+            ddr_efficiency: The usable share of the memory's peak rate.
+            depths: The depth of each FIFO in words, by the name of its stream; None for the design's depths.
+            ddr_gbps: The memory's peak rate in GB/s.
+        """
         return self.measured(board_memory(self.design, ddr_efficiency, ddr_gbps), clock_mhz, depths)
 
     def fifos(
         self, clock_mhz: float | None = None, ddr_efficiency: float | None = None, ddr_gbps: float | None = None
     ) -> FifoDepths:
-        """Return the least FIFO depths that lose nothing."""
+        """Return the least FIFO depths that do not make the design slower."""
         clock = self.design.manifest.clock_mhz if clock_mhz is None else clock_mhz
         return self.least_depths(board_memory(self.design, ddr_efficiency, ddr_gbps), clock)
 
     @abstractmethod
     def measured(self, memory: MemoryTiming, clock_mhz: float | None, depths: Mapping[str, int] | None) -> CycleReport:
-        """Return ``report`` with a memory."""
+        """Return the cycles of each layer or block with ``memory``; see ``report``."""
 
     @abstractmethod
     def least_depths(self, memory: MemoryTiming, clock_mhz: float) -> FifoDepths:
-        """Return ``fifos`` with a memory, at a clock."""
+        """Return the least FIFO depths with ``memory`` at ``clock_mhz``; see ``fifos``."""
 
 
 OptionsT = TypeVar("OptionsT")
@@ -179,73 +186,101 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
 
     @property
     def name(self) -> str:
-        """As manifests and ``--style`` have it."""
+        """The name of the style in manifests and in ``--style``."""
 
     @property
     def summary(self) -> str:
-        """A line of help."""
+        """A line of help that describes the style."""
 
     @property
     def arguments(self) -> tuple[Option, ...]:
-        """Its own of ``systolic generate``."""
+        """The options of ``systolic generate`` that only this style has."""
 
     @property
     def options(self) -> Callable[..., OptionsT]:
-        """The class of what a user may ask of a mapping."""
+        """The class of the options that choose a mapping."""
 
     def options_from(self, options: argparse.Namespace) -> OptionsT:
-        """Those of the parsed command line."""
+        """Return the style's options from the parsed command line."""
 
     def prepared(self, model: Model, options: OptionsT) -> Model:
-        """The model as the options have it built: what of it the accelerator does, and what the host."""
+        """Return the model after the options divided its work between the accelerator and the host."""
 
     def check_layers(self, network: Network | QuantizedNetwork) -> None:
-        """Raise SeveralFaultsError with the layers that the style cannot map; asked before a network is quantised."""
+        """Raise SeveralFaultsError with the layers that the style cannot map.
+
+        It is called before a network is quantised.
+        """
 
     def calibration_for(
         self, calibration: Calibration, board: Board, clock_mhz: float | None, options: OptionsT
     ) -> Calibration:
-        """Return the calibration with the pipeline that bits by layer are chosen for; UnsupportedError if the style
-        gains nothing from such bits."""
+        """Return the calibration. If it chooses bits layer by layer, the result has the pipeline to choose them for.
+
+        Raises:
+            UnsupportedError: Bits are to be chosen layer by layer, and the style has no use for that.
+        """
 
     def map(
         self, network: QuantizedNetwork, board: Board, clock_mhz: float | None, options: OptionsT, tell: Progress
     ) -> MappingT:
-        """The best mapping that the options ask for. clock_mhz: the style chooses where it is None."""
+        """Return the best mapping that the options allow. Without ``clock_mhz`` the style chooses the clock."""
 
     def generate(self, mapping: MappingT, inputs: DesignInputs, options: OptionsT, tell: Progress) -> Plan:
-        """Every file of the design; the same arguments give the same bytes."""
+        """Return every file of the design. Equal arguments give equal bytes."""
 
     def open(self, path: Path, manifest: Manifest) -> DesignT:
-        """Open the folder ``path``, whose manifest is of this style. Raises an error of the tree if it is not whole."""
+        """Read the folder ``path``, whose manifest names this style. Raises a SystolicError if a file is wrong."""
 
     def estimates(self, design: DesignT) -> Estimates:
-        """What the design was said to take when it was generated, process by process."""
+        """Return the resources that were estimated for each process when the design was generated."""
 
     def execute(
         self, design: DesignT, pictures: Sequence[Pixels], variant: Variant, tell: Progress
     ) -> tuple[Simulation, ...]:
-        """One start: pictures, uint8 [channels, height, width], through the generated code; one result a frame.
+        """Execute one start of the generated code, and return one result for each frame.
 
-        The last picture fills a batch. RangeError for more pictures than the design takes at a time.
+        Args:
+            design: The design.
+            pictures: The pictures, each uint8 of shape (channels, height, width). The last one is repeated to fill the
+                batch.
+            variant: The way to build and run the code.
+
+        Raises:
+            RangeError: There are more pictures than one start of the design computes.
         """
 
     def trace(self, design: DesignT, picture: Pixels, tell: Progress) -> DesignTrace:
-        """One start with every process's clock recorded; the picture fills a batch."""
+        """Execute one start and record the clock of every process.
+
+        The picture is repeated to fill the batch.
+        """
 
     def count(self, design: DesignT, picture: Pixels, beside_hls: bool, tell: Progress) -> Counts:
-        """One start of an engine in SystemVerilog with its cycles counted; the picture fills a batch. beside_hls: with
-        the trace of the same schedule in C++. UnsupportedError if the design is in C++."""
+        """Simulate one start of an engine in SystemVerilog and count its cycles.
+
+        Args:
+            design: The design.
+            picture: The picture, which is repeated to fill the batch.
+            beside_hls: Whether to also trace the engine in C++ with the same schedule, to compare the cycles.
+
+        Raises:
+            UnsupportedError: The design is in C++.
+        """
 
     def is_traced(self, design: DesignT) -> bool:
-        """Whether the design's cycles are traced in its C++; else they are counted as its SystemVerilog executes."""
+        """Return whether cycles are traced in the design's C++; if not, its simulated SystemVerilog counts them."""
 
     def check_timeline(self, design: DesignT, layer: str | None) -> None:
-        """Raise ChoiceError or UnsupportedError if no timeline can be drawn of ``layer`` alone."""
+        """Raise ChoiceError or UnsupportedError if a timeline of ``layer`` alone cannot be drawn."""
 
     def recording(self, design: DesignT, layer: str, path: Path | None) -> Recording:
-        """What ``Variant.waves`` takes to record the signals of ``layer``, a name or a number from 1, into an FST file
-        ``path``; None: ``<layer>.fst`` in the current folder.
+        """Return the value of ``Variant.waves`` that records the signals of a layer.
+
+        Args:
+            design: The design.
+            layer: The name of the layer, or its number, counted from 1.
+            path: The FST file to write; None for ``<layer>.fst`` in the current folder.
 
         Raises:
             UnsupportedError: The design has no signals.

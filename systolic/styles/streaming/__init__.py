@@ -1,4 +1,4 @@
-"""The streaming style under the roof: hardware for every layer, by a folding.
+"""The streaming style: every layer has hardware of its own, whose parallelism a folding chooses.
 
-Open ``style`` first: it names what the other modules do.
+Read ``style`` first: each of its methods calls the module that does the work.
 """

@@ -1,4 +1,4 @@
-"""The systolic style under the roof: one array for all layers, by a schedule.
+"""The systolic style: one array of PEs computes all layers, as a schedule divides them into tiles.
 
-Open ``style`` first: it names what the other modules do.
+Read ``style`` first: each of its methods calls the module that does the work.
 """

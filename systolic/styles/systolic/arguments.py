@@ -1,4 +1,4 @@
-"""The options of the systolic style on the command line, as data."""
+"""The command-line options of the systolic style."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ PINS = {
     "dsp_clock": "DSP clock per array clock: 1, or 2 with --engine rtl",
     "dsp_products": "products per DSP: 6 with --bits 4, or 0 for the format's",
 }
-"""Numbers of the array that a user may pin, each with its meaning."""
+"""The parameters of the array that a user may fix before the search, each with its meaning for the help text."""
 
 BATCH = Option("--batch", type=whole, metavar="FRAMES", help="Share each load of the weights by FRAMES (default: 1)")
-"""A layer whose batch would not be exact loads its weights once per frame."""
+"""The option for the batch. A layer that a batch would not compute exactly loads its weights once per frame."""
 
 SEARCHED_ENGINE = Option(
     "--engine", choices=ENGINES, help="Search for this engine (default: hls, or rtl with --dsp-clock 2)"
 )
-"""``--engine`` of the commands that search and do not generate."""
+"""The option ``--engine`` of the commands that search and generate no files."""
 
 DSP_CLOCK = Option(
     "--dsp-clock",

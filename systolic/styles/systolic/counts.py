@@ -1,5 +1,8 @@
-"""Cycles of an engine in SystemVerilog, counted while it executes a frame, beside the scheduler's model of it and,
-where that is asked for, the trace of the engine in C++ with the same schedule."""
+"""The cycles of an engine in SystemVerilog, counted while a simulator executes it.
+
+The report compares the counted cycles with the scheduler's model. On request it also compares them with the traced
+cycles of the engine in C++ with the same schedule.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ class SystolicCounts(FrameCycles):
     """Counted cycles of one frame, or of one batch of frames. The clock is the target.
 
     Attributes:
-        memory: The memory that answered.
+        memory: The timing of the simulated memory.
         pass_cycles: The cycles of each pass of the program.
         mismatches: The number of integers, of all layers, that differ from the golden model.
     """
@@ -76,7 +79,7 @@ class SystolicCounts(FrameCycles):
 
     @property
     def summary(self) -> str:
-        """The rate and the mismatches."""
+        """The cycles, the rate and the number of mismatches, as text."""
         right = "every bit equal" if self.mismatches == 0 else "THE DESIGN IS NOT RIGHT"
         traced = "; HLS: the engine in C++ with the same schedule, its code traced" if self._traced else ""
         return (
@@ -111,8 +114,13 @@ class SystolicCounts(FrameCycles):
 
 
 def count(design: SystolicDesign, picture: Pixels, beside_hls: bool, tell: Progress) -> SystolicCounts:
-    """Executes one frame, uint8 [channels, height, width], which fills a batch. beside_hls: also generates, compiles
-    and traces the engine in C++ of the same schedule."""
+    """Simulate one batch and return its counted cycles.
+
+    Args:
+        design: A design whose engine is in SystemVerilog.
+        picture: The picture, uint8 of shape (channels, height, width), which is repeated to fill the batch.
+        beside_hls: Whether to also generate, compile and trace the engine in C++ with the same schedule.
+    """
     manifest = design.manifest
     frames = simulate_batch(design, (picture,), progress=tell)
     counted = frames[0]
@@ -149,7 +157,10 @@ def count(design: SystolicDesign, picture: Pixels, beside_hls: bool, tell: Progr
 
 
 def _traced(design: SystolicDesign, picture: Pixels, tell: Progress) -> list[int | None]:
-    """Cycles of each layer on the engine in C++ at one clock, in a folder beside the design's libraries."""
+    """Return the cycles of each layer on the engine in C++, which is generated next to the design's libraries.
+
+    The engine in C++ has one clock, so its DSPs run at the clock of the array.
+    """
     board, manifest = of_design(design.path, design.manifest.board), design.manifest
     schedule = schedule_of_design(design)
     array = replace(array_in(schedule, HLS), dsp_clock=1)
@@ -162,7 +173,7 @@ def _traced(design: SystolicDesign, picture: Pixels, tell: Progress) -> list[int
 
 
 def schedule_of_design(design: SystolicDesign) -> SystolicSchedule:
-    """The schedule that a design was generated from, as its program says."""
+    """Return the schedule that a design was generated from, read from its program."""
     array = Array(**vars(design.manifest.array))
     workload = workload_of(design.network, design.manifest.batch, array.added_maps)
     names, passes = names_of(array), design.program.view(np.int32)
@@ -175,7 +186,7 @@ def schedule_of_design(design: SystolicDesign) -> SystolicSchedule:
 
 
 def _tiling(design: SystolicDesign, layer: Layer, array: Array, fields: dict[str, int]) -> Tiling:
-    """Of the first pass of a layer."""
+    """Return the tiling of a layer. fields: the words of the layer's first pass, by name."""
     order = "inputs-resident" if fields["inputs_resident"] else "streamed"
     order = "weights-resident" if fields["resident"] else order
     columns = column_tiles(design.network, layer, array, fields["out_width"])

@@ -1,4 +1,4 @@
-"""A traced execution of a systolic design, solved for clocks, memories and FIFO depths."""
+"""A traced execution of a systolic design, whose cycles are computed for any clock, memory and FIFO depths."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from systolic.trace.timing import MemoryTiming
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SystolicTrace(DesignTrace):
-    """One start of a systolic design, recorded."""
+    """The recorded reads and writes of one start of a systolic design."""
 
     design: SystolicDesign
 
     @staticmethod
     def of(design: SystolicDesign, picture: Pixels, tell: Progress = silent) -> SystolicTrace:
-        """Execute one batch of ``picture``, uint8 [channels, height, width]."""
+        """Execute and record one batch of copies of ``picture``, uint8 of shape (channels, height, width)."""
         return SystolicTrace(design, trace_design(design, picture, tell))
 
     def measured(
         self, memory: MemoryTiming, clock_mhz: float | None, depths: Mapping[str, int] | None
     ) -> SystolicReport:
-        """Return the cycles, layer by layer."""
+        """Return the cycles of each layer."""
         return measure(self.design, self.trace, memory, clock_mhz, depths)
 
     def least_depths(self, memory: MemoryTiming, clock_mhz: float) -> FifoDepths:
-        """Return the depths that the solver advises; one per name serves all passes."""
+        """Return the FIFO depths that the solver advises. Each FIFO has one depth, which is enough for all passes."""
         found = self.trace.advise(memory, clock_mhz)
         return FifoDepths(
             least=found.depths,

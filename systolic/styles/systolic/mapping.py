@@ -1,4 +1,4 @@
-"""A network on a board as a schedule: its figures, how it is shown, and its file."""
+"""The mapping of the systolic style: a priced schedule with its reports, its pictures and its file."""
 
 from __future__ import annotations
 
@@ -27,25 +27,30 @@ class SystolicMapping(PricedSchedule):
     """A priced schedule that is shown as text, as a page and as pictures, and saved as a file."""
 
     def text(self) -> str:
-        """Return tables for a terminal."""
+        """Return the report as tables for a terminal."""
         return mapping_text(self)
 
     __repr__ = text
 
     def page(self, front: Sequence[SystolicMapping] = ()) -> str:
-        """Return one self-contained HTML file. front: see ``exploration.pareto_front``."""
+        """Return the report as one self-contained HTML file. For ``front`` see ``exploration.pareto_front``."""
         return mapping_page(self, front)
 
     def to_json(self) -> str:
-        """Return the schedule alone, for an editor and for the option ``schedule``."""
+        """Return the schedule as JSON. A user can edit it and pass it to the option ``schedule``."""
         return to_json(self.schedule, self.cost.ddr.rate)
 
     def figure(self, kind: str, layer: str | None = None) -> Figure:
-        """Draw "cycles", "roofline", "buffers", or "tiling" of one ``layer``, the first one if it is None.
+        """Draw a picture of the schedule.
 
-        Raises ChoiceError for another kind, and for a layer that does not exist.
+        Args:
+            kind: "cycles", "roofline", "buffers" or "tiling".
+            layer: The name of the layer whose tiling is drawn; None for the first layer.
+
+        Raises:
+            ChoiceError: The kind is another one, or the layer does not exist.
         """
-        from systolic.styles.systolic import figures  # matplotlib takes long to import
+        from systolic.styles.systolic import figures  # here, because importing matplotlib is slow
         from systolic.styles.systolic.tiling_picture import tiling
 
         if kind == "tiling":
@@ -71,10 +76,19 @@ def price(
     proof: Proof | None = None,
     budget: Budget = Budget(),  # noqa: B008 (frozen)
 ) -> SystolicMapping:
-    """``schedule`` on ``board`` with the memory at its clock. Raises the errors of ``check_schedule`` for a rule that
-    it breaks, and those of ``check_dsp_clock`` for a clock that is too fast for the DSPs.
+    """Return the mapping of ``schedule`` on ``board``, with its cost.
 
-    It is placed within the budget, or on the whole board where that is too small.
+    The buffers are placed within the budget. If they do not fit there, they are placed on the whole board.
+
+    Args:
+        schedule: The schedule.
+        board: The board.
+        ddr: The timing of the board's memory at the clock of the array.
+        proof: The record of the search that found the schedule; None if no search did.
+        budget: The share of the board that the design may use.
+
+    Raises:
+        SystolicError: ``check_schedule`` finds a broken rule, or ``check_dsp_clock`` a clock too fast for the DSPs.
     """
     check_schedule(schedule)
     check_dsp_clock(board, ddr.clock_mhz, schedule.array.dsp_clock)

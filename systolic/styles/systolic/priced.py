@@ -1,10 +1,10 @@
-"""A network on a board as a schedule, priced once: its figures, and its JSON object."""
+"""A schedule with its modelled cycles, estimated resources and energy, and its JSON object."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from boards.board import Board
 from boards.facts import Clock
@@ -24,13 +24,15 @@ from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.search.runner_up import runners_up as runners_up_of
 from scheduler.systolic.search.search import Proof
 
-if TYPE_CHECKING:
-    pass
-
 
 @dataclass(frozen=True)
 class Holds:
-    """A frame rate that was asked for, and the lowest clock of the board at which the schedule is modelled at it."""
+    """A requested frame rate, and the lowest clock of the board at which the schedule reaches it.
+
+    Attributes:
+        frames_per_second: The requested rate.
+        from_mhz: The lowest clock in MHz at which the modelled rate is at least the requested one.
+    """
 
     frames_per_second: float
     from_mhz: float
@@ -41,17 +43,17 @@ class Holds:
 
 @dataclass(frozen=True, eq=False)
 class PricedSchedule:
-    """One schedule on one board, priced.
+    """One schedule on one board, with its cost.
 
     Attributes:
         board: The board.
         clock: The target clock.
-        schedule: The array, and how each layer is tiled.
-        cost: Cycles and DDR traffic, modelled.
-        usage: Resources, estimated.
+        schedule: The array, and the tiling of each layer.
+        cost: The modelled cycles and DDR traffic.
+        usage: The estimated resources.
         placement: The primitives of the buffers, which are counted in ``usage``.
-        proof: What the search proved; None if the schedule was not searched for.
-        holds: The lowest clock for the rate that was asked for; None if no rate was asked for.
+        proof: The record of the search that proves the schedule the best; None if no search found it.
+        holds: The requested rate and the lowest clock for it; None if no rate was requested.
     """
 
     board: Board
@@ -69,12 +71,12 @@ class PricedSchedule:
 
     @property
     def batch(self) -> int:
-        """Frames that share the weights' passage."""
+        """The number of frames that share each load of the weights."""
         return self.schedule.batch
 
     @property
     def fits(self) -> bool:
-        """The board, as estimated."""
+        """Whether the estimated resources are within the board's."""
         return self.usage.fits(self.board)
 
     @property
@@ -83,12 +85,12 @@ class PricedSchedule:
 
     @property
     def frames_per_second(self) -> float:
-        """Modelled, at the target clock."""
+        """The modelled rate at the target clock."""
         return self.cost.frames_per_second
 
     @property
     def cycles_per_frame(self) -> int:
-        """Modelled."""
+        """The modelled cycles per frame."""
         return self.cost.cycles_per_frame
 
     @property
@@ -98,37 +100,40 @@ class PricedSchedule:
 
     @cached_property
     def fabric(self) -> Fabric:
-        """LUTs and flip-flops, estimated."""
+        """The estimated LUTs and flip-flops."""
         return fabric(self.schedule.array)
 
     @cached_property
     def baselines(self) -> tuple[Baseline, ...]:
-        """Schedules that others take, on the same array."""
+        """The baseline schedules to compare with, modelled on the same array."""
         return baselines_of(self.schedule.workload, self.schedule.array, self.cost.ddr)
 
     @cached_property
     def runners_up(self) -> tuple[str, ...]:
-        """For each layer one line: the next best way on the same array, and what it loses by."""
+        """A line for each layer: the second-best tiling on the same array, and its disadvantage."""
         return runners_up_of(self.schedule, self.cost)
 
     @cached_property
     def layer_activities(self) -> tuple[Activity, ...]:
-        """What each layer does for one frame."""
+        """The activity of each layer for one frame, from which its energy is estimated."""
         pairs = zip(self.schedule.layers, self.cost.layers, strict=True)
         return tuple(layer_activity(*pair, self.placement, self.usage).times(1 / self.batch) for pair in pairs)
 
     @property
     def layer_energies(self) -> tuple[Energy, ...]:
-        """Of a frame, layer by layer."""
+        """The estimated energy of each layer for one frame."""
         return tuple(energy(activity, self.board.family) for activity in self.layer_activities)
 
     @property
     def energy(self) -> Energy:
-        """Of a frame: an estimate with bounds."""
+        """The estimated energy of one frame, with bounds."""
         return energy(sum(self.layer_activities, Activity()), self.board.family)
 
     def values(self) -> dict[str, Any]:
-        """One JSON object. cycles, latency_ms, ddr_bytes and the layers' are those of a whole batch."""
+        """Return the JSON object of the mapping.
+
+        The cycles, latency and DDR bytes are for a whole batch, unless a key ends with ``per_frame``.
+        """
         return {
             "network": self.network.name,
             "batch": self.batch,

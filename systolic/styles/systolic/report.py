@@ -1,4 +1,4 @@
-"""Schedules for people: tables for a terminal, and the same on a page with pictures."""
+"""Reports of schedules: tables for a terminal, and a page with the same tables and pictures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LAYER_HEAD = (
 
 
 def layer_rows(mapping: PricedSchedule) -> list[list[Cell]]:
-    """A line a layer under LAYER_HEAD."""
+    """Return a row for each layer under LAYER_HEAD."""
     lines: list[list[Cell]] = []
     for layer, why in zip(mapping.cost.layers, mapping.runners_up, strict=True):
         lines.append(
@@ -48,7 +48,7 @@ def layer_rows(mapping: PricedSchedule) -> list[list[Cell]]:
 
 
 def totals(mapping: PricedSchedule) -> str:
-    """A few lines that sum a schedule up."""
+    """Return a few lines that summarise a schedule."""
     priced = mapping.cost
     total_bytes = priced.bytes_per_frame
     of_batch = f"; a batch of {priced.batch} frames: {priced.cycles:,} cycles" if priced.batch > 1 else ""
@@ -81,7 +81,7 @@ BUDGET_HEAD = ("resource", "used", "of", "share", "source")
 
 
 def budget_rows(mapping: PricedSchedule) -> list[list[Cell]]:
-    """Totals against what the board has, under BUDGET_HEAD."""
+    """Return the estimated use of each resource and the amount that the board has, under BUDGET_HEAD."""
     used, board = mapping.usage, mapping.board.resources
     counted = "estimate: primitives by their shapes"
     rows = [("DSP", used.dsp, board.dsp, counted), ("BRAM36", used.bram36, board.bram36, counted)]
@@ -92,7 +92,7 @@ def budget_rows(mapping: PricedSchedule) -> list[list[Cell]]:
 
 
 def layer_energy_rows(mapping: PricedSchedule) -> list[list[Cell]]:
-    """A line a layer under ENERGY_HEAD."""
+    """Return a row for each layer under ENERGY_HEAD."""
     names = [layer.shape.name for layer in mapping.cost.layers]
     return energy_rows(names, mapping.layer_energies, mapping.energy)
 
@@ -101,7 +101,7 @@ BASELINE_HEAD = ("schedule", "cycles", "frames/s", "DDR MB", "weights on chip Ki
 
 
 def baseline_rows(mapping: PricedSchedule) -> list[list[Cell]]:
-    """The chosen schedule and the baselines, on the same MACs."""
+    """Return a row for the chosen schedule and for each baseline, all with the same number of MACs per cycle."""
     clock, own = mapping.clock_mhz * 1e6, mapping.cost
     rows: list[list[Cell]] = [
         ["this", own.cycles_per_frame, own.frames_per_second, own.bytes_per_frame / 1e6, None, "modelled, engine"]
@@ -120,7 +120,7 @@ BASELINE_NOTE = (
 
 
 def mapping_text(mapping: PricedSchedule) -> str:
-    """Of ``systolic schedule``."""
+    """Return the text that ``systolic schedule`` prints."""
     return "\n\n".join(
         [
             mapping.title,
@@ -135,12 +135,12 @@ def mapping_text(mapping: PricedSchedule) -> str:
 
 
 def mapping_html(mapping: PricedSchedule) -> str:
-    """A part of a page: tables and pictures of one schedule."""
+    """Return the part of a page with the tables and pictures of one schedule."""
     return f"<h2>{escape(mapping.title)}</h2>{_body(mapping)}"
 
 
 def _body(mapping: PricedSchedule) -> str:
-    from systolic.styles.systolic import figures  # matplotlib takes long to import
+    from systolic.styles.systolic import figures  # here, because importing matplotlib is slow
     from systolic.styles.systolic.tiling_picture import tiling, tiling_words
 
     pictures = (draw(mapping) for draw in figures.OF_MAPPING.values())
@@ -161,7 +161,7 @@ def _body(mapping: PricedSchedule) -> str:
 
 
 def telling_layers(mapping: PricedSchedule) -> list[int]:
-    """The layers whose tiling is shown: the first, and of each loop order the slowest."""
+    """Return the layers whose tiling is shown: the first layer, and the slowest layer of each loop order."""
     layers = mapping.cost.layers
     slowest = {
         order: max((n for n in range(len(layers)) if layers[n].tiling.order == order), key=lambda n: layers[n].total)
@@ -171,12 +171,12 @@ def telling_layers(mapping: PricedSchedule) -> list[int]:
 
 
 def mapping_page(mapping: PricedSchedule, front: Sequence[PricedSchedule] = ()) -> str:
-    """The page of ``systolic schedule --report``. front: see ``exploration.pareto_front``."""
+    """Return the page that ``systolic schedule --report`` writes. For ``front`` see ``exploration.pareto_front``."""
     return page(mapping.title, _body(mapping), geometries_html(front, mapping))
 
 
 def geometries_html(front: Sequence[PricedSchedule], chosen: PricedSchedule | None) -> str:
-    """A part of a page: the Pareto front with the chosen schedule; empty without a front."""
-    from systolic.styles.systolic.figures import pareto  # matplotlib takes long to import
+    """Return the part of a page with the Pareto front and the chosen schedule; empty if there is no front."""
+    from systolic.styles.systolic.figures import pareto  # here, because importing matplotlib is slow
 
     return "<h2>Geometries</h2>" + picture(pareto(front, chosen)) if front else ""

@@ -1,4 +1,4 @@
-"""Executes the generated code and compares every layer, every bit, with the golden model."""
+"""The execution of the generated code, which compares every integer of every layer with the golden model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,16 @@ from systolic.execution.waves import recorded
 
 @dataclass(frozen=True, eq=False)
 class SystolicDesign:
-    """A generated folder, read: its manifest, its images and its network."""
+    """A generated folder that was read.
+
+    Attributes:
+        path: The folder.
+        manifest: The description of the design.
+        network: The quantised network.
+        weights: The memory image of each weight port.
+        requantisers: The memory image of the requantisation parameters.
+        program: The words of the program, one row per pass.
+    """
 
     path: Path
     manifest: SystolicManifest
@@ -41,13 +50,20 @@ class SystolicDesign:
     program: npt.NDArray[np.uint32]
 
     def memory(self, maps: npt.NDArray[np.int8]) -> SystolicMemory:
-        """What a start of the accelerator works on; ``maps`` [words, bytes of a word]."""
+        """Return the memories of one start. maps: the map arena, of shape (words, bytes per word)."""
         return SystolicMemory(maps, self.weights, self.requantisers, self.program)
 
 
 def open_design(path: Path, manifest: Manifest | None = None) -> SystolicDesign:
-    """Open a generated folder; ``manifest`` is that of the folder if it is read already. Raises the errors of
-    ``of_style``, ``read_systolic`` and ``read_network``."""
+    """Read a generated folder.
+
+    Args:
+        path: The folder.
+        manifest: The folder's manifest if it was read already; None to read it.
+
+    Raises:
+        SystolicError: The manifest is of another style, or the images or the network are wrong.
+    """
     described = of_style(SystolicManifest, manifest or read_manifest(path))
     uploads, network = read_systolic(path, described), read_network(path, described)
     weights = tuple(words.view(np.int8) for words in uploads.weights)
@@ -57,15 +73,21 @@ def open_design(path: Path, manifest: Manifest | None = None) -> SystolicDesign:
 def place_picture(
     design: SystolicDesign, picture: npt.NDArray[np.uint8], maps: npt.NDArray[np.int8], frame: int = 0
 ) -> None:
-    """Writes uint8 [channels, height, width] into the map arena, as ``frame`` of the batch; what is left over of a row
-    stays as it was."""
+    """Write a picture into the map arena. The unused bytes at the end of a row are not written.
+
+    Args:
+        design: The design.
+        picture: The picture, uint8 of shape (channels, height, width).
+        maps: The map arena.
+        frame: The index of the picture in the batch.
+    """
     region = design.manifest.input
     start = region.offset + frame * region.bytes
     pack_input(design.manifest, picture, maps.reshape(-1).view(np.uint8)[start : start + region.bytes])
 
 
 def unpack_output(layer: SystolicLayer, lanes: int, maps: npt.NDArray[np.int8], frame: int = 0) -> Integers:
-    """The map of one layer and frame, which lies in DDR, as integers [channels, height, width]."""
+    """Return a layer's output of one frame from DDR, as integers of shape (channels, height, width)."""
     region = layer.output
     start = region.offset + frame * region.bytes
     return unpack_map(region, lanes, maps.reshape(-1)[start : start + region.bytes])
@@ -74,14 +96,17 @@ def unpack_output(layer: SystolicLayer, lanes: int, maps: npt.NDArray[np.int8], 
 def layer_map(
     library: SystolicLibrary, design: SystolicDesign, layer: SystolicLayer, maps: npt.NDArray[np.int8], frame: int = 0
 ) -> Integers:
-    """The map of one layer right after its last pass, wherever it lies: integers [channels, height, width]."""
+    """Return a layer's output of one frame from DDR or from the map buffer on the chip, in the same form.
+
+    Call it right after the layer's last pass, because a later layer may overwrite the output.
+    """
     if layer.output.map_buffer is None:
         return unpack_output(layer, design.manifest.lanes, maps, frame)
     return unpack_map(layer.output, design.manifest.lanes, library.map_on_chip(layer.output))
 
 
 def arena(folder: SystolicDesign) -> npt.NDArray[np.int8]:
-    """The map arena, filled with a pattern as uninitialised DDR is: nothing may rely on zeros."""
+    """Return the map arena, filled with a pattern that is not zero: the design must not rely on cleared memory."""
     word = folder.manifest.word_bytes
     return np.full((folder.manifest.maps_bytes // word, word), 0x55, np.int8)
 
@@ -92,15 +117,23 @@ def simulate(
     variant: Variant = Variant(),  # noqa: B008 (frozen)
     progress: Progress | None = None,
 ) -> Simulation:
-    """One frame, uint8 [channels, height, width], through the generated code and the golden model; it fills a batch."""
+    """Execute one picture, uint8 of shape (channels, height, width), and return the result of its frame.
+
+    The picture is repeated to fill the batch.
+    """
     return simulate_batch(folder, (picture,), variant, progress)[0]
 
 
 def fill_batch(
     folder: SystolicDesign, pictures: Sequence[npt.NDArray[np.uint8]]
 ) -> tuple[npt.NDArray[np.int8], tuple[npt.NDArray[np.uint8], ...]]:
-    """Return the arena with ``pictures``, each uint8 [channels, height, width], and the frames in it: the last picture
-    fills the batch. RangeError for no picture, and for more than the batch."""
+    """Return the map arena with a batch of pictures, and the picture of each frame.
+
+    The last picture is repeated to fill the batch. Each picture is uint8 of shape (channels, height, width).
+
+    Raises:
+        RangeError: There is no picture, or there are more than the batch has frames.
+    """
     if not 1 <= len(pictures) <= folder.manifest.batch:
         raise RangeError(
             f"the number of pictures that {folder.path} takes at a time",
@@ -122,7 +155,7 @@ def simulate_batch(
     variant: Variant = Variant(),  # noqa: B008 (frozen)
     progress: Progress | None = None,
 ) -> tuple[Simulation, ...]:
-    """One batch through the generated code, every frame compared with the golden model; see ``fill_batch``."""
+    """Execute one batch of the generated code and compare every frame with the golden model; see ``fill_batch``."""
     tell = progress or silent
     maps, frames = fill_batch(folder, pictures)
     library = built(lambda path: SystolicLibrary(path, folder.manifest), folder.path, variant, tell)

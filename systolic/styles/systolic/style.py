@@ -1,4 +1,4 @@
-"""The systolic style: one tiled array for all layers, driven by a program."""
+"""The systolic style: one array of PEs, which a program of passes drives through all layers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from systolic.styles.systolic.simulate import SystolicDesign, open_design, simul
 
 
 class SystolicStyle:
-    """See ``systolic.styles.style.Style``."""
+    """The implementation of ``systolic.styles.style.Style`` for the systolic array."""
 
     name = "systolic"
     summary = STYLES["systolic"]
@@ -44,11 +44,11 @@ class SystolicStyle:
     options = SystolicOptions
 
     def options_from(self, options: argparse.Namespace) -> SystolicOptions:
-        """Those of the parsed command line."""
+        """Return the style's options from the parsed command line."""
         return options_from(options)
 
     def prepared(self, model: Model, options: SystolicOptions) -> Model:
-        """The model itself."""
+        """Return the model unchanged: no option of this style divides the work between accelerator and host."""
         return model
 
     def check_layers(self, network: Network | QuantizedNetwork) -> None:
@@ -58,8 +58,12 @@ class SystolicStyle:
     def calibration_for(
         self, calibration: Calibration, board: Board, clock_mhz: float | None, options: SystolicOptions
     ) -> Calibration:
-        """Return the calibration; UnsupportedError for bits by layer: the array has one format, and fewer bits would
-        only lose accuracy."""
+        """Return the calibration unchanged.
+
+        Raises:
+            UnsupportedError: Bits are to be chosen layer by layer. The array has one format for all layers, so fewer
+                bits in one layer would lose accuracy and save nothing.
+        """
         if calibration.mixed is not None:
             raise UnsupportedError(
                 "--mixed, bits by layer, in the systolic style",
@@ -71,7 +75,7 @@ class SystolicStyle:
     def map(
         self, network: QuantizedNetwork, board: Board, clock_mhz: float | None, options: SystolicOptions, tell: Progress
     ) -> SystolicMapping:
-        """The best schedule, at the clock of the least time a frame where none is asked for."""
+        """Return the best schedule. The default clock gives the least time per frame."""
         check_engine(options.engine, options.dsp_clock)
         tell("scheduling")
         return explore(network, board, clock_mhz, options, tell=tell)
@@ -79,30 +83,30 @@ class SystolicStyle:
     def generate(
         self, mapping: SystolicMapping, inputs: DesignInputs, options: SystolicOptions, tell: Progress
     ) -> SystolicPlan:
-        """The engine, its program and images."""
+        """Return the plan, which holds the engine, its program and its memory images."""
         tell("generating")
         return SystolicPlan(mapping, generate(mapping, inputs))
 
     def open(self, path: Path, manifest: Manifest) -> SystolicDesign:
-        """Open a generated folder; see ``open_design``."""
+        """Read a generated folder; see ``open_design``."""
         return open_design(path, manifest)
 
     def estimates(self, design: SystolicDesign) -> Estimates:
-        """DSPs of each process."""
+        """Return the estimated DSPs of each process."""
         return estimates(design)
 
     def execute(
         self, design: SystolicDesign, pictures: Sequence[Pixels], variant: Variant, tell: Progress
     ) -> tuple[Simulation, ...]:
-        """One batch."""
+        """Execute one batch, and return one result for each frame."""
         return simulate_batch(design, pictures, variant, tell)
 
     def trace(self, design: SystolicDesign, picture: Pixels, tell: Progress) -> SystolicTrace:
-        """One batch of a picture."""
+        """Execute one batch of copies of the picture, and record its reads and writes."""
         return SystolicTrace.of(design, picture, tell)
 
     def count(self, design: SystolicDesign, picture: Pixels, beside_hls: bool, tell: Progress) -> SystolicCounts:
-        """Count the cycles of one batch of a picture; UnsupportedError if the engine is in C++."""
+        """Count the cycles of one batch of copies of the picture. Raises UnsupportedError if the engine is in C++."""
         if self.is_traced(design):
             raise UnsupportedError(
                 f"counting cycles of {design.path}",
@@ -112,16 +116,15 @@ class SystolicStyle:
         return count(design, picture, beside_hls, tell)
 
     def is_traced(self, design: SystolicDesign) -> bool:
-        """Whether its engine is in C++."""
+        """Return whether the design's engine is in C++."""
         return language_named(design.manifest.array.engine).is_traced
 
     def check_timeline(self, design: SystolicDesign, layer: str | None) -> None:
-        """Raise ChoiceError if there is no such layer."""
+        """Raise ChoiceError if the design has no such layer."""
         check_timeline(design.manifest.layers, layer)
 
     def recording(self, design: SystolicDesign, layer: str, path: Path | None) -> Recording:
-        """Return what is recorded of a layer; ChoiceError if there is no such layer, UnsupportedError if the engine is
-        in C++."""
+        """Return the recording of a layer's passes; see ``Style.recording``."""
         if self.is_traced(design):
             raise without_signals(design.path)
         chosen = layer_named(design.manifest.layers, layer)

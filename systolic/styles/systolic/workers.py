@@ -1,4 +1,4 @@
-"""Who searches: this process, several of this machine, or a Dask cluster."""
+"""The processes that a search uses: this one, several on this machine, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ from boards.errors import MissingToolError, ToolError, cut
 
 @contextmanager
 def workers(count: int = 1, dask: str | None = None, seconds: float = 10) -> Iterator[Executor | None]:
-    """An executor for the search: processes of this machine, or a Dask cluster's; None for one process.
+    """Give an executor for the search; None if the search runs in this process alone.
 
-    seconds: how long a Dask scheduler may take to answer.
+    Args:
+        count: The number of processes on this machine.
+        dask: The address of a Dask scheduler, whose cluster is used instead; None for this machine.
+        seconds: The time that a Dask scheduler has to answer, in seconds.
 
     Raises:
         MissingToolError: The package distributed is not installed.
@@ -41,7 +44,7 @@ def workers(count: int = 1, dask: str | None = None, seconds: float = 10) -> Ite
 
 
 def _end_with_parent() -> None:
-    """In a worker: it ends when the process that gives it work is killed, which else nobody tells it."""
+    """Make a worker process exit when its parent dies: a killed parent cannot stop its workers itself."""
 
     def wait() -> None:
         parent = parent_process()
@@ -66,5 +69,6 @@ def _dask(address: str, seconds: float) -> Iterator[Executor]:
         remedy = "start one with: dask scheduler"
         raise ToolError(f"the Dask scheduler at {address}", f"does not answer: {cut(error)}", remedy=remedy) from error
     with client:
-        # Not pure: a task that is given again after its worker died is to run again, and not to be the one that failed.
+        # pure=False, because a task that is submitted again after its worker died must run again. Dask would answer a
+        # pure task with the earlier failure.
         yield client.get_executor(pure=False)

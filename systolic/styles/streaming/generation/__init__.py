@@ -1,1 +1,1 @@
-"""A folding → every file of its design, in memory: ``generate`` first, then ``plan``; ``wiring`` makes the top."""
+"""The generator: it makes every file of a design from a folding. Read ``generate`` first, then ``plan``."""

@@ -1,1 +1,1 @@
-"""A schedule → every file of its design, in memory: open ``generate`` first, then ``plan``."""
+"""The generator: it makes every file of a design from a schedule. Read ``generate`` first, then ``plan``."""

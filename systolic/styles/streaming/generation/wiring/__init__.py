@@ -1,1 +1,1 @@
-"""Folding → functions and streams: each block becomes a function of hls_templates/streaming, or a few."""
+"""The top function of a design: each block of the folding calls functions of hls_templates/streaming."""
