@@ -1,4 +1,4 @@
-"""The facts of every board, and what a wrong board file says."""
+"""Tests of the facts of every board, and of the errors of a wrong board file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ZCU104 = (FOLDER / "zcu104.toml").read_text(encoding="utf-8")
 
 
 def refusal(text: str, tmp_path: Path) -> SystolicError:
-    """Return the error that a board file with this text gives; its place begins with the file."""
+    """Return the error of reading a board file with this text. Its message must name the file."""
     path = tmp_path / "mine.toml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(SystolicError) as caught:
@@ -49,7 +49,7 @@ def test_every_board_file_is_found_and_read() -> None:
         assert boards.load(name).name == name
 
 
-def test_zcu104_is_what_its_data_sheet_says() -> None:
+def test_zcu104_facts_equal_the_data_sheet() -> None:
     board = boards.load("ZCU104")
     assert board.part == "xczu7ev-ffvc1156-2-e"
     assert board.resources == Resources(lut=230_400, lutram=101_760, ff=460_800, bram36=312, uram=96, dsp=1728)
@@ -68,10 +68,10 @@ FACTS = {
     "kv260": (1248, 144, 64, 117_120, 19.2),
     "pynq-z2": (220, 140, 0, 53_200, 2.1),
 }
-"""DSPs, BRAM36, URAM, LUTs and GB/s of the preset, from the data sheets."""
+"""Numbers of DSPs, BRAM36, URAMs and LUTs, and the preset's DDR rate in GB/s, from the data sheets."""
 
 
-def test_other_boards_are_what_their_data_sheets_say() -> None:
+def test_other_boards_facts_equal_the_data_sheets() -> None:
     for name, (dsp, bram36, uram, lut, gbps) in FACTS.items():
         board = boards.load(name)
         resources = board.resources
@@ -80,11 +80,11 @@ def test_other_boards_are_what_their_data_sheets_say() -> None:
 
 
 def test_each_board_has_two_flip_flops_per_lut() -> None:
-    for board in map(boards.load, boards.names()):  # true of 7-series and UltraScale+ alike
+    for board in map(boards.load, boards.names()):  # both 7-series and UltraScale+ have two
         assert board.resources.ff == 2 * board.resources.lut, board.name
 
 
-def test_names_follow_the_family() -> None:
+def test_vendor_names_match_the_board_family() -> None:
     for board in map(boards.load, boards.names()):
         new = board.family == "zynq-ultrascale+"
         assert board.ps.ip == ("zynq_ultra_ps_e" if new else "processing_system7"), board.name
@@ -160,14 +160,15 @@ def test_a_wrong_file_is_refused_by_class_file_and_key(tmp_path: Path) -> None:
             assert error.where.partition(":")[0] == str(tmp_path / "mine.toml"), new[:60]
 
 
-def test_a_wrong_key_gets_the_nearest_one(tmp_path: Path) -> None:
+def test_an_unknown_key_lists_the_known_keys(tmp_path: Path) -> None:
     error = refusal(changed("dsp = 1728", "dsp = 1728\ndps = 1"), tmp_path)
     assert isinstance(error, UnknownKeyError)
     assert "resources.dsp" in error.known
 
 
-def test_a_refusal_stays_a_sentence(tmp_path: Path) -> None:
-    """A parser takes seconds for a key of ten thousand parts, and hours for one as long as a file may be."""
+def test_error_of_a_huge_board_file_stays_short(tmp_path: Path) -> None:
+    """Long keys are refused before parsing: the TOML parser takes seconds for a key of 10,000 parts, and hours for
+    the longest key that a file can hold."""
     for key in ("x" * 100_000, "y." * 20_000 + "y"):
         for value in (1, "[" * 300 + "]" * 300, f'"{"z" * 100_000}"'):
             assert len(str(refusal(changed("dsp = 1728", f"dsp = {value}\n{key} = {value}"), tmp_path))) < 3000
@@ -220,18 +221,18 @@ RANGES = [
     ("fmax", "global_clock", 1, 2000),
     ("fmax", "axi", 1, 2000),
 ]
-"""The least and the greatest value of each number."""
+"""Table, key, lowest and highest allowed value of each number in a board file."""
 
 
 def with_value(text: str, table: str, key: str, value: float) -> str:
-    """Return the text with another value of the key in its first table of this name."""
+    """Return the text with the key's value replaced in the first table of this name."""
     changed, count = re.subn(rf"(?s)(\[{table}\]+\n(?:.*?\n)?{key} = )[^\n]*", rf"\g<1>{value}", text, count=1)
     assert count == 1
     return changed
 
 
 def with_edge(table: str, key: str, value: int) -> str:
-    """Return a file with one value at the edge of its range; a key that is compared with it follows."""
+    """Return a board file with one value at the edge of its range. Keys compared with the value are adjusted to it."""
     text = with_value(ZCU104, table, key, value)
     if key in ("lut", "lutram"):
         text = with_value(text, "resources", "lutram", min(value, 101_760) if key == "lut" else value)
@@ -258,7 +259,7 @@ def test_a_number_is_within_its_range_edges_included(tmp_path: Path) -> None:
             assert (error.got, error.low, error.high) == (value, low, high), (table, key)
 
 
-def test_a_part_without_ultraram_is_not_limited_by_it() -> None:
+def test_lowest_fmax_ignores_missing_ultraram() -> None:
     for name in boards.names():
         fmax = boards.load(name).fmax
         rates = [mhz for mhz in (fmax.dsp, fmax.bram, fmax.uram, fmax.global_clock, fmax.axi) if mhz]
@@ -291,14 +292,14 @@ def test_a_file_of_the_largest_size_is_read(tmp_path: Path) -> None:
         boards.read_board(path)
 
 
-def test_a_board_of_one_s_own_is_read_by_its_path(tmp_path: Path) -> None:
+def test_a_custom_board_file_is_read_by_its_path(tmp_path: Path) -> None:
     path = tmp_path / "My-board_2.toml"
     path.write_text(changed("dsp = 1728", "dsp = 900"))
     board = boards.load(str(path))
     assert (board.name, board.resources.dsp) == ("My-board_2", 900)
 
 
-def test_a_design_s_board_is_the_file_that_it_carries_else_the_packages(tmp_path: Path) -> None:
+def test_board_of_a_design_is_its_own_file_or_a_built_in(tmp_path: Path) -> None:
     design = tmp_path / "design"
     design.mkdir()
     assert boards.of_design(design, "zcu104") == boards.load("zcu104")
@@ -310,8 +311,8 @@ def test_a_design_s_board_is_the_file_that_it_carries_else_the_packages(tmp_path
         boards.of_design(design, "../outside")
 
 
-def test_a_board_that_extends_another_gives_what_differs(tmp_path: Path) -> None:
-    """The example of the page."""
+def test_a_board_that_extends_another_changes_only_the_given_keys(tmp_path: Path) -> None:
+    """Read the example in docs/how-to/add_a_board.md."""
     page = (Path(__file__).parents[2] / "docs/how-to/add_a_board.md").read_text("utf-8")
     (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     path = tmp_path / "mine.toml"
@@ -329,7 +330,7 @@ def test_a_board_that_extends_another_gives_what_differs(tmp_path: Path) -> None
             boards.load(str(path))
 
 
-def test_a_board_s_name_is_one_that_scripts_can_carry(tmp_path: Path) -> None:
+def test_a_board_name_unsafe_in_scripts_is_refused(tmp_path: Path) -> None:
     for stem in ("a b", "-x", "x;rm", "x" * 65, "é"):
         path = tmp_path / f"{stem}.toml"
         path.write_text(ZCU104)

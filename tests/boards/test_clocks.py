@@ -1,4 +1,4 @@
-"""The PL clocks that each board's processing system makes."""
+"""Tests of the PL clocks that each board's processing system can generate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_clocks_of_the_zcu104() -> None:
     assert 100.0 in clocks
 
 
-def test_clocks_are_what_the_divisors_give() -> None:
+def test_clocks_equal_the_pll_rate_over_the_divisors() -> None:
     for board in map(load, names()):
         frequency = {pll.name: pll.mhz for pll in board.plls}
         for clock in board.clocks():
@@ -38,18 +38,18 @@ def test_slow_clocks_need_both_divisors() -> None:
     assert min(clock.mhz for clock in load("zcu104").clocks()) == pytest.approx(1500 / 63**2)
 
 
-def test_a_clock_between_two_is_refused_with_both() -> None:
+def test_a_clock_between_two_possible_clocks_is_refused_with_both() -> None:
     with raises(InvalidValueError, what="the clock in MHz", got=200, nearest=[187.5, 214.3]) as caught:
         load("zcu104").nearest_clock(200)
     assert "ZCU104 produces (IOPLL 1500 MHz / integers)" in caught.value.required
 
 
-def test_a_clock_above_the_silicon_names_the_slowest_block() -> None:
+def test_a_clock_above_the_limit_names_the_slowest_block() -> None:
     with raises(RangeError, got=900, low=0, high=333, where="xczu7ev-ffvc1156-2-e (limited by its AXI)"):
         load("zcu104").nearest_clock(900)
 
 
-def test_a_clock_is_a_positive_number() -> None:
+def test_a_clock_that_is_not_a_positive_number_is_refused() -> None:
     for mhz in (0.0, -100.0, float("inf")):
         with raises(RangeError, what="the clock in MHz", got=mhz, low=0, exclusive=True):
             load("zcu104").nearest_clock(mhz)

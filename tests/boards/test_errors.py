@@ -1,4 +1,4 @@
-"""boards/errors.py: each class makes one sentence of its fields, and it stays one sentence whatever came."""
+"""Tests of boards/errors.py: each error class formats its fields as one sentence, also if a value is huge or broken."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ SENTENCES: list[tuple[SystolicError, str]] = [
     ),
     (SeveralFaultsError([MissingValueError("a")], "net.cfg is wrong"), "net.cfg is wrong: a is missing"),
 ]
-"""Every class with the sentence of its fields, without a place and a remedy."""
+"""An error of every class, without a place and a remedy, and its expected message."""
 
 
 def test_each_class_makes_its_sentence() -> None:
@@ -118,7 +118,7 @@ def test_every_class_has_a_sentence_here() -> None:
     assert classes - {SystolicError} == {type(error) for error, _ in SENTENCES}
 
 
-def test_place_and_remedy_stand_around_the_sentence() -> None:
+def test_place_precedes_and_remedy_follows_the_sentence() -> None:
     for error, sentence in SENTENCES:
         placed = dataclasses.replace(error, where="net.cfg:7")
         end = "\n" if "\n" in sentence else "; "
@@ -143,7 +143,7 @@ def fail(number: int) -> None:
     raise dataclasses.replace(SENTENCES[number][0], where="worker", remedy="go on")
 
 
-def test_errors_come_back_from_a_worker_with_their_fields() -> None:
+def test_errors_raised_in_a_worker_process_keep_their_fields() -> None:
     with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
         for number, (error, _) in enumerate(SENTENCES):
             with pytest.raises(type(error)) as caught:
@@ -154,7 +154,7 @@ def test_errors_come_back_from_a_worker_with_their_fields() -> None:
                     assert getattr(caught.value, field.name) == getattr(error, field.name)
 
 
-def test_the_nearest_choice_is_found_whatever_the_case() -> None:
+def test_the_nearest_choice_ignores_the_case() -> None:
     assert ChoiceError("x", "UNIX", ("darknet", "unit")).nearest() == "unit"
     assert ChoiceError("x", "dark", ("DarkNet", "unit")).nearest() == "DarkNet"
     assert ChoiceError("x", "nothing like it", ("darknet", "unit")).nearest() is None
@@ -181,13 +181,13 @@ def test_long_values_are_cut() -> None:
         assert len(str(error)) < 3000, type(error).__name__
 
 
-def test_faults_that_are_left_out_are_counted() -> None:
+def test_omitted_faults_are_counted() -> None:
     several = SeveralFaultsError([MissingValueError(f"key {number}") for number in range(100)], "100 keys are wrong")
     assert str(several).count("is missing") == errors.MAX_FAULTS
     assert str(several).endswith(f"and {100 - errors.MAX_FAULTS} more")
 
 
-def test_the_same_fault_of_several_nodes_of_a_kind_is_told_once() -> None:
+def test_equal_faults_of_nodes_of_one_kind_are_listed_once() -> None:
     several = SeveralFaultsError(
         [
             RangeError("a stride", 0, low=1, where="Conv 'a'"),
@@ -223,7 +223,7 @@ def test_raises_compares_class_and_fields() -> None:
         raise RangeError("a", 3, high=1)
 
 
-# --- values in sentences
+# --- values shown in messages
 
 
 class Nasty:
@@ -238,7 +238,7 @@ def nested(depth: int) -> list[object]:
     return value
 
 
-def test_whatever_came_is_shown_in_one_short_line() -> None:
+def test_any_value_is_shown_in_one_short_line() -> None:
     for value in (
         "x" * 100_000,
         b"x" * 100_000,
@@ -257,7 +257,7 @@ def test_whatever_came_is_shown_in_one_short_line() -> None:
         assert len(shown(value, 20)) <= 20
 
 
-def test_what_is_short_is_shown_whole() -> None:
+def test_a_short_value_is_shown_in_full() -> None:
     for value in ("two  spaces", 17, -3.5, None, True, [1, [2, "three"]], {"key": (1, 2)}, "line\nbreak"):
         assert shown(value) == repr(value)
     assert shown(10**5000) == "an integer of 16,610 bits"

@@ -1,4 +1,4 @@
-"""Text that templates paste: what may be a name, what may stand in a comment, what a template may not forget."""
+"""Tests of the template helpers: which texts are identifiers, how comments are cleaned, and which templates fail."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_comments_are_one_harmless_line(text: str, wanted: str) -> None:
 
 @settings(max_examples=80, derandomize=True, database=None)
 @given(st.text(st.characters(codec="utf-8") | st.sampled_from('\\\n*/?"$[]{};`'), max_size=40))
-def test_no_text_leaves_its_comment(text: str) -> None:
+def test_no_text_ends_its_comment_early(text: str) -> None:
     line = comment(text)
     assert "\n" not in line
     assert line.isprintable()
@@ -68,12 +68,12 @@ def test_a_comment_compiles_in_both_kinds_of_comment() -> None:
 
 
 def render(folder: Path, text: str, values: Mapping[str, object]) -> str:
-    """Return the text of a template ``a.j2`` of a folder."""
+    """Write the template ``a.j2`` into the folder and return the rendered text."""
     (folder / "a.j2").write_text(text)
     return Templates(folder).render("a.j2", values)
 
 
-def test_a_name_that_is_not_given_is_an_error(tmp_path: Path) -> None:
+def test_a_template_name_without_a_value_is_an_error(tmp_path: Path) -> None:
     text = "one\n{{ missing }}\n"
     with raises(DamagedFileError, path="a.j2") as caught:
         render(tmp_path, text, {})
@@ -93,12 +93,12 @@ def test_a_fault_of_syntax_names_template_and_line(tmp_path: Path) -> None:
         render(tmp_path, text, {})
 
 
-def test_blocks_leave_no_empty_lines_and_text_is_not_escaped(tmp_path: Path) -> None:
+def test_blocks_add_no_empty_lines_and_text_is_not_escaped(tmp_path: Path) -> None:
     text = "{% for i in range(2) %}\n    {{ i }} < {{ name | identifier }};\n{% endfor %}\n"
     assert render(tmp_path, text, {"name": "x"}) == "    0 < x;\n    1 < x;\n"
 
 
-def test_the_filters_refuse_what_the_functions_refuse(tmp_path: Path) -> None:
+def test_the_identifier_filter_refuses_other_names(tmp_path: Path) -> None:
     text = "{{ name | identifier }}"
     with raises(InvalidValueError, what="an identifier", got="a b"):
         render(tmp_path, text, {"name": "a b"})

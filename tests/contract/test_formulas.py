@@ -1,4 +1,4 @@
-"""Each formula of the table against the same in whole numbers, step by step, on passes of small numbers."""
+"""Tests of the formulas of derived pass words: each is compared with scalar arithmetic on random small passes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.support.host.passes import ARRAYS, drawn, scalar, times
 
 
 def spread_of(p: Any) -> int:
-    """Return the columns that a position becomes: those that the pass writes for it, if there may be several."""
+    """Return the output columns that the pass writes per position: 1, or more if the pass allows several."""
     alone = (p.pool_size, p.pool_stride, p.upscale, p.kernel_height, p.kernel_groups, p.depthwise) == (1, 1, 1, 1, 1, 0)
     columns = p.save_width // p.out_width
     return columns if alone and columns > 1 and p.in_blocks % columns == 0 else 1
 
 
 def follows(p: Any, array: Any) -> dict[str, int]:
-    """Return the words of one pass that others decide, but for its place in the weight buffer."""
+    """Return the derived words of one pass, except for its place in the weight buffer (``first_step``)."""
     compares = p.pool_stride in (-1, 0)
     stride = p.stride or 1
     places = sum(1 for _ in range(p.kernel_height) for _ in range(p.kernel_groups))
@@ -75,7 +75,7 @@ def follows(p: Any, array: Any) -> dict[str, int]:
 
 
 def check(passes: Any, array: Any) -> int:
-    """Compare the formulas of passes with the loops, and return the steps of weights that the passes load."""
+    """Compare the formulas with the scalar arithmetic for each pass. Return the weight steps that all passes load."""
     count = len(passes.stride)
     formulas = {field.name: field.formula(passes, array) for field in FIELDS if field.formula is not None}
     derived = {name: np.broadcast_to(values, count) for name, values in formulas.items()}
@@ -88,13 +88,13 @@ def check(passes: Any, array: Any) -> int:
     return loaded
 
 
-def test_formulas_of_drawn_passes_give_what_loops_count() -> None:
+def test_formulas_of_random_passes_equal_scalar_arithmetic() -> None:
     for array in ARRAYS:
         assert check(drawn(array, 1), array) > array.weight_depth
 
 
-def test_formulas_of_positions_that_become_columns_give_what_loops_count() -> None:
-    """Each condition of ``spread`` kept and broken, and rows of map buffers that are read one or two at a time."""
+def test_formulas_of_spread_positions_equal_scalar_arithmetic() -> None:
+    """Fulfil and violate each condition of ``spread``, with map-buffer rows read one or two at a time."""
     ways: dict[str, tuple[int, ...]] = {
         **{"pool_size": (1, 2), "pool_stride": (1, 0), "upscale": (1, 2), "kernel_height": (1, 2), "depthwise": (0, 1)},
         **{"in_blocks": (2, 3), "save_width": (2, 4), "out_width": (2, 3), "in_turn": (0, 1), "stride": (1, 2)},

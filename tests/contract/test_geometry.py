@@ -1,4 +1,4 @@
-"""The parameters of the array: each is told by the header, the C interface and files under one name, in one order."""
+"""Tests that the header, the C interface and files list the array's parameters with equal names in an equal order."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def test_every_macro_is_a_constant_of_the_header() -> None:
     assert len(set(HEADER)) == len(HEADER)
 
 
-def test_libraries_in_cpp_tell_the_macros_in_their_order() -> None:
-    """The C interface lists them, and the generated library writes them."""
+def test_cpp_library_and_interface_list_the_macros_in_order() -> None:
+    """Check the comment in the C interface and the generated library, which reports the macros' values."""
     interface = (TEMPLATES / "simulation/c_abi.h").read_text("utf-8")
-    listed = interface.partition("// Systolic: ")[2].partition("bytes of a word")[0]
+    listed = interface.partition("//   Systolic  ")[2].partition("bytes of a word")[0]
     assert re.findall(r"[A-Z_]{4,}", listed) == MACROS
     library = (TEMPLATES / "templates/systolic/simulate.cpp.j2").read_text("utf-8")
     numbers = library.partition("numbers[] = {")[2].partition("sizeof(word_t)")[0]
     assert re.findall(r"[A-Z_]{4,}", numbers) == MACROS
 
 
-def test_constants_of_the_header_are_the_geometrys() -> None:
+def test_header_constants_take_their_values_from_the_geometry() -> None:
     geometry = Geometry(6, 8, 16, bits=4, windows=True, late_offsets=2)
     others = [constant for constant in HEADER if constant not in (*MACROS, "PIXEL_BYTES", "PIXEL_LANES")]
     made = header_parameters(geometry, [Parameter(name, 7, "") for name in others])

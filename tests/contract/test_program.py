@@ -1,4 +1,4 @@
-"""The table of a pass's words: its formulas, and the header and the package that have the same words."""
+"""Tests of the table of a pass's words: its formulas, and the C++ header and SystemVerilog package with equal words."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ MACROS = {"SYSTOLIC_PASS_FIELDS": PASS_FIELDS, "SYSTOLIC_ADDED_FIELDS": ADDED_FI
 
 
 def test_header_has_the_words_of_the_table() -> None:
-    """``python -m tools.program update`` renews it."""
+    """Run ``python -m tools.program update`` to renew the header if this test fails."""
     assert program.renewed(HEADER) == HEADER
     for macro, names in MACROS.items():
         listing = HEADER.partition(f"#define {macro}(X)")[2].partition("// clang-format on")[0]
         assert tuple(re.findall(r"X\((\w+)\)", listing)) == names
 
 
-def test_package_of_the_engine_in_systemverilog_has_the_words_of_the_table() -> None:
+def test_systemverilog_package_has_the_words_of_the_table() -> None:
     for added_maps, names in ((0, PASS_FIELDS), (1, PASS_FIELDS + ADDED_FIELDS)):
         package = geometry_package(values({**NUMBERS, "ADDED_MAPS": added_maps}))
         struct = package.partition("typedef struct packed {")[2].partition("} pass_t;")[0]
@@ -52,7 +52,7 @@ def test_header_with_other_words_is_renewed(old: str, new: str) -> None:
     assert program.renewed(HEADER.replace(old, new)) == HEADER
 
 
-def test_command_tells_and_mends_a_header_with_other_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_detects_and_renews_a_header_with_other_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "pass.h"
     path.write_text(HEADER.replace("X(bursts) ", "X(burst) "), "utf-8")
     monkeypatch.setattr(program, "HEADER", path)
@@ -62,7 +62,7 @@ def test_command_tells_and_mends_a_header_with_other_words(tmp_path: Path, monke
     assert program.main(["check"]) == 0
 
 
-def test_table_gives_each_word_once() -> None:
+def test_table_lists_each_word_once() -> None:
     names = PASS_FIELDS + ADDED_FIELDS
     assert len(set(names)) == len(names)
     assert len(PASS_FIELDS) <= PASS_WORDS
@@ -72,7 +72,7 @@ def test_table_gives_each_word_once() -> None:
         assert words_of(geometry) == 64 + 9 * added
 
 
-def test_complete_gives_what_the_formulas_say_of_all_words() -> None:
+def test_complete_computes_every_derived_word() -> None:
     for array in ARRAYS:
         primary = {field.name: getattr(drawn(array, 6), field.name) for field in FIELDS if field.primary}
         completed = complete(primary, array)
@@ -93,7 +93,7 @@ def test_complete_of_large_numbers_is_exact() -> None:
     assert numbers["array_steps"][0] > 1 << 100
 
 
-def test_complete_without_a_word_that_is_given_names_it() -> None:
+def test_complete_without_a_primary_word_names_it() -> None:
     primary = {field.name: getattr(drawn(ARRAYS[0], 6), field.name) for field in FIELDS if field.primary}
     del primary["out_height"]
     with pytest.raises(AttributeError, match="out_height"):

@@ -1,4 +1,4 @@
-"""Rules of a program that the table does not say, each against the same in whole numbers, on passes near its edges."""
+"""Tests of a program's rules between words: each is compared with scalar arithmetic on passes near its limits."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ def _few(array: Any, **numbers: int) -> bool:
     return bool(violations.few_steps(passes, array)[0])
 
 
-def test_a_pass_takes_no_more_steps_than_the_engine_counts() -> None:
-    """At the last that it counts, and at the first that it does not; a comparison takes one a place of its window."""
+def test_few_steps_refuses_more_steps_than_the_engine_counts() -> None:
+    """Check the greatest number of steps that the engine can count, and the next one.
+
+    A layer that compares values takes one step per place of its window."""
     for array in ARRAYS:
         few = partial(_few, array)
         assert few(out_width=MOST)
@@ -53,7 +55,7 @@ def test_a_pass_takes_no_more_steps_than_the_engine_counts() -> None:
 
 
 def related(p: Any, array: Any) -> dict[str, bool]:
-    """Return by the sentence whether one pass keeps each rule."""
+    """Return whether one pass keeps each rule, by the rule's description. The order is the order of the rules."""
     kept = p.save_width * (1 if p.inputs_resident else p.channel_tiles)
     waits = p.pool_size == 2 and p.row_tiles >= 2 and (p.pool_stride == 1 or array.rows % 2 != 0)
     usual = p.positions if p.stride == 1 else p.stride
@@ -85,7 +87,7 @@ def related(p: Any, array: Any) -> dict[str, bool]:
     }
 
 
-def test_relations_of_drawn_passes_hold_as_defined() -> None:
+def test_relations_of_random_passes_equal_scalar_arithmetic() -> None:
     for array, seed in product(ARRAYS, (2, 3)):
         passes = drawn(array, seed, 200)
         rules = list(violations.relations(passes, array))
@@ -108,7 +110,7 @@ def test_stride_of_0_reads_one_row_and_one_column() -> None:
     assert both == [stride == 1 or sides == (1, 1, 1) for stride, *rest in ways for sides in [tuple(rest)]]
 
 
-def test_ranges_take_their_ends_and_nothing_beyond() -> None:
+def test_ranges_include_their_ends_and_refuse_values_beyond() -> None:
     for array in ARRAYS[:2]:
         bounds = {field.name: pair for field in FIELDS if (pair := field.range(array)) is not None}
         for end, shift in product((0, 1), (-1, 0, 1)):
@@ -156,7 +158,7 @@ def test_violation_names_the_first_pass_of_each_rule() -> None:
     assert vars(found[1].error) == vars(MismatchError("ahead", 1, 2))
 
 
-def test_refusal_is_of_the_class_of_what_is_required() -> None:
+def test_refusal_class_depends_on_the_requirement() -> None:
     low, high = np.array([1, 2, 3]), np.array([7, 8, 9])
     for required, kind, fields in (
         ("even", InvalidValueError, {"required": "even"}),

@@ -1,4 +1,6 @@
-"""Which additions and disjunctions of LLVM's are the joining of fields, and which compute."""
+"""Tests that distinguish LLVM additions and ``or`` operations that only join bit fields from real computations.
+
+Joining fields is wiring: no two operands have a bit in common, so the hardware needs no adder."""
 
 from __future__ import annotations
 
@@ -40,11 +42,11 @@ entry:
         ("sum", False),
         ("same_place", False),
         ("counted", False),
-        ("after", False),  # a sum may have any bit
+        ("after", False),  # any bit of a sum may be set
         ("either", True),
         ("mixed", False),
     ],
 )
-def test_an_addition_of_numbers_without_a_common_bit_is_none(name: str, disjoint: bool) -> None:
+def test_operands_without_a_common_bit_are_disjoint(name: str, disjoint: bool) -> None:
     (function,) = read_module(BODY).functions.values()
     assert BitFields(function.definitions).disjoint(function.definitions[f"%{name}"]) is disjoint

@@ -1,4 +1,4 @@
-"""Which iteration a load waits for, where nothing but the order of the accesses is known."""
+"""Tests of the iteration that a load waits for, if only the order of the memory accesses is known."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hls_schedule.reading.ir import Access
 
 
 def of(*accesses: Access) -> Dependences:
-    """The dependences of a loop of one access in each operation, at addresses that the data say."""
+    """Return the dependences of a loop with one access per operation, at addresses that depend on the data."""
     operations = [
         SimpleNamespace(index=index, accesses=(access,), inputs=(), name=access.offset.terms[0][0], text="")
         for index, access in enumerate(accesses)
@@ -25,9 +25,11 @@ def at(value: str, store: bool) -> Access:
     return Access("words", store, Linear(((value, 4),), 0), 4, register=False, stream=False)
 
 
-def test_a_load_waits_for_the_store_before_it_and_for_that_of_the_iteration_before_it() -> None:
-    """Addresses of two values may be the same one: of a load after the store in this iteration, of one before the store
-    when the next iteration loads."""
+def test_load_at_an_unknown_address_depends_on_the_latest_store() -> None:
+    """Check loads at unknown addresses, of which any two may be equal.
+
+    A load after the store depends on the store of its own iteration. A load before the store depends on the store of
+    the previous iteration."""
     after = of(at("a", store=True), at("b", store=False))
     assert (after.within, after.carried) == ((Dependence(0, 1, 0, True),), ())
     before = of(at("a", store=False), at("b", store=True))

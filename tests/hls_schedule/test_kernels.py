@@ -1,4 +1,4 @@
-"""Kernels of a few lines, of each of which it is known what a loop can reach."""
+"""Tests of the schedule check on kernels of a few lines whose attainable initiation interval is known."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MHZ = 300.0
 
 
 def checked(folder: Path, body: str, mhz: float = MHZ) -> CheckedLoop:
-    """The one pipelined loop of a kernel."""
+    """Compile a kernel and return its only pipelined loop, checked at this clock."""
     (folder / "instrument.h").write_text(
         "#ifndef SYSTOLIC_INSTRUMENT_H\n#error a check has an instrument.h of its own\n#endif\n"
     )
@@ -30,14 +30,14 @@ def checked(folder: Path, body: str, mhz: float = MHZ) -> CheckedLoop:
     return loop
 
 
-def test_a_sum_of_32_bits_fits_into_a_cycle(tmp_path: Path) -> None:
+def test_a_32_bit_accumulation_fits_into_one_cycle(tmp_path: Path) -> None:
     loop = checked(tmp_path, kernel("sum += in.read(); out.write(sum);", before="int sum = 0;"))
     assert (loop.declared_ii, loop.derived_ii, loop.declared_depth) == (1, 1, 3)
     assert loop.holds
     assert 0.88 < loop.path_ns < loop.budget_ns == pytest.approx(1000 / MHZ * 0.73, abs=1e-3)
 
 
-def test_two_additions_and_a_choice_do_not_fit_and_their_lines_are_told(tmp_path: Path) -> None:
+def test_a_long_carried_path_is_reported_with_its_source_lines(tmp_path: Path) -> None:
     first = "const int a = in.read();\nx = x + a > n ? x + a - n : x * 5 + 3;\n"
     long = first + "x = x > 77 ? x ^ (x + a) : x + 9;\nout.write(x);"
     loop = checked(tmp_path, kernel(long, before="int x = 0;"))
@@ -78,7 +78,7 @@ def test_a_memory_in_two_partitions_takes_a_store_to_each(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("pragma", "interval"), [("", 4), ("#pragma HLS AGGREGATE variable = kept compact = bit\n", 1)]
 )
-def test_a_struct_of_arrays_is_one_word_only_where_it_is_aggregated(tmp_path: Path, pragma: str, interval: int) -> None:
+def test_a_struct_of_arrays_is_one_word_only_if_aggregated(tmp_path: Path, pragma: str, interval: int) -> None:
     before = (
         "struct lanes_t { int lane[4]; };\nstatic lanes_t kept[64];\n"
         "#pragma HLS BIND_STORAGE variable = kept type = ram_s2p impl = bram\n" + pragma
@@ -98,14 +98,14 @@ def test_two_reads_of_a_stream_take_two_cycles_unless_they_exclude_each_other(tm
     assert either.derived_ii == 1
 
 
-def test_a_pragma_of_its_own_is_a_mark_too(tmp_path: Path) -> None:
+def test_a_plain_pipeline_pragma_marks_a_loop(tmp_path: Path) -> None:
     loop = checked(
         tmp_path, kernel("out.write(in.read());").replace("SYSTOLIC_PIPELINE(1, 3);", "#pragma HLS PIPELINE II=2")
     )
     assert (loop.declared_ii, loop.declared_depth, loop.holds) == (2, 0, True)
 
 
-def test_the_budget_of_a_path_is_that_of_all_cycles_of_the_interval(tmp_path: Path) -> None:
+def test_path_budget_covers_all_cycles_of_the_interval(tmp_path: Path) -> None:
     text = kernel("out.write(in.read());")
     for interval in (1, 3):
         loop = checked(tmp_path, text.replace("SYSTOLIC_PIPELINE(1, 3);", f"SYSTOLIC_PIPELINE({interval}, 3);"))
@@ -120,7 +120,7 @@ def test_a_carried_value_is_added_last(tmp_path: Path) -> None:
     assert (loop.derived_ii, loop.reason) == (1, "")
 
 
-def test_a_lower_clock_leaves_more_time(tmp_path: Path) -> None:
+def test_a_lower_clock_gives_a_larger_budget(tmp_path: Path) -> None:
     text = kernel("sum += in.read(); out.write(sum);", before="int sum = 0;")
     slow, fast = checked(tmp_path, text, 100), checked(tmp_path, text, 800)
     assert slow.budget_ns == pytest.approx(8 * fast.budget_ns, rel=0.01)
@@ -128,13 +128,13 @@ def test_a_lower_clock_leaves_more_time(tmp_path: Path) -> None:
     assert slow.derived_depth <= fast.derived_depth
 
 
-def test_code_that_does_not_compile_is_refused_with_the_compilers_words(tmp_path: Path) -> None:
+def test_code_that_does_not_compile_is_refused_with_the_compiler_output(tmp_path: Path) -> None:
     with raises(ToolError, tool="clang", where=str(tmp_path)) as caught:
         checked(tmp_path, kernel("missing = 1;"))
     assert "'missing'" in caught.value.output
 
 
-def test_code_that_is_no_llvm_is_refused() -> None:
+def test_code_that_is_not_llvm_is_refused() -> None:
     with raises(InvalidValueError, got="int x;"):
         read_module("int x;")
     with raises(ToolError, tool="llvmlite"):
@@ -161,7 +161,7 @@ def test_a_table_of_delays_that_cannot_be_read_is_refused(tmp_path: Path) -> Non
 def test_a_request_of_a_burst_takes_seven_cycles_to_read_and_one_to_write(
     call: str, depth: int, tmp_path: Path
 ) -> None:
-    """Besides the cycle in which the address comes from the FIFO, and the one in which the loop ends."""
+    """Allow two more cycles of depth: one to read the address from the FIFO, and one to end the loop."""
     port = "hls::burst_maxi<int> port, hls::stream<int> &in, int n"
     body = kernel(f"port.{call}(in.read(), 16);", port)
     loop = checked(tmp_path, "#include <hls_burst_maxi.h>\n" + body)
@@ -197,7 +197,7 @@ MEMBER = "#pragma HLS ARRAY_PARTITION variable = {} complete dim = {}"
 def test_members_of_a_constant_struct_have_pragmas_of_their_own(
     tmp_path: Path, pragmas: tuple[tuple[str, int], ...], interval: int, reason: str
 ) -> None:
-    """40 levels are read in an iteration, 20 of them of each of two PEs; a memory that is only read has 16 copies."""
+    """Read 40 levels per iteration, 20 for each of two PEs. A read-only memory has 16 copies."""
     levels = ", ".join(str(number * number % 97) for number in range(160))
     struct = LEVELS.format(pragmas="\n".join(MEMBER.format(*each) for each in pragmas), levels=levels)
     lines = "const int x = in.read();\nout.write(LEVELS.count(0, i & 3, x) + LEVELS.count(1, i & 3, x));"

@@ -1,4 +1,4 @@
-"""What the memories of a few lines are built of."""
+"""Tests of the memories that the schedule check finds in short kernels: partitions, words, width and copies."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ void look_up(hls::stream<int> &in, hls::stream<short> &out, int n) {
 """
 
 
-def test_memories_of_functions_alike_are_told_apart_by_process_and_name(tmp_path: Path) -> None:
+def test_memories_of_equal_functions_differ_by_process(tmp_path: Path) -> None:
     (tmp_path / "instrument.h").write_text("")
     blocks = (BLOCK.replace("WORDS", words).replace("NAME", name) for name, words in (("one", "512"), ("two", "64")))
     (tmp_path / "top.cpp").write_text(HEAD + "".join(blocks))
@@ -64,15 +64,15 @@ def test_memories_of_functions_alike_are_told_apart_by_process_and_name(tmp_path
 
 
 @pytest.mark.parametrize(("storage", "copies"), [("rom_np", 3), ("rom_1p", 1)])
-def test_a_table_is_copied_for_its_readers_where_its_type_says_so(tmp_path: Path, storage: str, copies: int) -> None:
+def test_a_table_is_copied_per_reader_only_if_its_type_allows(tmp_path: Path, storage: str, copies: int) -> None:
     (tmp_path / "instrument.h").write_text("")
     (tmp_path / "top.cpp").write_text(HEAD + TABLE.replace("KIND", storage))
     (memory,) = read_sources(tmp_path / "top.cpp").memories()
     assert (memory.partitions, memory.words, memory.bits, memory.copies) == (2, 64, 16, copies)
 
 
-def test_functions_and_static_numbers_of_a_struct_are_no_memories(tmp_path: Path) -> None:
-    """They are declared before the array, so that they begin where it begins."""
+def test_struct_functions_and_static_numbers_are_not_memories(tmp_path: Path) -> None:
+    """They are declared before the array, so they have the array's offset in the struct."""
     declared = "static const int WORDS = 64;\n    int words() const { return WORDS; }\n    short value[2][64];"
     text = TABLE.replace("short value[2][64];", declared).replace("lane < 6", "lane < LEVELS.words() / 11 + 1")
     (tmp_path / "instrument.h").write_text("")
@@ -82,7 +82,7 @@ def test_functions_and_static_numbers_of_a_struct_are_no_memories(tmp_path: Path
 
 
 def test_a_member_s_words_are_as_wide_as_its_type(tmp_path: Path) -> None:
-    """Of 12 and 5 bits, which a computer keeps in 16 and 8."""
+    """Members of 12 and 5 bits keep these widths, although the compiler stores them in 16 and 8 bits."""
     both = "ap_int<12> value[2][64];\n    ap_uint<5> more[2][64];"
     text = TABLE.replace("short value[2][64];", both).replace("{{{1, 2, 3}, {4, 5, 6}}}", "{{{1}, {2}}, {{3}, {4}}}")
     pragmas = [line for line in TABLE.splitlines() if "variable = value" in line]
@@ -119,7 +119,9 @@ void multiply(hls::stream<int> &in, hls::stream<int> &out, int n) {
 """
 
 
-def test_a_large_table_is_what_it_is_without_its_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_table_compiled_without_its_values_gives_equal_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "instrument.h").write_text("")
     values = ",\n".join(f"{number % 255 - 127}" for number in range(20_000))
     (tmp_path / "top.cpp").write_text(HEAD + WEIGHTS.replace("VALUES", values))

@@ -1,4 +1,4 @@
-"""Products of a few lines, of each of which it is known what multiplies them; and how wide values are."""
+"""Tests of the multipliers found in short kernels (widths, count, DSP or fabric), and of the widths of values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ALLOCATION = "#pragma HLS ALLOCATION function instances=region limit=1"
 
 
 def multipliers(folder: Path, body: str) -> tuple[BuiltMultiplier, ...]:
-    """Of a kernel."""
+    """Return the multipliers that a kernel needs."""
     (folder / "instrument.h").write_text("")
     (folder / "top.cpp").write_text(HEAD + body)
     return read_sources(folder / "top.cpp").multipliers()
@@ -46,8 +46,8 @@ def multipliers(folder: Path, body: str) -> tuple[BuiltMultiplier, ...]:
     "factors, bits",
     [
         ("ap_int<8>(in.read()) * ap_int<5>(n)", (8, 5)),
-        ("ap_uint<8>(in.read()) * ap_int<5>(n)", (9, 5)),  # without a sign it takes a bit more
-        ("(long long)in.read() * n", (32, 32)),  # as wide as what was widened
+        ("ap_uint<8>(in.read()) * ap_int<5>(n)", (9, 5)),  # an unsigned factor needs an additional sign bit
+        ("(long long)in.read() * n", (32, 32)),  # the width before the cast
         ("(in.read() & 511) * n", (32, 10)),
     ],
 )
@@ -71,7 +71,7 @@ def test_products_with_constants_of_few_digits_are_additions(tmp_path: Path) -> 
         "const int y = in.read() * n;\n#pragma HLS BIND_OP variable = y op = mul impl = {}\nout.write(y);",
     ],
 )
-def test_a_directive_says_what_multiplies(tmp_path: Path, lines: str, impl: str) -> None:
+def test_bind_op_directive_selects_the_multiplier(tmp_path: Path, lines: str, impl: str) -> None:
     products = multipliers(tmp_path, kernel(lines.format(impl) + "\nout.write(n * (n >> 3));"))
     assert sorted(product.primitive for product in products) == sorted(["auto", impl])
 
@@ -84,7 +84,7 @@ def test_a_region_that_is_called_twice_is_built_twice_unless_it_is_allocated_onc
     assert sum(product.count for product in products) == count
 
 
-def test_unrolled_products_are_counted_each(tmp_path: Path) -> None:
+def test_each_unrolled_product_is_counted(tmp_path: Path) -> None:
     lines = "int sum = 0;\nfor (int l = 0; l < 5; ++l) sum += ins[l].read() * (n + l);\nout.write(sum);"
     body = kernel(lines, "hls::stream<int> ins[5], hls::stream<int> &out, int n")
     assert sum(product.count for product in multipliers(tmp_path, body)) == 5
@@ -127,16 +127,16 @@ entry:
     [
         ("wide", "i64", 8, 8),
         ("low", "i32", 9, 9),
-        ("moved", "i64", 19, 8),  # as a factor without its zeros
+        ("moved", "i64", 19, 8),  # as a factor it has no trailing zeros
         ("both", "i64", 20, 20),
-        ("lower", "i64", 43, 27),  # the lower 27 bits, 16 places up
-        ("fields", "i64", 43, 27),  # of two fields beside each other
+        ("lower", "i64", 43, 27),  # the lower 27 bits, shifted up by 16
+        ("fields", "i64", 43, 27),  # two adjacent fields
         ("chosen", "i64", 11, 11),
         ("over", "i8", 8, 8),  # it wraps
         ("half", "i32", 12, 12),
     ],
 )
-def test_a_value_is_no_wider_than_what_it_is_made_of(name: str, kind: str, bits: int, factor: int) -> None:
+def test_width_of_a_value_follows_its_operands(name: str, kind: str, bits: int, factor: int) -> None:
     (function,) = read_module(VALUES).functions.values()
     ranges = Ranges(function.definitions)
     assert ranges.signed_bits(f"%{name}", kind) == bits

@@ -1,4 +1,4 @@
-"""Which arrays of compiled code are registers: what the sources and the debug information say of them."""
+"""Tests of which arrays in compiled code are registers, according to the pragmas and the debug information."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RECORDS = {
 }
 
 
-def test_what_is_left_of_a_struct_is_registers_unless_it_is_an_array_by_another_name() -> None:
+def test_structs_are_registers_and_arrays_only_if_fully_partitioned() -> None:
     variables = {"%word": {1}, "%other": {1, 2}, "%list": {3}, "%both": {1, 3}, "%unnamed": set[int]()}
     module = Module(records=RECORDS, variables={("top", name): numbers for name, numbers in variables.items()})
     assert Directives(module, ()).registers == {("top", "%word"), ("top", "%other")}
