@@ -1,5 +1,8 @@
-"""Darknet's files: cfg, weights and names go in, a float network (cnn.network) comes out, and weights back again.
+"""The reader of darknet's files: cfg, weights and names files become a float network (cnn.network).
 
-cfg reads the text and says which options are known, layers and heads turn its sections into nodes (graph is the network
-while it grows), files reads and writes the numbers. Open files first: ``read_darknet`` runs the rest.
+- ``cfg`` parses the text of a cfg file and checks its options.
+- ``layers`` and ``heads`` turn its sections into nodes. ``graph`` is the network while it grows.
+- ``files`` reads the numbers of a weights file, and writes such files.
+
+Start reading in ``files``: ``read_darknet`` calls all the other modules.
 """

@@ -1,8 +1,11 @@
-"""The text of a darknet cfg: sections with their options, each remembering its line.
+"""Parse the text of a darknet cfg file into sections with options, each with its line.
 
-Three tables below say what becomes of an option. READ: it decides shapes or numbers. NEUTRAL: it would change what a
-layer computes and is not supported, so that only the value that changes nothing is let through. TRAINING: it has no
-effect on a trained network and is let through. Any other option is an error.
+Three tables below list the known options. All other options are errors.
+
+- READ: options that decide shapes or numbers.
+- NEUTRAL: options that would change the result of a layer and are not supported. Only the value that changes nothing
+  is accepted.
+- TRAINING: options without effect on a trained network. Any value is accepted.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ ALIASES = {
     "soft": "softmax",
 }
 
-# What decides shapes and numbers.
+# Options that decide shapes and numbers, by section.
 READ: dict[str, frozenset[str]] = {
     "net": frozenset({"width", "height", "channels", "letter_box"}),
     "convolutional": frozenset(
@@ -71,7 +74,7 @@ READ: dict[str, frozenset[str]] = {
     "yolo": frozenset({"anchors", "classes", "num", "mask", "new_coords", "scale_x_y"}),
 }
 
-# Options that would change the result; accepted with the one value that does not.
+# Options that would change the result, and the only value that is accepted because it changes nothing.
 NEUTRAL: dict[str, dict[str, float]] = {
     "convolutional": {
         "antialiasing": 0,
@@ -96,7 +99,7 @@ def _words(text: str) -> frozenset[str]:
 
 _TRAINING_OF_ANY = _words("learning_rate onlyforward stopbackward burnin_update train_only_bn dont_update")
 
-# Options of training, augmentation, evaluation or logging: no effect on what a trained network computes.
+# Options of training, augmentation, evaluation or logging, which do not change the result of a trained network.
 TRAINING: dict[str, frozenset[str]] = {
     "net": _words(
         """adam angle aspect augment_speed b1 b2 batch batches_per_cycle blur burn_in center cutmix decay
@@ -133,32 +136,41 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,9}")
 
 @dataclass(frozen=True)
 class CfgOption:
-    """What stands behind ``key=``, and where."""
+    """The value of an option, and its place as "file:line"."""
 
     value: str
-    source: str  # "file:line"
+    source: str
 
 
 @dataclass(frozen=True)
 class Section:
-    """``kind`` without aliases; ``source`` is "file:line" of its header."""
+    """One section of a cfg file.
+
+    Attributes:
+        kind: Its name, with aliases replaced.
+        options: Its options by key.
+        source: The place of its header, "file:line".
+    """
 
     kind: str
     options: dict[str, CfgOption]
     source: str
 
     def source_of(self, key: str) -> str:
-        """ "file:line" of the option, or of the section's header where the option was left out."""
+        """Return the place of an option, "file:line"; the place of the section's header if the option is left out."""
         return self.options[key].source if key in self.options else self.source
 
     def name_of(self, key: str) -> str:
-        """What errors call an option."""
+        """Return the name of an option in errors."""
         return f"{key} of [{self.kind}]"
 
     def integer(self, key: str, default: int | None, low: int, high: int) -> int:
-        """The option, one whole number within low … high; RangeError for another one.
+        """Return an option that is one whole number.
 
-        MissingValueError if it was left out and has no default.
+        Raises:
+            RangeError: It is not between ``low`` and ``high``.
+            InvalidValueError: It is not one whole number.
+            MissingValueError: It is left out and has no default.
         """
         if key not in self.options and default is not None:
             return default
@@ -170,14 +182,24 @@ class Section:
         return values[0]
 
     def integers(self, key: str) -> tuple[int, ...]:
-        """The whole numbers of a list with commas; InvalidValueError for others, MissingValueError if left out."""
+        """Return an option that is a list of whole numbers with commas.
+
+        Raises:
+            InvalidValueError: It has other entries.
+            MissingValueError: It is left out.
+        """
         parts = self._parts(key)
         if not all(_INTEGER.fullmatch(part) for part in parts):
             raise self._refusal(key, "whole numbers of at most 9 digits")
         return tuple(int(part) for part in parts)
 
     def numbers(self, key: str) -> tuple[float, ...]:
-        """The finite numbers of a list with commas; InvalidValueError for others, MissingValueError if left out."""
+        """Return an option that is a list of finite numbers with commas.
+
+        Raises:
+            InvalidValueError: It has other entries.
+            MissingValueError: It is left out.
+        """
         try:
             values = tuple(float(part) for part in self._parts(key))
         except ValueError:
@@ -187,17 +209,17 @@ class Section:
         return values
 
     def number(self, key: str, default: float) -> float:
-        """The option, one finite number, or the default if it was left out; else InvalidValueError."""
+        """Return an option that is one finite number, or its default; InvalidValueError for any other value."""
         values = self.numbers(key) if key in self.options else (default,)
         if len(values) != 1:
             raise self._refusal(key, "one number")
         return values[0]
 
     def choice(self, key: str, default: str, choices: Iterable[str]) -> str:
-        """The option, one of ``choices``, or the default if it was left out; else ChoiceError."""
+        """Return an option that is one of ``choices``, or its default; ChoiceError for any other value."""
         value = self.options[key].value if key in self.options else default
         if value not in choices:
-            where, remedy = self.source_of(key), "train with one of these"
+            where, remedy = self.source_of(key), "train the network with one of these"
             raise ChoiceError(self.name_of(key), value, tuple(choices), where=where, remedy=remedy)
         return value
 
@@ -212,9 +234,16 @@ class Section:
 
 
 def read_bounded(path: Path, limit: int, title: str) -> bytes:
-    """The file's bytes; FileAccessError if it cannot be read, RangeError if it has more than ``limit``.
+    """Return the bytes of a file.
 
-    title: what errors call a file of this kind ("cfg file").
+    Args:
+        path: The file.
+        limit: Limit for the number of bytes.
+        title: The kind of file in errors: ``cfg file``.
+
+    Raises:
+        FileAccessError: The file cannot be read.
+        RangeError: It has more than ``limit`` bytes.
     """
     try:
         with path.open("rb") as file:
@@ -229,7 +258,7 @@ def read_bounded(path: Path, limit: int, title: str) -> bytes:
 
 
 def read_text(path: Path, limit: int, title: str) -> str:
-    """As ``read_bounded``, the text of the bytes; DamagedFileError, with the line, if they are not UTF-8."""
+    """Return the text of a file; DamagedFileError if it is not UTF-8, otherwise like ``read_bounded``."""
     data = read_bounded(path, limit, title)
     try:
         return data.decode("utf-8-sig")
@@ -240,14 +269,14 @@ def read_text(path: Path, limit: int, title: str) -> str:
 
 
 def file_label(path: Path) -> str:
-    """The file's name as errors and layers have it: on one line, printable, and not too long."""
+    """Return the name of a file for errors and layers: printable, on one line and not too long."""
     return cut("".join(character if character.isprintable() else "?" for character in path.name))
 
 
 def parse_cfg(text: str, file: str) -> tuple[Section, ...]:
-    """Sections in order, the first is [net].
+    """Return the sections in order; the first is [net].
 
-    Raises the error of the only unknown section or option, or SeveralFaultsError with all of them.
+    If a section or option is unknown or not supported, its error is raised; SeveralFaultsError if there are several.
     """
     sections = _split(text, file)
     if not sections or sections[0].kind != "net":
@@ -257,8 +286,8 @@ def parse_cfg(text: str, file: str) -> tuple[Section, ...]:
     wrong = [fault for section in sections for fault in _faults(section)]
     for second in sections[1:]:
         if second.kind == "net":
-            subjects = ("this [net]", f"that of {sections[0].source}")
-            wrong.append(ConflictError(subjects, "a cfg has one", where=second.source, remedy="remove one"))
+            subjects = ("this [net]", f"the [net] at {sections[0].source}")
+            wrong.append(ConflictError(subjects, "a cfg has only one", where=second.source, remedy="remove one"))
     if wrong:
         raise wrong[0] if len(wrong) == 1 else SeveralFaultsError(wrong, f"{file} has {len(wrong)} faults")
     return sections
@@ -267,7 +296,7 @@ def parse_cfg(text: str, file: str) -> tuple[Section, ...]:
 def _split(text: str, file: str) -> tuple[Section, ...]:
     sections: list[Section] = []
     for number, line in enumerate(text.split("\n"), 1):
-        # darknet drops all white space and reads a number as far as it goes: remarks behind it work
+        # darknet ignores white space and text after a number, so that remarks after a value work there too
         bare = re.sub(r"\s+", "", re.split("[#;]", line, maxsplit=1)[0])
         source = f"{file}:{number}"
         if bare.startswith("["):
@@ -294,36 +323,37 @@ def _add_option(sections: list[Section], bare: str, source: str) -> None:
         raise InvalidValueError("the first entry of a cfg", bare, "[net]", where=source)
     section = sections[-1]
     if key in section.options and key in READ.get(section.kind, ()):
-        subjects = (f"this {key}", f"that of {section.options[key].source}")
-        raise ConflictError(subjects, "an option is given once", where=source, remedy="leave one of the two")
-    section.options.setdefault(key, CfgOption(value, source))  # darknet takes the first
+        subjects = (f"this {key}", f"the one at {section.options[key].source}")
+        raise ConflictError(subjects, "an option may be given only once", where=source, remedy="remove one of the two")
+    section.options.setdefault(key, CfgOption(value, source))  # darknet uses the first one
 
 
 _NO_LAYERS = {
-    **dict.fromkeys(("rnn", "lstm", "gru", "crnn", "conv_lstm"), "it keeps a state from one picture to the next"),
-    "local": "it has weights of its own at each position",
+    **dict.fromkeys(("rnn", "lstm", "gru", "crnn", "conv_lstm"), "it keeps a state from one image to the next"),
+    "local": "it has different weights at each position",
     "normalization": "it divides by a sum over neighbouring channels",
-    "contrastive": "it compares embeddings of the objects of several pictures",
+    "contrastive": "it compares embeddings of the objects of several images",
 }
-"""Sections of darknet that no layer here does, and why."""
+"""Sections of darknet that no layer can do, and why."""
 
 
 _OF_ONNX = {
     "deconvolutional": ("it is a transposed convolution", "ConvTranspose"),
-    "local_avgpool": ("it divides by the number of places of each window within the map", "AveragePool"),
+    "local_avgpool": ("it divides by the number of pixels of each window inside the map", "AveragePool"),
 }
-"""Sections that are not read, why, and the operator of ONNX that does the same and is read."""
+"""Sections that are not read, why not, and the ONNX operator that computes the same and is read."""
 
 
 _NO_OPTIONS = {
-    "tree": "it sorts the classes into a tree, by a file of its own",
-    "share_index": "it takes weights from another layer",
-    "embedding_layer": "it tells objects of several pictures apart by the values of another layer",
+    "tree": "it arranges the classes in a tree, which another file describes",
+    "share_index": "it uses the weights of another layer",
+    "embedding_layer": "it distinguishes objects of several images by the values of another layer",
 }
-"""Options that no layer here has, and what they would do."""
+"""Options that no layer has, and their effect in darknet."""
 
 
 def _faults(section: Section) -> list[SystolicError]:
+    """Return the errors of a section: it is not supported, or options of it are not."""
     kind, name = section.kind, f"[{cut(section.kind)}]"
     if kind in _NO_LAYERS:
         return [UnsupportedError(name, _NO_LAYERS[kind], where=section.source)]
@@ -332,7 +362,7 @@ def _faults(section: Section) -> list[SystolicError]:
         remedy = f"export the network as ONNX, whose {operator} is read"
         return [UnsupportedError(name, reason, where=section.source, remedy=remedy)]
     if kind == "net" and "inputs" in section.options:
-        reason = "a network reads a picture of width, height and channels"
+        reason = "a network reads an image with width, height and channels"
         return [UnsupportedError(section.name_of("inputs"), reason, where=section.source_of("inputs"))]
     if kind not in READ:
         return [ChoiceError("a section", kind, sorted(READ), where=section.source)]
@@ -358,5 +388,5 @@ def _neutral_fault(section: Section, key: str, neutral: float) -> SystolicError 
     except InvalidValueError as error:
         return error
     option = section.options[key]
-    subject, reason = f"{key}={cut(option.value)} of [{section.kind}]", f"{key}={neutral:g} alone changes nothing"
+    subject, reason = f"{key}={cut(option.value)} of [{section.kind}]", f"only {key}={neutral:g} changes nothing"
     return UnsupportedError(subject, reason, where=option.source)

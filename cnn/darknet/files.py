@@ -1,9 +1,9 @@
-"""A darknet cfg, weights and names file → Network, and weights back to a file.
+"""Read a darknet cfg, weights and names file into a Network, and write a weights file.
 
-A weights file has no structure of its own: a header (int32 major, minor, revision; then the number of
-pictures seen, uint64 from version 0.2 on, int32 before), then float32 numbers in the cfg's order. So
-the topology is read first, its count of numbers compared with the file's size, and only then is
-anything of that size taken. See docs/reference/darknet.md for what is read and what is refused.
+A weights file has a header: major, minor and revision as int32, and the number of images seen, which is uint64 from
+version 0.2 on and int32 before. float32 numbers in the order of the cfg follow, without any structure. The topology is
+therefore read first, and the number of weights is compared with the file's size before any memory is allocated.
+docs/reference/darknet.md lists what is read and what is refused.
 """
 
 from __future__ import annotations
@@ -48,21 +48,27 @@ __all__ = [
 
 MAX_NAMES_BYTES = 1 << 20
 
-# The topology, with zeros for numbers → the same network with numbers.
+# A function from a topology, whose numbers are zeros, to the same network with numbers.
 WeightSource = Callable[[Network], Network]
 
 
 def read_darknet(
     cfg: Path, weights: Path | None, names: Path | None = None, *, weight_source: WeightSource | None = None
 ) -> Network:
-    """The network of ``cfg`` with the numbers of ``weights``, or of ``weight_source`` where that is None.
+    """Return the network of a cfg file.
 
-    ``names`` holds one label a line, as many as the network has classes.
+    Args:
+        cfg: The cfg file.
+        weights: The weights file; None to use ``weight_source``.
+        names: A file with one label per line, one for each class of the network.
+        weight_source: A function that gives the network its numbers.
 
     Raises:
-        MissingValueError: Neither weights nor a source came.
-        FileAccessError: A file cannot be read; RangeError and DamagedFileError if it is too long or not a text.
-        SystolicError: Of the class that says what is wrong, its place the line of the cfg or the layer of the weights.
+        MissingValueError: There are neither weights nor a source of them.
+        FileAccessError: A file cannot be read.
+        RangeError: A file is too long.
+        DamagedFileError: A file is not a text.
+        SystolicError: Any other fault; the error names the line of the cfg or the layer of the weights.
     """
     network = read_topology(cfg)
     if names is not None:
@@ -77,39 +83,38 @@ def read_darknet(
 
 
 def read_topology(cfg: Path) -> Network:
-    """The layers and shapes of a cfg; all numbers are zeros that take no memory."""
+    """Return the network of a cfg file with its shapes; all weights are zeros that take no memory."""
     sections = parse_cfg(read_text(cfg, MAX_CFG_BYTES, "cfg file"), file_label(cfg))
     return build_layers(sections, identifier(cfg.stem))
 
 
 def is_letterboxed(cfg: Path) -> bool:
-    """Whether the network was trained on pictures that keep their sides' ratio (``letter_box=1`` of [net])."""
+    """Return whether the network was trained on images that keep their aspect ratio (``letter_box=1`` of [net])."""
     sections = parse_cfg(read_text(cfg, MAX_CFG_BYTES, "cfg file"), file_label(cfg))
     return bool(sections[0].integer("letter_box", 0, 0, 1))
 
 
 def identifier(text: str) -> str:
-    """A valid C identifier from any text: "tiny yolo-v2" → "tiny_yolo_v2", "2nd" → "net_2nd"."""
+    """Return a valid C identifier for a text: "tiny yolo-v2" → "tiny_yolo_v2", "2nd" → "net_2nd"."""
     clean = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")
     return clean if clean[:1].isalpha() else f"net_{clean}".rstrip("_")
 
 
 def read_names(names: Path, network: Network) -> tuple[str, ...]:
-    """One label a line, any text; as many as ``network`` has classes, else MismatchError."""
+    """Return the labels of a names file, one per line; MismatchError if the network has another number of classes."""
     lines = read_text(names, MAX_NAMES_BYTES, "names file").split("\n")
     last = max((number for number, line in enumerate(lines, 1) if line.strip()), default=0)
-    labels = tuple(line.removesuffix("\r") for line in lines[:last])  # empty lines at the end are no classes
+    labels = tuple(line.removesuffix("\r") for line in lines[:last])  # empty lines at the end are not classes
     for node, classes in _class_counts(network):
         if classes != len(labels):
             what = f"the number of lines, one for each class of {node.place},"
-            remedy = "check that the names are of this network"
+            remedy = "check that the names file belongs to this network"
             raise MismatchError(what, len(labels), classes, where=file_label(names), remedy=remedy)
     return labels
 
 
 def _class_counts(network: Network) -> Iterator[tuple[Node, int]]:
-    """Each node that has classes, and how many: every head, what chooses among them, or the last layer of a
-    classifier."""
+    """Yield each node that has classes, and their number: all heads and TopK layers, or else the last layer."""
     heads = [(node, node.op.classes) for node in network.nodes if isinstance(node.op, Detection)]
     chosen = (node for node in network.nodes if isinstance(node.op, TopK))
     heads += [(node, network.nodes[node.inputs[0]].shape.channels) for node in chosen]
@@ -117,9 +122,14 @@ def _class_counts(network: Network) -> Iterator[tuple[Node, int]]:
 
 
 def read_weights(network: Network, path: Path) -> Network:
-    """``network`` with the numbers of a weights file; MismatchError if the file has more or fewer of them.
+    """Return the network with the numbers of a weights file.
 
-    FileAccessError if it cannot be read, DamagedFileError, InvalidValueError or RangeError for what is in it.
+    Raises:
+        MismatchError: The file has more or fewer numbers than the network.
+        FileAccessError: The file cannot be read.
+        DamagedFileError: The file ends within its header, or within a number.
+        InvalidValueError: The version is not supported, or a number is not finite.
+        RangeError: A variance is negative.
     """
     count = sum(parameter_count(node) for node in network.nodes)
     try:
@@ -139,13 +149,13 @@ def read_weights(network: Network, path: Path) -> Network:
 
 
 def _header_bytes(data: bytes, path: Path) -> int:
-    """How many bytes the header has, by the rule of darknet's load_weights_upto (src/parser.c)."""
+    """Return the number of bytes of the header, by the rule of darknet's load_weights_upto (src/parser.c)."""
     if len(data) < 16:
         reason = f"ends after {len(data)} bytes, within its header of 16 or 20"
         raise DamagedFileError(file_label(path), reason, remedy="check that this is a weights file")
     major, minor = struct.unpack_from("<2i", data)
     if not (0 <= major < 1000 and 0 <= minor < 1000):
-        required = "0.0 to 999.999, above which weights are transposed"
+        required = "between 0.0 and 999.999, because newer files have transposed weights"
         what, remedy = "the version in the header", "check that this is a weights file"
         raise InvalidValueError(what, f"{major}.{minor}", required, where=file_label(path), remedy=remedy)
     length = 20 if major * 10 + minor >= 2 else 16
@@ -156,23 +166,23 @@ def _header_bytes(data: bytes, path: Path) -> int:
 
 
 def _check_size(network: Network, path: Path, expected: int, size: int) -> None:
-    """Refuse a file of which ``size``, the bytes after the header, are not ``expected`` float32 numbers."""
+    """Raise an error if ``size``, the bytes after the header, are not ``expected`` float32 numbers."""
     count, odd = divmod(size, 4)
     label = file_label(path)
     if count > expected:
         what = f"the number of weights up to the last layer, {network.nodes[-1].place},"
-        raise MismatchError(what, count, expected, where=label, remedy="check that the file is of this cfg")
+        raise MismatchError(what, count, expected, where=label, remedy="check that the file belongs to this cfg")
     if count < expected:
         node, first, last = _numbers_at(network, count)
-        what = f"the number of weights, which end within {node.place}, whose own are {first:,}…{last:,},"
-        remedy = "check that the file is whole, and of this cfg"
+        what = f"the number of weights, which end within {node.place} (its numbers are {first:,}…{last:,}),"
+        remedy = "check that the file is complete and belongs to this cfg"
         raise MismatchError(what, count, expected, where=label, remedy=remedy)
     if odd:
         raise DamagedFileError(label, f"has {odd} bytes after its last number", remedy="copy the file again")
 
 
 def _numbers_at(network: Network, position: int) -> tuple[Node, int, int]:
-    """The node that number ``position`` of a weights file belongs to, with its first and last number."""
+    """Return the node of number ``position`` of a weights file, and the positions of its first and last number."""
     first = 0
     for node in network.nodes:
         count = parameter_count(node)
@@ -184,14 +194,23 @@ def _numbers_at(network: Network, position: int) -> tuple[Node, int, int]:
 
 @dataclass
 class _Reader:
-    """Takes the numbers one after the other."""
+    """The numbers of a weights file, read in order.
+
+    Attributes:
+        numbers: All numbers of the file.
+        file: The file's name in errors.
+        position: The next number to read.
+    """
 
     numbers: FloatArray
     file: str
     position: int = 0
 
     def take(self, like: FloatArray, title: str, node: Node) -> FloatArray:
-        """The next numbers in the shape of ``like``; errors call them ``title``."""
+        """Return the next numbers in the shape of ``like``; InvalidValueError if one is not finite.
+
+        title: The name of the numbers in errors.
+        """
         part = self.numbers[self.position : self.position + like.size].reshape(like.shape)
         wrong = part[~np.isfinite(part)]
         if wrong.size:
@@ -209,7 +228,7 @@ def _fill_node(node: Node, reader: _Reader) -> Node:
     if isinstance(op, Convolution):
         norm = _take_norm(op, reader, node)
         op = _take_weights(op, reader, node)
-    else:  # load_connected_weights reads these in the other order
+    else:  # darknet's load_connected_weights reads weights and batch norm in the other order
         op = _take_weights(op, reader, node)
         norm = _take_norm(op, reader, node)
     return replace(node, op=replace(op, bias=bias, batch_norm=norm))
@@ -228,15 +247,15 @@ def _take_norm(op: Weighted, reader: _Reader, node: Node) -> BatchNorm | None:
     mean = reader.take(once(op, norm.mean), "means", node)
     variance = reader.take(once(op, norm.variance), "variances", node)
     if variance.min() < 0:
-        where, remedy = f"{reader.file}: {node.place}", "check that the file is of this cfg"
+        where, remedy = f"{reader.file}: {node.place}", "check that the file belongs to this cfg"
         raise RangeError("a variance", float(variance.min()), low=0, where=where, remedy=remedy)
     return replace(norm, scale=for_all(op, scale), mean=for_all(op, mean), variance=for_all(op, variance))
 
 
 def write_darknet_weights(network: Network) -> bytes:
-    """The bytes of a weights file, version 0.2.0, that ``read_darknet`` reads back bit by bit.
+    """Return the bytes of a weights file, version 0.2.0, from which ``read_darknet`` reads exactly the same numbers.
 
-    The file has no place for strides, padding or the epsilon: the cfg has them.
+    The file does not hold strides, padding or the epsilon; the cfg file does.
     """
     header = struct.pack("<3iQ", 0, 2, 0, 0)
     arrays = (array for node in network.nodes for array in _arrays(node))
@@ -244,6 +263,7 @@ def write_darknet_weights(network: Network) -> bytes:
 
 
 def _arrays(node: Node) -> tuple[FloatArray, ...]:
+    """Return the numbers of a node in the order of a weights file."""
     op = node.op
     if not isinstance(op, (Convolution, Dense)):
         return ()

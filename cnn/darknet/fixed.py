@@ -1,4 +1,4 @@
-"""Sections whose weights are the operation's own: [batchnorm], and the [reorg] that puts zeros behind a map."""
+"""Read the sections with implied weights, which no weights file stores: [batchnorm], and [reorg] with ``extra``."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from cnn.ops import BatchNorm, Convolution, Dense, Stored
 
 ITSELF = Stored(itself=True)
 MOST_IN_A_ROW = 1 << 12
+"""Limit for the values of a [reorg] with ``extra``, whose layer has a weight per pair of an input and an output."""
 
 
 def batch_norm(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """A [batchnorm] of its own: a convolution of each channel by itself, whose one weight is 1."""
+    """Read a [batchnorm]: append a depthwise 1×1 convolution with weights of 1 and a batch norm."""
     channels = layers.shape.channels
     zeros = np.broadcast_to(np.float32(0), (channels,))
     norm = BatchNorm(zeros, zeros, zeros, DARKNET_EPSILON)
@@ -25,8 +26,10 @@ def batch_norm(layers: DarknetLayers, section: Section) -> DarknetLayers:
 
 
 def lengthened(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """A [reorg] with ``extra``: all values one after the other, and so many zeros after them; RangeError if they are
-    too many."""
+    """Read a [reorg] with ``extra``: append a layer with all values in a row, followed by ``extra`` zeros.
+
+    RangeError is raised if the row would be too long.
+    """
     values, extra = layers.shape.values, section.integer("extra", None, 1, MOST_IN_A_ROW)
     outputs = values + extra
     if outputs > MOST_IN_A_ROW:

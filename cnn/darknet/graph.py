@@ -1,4 +1,4 @@
-"""The network of a cfg while it is read: what every section's builder takes and returns."""
+"""The network of a cfg file while it is read. Every section's builder takes and returns a DarknetLayers value."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from cnn.maps import Shape
 from cnn.network import Node
 from cnn.ops import Activate, Op
 
-# Darknet's normalize_cpu (src/blas.c) adds 1e-6 to the root itself: (x − mean) / (sqrt(variance) + 0.000001). Its CUDA
-# kernel takes sqrt(variance + 0.00001). This project takes sqrt(variance + 1e-6). Measured on a trained YOLO-LITE, its
-# outputs differ from normalize_cpu's by 8e-6 of the greatest output, those with 1e-5 by 9e-5. The probabilities that
-# darknet prints for a picture have four digits: the first two forms give all four, the third does not.
+# Darknet's normalize_cpu (src/blas.c) adds 1e-6 to the root: (x − mean) / (sqrt(variance) + 0.000001). Its CUDA kernel
+# uses sqrt(variance + 0.00001). This project uses sqrt(variance + 1e-6). On a trained YOLO-LITE, its outputs differ
+# from normalize_cpu's by 8e-6 of the greatest output; with 1e-5 they differ by 9e-5. The probabilities that darknet
+# prints for an image have four digits: sqrt(variance + 1e-6) gives the same four as normalize_cpu, and 1e-5 does not.
 DARKNET_EPSILON = 1e-6
 
 DARKNET_FUNCTIONS: dict[str, tuple[str, tuple[float, ...]]] = {
@@ -35,17 +35,19 @@ DARKNET_FUNCTIONS: dict[str, tuple[str, tuple[float, ...]]] = {
     "swish": ("silu", ()),
     "tanh": ("tanh", ()),
 }
-"""darknet's names of functions that are looked up in a table, and their parameters (its src/activations.h)."""
+"""The function and its parameters for each activation of darknet that is computed by a table (src/activations.h)."""
 
 CHOICES = (*ACTIVATIONS, *DARKNET_FUNCTIONS)
-"""Of the option ``activation``."""
+"""The values of the option ``activation``."""
 
 
 @dataclass(frozen=True)
 class DarknetLayers:
     """The layers read so far.
 
-    nodes: in topological order. layers: for each darknet layer, which [net] is none of, the node of its output.
+    Attributes:
+        nodes: The nodes in topological order.
+        layers: The index of the node with the output of each darknet layer. [net] is not a layer.
     """
 
     nodes: tuple[Node, ...]
@@ -53,26 +55,36 @@ class DarknetLayers:
 
     @property
     def last(self) -> int:
-        """The node that the next section reads where it names none."""
+        """The index of the node that the next section reads by default."""
         return self.layers[-1] if self.layers else 0
 
     @property
     def shape(self) -> Shape:
-        """Of ``last``."""
+        """The shape of the output of node ``last``."""
         return self.nodes[self.last].shape
 
     def name(self, stem: str) -> str:
-        """The next free name: conv1, conv2 …"""
+        """Return the next free name with this stem: conv1, conv2 …"""
         return f"{stem}{1 + sum(node.name.rstrip('0123456789') == stem for node in self.nodes)}"
 
     def grown(self, section: Section, stem: str, op: Op, shape: Shape, *inputs: int) -> DarknetLayers:
-        """One more node that is also a darknet layer."""
+        """Append a node that is also a darknet layer.
+
+        Args:
+            section: The section of the cfg.
+            stem: The start of the node's name, which a number follows.
+            op: The operation.
+            shape: The shape of the output; RangeError if it is too large.
+            *inputs: The indices of the nodes that it reads; by default ``last``.
+        """
         node = Node(self.name(stem), op, inputs or (self.last,), bounded(shape, section), section.source)
         return DarknetLayers((*self.nodes, node), (*self.layers, len(self.nodes)))
 
     def activated(self, section: Section, activation: str) -> DarknetLayers:
-        """Append an activation that no requantiser computes to the last darknet layer; return the layers unchanged if a
-        requantiser does."""
+        """Append a table for an activation to the last darknet layer, if its requantiser cannot compute the activation.
+
+        Otherwise the layers are returned unchanged, because the layer itself has the activation (``fused``).
+        """
         if activation in ACTIVATIONS:
             return self
         function, parameters = DARKNET_FUNCTIONS[activation]
@@ -81,12 +93,12 @@ class DarknetLayers:
         return replace(larger, layers=(*self.layers[:-1], larger.last))
 
     def alias(self, index: int) -> DarknetLayers:
-        """One more darknet layer that computes nothing: its output is that of a node that exists."""
+        """Append a darknet layer that computes nothing; its output is the output of node ``index``."""
         return replace(self, layers=(*self.layers, index))
 
 
 def bounded(shape: Shape, section: Section) -> Shape:
-    """``shape``; RangeError if it has more channels or values than MAX_CHANNELS and MAX_MAP."""
+    """Return ``shape``; RangeError if it has more than MAX_CHANNELS channels or MAX_MAP values."""
     if shape.channels > MAX_CHANNELS:
         raise RangeError("the number of channels", shape.channels, high=MAX_CHANNELS, where=section.source)
     if shape.values > MAX_MAP:
@@ -101,14 +113,16 @@ def require_layer(layers: DarknetLayers, section: Section) -> None:
 
 
 def fused(activation: str) -> str:
-    """What a layer does to its own sums: the activation, or nothing where that is a node of its own."""
+    """Return the activation of the layer itself: ``activation``, or "linear" if it becomes a node of its own."""
     return activation if activation in ACTIVATIONS else "linear"
 
 
 def layer_index(layers: DarknetLayers, section: Section, key: str, value: int) -> int:
-    """The node of darknet layer ``value``, counted back from this one if negative.
+    """Return the node of darknet layer ``value``, which is counted back from this section if it is negative.
 
-    MissingValueError if no layer comes before, RangeError if none has this number.
+    Raises:
+        MissingValueError: There is no layer before the section.
+        RangeError: There is no layer with this number.
     """
     require_layer(layers, section)
     count = len(layers.layers)

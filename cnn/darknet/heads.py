@@ -1,4 +1,4 @@
-"""Sections that end a network: [softmax], [detection], [region], [yolo] and [Gaussian_yolo]."""
+"""Read the sections at the end of a network: [softmax], [detection], [region], [yolo] and [Gaussian_yolo]."""
 
 from __future__ import annotations
 
@@ -35,11 +35,13 @@ MOST_TEMPERATURE = 1000.0
 
 
 def softmax(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """One more [softmax], with ``spatial`` over the channels of each position: a segmentation. InvalidValueError if its
-    groups do not divide the values that it reads."""
+    """Read [softmax]: append a softmax over all values, or a segmentation over the channels of each position.
+
+    Option ``spatial`` selects the second. InvalidValueError is raised if the groups do not divide the values.
+    """
     original, layers = layers, _cooled(layers, section)
     larger = _softmax(layers, section)
-    return replace(larger, layers=(*original.layers, larger.last))  # darknet's layer before keeps its own values
+    return replace(larger, layers=(*original.layers, larger.last))  # the layer before it keeps its output
 
 
 def _softmax(layers: DarknetLayers, section: Section) -> DarknetLayers:
@@ -58,7 +60,7 @@ def _softmax(layers: DarknetLayers, section: Section) -> DarknetLayers:
 
 
 def _cooled(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """What a softmax of ``temperature`` reads: all values divided by that."""
+    """Append a layer that divides all values by the option ``temperature``, unless that is 1."""
     temperature = section.number("temperature", 1.0)
     if not 1 / MOST_TEMPERATURE <= temperature <= MOST_TEMPERATURE:
         what, where = section.name_of("temperature"), section.source_of("temperature")
@@ -69,14 +71,14 @@ def _cooled(layers: DarknetLayers, section: Section) -> DarknetLayers:
 
 
 def region(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """One more [region] (YOLOv2); MismatchError if anchors, classes and channels do not agree."""
+    """Read [region] (YOLOv2); MismatchError if anchors, classes and channels do not fit together."""
     softmax = bool(section.integer("softmax", 0, 0, 1))
     section.integer("coords", COORDS, COORDS, COORDS)
     return _detection(layers, section, _anchors(section), softmax)
 
 
 def cells(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """One more [detection] (YOLOv1); ShapeError if its cells, boxes and classes are not the values before it."""
+    """Read [detection] (YOLOv1); ShapeError if its cells, boxes and classes do not fit the values that it reads."""
     for key, default, required in (("coords", 1, COORDS), ("sqrt", 0, 1)):
         value = section.integer(key, default, 0, 99)
         if value != required:
@@ -96,12 +98,12 @@ def cells(layers: DarknetLayers, section: Section) -> DarknetLayers:
 
 
 def gaussian_yolo(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """One more [Gaussian_yolo], a [yolo] with the variance of each coordinate; errors as of that."""
+    """Read [Gaussian_yolo], a [yolo] with a variance for each coordinate; the errors are the same."""
     return yolo(layers, section, GaussianYolo)
 
 
 def yolo(layers: DarknetLayers, section: Section, kind: type[Detection] = Yolo) -> DarknetLayers:
-    """One more [yolo] (YOLOv3); MismatchError or RangeError if anchors, mask, classes and channels do not agree."""
+    """Read [yolo] (YOLOv3); MismatchError or RangeError if anchors, mask, classes and channels do not fit together."""
     anchors = _anchors(section)
     mask = section.integers("mask") if "mask" in section.options else tuple(range(len(anchors)))
     for number in mask:
@@ -119,7 +121,10 @@ def yolo(layers: DarknetLayers, section: Section, kind: type[Detection] = Yolo) 
 
 
 def _without_logistic(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """Leave the logistic layer, which must come before a head of new_coords, to the host, which has more digits."""
+    """Remove the logistic layer before a head with ``new_coords``; the host computes it more precisely.
+
+    MissingValueError is raised if there is no such layer.
+    """
     last = layers.nodes[layers.last]
     if last.op != Activate("logistic") or layers.last != len(layers.nodes) - 1:
         what = "activation=logistic of the layer before [yolo]"

@@ -1,8 +1,8 @@
-"""Sections of a cfg → nodes with their shapes; weights are zeros that take no memory yet.
+"""Turn the sections of a cfg file into nodes with shapes. The weights are zeros that take no memory.
 
-Every shape is checked, and bounded, before anything of its size exists. One function builds one kind of section; the
-table at the end says which. [shortcut] of maps of different shapes, [scale_channels] and [crop] become several nodes.
-The sections that end a network are in heads.
+Every shape is checked against the limits before anything of its size is allocated. The table at the end lists the
+function for each kind of section; ``heads`` has the sections at the end of a network. A section can become several
+nodes, for example a [shortcut] of maps with different shapes.
 """
 
 from __future__ import annotations
@@ -51,12 +51,16 @@ from cnn.ops import (
 )
 
 _PLAIN = {"leaky": ("leaky_relu", (LEAKY_SLOPE,)), "relu": ("leaky_relu", (0.0,)), "relu6": ("clip", (0.0, 6.0))}
-"""The functions of a map that do what each activation but "linear" does."""
+"""The function that computes the same as each activation except "linear"."""
 
 
 def unequal_sum(layers: DarknetLayers, section: Section, index: int, activation: str) -> DarknetLayers:
-    """As darknet's shortcut_cpu: of a larger map every stride-th pixel of every stride-th row is added, and only the
-    channels that both have; the others pass. ShapeError if one height and width is not a multiple of the other."""
+    """Read a [shortcut] of maps with different shapes, as darknet's shortcut_cpu computes it.
+
+    Every n-th row and column of a larger map is added. Channels that only the map before has are passed on unchanged;
+    channels that only the added map has are ignored. ShapeError is raised if the added map's height and width are not
+    the same multiple of the other map's.
+    """
     count = len(layers.layers)
     out, summand = layers.shape, layers.nodes[index].shape
     stride = summand.height // out.height
@@ -90,8 +94,10 @@ def unequal_sum(layers: DarknetLayers, section: Section, index: int, activation:
 
 
 def scaled(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """A [sam], the product of two maps, or a [scale_channels], of a map and one value for each channel. ShapeError if
-    they have other shapes."""
+    """Read [sam], the product of two maps, or [scale_channels], the product of a map and one value per channel.
+
+    ShapeError is raised if the shapes do not fit.
+    """
     values = section.integers("from")
     if len(values) != 1:
         what = f"the number of layers that [{section.kind}] multiplies by"
@@ -102,7 +108,7 @@ def scaled(layers: DarknetLayers, section: Section) -> DarknetLayers:
     each = section.kind == "scale_channels"
     expected = Shape(out.channels, 1, 1) if each else out
     if factor != expected:
-        what, where = f"the layer before [{section.kind}], which reads {out} too,", section.source_of("from")
+        what, where = f"the layer before [{section.kind}], which multiplies it by {out},", section.source_of("from")
         raise ShapeError(what, f"shape {factor}", f"shape {expected}", where=where)
     last = layers.last
     if each and out.height * out.width > 1:
@@ -113,10 +119,16 @@ def scaled(layers: DarknetLayers, section: Section) -> DarknetLayers:
 
 
 def crop(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """A [crop] at the beginning: pictures are resized to its size at once. Without noadjust pixels become −1…1.
-    UnsupportedError after another layer, RangeError if it is larger than the picture."""
+    """Read a [crop] at the beginning: the network's input gets the size of the crop.
+
+    Without ``noadjust``, a layer maps pixels from 0…1 to −1…1.
+
+    Raises:
+        UnsupportedError: Another layer is before it.
+        RangeError: It is larger than the image.
+    """
     if layers.layers:
-        reason = "it is taken as the first layer alone, since the host resizes the picture to its size"
+        reason = "it must be the first layer, because the host resizes the image to its size"
         raise UnsupportedError("[crop] after another layer", reason, where=section.source)
     picture = layers.nodes[0].shape
     width, height = (section.integer(f"crop_{key}", None, 1, getattr(picture, key)) for key in ("width", "height"))
@@ -130,15 +142,15 @@ def crop(layers: DarknetLayers, section: Section) -> DarknetLayers:
 def _grown(
     layers: DarknetLayers, section: Section, stem: str, op: Op, shape: Shape, *inputs: int
 ) -> tuple[DarknetLayers, int]:
-    """One more node, and its index."""
+    """Append a node; return the layers and the node's index."""
     larger = layers.grown(section, stem, op, shape, *inputs)
     return larger, larger.last
 
 
 def build_layers(sections: tuple[Section, ...], name: str) -> Network:
-    """The topology: all weights, biases and batch norms are zero views of no memory.
+    """Return the network of the sections; weights, biases and batch norms are views of a single zero.
 
-    Raises an error, its place the line of the cfg, at the first layer whose shape is impossible or too large.
+    The first layer with an impossible or too large shape raises an error that names its line in the cfg.
     """
     if not 1 < len(sections) <= MAX_LAYERS:
         raise RangeError("the number of layers", len(sections) - 1, 1, MAX_LAYERS - 1, where=sections[-1].source)
@@ -157,7 +169,7 @@ def build_layers(sections: tuple[Section, ...], name: str) -> Network:
 
 
 def parameter_count(node: Node) -> int:
-    """How many numbers a weights file holds for this node."""
+    """Return the number of values that a weights file stores for a node."""
     op = node.op
     if not isinstance(op, (Convolution, Dense)):
         return 0
@@ -167,7 +179,7 @@ def parameter_count(node: Node) -> int:
 
 
 def _weights_of(node: Node) -> int:
-    """Count the numbers that the file or the memory holds for this node, whichever are more."""
+    """Return the number of values of a node, in the weights file or in memory, of which the greater counts."""
     op = node.op
     held = int(op.weights.size) if isinstance(op, Convolution) and not op.stored.itself else 0
     return max(parameter_count(node), held)
@@ -194,9 +206,14 @@ def _batch_norm(section: Section, filters: int) -> BatchNorm | None:
 def _slid(
     section: Section, shape: Shape, window: Pair, strides: Pair, padding: tuple[int, int, int]
 ) -> tuple[Shape, Padding]:
-    """The output's height and width, and the padding without what no window reads.
+    """Return the output's shape, with the input's channels, and the padding that the windows really read.
 
-    window, strides: down and across. padding: above, to the left, and what is added to both below and to the right.
+    Args:
+        section: The section.
+        shape: The shape of the input.
+        window: Rows and columns of the window.
+        strides: The strides over rows and columns.
+        padding: The padding above and below, the padding left and right, and additional padding below and right.
     """
     (rows, columns), (top, side, extra) = window, padding
     sides = [shape.height + 2 * top + extra, shape.width + 2 * side + extra]
@@ -206,7 +223,7 @@ def _slid(
             f"{rows}×{columns}",
             f"at most its padded input, {sides[0]}×{sides[1]}",
             where=section.source_of("size"),
-            remedy="make the picture larger or the network shallower",
+            remedy="make the image larger or the network shallower",
         )
     (down, across), lengths = strides, (sides[0] - rows, sides[1] - columns)
     height, width = lengths[0] // down + 1, lengths[1] // across + 1
@@ -246,7 +263,7 @@ def _dilation(section: Section, window: tuple[int, int], padding: list[int]) -> 
         raise RangeError(what, max(sides), high=MAX_WINDOW, where=section.source_of("dilation"))
     if step > 1 and any(2 * pad != side - 1 for pad, side in zip(padding, window, strict=True)):
         subject = f"dilation={step} of a window that changes the map's size"
-        reason = "it is read of an odd window with pad=1"
+        reason = "a dilation needs an odd window and pad=1"
         raise UnsupportedError(subject, reason, where=section.source_of("dilation"))
     return step, (step * padding[0], step * padding[1])
 
@@ -263,7 +280,7 @@ def _max_pool(layers: DarknetLayers, section: Section) -> DarknetLayers:
     strides = strides_of(section, 1, MAX_KERNEL)
     size = section.integer("size", section.integer("stride", 1, 1, MAX_KERNEL), 1, MAX_KERNEL)
     padding = section.integer("padding", size - 1, 0, 2 * MAX_KERNEL)
-    first = padding // 2  # darknet's offset −padding / 2, cut towards zero
+    first = padding // 2  # darknet's offset is −padding / 2, rounded towards zero
     shape, sides = _slid(section, layers.shape, (size, size), strides, (first, first, padding - 2 * first))
     widest = max(sides.top, sides.bottom, sides.right)
     if widest >= size:
@@ -316,7 +333,7 @@ def _reorg(layers: DarknetLayers, section: Section) -> DarknetLayers:
 
 
 def _reorg_by_blocks(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """darknet's [reorg3d] takes the channels of its blocks apart as other programs do."""
+    """Read [reorg3d], which orders the channels as space to depth in other frameworks does, unlike [reorg]."""
     return _reorganised(layers, section, "block")
 
 
@@ -355,6 +372,7 @@ def _shortcut(layers: DarknetLayers, section: Section) -> DarknetLayers:
 
 
 def _nothing(layers: DarknetLayers, section: Section) -> DarknetLayers:
+    """Read a section that computes nothing in a trained network."""
     return layers.alias(layers.last)
 
 

@@ -1,4 +1,4 @@
-"""What a weights file holds of a layer, and what the layer has then."""
+"""Convert between the weights of a layer and the numbers that a weights file stores for it (cnn.ops.Stored)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Weighted = Convolution | Dense
 
 
 def stored_weights(op: Weighted) -> FloatArray | None:
-    """Of the weights those that a file holds, in its shape; None where the operation has them itself."""
+    """Return the weights of a layer that a file stores, in the file's shape; None if it stores none."""
     if op.stored.itself:
         return None
     step, weights = op.stored.step, once(op, op.weights)
@@ -24,7 +24,7 @@ def stored_weights(op: Weighted) -> FloatArray | None:
 
 
 def with_stored(op: Weighted, stored: FloatArray) -> Weighted:
-    """``op`` with the weights that come of those of a file."""
+    """Return the layer with its weights computed from the stored ones."""
     weights = _signs(stored) if op.stored.signs else stored
     if op.stored.places:
         larger, step = np.zeros(op.weights.shape, np.float32), op.stored.step
@@ -37,22 +37,24 @@ def with_stored(op: Weighted, stored: FloatArray) -> Weighted:
 
 
 def once(op: Weighted, numbers: FloatArray) -> FloatArray:
-    """Return the numbers that a file holds for the filters: each filter once, however often it is there."""
+    """Return the numbers of the filters that a file stores: each filter once, even if the layer has copies of it."""
     return numbers[: len(numbers) // max(1, len(op.stored.places))]
 
 
 def for_all(op: Weighted, numbers: FloatArray) -> FloatArray:
-    """Return the numbers of a file for all filters, repeated as often as its filters are there."""
+    """Return the numbers of all filters, with the stored ones repeated for the copies of each filter."""
     return np.tile(numbers, len(op.stored.places)) if op.stored.places else numbers
 
 
 def holds_bias(op: Weighted) -> bool:
-    """Whether a file holds the biases: those of an operation with its own weights belong to a batch norm, or are 0."""
+    """Return whether a file stores the biases of a layer.
+
+    It does unless the layer has implied weights and no batch norm; its biases are then 0.
+    """
     return not op.stored.itself or op.batch_norm is not None
 
 
 def _signs(weights: FloatArray) -> FloatArray:
-    """The mean size of each filter where its weight is above 0, else the negative of that (darknet's
-    binarize_weights)."""
+    """Return binary weights: plus or minus the mean magnitude of the filter (darknet's binarize_weights)."""
     sizes = np.abs(weights).mean(axis=(1, 2, 3), keepdims=True, dtype=np.float64)
     return np.asarray(np.where(weights > 0, sizes, -sizes), np.float32)

@@ -1,9 +1,13 @@
-"""Windows whose strides down and across differ (``stride_y``, ``stride_x``), by layers that have one stride each.
+"""Append layers for windows with different strides for rows and columns (``stride_y``, ``stride_x``).
 
-Of the strides a and b and their least common multiple m, the rows y, y + m / a … of the output lie m rows apart in the
-input, and m / b columns of it m columns. So a block of m / a × m / b outputs is as many windows of stride m, each of
-which begins where its place does: one convolution that has the filters for all of them, and depth to space. Groups and
-pools take their greatest common divisor as a stride, and then every n-th row and column.
+A layer has one stride. Let a be the stride over rows, b the stride over columns and m their least common multiple. The
+output rows y, y + m / a … read windows that are m rows apart, and the output columns x, x + m / b … read windows that
+are m columns apart. The output is divided into blocks of m / a × m / b. Each place of a block is a convolution with
+stride m and a shifted window. One convolution has the filters of all places, and depth to space interleaves its
+outputs.
+
+Convolutions with groups, and pools, use the greatest common divisor of a and b as their stride instead. A second layer
+then selects every n-th row and column.
 """
 
 from __future__ import annotations
@@ -29,14 +33,21 @@ NO_PADDING = Padding()
 
 
 def strides_of(section: Section, default: int, most: int) -> Pair:
-    """Return the strides down and across: ``stride``, unless ``stride_y`` and ``stride_x`` say otherwise."""
+    """Return the strides over rows and columns: ``stride_y`` and ``stride_x``, which default to ``stride``."""
     stride = section.integer("stride", default, 1, most)
     return section.integer("stride_y", stride, 1, most), section.integer("stride_x", stride, 1, most)
 
 
 def convolved(layers: DarknetLayers, section: Section, op: Convolution, strides: Pair, outputs: Shape) -> DarknetLayers:
-    """Add the convolution as one darknet layer. Of ``op`` neither the stride is read, nor the padding below and to the
-    right of the map."""
+    """Append a convolution as one darknet layer.
+
+    Args:
+        layers: The layers read so far.
+        section: The section.
+        op: The convolution. Its stride, and its padding below and to the right of the map, are not used.
+        strides: The strides over rows and columns.
+        outputs: The shape of the output.
+    """
     down, across = strides
     if down == across:
         return layers.grown(section, "conv", replace(op, stride=down), outputs)
@@ -67,7 +78,7 @@ def convolved(layers: DarknetLayers, section: Section, op: Convolution, strides:
 
 
 def pooled(layers: DarknetLayers, section: Section, op: MaxPool, strides: Pair, outputs: Shape) -> DarknetLayers:
-    """Add the pool as one darknet layer. op: as in ``convolved``."""
+    """Append a MaxPool as one darknet layer. The arguments are the same as for ``convolved``."""
     step = gcd(*strides)
     if strides == (step, step):
         return layers.grown(section, "pool", replace(op, stride=step), outputs)
@@ -79,28 +90,40 @@ def pooled(layers: DarknetLayers, section: Section, op: MaxPool, strides: Pair, 
 
 
 class _Blocks:
-    """How windows of two strides lie in blocks. places: where the window of each place of a block begins in the larger
-    ``window`` that has all of them. each: the map of one place."""
+    """The division of an output into blocks.
+
+    Attributes:
+        step: The stride m of the convolutions.
+        rows: Rows of a block.
+        columns: Columns of a block.
+        window: Rows and columns of a window that covers the shifted windows of all places of a block.
+        places: The row and column at which the window of each place starts in ``window``.
+        each: The shape of the map that holds one place of all blocks.
+    """
 
     def __init__(self, section: Section, strides: Pair, window: Pair, outputs: Shape) -> None:
         (down, across), self.step = strides, lcm(*strides)
         self.rows, self.columns = self.step // down, self.step // across
         self.window = (window[0] + self.step - down, window[1] + self.step - across)
         if max(self.window) > MAX_KERNEL:
-            what = f"a side of the window that strides of {down} down and {across} across make"
+            what = f"a side of the window for strides of {down} rows and {across} columns"
             raise RangeError(what, max(self.window), high=MAX_KERNEL, where=section.source)
         self.places = tuple((i * down, j * across) for i, j in product(range(self.rows), range(self.columns)))
         self.each = replace(outputs, height=-(-outputs.height // self.rows), width=-(-outputs.width // self.columns))
 
     def padding(self, before: Shape, around: Padding) -> Padding:
-        """Return the padding that the larger windows read; above and to the left it is known."""
+        """Return the padding that the larger windows read.
+
+        before: The shape of the input.
+        around: The padding of the operation, whose top and left sides are kept.
+        """
         bottom = self.step * (self.each.height - 1) + self.window[0] - around.top - before.height
         right = self.step * (self.each.width - 1) + self.window[1] - around.left - before.width
         return Padding(around.top, around.left, max(0, bottom), max(0, right))
 
 
 def _dense(before: Shape, window: Pair, step: int, around: Padding) -> tuple[int, int, Padding]:
-    """Return how many windows of one stride the padded map has down and across, and the padding that they read."""
+    """Return the output rows and columns of a window with one stride, and the padding that it reads."""
     rows = (before.height + around.top + around.bottom - window[0]) // step + 1
     columns = (before.width + around.left + around.right - window[1]) // step + 1
     bottom = (rows - 1) * step + window[0] - around.top - before.height
@@ -126,7 +149,7 @@ def _picked(layers: DarknetLayers, section: Section, steps: Pair, outputs: Shape
 
 
 def _spread(layers: DarknetLayers, section: Section, blocks: _Blocks, outputs: Shape) -> DarknetLayers:
-    """Put the values of a block's places next to each other, and cut off the rows and columns that are too many."""
+    """Append layers that interleave the places of a block, and cut off rows and columns beyond the output."""
     if blocks.rows * blocks.columns > 1:
         spread = DepthToSpace(blocks.rows, blocks.columns)
         rows, columns = blocks.each.height * blocks.rows, blocks.each.width * blocks.columns

@@ -1,1 +1,1 @@
-"""Keras models → ONNX: a walk over their layers."""
+"""The exporter of Keras models to ONNX files. Start reading in ``export``: ``write_model`` walks over the layers."""

@@ -1,7 +1,7 @@
-"""A Keras 3 model → the ONNX file of its layers (extra [keras]).
+"""Export a Keras 3 model to an ONNX file (extra [keras]).
 
-Nothing of the model is executed: its layers are looked at, one after the other, and their numbers are copied. Keras has
-channels last, the file has them first.
+The model is not executed: its layers are read one after the other, and their weights are copied. Keras has the channels
+last, the file has them first.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from cnn.onnx.operators import INSTEAD
 LONGEST_NAME = 60
 FLATTENED = "its input is flattened, and only a Dense reads a flattened map"
 AUGMENTED = ("Brightness", "Contrast", "Flip", "Rotation", "Shear", "Translation", "Zoom")
-"""What the layers Random… change in pictures of training, and of training alone."""
+"""The ends of the names of the Random… layers, which change images only during training."""
 
 LAYERS: dict[str, Writer] = {
     **COMPUTING,
@@ -46,27 +46,27 @@ LAYERS: dict[str, Writer] = {
     "Resizing": resized,
     "UpSampling1D": repeated,
 }
-"""By the name of their class."""
+"""The function that writes each layer, by the name of the layer's class."""
 
 
 def is_keras_model(value: object) -> bool:
-    """Whether it is a model of Keras 3; Keras is not imported for the answer."""
+    """Return whether a value is a model of Keras 3, without importing Keras."""
     return any(kind.__module__ == "keras.src.models.model" for kind in type(value).__mro__)
 
 
 def write_model(model: Any, folder: Path) -> Path:
-    """Write the model as a file in ``folder``, named by the model, and return its path.
+    """Write the model as an ONNX file in ``folder``, named after the model, and return its path.
 
     Raises:
         UnsupportedError: The model has no graph of layers.
-        InvalidValueError: It has several inputs, or one of an open shape.
-        SeveralFaultsError: Layers do not become operators: an error for each of them.
+        InvalidValueError: It has several inputs, or an input with an open shape.
+        SeveralFaultsError: Layers cannot become operators; it holds an error for each of them.
     """
     label = cut(identifier(model.name), LONGEST_NAME)
     inner = getattr(model, "_functional", None) or model
     if not hasattr(inner, "_nodes_by_depth"):
-        reason, remedy = "it has no graph", "build it of layers, Sequential (with an Input) or Functional"
-        raise UnsupportedError("a model whose call is its own code", reason, where=label, remedy=remedy)
+        reason, remedy = "it has no graph of layers", "build it as Sequential (with an Input) or Functional"
+        raise UnsupportedError("a model with its own call method", reason, where=label, remedy=remedy)
     if len(inner.inputs) != 1 or None in inner.inputs[0].shape[1:]:
         shapes = [tuple(tensor.shape) for tensor in inner.inputs]
         raise InvalidValueError("the shapes of the model's inputs", shapes, "one, with all sides known", where=label)
@@ -84,7 +84,8 @@ def write_model(model: Any, folder: Path) -> Path:
 def _walked(graph: GraphWriter, model: Any, inputs: Sequence[str], refused: list[SystolicError]) -> list[str]:
     """Return the outputs of a model that reads these tensors.
 
-    A layer that is refused is added to ``refused`` and read as if it did nothing.
+    The error of a layer that cannot become an operator is added to ``refused``; the walk continues as if the layer did
+    nothing.
     """
     names = {id(tensor): name for tensor, name in zip(model.inputs, inputs, strict=True)}
     for node in _nodes(model):
@@ -96,7 +97,7 @@ def _walked(graph: GraphWriter, model: Any, inputs: Sequence[str], refused: list
                 results = [operation(graph, node, names)]
             else:
                 results = _written(graph, layer, sources, refused)
-        except SystolicError as error:  # any of a layer's values may be wrong
+        except SystolicError as error:  # the walk continues, to report the faults of all layers together
             refused.append(named(error, f"{type(layer).__name__} {layer.name!r}"))
             results = sources[:1] * len(node.output_tensors)
         names.update(zip(map(id, node.output_tensors), results, strict=True))
@@ -104,12 +105,13 @@ def _walked(graph: GraphWriter, model: Any, inputs: Sequence[str], refused: list
 
 
 def _nodes(model: Any) -> Iterator[Any]:
-    """Uses of layers, in the order in which they are computed."""
+    """Yield the uses of layers in the order in which they are computed."""
     for depth in sorted(model._nodes_by_depth, reverse=True):
         yield from (node for node in model._nodes_by_depth[depth] if node.input_tensors)
 
 
 def _written(graph: GraphWriter, layer: Any, sources: Sequence[str], refused: list[SystolicError]) -> list[str]:
+    """Write one use of a layer, which may be a model itself, and return its outputs."""
     inner = getattr(layer, "_functional", None) or layer
     if hasattr(inner, "_nodes_by_depth"):
         return _walked(graph, inner, sources, refused)
@@ -117,7 +119,7 @@ def _written(graph: GraphWriter, layer: Any, sources: Sequence[str], refused: li
     own = type(layer).__module__.startswith("keras.src.layers.")
     others = "it is not one of the layers that become operators (docs/reference/onnx.md)"
     require(own and kind in LAYERS, INSTEAD.get(kind, others) if own else others)
-    require(channels_last(layer), "its channels are first; set data_format channels_last")
+    require(channels_last(layer), "its channels are first; set data_format to channels_last")
     result = LAYERS[kind](graph, layer, sources)
     if sources[0] in graph.flattened and kind != "Dense":
         require(kind in ("Dropout", "Activation", "ReLU", "LeakyReLU", "ELU"), FLATTENED)

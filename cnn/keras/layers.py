@@ -1,6 +1,7 @@
-"""Keras' layers, and the ONNX graph, channels first, that is written while they are walked.
+"""Write Keras layers as ONNX operators with the channels first.
 
-Each layer has a function: from the graph, the layer and the names of its inputs to the name of its output.
+Each kind of layer has a function. It takes the graph, the layer and the names of the layer's inputs, adds operators to
+the graph, and returns the name of the layer's output.
 """
 
 from __future__ import annotations
@@ -21,8 +22,15 @@ OPSET = 20
 
 @dataclass
 class GraphWriter:
-    """onnx: the package. nodes, arrays: its protocol buffers. flattened: by tensor of values in a row, the channels,
-    height and width of the map whose values these are, in Keras' order channels last."""
+    """An ONNX graph while it is written.
+
+    Attributes:
+        onnx: The package onnx.
+        nodes: The protocol buffers of the operators.
+        arrays: The protocol buffers of the initialisers.
+        flattened: The shape (channels, height, width) of each map that was flattened, by the flattened tensor's name.
+            Keras flattens with the channels last, the file with the channels first; a Dense reorders its weights.
+    """
 
     onnx: Any
     nodes: list[Any] = field(default_factory=list)
@@ -30,20 +38,20 @@ class GraphWriter:
     flattened: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     def constant(self, values: Any, kind: Any = np.float32) -> str:
-        """An initialiser."""
+        """Add an initialiser and return its name."""
         name = f"constant{len(self.arrays)}"
         self.arrays.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(values, kind), name))
         return name
 
     def put(self, kind: str, inputs: Sequence[str], label: str, **attributes: Any) -> str:
-        """An operator of the layer ``label``; its output."""
+        """Add an operator of the layer ``label`` and return the name of its output."""
         name = f"{label}/{kind}_{len(self.nodes)}"
         node = self.onnx.helper.make_node(kind, list(inputs), [name], name=name, **attributes)
         self.nodes.append(node)
         return name
 
     def model(self, shape: Sequence[int], outputs: Sequence[str]) -> Any:
-        """The file's protocol buffer, its input called "picture"."""
+        """Return the protocol buffer of the file; its input has the name "picture" and this shape after the batch."""
         helper, kind = self.onnx.helper, self.onnx.TensorProto.FLOAT
         ends = [helper.make_empty_tensor_value_info(name) for name in outputs]
         entry = helper.make_tensor_value_info("picture", kind, [1, *shape])
@@ -57,40 +65,41 @@ AUTO_PAD = {"valid": "VALID", "same": "SAME_UPPER"}
 
 
 def numbers(variable: Any) -> Array:
-    """A variable's values; of one that a layer does not have, None stays None."""
+    """Return the values of a Keras variable as float32."""
     value = getattr(variable, "value", variable)
     value = value.detach().cpu() if hasattr(value, "detach") else value
     return np.asarray(value, np.float32)
 
 
 def channels_last(layer: Any) -> bool:
-    """Return whether its channels are last; a layer without a data_format has no other order."""
+    """Return whether a layer has its channels last; layers without a ``data_format`` always do."""
     return getattr(layer, "data_format", None) != "channels_first"
 
 
 def rank_of(layer: Any) -> int:
-    """Sides of what it reads, the batch among them."""
+    """Return the number of sides of a layer's input, including the batch."""
     return len(shape_of(layer))
 
 
 def shape_of(layer: Any) -> tuple[int | None, ...]:
-    """Return the shape of its input, the batch first; ShapeError if it has several, as a layer that is used twice."""
+    """Return the shape of a layer's input, the batch first; ShapeError if its uses have inputs of different shapes."""
     shapes = {tuple(node.input_tensors[0].shape) for node in layer._inbound_nodes}
     require(len(shapes) == 1, ShapeError("the inputs of its uses", listed(shapes), "one shape"))
     return shapes.pop()
 
 
 def check_axis(layer: Any, axis: Any) -> None:
-    """Raise InvalidValueError if an axis is not that of the channels."""
+    """Raise InvalidValueError if an axis is not the axis of the channels."""
     last = rank_of(layer) - 1
     require(
-        axis in (-1, last), InvalidValueError("its axis", axis, f"the last one, -1 or {last}, that of the channels")
+        axis in (-1, last), InvalidValueError("its axis", axis, f"the last one, -1 or {last}, which is the channels")
     )
 
 
 def _slide(layer: Any) -> dict[str, Any]:
+    """Return the strides, dilations and padding of a layer as attributes of an operator."""
     padding = layer.padding
-    if padding == "causal":  # of a signal: all in front
+    if padding == "causal":  # for signals: all padding is before the signal
         front = (layer.kernel_size[0] - 1) * layer.dilation_rate[0]
         return {"strides": [*layer.strides], "dilations": [*layer.dilation_rate], "pads": [front, 0]}
     require(padding in AUTO_PAD, ChoiceError("padding", padding, tuple(AUTO_PAD)))
@@ -105,24 +114,24 @@ def _bias(graph: GraphWriter, layer: Any) -> list[str]:
 
 
 def _filters(kernel: Array) -> Array:
-    """[…, inputs, filters] → [filters, inputs, …]."""
+    """Return a kernel (…, inputs, filters) in ONNX's order, (filters, inputs, …)."""
     return np.transpose(kernel, (-1, -2, *range(kernel.ndim - 2)))
 
 
 def convolution(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Conv1D, Conv2D."""
+    """Write Conv1D or Conv2D."""
     arrays = [graph.constant(_filters(numbers(layer.kernel))), *_bias(graph, layer)]
     name = graph.put("Conv", [inputs[0], *arrays], layer.name, group=layer.groups, **_slide(layer))
     return activated(graph, layer.activation, name, layer.name)
 
 
 def _by_channel(kernel: Array) -> Array:
-    """[…, inputs, filters of each] → [filters, 1, …]."""
+    """Return a depthwise kernel (…, inputs, filters per input) in ONNX's order, (filters, 1, …)."""
     return _filters(kernel.reshape(*kernel.shape[:-2], 1, -1))
 
 
 def depthwise(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """DepthwiseConv1D, DepthwiseConv2D."""
+    """Write DepthwiseConv1D or DepthwiseConv2D."""
     kernel = numbers(layer.kernel)
     arrays = [graph.constant(_by_channel(kernel)), *_bias(graph, layer)]
     name = graph.put("Conv", [inputs[0], *arrays], layer.name, group=kernel.shape[-2], **_slide(layer))
@@ -130,7 +139,7 @@ def depthwise(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def separable(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """SeparableConv1D, SeparableConv2D."""
+    """Write SeparableConv1D or SeparableConv2D: a depthwise convolution and a 1×1 convolution."""
     kernel = numbers(layer.depthwise_kernel)
     weights = graph.constant(_by_channel(kernel))
     name = graph.put("Conv", [inputs[0], weights], layer.name, group=kernel.shape[-2], **_slide(layer))
@@ -139,13 +148,13 @@ def separable(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def transposed(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Conv1DTranspose, Conv2DTranspose: kernels [rows, columns, filters, inputs]."""
+    """Write Conv1DTranspose or Conv2DTranspose; Keras's kernels are (rows, columns, filters, inputs)."""
     kernel = numbers(layer.kernel)
     arrays = [graph.constant(_filters(kernel)), *_bias(graph, layer)]
     slide = _slide(layer)
     if layer.output_padding is not None:
         slide |= _spread(layer)
-    elif layer.padding == "valid":  # strides larger than the kernel leave rows and columns of the bias alone behind
+    elif layer.padding == "valid":  # with strides above the kernel's size, Keras appends rows and columns of the bias
         short = [max(0, stride - side) for stride, side in zip(layer.strides, kernel.shape, strict=False)]
         slide |= {"auto_pad": "NOTSET", "output_padding": short}
     return activated(
@@ -154,7 +163,10 @@ def transposed(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def _spread(layer: Any) -> dict[str, Any]:
-    """How a transposed convolution with an output_padding lies in its output, as keras.src.backend.common has it."""
+    """Return the padding of a transposed convolution with an ``output_padding``, as attributes of a ConvTranspose.
+
+    The formulas are from keras.src.backend.common.
+    """
     extra = layer.output_padding
     each = [*extra] if isinstance(extra, (list, tuple)) else [extra] * len(layer.strides)
     sides = []
@@ -169,11 +181,11 @@ def _spread(layer: Any) -> dict[str, Any]:
 
 
 def dense(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Dense: of values in a row a matrix, of maps a convolution of 1 × 1."""
+    """Write Dense: a Gemm for a row of values, a 1×1 convolution for a map."""
     kernel, rank = numbers(layer.kernel), rank_of(layer)
     if rank == 2:
         sides = graph.flattened.get(inputs[0])
-        if sides is not None:  # Keras flattens channels last
+        if sides is not None:  # Keras flattens with the channels last, the file with the channels first
             kernel = kernel.reshape(*sides[1:], sides[0], -1).transpose(2, 0, 1, 3).reshape(kernel.shape)
         name = graph.put("Gemm", [inputs[0], graph.constant(kernel), *_bias(graph, layer)], layer.name)
     else:
@@ -183,7 +195,7 @@ def dense(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def batch_norm(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """BatchNormalization over the channels."""
+    """Write BatchNormalization over the channels."""
     axis = layer.axis[0] if isinstance(layer.axis, (list, tuple)) else layer.axis
     check_axis(layer, axis)
     mean = numbers(layer.moving_mean)
@@ -194,7 +206,7 @@ def batch_norm(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def pool(kind: str) -> Writer:
-    """MaxPooling and AveragePooling."""
+    """Return the function that writes MaxPooling or AveragePooling as the operator ``kind``."""
 
     def write(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
         return graph.put(kind, inputs[:1], layer.name, kernel_shape=[*layer.pool_size], **_slide(layer))
@@ -203,7 +215,7 @@ def pool(kind: str) -> Writer:
 
 
 def whole_pool(kind: str) -> Writer:
-    """GlobalMaxPooling and GlobalAveragePooling."""
+    """Return the function that writes GlobalMaxPooling or GlobalAveragePooling as the operator ``kind``."""
 
     def write(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
         name = graph.put(kind, inputs[:1], layer.name)
@@ -213,7 +225,7 @@ def whole_pool(kind: str) -> Writer:
 
 
 def joined(kind: str) -> Writer:
-    """Add, Subtract, Multiply, Maximum, Minimum, in steps of two."""
+    """Return the function that writes Add, Subtract, Multiply, Maximum or Minimum, as operators of two maps each."""
 
     def write(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
         name = inputs[0]
@@ -225,13 +237,13 @@ def joined(kind: str) -> Writer:
 
 
 def concatenated(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Concatenate along the channels."""
+    """Write Concatenate along the channels."""
     check_axis(layer, layer.axis)
     return graph.put("Concat", inputs, layer.name, axis=1)
 
 
 def flattened(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Flatten: what reads it knows the order of the values."""
+    """Write Flatten, and remember the shape of the map for a Dense that reads it."""
     name, shape = graph.put("Flatten", inputs[:1], layer.name), shape_of(layer)
     sides = [side or 1 for side in shape[1:]]
     if len(sides) > 1 and np.prod(sides[:-1]) > 1:
@@ -240,7 +252,7 @@ def flattened(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def padded(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """ZeroPadding1D, ZeroPadding2D."""
+    """Write ZeroPadding1D or ZeroPadding2D."""
     sides = [tuple(side) if isinstance(side, (list, tuple)) else None for side in layer.padding]
     pairs = [side for side in sides if side] or [tuple(layer.padding)]
     pads = [0, 0, *(front for front, _ in pairs), 0, 0, *(back for _, back in pairs)]
@@ -251,29 +263,29 @@ MODES = {
     "nearest": {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"},
     "bilinear": {"mode": "linear", "coordinate_transformation_mode": "half_pixel"},
 }
-"""By Keras' interpolation, how a Resize is told it."""
+"""The attributes of a Resize, by Keras's interpolation."""
 
 
 def enlarged(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """UpSampling2D."""
+    """Write UpSampling2D."""
     require(layer.interpolation in MODES, ChoiceError("interpolation", layer.interpolation, tuple(MODES)))
     scales, modes = graph.constant([1, 1, *layer.size]), MODES[layer.interpolation]
     return graph.put("Resize", [inputs[0], "", scales], layer.name, **modes)
 
 
 def rescaled(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Rescaling by numbers."""
+    """Write Rescaling."""
     name = graph.put("Mul", [inputs[0], graph.constant(layer.scale)], layer.name)
     return graph.put("Add", [name, graph.constant(layer.offset)], layer.name)
 
 
 def same(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """What does nothing once a model is trained."""
+    """Write a layer that does nothing in a trained model: return its input."""
     return inputs[0]
 
 
 def relu(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """ReLU with one of its parameters."""
+    """Write ReLU with at most one of its parameters; ConflictError if several are set."""
     slope, most, threshold = (float(getattr(layer, key) or 0) for key in ("negative_slope", "max_value", "threshold"))
     bounded = layer.max_value is not None
     given = [
@@ -281,7 +293,7 @@ def relu(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
         for key, is_given in (("negative_slope", slope > 0), ("max_value", bounded), ("threshold", threshold != 0))
         if is_given
     ]
-    require(len(given) <= 1, ConflictError(given, "a ReLU with one of them is an operator"))
+    require(len(given) <= 1, ConflictError(given, "only a ReLU with at most one of them is an operator"))
     if bounded:
         ends = [graph.constant(number) for number in (0.0, most)]
         return graph.put("Clip", [inputs[0], *ends], layer.name)
@@ -293,12 +305,12 @@ def relu(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def leaky(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """LeakyReLU."""
+    """Write LeakyReLU."""
     return graph.put("LeakyRelu", inputs[:1], layer.name, alpha=float(layer.negative_slope))
 
 
 def sloped(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """PReLU of slopes that all positions share."""
+    """Write PReLU with one slope per channel; ShapeError if the slopes differ between positions."""
     slopes = numbers(layer.alpha)
     fits = slopes.size == slopes.shape[-1]
     remedy = "give height and width in shared_axes"
@@ -308,18 +320,18 @@ def sloped(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def elu(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """ELU."""
+    """Write ELU."""
     return graph.put("Elu", inputs[:1], layer.name, alpha=float(layer.alpha))
 
 
 def softmax(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Softmax over the channels."""
+    """Write Softmax over the channels."""
     check_axis(layer, layer.axis)
     return graph.put("Softmax", inputs[:1], layer.name, axis=1)
 
 
 def function(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Activation."""
+    """Write Activation."""
     return activated(graph, layer.activation, inputs[0], layer.name)
 
 
@@ -341,11 +353,11 @@ FUNCTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "softmax": ("Softmax", {"axis": 1}),
     "log_softmax": ("LogSoftmax", {"axis": 1}),
 }
-"""By the name of Keras' function: the operator, and its attributes."""
+"""The operator and its attributes for each function, by Keras's name of it."""
 
 
 def activated(graph: GraphWriter, activation: Any, source: str, label: str) -> str:
-    """What a layer's activation makes of its sums."""
+    """Write the activation of a layer and return its output."""
     return applied(graph, getattr(activation, "__name__", type(activation).__name__), source, label)
 
 
@@ -353,7 +365,7 @@ _RANGES = {"relu6": (0.0, 6.0), "hard_tanh": (-1.0, 1.0)}
 
 
 def applied(graph: GraphWriter, name: str, source: str, label: str) -> str:
-    """A function by Keras' name."""
+    """Write the function with Keras's name ``name`` and return its output; ChoiceError if it is unknown."""
     if name == "linear":
         return source
     if name in _RANGES:
@@ -396,11 +408,14 @@ LAYERS: dict[str, Writer] = {
     "Subtract": joined("Sub"),
     "UpSampling2D": enlarged,
 }
-"""By the name of their class."""
+"""The function that writes each layer, by the name of the layer's class. cnn.keras.export adds further layers."""
 
 
 def reshaped(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Reshape: a map's values in a row, its positions in a row, or a row of values as a map, its channels last."""
+    """Write Reshape: flatten a map, flatten its positions alone, or view a row of values as a map.
+
+    Keras has the channels last on both sides, so a map made of a row needs a Transpose.
+    """
     sides, target = [side or 1 for side in shape_of(layer)[1:]], [*layer.target_shape]
     size = int(np.prod(sides))
     if -1 in target:
@@ -410,7 +425,7 @@ def reshaped(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     ordered = inputs[0] not in graph.flattened
     keeps = target[-1] == sides[-1] and ordered
     fits = len(target) <= 3 and (keeps or (len(sides) == 1 and ordered))
-    required = f"the channels of {tuple(sides)} as last side, or one row, or be a map of one row"
+    required = f"the channels of {tuple(sides)} as its last side, or a single side, or an input of one row"
     require(fits, ShapeError("its output", tuple(target), required))
     if keeps:
         return graph.put("Reshape", [inputs[0], graph.constant([1, target[-1], *target[:-1]], np.int64)], layer.name)
@@ -419,7 +434,7 @@ def reshaped(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def cropped(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Cropping1D, Cropping2D."""
+    """Write Cropping1D or Cropping2D."""
     pairs = [side for side in layer.cropping if isinstance(side, (list, tuple))] or [layer.cropping]
     sides = shape_of(layer)[1:-1]
     ends = [(side or 0) - back for side, (_, back) in zip(sides, pairs, strict=True)]
@@ -428,20 +443,20 @@ def cropped(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def repeated(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """UpSampling1D."""
+    """Write UpSampling1D."""
     modes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return graph.put("Resize", [inputs[0], "", graph.constant([1, 1, layer.size])], layer.name, **modes)
 
 
 def averaged(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Average: the sum of maps, divided by how many they are."""
+    """Write Average: the sum of the maps, divided by their number."""
     total = graph.put("Sum", inputs, layer.name)
     return graph.put("Mul", [total, graph.constant(1 / len(inputs))], layer.name)
 
 
 def normalised(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Normalization by a mean and a variance, of all values or of each channel."""
-    require(not layer.invert, "it is inverted; only invert=False, which subtracts the mean and divides, is")
+    """Write Normalization by a mean and a variance, each for all values or per channel."""
+    require(not layer.invert, "it is inverted; only invert=False is supported")
     rank = rank_of(layer)
     mean, deviation = numbers(layer.mean), np.maximum(np.sqrt(numbers(layer.variance)), 1e-7)
     for what, values in (("its mean", mean), ("its variance", deviation)):
@@ -453,7 +468,7 @@ def normalised(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def resized(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Resizing to height and width."""
+    """Write Resizing to a height and width."""
     require(layer.interpolation in MODES, ChoiceError("interpolation", layer.interpolation, tuple(MODES)))
     for option in ("crop_to_aspect_ratio", "pad_to_aspect_ratio", "antialias"):
         require(not getattr(layer, option, False), f"its option {option} is set")

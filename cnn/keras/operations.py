@@ -1,4 +1,4 @@
-"""Keras' own operations, which stand in a model where tensors are computed with: x * 2 + y, keras.ops.relu(x)."""
+"""Write the operations of keras.ops, with which a model computes outside of layers: x * 2 + y, keras.ops.relu(x)."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _FUNCTIONS = frozenset(
         *("Selu",),
     }
 )
-"""Those that are functions of a layer's activation too, and have no parameter."""
+"""Operations without parameters that layers have as activations too."""
 
 HOME = "keras.src.ops."
-"""Where their classes are."""
+"""The package with the classes of these operations."""
 
 
 def operation(graph: GraphWriter, node: Any, names: Mapping[int, str]) -> str:
-    """Return what a use of an operation gives; ChoiceError if it is not an operator.
+    """Write one use of an operation and return its output; ChoiceError if it cannot become an operator.
 
-    names: of tensors, by their id.
+    names: The names of the tensors in the file, by the id of Keras's tensor.
     """
     op, kind = node.operation, type(node.operation).__name__
     if kind in _OF_TWO:
@@ -58,12 +58,16 @@ def operation(graph: GraphWriter, node: Any, names: Mapping[int, str]) -> str:
 
 
 def _reduced(graph: GraphWriter, node: Any, source: str) -> str:
-    """Over rows, columns and channels, the last; these stay as sides of 1, or all places go and the channels stay."""
+    """Write a maximum, mean or sum over some axes and return its output.
+
+    The axes must stay as sides of 1, or be all axes except the batch and the channels, because the order of the axes
+    would differ from Keras's otherwise.
+    """
     op, rank = node.operation, len(node.input_tensors[0].shape)
     axis = range(1, rank) if op.axis is None else op.axis if isinstance(op.axis, (list, tuple)) else [op.axis]
     reduced = {position % rank for position in axis}
     fits = 0 not in reduced and (op.keepdims or reduced == {*range(1, rank - 1)})
-    required = "those of sides that stay (keepdims=True), or all but the channels'"
+    required = "all axes but the channels, or any axes with keepdims=True, without the batch"
     require(fits, InvalidValueError("its axis", op.axis, required))
     axes = [1 if position == rank - 1 else position + 1 for position in sorted(reduced)]
     keep = int(bool(op.keepdims))
@@ -71,7 +75,7 @@ def _reduced(graph: GraphWriter, node: Any, source: str) -> str:
 
 
 def _operand(graph: GraphWriter, value: Any, node: Any, names: Mapping[int, str]) -> str:
-    """A tensor; a number, or one for each channel."""
+    """Return the tensor of an operand: a tensor of the model, or a constant of one number or one per channel."""
     if id(value) in names:
         return names[id(value)]
     rank = len(node.input_tensors[0].shape)

@@ -1,4 +1,4 @@
-"""Operators that do something to each value by itself: with the layer before it, or as a layer by itself."""
+"""Operators that apply a function to each value. The layer before them includes them, or they become a layer."""
 
 from __future__ import annotations
 
@@ -16,23 +16,26 @@ from cnn.onnx.quantised.mark import Mark
 from cnn.ops import Activate, Add, Convolution, Dense, Multiply
 
 SUMS = (Convolution, Dense, Add, Multiply)
-"""Layers that may cut off what they compute."""
+"""Layers that may have an activation."""
 
 GATES = {"logistic": "silu", "hard_sigmoid": "hard_swish", "tanh_softplus": "mish"}
-"""f → what x · f(x) is called."""
+"""The name of the function x · f(x), by the name of f."""
 
 _TABLES = {
     "relu": Activate("clip", (0.0, np.inf)),
     "relu6": Activate("clip", (0.0, 6.0)),
     "leaky": Activate("leaky_relu", (LEAKY_SLOPE,)),
 }
-"""Of integers: a table for each, as a convolution would need weights that the file has not."""
+"""The layer that computes an activation of a quantised map: a table.
+
+A 1×1 convolution, as for floats, would need quantised weights, which the file does not have."""
 
 NEVER_BELOW_0 = ("relu", "relu6", "logistic", "hard_sigmoid", "softplus")
+"""Functions whose results are never negative, so that a ReLU after them changes nothing."""
 
 
 def activation(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Every operator of ACTIVATIONS."""
+    """Read an operator of ACTIVATIONS."""
     function = ACTIVATIONS[operation.kind](layers, operation)
     source = layers.map(operation)
     node, alone = layers.nodes[source.node], layers.alone(operation)
@@ -47,7 +50,7 @@ def activation(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _fused(layers: Layers, operation: OnnxOperation, name: str) -> Layers:
-    """Into the layer before, or behind a 1×1 convolution that changes nothing."""
+    """Put an activation into the layer before it, or else into a 1×1 convolution that changes nothing itself."""
     source = layers.map(operation)
     node = layers.nodes[source.node]
     if layers.alone(operation) and isinstance(node.op, SUMS) and node.op.activation == "linear":
@@ -66,14 +69,16 @@ def _fused(layers: Layers, operation: OnnxOperation, name: str) -> Layers:
 
 
 def _cut_at_0(layers: Layers, source: Map) -> bool:
-    """Whether its least integer is 0."""
+    """Return whether the lowest integer of the map's type stands for the value 0, so that no value is negative."""
     type_ = layers.type_of(source.node)
     return type_ is not None and type_.zero_point == type_.datatype.low
 
 
 def _takes_relu(layers: Layers, index: int) -> bool:
-    """Whether a layer that is quantised already may cut off at 0 too: its zero point is 0, so that the integers are
-    those that the ReLU would leave, and nothing else reads it."""
+    """Return whether a layer with a quantised type may include a ReLU.
+
+    It may if nothing else reads the layer and its zero point is 0. The integers that are not negative then stay equal.
+    """
     op, mark = layers.nodes[index].op, layers.mark(index)
     if not isinstance(op, SUMS) or op.activation != "linear" or not layers.read_once(index):
         return False
@@ -87,7 +92,7 @@ def _name_of(op: object) -> str:
 
 
 def gated(layers: Layers, operation: OnnxOperation) -> Layers | None:
-    """Mul of a map and a function of it, as exporters write SiLU, hard swish and mish; None of other maps."""
+    """Read a Mul of a map x and f(x), as exporters write SiLU, hard swish and mish; None for other inputs."""
     for position in (0, 1):
         gate, source = layers.map(operation, position), layers.map(operation, 1 - position)
         node = layers.nodes[gate.node]
@@ -109,17 +114,20 @@ def gated(layers: Layers, operation: OnnxOperation) -> Layers | None:
 
 
 LOOK_UP = "systolic.LookUp"
-"""x, scale, offset and values: values[⌊x / scale + offset⌋] (cnn.onnx.patterns)."""
+"""The operator that cnn.onnx.patterns writes for a table; inputs x, scale, offset, values.
+
+It computes values[⌊x / scale + offset⌋]."""
 
 CLEAR = 0.4
-"""How far from the middle of a place an integer may be looked up."""
+"""Limit for the distance between a table position and the middle of its entry. An entry is 1 wide, so that rounding of
+floats cannot select another entry."""
 
 MOST_BITS = 16
-"""Of integers that a table is looked up by."""
+"""Limit for the bits of integers that are looked up in a table."""
 
 
 def looked_up(layers: Layers, operation: OnnxOperation) -> Layers:
-    """A table of the file, which each integer of a map has a place in."""
+    """Read a LOOK_UP: append a layer with the table's entry for each integer of the map."""
     source, values = layers.map(operation), layers.constant(operation, 3)
     type_, node = layers.type_of(source.node), layers.nodes[source.node]
     if type_ is None:
@@ -155,7 +163,7 @@ def _clip(layers: Layers, operation: OnnxOperation) -> Activate:
     if low == 0 and high in (6, np.inf):
         return Activate("relu6" if high == 6 else "relu")
     fits = low <= high and low < np.inf and high > -np.inf
-    require(fits, InvalidValueError("min and max", (low, high), "the ends of a range, low before high"))
+    require(fits, InvalidValueError("min and max", (low, high), "the ends of a range, with min not above max"))
     return Activate("clip", (low, high))
 
 
@@ -173,7 +181,7 @@ def _bound(layers: Layers, operation: OnnxOperation, key: str, position: int) ->
 
 def _swish(_: Layers, operation: OnnxOperation) -> Activate:
     alpha = operation.number("alpha", 1.0)
-    require(alpha == 1, InvalidValueError("alpha", alpha, "1, as swish is x · sigmoid(x)"))
+    require(alpha == 1, InvalidValueError("alpha", alpha, "1, because swish is x · sigmoid(x)"))
     return Activate("silu")
 
 
@@ -182,7 +190,7 @@ def _gelu(_: Layers, operation: OnnxOperation) -> Activate:
 
 
 def _named(name: str, *attributes: str) -> Callable[[Layers, OnnxOperation], Activate]:
-    """A function of the same parameters."""
+    """Return a builder of the function ``name`` with the parameters in these attributes, or with its defaults."""
     defaults = FUNCTIONS[name].defaults if name in FUNCTIONS else ()
 
     def parameters(_: Layers, operation: OnnxOperation) -> Activate:
@@ -215,4 +223,4 @@ ACTIVATIONS: dict[str, Callable[[Layers, OnnxOperation], Activate]] = {
     "Tanh": _named("tanh"),
     "ThresholdedRelu": _named("thresholded_relu", "alpha"),
 }
-"""Operator → a name of cnn.activations.ACTIVATIONS, or one of cnn.activations with its parameters."""
+"""The builder of each operator's function: a name in cnn.activations, and its parameters."""

@@ -1,8 +1,10 @@
-"""Where to cut a file that cannot be read as a whole, so that the part before the cut is a network.
+"""Suggest where to cut a file that cannot be read as a whole, so that the part before the cut is a network.
 
-A cut leaves a layer, and is of tensors that the file itself has; where it is known how the network is to be mapped,
-what it leaves is. Of a detector of a known layout it keeps the heads, where all before them maps; else it is at the
-ends of what maps, or at the last layers with weights before these.
+A cut is at tensors of the file, keeps at least one layer, and passes the mapping check if one is given. It is tried
+
+1. at the tensors that known detection heads read, if all layers before them can be mapped,
+2. at the last tensors that can be mapped,
+3. at the outputs of the nearest layers with weights before those.
 """
 
 from __future__ import annotations
@@ -18,10 +20,10 @@ from cnn.onnx.layers import NO_PADDING, Layers, Map
 from cnn.ops import Activate, Add, AveragePool, Convolution, Dense, MaxPool, Multiply
 
 MOST_ENDS = 12
-"""Tensors that a sentence names to cut at."""
+"""Limit for the tensors of a suggested cut."""
 
 Check = Callable[[Network], None]
-"""Raises a SystolicError where a network cannot be mapped."""
+"""A function that raises a SystolicError if a network cannot be mapped."""
 
 _COMPUTE = (Activate, Add, AveragePool, Convolution, Dense, MaxPool, Multiply)
 _WEIGHTED = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul", "QLinearConv", "QLinearMatMul"})
@@ -30,8 +32,15 @@ _WEIGHTED = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul", "QLinearConv",
 def advice(
     graph: Graph, layers: Layers, tensors: Iterable[str], heads: Sequence[NamedHead], check: Check | None
 ) -> str:
-    """Return how to cut the network, and nothing where no cut leaves one. tensors: the names that the file has. heads:
-    the known heads, if any."""
+    """Return a sentence that suggests a cut; "" if no cut gives a network.
+
+    Args:
+        graph: The graph of the file.
+        layers: The layers that were read from it.
+        tensors: The names of the tensors of the file.
+        heads: The detection heads of the file, if they are known.
+        check: Raises a SystolicError if a network cannot be mapped; None if any network can be.
+    """
     values = layers.values.items()
     maps = {name for name, value in values if isinstance(value, Map) and _is_whole(value)}
     mapped = [operation for operation in graph.operations if maps.issuperset(filter(None, operation.outputs))]
@@ -41,19 +50,20 @@ def advice(
         names = names if _maps(layers, names, check) else [name for name in names if _maps(layers, [name], check)]
         if _maps(layers, names, check):
             count = len(needed(graph.operations, names))
-            told = f"{count} operators that map" if count > 1 else "the operator that maps"
-            return f"cut the network after {told}, and the host computes the rest: --cut {' '.join(names)}"
+            told = f"{count} operators that can be mapped" if count > 1 else "the operator that can be mapped"
+            return f"cut the network after {told}, and compute the rest on the host: --cut {' '.join(names)}"
     return ""
 
 
 def _is_whole(value: Map) -> bool:
-    """Return whether a layer gives it; the input in another view does not count."""
+    """Return whether the tensor is the output of a layer, with nothing pending."""
     return value.node > 0 and value.padding == NO_PADDING and value.moves is None and value.crop is None
 
 
 def _candidates(
     graph: Graph, mapped: Sequence[OnnxOperation], maps: set[str], heads: Sequence[NamedHead]
 ) -> Iterable[list[str]]:
+    """Yield the tensors of each cut to try, in the order of the module's list."""
     kept = [head.tensors for head in heads or recognised(graph) if maps.issuperset(head.tensors)]
     yield [name for names in kept for name in names]
     read = {name for operation in mapped for name in operation.inputs}
@@ -64,7 +74,7 @@ def _candidates(
 
 
 def _weighted_before(name: str, producers: Mapping[str, OnnxOperation]) -> list[str]:
-    """Return the outputs of the nearest layers with weights from which a tensor is computed."""
+    """Return the outputs of the nearest layers with weights that a tensor depends on."""
     waiting, met, found = [name], {name}, []
     while waiting:
         here = waiting.pop(0)
@@ -79,7 +89,7 @@ def _weighted_before(name: str, producers: Mapping[str, OnnxOperation]) -> list[
 
 
 def _maps(layers: Layers, names: Sequence[str], check: Check | None) -> bool:
-    """Return whether the operations up to these tensors are a network that can be mapped."""
+    """Return whether the layers up to these tensors are a network that can be mapped."""
     if not names:
         return False
     nodes = layers.pruned(names).nodes

@@ -1,4 +1,7 @@
-"""An input of floats whose annotation says that they are few: its pixels are these integers, or are brought to them."""
+"""Read an input of floats that is annotated with a data type of few values: pixels are those integers or are quantised.
+
+The annotation is replaced by operators of QONNX between the input and the operations that read it.
+"""
 
 from __future__ import annotations
 
@@ -13,25 +16,28 @@ from cnn.onnx.graph import Array, Graph, OnnxOperation
 
 PIXEL_BITS = 8
 FLOAT = 1
-"""TensorProto.FLOAT, the type that a Cast gives."""
+"""TensorProto.FLOAT, the target type of the Cast."""
 
 DOMAIN = "qonnx.custom_op.general"
 
 
 def lowest_of(annotation: Annotation | None) -> int | None:
-    """Return the integer that a black pixel is in an input annotated so; None where pixels are 0…1.
+    """Return the integer of a black pixel in an input with this annotation; None if its pixels are from 0 to 1.
 
-    As of inputs that hold integers, that is 0 of more bits than a pixel has.
+    It is the lowest value of a data type of up to 8 bits. In wider types black is 0, as in inputs of integers.
     """
     if annotation is None or annotation.step != 1:
         return None
     if annotation.is_bipolar:
-        return 0  # doubled, less 1
+        return 0  # ``typed`` maps 0 and 1 to −1 and 1
     return annotation.low if annotation.bits <= PIXEL_BITS else 0
 
 
 def typed(graph: Graph, annotation: Annotation) -> Graph:
-    """The graph whose operations read the input's values of that type: a Cast of pixels, and a Quant of few bits."""
+    """Return the graph with operators after the input that give it the values of ``annotation``.
+
+    They are a Cast for pixels that are integers, and a Quant or BipolarQuant for fewer than 8 bits or fractions.
+    """
     taken = {graph.input, *graph.constants, *(name for each in graph.operations for name in each.outputs)}
     name = _free(f"{graph.input}/{annotation.name}", taken)
     constants: dict[str, Array] = {}
@@ -63,7 +69,7 @@ def typed(graph: Graph, annotation: Annotation) -> Graph:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """Return the name, or one like it, that no tensor has, and take it."""
+    """Return ``name``, with ' appended until it differs from all names in ``taken``, and add it to ``taken``."""
     while name in taken:
         name += "'"
     taken.add(name)

@@ -1,8 +1,7 @@
 """The datatypes that a file annotates its tensors with (`quantization_annotation`), as FINN and QONNX write them.
 
-An annotation says of a tensor of floats that each of its values is one of few: whole numbers of so many bits, or
-multiples of 2^−f of FIXED<bits, bits − f>. FLOAT32 and its kind say nothing, and SCALEDINT says that an operator tells
-the scale.
+An annotation restricts the values of a float tensor to integers of a number of bits, or to multiples of 2^−f for
+FIXED<bits, bits − f>. FLOAT32 and other floats restrict nothing. SCALEDINT leaves the scale to an operator.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ SCALE_KEYS = frozenset({"SCALE_TENSOR", "ZERO_POINT_TENSOR"})
 
 MOST_BITS = 64
 NEAR = 1e-5
-"""The relative error that a quotient of two floats may have where it stands for a whole number."""
+"""Limit for the relative error of a quotient of two floats that is taken as an integer."""
 
 _SILENT = re.compile(r"FLOAT32|FLOAT16|FLOAT<[\d,. +-]{1,40}>|SCALEDINT<\d{1,9}>|\Z")
 _WHOLE = re.compile(r"(U?)INT([1-9]\d?)")
@@ -43,7 +42,14 @@ _KNOWN = "INT1…INT64, UINT1…UINT64, BINARY, BIPOLAR, TERNARY, FIXED<bits,who
 
 @dataclass(frozen=True)
 class Annotation:
-    """The values that a tensor may have: low · step, …, high · step. name: as the file writes it."""
+    """A data type with which a file annotates a tensor. Its values are low · step, (low + 1) · step … high · step.
+
+    Attributes:
+        name: The data type's name in the file.
+        low: The lowest value, in steps.
+        high: The greatest value, in steps.
+        step: The difference between neighbouring values.
+    """
 
     name: str
     low: int
@@ -57,18 +63,18 @@ class Annotation:
 
     @property
     def bits(self) -> int:
-        """Bits of its integers."""
+        """Number of bits of the integers from ``low`` to ``high``."""
         return (self.high - self.low).bit_length()
 
     @property
     def values(self) -> str:
-        """The values, as a sentence tells them."""
+        """The values in words, for errors."""
         if self.is_bipolar:
             return "-1 or 1"
         return f"whole multiples of {self.step:g} from {self.low * self.step:g} to {self.high * self.step:g}"
 
     def holds(self, values: Array) -> Array:
-        """Return a mask of the values that this type has."""
+        """Return a mask that is true for each of ``values`` that this data type has."""
         quotients = np.asarray(values, np.float64) / self.step
         integers = np.rint(quotients)
         near = np.abs(quotients - integers) <= NEAR * np.maximum(1, np.abs(integers))
@@ -77,7 +83,10 @@ class Annotation:
 
 
 def parse(text: str, subject: str) -> Annotation | None:
-    """Return what ``text`` says of a tensor, None where that is nothing; InvalidValueError for what is no datatype."""
+    """Return the data type named ``text``; None if it restricts no values.
+
+    subject: The tensor, as the error names it. InvalidValueError is raised if ``text`` is not a data type.
+    """
     few = {"BIPOLAR": (-1, 1), "TERNARY": (-1, 1), "BINARY": (0, 1)}.get(text)
     if few is not None:
         return Annotation(text, *few)
@@ -95,12 +104,12 @@ def parse(text: str, subject: str) -> Annotation | None:
 
 
 def annotations_of(entries: Iterable[Any], most: int, label: str) -> Mapping[str, Annotation]:
-    """Return what a file's annotations say, by the names of tensors.
+    """Return the data types with which a file annotates its tensors, by the tensor's name.
 
     Raises:
-        RangeError: There are more than ``most``.
-        SystolicError: One of them is no datatype, says something else than another one of the same tensor, or names a
-            scale; SeveralFaultsError where several do.
+        RangeError: There are more than ``most`` annotations.
+        SystolicError: An annotation is not a data type, contradicts another annotation of the tensor, or names a
+            scale; SeveralFaultsError if there are several such faults.
     """
     found: dict[str, Annotation] = {}
     said: dict[str, str] = {}
@@ -112,7 +121,7 @@ def annotations_of(entries: Iterable[Any], most: int, label: str) -> Mapping[str
             name, subject = entry.tensor_name, f"the tensor {shown(entry.tensor_name)}"
             try:
                 if pair.key in SCALE_KEYS:
-                    reason = f"its scale is told by an annotation, {pair.key}, and by no operator"
+                    reason = f"its scale is in an annotation, {pair.key}, instead of an operator"
                     raise UnsupportedError(subject, reason, remedy="quantise it with QuantizeLinear or QONNX's Quant")
                 if pair.key == DATATYPE:
                     if said.setdefault(name, pair.value) != pair.value:
@@ -127,7 +136,7 @@ def annotations_of(entries: Iterable[Any], most: int, label: str) -> Mapping[str
 
 
 def check_constants(annotations: Mapping[str, Annotation], constants: Mapping[str, Array], label: str) -> None:
-    """Raise InvalidValueError for a constant with a value that its annotation has not; SeveralFaultsError for some."""
+    """Raise InvalidValueError if a constant has a value that its annotation excludes (several: SeveralFaultsError)."""
     faults: list[SystolicError] = []
     for name, annotation in annotations.items():
         array = constants.get(name)
@@ -141,9 +150,9 @@ def check_constants(annotations: Mapping[str, Annotation], constants: Mapping[st
 
 
 def raise_all(faults: list[SystolicError], label: str) -> None:
-    """Raise the only fault, or several of them together."""
+    """Raise the fault if there is one, or all of them together if there are several."""
     if len(faults) > 1:
-        subject = f"the annotations of {len(faults)} tensors do not hold"
+        subject = f"the annotations of {len(faults)} tensors are wrong"
         raise SeveralFaultsError(faults, subject, where=label)
     if faults:
         raise faults[0]

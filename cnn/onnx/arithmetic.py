@@ -1,4 +1,4 @@
-"""Operators that add and multiply: batch norms, a map and constants of its channels, maps and maps."""
+"""Read the operators that add, multiply or compare a map with a constant per channel, or with another map."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from cnn.onnx.quantised.mark import Mark
 from cnn.ops import Add, BatchNorm, Convolution, Dense, Multiply, Upsample
 
 ROUNDED = np.float32(2.0**-22)
-"""How far a factor of float32 is from 1 that two roundings made of it."""
+"""Limit for the distance from 1 of a float32 factor that would be 1 without two roundings."""
 
 FINEST = 127
-"""The greatest integer that a weight of 8 bits may be."""
+"""The greatest integer of an 8-bit weight."""
 
 
 def batch_norm(layers: Layers, operation: OnnxOperation) -> Layers:
-    """BatchNormalization, into the layer before it, or as a 1×1 convolution of each channel by itself."""
+    """Read BatchNormalization: the layer before includes it, or it becomes a depthwise 1×1 convolution."""
     require(not operation.integer("training_mode", 0), "its training_mode is 1; export the model for inference")
     scale, bias, mean, variance = (floats(layers.constant(operation, position)) for position in range(1, 5))
     epsilon = operation.number("epsilon", 1e-5)
@@ -41,27 +41,35 @@ def batch_norm(layers: Layers, operation: OnnxOperation) -> Layers:
     if op is not None and op.batch_norm is None and op.bias.shape == mean.shape:
         norm = BatchNorm(scale, mean - op.bias, variance, epsilon)
         return layers.changed(operation, source, replace(op, batch_norm=norm, bias=bias))
-    bare = replace(operation, inputs=operation.inputs[:1])  # the file's scale is that of no gain
+    bare = replace(operation, inputs=operation.inputs[:1])  # its second input, the scale, holds no weights
     return affine(layers, bare, source, gain, bias - mean * gain)
 
 
 def affine(layers: Layers, operation: OnnxOperation, source: Map, gain: FloatArray, offset: FloatArray) -> Layers:
-    """y = gain · x + offset of each channel: in the layer before where it can be, else a 1×1 convolution."""
+    """Read y = gain · x + offset per channel: the layer before includes it, or it becomes a depthwise 1×1 convolution.
+
+    Args:
+        layers: The network read so far.
+        operation: The operation of the file.
+        source: The map x.
+        gain: One factor, or one per channel.
+        offset: One summand, or one per channel.
+    """
     node = layers.nodes[source.node].shape
     channels, is_number = node.channels, gain.size == offset.size == 1
     gain, offset = broadcast(gain, channels), broadcast(offset, channels)
     op = _open(layers, operation, source)
     if op is None:
-        shape = node if is_number else layers.shape_of(source)  # a number is the same in every view
+        shape = node if is_number else layers.shape_of(source)  # a single number fits every view of the map
         pointwise, index = replace(bare_convolution(gain, channels), bias=offset), len(layers.nodes)
         larger = layers.grown(operation, "conv", pointwise, shape, source.node)
         larger = larger.with_values(operation, Map(index, source.shape, last=source.last)) if is_number else larger
         if layers.type_of(source.node) is None or larger.mark(index).scale is not None:
             return larger
-        # Steps of the offset are those of a weight's 1: the finer, the nearer.
+        # The offset is rounded to multiples of the weight's scale, so the scale is as fine as 8 bits allow.
         return larger.marked(index, Mark(scale=np.where(gain == 0, np.float32(1), np.abs(gain)) / np.float32(FINEST)))
     norm = op.batch_norm
-    # Weights that are whole numbers, of a scale or themselves, stay so.
+    # Weights that are integers, or integers times a scale, must stay so. A batch norm does the multiplication instead.
     if norm is None and (layers.mark(source.node).scale is not None or _is_whole(layers, source.node)):
         unit = np.ones(channels, np.float32)
         norm = BatchNorm(unit, np.zeros(channels, np.float32) - op.bias, unit, 0.0)
@@ -72,13 +80,16 @@ def affine(layers: Layers, operation: OnnxOperation, source: Map, gain: FloatArr
     else:
         weights, norm = op.weights, replace(norm, scale=norm.scale * gain)
     changed = replace(op, weights=weights, batch_norm=norm, bias=op.bias * gain + offset)
-    if _changes_nothing(changed):  # a picture's integers, divided by 255
+    if _changes_nothing(changed):  # pixels were multiplied by 255 before, and are divided by 255 here
         return layers.with_values(operation, replace(source, node=layers.nodes[source.node].inputs[0]))
     return layers.changed(operation, source, changed)
 
 
 def _is_whole(layers: Layers, index: int) -> bool:
-    """Whether it reads integers, and its filters have several weights, whole numbers all of them: FINN's networks."""
+    """Return whether a layer reads integers and its weights are all integers, as in networks that FINN trains.
+
+    Filters with a single weight do not count, because factors per channel are such filters too.
+    """
     node = layers.nodes[index]
     weights = node.op.weights if isinstance(node.op, (Convolution, Dense)) else np.zeros((1, 1), np.float32)
     reads = layers.lowest is not None or layers.type_of(node.inputs[0]) is not None
@@ -86,7 +97,7 @@ def _is_whole(layers: Layers, index: int) -> bool:
 
 
 def _changes_nothing(op: Convolution | Dense) -> bool:
-    """Whether it is a factor of 1 for each channel, but for the rounding of a float, and nothing else."""
+    """Return whether a layer only multiplies each channel by 1, apart from the rounding of floats."""
     if not isinstance(op, Convolution) or op.batch_norm is not None or op.weights.size != op.groups:
         return False
     plain = op.stride == 1 and op.padding == Padding() and op.activation == "linear"
@@ -94,7 +105,7 @@ def _changes_nothing(op: Convolution | Dense) -> bool:
 
 
 def _open(layers: Layers, operation: OnnxOperation, source: Map) -> Convolution | Dense | None:
-    """The layer before, where it may take in what comes behind its sums."""
+    """Return the layer before the operation if it may include a gain and an offset; else None."""
     op = layers.nodes[source.node].op
     if isinstance(op, (Convolution, Dense)) and op.activation == "linear" and layers.alone(operation):
         return op
@@ -102,7 +113,10 @@ def _open(layers: Layers, operation: OnnxOperation, source: Map) -> Convolution 
 
 
 def arithmetic(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Add, Sub, Mul, Div of a map and a constant for all or for each channel; of two maps all but Div."""
+    """Read Add, Sub, Mul or Div of a map and a constant, or Add, Sub or Mul of two maps.
+
+    The constant is one number, or one per channel.
+    """
     first, second = (layers.optional(operation, position) for position in (0, 1))
     if isinstance(first, Map) and isinstance(second, Map):
         return _joined(layers, operation)
@@ -113,7 +127,7 @@ def arithmetic(layers: Layers, operation: OnnxOperation) -> Layers:
     source = layers.map(operation)
     number = _for_channels(layers.constant(operation, 1), source)
     unit, zero = np.ones(1, np.float32), np.zeros(1, np.float32)
-    if operation.kind in ("Add", "Sub"):  # the scale of an offset is that of no weights
+    if operation.kind in ("Add", "Sub"):  # its second input is an offset, whose scale is not a weight's scale
         operation = replace(operation, inputs=operation.inputs[:1])
     if operation.kind == "Sub" and behind:
         return affine(layers, operation, source, -unit, number)
@@ -124,6 +138,7 @@ def arithmetic(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _joined(layers: Layers, operation: OnnxOperation) -> Layers:
+    """Read Add, Sub or Mul of two maps."""
     require(operation.kind != "Div", "a map is divided by a map; only a map can be divided by a constant")
     function = gated(layers, operation) if operation.kind == "Mul" else None
     if function is not None:
@@ -138,7 +153,10 @@ def _joined(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _product(layers: Layers, operation: OnnxOperation, first: int, second: int) -> Layers:
-    """Of integers with zero points tables take these off, a bit more holds what they leave."""
+    """Append a Multiply of two nodes' maps.
+
+    For integers with zero points, tables subtract the zero points first; their results have one bit more.
+    """
     factors = []
     for index in (first, second):
         type_ = layers.type_of(index)
@@ -150,12 +168,16 @@ def _product(layers: Layers, operation: OnnxOperation, first: int, second: int) 
 
 
 def _whole(layers: Layers, index: int) -> Map:
+    """Return the output of a node as a map in its own shape."""
     shape = layers.nodes[index].shape
     return Map(index, (1, shape.channels, shape.height, shape.width))
 
 
 def _maps_of_one_shape(layers: Layers, operation: OnnxOperation) -> tuple[Layers, list[int]]:
-    """The nodes that the operation reads; of one value a channel, or of one channel, layers that repeat these."""
+    """Return the nodes that the operation reads, all with the same shape.
+
+    Layers are appended that repeat a map with one value per channel, or with a single channel.
+    """
     maps = [layers.picture(operation, position) for position in range(len(operation.inputs))]
     shapes = [shape for _, shape in maps]
     sides = [max(sides) for sides in zip(*((s.channels, s.height, s.width) for s in shapes), strict=True)]
@@ -173,7 +195,7 @@ def _maps_of_one_shape(layers: Layers, operation: OnnxOperation) -> tuple[Layers
 
 
 def _repeated(layers: Layers, operation: OnnxOperation, index: int, joint: Shape) -> Layers:
-    """A map of one value a channel at every position, or one of one channel in every channel."""
+    """Append a layer that repeats one value per channel at every position, or one channel in every channel."""
     if layers.nodes[index].shape.channels == joint.channels:
         op = Upsample(joint.height, across=joint.width if joint.width != joint.height else 0)
         return layers.grown(operation, "upsample", op, joint, index)
@@ -183,17 +205,21 @@ def _repeated(layers: Layers, operation: OnnxOperation, index: int, joint: Shape
 
 
 def _typed(layers: Layers, target: TensorType | None) -> Layers:
-    """The last layer has that type, if there is one."""
+    """Return the network with ``target``, if it is given, as the quantised type of its last layer."""
     return layers if target is None else layers.typed(len(layers.nodes) - 1, target)
 
 
 def _negative(layers: Layers, operation: OnnxOperation, index: int) -> tuple[Layers, int]:
-    """−x, a convolution of each channel by itself; its node. Of integers of as many bits it is −1 − x."""
+    """Append a depthwise convolution that computes −x, and return its node.
+
+    For integers, the result has the same number of bits. Its integers are −1 − q for each integer q, which the zero
+    point −1 − z accounts for.
+    """
     shape, type_ = layers.nodes[index].shape, layers.type_of(index)
     op = bare_convolution(np.full(shape.channels, -1, np.float32), shape.channels)
     larger = layers.grown(operation, "conv", op, shape, index)
     mirrored = None if type_ is None else replace(type_, zero_point=-1 - type_.zero_point)
-    if mirrored is not None and not mirrored.datatype.signed:  # pixels
+    if mirrored is not None and not mirrored.datatype.signed:  # pixels: the result needs a sign bit
         mirrored = TensorType(DataType(mirrored.datatype.bits + 1, True), mirrored.scale)
     return _typed(larger, mirrored), len(layers.nodes)
 
@@ -203,7 +229,7 @@ def _sum(layers: Layers, operation: OnnxOperation, first: int, second: int, acti
 
 
 def total(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Sum: map by map."""
+    """Read Sum: append an addition for each map after the first."""
     layers, (first, *others) = _maps_of_one_shape(layers, operation)
     if not others:
         return layers.with_values(operation, layers.map(operation))
@@ -214,7 +240,10 @@ def total(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def extreme(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Max and Min: of a map and a number a cut, of two maps a and b max = a + relu(b − a), min = a − relu(a − b)."""
+    """Read Max or Min.
+
+    For a map and a number it is a Clip. For maps a and b: max = a + relu(b − a), min = a − relu(a − b).
+    """
     constants = [i for i in range(len(operation.inputs)) if isinstance(layers.optional(operation, i), np.ndarray)]
     if constants:
         fits = len(constants) == 1 and len(operation.inputs) == 2
@@ -231,14 +260,17 @@ def extreme(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def extreme_of(layers: Layers, bare: OnnxOperation, maps: list[int]) -> Layers:
-    """The greater of nodes' maps of one shape, or the smaller where the operation is a Min; the last layer gives it."""
+    """Append layers that compute the greatest of nodes' maps of one shape, or the smallest if the operation is a Min.
+
+    The output is the last layer's.
+    """
     layers, (first, *others), type_ = _of_one_type(layers, bare, maps)
     layers = layers.with_values(bare, _whole(layers, first))
     for index in others:
         great, small = (index, first) if bare.kind == "Max" else (first, index)
         layers, minus = _negative(layers, bare, small)
         layers, beyond = _sum(layers, bare, great, minus, "relu"), len(layers.nodes)
-        # What is never below 0 has its least integer there, and so all of them for what a − b may be.
+        # relu's results are not negative, so its zero point is the lowest integer: it has the full range for them.
         layers = _typed(layers, type_ and replace(type_, zero_point=type_.datatype.low))
         if bare.kind == "Min":
             layers, beyond = _negative(layers, bare, beyond)
@@ -248,7 +280,7 @@ def extreme_of(layers: Layers, bare: OnnxOperation, maps: list[int]) -> Layers:
 
 
 def _extreme_of_channels(layers: Layers, operation: OnnxOperation, numbers: FloatArray) -> Layers:
-    """Of a map and a number c for each channel: max = c + relu(x − c), min = c − relu(c − x)."""
+    """Append layers for a map x and a number c per channel: max = c + relu(x − c), min = c − relu(c − x)."""
     sign = np.full(1, 1 if operation.kind == "Max" else -1, np.float32)
     name = f"{operation.outputs[0]}/1"
     layers = replace(layers, readers=Counter({**layers.readers, name: 1}))
@@ -262,7 +294,10 @@ def _extreme_of_channels(layers: Layers, operation: OnnxOperation, numbers: Floa
 def _of_one_type(
     layers: Layers, operation: OnnxOperation, maps: list[int]
 ) -> tuple[Layers, list[int], TensorType | None]:
-    """Integers of different scales are brought to one that holds the least and the greatest of all."""
+    """Requantise nodes' maps of different types to one type, and return the nodes and the type.
+
+    The type has 8 bits and holds the lowest and the greatest value of all the types. Floats have none.
+    """
     types = [type_ for type_ in map(layers.type_of, maps) if type_ is not None]
     require(len(types) in (0, len(maps)), "some of its maps are quantised and some are not")
     if len(set(types)) <= 1:
@@ -281,14 +316,17 @@ def _of_one_type(
 
 
 def negated(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Neg."""
+    """Read Neg."""
     minus, zero = np.full(1, -1, np.float32), np.zeros(1, np.float32)
     return affine(layers, operation, layers.map(operation), minus, zero)
 
 
 def sloped(layers: Layers, operation: OnnxOperation) -> Layers:
-    """PRelu: of one slope s a function, of one for each channel s · x + relu((1 − s) · x), or where it is above 1
-    s · x − relu((s − 1) · x)."""
+    """Read PRelu.
+
+    With a single slope it is a function. With a slope s per channel it is s · x + relu((1 − s) · x), or
+    s · x − relu((s − 1) · x) for channels with s above 1.
+    """
     if layers.constant(operation, 1).size == 1:
         return activation(layers, operation)
     source, shape = layers.picture(operation)
@@ -306,7 +344,10 @@ def sloped(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _type_of_parts(source: TensorType | None, slopes: FloatArray) -> TensorType | None:
-    """Of integers the type of s · x and of (1 − s) · x: one, so that their sum rounds nothing."""
+    """Return the common type of s · x and (1 − s) · x for integers; None for floats.
+
+    With a common type their sum needs no rounding.
+    """
     if source is None:
         return None
     greatest = max(abs(end - source.zero_point) for end in (source.datatype.low, source.datatype.high)) * source.scale
@@ -315,7 +356,7 @@ def _type_of_parts(source: TensorType | None, slopes: FloatArray) -> TensorType 
 
 
 def _for_channels(array: Array, source: Map) -> FloatArray:
-    """One number, or one a channel."""
+    """Return a constant as one number, or as one number per channel; ShapeError if it has another shape."""
     values, rank = floats(array), len(source.shape)
     sides = (1,) * (rank - values.ndim) + values.shape
     fits = len(sides) == rank and all(side == 1 for axis, side in enumerate(sides) if axis != 1)
@@ -332,7 +373,7 @@ def floats(array: Array) -> FloatArray:
 
 
 def broadcast(values: FloatArray, count: int) -> FloatArray:
-    """Return [count] numbers of as many, or of one; ShapeError if there are others."""
+    """Return ``count`` numbers from ``count`` numbers, or from one; ShapeError for any other number of values."""
     flat = values.reshape(-1)
     require(flat.size in (1, count), ShapeError("its constant", f"{flat.size} values", f"1 or {count} values"))
     return np.array(np.broadcast_to(flat, (count,)))

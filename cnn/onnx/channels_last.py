@@ -1,9 +1,11 @@
-"""Tensors whose channels stand last, batch × height × width × channels, as TensorFlow's exporters leave them between
-Transposes: each operator reads them with the channels first, as every layer has them, and what it gives is turned back.
+"""Read operators on tensors with the channels last, (batch, height, width, channels), as TensorFlow's exporters write.
 
-Nothing is computed for that. Axes, pads and factors of the operator are counted in the other order, constants of the
-channels are turned, a matrix behind a flattened map has its rows in another order, and a matrix over the channels of
-every position is a 1×1 convolution.
+All layers have the channels first, so an operator is converted before it is read, and its output is marked as having
+the channels last (``Map.last``). No layer is needed for this:
+
+- Axes, pads and scales of the operator are put into the other order, and constants with one number per channel too.
+- The rows of a matrix that multiplies a flattened map are reordered.
+- A matrix that multiplies the channels of every position becomes a 1×1 convolution.
 """
 
 from __future__ import annotations
@@ -31,16 +33,16 @@ Overrides = dict[str, Value]
 SAME_SIDES = frozenset(
     {*ACTIVATIONS, "Cast", "DequantizeLinear", "Dropout", "Identity", "Neg", "QuantizeLinear", *NAMES} - {"PRelu"}
 )
-"""Operators that know no axes: only their first input depends on the picture."""
+"""Operators without axes, of which only the first input depends on the network's input."""
 
 OF_CHANNELS = frozenset({"Add", "Div", "Max", "Min", "Mul", "PRelu", "Sub", "Sum"})
 """Operators that broadcast their inputs."""
 
 AXIS = {"ArgMax": 0, "Concat": 1, "Gather": 0, "Split": 0, "TopK": -1}
-"""Operators of one axis, and which it is where the file does not say."""
+"""The default axis of operators with one axis."""
 
 MATRICES = frozenset({"MatMul", "MatMulInteger", "QLinearMatMul"})
-"""Operators that multiply the channels of every position, where these stand last."""
+"""Operators that multiply the last side by a matrix, which is the channels of every position if they are last."""
 
 SOFTMAXES = ("LogSoftmax", "Softmax")
 
@@ -48,39 +50,48 @@ TAKEN_APART = frozenset(
     {"QLinearMatMul", *(f"com.microsoft.{kind}" for kind in ("QGemm", "QLinearAdd", "QLinearConcat", "QLinearMul"))}
     | {f"com.microsoft.{kind}" for kind in ("QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax")}
 )
-"""Operators on integers that stand for several others, each of which is read by itself."""
+"""Operators on integers that are read as several operators, each of which handles the order of the sides itself."""
 
 BEFORE_TRANSPOSE = SAME_SIDES | OF_CHANNELS | {"Pad", "Resize", "Slice", "Upsample"}
-"""What exporters put between the input and the Transpose that brings its channels to the front."""
+"""Operators that exporters write between the input and the Transpose that moves its channels to the front."""
 
 
 def to_first(rank: int) -> tuple[int, ...]:
-    """The order of a Transpose that brings the channels to the front."""
+    """Return the perm of a Transpose that moves the channels from the end to directly after the batch."""
     return (0, rank - 1, *range(1, rank - 1))
 
 
 def to_last(rank: int) -> tuple[int, ...]:
-    """The order of one that takes them behind all others."""
+    """Return the perm of a Transpose that moves the channels to the end."""
     return (0, *range(2, rank), 1)
 
 
-GUESSED = "there are numbers for each of its last side, and nothing says otherwise"
-"""Why the channels of an input stand last where no operator says so."""
+GUESSED = "a constant has one number for each index of its last side, and no operator shows another order"
+"""The reason for taking the last side of the input as its channels if no operator shows the order."""
 
 
 def why_last(
     operations: Iterable[OnnxOperation], name: str, rank: int, opset: int, constants: Mapping[str, Sequence[int]]
 ) -> str:
-    """Why the input's channels stand last; "" where they do not. A Transpose brings them to the front before a layer
-    reads them, a matrix multiplies each position's, a softmax or choice is over the last axis, or GUESSED. constants:
-    their sides."""
+    """Return why the input's channels are last, a clause for errors; "" if they are not.
+
+    They are last if a Transpose moves the last side to the front before a layer reads it. They are last, too, if the
+    first operator is a matrix product, softmax, ArgMax or TopK over the last side. Otherwise the reason can be GUESSED.
+
+    Args:
+        operations: The operations of the graph.
+        name: The input tensor.
+        rank: The number of sides of the input.
+        opset: The version of the operators.
+        constants: The sides of the constants, by tensor name.
+    """
     names, guess = {name}, ""
     for operation in operations:
         if not names.intersection(operation.inputs) or rank < 3:
             continue
         if operation.kind == "Transpose":
             is_turned = operation.attributes.get("perm") == to_first(rank)
-            return f"{operation} brings them to the front" if is_turned else ""
+            return f"{operation} moves them to the front" if is_turned else ""
         if operation.kind not in BEFORE_TRANSPOSE:
             reads = operation.inputs[0] in names
             is_last = reads and (operation.kind in MATRICES or _ends_last(operation, rank, opset))
@@ -91,13 +102,13 @@ def why_last(
 
 
 def _has_numbers(operation: OnnxOperation, constants: Mapping[str, Sequence[int]]) -> bool:
-    """Whether it joins a map and a constant of a number for each of the last side."""
+    """Return whether the operation joins a map and a constant with one number per index of the last side."""
     sides = [constants.get(name, ()) for name in operation.inputs] if operation.kind in OF_CHANNELS else []
     return any(len(each) >= 1 and each[-1] > 1 and math.prod(each) == each[-1] for each in sides)
 
 
 def _ends_last(operation: OnnxOperation, rank: int, opset: int) -> bool:
-    """Whether it is a softmax or a choice over the last axis."""
+    """Return whether the operation is a softmax, ArgMax or TopK over the last side."""
     defaults = {"ArgMax": 0, "TopK": -1, **dict.fromkeys(SOFTMAXES, -1 if opset >= LAST_AXIS_OPSET else 1)}
     if operation.kind not in defaults:
         return False
@@ -105,14 +116,14 @@ def _ends_last(operation: OnnxOperation, rank: int, opset: int) -> bool:
 
 
 def reads_last(layers: Layers, operation: OnnxOperation) -> bool:
-    """Whether the channels of an input stand last."""
+    """Return whether an input of the operation has its channels last."""
     return any(isinstance(value := layers.value(name), Map) and value.last for name in operation.inputs if name)
 
 
 def read_last(layers: Layers, operation: OnnxOperation, build: Builder | None) -> Layers:
-    """Take the operation, whose input has its channels last.
+    """Return the network with an operation in it that has an input with the channels last.
 
-    build: takes it with the channels first; None if nothing does, which is refused.
+    build: The function that reads the operation with the channels first; None if no function reads its kind.
     """
     if build is not None and operation.kind in TAKEN_APART:
         return build(layers, operation)
@@ -124,7 +135,7 @@ def read_last(layers: Layers, operation: OnnxOperation, build: Builder | None) -
     require(operation.kind in _TURNED, LAST)
     source = _source(layers, operation)
     mapped = len(source.shape) > 2 or operation.kind in SAME_SIDES
-    require(mapped, "its input is a flattened map whose channels were last")
+    require(mapped, "its input is a map that was flattened with its channels last")
     turned, overrides = _TURNED[operation.kind](layers, operation, source)
     maps = {name: value for name in operation.inputs if isinstance(value := layers.value(name), Map)}
     alike = all(value.last for value in maps.values())
@@ -140,13 +151,21 @@ def _source(layers: Layers, operation: OnnxOperation) -> Map:
         value = layers.value(name) if name else None
         if isinstance(value, Map) and value.last:
             return value
-    raise RefusedError("none of its inputs depends on the picture")
+    raise RefusedError("none of its inputs depends on the network's input")
 
 
 def _turned_back(
     layers: Layers, result: Layers, operation: OnnxOperation, overrides: Overrides, shape: tuple[int, ...] | None
 ) -> Layers:
-    """What the builder gave, with the tensors as the graph has them. shape: of the outputs, where they keep it."""
+    """Return the network ``result`` with its tensors viewed as in the graph again, channels last.
+
+    Args:
+        layers: The network before the operation.
+        result: The network after the operation, which was read with the channels first.
+        operation: The operation.
+        overrides: The tensors that were replaced for reading it.
+        shape: The shape of the outputs if the operation keeps its input's shape; else None.
+    """
     values, rank = dict(result.values), max(len(value.shape) for value in overrides.values() if isinstance(value, Map))
     for name in overrides:
         original, value = layers.values.get(name), values[name]
@@ -160,12 +179,14 @@ def _turned_back(
         output = values.get(name)
         if isinstance(output, Map) and shape is not None:
             values[name] = replace(output, shape=shape, last=True)
-        elif isinstance(output, Map) and rank == len(output.shape) > 2:  # else its channels are gone
+        elif isinstance(output, Map) and rank == len(output.shape) > 2:  # else the operation removed a side
             values[name] = last_of(output)
     return replace(result, values=values)
 
 
-# --- operators whose axes are counted in the other order -------------------------------------------------------------
+# --- operators whose axes are put into the other order ---------------------------------------------------------------
+#
+# Each function returns the operation for a map with the channels first, and the constants that replace its inputs.
 
 
 def _plain(_: Layers, operation: OnnxOperation, source: Map) -> tuple[OnnxOperation, Overrides]:
@@ -173,7 +194,7 @@ def _plain(_: Layers, operation: OnnxOperation, source: Map) -> tuple[OnnxOperat
 
 
 def _broadcast(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[OnnxOperation, Overrides]:
-    """Constants of the channels are turned too."""
+    """Convert an operator that broadcasts: a constant with one number per channel gets its channels at side 1."""
     rank, overrides = len(source.shape), Overrides()
     for name in operation.inputs:
         value = layers.value(name)
@@ -186,16 +207,17 @@ def _broadcast(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[O
 
 
 def _layout(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[OnnxOperation, Overrides]:
-    """MultiThreshold, whose channels are the last side too; a Quant and the like have no layout."""
+    """Convert a MultiThreshold, whose attribute says where its channels are; a Quant has no such attribute."""
     if not operation.kind.endswith(".MultiThreshold"):
         return operation, {}
     layout, rows = operation.text("data_layout", "NCHW"), len(np.atleast_1d(layers.constant(operation, 1)))
-    required = "NHWC, as the map has its channels last"
+    required = "NHWC, because the map has its channels last"
     require(layout == "NHWC" or rows == 1, InvalidValueError("data_layout", layout, required))
     return _with(operation, data_layout="NCHW"), {}
 
 
 def _first_axis(axis: int, rank: int) -> int:
+    """Return the axis, counted with the channels first, that is ``axis`` with the channels last."""
     return to_first(rank).index(shapes.position_of(axis, rank))
 
 
@@ -272,11 +294,11 @@ _TURNED: Mapping[str, _Turn] = {
 }
 
 
-# --- operators that end it, or look at it otherwise ------------------------------------------------------------------
+# --- operators that move the channels to the front, or read the last side in their own way ---------------------------
 
 
 def _transpose(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Channels come to the front, or stay."""
+    """Read a Transpose that moves the channels to the front, or one that changes nothing."""
     source = _source(layers, operation)
     rank = len(source.shape)
     order = operation.integers("perm", tuple(reversed(range(rank))))
@@ -288,7 +310,7 @@ def _transpose(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _view(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Flatten, Reshape, Squeeze, Unsqueeze: channels stay last, or the map is flattened with them so."""
+    """Read Flatten, Reshape, Squeeze or Unsqueeze: the channels stay last, or the map is flattened."""
     source = _source(layers, operation)
     shape = shapes.VIEWS[operation.kind](layers, operation, source.shape)
     shapes.check_view(source.shape, shape)
@@ -302,7 +324,7 @@ def _view(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _matrix(layers: Layers, operation: OnnxOperation) -> Layers:
-    """MatMul and Gemm: of every position's channels, or of all values."""
+    """Read MatMul or Gemm, which multiplies the channels of every position, or all values of a flattened map."""
     source, matrix = _source(layers, operation), layers.constant(operation, 1)
     require(matrix.ndim == 2, ShapeError("the matrix", matrix.shape, "two sides"))
     if len(source.shape) > 2:
@@ -320,9 +342,9 @@ def _matrix(layers: Layers, operation: OnnxOperation) -> Layers:
 
 def _pointwise(layers: Layers, operation: OnnxOperation, source: Map, matrix: Array) -> Layers:
     shape, weights = layers.nodes[source.node].shape, floats(matrix).T
-    require(operation.kind == "MatMul", f"its input has {len(source.shape)} sides, and {operation.kind} reads a row")
+    require(operation.kind == "MatMul", f"its input has {len(source.shape)} sides; {operation.kind} needs one row")
     fits = weights.shape[1] == shape.channels == source.shape[-1] and min(weights.shape) > 0
-    required = f"a row for each channel, the last side of {source.shape}, and a column"
+    required = f"a row for each channel, the last side of {source.shape}, and at least one column"
     require(fits, ShapeError("the matrix", matrix.shape, required))
     layers = layers.worked_out(4 * weights.size)
     kernel = np.ascontiguousarray(weights)[:, :, None, None]
@@ -333,7 +355,7 @@ def _pointwise(layers: Layers, operation: OnnxOperation, source: Map, matrix: Ar
 
 
 def _softmax(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Softmax and LogSoftmax over the last side."""
+    """Read Softmax or LogSoftmax over the last side."""
     source = _source(layers, operation)
     check_softmax(layers, operation, source.shape, len(source.shape) - 1)
     larger = softmax_of(layers, operation, first_of(source))

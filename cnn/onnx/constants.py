@@ -1,4 +1,4 @@
-"""What depends on no picture is worked out when the file is read: shapes, and numbers made of constants."""
+"""Compute tensors that do not depend on the network's input while the file is read: shapes, and sums of constants."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from cnn.onnx.graph import Array, OnnxOperation, RefusedError, require, whole_nu
 from cnn.onnx.layers import NUMBERS, Layers, Map
 
 MAX_COMPUTED_VALUES = 1 << 16
-"""The greatest number of values that are computed: axes, shapes, factors of channels. Weights are initialisers."""
+"""Limit for the values of a computed constant. Axes, shapes and factors of channels are small; weights are not
+computed but stored as initialisers."""
 
 OF_SHAPES = frozenset(
     {
@@ -37,20 +38,23 @@ OF_SHAPES = frozenset(
         "Unsqueeze",
     }
 )
-"""What exporters write among axes and sides."""
+"""Operators with which exporters compute axes and sides."""
 
 WORKED_OUT = OF_SHAPES | {
     *("And", "ConstantOfShape", "Equal", "Expand", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Log", "Max"),
     *("Min", "Mod", "Not", "Or", "Range", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", "Relu"),
     *("Round", "Sigmoid", "Sign", "Size", "Softmax", "Softplus", "Sum", "Tanh", "Tile", "Where"),
 }
-"""Operators whose result is never larger than their inputs, broadcast, together; but for those of ``_SIZES``."""
+"""Operators that are computed from constants.
+
+Except for the operators in ``_SIZES``, their result is not larger than their inputs together, or broadcast."""
 
 _NUMBERS = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
+"""The attributes with which a Constant gives its values, and their data types."""
 
 
 def constants_of(layers: Layers, operation: OnnxOperation) -> tuple[Array, ...] | None:
-    """The operation's outputs where they depend on no picture's values; None where they do."""
+    """Return the operation's outputs as constants; None if they depend on the network's input."""
     if operation.kind == "Constant":
         return (_given(operation),)
     values = [layers.optional(operation, position) for position in range(len(operation.inputs))]
@@ -63,11 +67,13 @@ def constants_of(layers: Layers, operation: OnnxOperation) -> tuple[Array, ...] 
 
 
 def _sides(operation: OnnxOperation, source: Map) -> Array:
+    """Return the output of a Shape."""
     part = slice(operation.integer("start", 0), operation.integer("end", len(source.shape)))
     return np.array(source.shape[part], np.int64)
 
 
 def _given(operation: OnnxOperation) -> Array:
+    """Return the output of a Constant."""
     for key, kind in _NUMBERS.items():
         if key in operation.attributes:
             values = operation.numbers(key) if key.endswith("s") else operation.number(key, 0)
@@ -79,13 +85,13 @@ def _given(operation: OnnxOperation) -> Array:
 
 
 def _worked_out(opset: int, operation: OnnxOperation, values: Sequence[Any]) -> tuple[Array, ...]:
-    require(operation.kind in WORKED_OUT, "it is not computed from constants; simplify the file with onnxsim or qonnx")
+    require(operation.kind in WORKED_OUT, "it cannot be computed from constants; simplify the file (onnxsim, qonnx)")
     arrays = [value for value in values if isinstance(value, np.ndarray)]
     kinds = {array.dtype.kind for array in arrays} | {_cast_kind(operation)}
-    require(kinds <= NUMBERS, "only constants of numbers are computed")
+    require(kinds <= NUMBERS, "only numeric constants are computed")
     size = _size(operation, arrays)
     transforms = operation.kind in ("Cast", "Clip", "Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
-    fault = RangeError("the number of values that it computes of constants", size, high=MAX_COMPUTED_VALUES)
+    fault = RangeError("the number of values that it computes from constants", size, high=MAX_COMPUTED_VALUES)
     require(size <= MAX_COMPUTED_VALUES or transforms, fault)
     helper = load_onnx().helper
     from onnx.reference import ReferenceEvaluator
@@ -97,20 +103,20 @@ def _worked_out(opset: int, operation: OnnxOperation, values: Sequence[Any]) -> 
         version = [helper.make_opsetid("", opset)]
         function = helper.make_function("constants", "result", list(feeds), list(operation.outputs), [node], version)
         results = ReferenceEvaluator(function).run(None, feeds, {})
-    except Exception as error:  # whatever numpy raises of shapes and types that do not fit
-        raise RefusedError(f"it cannot be computed of its constants: {cut(error)}") from error
+    except Exception as error:  # numpy raises many kinds for shapes and types that do not fit
+        raise RefusedError(f"it cannot be computed from its constants: {cut(error)}") from error
     return tuple(np.asarray(result) for result in results)
 
 
 def _attributes(operation: OnnxOperation) -> dict[str, Any]:
-    """As a node of a file has them: an array is a tensor."""
+    """Return the attributes as ``make_node`` needs them: arrays as tensors."""
     helper = load_onnx().numpy_helper
     attributes = operation.attributes.items()
     return {key: helper.from_array(value) if isinstance(value, np.ndarray) else value for key, value in attributes}
 
 
 def _size(operation: OnnxOperation, arrays: Sequence[Array]) -> int:
-    """Values that the result has at most."""
+    """Return an upper bound for the number of values of the result, before anything is computed."""
     if operation.kind in _SIZES:
         return _SIZES[operation.kind](arrays)
     try:
@@ -121,7 +127,7 @@ def _size(operation: OnnxOperation, arrays: Sequence[Array]) -> int:
 
 
 def _size_of_sides(arrays: Sequence[Array]) -> int:
-    """Of the sides that the last array tells, none of them reckoned as 0."""
+    """Return the product of the sides in the last array, each counted as at least 1."""
     return math.prod(max(1, abs(side)) for side in whole_numbers(arrays[-1]))
 
 
@@ -134,7 +140,7 @@ def _size_expanded(arrays: Sequence[Array]) -> int:
 
 
 def _size_of_range(arrays: Sequence[Array]) -> int:
-    """Of start, limit and step."""
+    """Return the number of values of a Range; the arrays are its start, limit and step."""
     fits = len(arrays) == 3 and all(array.size == 1 for array in arrays)
     required = "three single numbers: start, limit and step"
     require(fits, ShapeError("its inputs", " ".join(str(array.shape) for array in arrays), required))
@@ -148,14 +154,14 @@ def _size_of_range(arrays: Sequence[Array]) -> int:
 _SIZES: Mapping[str, Callable[[Sequence[Array]], int]] = {
     "ConstantOfShape": _size_of_sides,
     "Expand": _size_expanded,
-    "Gather": lambda arrays: math.prod(array.size for array in arrays),  # each index takes all that stands behind it
+    "Gather": lambda arrays: math.prod(array.size for array in arrays),  # each index selects a slice of the data
     "Range": _size_of_range,
     "Tile": lambda arrays: arrays[0].size * _size_of_sides(arrays),
 }
 
 
 def _cast_kind(operation: OnnxOperation) -> str:
-    """What a Cast gives, as numpy's kinds are called; of other operators "f"."""
+    """Return the numpy kind of a Cast's result; "f" for other operators."""
     if operation.kind != "Cast":
         return "f"
     try:

@@ -1,11 +1,11 @@
-"""Views and Transposes of a map of which only several together are what a layer does, as SkyNet writes its reorg.
+"""Sequences of views and Transposes that only together are something a layer does, as SkyNet writes its reorg.
 
-The values of a map are counted by digits, from the side that counts slowest to that which counts fastest. A view takes
-several digits as one side, or a digit apart into two; a Transpose puts them in another order. So whatever stands
-between two layers is one view of the map by its digits, one order of these, and one view again:
+The index of a value in a map is written with mixed-radix digits, from the slowest side to the fastest. A view joins
+digits into a side or splits a digit into two; a Transpose reorders digits. Any sequence of views and Transposes is
+therefore one view of the map by digits, one reordering of the digits and one more view:
 
-    parts   the digits of the map, as many values as each counts
-    order   of them, as the tensor has them
+    parts   the radix of each digit of the map
+    order   the digits in the order in which the tensor has them
 """
 
 from __future__ import annotations
@@ -15,13 +15,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 MOST_PARTS = 16
-"""Of a map; each view takes some apart."""
+"""Limit for the digits of a map. Views split digits, so their number grows."""
 
 
 @dataclass(frozen=True)
 class Moves:
-    """What was done to the values of a node's map. reason: why the first Transpose of it alone is no layer, and
-    ``named`` that Transpose."""
+    """A reordering of the values of a node's map.
+
+    Attributes:
+        parts: The radix of each digit of the map, the slowest first.
+        order: The digits' numbers in the order in which the tensor has them.
+        reason: Why the first Transpose alone cannot be a layer.
+        named: That Transpose, as errors name it.
+    """
 
     parts: tuple[int, ...]
     order: tuple[int, ...]
@@ -29,11 +35,14 @@ class Moves:
     named: str
 
     def viewed(self, sides: Sequence[int]) -> Moves | None:
-        """The same with its digits so that each side has whole ones; None where the sides are none of these."""
+        """Return the reordering with digits split so that each of the tensor's ``sides`` consists of whole digits.
+
+        None if the digits cannot be split so.
+        """
         return self._aligned(sides, moved=True)
 
     def of_source(self, sides: Sequence[int]) -> Moves | None:
-        """As ``viewed``, of the map's own sides before anything was moved."""
+        """Return the same as ``viewed`` for sides of the map before the reordering."""
         return self._aligned(sides, moved=False)
 
     def _aligned(self, sides: Sequence[int], moved: bool) -> Moves | None:
@@ -54,19 +63,22 @@ class Moves:
         return moves if place == len(moves.order) else None
 
     def divided(self, number: int, count: int) -> Moves:
-        """A digit taken apart: one that counts to so many, and behind it one for the rest."""
+        """Return the reordering with digit ``number`` split into one of radix ``count`` and a faster one."""
         parts = (*self.parts[:number], count, self.parts[number] // count, *self.parts[number + 1 :])
         order = [[n + (n > number)] if n != number else [n, n + 1] for n in self.order]
         return replace(self, parts=parts, order=tuple(n for each in order for n in each))
 
     def with_one(self, number: int, place: int) -> Moves:
-        """With a digit of a single value before that number in the map, and at that place in the tensor."""
+        """Return the reordering with a digit of radix 1 inserted.
+
+        It becomes digit ``number`` of the map and is at ``place`` in the order of the tensor.
+        """
         order = [n + (n >= number) for n in self.order]
         order.insert(place, number)
         return replace(self, parts=(*self.parts[:number], 1, *self.parts[number:]), order=tuple(order))
 
     def transposed(self, sides: Sequence[int], order: Sequence[int]) -> Moves | None:
-        """The digits of the sides in that order; None as in ``viewed``."""
+        """Return the reordering followed by a Transpose of the tensor's ``sides``; None as in ``viewed``."""
         moves = self.viewed(sides)
         if moves is None:
             return None
@@ -79,7 +91,7 @@ class Moves:
         return replace(moves, order=tuple(number for axis in order for number in groups[axis]))
 
     def joined(self) -> Moves:
-        """With digits that stand side by side before and after as one."""
+        """Return the reordering with digits joined that are adjacent both in the map and in the tensor."""
         runs: list[list[int]] = []
         for number in self.order:
             if runs and runs[-1][-1] + 1 == number:
@@ -92,6 +104,6 @@ class Moves:
 
 
 def of_map(sides: Sequence[int], reason: str, named: str) -> Moves:
-    """Of a map that nothing was done to yet, seen with these sides."""
+    """Return the reordering that changes nothing, for a map viewed with these sides."""
     parts = tuple(side for side in sides if side > 1)
     return Moves(parts, tuple(range(len(parts))), reason, named)

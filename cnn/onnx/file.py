@@ -127,9 +127,7 @@ def _size_of_function(
     if key in calls:
         raise DamagedFileError(label, f"has a function that calls itself: {shown(node.op_type)}")
     if len(calls) >= DEEPEST:
-        raise RangeError(
-            "the number of calls of functions within each other", len(calls) + 1, high=DEEPEST, where=label
-        )
+        raise RangeError("the depth of nested function calls", len(calls) + 1, high=DEEPEST, where=label)
     return _size_of(functions[key].node, functions, sizes, (*calls, key), label)
 
 
@@ -466,7 +464,7 @@ def _input(model: Any, label: str) -> Any:
     inputs = [value for value in model.graph.input if value.name not in initialised]
     if len(inputs) != 1:
         names = [value.name for value in inputs]
-        raise InvalidValueError("the inputs of the network", names, "one tensor, the picture", where=label)
+        raise InvalidValueError("the inputs of the network", names, "one tensor, the image", where=label)
     return inputs[0]
 
 
@@ -510,7 +508,7 @@ def _check_open(sides: Sequence[int], last: bool, subject: str, label: str) -> N
     if any(names[place - 1] == "channels" for place in open_sides):
         remedy = "export the model with the number of its channels"
         if len(sides) == 3 and not last:
-            remedy = "give --size WIDTHxHEIGHT if it is a grey picture, or " + remedy
+            remedy = "give --size WIDTHxHEIGHT if it is a grey image, or " + remedy
     raise MissingValueError(f"{told} of {subject}", "the file leaves it open", where=label, remedy=remedy)
 
 

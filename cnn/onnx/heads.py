@@ -1,7 +1,7 @@
-"""Which heads read the tensors at which an ONNX network ends: told by a file beside it, or known by their layout.
+"""The detection heads that read the tensors at the end of an ONNX network.
 
-A file of heads is JSON: {"heads": [{"kind", "tensors", "classes", …}]}. A file that stands alone keeps them in its
-metadata, so that it gives the same network again.
+They are listed in a JSON file, {"heads": [{"kind", "tensors", "classes", …}]}, or in the metadata of the ONNX file, or
+are recognised by their layout. The files that this project writes have them in the metadata.
 """
 
 from __future__ import annotations
@@ -39,16 +39,21 @@ METADATA = "systolic.heads"
 TEXT_LIMIT = 1 << 20
 MOST_HEADS = 64
 MOST_TENSORS = 8
-"""Of a head."""
+"""Limit for the tensors that one head reads."""
 COORDS = 4
-"""Of a box."""
+"""Coordinates of a box."""
 WITHOUT_ANCHORS = ("anchor-free", "segmentation")
 
 
 @dataclass(frozen=True)
 class NamedHead:
-    """A head and the tensors that it reads, one after the other along the channels. classes: 0 where they are what the
-    channels leave."""
+    """A detection head in a file of heads. The fields after ``classes`` are described in cnn.ops.Detection.
+
+    Attributes:
+        kind: A key of cnn.ops.HEADS.
+        tensors: The tensors that it reads, concatenated along the channels.
+        classes: Number of classes; 0 to compute it from the number of channels.
+    """
 
     kind: str
     tensors: tuple[str, ...]
@@ -60,12 +65,12 @@ class NamedHead:
 
 
 def read_heads(path: Path) -> tuple[NamedHead, ...]:
-    """Return the heads in a JSON file; errors name file, head and key."""
+    """Return the heads in a JSON file; its errors name the file, the head and the key."""
     return parse_heads(read_text(path, TEXT_LIMIT, "file of heads"), file_label(path))
 
 
 def parse_heads(text: str, file: str) -> tuple[NamedHead, ...]:
-    """As ``read_heads``, from the text itself; ``file`` is what errors call it."""
+    """Return the heads in a JSON text; ``file`` is its name in errors."""
     table = JsonTable(parse_json(text, file), file)
     entries = table.get("heads", list)
     table.finish()
@@ -103,17 +108,22 @@ def _anchors(table: JsonTable, kind: str) -> tuple[tuple[float, float], ...]:
     if anchors and kind in WITHOUT_ANCHORS:
         raise ConflictError(("'anchors'", f"the kind {kind}"), "such a head has none", where=table.source)
     if not anchors and kind not in WITHOUT_ANCHORS:
-        raise MissingValueError("'anchors'", f"a head of kind {kind} has some", where=table.source)
+        raise MissingValueError("'anchors'", f"a head of kind {kind} needs them", where=table.source)
     return tuple((float(width), float(height)) for width, height in anchors)
 
 
 def written_heads(heads: Sequence[NamedHead]) -> str:
-    """What ``parse_heads`` reads."""
+    """Return the heads as a JSON text for ``parse_heads``."""
     return json.dumps({"heads": [asdict(head) for head in heads]})
 
 
 def named_heads(nodes: Sequence[Node | QNode], names: Sequence[str]) -> tuple[NamedHead, ...]:
-    """Those of a network that such a file can tell. names: of the tensor that each node gives."""
+    """Return the heads of a network that a file of heads can describe.
+
+    Args:
+        nodes: The nodes of the network.
+        names: The name of the tensor that each node computes.
+    """
     heads = []
     for node in nodes:
         op = node.op
@@ -127,7 +137,7 @@ def named_heads(nodes: Sequence[Node | QNode], names: Sequence[str]) -> tuple[Na
 
 
 def heads_inside(model: Any, label: str) -> tuple[NamedHead, ...]:
-    """The heads that a file names in its metadata; none where another tool gave its tensors other names since."""
+    """Return the heads in the metadata of an ONNX file; none if another tool has renamed the tensors that they read."""
     named = [entry.value for entry in model.metadata_props if entry.key == METADATA]
     heads = parse_heads(named[0], f"{label}: {METADATA}") if named else ()
     tensors = {name for node in model.graph.node for name in node.output}
@@ -135,17 +145,17 @@ def heads_inside(model: Any, label: str) -> tuple[NamedHead, ...]:
 
 
 def lost_heads(model: Any, label: str) -> Sequence[str]:
-    """A sentence where the file names heads, and none of its tensors has the name."""
+    """Return a sentence about heads in the metadata that were not used; nothing if the metadata has none."""
     if all(entry.key != METADATA for entry in model.metadata_props):
         return ()
     return (
-        f"{label}: its heads are left out, since another tool renamed the tensors that they read: maps come out, and "
-        "--cut FILE.json tells of heads",
+        f"{label}: its heads are left out, since another tool renamed the tensors that they read; the outputs are "
+        "feature maps. Give the heads with --cut FILE.json",
     )
 
 
 def with_metadata(model: Any, heads: Sequence[NamedHead]) -> bytes:
-    """The bytes of the file with its heads."""
+    """Return the bytes of the file with these heads in its metadata, in place of any that it had."""
     for place in reversed([i for i, entry in enumerate(model.metadata_props) if entry.key == METADATA]):
         del model.metadata_props[place]
     if heads:
@@ -157,7 +167,13 @@ def with_metadata(model: Any, heads: Sequence[NamedHead]) -> bytes:
 
 
 def with_heads(layers: Layers, heads: Sequence[NamedHead]) -> tuple[Node, ...]:
-    """Return the network's nodes and a ``Detection`` for each head; ShapeError if its maps are not what it reads."""
+    """Return the network's nodes with a ``Detection`` node for each head appended.
+
+    Raises:
+        ShapeError: A tensor of a head is not a map, or its tensors have different heights or widths.
+        RangeError: There are too few channels for one class.
+        MismatchError: The channels do not fit the number of classes.
+    """
     nodes = layers.nodes
     for number, head in enumerate(heads, 1):
         nodes = (*nodes, _node(layers, head, f"{layers.label}: head {number}", f"{head.kind}{number}"))
@@ -181,7 +197,7 @@ def _node(layers: Layers, head: NamedHead, source: str, name: str) -> Node:
 
 
 def _maps(layers: Layers, head: NamedHead, source: str) -> tuple[int, ...]:
-    """The nodes whose maps the head reads."""
+    """Return the nodes whose maps the head reads."""
     values = [layers.value(tensor) for tensor in head.tensors]
     maps = tuple(value.node for value in values if isinstance(value, Map) and value.padding == NO_PADDING)
     sizes = {(layers.nodes[node].shape.height, layers.nodes[node].shape.width) for node in maps}
@@ -192,7 +208,7 @@ def _maps(layers: Layers, head: NamedHead, source: str) -> tuple[int, ...]:
 
 
 def _classes(head: NamedHead, channels: int) -> int:
-    """What the channels leave for classes."""
+    """Return the number of classes for which a head has this number of channels, rounded down."""
     empty = _detection(head, 0)
     return (channels - empty.channels) // max(1, empty.channels_of_a_class)
 
@@ -205,11 +221,11 @@ def _detection(head: NamedHead, classes: int) -> Detection:
 
 
 def recognised(graph: Graph) -> tuple[NamedHead, ...]:
-    """The heads of an ultralytics export (YOLOv8, YOLOv11 and their kin), () where the layout is another.
+    """Return the heads of an ultralytics export (YOLOv8, YOLOv11 and similar); () for any other layout.
 
-    Its mark is the convolution with the weights 0, 1, 2 … that takes the mean of a distribution. What it reads is
-    followed back, through views of one input, to the concat of all sizes; of each size a box map and a class map are
-    joined there.
+    The layout is recognised by the convolution with the weights 0, 1, 2 … that computes the mean of a distribution
+    over bins. From its input, views lead back to a concat of one map per stride. Each of these maps is a concat of a
+    box map and a class map, which are the tensors of one head.
     """
     producers = {name: operation for operation in graph.operations for name in operation.outputs}
     for operation in graph.operations:
@@ -225,7 +241,7 @@ _VIEWS = ("Softmax", "Transpose", "Reshape", "Split", "Slice")
 
 
 def _expectation(operation: OnnxOperation, constants: Mapping[str, Any]) -> int:
-    """Bins of the distribution whose mean the operation takes, 0 where it is another one."""
+    """Return the bins of the distribution whose mean the operation computes; 0 if it does not compute such a mean."""
     weights = constants.get(operation.inputs[1]) if operation.kind == "Conv" and len(operation.inputs) > 1 else None
     if weights is None or weights.ndim != 4 or not 2 <= weights.size <= MOST_BINS:
         return 0
@@ -234,7 +250,7 @@ def _expectation(operation: OnnxOperation, constants: Mapping[str, Any]) -> int:
 
 
 def _followed(name: str, producers: Mapping[str, OnnxOperation]) -> OnnxOperation | None:
-    """The concat behind views of one input."""
+    """Return the concat from which views lead to the tensor ``name``; None if there is none within 8 operations."""
     for _ in range(8):
         operation = producers.get(name)
         if operation is None or operation.kind not in _VIEWS:
@@ -244,7 +260,7 @@ def _followed(name: str, producers: Mapping[str, OnnxOperation]) -> OnnxOperatio
 
 
 def _of_size(name: str, producers: Mapping[str, OnnxOperation], bins: int) -> NamedHead | None:
-    """Of one size the box map and the class map that are joined."""
+    """Return the head of one stride, from the concat of its box map and its class map; None for any other layout."""
     joined = _followed(name, producers)
     if joined is None or len(joined.inputs) != 2 or joined.integer("axis", 0) != 1:
         return None

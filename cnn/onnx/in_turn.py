@@ -1,10 +1,10 @@
-"""What a layer's values go through next stands right behind it, as exporters that go by depth write it.
+"""Move activations, sums and the like to directly after the layer that they read.
 
 before   Conv, Conv, Sigmoid, Mul, Sigmoid, Mul
 after    Conv, Sigmoid, Mul, Conv, Sigmoid, Mul
 
-Others go by level (the branches of a head, an operator of each in turn). The array does a function or a sum in the pass
-of the layer just before it, so that it pays which way a file is written.
+Some exporters write the branches of a head in parallel, one operator of each branch in turn. The systolic array
+computes a function or an addition in the same pass as the layer directly before it, so the order affects the speed.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ FOLLOWS = frozenset(ACTIVATIONS) | {
     *("Add", "Sub", "Mul", "Div", "Pow", "Sqrt", "BatchNormalization", "MaxPool"),
     *("QuantizeLinear", "DequantizeLinear", "Cast", "Identity", *QONNX),
 }
-"""Operators that move up, where all that they read is there."""
+"""Operators that are moved up to where all their inputs are computed."""
 
 
 def in_turn(graph: Graph) -> Graph:
-    """The graph with the same operations, in another topological order."""
+    """Return the graph with the same operations in another topological order, as the module describes."""
     readers = _readers(graph)
     absent = {name for operation in graph.operations for name in operation.outputs}
     order: dict[tuple[str, ...], OnnxOperation] = {}
@@ -40,7 +40,7 @@ def in_turn(graph: Graph) -> Graph:
 
 
 def _readers(graph: Graph) -> dict[tuple[str, ...], list[OnnxOperation]]:
-    """By the outputs of an operation those that may follow it, the last first."""
+    """Return the operations of FOLLOWS that read an operation, by that operation's outputs, the last one first."""
     producers = {name: operation.outputs for operation in graph.operations for name in operation.outputs}
     readers: dict[tuple[str, ...], list[OnnxOperation]] = defaultdict(list)
     for operation in reversed(graph.operations):

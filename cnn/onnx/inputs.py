@@ -1,4 +1,4 @@
-"""The input of a network: pictures in another view, and the preprocessing that the file expects."""
+"""The input of a network: images that a file views with other sides, and the preprocessing that the network expects."""
 
 from __future__ import annotations
 
@@ -18,43 +18,50 @@ from cnn.onnx.graph import Graph, OnnxOperation
 from cnn.onnx.layers import Layers, Map, map_shape
 from cnn.ops import Activate, Convolution
 
-# Pictures that a file's input holds in another view: without a side of channels, or as a row of values.
+# Images without a side for the channels, or as a row of values:
 #
-#     batch × height × width, then Unsqueeze or Reshape       a grey picture
-#     batch × height × width × 1, then Reshape                the same; a Transpose of one channel moves no value
-#     batch × values, then Reshape to a map                   the picture that a convolution reads then
+#     batch × height × width, then Unsqueeze or Reshape       a grey image
+#     batch × height × width × 1, then Reshape                the same; moving a single channel changes no order
+#     batch × values, then Reshape to a map                   the image that the next convolution reads
 #
-# What the input is shows where the first operator reads it as a map.
+# The first operator that depends on the order of the values shows the shape of the image.
 
 VIEWS = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 
 
 @dataclass(frozen=True)
 class InputView:
-    """The shape of the input. last: whether the file has its channels after rows and columns."""
+    """The shape in which the network's input is read.
+
+    Attributes:
+        shape: The shape of the input.
+        last: Whether the file has the channels as the last side.
+    """
 
     shape: Shape
     last: bool = False
 
 
 def is_open(sides: Sequence[int]) -> bool:
-    """Return whether an input of these sides may be a picture in another view."""
+    """Return whether an input with these sides may be an image in another view."""
     return len(sides) < 4 or is_grey_last(sides)
 
 
 def is_grey_last(sides: Sequence[int]) -> bool:
-    """Return whether it is a grey picture as TensorFlow writes it, or a map of one column."""
+    """Return whether the sides are a grey image with its channel last, as TensorFlow writes, or a map of one column."""
     return len(sides) == 4 and sides[3] == 1 and min(sides[1:3]) > 1
 
 
 def grey_last(sides: Sequence[int]) -> InputView:
-    """Return the grey picture of these sides, with its channel last."""
+    """Return the view of an input with these sides as a grey image with its channel last."""
     return InputView(Shape(1, *sides[1:3]), last=True)
 
 
 def read_as(layers: Layers, operation: OnnxOperation, sides: Sequence[int]) -> InputView | None:
-    """The picture that the operation reads the input as, of the file's ``sides``; None where it is what it was taken
-    for, or the operation does not tell."""
+    """Return the view of the input that the operation shows; None if it shows nothing or the current view.
+
+    sides: The shape of the input in the file.
+    """
     for name in operation.inputs:
         value = layers.value(name) if name else None
         if isinstance(value, Map) and value.node < len(layers.nodes) and _is_input(layers, value.node):
@@ -81,9 +88,9 @@ def _of_view(layers: Layers, operation: OnnxOperation, value: Map, sides: Sequen
 
 
 def tells(layers: Layers, operation: OnnxOperation) -> bool:
-    """Return whether an operation depends on the order of the values.
+    """Return whether the result of an operation depends on which side of its input is the channels.
 
-    One that only views them in other sides, or does the same to each, does not.
+    It does not if the operation only views the values with other sides, or applies one function to all of them.
     """
     if operation.kind in VIEWS or operation.kind in SAME_SIDES or operation.kind in ("Shape", "Transpose"):
         return False
@@ -92,7 +99,7 @@ def tells(layers: Layers, operation: OnnxOperation) -> bool:
 
 
 def _is_input(layers: Layers, index: int) -> bool:
-    """Return whether a node is the input, or does the same to each of its values."""
+    """Return whether a node is the input, or computes each of its values from one value of the input in place."""
     while index:
         node = layers.nodes[index]
         op = node.op
@@ -115,23 +122,23 @@ def _checked(picture: InputView, layers: Layers) -> InputView:
     return picture
 
 
-# What is done to a picture before a file's network reads it: (p / 255 − mean) / std, and the order of its channels.
+# The normalisation of an image, (p / 255 − mean) / std, and the order of its channels.
 #
-# Exporters leave that outside of the file, where training did it as it read its pictures. Here the accelerator does
-# it, by a 1×1 convolution in front, so that whoever runs the design gives it pictures as they are.
+# Training scripts often do this while they load images, so that an exported file does not include it. It is added as a
+# 1×1 convolution in front of the network, so that the accelerator reads unchanged images.
 
 ORDERS = ("RGB", "BGR")
 
 PREPARED, SCALED = "systolic_prepared", "systolic_scaled"
 FACTORS, OFFSETS = "systolic_factors", "systolic_offsets"
-"""Tensors that are put in front of the file's own."""
+"""The names of the tensors that are added in front of the network."""
 
 
 @dataclass(frozen=True)
 class Preprocessing:
     """The normalisation of pixels from 0 to 1 before a network: (p − mean) / std, and the order of channels.
 
-    Raises RangeError for a number that pixels from 0 to 1 cannot have, ChoiceError for another order.
+    RangeError is raised for a number that is not valid for pixels from 0 to 1, ChoiceError for an unknown order.
 
     Attributes:
         mean: One number, or one per channel in the order of training; empty for 0.
@@ -156,13 +163,17 @@ class Preprocessing:
 
     @property
     def is_plain(self) -> bool:
-        """Whether pictures are read as they come."""
+        """Whether the network reads images without any normalisation or reordering."""
         return not any(self.mean) and all(value == 1 for value in self.std) and self.order == "RGB"
 
     def matrix(self, channels: int, subject: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """factors float32 [channels, channels of the picture] and offsets float32 [channels] of pixels 0…1."""
+        """Return the factors and offsets of a 1×1 convolution that normalises pixels from 0 to 1.
+
+        The factors are float32 (channels, channels of the image), the offsets float32 (channels,). ShapeError is raised
+        if mean, std or order do not fit the number of channels; ``subject`` names the input in it.
+        """
         if self.order == "BGR" and channels != 3:
-            required, remedy = "3 channels for an order of BGR", "leave the order out"
+            required, remedy = "3 channels for the order BGR", "omit the order"
             raise ShapeError(subject, f"{channels} channels", required, remedy=remedy)
         mean = np.array(_each("mean", self.mean or (0.0,), channels, subject))
         std = np.array(_each("std", self.std or (1.0,), channels, subject))
@@ -178,11 +189,17 @@ def _each(what: str, values: tuple[float, ...], channels: int, subject: str) -> 
 
 
 def put_in_front(model: Any, preprocessing: Preprocessing, label: str, shape: Shape) -> None:
-    """Make it the first operation of a protocol buffer that stands alone. shape: of the picture that its input is.
+    """Put the normalisation in front of the network of a protocol buffer without external data.
+
+    Args:
+        model: The protocol buffer, which is changed.
+        preprocessing: The normalisation.
+        label: The file's name in errors.
+        shape: The shape of the image that the input is read as.
 
     Raises:
-        UnsupportedError: The file reads a row of values, not pictures or signals.
-        ConflictError: The file reads integers, or does it already.
+        UnsupportedError: The file reads a row of values, not images or signals.
+        ConflictError: The file reads integers, or has a normalisation from here already.
     """
     import onnx
 
@@ -191,17 +208,17 @@ def put_in_front(model: Any, preprocessing: Preprocessing, label: str, shape: Sh
     row = len(graph.shape) < 3 and shape == Shape(graph.shape[1], 1, 1)
     side = -1 if graph.last else 1
     if row or graph.shape[side] != shape.channels != 1:
-        raise UnsupportedError("a mean, std or order", "the input is a row of values, not pictures", where=subject)
-    options, remedy = "a mean, std or order", "leave mean, std and order out"
+        raise UnsupportedError("a mean, std or order", "the input is a row of values, not images", where=subject)
+    options, remedy = "a mean, std or order", "omit mean, std and order"
     if graph.lowest is not None or graph.input in graph.annotations:
-        reason = "they are numbers of floats"
+        reason = "they need an input of floats"
         raise ConflictError((options, "an input of integers"), reason, where=subject, remedy=remedy)
     if any(PREPARED in operation.outputs for operation in graph.operations):
-        reason = "the file does that already, in its first layer"
+        reason = "the first layer of the file does this already"
         raise ConflictError((options, "a prepared file"), reason, where=label, remedy=remedy)
     factors, offsets = preprocessing.matrix(shape.channels, subject)
     turned = factors.T if graph.last else factors.reshape(*factors.shape, *(1,) * (len(graph.shape) - 2))
-    as_number = graph.shape[side] != shape.channels  # a grey picture in another view
+    as_number = graph.shape[side] != shape.channels  # a grey image without a side for the channels
     if as_number:
         turned, offsets = factors.reshape(()), offsets.reshape(())
     behind = list(model.graph.node)
@@ -214,7 +231,11 @@ def put_in_front(model: Any, preprocessing: Preprocessing, label: str, shape: Sh
 
 
 def _nodes(helper: Any, graph: Graph, as_number: bool) -> list[Any]:
-    """A 1×1 convolution; a matrix where the channels stand last, and a factor where there is no side of them."""
+    """Return the nodes of the normalisation.
+
+    They are a Conv in general, and a MatMul and an Add if the channels are last. For a grey image without a side for
+    the channels (``as_number``), they are a Mul and an Add.
+    """
     if not (graph.last or as_number):
         return [helper.make_node("Conv", [graph.input, FACTORS, OFFSETS], [PREPARED], PREPARED)]
     return [

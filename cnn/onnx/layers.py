@@ -240,7 +240,7 @@ class Layers:
         return self.mark(source).type is None and self.read_once(source)
 
     def read_once(self, index: int) -> bool:
-        """Return whether at most one operation reads each tensor that is a view of the node's output."""
+        """Return whether exactly one operation reads each tensor that is a view of the node's output."""
         values = self.values.items()
         names = [name for name, value in values if isinstance(value, Map) and value.node == index]
         return all(self.readers[name] == 1 for name in names)

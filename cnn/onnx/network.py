@@ -183,7 +183,7 @@ def _own_heads(model: Any, path: Path, size: tuple[int, int] | None) -> tuple[An
 
 
 def network_of(model: Any, label: str, name: str) -> Network:
-    """Return the float network of a protocol buffer without external data. Raises the errors of ``read_onnx``."""
+    """Return the float network of a protocol buffer without external data; it raises the errors of ``read_onnx``."""
     return read_model(model, label, name).network
 
 

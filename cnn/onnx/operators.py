@@ -53,7 +53,7 @@ def convolution(layers: Layers, operation: OnnxOperation) -> Layers:
     weights = floats(layers.constant(operation, 1))
     rank = len(source.shape)
     fits = rank == weights.ndim >= 3
-    require(fits, ShapeError("weights", weights.shape, f"{max(3, rank)} sides, the number of the map's"))
+    require(fits, ShapeError("weights", weights.shape, f"{max(3, rank)} sides, the same number as its input"))
     operation = planar(operation, source)
     weights = weights.reshape(*weights.shape[:2], 1, -1) if rank == 3 else weights
     filters, each, *window = weights.shape

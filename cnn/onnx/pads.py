@@ -1,7 +1,9 @@
-"""Pad: a number, or values of the map, around a map. Zeros wait for the convolution that follows, which takes them in;
-else a layer puts them. Repeated edges wait for a MaxPool, of which padding that wins no maximum gives the same: a
-window that sees a value of the padding sees the one that it repeats. Before other operations they are a layer, as are
-mirrored values and those of the opposite side.
+"""Read Pad, which puts a number or values of the map around a map.
+
+- Zeros stay pending (``Map.padding``) and become the padding of the next convolution, or else a layer.
+- Repeated edges stay pending for a MaxPool, which can use its own padding instead: a window that sees a repeated value
+  also sees the value that it repeats. Before other operations they become a layer.
+- Mirrored values, and values of the opposite side (mode wrap), become a layer.
 """
 
 from __future__ import annotations
@@ -25,12 +27,15 @@ MODES = ("constant", *PAD_MODES)
 """The modes that a Pad may have."""
 
 MOST_COPIES = 64
-"""Copies of one layer that the array makes, one for each row and column that is repeated (scheduler/systolic)."""
+"""Limit for the copies of the map in one Pad layer. The scheduler makes one copy per combination of a repeated row and
+a repeated column (scheduler/systolic)."""
 
 
 def padded(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Pad above, below, left and right. Of another number than 0 the map is made less by it, surrounded by zeros, and
-    made more by it again."""
+    """Read a Pad of rows and columns.
+
+    For a number other than 0, layers subtract it from the map, put zeros around the map and add the number again.
+    """
     source = layers.padded(operation)
     layers.shape_of(replace(source, padding=NO_PADDING))
     mode = operation.text("mode", "constant")
@@ -54,7 +59,7 @@ def padded(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _with_edges(layers: Layers, operation: OnnxOperation, source: Map, mode: str) -> Layers:
-    """Return the layers with values of the map around it, of which edges are still to be repeated."""
+    """Read a Pad that repeats values of the map. Mode edge stays pending; the other modes become a layer."""
     around = _sides_of(layers, operation, len(source.shape))
     if around == NO_PADDING:
         return layers.with_values(operation, source)
@@ -69,7 +74,10 @@ def _with_edges(layers: Layers, operation: OnnxOperation, source: Map, mode: str
 
 
 def _repeated(layers: Layers, name: str, mode: str) -> Layers:
-    """Append the layers that repeat values around a tensor: one, or one for rows and one for columns."""
+    """Append the layers that put values of the map around the tensor ``name``, according to its pending padding.
+
+    It is one layer, or one for the rows followed by one for the columns.
+    """
     value = layers.value(name)
     assert isinstance(value, Map)
     source = first_of(value) if value.last else value
@@ -89,7 +97,7 @@ def _repeated(layers: Layers, name: str, mode: str) -> Layers:
 
 
 def _in_turn(around: Padding, mode: str) -> tuple[Padding, ...]:
-    """Return rows and columns together, or the rows and then the columns if together they are too many copies."""
+    """Return the padding of each layer: all sides at once, or rows before columns if there would be too many copies."""
     rows, columns = around.top + around.bottom, around.left + around.right
     if mode == "wrap" or (1 + rows) * (1 + columns) <= MOST_COPIES:
         return (around,)
@@ -97,7 +105,7 @@ def _in_turn(around: Padding, mode: str) -> tuple[Padding, ...]:
 
 
 def _sides_of(layers: Layers, operation: OnnxOperation, rank: int) -> Padding:
-    """Return the rows and columns that are asked for; RefusedError if the batch or channels are padded too."""
+    """Return the rows and columns that the Pad adds; RefusedError if it pads the batch or the channels."""
     pads = integers(layers, operation, "pads", 1) or ()
     named = range(rank) if layers.optional(operation, 3) is None else whole_numbers(layers.constant(operation, 3))
     axes = [position_of(axis, rank) for axis in named]
@@ -111,8 +119,15 @@ def _sides_of(layers: Layers, operation: OnnxOperation, rank: int) -> Padding:
 
 
 def put_around(layers: Layers, name: str, number: float = 0.0) -> Layers:
-    """The zeros around a tensor as a layer: a convolution of each channel by itself, whose window is 1 at one place.
-    number: that is added to all."""
+    """Append a layer that does the pending padding of a tensor.
+
+    For zeros it is a depthwise convolution whose kernel has a single weight of 1.
+
+    Args:
+        layers: The network read so far.
+        name: The tensor.
+        number: A number to add to all values, including the padding.
+    """
     value = layers.value(name)
     assert isinstance(value, Map)
     if value.edge:

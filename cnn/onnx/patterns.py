@@ -1,4 +1,4 @@
-"""Functions of a graph that put one operator in the place of several that mean the same, before the graph is read."""
+"""Rewrites of a graph before it is read: groups of operators are replaced by one operator that computes the same."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from cnn.onnx.graph import Array, Graph, OnnxOperation, require
 from cnn.onnx.layers import Layers
 from cnn.onnx.operators import WRITTEN_OUT
 
-# Operations in the place of those that are written by their parts.
+# Replacing an operation whose function exporters write as several operators.
 
 Replacement = Callable[[OnnxOperation, Mapping[str, OnnxOperation], Mapping[str, Array]], OnnxOperation | None]
-"""A function of an operation, of the producers of tensors and of the constants. It returns the operation that replaces
-the first, or None if that stays."""
+"""A function of an operation, of the producer of each tensor and of the constants.
+
+It returns an operation that replaces the given one, or None to keep it."""
 
 
 def replaced(graph: Graph, replacement: Replacement) -> Graph:
-    """The graph with what its operations become; those that nothing else reads are left out."""
+    """Return the graph with its operations replaced; operations that no output depends on any more are removed."""
     producers = {name: operation for operation in graph.operations for name in operation.outputs}
     operations = [replacement(operation, producers, graph.constants) or operation for operation in graph.operations]
     if all(ours is theirs for ours, theirs in zip(operations, graph.operations, strict=True)):
@@ -34,11 +35,11 @@ def replaced(graph: Graph, replacement: Replacement) -> Graph:
     return replace(graph, operations=needed(operations, graph.outputs))
 
 
-# onnxruntime's FusedConv and FusedGemm, which it writes where it saves the graph that it has optimised → a Conv or
-# Gemm, the Add of its fourth input, and its activation.
+# FusedConv and FusedGemm, which onnxruntime writes into optimised graphs, are replaced by a Conv or Gemm, the Add of
+# the fourth input, and the activation.
 #
-#     FusedConv   activation(Conv(x, weights, bias) + sum), the parameters of the activation in a list
-#     FusedGemm   activation(alpha · a · b + beta · c), each parameter of the activation by its name
+#     FusedConv   activation(Conv(x, weights, bias) + sum), the parameters of the activation in one list
+#     FusedGemm   activation(alpha · a · b + beta · c), one attribute for each parameter of the activation
 
 FUSED_CONV, FUSED_GEMM = "com.microsoft.FusedConv", "com.microsoft.FusedGemm"
 
@@ -49,13 +50,13 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "Selu": ("alpha", "gamma"),
     **dict.fromkeys(("HardSwish", "Relu", "Sigmoid", "Softplus", "Softsign", "Tanh"), ()),
 }
-"""Activations that may be fused, and the names of their parameters in the order of the list."""
+"""Activations that can be fused, and the names of their parameters in the order of the list."""
 
 PREFIX, LIST, NAME = "activation_", "activation_params", "activation"
 
 
 def with_parts(graph: Graph) -> Graph:
-    """Return the graph with these operators replaced by those that they stand for."""
+    """Return the graph with each FusedConv and FusedGemm replaced by its parts."""
     operations: list[OnnxOperation] = []
     for operation in graph.operations:
         operations += _operations_of(operation) if _is_known(operation) else [operation]
@@ -63,7 +64,7 @@ def with_parts(graph: Graph) -> Graph:
 
 
 def refuse(_: Layers, operation: OnnxOperation) -> Layers:
-    """Raise the error of an operator that could not be taken apart."""
+    """Raise the error for a FusedConv or FusedGemm that ``with_parts`` could not replace."""
     activation = operation.attributes.get(NAME, "")
     require(activation == "" or activation in PARAMETERS, ChoiceError(NAME, activation, sorted(PARAMETERS)))
     count = len(PARAMETERS.get(str(activation), ()))
@@ -81,7 +82,7 @@ def _is_known(operation: OnnxOperation) -> bool:
 
 
 def _operations_of(operation: OnnxOperation) -> list[OnnxOperation]:
-    """The operators in their order. What is between them has names of its own."""
+    """Return the operators that replace a fused one, in order; the tensors between them get new names."""
     activation, output = str(operation.attributes.get(NAME, "")), operation.outputs[0]
     own = {key: value for key, value in operation.attributes.items() if not key.startswith(NAME)}
     kind = "Conv" if operation.kind == FUSED_CONV else "Gemm"
@@ -107,13 +108,13 @@ def _parameters(operation: OnnxOperation, activation: str) -> dict[str, Any]:
     return {**listed, **named}
 
 
-# GELU as exporters write it, by its parts → one Gelu.
+# GELU written as several operators is replaced by one Gelu.
 #
 #     erf     x · 0.5 · (1 + Erf(x / √2))                          PyTorch before opset 20, TensorFlow, Keras
 #     tanh    0.5 · x · (1 + Tanh(√(2/π) · (x + 0.044715 · x³)))
 #
-# In which order its factors stand, and whether it is divided or multiplied, is each exporter's own. So what stands
-# before an operator is taken as a function of one tensor, and its values are compared with those of GELU.
+# Exporters differ in the order of the factors, and multiply or divide. The operators before a Mul or Div are therefore
+# evaluated as a function of one tensor at some points, and the values are compared with the values of GELU.
 
 Doubles = npt.NDArray[np.float64]
 
@@ -121,13 +122,13 @@ POINTS: Doubles = np.linspace(-6.0, 6.0, 97)
 """The inputs at which a function is compared with GELU."""
 
 CLOSE = 1e-4
-"""The tolerance of a value. Constants of 16 bits cause a third of it; both forms of GELU differ by four times it."""
+"""The tolerance of a value. 16-bit constants cause a third of it; the two forms of GELU differ by four times it."""
 
 FORMS = {"gelu": "none", "gelu_tanh": "tanh"}
-"""Function → ``approximate`` of a Gelu."""
+"""The attribute ``approximate`` of a Gelu, by function."""
 
 MOST_PARTS = 12
-"""Operators of a GELU: the longest form has 9, and constants are worked out in some."""
+"""Limit for the operators of a GELU. The longest form has 9, and some files compute constants in further ones."""
 
 _LAST = ("Mul", "Div")
 _CURVES = ("Erf", "Tanh")
@@ -147,14 +148,14 @@ _TAKES = {kind: 2 if kind in ("Add", "Sub", "Mul", "Div", "Pow") else 1 for kind
 
 
 def with_gelus(graph: Graph) -> Graph:
-    """The graph with one Gelu for each that is written by its parts; those that nothing else reads are left out."""
+    """Return the graph with one Gelu for each GELU that is written as several operators."""
     return replaced(graph, _gelu_of)
 
 
 def _gelu_of(
     operation: OnnxOperation, producers: Mapping[str, OnnxOperation], constants: Mapping[str, Array]
 ) -> OnnxOperation | None:
-    """A Gelu that gives what the operation gives; None where that is another function, or one of several tensors."""
+    """Return a Gelu that computes the operation's output; None if this output is not the GELU of one tensor."""
     parts = list(_parts_of(operation, producers)) if operation.kind in _LAST else []
     if not any(part.kind in _CURVES for part in parts):
         return None
@@ -170,7 +171,7 @@ def _gelu_of(
 
 
 def _parts_of(operation: OnnxOperation, producers: Mapping[str, OnnxOperation]) -> Iterator[OnnxOperation]:
-    """The operation and those before it that may be parts of a function, the nearest first."""
+    """Yield the operation and the operations before it that may be parts of a GELU, the nearest first."""
     waiting, visited = [operation], {id(operation)}
     while waiting and len(visited) <= MOST_PARTS:
         part = waiting.pop(0)
@@ -182,7 +183,7 @@ def _parts_of(operation: OnnxOperation, producers: Mapping[str, OnnxOperation]) 
 
 
 class _Values:
-    """The values of tensors if ``source`` has the values POINTS."""
+    """The values that tensors have if the tensor ``source`` has the values POINTS."""
 
     def __init__(self, source: str, producers: Mapping[str, OnnxOperation], constants: Mapping[str, Array]) -> None:
         self._producers, self._constants = producers, constants
@@ -191,7 +192,7 @@ class _Values:
     def of(self, name: str) -> Doubles | None:
         """Return the values of a tensor; None if it depends on another tensor too, or on more than single numbers."""
         if name not in self._known:
-            self._known[name] = None  # what reads itself has no value, nor what has more parts than a GELU
+            self._known[name] = None  # for tensors that depend on themselves, and for more parts than a GELU has
             if len(self._known) <= 3 * MOST_PARTS:
                 self._known[name] = self._worked_out(name)
         return self._known[name]
@@ -209,12 +210,12 @@ class _Values:
         numbers = [values for values in inputs if values is not None]
         if len(numbers) < len(inputs) or len(numbers) != _TAKES[operation.kind]:
             return None
-        with np.errstate(all="ignore"):  # what is not finite is no GELU
+        with np.errstate(all="ignore"):  # values that are not finite differ from GELU's
             return np.asarray(_PARTS[operation.kind](*numbers), np.float64)
 
 
 def _number_of(value: Any) -> Doubles | None:
-    """A constant that is one number."""
+    """Return a constant of one number; None for any other value."""
     if isinstance(value, (int, float)):
         return np.asarray(value, np.float64)
     if not isinstance(value, np.ndarray) or value.size != 1 or value.dtype.kind not in "fiu":
@@ -222,20 +223,20 @@ def _number_of(value: Any) -> Doubles | None:
     return value.astype(np.float64).reshape(())
 
 
-# Norms by statistics of each picture, written out by their parts, as exporters of older opsets do → one operator, so
-# that what no layer does is named as what it is.
+# Norms by statistics of each image, which exporters of older opsets write as several operators, are replaced by one
+# operator. No layer computes it, and the error can then name the norm instead of its parts.
 #
-#     (x − mean(x)) / √(mean((x − mean(x))²) + ε)      LayerNormalization, over whichever sides
+#     (x − mean(x)) / √(mean((x − mean(x))²) + ε)      LayerNormalization, over any sides
 #     x / √(mean(x²) + ε)                               RMSNormalization
 
 MOST_STEPS = 6
-"""Operators between the mean of squares and what is divided by its root."""
+"""Limit for the operators between the mean of the squares and the division by its root."""
 
 _STEPS = ("Add", "Clip", "Div", "Max", "Pow", "Reciprocal", "Sqrt")
 
 
 def with_norms(graph: Graph) -> Graph:
-    """Return the graph with one operator for each norm that is written by its parts."""
+    """Return the graph with one operator for each norm that is written as several operators."""
     return replaced(graph, _norm_of)
 
 
@@ -260,7 +261,7 @@ def _norm_of(
 def _is_root_of_squares(
     operation: OnnxOperation | None, numerator: str, producers: Mapping[str, OnnxOperation]
 ) -> bool:
-    """Return whether it is the root of the numerator's mean square plus a number, or the reciprocal of such a root."""
+    """Return whether an operation computes √(mean(numerator²) + ε), or the reciprocal of it."""
     has_root = False
     for _ in range(MOST_STEPS):
         if operation is None or operation.kind == "ReduceMean":
@@ -288,23 +289,23 @@ def _is_mean_of(centred: OnnxOperation, producers: Mapping[str, OnnxOperation]) 
     return mean is not None and mean.kind == "ReduceMean" and mean.inputs[:1] == centred.inputs[:1]
 
 
-# A Gather of constants by what a map's integers are, as tables are written here → one LookUp.
+# A Gather of constants by the integers of a map, as this project exports tables, is replaced by one LookUp.
 #
-# Gather(values, Cast(x / scale + offset))        values[⌊x / scale + offset⌋]
+#     Gather(values, Cast(x / scale + offset))        values[⌊x / scale + offset⌋]
 
 _INTEGERS = (6, 7)
-"""INT32 and INT64, as ONNX numbers them."""
+"""The numbers of INT32 and INT64 in TensorProto.DataType."""
 
 
 def with_look_ups(graph: Graph) -> Graph:
-    """The graph with one LookUp for each table that is written so; what nothing else reads is left out."""
+    """Return the graph with one LookUp for each Gather that looks up a table."""
     return replaced(graph, _looked_up)
 
 
 def _looked_up(
     operation: OnnxOperation, producers: Mapping[str, OnnxOperation], constants: Mapping[str, Array]
 ) -> OnnxOperation | None:
-    """None of a Gather of anything else."""
+    """Return a LookUp that replaces the operation; None if it is not a Gather that looks up a table."""
     axis = operation.attributes.get("axis", 0)
     is_table = operation.kind == "Gather" and axis == 0 and {*operation.inputs[:1]} <= {*constants}
     cast = _producer(operation, 1, "Cast", producers) if is_table else None
@@ -321,27 +322,27 @@ def _looked_up(
 def _producer(
     operation: OnnxOperation | None, place: int, kind: str, producers: Mapping[str, OnnxOperation]
 ) -> OnnxOperation | None:
-    """Return the producer of an input if it is of that kind."""
+    """Return the producer of the operation's input ``place`` if it is of that kind; else None."""
     name = operation.inputs[place] if operation is not None and place < len(operation.inputs) else ""
     producer = producers.get(name)
     return producer if producer is not None and producer.kind == kind else None
 
 
-# A comparison and a choice, as PyTorch exports its Threshold with a value of 0 → one ThresholdedRelu.
+# A comparison and a Where, as PyTorch exports its Threshold with a value of 0, are replaced by one ThresholdedRelu.
 
 _KEPT_WHERE = {"Greater": 1, "LessOrEqual": 2}
-"""Which input of the Where is the tensor that is compared: x where x > t, or where not x <= t."""
+"""The input of the Where that is the compared tensor x: Where(x > t, x, 0) or Where(x <= t, 0, x)."""
 
 
 def with_thresholds(graph: Graph) -> Graph:
-    """The graph with one ThresholdedRelu for each that is written so; what nothing else reads is left out."""
+    """Return the graph with one ThresholdedRelu for each comparison and Where that computes it."""
     return replaced(graph, _thresholded)
 
 
 def _thresholded(
     operation: OnnxOperation, producers: Mapping[str, OnnxOperation], constants: Mapping[str, Array]
 ) -> OnnxOperation | None:
-    """What a Where gives; None where it chooses otherwise."""
+    """Return a ThresholdedRelu that replaces a Where; None if the operation does not compute it."""
     if operation.kind != "Where" or len(operation.inputs) != 3:
         return None
     compared = producers.get(operation.inputs[0])
@@ -359,27 +360,25 @@ def _thresholded(
 
 
 def _number(name: str, producers: Mapping[str, OnnxOperation], constants: Mapping[str, Array]) -> float | None:
-    """A constant of one value; None of others."""
+    """Return the value of a constant of one number; None for any other tensor."""
     producer = producers.get(name)
     value = constants.get(name) if producer is None else _value(producer)
     return float(value.ravel()[0]) if value is not None and value.size == 1 else None
 
 
 def _value(operation: OnnxOperation) -> Array | None:
-    """Of a Constant."""
+    """Return the array of a Constant; None for other operations."""
     value = operation.attributes.get("value")
     return value if operation.kind == "Constant" and isinstance(value, np.ndarray) else None
 
 
-# A Softmax between two Transposes that swap the channels with the last side and back, as PyTorch writes it before
-# opset 13 → the same with the channels taken last and back, which layers read.
-#
-# A softmax over the last side asks nothing of the order of the other ones. So any order that has the channels last
-# will do, where the second Transpose undoes the first.
+# Before opset 13, PyTorch writes a Softmax between two Transposes that swap the channels with the last side and back.
+# The Transposes are replaced by ones that move the channels to the end and back, because cnn.onnx.channels_last reads
+# these. The order of the other sides does not matter to a softmax over the last side.
 
 
 def with_channels_last(graph: Graph) -> Graph:
-    """The graph with such Transposes in the order that layers read."""
+    """Return the graph with the Transposes around each such Softmax replaced."""
     producers = {name: operation for operation in graph.operations for name in operation.outputs}
     changed: dict[int, OnnxOperation] = {}
     for back in graph.operations:
@@ -391,7 +390,10 @@ def with_channels_last(graph: Graph) -> Graph:
 
 
 def _swapped(graph: Graph, back: OnnxOperation, producers: Mapping[str, OnnxOperation]) -> dict[int, OnnxOperation]:
-    """Of a Transpose behind a softmax behind another one: what both are instead; nothing where they are otherwise."""
+    """Return the replacements of the two Transposes around a softmax, by the ``id`` of the operation.
+
+    The result is empty if ``back`` is not the second of two such Transposes.
+    """
     softmax = _before(back, ("Transpose",), producers)
     before = _before(softmax, SOFTMAXES, producers)
     if softmax is None or before is None or before.kind != "Transpose":
@@ -411,13 +413,13 @@ def _swapped(graph: Graph, back: OnnxOperation, producers: Mapping[str, OnnxOper
 def _before(
     operation: OnnxOperation | None, kinds: Sequence[str], producers: Mapping[str, OnnxOperation]
 ) -> OnnxOperation | None:
-    """What gives the first input of an operation of these kinds."""
+    """Return the producer of an operation's first input if the operation is of one of these kinds; else None."""
     reads = operation.inputs if operation is not None and operation.kind in kinds else ()
     return producers.get(reads[0]) if reads else None
 
 
 def _order_of(operation: OnnxOperation) -> tuple[int, ...]:
-    """Of a Transpose; nothing where the file does not say one."""
+    """Return the order of a Transpose's axes; () if its perm is missing or not valid."""
     order = operation.attributes.get("perm")
     if not (isinstance(order, tuple) and all(isinstance(axis, int) for axis in order)):
         return ()

@@ -1,4 +1,4 @@
-"""Pools, reductions of a side, and pixels of a map that lie whole steps apart."""
+"""Read pools, and select pixels of a map at regular steps."""
 
 from __future__ import annotations
 
@@ -32,14 +32,21 @@ from cnn.onnx.sliding import (
 )
 from cnn.ops import AveragePool, Concat, Convolution, DepthToSpace, Input, MaxPool, Reorg
 
-# Pixels of a map that lie whole steps apart: a max pool of size 1, or a window of each channel by itself of which one
-# place counts.
+# Selecting pixels at regular steps is a max pool of size 1 with a stride, or a depthwise convolution whose kernel has a
+# single weight of 1.
 
 
 @dataclass(frozen=True)
 class Picks:
-    """Along one side of ``length``: ``count`` places, ``first`` and then ``step`` further each. shares: of that place
-    and of those behind it, in the mean of them that is taken."""
+    """Pixels that are selected along one side of a map, at regular steps.
+
+    Attributes:
+        length: Pixels of the side.
+        first: The first selected pixel.
+        step: Pixels from one selected pixel to the next.
+        count: Number of selected pixels.
+        shares: Weights of the selected pixel and of the pixels after it. Each result is their weighted mean.
+    """
 
     length: int
     first: int
@@ -49,32 +56,32 @@ class Picks:
 
     @classmethod
     def from_places(cls, places: Array, length: int) -> Picks | None:
-        """These places; None where they are not one step apart, or it is none."""
+        """Return the selection of these pixels; None if they are not at regular, increasing steps."""
         step = int(places[1] - places[0]) if len(places) > 1 else 1
         regular = step >= 1 and bool((np.diff(places) == step).all())
         return cls(length, int(places[0]), step, len(places)) if regular else None
 
     @property
     def window(self) -> int:
-        """The least that has a place for all shares, and gives no output too many."""
+        """The smallest window that holds all shares and gives no more than ``count`` results."""
         return max(self.first + len(self.shares), self.length - self.step * self.count + 1)
 
     @property
     def weights(self) -> FloatArray:
-        """Of that window."""
+        """The weights of ``window``."""
         weights = np.zeros(self.window, np.float32)
         weights[self.first : self.first + len(self.shares)] = [float(share) for share in self.shares]
         return weights
 
     @property
     def unit(self) -> Fraction:
-        """What all shares are whole numbers of."""
+        """The greatest number of which all shares are whole multiples."""
         return Fraction(1, lcm(*(share.denominator for share in self.shares)))
 
 
 def picked(layers: Layers, operation: OnnxOperation, index: int, rows: Picks, columns: Picks) -> Layers:
-    """These rows and columns of a node's map, or their means, as the operation's output."""
-    if rows.count == 1 or columns.count == 1:  # of a single place any step
+    """Append a layer that selects rows and columns of a node's map, or their means, as the operation's output."""
+    if rows.count == 1 or columns.count == 1:  # any step fits a side with a single result
         step = columns.step if rows.count == 1 else rows.step
         rows, columns = replace(rows, step=step), replace(columns, step=step)
     window = (rows.window, columns.window)
@@ -82,7 +89,7 @@ def picked(layers: Layers, operation: OnnxOperation, index: int, rows: Picks, co
     shape, type_ = layers.nodes[index].shape, layers.type_of(index)
     smaller = Shape(shape.channels, rows.count, columns.count)
     bare, source = replace(operation, inputs=operation.inputs[:1]), index
-    computes = isinstance(layers.nodes[source].op, Input)  # a layer of the picture does
+    computes = isinstance(layers.nodes[source].op, Input)  # a layer that reads the input must be a convolution
     if window == (1, 1) and rows.step == columns.step and not computes:
         return layers.grown(bare, "pool", MaxPool(1, rows.step, NO_PADDING), smaller, source)
     layers = layers.worked_out(4 * shape.channels * window[0] * window[1])
@@ -97,18 +104,28 @@ def picked(layers: Layers, operation: OnnxOperation, index: int, rows: Picks, co
     return convolved(layers, bare, source, Window(op, slide, mark, "pick"))
 
 
-# MaxPool with a dilation d: what lies between the places of a window is never read, so the map is d × d smaller ones
-# side by side, each of which a dense window pools; the outputs are put between each other again.
+# MaxPool with a dilation d reads only every d-th pixel in a window. The map is therefore split into d × d smaller maps
+# (phases), each is pooled with a dense window, and their outputs are interleaved again.
 #
-# Along one side, output y reads s · y + d · k − p for each k of the window. Of stride 1, the outputs j, j + d … read
-# the smaller map of the places r, r + d … alone, with j − p = d · q + r, and −q places of padding before it. Where s
-# is a multiple of d, one such map is all that is read; any other s leaves out outputs of stride 1.
+# Along one side, with stride s and padding p, output y reads the pixels s · y + d · k − p for each k of the window.
+# With stride 1, the outputs j, j + d … read only the smaller map of the pixels r, r + d …, where j − p = d · q + r.
+# This map then has −q pixels of padding before it. If s is a multiple of d, a single smaller map is read. For any other
+# s, the outputs of stride 1 are computed, and the operation's outputs are selected from them.
 
 
 @dataclass(frozen=True)
 class PooledSide:
-    """Height or width. length: of the input. window: places that are read, ``step`` apart. front: padding
-    before. outputs: of the operation. whole: whether those of stride 1 are computed, whatever the stride."""
+    """The height or the width of a map that a dilated MaxPool reads.
+
+    Attributes:
+        length: Pixels of the input.
+        window: Pixels that one output reads.
+        step: The dilation: pixels from one pixel of the window to the next.
+        stride: The stride of the operation.
+        front: Pixels of padding before the input.
+        outputs: Outputs of the operation.
+        whole: Whether the outputs of stride 1 are computed even if ``stride`` is a multiple of ``step``.
+    """
 
     length: int
     window: int
@@ -120,67 +137,70 @@ class PooledSide:
 
     @property
     def alone(self) -> bool:
-        """Whether all outputs read one of the smaller maps, and no others are computed."""
+        """Whether all outputs read the same smaller map, so that no other outputs are computed."""
         return not self.whole and self.stride % self.step == 0
 
     @property
     def inner_stride(self) -> int:
-        """Of the pools of the smaller maps."""
+        """The stride of the pools of the smaller maps."""
         return self.stride // self.step if self.alone else 1
 
     @property
     def _places(self) -> int:
-        """Outputs of the pools together."""
+        """Outputs that the pools must compute together."""
         return self.outputs if self.alone else (self.outputs - 1) * self.stride + 1
 
     @property
     def phases(self) -> int:
-        """Smaller maps that are read."""
+        """Number of smaller maps that are read."""
         return 1 if self.alone else min(self.step, self._places)
 
     @property
     def each(self) -> int:
-        """Outputs of the pool of each of them."""
+        """Outputs of the pool of each smaller map."""
         return -(-self._places // self.phases)
 
     @property
     def even(self) -> bool:
-        """Whether the smaller maps are of one length and pooled alike, each in its turn."""
+        """Whether all smaller maps have the same length and padding, so that one pool can read them as channels."""
         divided = self.phases == self.step and self.length % self.step == 0 and self.front % self.step == 0
         return divided and self._reach - self.front // self.step >= self.length // self.step
 
     @property
     def _reach(self) -> int:
-        """Places that a pool of one of the smaller maps reads, padding included."""
+        """Pixels that the pool of a smaller map reads, padding included."""
         return self.inner_stride * (self.each - 1) + self.window
 
     def read(self, phase: int) -> Picks:
-        """The smaller map of every ``phases``-th output, as far as the outputs read it."""
+        """Return the pixels of the smaller map that the outputs ``phase``, ``phase`` + ``phases`` … read."""
         first, front = (phase - self.front) % self.step, -((phase - self.front) // self.step)
         places = len(range(first, self.length, self.step))
         return Picks(self.length, first, self.step, min(places, self._reach - front))
 
     def padding(self, phase: int) -> tuple[int, int]:
-        """Of its pool, before and behind."""
+        """Return the padding of the pool of a smaller map, before and after it."""
         count, front = self.read(phase).count, -((phase - self.front) // self.step)
         behind = self._reach - count - front
         require(
             count >= 1 and max(front, behind) < self.window,
-            f"a part of a pool of {self.window} places, {self.step} apart, would read only padding",
+            f"a part of a pool with a window of {self.window} and a dilation of {self.step} would read only padding",
         )
         return front, behind
 
     @property
     def crop(self) -> Picks:
-        """Of the outputs of all pools, one behind the other, those of the operation."""
+        """The operation's outputs among the interleaved outputs of all pools."""
         return Picks(self.phases * self.each, 0, 1 if self.alone else self.stride, self.outputs)
 
 
 def dilated_max_pool(
     layers: Layers, operation: OnnxOperation, index: int, sides: tuple[PooledSide, PooledSide]
 ) -> Layers:
-    """The pool of a node's map. sides: height and width."""
-    if len({side.inner_stride for side in sides if side.outputs > 1}) > 1:  # a pool has one
+    """Append the layers of a dilated MaxPool of a node's map.
+
+    sides: The height and the width.
+    """
+    if len({side.inner_stride for side in sides if side.outputs > 1}) > 1:  # a MaxPool layer has a single stride
         sides = replace(sides[0], whole=True), replace(sides[1], whole=True)
     rows, columns = sides
     if rows.even and columns.even and rows.step == columns.step:
@@ -199,7 +219,7 @@ def dilated_max_pool(
 
 
 def _of_blocks(layers: Layers, operation: OnnxOperation, index: int, sides: tuple[PooledSide, PooledSide]) -> Layers:
-    """All smaller maps are the channels of one, pooled at once."""
+    """Append a space-to-depth layer, which makes the smaller maps channels of one map, and a pool of that map."""
     shape, step = layers.nodes[index].shape, sides[0].step
     blocks = Shape(shape.channels * step * step, shape.height // step, shape.width // step)
     layers = layers.grown(operation, "reorg", Reorg(step, "block"), blocks, index)
@@ -207,12 +227,12 @@ def _of_blocks(layers: Layers, operation: OnnxOperation, index: int, sides: tupl
 
 
 def _of_phases(layers: Layers, operation: OnnxOperation, index: int, sides: tuple[PooledSide, PooledSide]) -> Layers:
-    """Each smaller map by itself."""
+    """Append layers that select and pool each smaller map by itself, and a concat of the results."""
     rows, columns = sides
     pools = []
     for phase in ((i, j) for i in range(rows.phases) for j in range(columns.phases)):
         for side, number in zip(sides, phase, strict=True):
-            side.padding(number)  # refuses before a layer is there
+            side.padding(number)  # raises before layers are appended
         layers = picked(layers, operation, index, rows.read(phase[0]), columns.read(phase[1]))
         layers = _pool(layers, operation, len(layers.nodes) - 1, sides, phase)
         pools.append(len(layers.nodes) - 1)
@@ -228,7 +248,7 @@ def _pool(
     rows, columns = sides
     (top, bottom), (west, east) = rows.padding(phase[0]), columns.padding(phase[1])
     shape = Shape(layers.nodes[index].shape.channels, rows.each, columns.each)
-    stride = next((side.inner_stride for side in sides if side.outputs > 1), rows.inner_stride)  # of a single row any
+    stride = next((side.inner_stride for side in sides if side.outputs > 1), rows.inner_stride)  # one output fits any
     op = pool_of((rows.window, columns.window), stride, Padding(top, west, bottom, east))
     return layers.grown(operation, "pool", op, shape, index)
 
@@ -237,7 +257,7 @@ def _pool(
 
 
 def max_pool(layers: Layers, operation: OnnxOperation) -> Layers:
-    """MaxPool."""
+    """Read MaxPool."""
     source = layers.padded(operation, edge=True)
     before = layers.shape_of(replace(source, padding=NO_PADDING))
     places_read = len(operation.outputs) > 1 and layers.readers[operation.outputs[1]]
@@ -263,27 +283,31 @@ def max_pool(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _check_edges(operation: OnnxOperation, source: Map, steps: Sequence[int]) -> None:
-    """Raise RefusedError if a window may see repeated edges and not what they repeat."""
+    """Raise RefusedError if a window may see a repeated edge value without the value that it repeats."""
     attributes = operation.integer("ceil_mode", 0), operation.text("auto_pad", "NOTSET")
     plain = attributes in ((0, "NOTSET"), (0, "VALID")) and tuple(steps) == (1, 1)
-    require(plain, "edges are repeated before a MaxPool without dilations, ceil_mode and auto_pad")
+    require(plain, "after a Pad of mode edge it must have no dilations, ceil_mode or auto_pad")
 
 
 def _check_same(operation: OnnxOperation, shape: Shape, window: Sequence[int], span: Sequence[int]) -> None:
-    """Raise RefusedError if onnxruntime reads auto_pad otherwise than the operator's page.
+    """Raise RefusedError if onnxruntime reads auto_pad differently from the operator's specification.
 
-    It does so for windows that are dilated, or that end before the next begins and leave the map's end out.
+    It does so for dilated windows, and for windows that are smaller than the stride and do not reach the map's end.
     """
     if not operation.text("auto_pad", "NOTSET").startswith("SAME"):
         return
     strides = [max(1, stride) for stride in operation.integers("strides", (1, 1))]
     ends = [(side - 1) % stride + 1 for side, stride in zip((shape.height, shape.width), strides, strict=False)]
     plain = tuple(window) == tuple(span) and all(end <= places for end, places in zip(ends, window, strict=False))
-    require(plain, "onnx and onnxruntime read auto_pad of such a pool differently; write its pads")
+    require(plain, "onnx and onnxruntime read auto_pad of such a pool differently; give it explicit pads")
 
 
 def pooled(layers: Layers, operation: OnnxOperation, source: Map, slide: Slide) -> Layers:
-    """Of strides that differ, a pool of what both are multiples of, and every so manieth of its rows and columns."""
+    """Append a MaxPool layer.
+
+    If the strides of rows and columns differ, the pool has their greatest common divisor as its stride. A second layer
+    then selects the operation's rows and columns.
+    """
     (rows, columns), padding, shape = slide.window, slide.padding, slide.shape
     check_size(slide.window)
     inside = max(padding.top, padding.bottom) < rows and max(padding.left, padding.right) < columns
@@ -301,15 +325,19 @@ def pooled(layers: Layers, operation: OnnxOperation, source: Map, slide: Slide) 
 
 
 def global_max(layers: Layers, operation: OnnxOperation) -> Layers:
-    """GlobalMaxPool."""
+    """Read GlobalMaxPool."""
     source, shape = layers.picture(operation)
     slide = Slide(shape, (shape.height, shape.width), Shape(shape.channels, 1, 1), NO_PADDING, (1, 1))
     return pooled(layers, operation, source, slide)
 
 
 def average_pool(layers: Layers, operation: OnnxOperation) -> Layers:
-    """AveragePool: over the whole map; of windows of one value, which changes nothing; of other windows a convolution
-    of every channel by itself, all of whose weights are 1 / places, and factors where fewer places are counted."""
+    """Read AveragePool.
+
+    Over the whole map it is an AveragePool layer, and with a window of one value it changes nothing. Otherwise it is a
+    depthwise convolution with weights 1 / (window's pixels). Windows over the padding count fewer pixels, so factors
+    per row and column follow.
+    """
     source, shape = layers.picture(operation)
     operation = planar(operation, source)
     window, padded = operation.integers("kernel_shape", ()), any(operation.integers("pads", (0,)))
@@ -336,14 +364,14 @@ def average_pool(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _shares(operation: OnnxOperation, slide: Slide, weights: FloatArray) -> tuple[Factors, Factors]:
-    """Of each row and each column of an average, the share of its window's places that is counted."""
+    """Return the share of the window's pixels that are counted, for each output row and each output column."""
     shape, averaged, padding = slide.before, slide.shape, slide.padding
     sides = ((shape.height, averaged.height, padding.top), (shape.width, averaged.width, padding.left))
     counted = bool(operation.integer("count_include_pad", 0))
     front, back = pads_of(operation, (shape.height, shape.width), slide.window, slide.strides)
     shares = []
     for axis, (length, outputs, before) in enumerate(sides):
-        # A dilated window has others between.
+        # In a dilated kernel only the rows and columns with weights count.
         places = np.asarray(weights.any(axis=1 - axis), dtype=np.float32)
         around = (front[axis], back[axis]) if counted else (0, 0)
         shares.append(inside(outputs, slide.strides[axis], before - around[0], places, length + sum(around)))
@@ -351,7 +379,7 @@ def _shares(operation: OnnxOperation, slide: Slide, weights: FloatArray) -> tupl
 
 
 def global_average(layers: Layers, operation: OnnxOperation) -> Layers:
-    """GlobalAveragePool."""
+    """Read GlobalAveragePool."""
     return _averaged(layers, operation, layers.picture(operation)[0], True)
 
 

@@ -1,5 +1,6 @@
-"""A PyTorch module → the ONNX file that PyTorch's own exporter writes of it (extra [torch]); where it has layers of
-Brevitas, that of Brevitas, which holds the integers that it was trained to."""
+"""Export a PyTorch module to an ONNX file with PyTorch's own exporter (extra [torch]).
+
+A module with layers of Brevitas is exported with Brevitas's exporter, which keeps the integers of training."""
 
 from __future__ import annotations
 
@@ -23,23 +24,23 @@ from cnn.onnx.file import load_onnx
 
 OPSET = 18
 LONGEST_NAME = 60
-"""Characters of a class's name that its file is called by."""
+"""Limit for the characters of a file name, which is the name of the module's class."""
 INSTALL = "run pip install 'systolic-cnn[torch]'"
 
 
 def is_module(value: object) -> bool:
-    """Whether it is a PyTorch module; torch is not imported for the answer."""
+    """Return whether a value is a PyTorch module, without importing torch."""
     return any(kind.__module__ == "torch.nn.modules.module" for kind in type(value).__mro__)
 
 
 def write_exported(module: Any, example: Any, folder: Path) -> Path:
-    """Write the module as a file in ``folder``, named by the module's class, and return its path.
+    """Write the module as an ONNX file in ``folder``, named after the module's class, and return its path.
 
-    It is exported for inference; it and its parts are left in the modes that they were in.
+    The module is exported for inference. Afterwards it and its parts have the modes that they had before.
 
     Args:
         module: The module.
-        example: An input float [1, channels, height, width], [1, channels, length] or [1, values].
+        example: An input of float32, (1, channels, height, width), (1, channels, length) or (1, values).
         folder: The folder of the file.
 
     Raises:
@@ -55,7 +56,7 @@ def write_exported(module: Any, example: Any, folder: Path) -> Path:
         raise InvalidValueError(what, example if shape is None else tuple(shape), required)
     load_onnx()
     try:
-        import onnxscript  # noqa: F401  the exporter asks for it when it is at work already
+        import onnxscript  # noqa: F401  the exporter imports it only halfway through
         import torch
     except ImportError as error:
         raise MissingToolError(f"the package {error.name}", "export PyTorch modules", remedy=INSTALL) from error
@@ -67,12 +68,12 @@ def write_exported(module: Any, example: Any, folder: Path) -> Path:
     path, modes = folder / f"{label}.onnx", [(part, part.training) for part in module.modules()]
     try:
         module.eval()
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):  # it tells of its steps
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):  # it prints its steps
             warnings.simplefilter("ignore")
             write(module, example, path)
     except MissingToolError:  # a package that only this module needs
         raise
-    except (Exception, SystemExit) as error:  # whatever the module and the exporter raise; Ctrl-C is the user's
+    except (Exception, SystemExit) as error:  # the module and the exporter can raise anything; Ctrl-C passes
         raise ToolError("PyTorch's exporter", f"cannot export {label}: {_last_cause(error)}") from error
     finally:
         for part, training in modes:
@@ -81,7 +82,7 @@ def write_exported(module: Any, example: Any, folder: Path) -> Path:
 
 
 def _refuse_left_out(module: Any) -> None:
-    """Raise UnsupportedError for what PyTorch's exporter leaves out silently."""
+    """Raise UnsupportedError if the module has a ``divisor_override``, which PyTorch's exporter leaves out silently."""
     for name, part in module.named_modules():
         divisor = getattr(part, "divisor_override", None)
         if divisor is not None:
@@ -91,7 +92,7 @@ def _refuse_left_out(module: Any) -> None:
 
 
 def _is_of_brevitas(module: Any) -> bool:
-    """Whether any of its layers is quantised by Brevitas."""
+    """Return whether any part of the module is a layer of Brevitas."""
     return any(kind.__module__.startswith("brevitas.") for part in module.modules() for kind in type(part).__mro__)
 
 
@@ -104,7 +105,7 @@ def _write(module: Any, example: Any, path: Path) -> None:
 def _write_quantised(module: Any, example: Any, path: Path) -> None:
     """Write the module as QONNX."""
     try:
-        import onnxoptimizer  # noqa: F401  Brevitas asks for it in a sentence that names no extra
+        import onnxoptimizer  # noqa: F401  Brevitas needs it, but its own error does not say how to install it
         from brevitas.export import export_qonnx
     except ImportError as error:
         purpose, remedy = "export modules of Brevitas", "run pip install brevitas onnxoptimizer"

@@ -1,4 +1,4 @@
-"""What is told of channels, rows or columns, or several of them: their mean, their sum, the greatest."""
+"""Read ReduceMean, ReduceSum and ReduceMax over channels, rows, columns or several of these axes."""
 
 from __future__ import annotations
 
@@ -22,17 +22,16 @@ from cnn.onnx.sliding import Slide
 from cnn.ops import AveragePool, Convolution, Slice
 
 Reduction: TypeAlias = Callable[[Layers, OnnxOperation, int], tuple[Layers, int]]
-"""Of all channels of a node's map; the node that gives it."""
+"""A function that reduces all channels of a node's map; it returns the network and the node with the result."""
 
 
 def mean(layers: Layers, operation: OnnxOperation) -> Layers:
-    """ReduceMean and ReduceSum over channels, rows or columns, or several of them: a convolution, where it is not the
-    whole map's mean."""
+    """Read ReduceMean or ReduceSum: the mean over the whole map is an AveragePool, all others are convolutions."""
     return _reduced(layers, operation, _mean_of_places, _mean_of_channels)
 
 
 def greatest(layers: Layers, operation: OnnxOperation) -> Layers:
-    """ReduceMax of the same: a pool, and of channels the greater of halves, and of halves of these."""
+    """Read ReduceMax: a pool over rows and columns, and the maximum of two halves of the channels, repeatedly."""
     return _reduced(layers, operation, _greatest_place, _greatest_channel)
 
 
@@ -42,13 +41,21 @@ def _reduced(
     of_places: Callable[[Layers, OnnxOperation, int, tuple[int, int]], tuple[Layers, int]],
     of_channels: Reduction,
 ) -> Layers:
+    """Read a reduction.
+
+    Args:
+        layers: The network read so far.
+        operation: The operation.
+        of_places: Appends the reduction of a window of rows and columns.
+        of_channels: Appends the reduction of all channels.
+    """
     source = layers.map(operation)
     if operation.integer("noop_with_empty_axes", 0) and not shapes.integers(layers, operation, "axes", 1):
         return layers.with_values(operation, source)
     axes = _axes(layers, operation, len(source.shape))
     sides = _sides(source.shape, axes, bool(operation.integer("keepdims", 1)))
     index, window = source.node, _window(layers, source, axes)
-    bare = replace(operation, inputs=operation.inputs[:1])  # its axes are no weights
+    bare = replace(operation, inputs=operation.inputs[:1])  # its second input, the axes, holds no weights
     if window != (1, 1):
         layers, index = of_places(layers, bare, index, window)
     if 1 in axes and layers.nodes[index].shape.channels > 1:
@@ -57,15 +64,18 @@ def _reduced(
 
 
 def _axes(layers: Layers, operation: OnnxOperation, rank: int) -> set[int]:
-    """All of them where none is named."""
+    """Return the axes that the operation reduces: all if it names none."""
     named = shapes.integers(layers, operation, "axes", 1) or ()
     axes = {shapes.position_of(axis, rank) for axis in named or range(rank)}
-    require(0 not in axes, InvalidValueError("axes", tuple(sorted(axes)), "those of channels, height or width"))
+    require(0 not in axes, InvalidValueError("axes", tuple(sorted(axes)), "channels, height or width, not the batch"))
     return axes
 
 
 def _window(layers: Layers, source: Map, axes: set[int]) -> tuple[int, int]:
-    """So many rows and columns; of a row of a map's places all of them."""
+    """Return the rows and columns that are reduced to one value; (1, 1) if only channels are reduced.
+
+    If the tensor views height and width as a single side, both are reduced.
+    """
     shape = layers.nodes[source.node].shape
     if len(source.shape) == 3 and source.shape[1] == shape.channels:
         return (shape.height, shape.width) if 2 in axes else (1, 1)
@@ -74,14 +84,14 @@ def _window(layers: Layers, source: Map, axes: set[int]) -> tuple[int, int]:
 
 
 def _sides(sides: Sequence[int], reduced: set[int], keep: bool) -> tuple[int, ...]:
-    """Of a tensor that is told of ``reduced``, some of its axes, which stay as 1 where they are kept."""
+    """Return the sides of the output: reduced sides become 1 if ``keep``, and are removed otherwise."""
     return tuple(1 if axis in reduced else side for axis, side in enumerate(sides) if keep or axis not in reduced)
 
 
 def _mean_of_places(
     layers: Layers, operation: OnnxOperation, index: int, window: tuple[int, int]
 ) -> tuple[Layers, int]:
-    """Of each channel of a node's map, over so many rows and columns."""
+    """Append the mean or sum over a window of rows and columns, for each channel of a node's map."""
     shape = layers.nodes[index].shape
     if window == (shape.height, shape.width) and operation.kind == "ReduceMean":
         averaged = replace(shape, height=1, width=1)
@@ -96,7 +106,10 @@ def _mean_of_channels(layers: Layers, operation: OnnxOperation, index: int) -> t
 
 
 def _weighed(layers: Layers, operation: OnnxOperation, index: int, weights: FloatArray) -> tuple[Layers, int]:
-    """A convolution of a node's map: over all channels, or along a side of each by itself. weights: all 1, of a sum."""
+    """Append a convolution that sums or averages values of a node's map.
+
+    weights: Weights of 1, (1, channels, 1, 1) over the channels or (channels, 1, rows, columns) over a window.
+    """
     shape, window = layers.nodes[index].shape, weights.shape[2:]
     require(max(window) <= MAX_WINDOW, RangeError("the side that it reduces", max(window), 1, MAX_WINDOW))
     smaller = Shape(len(weights), shape.height - window[0] + 1, shape.width - window[1] + 1)
@@ -111,7 +124,7 @@ def _weighed(layers: Layers, operation: OnnxOperation, index: int, weights: Floa
 def _greatest_place(
     layers: Layers, operation: OnnxOperation, index: int, window: tuple[int, int]
 ) -> tuple[Layers, int]:
-    """Of each channel of a node's map, over so many rows and columns."""
+    """Append the maximum over a window of rows and columns, for each channel of a node's map."""
     shape = layers.nodes[index].shape
     smaller = Shape(shape.channels, shape.height - window[0] + 1, shape.width - window[1] + 1)
     source = Map(index, (1, shape.channels, shape.height, shape.width))
@@ -120,7 +133,10 @@ def _greatest_place(
 
 
 def _greatest_channel(layers: Layers, operation: OnnxOperation, index: int) -> tuple[Layers, int]:
-    """The middle channel of an odd number is in both halves."""
+    """Append the maximum over the channels: halve them until one is left.
+
+    If their number is odd, the middle channel is in both halves, which does not change the maximum.
+    """
     while (channels := layers.nodes[index].shape.channels) > 1:
         half, halves = (channels + 1) // 2, []
         for first in (0, channels - half):

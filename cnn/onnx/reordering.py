@@ -1,4 +1,4 @@
-"""Operators that take channels, rows or columns of a map, or put them in another order."""
+"""Read operators that select channels, rows or columns of a map, or reorder them."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from cnn.onnx.pools import Picks, picked
 from cnn.onnx.shapes import reordered
 from cnn.ops import DepthToSpace, Reorg
 
-# Slice and Gather: channels, and of rows and columns every so manieth from one on.
+# Slice and Gather: they select channels, or every n-th row or column from one on.
 #
-# A window takes rows and columns in the same steps. So a Slice of rows alone waits for the Slice of columns behind it,
-# as exporters write x[:, :, ::2, ::2] (the Focus of YOLOv5 and YOLOX).
+# One layer selects rows and columns with the same step. A Slice of rows with a step therefore stays pending
+# (``Map.crop``) for the Slice of columns after it, as exporters write x[:, :, ::2, ::2] (Focus of YOLOv5 and YOLOX).
 
 Side = tuple[int, int, int]
-"""Of the rows or columns of a node's map: the first that is taken, the step to the next, how many."""
+"""A selection of channels, rows or columns: the first one, the step to the next one, and their number."""
 
 
 def slices(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Slice."""
+    """Read Slice."""
     source = layers.map(operation)
     shape = layers.nodes[source.node].shape
     if source.crop is None:
@@ -53,7 +53,7 @@ def slices(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _channels(layers: Layers, operation: OnnxOperation, source: Map, shape: Shape, side: Side) -> Layers:
-    """One after the other a part, others a 1×1 convolution."""
+    """Append a layer that selects channels: a slice if they are consecutive, else a 1×1 convolution."""
     first, step, count = side
     if step == 1 or count == 1:
         return shapes.part(layers, operation, source, shape, first, first + count)
@@ -62,7 +62,7 @@ def _channels(layers: Layers, operation: OnnxOperation, source: Map, shape: Shap
 
 
 def place(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Gather of channels; of one row or column, or of some that are as far apart, as a Slice takes them."""
+    """Read Gather of channels, of one row or column, or of rows or columns at regular steps."""
     source, array = layers.map(operation), layers.constant(operation, 1)
     axis = shapes.position_of(operation.integer("axis", 0), len(source.shape))
     if axis == 1 and array.ndim == 1:
@@ -77,9 +77,9 @@ def place(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _steps(array: Array, axis: int, side: int) -> tuple[int, int, int]:
-    """Return the first, the last and the step of the indices that are gathered along a side."""
+    """Return the first index, the last index and the step of a Gather along one side."""
     listed = array.dtype.kind in "iu" and array.ndim <= 1 and 1 <= array.size <= MAX_CHANNELS
-    require(listed and axis > 0, "it gathers by an index or a list of indices, along any axis but the batch's")
+    require(listed and axis > 0, "it must gather by an integer or a list of integers, along any axis but the batch")
     numbers = [int(number) for number in array.ravel()]
     for number in numbers:
         require(-side <= number < side, RangeError("an index", number, -side, side - 1))
@@ -91,7 +91,7 @@ def _steps(array: Array, axis: int, side: int) -> tuple[int, int, int]:
 
 
 def _cuts(layers: Layers, operation: OnnxOperation) -> list[tuple[int, int, int, int]]:
-    """Start, end, axis and step of each side."""
+    """Return the start, end, axis and step of each sliced side."""
     starts, ends = (_asked(layers, operation, key, i) for key, i in (("starts", 1), ("ends", 2)))
     axes = shapes.integers(layers, operation, "axes", 3) or tuple(range(len(starts)))
     steps = (shapes.integers(layers, operation, "steps", 4) or ()) or (1,) * len(starts)
@@ -101,6 +101,7 @@ def _cuts(layers: Layers, operation: OnnxOperation) -> list[tuple[int, int, int,
 
 
 def _asked(layers: Layers, operation: OnnxOperation, key: str, position: int) -> tuple[int, ...]:
+    """Return an attribute or input of integers; MissingValueError if it is left out."""
     values = shapes.integers(layers, operation, key, position)
     if values is None:
         raise MissingValueError(f"the input {key}")
@@ -108,14 +109,14 @@ def _asked(layers: Layers, operation: OnnxOperation, key: str, position: int) ->
 
 
 def _within(side: Side, places: range) -> Side:
-    """Return these of the rows, columns or channels that are taken already."""
-    required = "at least one row, column or channel, first and end"
+    """Return the selection ``places`` out of the selection ``side``."""
+    required = "(first, end) with at least one row, column or channel"
     require(len(places) >= 1, InvalidValueError("a range", (places.start, places.stop), required))
     return side[0] + side[1] * places.start, side[1] * places.step, len(places)
 
 
 def _cropped(layers: Layers, operation: OnnxOperation, rank: int, crop: tuple[Side, Side]) -> Layers:
-    """Taken now, where rows and columns have one step, else left to the next operation."""
+    """Select rows and columns: append the layer if both have the same step, else let the crop be pending."""
     (name,), ((_, down, rows), (_, across, columns)) = operation.outputs, crop
     value = layers.value(name)
     assert isinstance(value, Map)
@@ -126,7 +127,7 @@ def _cropped(layers: Layers, operation: OnnxOperation, rank: int, crop: tuple[Si
 
 
 def settled(layers: Layers, name: str) -> Layers:
-    """The tensor with its rows and columns taken."""
+    """Append the layer that does the pending crop of a tensor, if it has one."""
     value = layers.value(name)
     if not isinstance(value, Map) or value.crop is None:
         return layers
@@ -137,26 +138,25 @@ def settled(layers: Layers, name: str) -> Layers:
     return layers.with_values(operation, replace(value, node=len(layers.nodes) - 1, crop=None))
 
 
-# A Transpose of a map that was looked at in parts: channels change places (ShuffleNet), or go into rows and columns
-# and back, as exporters write PyTorch's pixel_shuffle and pixel_unshuffle.
+# A Transpose of a map that is viewed with more than four sides. It shuffles channels (ShuffleNet), or moves them into
+# rows and columns and back, as exporters write PyTorch's pixel_shuffle and pixel_unshuffle.
 #
-# Of a map that is looked at as batch × parts of the channels × parts of the rows × parts of the columns, the layers
-# are
+# The view is (batch, parts of the channels, parts of the rows, parts of the columns). The layers for an order are:
 #
-#     parts of the channels in another order                   a 1×1 convolution that moves them
-#     one of them behind the rows, one behind the columns      that, and depth to space
-#     the last parts of rows and columns before the others     space to depth, and that
+#     parts of the channels in another order                           a 1×1 convolution that moves channels
+#     a part of the channels after the rows, one after the columns     the same, then depth to space
+#     the last part of the rows and of the columns before the rest     space to depth, then the same
 #
-# and of one that is looked at as a larger map of fewer channels, the last parts of whose rows and columns go before
-# all, darknet's reorg.
+# The layer is darknet's reorg if the map is viewed as a larger map with fewer channels, and the last parts of its rows
+# and columns move to the front.
 
 MOST_SIDES = 8
-"""Of a view."""
+"""Limit for the sides of a view."""
 
 
 @dataclass(frozen=True)
 class _Parts:
-    """Axes of a view that are of the channels, of the rows and of the columns, each in their order."""
+    """The axes of a view that are parts of a map's channels, rows and columns, each in order."""
 
     channels: tuple[int, ...]
     rows: tuple[int, ...]
@@ -164,8 +164,12 @@ class _Parts:
 
 
 def transposed(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Transpose: channels go last, to be read so until they come back; or it moves sides of 1 alone, so that the values
-    keep their order; or parts of the channels, rows and columns change places."""
+    """Read Transpose.
+
+    - If it moves the channels to the end, the tensor is marked as having them last.
+    - If it only moves sides of 1, the values keep their order.
+    - If it reorders parts of the channels, rows and columns, layers do so, now or after further views and Transposes.
+    """
     source = layers.map(operation)
     rank = len(source.shape)
     order = operation.integers("perm", tuple(reversed(range(rank))))
@@ -192,15 +196,23 @@ def transposed(layers: Layers, operation: OnnxOperation) -> Layers:
 def _moved_on(
     layers: Layers, operation: OnnxOperation, source: Map, moves: Moves | None, order: Sequence[int]
 ) -> Layers:
-    """The map with its digits in another order, which is still to come; nothing is where they are in theirs again."""
+    """Return the network with a pending reordering of a map; a reordering that changes nothing is dropped.
+
+    Args:
+        layers: The network read so far.
+        operation: The Transpose.
+        source: Its input.
+        moves: The reordering after the Transpose; None if it cannot be described.
+        order: The perm of the Transpose.
+    """
     if moves is None:
-        raise RefusedError(source.moves.reason if source.moves else "its sides are none of its input")
+        raise RefusedError(source.moves.reason if source.moves else "its sides do not divide its input's sides")
     left = moves if len(moves.joined().parts) > 1 else None
     return layers.with_values(operation, replace(source, shape=tuple(source.shape[axis] for axis in order), moves=left))
 
 
 def in_order(layers: Layers, name: str) -> Layers:
-    """The tensor with its values where they are to be; RefusedError if they are in an order that no layer gives."""
+    """Append layers that do the pending reordering of a tensor; RefusedError if no layers can."""
     source = layers.value(name)
     if not isinstance(source, Map) or source.moves is None:
         return layers
@@ -221,8 +233,11 @@ def in_order(layers: Layers, name: str) -> Layers:
 
 
 def _forms_of(moves: Moves, shape: Shape) -> Iterator[Moves]:
-    """The digits as layers may have them: apart where channels, rows and columns end; also with one that counts to 1,
-    where the channels go into rows or columns alone; joined; and as they are."""
+    """Yield equal forms of a reordering, one of which may match a layer.
+
+    They are split at the ends of the channels and rows, then the same with a digit of radix 1, for channels that move
+    into rows or into columns alone. The joined form and the unchanged one follow.
+    """
     joined = moves.joined()
     by_sides = joined.of_source((shape.channels, shape.height, shape.width))
     if by_sides is not None:
@@ -235,7 +250,10 @@ def _forms_of(moves: Moves, shape: Shape) -> Iterator[Moves]:
 
 
 def _shuffled(layers: Layers, operation: OnnxOperation, source: Map, order: Sequence[int]) -> Layers | None:
-    """The view with its sides in that order, batch first; None where no layers give it."""
+    """Append layers that transpose a view of a map, and return the network; None if no layers can.
+
+    order: The perm of the view's sides; the batch is first.
+    """
     shape, sides = layers.nodes[source.node].shape, source.shape
     if not (len(sides) <= MOST_SIDES and order[0] == 0 and sides[0] == 1):
         return None
@@ -257,7 +275,7 @@ def _shuffled(layers: Layers, operation: OnnxOperation, source: Map, order: Sequ
 
 
 def _is_darknets(shape: Shape, sides: Sequence[int], order: Sequence[int]) -> bool:
-    """Whether it is the order that darknet has the values of a reorg in."""
+    """Return whether a Transpose of a view is darknet's reorg, which orders the values in its own way."""
     if len(sides) != 6 or tuple(order) != (0, 3, 5, 1, 2, 4):
         return False
     _, channels, height, rows, width, columns = sides
@@ -266,7 +284,7 @@ def _is_darknets(shape: Shape, sides: Sequence[int], order: Sequence[int]) -> bo
 
 
 def _parts_of(shape: Shape, sides: Sequence[int]) -> Iterator[_Parts]:
-    """Every way to see the sides as those of the map's three, in their order."""
+    """Yield every division of a view's sides into parts of the map's channels, rows and columns, in order."""
     axes = range(1, len(sides))
     for first in axes:
         for second in range(first, len(sides)):
@@ -277,7 +295,7 @@ def _parts_of(shape: Shape, sides: Sequence[int]) -> Iterator[_Parts]:
 
 
 def _flat_parts_of(shape: Shape, sides: Sequence[int]) -> Iterator[_Parts]:
-    """Rows and columns in one: all of them are called rows."""
+    """Yield divisions of a view's sides into channels and positions; all parts of the positions are called rows."""
     for first in range(1, len(sides) - 1):
         if math.prod(sides[1 : first + 1]) == shape.channels:
             yield _Parts(tuple(range(1, first + 1)), tuple(range(first + 1, len(sides))), ())
@@ -286,7 +304,15 @@ def _flat_parts_of(shape: Shape, sides: Sequence[int]) -> Iterator[_Parts]:
 def _moved(
     layers: Layers, operation: OnnxOperation, source: Map, axes: Sequence[int], order: Sequence[int]
 ) -> tuple[Layers, int]:
-    """The node's channels, which are those of these axes, in the order of others; and the node."""
+    """Return the network with a node's channels reordered, and the node.
+
+    Args:
+        layers: The network read so far.
+        operation: The Transpose.
+        source: The view of the node's map.
+        axes: The axes of the view that are parts of the channels.
+        order: The same axes in their new order.
+    """
     places = np.arange(layers.nodes[source.node].shape.channels).reshape([source.shape[axis] for axis in axes])
     channels = places.transpose([axes.index(axis) for axis in order]).ravel()
     return shapes.reordered(layers, operation, source.node, channels)
@@ -295,6 +321,7 @@ def _moved(
 def _among_channels(
     layers: Layers, operation: OnnxOperation, source: Map, order: Sequence[int], parts: _Parts
 ) -> tuple[Layers, int] | None:
+    """Append the layers if the Transpose only reorders parts of the channels; else return None."""
     count = len(parts.channels)
     if tuple(order[1 + count :]) != (*parts.rows, *parts.columns):
         return None
@@ -304,6 +331,7 @@ def _among_channels(
 def _into_space(
     layers: Layers, operation: OnnxOperation, source: Map, order: Sequence[int], parts: _Parts
 ) -> tuple[Layers, int] | None:
+    """Append the layers if the Transpose moves parts of the channels into rows and columns; else return None."""
     count, rows, columns = len(parts.channels) - 1, len(parts.rows), len(parts.columns)
     if count < 1 or not columns:
         return None
@@ -323,6 +351,7 @@ def _into_space(
 def _into_depth(
     layers: Layers, operation: OnnxOperation, source: Map, order: Sequence[int], parts: _Parts
 ) -> tuple[Layers, int] | None:
+    """Append the layers if the Transpose moves parts of rows and columns into the channels; else return None."""
     if not len(parts.rows) == len(parts.columns) == 2:
         return None
     (above, row), (beside, column), step = parts.rows, parts.columns, source.shape[parts.rows[1]]
@@ -335,13 +364,12 @@ def _into_depth(
     return _moved(layers, operation, blocks, (row, column, *parts.channels), order[1:-2])
 
 
-# A row of values that is looked at as a map, as decoders and generators begin: depth to space, its channels brought
-# into that order before.
+# A row of values that is viewed as a map, as at the beginning of decoders and generators. Its channels are reordered,
+# and depth to space makes the map.
 
 
 def spread(layers: Layers, name: str) -> Layers:
-    """The tensor with its values at their places; as it is where its node has more than one position, or its view has
-    no more."""
+    """Append layers that make a map of a tensor that views a node with one position as a map with several positions."""
     value = layers.value(name)
     if not isinstance(value, Map) or value.last or not 3 <= len(value.shape) <= 4:
         return layers

@@ -1,4 +1,4 @@
-"""Resize and Upsample: where their outputs lie, and the layers that give these."""
+"""Read Resize and Upsample: compute the position of each output in the input, and append layers that compute it."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ from cnn.onnx.quantised.mark import Mark
 from cnn.onnx.sliding import Blocks, Factors, check_size, inside, side_by_side, weighed
 from cnn.ops import Convolution, DepthToSpace, Upsample
 
-# What a Resize asks of height and width, and where each output lies in the input, by the formulas of its page.
+# The new height and width, and the position of each output in the input, by the formulas in Resize's specification.
 #
-# These are computed in float32, as onnxruntime does: a place near a half is rounded as it is there.
+# They are computed in float32 as in onnxruntime, so that positions near a half are rounded in the same direction.
 
 Floats = npt.NDArray[np.float32]
 
 FIRST_PLACES = 11
-"""The opset from which on a Resize says where its outputs lie; before, as Upsample."""
+"""The first opset in which Resize has a coordinate_transformation_mode; before, it has the positions of Upsample."""
 
 WHOLE = "finite, above 0, 1 for batch and channels, and such that height and width are 1 or more"
 
 PLACE_MODES = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "asymmetric", "align_corners")
-"""The values of coordinate_transformation_mode that are known."""
+"""The supported values of coordinate_transformation_mode."""
 
 NEAR = 1e-4
-"""Of places whose rounding depends on the order in which they are computed."""
+"""Limit for the rounding errors of a position, in pixels. Positions this close to a rounding boundary are ambiguous:
+their pixel depends on the order in which they are computed."""
 
 _ROUNDED: dict[str, Callable[[Floats], Floats]] = {
     "round_prefer_floor": lambda x: np.floor(x) + (x - np.floor(x) > np.float32(0.5)),
@@ -49,14 +50,28 @@ _ROUNDED: dict[str, Callable[[Floats], Floats]] = {
 
 @dataclass(frozen=True)
 class ResizedSide:
-    """Height or width. length: of the input. outputs: of the output. scale: how much larger it becomes, a float32."""
+    """The height or the width of a map that is resized.
+
+    Attributes:
+        length: Pixels of the input.
+        outputs: Pixels of the output.
+        scale: The scale of the operation, a float32; outputs / length except for rounding.
+    """
 
     length: int
     outputs: int
     scale: float
 
     def nearest(self, mode: str, rounded: str) -> npt.NDArray[np.int64]:
-        """Which input pixel each output is."""
+        """Return the number of the input pixel that each output takes.
+
+        Args:
+            mode: The coordinate_transformation_mode.
+            rounded: The nearest_mode.
+
+        Raises:
+            RefusedError: A position is ambiguous, so that onnx and onnxruntime may take different pixels.
+        """
         out, scale = np.arange(self.outputs, dtype=np.float32), np.float32(self.scale)
         half, centres = np.float32(0.5), (out + np.float32(0.5)) / scale
         if mode == "asymmetric":
@@ -76,12 +91,13 @@ class ResizedSide:
             self._is_exact(mode, rounded)
             or bool((neighbours[0] == neighbours[1]).all())
             or self._agrees(mode, rounded, pixels),
-            f"in mode {mode} one of {self.outputs} outputs is too near to halfway between two of {self.length} pixels",
+            f"in mode {mode}, one of its {self.outputs} outputs is too near to halfway between two of {self.length} "
+            "pixels, so that onnx and onnxruntime may round it differently",
         )
         return pixels.astype(np.int64)
 
     def _agrees(self, mode: str, rounded: str, pixels: Floats) -> bool:
-        """Whether a place's exact number, and a product in place of a quotient, give the same pixels."""
+        """Return whether exact positions, and positions by a product with 1 / scale, give the same pixels."""
         first, step = self.places(mode) or (Fraction(0), Fraction(0))
         exact = np.array([float(first + y * step) for y in range(self.outputs)])
         out, half, inverse = np.arange(self.outputs, dtype=np.float32), np.float32(0.5), 1 / np.float32(self.scale)
@@ -90,20 +106,22 @@ class ResizedSide:
         return mode != "half_pixel_symmetric" and all(np.array_equal(order, pixels) for order in orders)
 
     def _check_whole(self) -> None:
-        """Raise RefusedError if the last corner is not that of a whole pixel."""
+        """Raise RefusedError if the output's last corner is not the corner of a whole pixel."""
         is_whole = abs(self.length * self.scale - self.outputs) < NEAR * self.outputs
-        require(is_whole, "onnx and onnxruntime align corners differently if a factor leaves part of a pixel")
+        require(is_whole, "onnx and onnxruntime align corners differently if a factor cuts a pixel")
 
     def _is_exact(self, mode: str, rounded: str) -> bool:
-        """Whether every order of computing a place gives the same pixel."""
+        """Return whether every order of computing a position gives the same pixel."""
         halves = math.frexp(self.scale)[0] == 0.5  # a power of two
         if mode == "half_pixel_symmetric":
             return halves and self.outputs == self.length * self.scale
         return halves or mode == "align_corners" or not rounded.startswith("round")
 
     def places(self, mode: str) -> tuple[Fraction, Fraction] | None:
-        """Where the first output lies, and how far the next: exactly, of a scale that is a ratio of small numbers. None
-        for a mode that is not known."""
+        """Return the position of the first output and the step to the next, in input pixels; None for an unknown mode.
+
+        They are exact if the scale is a ratio of small integers.
+        """
         scale, half = Fraction(self.scale).limit_denominator(MAX_RATIO), Fraction(1, 2)
         require(scale > 0, RangeError("a scale", self.scale, low=1 / MAX_RATIO))
         step = 1 / scale
@@ -121,14 +139,14 @@ class ResizedSide:
 
 
 def place_mode(layers: Layers, operation: OnnxOperation) -> str:
-    """Its coordinate_transformation_mode, or what older operators have."""
+    """Return the coordinate_transformation_mode; older operators have the mode asymmetric."""
     if operation.kind == "Upsample" or layers.opset < FIRST_PLACES:
         return "asymmetric"
     return operation.text("coordinate_transformation_mode", "half_pixel")
 
 
 def nearest_mode(layers: Layers, operation: OnnxOperation) -> tuple[str, str]:
-    """Return its place_mode and its nearest_mode; ChoiceError if one is not known."""
+    """Return the coordinate_transformation_mode and the nearest_mode; ChoiceError if one of them is unknown."""
     mode, first = place_mode(layers, operation), layers.opset < FIRST_PLACES or operation.kind == "Upsample"
     rounded = "floor" if first else operation.text("nearest_mode", "round_prefer_floor")
     require(mode in PLACE_MODES, ChoiceError("coordinate_transformation_mode", mode, PLACE_MODES))
@@ -137,7 +155,7 @@ def nearest_mode(layers: Layers, operation: OnnxOperation) -> tuple[str, str]:
 
 
 def sides_of(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[ResizedSide, ResizedSide]:
-    """Return height and width as they are asked; InvalidValueError if batch or channels change too."""
+    """Return the requested height and width; InvalidValueError if batch or channels are resized too."""
     rank = len(source.shape)
     places = _axes(operation, rank)
     lengths = [source.shape[place] for place in places]
@@ -152,7 +170,7 @@ def sides_of(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[Res
 
 
 def _axes(operation: OnnxOperation, rank: int) -> list[int]:
-    """Sides that are told of, counted from the front."""
+    """Return the sides that scales or sizes are given for, counted from the front."""
     axes = operation.integers("axes", range(rank))
     places = [axis + rank if axis < 0 else axis for axis in axes]
     fits = len(set(places)) == len(places) and all(0 <= place < rank for place in places)
@@ -161,13 +179,13 @@ def _axes(operation: OnnxOperation, rank: int) -> list[int]:
 
 
 def _multiplied(layers: Layers, operation: OnnxOperation, lengths: list[int]) -> list[ResizedSide]:
-    """Sides of so many times their length."""
+    """Return the sides for the operation's scales."""
     factors = _factors(layers, operation, len(lengths))
     return [_scaled(length, factor) for length, factor in zip(lengths, factors, strict=True)]
 
 
 def _factors(layers: Layers, operation: OnnxOperation, count: int) -> list[float]:
-    """One for each of so many sides."""
+    """Return the operation's scales, one for each of ``count`` sides."""
     if "scales" in operation.attributes:
         factors = list(operation.numbers("scales"))
     else:
@@ -180,14 +198,17 @@ def _factors(layers: Layers, operation: OnnxOperation, count: int) -> list[float
 
 
 def _scaled(length: int, factor: float) -> ResizedSide:
-    """A side of so many times the length."""
+    """Return a side that is resized by ``factor``."""
     outputs = np.float32(length) * np.float32(factor)
     require(bool(outputs < np.inf), InvalidValueError("scales", factor, WHOLE))
     return ResizedSide(length, int(outputs), float(np.float32(factor)))
 
 
 def _sized(layers: Layers, operation: OnnxOperation, lengths: list[int]) -> list[ResizedSide]:
-    """Sides of a size each; where their ratio is kept, as large as fits in it, or as holds it."""
+    """Return the sides for the operation's sizes.
+
+    If the aspect ratio is kept, they are the largest that fit into the sizes, or the smallest that cover them.
+    """
     sizes = whole_numbers(layers.constant(operation, 3))
     if "axes" not in operation.attributes and sizes[:1] == (layers.batch,):
         sizes = (1, *sizes[1:])
@@ -206,17 +227,23 @@ def _sized(layers: Layers, operation: OnnxOperation, lengths: list[int]) -> list
     return [ResizedSide(length, int(ratio * np.float32(length) + np.float32(0.5)), float(ratio)) for length in lengths]
 
 
-# Resize in mode linear: pixels are repeated, then a window of each channel by itself takes their mean.
+# Enlarging in mode linear by an integer: pixels are repeated, and a depthwise convolution averages the repeats.
 #
-# Along one side, each pixel u times: a window of u such places holds the two pixels between which an output lies, in
-# the shares that it needs. Where outputs lie between places (half a pixel aside of an even u), its first and last
-# place count half. At the border the outermost pixel has all of it, as if the window had its weights inside alone.
+# Along one side, each pixel is repeated u times. A window of u repeats holds the two pixels between which an output is,
+# in the right proportion. If u is even and outputs are half a repeat aside, the window's first and last repeat count
+# half. At the border only the repeats inside the map count, so that the outermost pixel is not mixed with padding.
 
 
 @dataclass(frozen=True, eq=False)
 class _Means:
-    """length: of the input. times: that each pixel is repeated. weights: of the window, whole numbers. pads: before
-    and behind."""
+    """The repeats and the averaging along one side.
+
+    Attributes:
+        length: Pixels of the input.
+        times: The number of repeats of each pixel.
+        weights: The weights of the window, as integers.
+        pads: Padding before and after the repeated pixels.
+    """
 
     length: int
     times: int
@@ -225,19 +252,19 @@ class _Means:
 
     @property
     def outputs(self) -> int:
-        """Length of the output."""
+        """Pixels of the output."""
         return self.length * self.times + sum(self.pads) - len(self.weights) + 1
 
     @property
     def factors(self) -> Factors:
-        """What each output is multiplied by, where less than the whole window is inside."""
+        """The factor of each output, which is above 1 if a part of its window is outside the map."""
         return 1 / inside(self.outputs, 1, self.pads[0], self.weights, self.length * self.times)
 
 
 def interpolated(
     layers: Layers, operation: OnnxOperation, source: Map, sides: tuple[ResizedSide, ResizedSide]
 ) -> Layers:
-    """The map, larger by these factors."""
+    """Append layers that enlarge a map in mode linear by integer scales."""
     shape, place = layers.shape_of(source), place_mode(layers, operation)
     rows, columns = (_means(side, place) for side in sides)
     larger = Shape(shape.channels, shape.height * rows.times, shape.width * columns.times)
@@ -258,7 +285,10 @@ def interpolated(
 
 
 def grows_wholly(side: ResizedSide, place: str) -> bool:
-    """Whether it grows by a whole factor that a window has room for, its corners aligned by whole steps, or stays."""
+    """Return whether a side keeps its length or is enlarged by an integer, in mode ``place``.
+
+    With align_corners, the number of steps between outputs must be a multiple of the steps between pixels.
+    """
     length, outputs, scale = side.length, side.outputs, side.scale
     if length == 1:
         return True
@@ -290,11 +320,11 @@ def _checked(times: int) -> int:
     return times
 
 
-# Resize in mode linear to fewer pixels: a window of each channel by itself, as the outputs lie whole pixels apart.
+# Reducing in mode linear by an integer: a depthwise convolution with a stride, because outputs are whole pixels apart.
 
 
 def shrinks_wholly(side: ResizedSide, mode: str) -> bool:
-    """Whether its outputs lie whole pixels apart, and inside of the map."""
+    """Return whether a side's outputs are whole pixels apart, and all between pixels of the map."""
     places = side.places(mode)
     if places is None or (side.outputs > 1 and (places[1].denominator > 1 or side.outputs > side.length)):
         return False
@@ -303,14 +333,14 @@ def shrinks_wholly(side: ResizedSide, mode: str) -> bool:
 
 
 def shrunk(layers: Layers, operation: OnnxOperation, source: Map, sides: tuple[ResizedSide, ResizedSide]) -> Layers:
-    """The map, both of whose sides shrink so."""
+    """Append layers that reduce a map in mode linear, if ``shrinks_wholly`` holds for both sides."""
     mode = place_mode(layers, operation)
     rows, columns = (_window_of(side, mode) for side in sides)
     return picked(layers, operation, source.node, rows, columns)
 
 
 def _window_of(side: ResizedSide, mode: str) -> Picks:
-    """Of each output the pixel that it lies on, or the shares of the two that it lies between."""
+    """Return the pixel that each output takes, or the two pixels that it averages and their shares."""
     places = side.places(mode)
     assert places is not None
     first, step = places
@@ -320,31 +350,31 @@ def _window_of(side: ResizedSide, mode: str) -> Picks:
     return Picks(side.length, low, max(1, int(step)), side.outputs, shares)
 
 
-# Resize by any ratio of small numbers.
+# Resizing by any ratio of small integers.
 #
-# Of mode nearest, pixels are repeated so often that every output begins at one of the repeats. Along one side, with
-# each pixel p times, output y is the place first + q · y of the repeats, where p, q and first are the least that give
-# each output its pixel. Windows of one stride cost least, where both sides have the same q.
+# In mode nearest, pixels are repeated, and outputs are selected from the repeats at regular steps. Along one side, each
+# pixel is repeated p times, and output y is the repeat first + q · y. The smallest p, q and first are chosen with which
+# each output is its pixel. Both sides have the same q, so that one layer with a single stride selects the outputs.
 #
-# Of mode linear, output y lies at first + y · step pixels. Where step is a / b, the outputs y, y + b, y + 2 · b … lie
-# a pixels apart, and all of them take the same shares of the two pixels that they lie between. So they are a
-# convolution of stride a, and b of these, put beside each other by depth to space, are the side: from 4 to 6 pixels
-# three of stride 2. Both sides have one stride m, a multiple of both a, and m · b / a outputs of each are a block.
+# In mode linear, output y is at the position first + y · step. If step = a / b, the outputs y, y + b, y + 2 · b … are a
+# pixels apart, and all of them have the same shares of their two pixels. They are therefore a convolution of stride a,
+# and the side is b such convolutions, interleaved by depth to space. From 4 to 6 pixels, for example, there are three
+# convolutions of stride 2. Both sides have one stride m, a multiple of both a; a block has m · b / a outputs per side.
 
 
 def respaced(layers: Layers, operation: OnnxOperation, index: int, places: tuple[Array, Array]) -> Layers:
-    """A node's map whose rows and columns are these of it, by their numbers: what mode nearest gives."""
+    """Append layers whose output has the rows and columns of a node's map with these numbers, for mode nearest."""
     shape = layers.nodes[index].shape
     rows, columns = places
     pairs = ((step, _repeats(rows, step), _repeats(columns, step)) for step in range(1, MAX_KERNEL))
     spaced = next(((step, down, across) for step, down, across in pairs if down and across), None)
     every = np.arange(shape.height), np.arange(shape.width)
     if spaced is None and not (np.array_equal(rows, every[0]) or np.array_equal(columns, every[1])):
-        layers = respaced(layers, operation, index, (rows, every[1]))  # one side after the other
+        layers = respaced(layers, operation, index, (rows, every[1]))  # first the rows, then the columns
         return respaced(layers, operation, len(layers.nodes) - 1, (np.arange(len(rows)), columns))
     if spaced is None:
         raise RefusedError(
-            f"the {len(rows)}×{len(columns)} pixels of its output are not whole steps apart among at most "
+            f"the {len(rows)}×{len(columns)} pixels of its output are not at regular steps among up to "
             f"{MAX_KERNEL - 1} repeats of each of the {shape.height}×{shape.width} pixels of its input"
         )
     (step, down, across), bare = spaced, replace(operation, inputs=operation.inputs[:1])
@@ -355,8 +385,10 @@ def respaced(layers: Layers, operation: OnnxOperation, index: int, places: tuple
 
 
 def _repeats(places: Array, step: int) -> tuple[int, int] | None:
-    """How often pixels are repeated so that these are ``step`` apart among the repeats, and the first of them; None
-    where no number does that."""
+    """Return how often to repeat each pixel so that ``places`` are ``step`` apart among the repeats, and the first one.
+
+    None if no number of repeats does that.
+    """
     outputs, span = np.arange(len(places)) * step, int(places[-1] - places[0])
     least = max(1, outputs[-1] // (span + 1))
     most = ceil(outputs[-1] / (span - 1)) if span > 1 else int(outputs[-1]) + 1
@@ -368,7 +400,7 @@ def _repeats(places: Array, step: int) -> tuple[int, int] | None:
 
 
 def _repeated(layers: Layers, operation: OnnxOperation, index: int, times: tuple[int, int]) -> tuple[Layers, int]:
-    """Each pixel in so many rows and columns; the node."""
+    """Append a layer that repeats each pixel over ``times`` rows and columns; return the node with the result."""
     shape, (up, across) = layers.nodes[index].shape, times
     if times == (1, 1):
         return layers, index
@@ -378,13 +410,20 @@ def _repeated(layers: Layers, operation: OnnxOperation, index: int, times: tuple
 
 
 MOST_PLACES = 64
-"""Outputs of a block, each of which is a convolution."""
+"""Limit for the outputs of a block, each of which is a convolution."""
 
 
 @dataclass(frozen=True)
 class _Between:
-    """Along one side of ``length`` pixels: output y lies first + y · step pixels from the front, of so many. alone:
-    each output has a convolution of its own, also where those behind it lie as it does."""
+    """The positions of interpolated outputs along one side. Output y is at pixel first + y · step.
+
+    Attributes:
+        length: Pixels of the input.
+        outputs: Pixels of the output.
+        first: The position of the first output.
+        step: Pixels from one output to the next.
+        alone: Whether each output has a convolution of its own, even if others have the same shares of their pixels.
+    """
 
     length: int
     outputs: int
@@ -394,29 +433,29 @@ class _Between:
 
     @property
     def stride(self) -> int:
-        """Pixels after which outputs lie between their neighbours as those before; 1 where none does again."""
+        """Pixels after which the shares of the outputs repeat; 1 if they do not repeat."""
         return self.step.numerator if self.outputs > self.step.denominator and not self.alone else 1
 
     def places(self, stride: int) -> int:
-        """Outputs that lie in so many pixels; all of them where they are no whole number, or stand alone."""
+        """Return the outputs per ``stride`` pixels, or all outputs if this is not an integer or ``alone`` is set."""
         if self.alone:
             return self.outputs
         places = stride / self.step
         return min(self.outputs, int(places)) if places.denominator == 1 else self.outputs
 
     def shares(self, output: int) -> tuple[int, tuple[Fraction, ...]]:
-        """The pixel that an output lies on, or the first of two; and what it takes of each."""
+        """Return the pixel at an output's position, or the first of two, and the output's share of each pixel."""
         place = self.first + output * self.step
         low = floor(place)
         beyond = place - low
         return low, (1 - beyond, beyond) if beyond else (Fraction(1),)
 
     def windows(self, stride: int) -> _Windows:
-        """Of each place of a block, for convolutions of that stride."""
+        """Return the windows of the convolutions of this stride, one for each place of a block."""
         places = [self.shares(output) for output in range(self.places(stride))]
         blocks = -(-self.outputs // len(places))
         front = max(0, -min(low for low, _ in places))
-        least = self.length + front - stride * blocks + 1  # so that it gives no output too many
+        least = self.length + front - stride * blocks + 1  # a smaller window would give too many outputs
         window = max(least, *(front + low + len(shares) for low, shares in places))
         weights = np.zeros((len(places), window), np.float32)
         for row, (low, shares) in zip(weights, places, strict=True):
@@ -426,7 +465,7 @@ class _Between:
         return _Windows(weights, unit, (front, behind), blocks)
 
     def factors(self) -> Factors:
-        """What each output is multiplied by, where one of its two pixels is outside."""
+        """Return the factor of each output, which is above 1 if one of its two pixels is outside the map."""
         counted = np.zeros(self.outputs)
         for output in range(self.outputs):
             low, shares = self.shares(output)
@@ -437,8 +476,14 @@ class _Between:
 
 @dataclass(frozen=True, eq=False)
 class _Windows:
-    """weights: [places, window]. unit: what all of them are whole numbers of. pads: that they read before and behind.
-    blocks: that they give."""
+    """The windows of several convolutions along one side.
+
+    Attributes:
+        weights: The weights, (places, window).
+        unit: The greatest number of which all weights are whole multiples.
+        pads: Padding before and after the map.
+        blocks: Number of blocks in the output.
+    """
 
     weights: FloatArray
     unit: Fraction
@@ -449,8 +494,10 @@ class _Windows:
 def between(
     layers: Layers, operation: OnnxOperation, index: int, sides: tuple[ResizedSide, ResizedSide], mode: str
 ) -> Layers:
-    """A node's map, interpolated at places that are any ratio apart. A side of a single pixel is that pixel, repeated
-    behind all else."""
+    """Append layers that resize a node's map in mode linear by any ratio of small integers.
+
+    A side of a single pixel is repeated at the end, because interpolation does not change it.
+    """
     times = tuple(side.outputs if side.length == 1 else 1 for side in sides)
     rows, columns = (_between(side, mode) for side in sides)
     layers = _blocks_between(layers, replace(operation, inputs=operation.inputs[:1]), index, (rows, columns))
@@ -459,18 +506,20 @@ def between(
 
 def _between(side: ResizedSide, mode: str) -> _Between:
     places = side.places(mode)
-    assert places is not None  # resize refuses such a mode
+    assert places is not None  # resize refuses unknown modes
     return _kept(1) if side.length == 1 else _Between(side.length, side.outputs, *places)
 
 
 def _kept(length: int) -> _Between:
-    """A side that stays as it is."""
+    """Return a side that is not resized."""
     return _Between(length, length, Fraction(0), Fraction(1))
 
 
 def _blocks_between(layers: Layers, operation: OnnxOperation, index: int, sides: tuple[_Between, _Between]) -> Layers:
-    """Both sides at once, or the rows and then the columns, where that is fewer convolutions. A quantised map is
-    rounded once."""
+    """Append the layers for both sides together, or for rows before columns if these are fewer convolutions.
+
+    A quantised map is always resized with both sides together, so that it is rounded only once.
+    """
     rows, columns = sides
     apart = _cheapest((rows, _kept(columns.length))), _cheapest((_kept(rows.outputs), columns))
     sides = _cheapest(sides)
@@ -481,8 +530,11 @@ def _blocks_between(layers: Layers, operation: OnnxOperation, index: int, sides:
 
 
 def _cheapest(sides: tuple[_Between, _Between]) -> tuple[_Between, _Between]:
-    """The sides; with outputs of one or both alone where that is less than half as many convolutions, or where the
-    others are too many: their windows are as long as the side, and the stride of one side is that of the other too."""
+    """Return the sides with ``alone`` set for one or both of them, if that is cheaper.
+
+    It is cheaper if it needs fewer than half the convolutions, because its windows are as long as the side. It is also
+    used if there would be too many convolutions otherwise, since one stride must fit both sides.
+    """
     either = product(*((side, replace(side, alone=True)) for side in sides))
     return min(((rows, columns) for rows, columns in either), key=_cost)
 
@@ -493,17 +545,17 @@ def _cost(sides: tuple[_Between, _Between]) -> tuple[bool, int]:
 
 
 def _count(sides: tuple[_Between, _Between]) -> int:
-    """Outputs of a block."""
+    """Return the number of outputs of a block."""
     stride = lcm(sides[0].stride, sides[1].stride)
     return sides[0].places(stride) * sides[1].places(stride)
 
 
 def _convolved(layers: Layers, operation: OnnxOperation, index: int, sides: tuple[_Between, _Between]) -> Layers:
-    """A node's map, of which each place of a block is a convolution of each channel by itself."""
+    """Append a depthwise convolution of a node's map for each place of a block, and interleave their outputs."""
     shape, count = layers.nodes[index].shape, _count(sides)
     rows, columns = sides
     what = f"convolutions to resize {rows.length}×{columns.length} to {rows.outputs}×{columns.outputs} pixels"
-    remedy = "resize by a ratio of smaller numbers"
+    remedy = "resize by a ratio of smaller integers"
     require(count <= MOST_PLACES, RangeError(what, count, 1, MOST_PLACES, remedy=remedy))
     stride = lcm(rows.stride, columns.stride)
     down, across = rows.windows(stride), columns.windows(stride)
@@ -524,13 +576,16 @@ def _convolved(layers: Layers, operation: OnnxOperation, index: int, sides: tupl
     return weighed(layers, operation, index, rows.factors(), columns.factors())
 
 
-# Resize and Upsample: pixels are repeated or interpolated, or some of them taken.
+# The operators Resize and Upsample.
 
 
 def resize(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Resize and Upsample: to whole multiples every pixel is repeated, or interpolated between its neighbours; to whole
-    parts one of several is taken, or the mean of two; by other ratios what is taken of repeats. Of a single pixel any
-    mode repeats it."""
+    """Read Resize or Upsample.
+
+    - Mode nearest repeats pixels for an integer scale, selects pixels for 1 / integer, and does both for other ratios.
+    - Mode linear uses one convolution for an integer scale or 1 / integer, and several for other ratios.
+    - A map of a single pixel is repeated in any mode.
+    """
     source, shape = layers.picture(operation)
     rows, columns = sides_of(layers, operation, source)
     layers.check_room(Shape(shape.channels, rows.outputs, columns.outputs))
@@ -541,7 +596,7 @@ def resize(layers: Layers, operation: OnnxOperation) -> Layers:
     require(mode in ("linear", "bilinear"), ChoiceError("mode", mode, ("nearest", "linear")))
     sides, place = (rows, columns), place_mode(layers, operation)
     if any(side.outputs < side.length for side in sides):
-        require(not operation.integer("antialias", 0), "a map is not made smaller with antialias")
+        require(not operation.integer("antialias", 0), "antialias is not supported for a smaller output")
     require(rows.places(place) is not None, ChoiceError("coordinate_transformation_mode", place, PLACE_MODES))
     if all(grows_wholly(side, place) for side in sides):
         return interpolated(layers, operation, source, sides)
@@ -551,21 +606,24 @@ def resize(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _check_same(layers: Layers, operation: OnnxOperation, sides: tuple[ResizedSide, ResizedSide]) -> None:
-    """Raise RefusedError for a map that keeps its sides at another scale than 1.
+    """Raise RefusedError if the map keeps its height and width although its scale is not 1.
 
-    onnxruntime leaves it as it is, and the operator's page does not.
+    onnxruntime then returns the input unchanged, but the specification interpolates it.
     """
     keeps = all(side.outputs == side.length for side in sides)
     plain = all(side.scale == 1 or side.length == 1 for side in sides)
     require(
         not keeps or plain or place_mode(layers, operation) == "align_corners",
         f"onnx and onnxruntime differ for scales of {sides[0].scale:g} and {sides[1].scale:g} that keep the number of "
-        "pixels; write 1",
+        "pixels; set them to 1",
     )
 
 
 def _nearest(layers: Layers, operation: OnnxOperation, source: Map, sides: tuple[ResizedSide, ResizedSide]) -> Layers:
-    """Of a side every pixel as often, or every so manieth; else what is taken of its repeats."""
+    """Append layers that resize a map in mode nearest.
+
+    Each side repeats every pixel, or selects pixels at regular steps. If a side needs both, ``respaced`` does it.
+    """
     how, (rows, columns) = nearest_mode(layers, operation), sides
     up, across = _times(rows, how), _times(columns, how)
     every = (Picks(rows.length, 0, 1, rows.length), Picks(columns.length, 0, 1, columns.length))
@@ -582,14 +640,14 @@ def _nearest(layers: Layers, operation: OnnxOperation, source: Map, sides: tuple
 
 
 def _with_repeats(layers: Layers, operation: OnnxOperation, index: int, times: tuple[int, int]) -> Layers:
-    """Each pixel in so many rows and columns."""
+    """Append a layer that repeats each pixel over ``times`` rows and columns."""
     shape, (up, across) = layers.nodes[index].shape, times
     larger = Shape(shape.channels, shape.height * up, shape.width * across)
     return layers.grown(operation, "upsample", Upsample(up, across=0 if up == across else across), larger, index)
 
 
 def _times(side: ResizedSide, how: tuple[str, str]) -> int:
-    """How often each pixel of a side is repeated; 0 where they are not all repeated alike."""
+    """Return how often each pixel of a side is repeated; 0 if the pixels are not all repeated equally often."""
     times, rest = divmod(side.outputs, side.length)
     if side.length > 1 and (rest or not (side.nearest(*how) == np.arange(side.outputs) // times).all()):
         return 0
@@ -597,5 +655,5 @@ def _times(side: ResizedSide, how: tuple[str, str]) -> int:
 
 
 def _taken(side: ResizedSide, how: tuple[str, str]) -> Picks | None:
-    """The pixels of a side that are left, where they lie one step apart."""
+    """Return the selected pixels of a side; None if it does not shrink or if they are not at regular steps."""
     return Picks.from_places(side.nearest(*how), side.length) if side.outputs < side.length else None

@@ -1,4 +1,4 @@
-"""ArgMax and TopK at the end of a network: of all classes the most probable ones."""
+"""Read ArgMax and TopK at the end of a network, which select the most probable classes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from cnn.onnx.layers import Layers, Map
 from cnn.ops import Softmax, TopK
 
 FIRST_INPUT_OPSET = 10
-"""From this opset on the k of a TopK is an input; before, an attribute."""
+"""The first opset in which the k of a TopK is an input; before, it is an attribute."""
 
 
 def arg_max(layers: Layers, operation: OnnxOperation) -> Layers:
-    """ArgMax over the channels: the label of the greatest, of equal ones the first."""
+    """Read ArgMax over the channels: the index of the greatest value, or of the first if several are equal."""
     require(
         not operation.integer("select_last_index", 0), "the first of equal values is selected; set select_last_index 0"
     )
@@ -27,15 +27,15 @@ def arg_max(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def top_k(layers: Layers, operation: OnnxOperation) -> Layers:
-    """TopK over the channels: a layer for the values and one for the labels."""
-    require(bool(operation.integer("largest", 1)), "only the greatest values are selected, largest 1")
+    """Read TopK over the channels: append a layer for its values and one for its indices, if something reads them."""
+    require(bool(operation.integer("largest", 1)), "only the greatest values are selected; set largest 1")
     source = layers.map(operation)
     _check_axis(operation, source, -1)
     k, channels = _k(layers, operation), layers.nodes[source.node].shape.channels
     require(1 <= k <= channels, RangeError("k", k, 1, channels))
     values, labels = (*operation.outputs, "")[:2]
     sides, maps = (1, k, *source.shape[2:]), []
-    # Softmax does not change the order; where its own values are asked for, the host has all of them.
+    # Softmax does not change the order, so it is left out unless something reads its values.
     plain = source if values and layers.readers[values] else _before_softmax(layers, source)
     for name, op in ((values, TopK(k, labels=False)), (labels, TopK(k))):
         index = len(layers.nodes)
@@ -56,10 +56,11 @@ def _k(layers: Layers, operation: OnnxOperation) -> int:
 def _check_axis(operation: OnnxOperation, source: Map, default: int) -> None:
     axis, rank = operation.integer("axis", default), len(source.shape)
     fits = rank >= 2 and axis in (1, 1 - rank)
-    require(fits, InvalidValueError("its axis", axis, f"1, that of the channels of {source.shape}"))
+    require(fits, InvalidValueError("its axis", axis, f"1, the channels of {source.shape}"))
 
 
 def _before_softmax(layers: Layers, source: Map) -> Map:
+    """Return the input of the softmax that ``source`` is the output of; ``source`` itself if it is not of a softmax."""
     node = layers.nodes[source.node]
     return replace(source, node=node.inputs[0]) if isinstance(node.op, Softmax) else source
 

@@ -1,4 +1,4 @@
-"""Operators that compute nothing: they move values, rename them or look at them in another shape."""
+"""Operators that compute nothing: they move values, rename tensors or view them with other sides."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from cnn.onnx.quantised.mark import NO_MARK
 from cnn.ops import Activate, Concat, Convolution, Dense, DepthToSpace, Input, Op, Reorg, Slice
 
 PASS_PADDING = frozenset({"Cast", "DequantizeLinear", "Dropout", "Identity", "Pad", "QuantizeLinear"})
-"""What leaves the zeros around its map to the operator behind it."""
+"""Operators that pass pending padding of their input on to the next operator."""
 
 
 def renamed(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Identity, Dropout: the tensor under another name."""
+    """Read Identity and Dropout, which give their input another name."""
     trains = layers.optional(operation, 2) if operation.kind == "Dropout" else None
     inference = trains is None or not np.any(layers.constant(operation, 2))
     require(inference, "its training_mode is true; export the model for inference")
@@ -29,7 +29,7 @@ def renamed(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def viewed(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Flatten, Reshape, Squeeze, Unsqueeze: the same values in the same order; the batch stays in front."""
+    """Read Flatten, Reshape, Squeeze and Unsqueeze, which keep the order of the values and the batch in front."""
     source = layers.map(operation)
     shape = VIEWS[operation.kind](layers, operation, source.shape)
     check_view(source.shape, shape)
@@ -39,7 +39,7 @@ def viewed(layers: Layers, operation: OnnxOperation) -> Layers:
         return layers.with_values(operation, replace(source, shape=shape, moves=moves))
     node = layers.nodes[source.node].shape
     last = len(shape) > 2 and shape[-1] == node.channels == node.values > 1
-    # A map of one channel has the same order with it last, as tf2onnx writes that Transpose.
+    # With one channel, the order of the values is the same with the channel last. tf2onnx writes a Reshape for it.
     last = last or (node.channels == 1 and shape == (1, node.height, node.width, 1) != (1, 1, node.height, node.width))
     return layers.with_values(operation, replace(source, shape=shape, last=last))
 
@@ -51,8 +51,11 @@ def check_view(before: tuple[int, ...], after: tuple[int, ...]) -> None:
 
 
 def check_batch(layers: Layers, stays: bool) -> None:
-    """Raise RefusedError where a side of the batch does not stay in front; of a batch of 1 that changes nothing."""
-    require(stays or layers.batch == 1, f"it does not leave the batch of {layers.batch} the first side")
+    """Raise RefusedError if the file has a batch of several images and the batch does not stay the first side.
+
+    stays: Whether the operation keeps the batch as the first side.
+    """
+    require(stays or layers.batch == 1, f"the batch of {layers.batch} does not stay the first side")
 
 
 def _flattened(layers: Layers, operation: OnnxOperation, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -100,11 +103,11 @@ VIEWS: Mapping[str, Callable[[Layers, OnnxOperation, tuple[int, ...]], tuple[int
     "Squeeze": _squeezed,
     "Unsqueeze": _unsqueezed,
 }
-"""The sides that a tensor of these sides has then."""
+"""The functions that compute the output's sides from the input's, by operator."""
 
 
 def concat(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Concat of maps along the channels."""
+    """Read a Concat of maps along the channels."""
     maps = [layers.picture(operation, position) for position in range(len(operation.inputs))]
     ranks = {len(source.shape) for source, _ in maps}
     along = len(ranks) == 1 and position_of(operation.integer("axis", 1), min(ranks)) == 1
@@ -120,8 +123,12 @@ def concat(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _untied(layers: Layers, operation: OnnxOperation, joined: list[int]) -> tuple[Layers, list[int]]:
-    """The nodes that a concat joins. Of floats they get one type, which neither pixels nor what ends at 6 have together
-    with others: a layer between them and the concat changes no value, and has that type."""
+    """Return the nodes that a concat joins, each with a type that all of them can have.
+
+    All inputs of a concat must have one quantised type. The pixels of the input image and the outputs of a relu6 have
+    fixed types, which other maps do not have. A layer that changes no value is therefore appended to them, and its
+    output gets the common type.
+    """
     kinds = [_kinds_of(layers, index) for index in joined]
     if len(frozenset().union(*kinds)) == 1 or layers.lowest is not None or any(m.type for m in layers.marks.values()):
         return layers, joined
@@ -137,7 +144,7 @@ def _untied(layers: Layers, operation: OnnxOperation, joined: list[int]) -> tupl
 
 
 def _kinds_of(layers: Layers, index: int) -> frozenset[str]:
-    """Which of the picture, layers that end at 6 and others the node's values are of."""
+    """Return the sources of a node's values: "picture" (the input), "relu6" and "other" layers."""
     kinds, met, left = set[str](), {index}, [index]
     while left:
         node = layers.nodes[left.pop()]
@@ -151,8 +158,8 @@ def _kinds_of(layers: Layers, index: int) -> frozenset[str]:
 
 
 def part(layers: Layers, operation: OnnxOperation, source: Map, shape: Shape, first: int, last: int) -> Layers:
-    """Channels ``first`` … ``last`` − 1 of a node's map, as the operation's output."""
-    fault = InvalidValueError("its range of channels", (first, last), "at least one channel, first and end")
+    """Append a layer that takes the channels ``first`` … ``last`` − 1 of a map, as the operation's output."""
+    fault = InvalidValueError("its range of channels", (first, last), "(first, end) with at least one channel")
     require(last > first, fault)
     if (first, last) == (0, shape.channels):
         return layers.with_values(operation, source)
@@ -161,7 +168,7 @@ def part(layers: Layers, operation: OnnxOperation, source: Map, shape: Shape, fi
 
 
 def split(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Split along the channels: a slice for each output that is read."""
+    """Read a Split along the channels: append a slice for each output that something reads."""
     source, shape = layers.picture(operation)
     along = position_of(operation.integer("axis", 0), len(source.shape)) == 1
     require(along, "maps are split only along their channels, axis 1")
@@ -172,7 +179,7 @@ def split(layers: Layers, operation: OnnxOperation) -> Layers:
         each = -(-shape.channels // count)
         parts = tuple(min(each, shape.channels - i * each) for i in range(count))
     fits = sum(parts) == shape.channels and len(parts) >= len(operation.outputs)
-    required = f"{shape.channels} channels in sum, one number for each of {len(operation.outputs)} outputs"
+    required = f"numbers that add up to {shape.channels} channels, one for each of {len(operation.outputs)} outputs"
     require(fits, InvalidValueError("split", parts, required))
     first = 0
     for name, channels in zip(operation.outputs, parts, strict=False):
@@ -183,7 +190,7 @@ def split(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def space_to_depth(layers: Layers, operation: OnnxOperation) -> Layers:
-    """SpaceToDepth: output channel (row · blocksize + column) · channels + c."""
+    """Read SpaceToDepth: pixel (row, column) of a block becomes channel (row · blocksize + column) · channels + c."""
     source, shape = layers.picture(operation)
     s = operation.integer("blocksize", 0)
     fits = s >= 1 and not (shape.height % s or shape.width % s)
@@ -195,7 +202,7 @@ def space_to_depth(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def depth_to_space(layers: Layers, operation: OnnxOperation) -> Layers:
-    """DepthToSpace: mode DCR as it is; of mode CRD the channels are brought into that order before."""
+    """Read DepthToSpace. For mode CRD, a layer reorders the channels as in mode DCR first."""
     source, shape = layers.picture(operation)
     s = operation.integer("blocksize", 0)
     fits = s >= 1 and shape.channels % (s * s) == 0
@@ -211,7 +218,7 @@ def depth_to_space(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def picked_channels(layers: Layers, operation: OnnxOperation, index: int, channels: Array) -> Layers:
-    """These channels of a node's map, in their order: a 1×1 convolution that changes no value."""
+    """Append a 1×1 convolution that takes these channels of a node's map, in this order, and changes no value."""
     shape, type_ = layers.nodes[index].shape, layers.type_of(index)
     layers = layers.worked_out(4 * shape.channels * channels.size)
     weights = np.eye(shape.channels, dtype=np.float32)[channels].reshape(channels.size, -1, 1, 1)
@@ -221,8 +228,11 @@ def picked_channels(layers: Layers, operation: OnnxOperation, index: int, channe
 
 
 def reordered(layers: Layers, operation: OnnxOperation, index: int, channels: Array) -> tuple[Layers, int]:
-    """All channels of a node's map in that order, and the node: of a single position the layer's own filters stand in
-    it, where nothing but the operation reads them, else a convolution moves the channels."""
+    """Return the network with all channels of a node's map in another order, and the node that has them so.
+
+    If the map has a single position and nothing else reads it, the filters of the node itself are reordered. Otherwise
+    a convolution that moves the channels is appended.
+    """
     if bool((np.diff(channels) == 1).all()):
         return layers, index
     node, bare = layers.nodes[index], replace(operation, inputs=operation.inputs[:1])
@@ -237,7 +247,7 @@ def reordered(layers: Layers, operation: OnnxOperation, index: int, channels: Ar
 
 
 def _in_order(op: Op, channels: Array) -> Convolution | Dense | None:
-    """The layer with its filters in that order; None of one that has none, or each for channels of its own."""
+    """Return the layer with its filters in that order; None if it has no filters, or several groups."""
     if not (isinstance(op, Dense) or (isinstance(op, Convolution) and op.groups == 1)):
         return None
     norm = op.batch_norm
@@ -247,7 +257,7 @@ def _in_order(op: Op, channels: Array) -> Convolution | Dense | None:
 
 
 def gather(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Gather of channels: one after the other a slice, others a 1×1 convolution."""
+    """Read a Gather of channels: append a slice for consecutive channels, a 1×1 convolution for others."""
     source, shape = layers.picture(operation)
     axis, array = position_of(operation.integer("axis", 0), len(source.shape)), layers.constant(operation, 1)
     fits = axis == 1 and array.ndim == 1 and 1 <= array.size <= MAX_CHANNELS and array.dtype.kind in "iu"
@@ -264,7 +274,7 @@ def gather(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def integers(layers: Layers, operation: OnnxOperation, key: str, position: int) -> tuple[int, ...] | None:
-    """Return what older opsets have as the attribute ``key`` and newer ones as an input; None if it is left out."""
+    """Return integers that are the attribute ``key`` or, in newer opsets, input ``position``; None if left out."""
     if key in operation.attributes:
         return operation.integers(key, ())
     if layers.optional(operation, position) is None:

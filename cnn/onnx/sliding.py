@@ -1,4 +1,4 @@
-"""Windows that slide over a map: where they lie and what they leave, and convolutions that need several of them."""
+"""Windows that slide over a map: their padding, strides and output size, and convolutions with several layers."""
 
 from __future__ import annotations
 
@@ -21,35 +21,33 @@ from cnn.onnx.layers import NO_PADDING, Layers, Map
 from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.ops import Concat, Convolution, DepthToSpace, MaxPool, Multiply
 
-# Where a kernel slides over a map: the padding that it reads, and the height and width that it leaves.
+# The padding and the output size of a kernel that slides over a map.
 
 _OF_SIDES = {"kernel_shape": 1, "strides": 1, "dilations": 1, "pads": 0}
-"""Attributes with a number for each side of a window, and what they are along a side of 1."""
+"""Attributes with a number for each side of a window, and their value for a side of 1."""
 
 AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 
 
 def planar(operation: OnnxOperation, source: Map) -> OnnxOperation:
-    """The operation as one of height and width, where it slides along a length: the map's only row."""
+    """Return an operation over height and width; one over a signal gets a height of 1."""
     if len(source.shape) != 3:
         return operation
     attributes = dict(operation.attributes)
     for key in attributes.keys() & _OF_SIDES.keys():
         sides, beside = operation.integers(key, ()), _OF_SIDES[key]
         count = 2 if key == "pads" else 1
-        required = (
-            "two numbers, as it slides along one side" if count == 2 else "one number, as it slides along one side"
-        )
+        required = "two numbers, because it has one side" if count == 2 else "one number, because it has one side"
         require(len(sides) == count, InvalidValueError(key, sides, required))
-        # Along a length a stride is also that of the one row.
+        # The single row has one output with any stride, so it gets the stride of the length.
         attributes[key] = sides * 2 if key == "strides" else tuple(n for side in sides for n in (beside, side))
     return replace(operation, attributes=attributes)
 
 
 def check_window(operation: OnnxOperation, window: Sequence[int]) -> None:
-    """Raise InvalidValueError if the file names another window than that of the weights."""
+    """Raise InvalidValueError if the attribute ``kernel_shape`` differs from the window of the weights."""
     named = operation.integers("kernel_shape", tuple(window))
-    require(named == tuple(window), InvalidValueError("kernel_shape", named, f"{tuple(window)}, that of its weights"))
+    require(named == tuple(window), InvalidValueError("kernel_shape", named, f"{tuple(window)}, as in its weights"))
 
 
 def check_sides(window: Sequence[int]) -> None:
@@ -71,8 +69,15 @@ def check_pair(what: str, values: Sequence[int]) -> None:
 
 @dataclass(frozen=True)
 class Slide:
-    """A window over the map ``before``, so many rows and columns high and wide. shape: what it leaves, with the
-    channels of that map. padding: that it reads. strides: down and across."""
+    """A window that slides over a map.
+
+    Attributes:
+        before: The shape of the map.
+        window: Rows and columns of the window, with the zeros of a dilation.
+        shape: The height and width of the output, with the channels of the map.
+        padding: The padding of the map that the window reads.
+        strides: The strides over rows and over columns.
+    """
 
     before: Shape
     window: tuple[int, int]
@@ -82,27 +87,33 @@ class Slide:
 
     @property
     def stride(self) -> int:
-        """Of both sides, where it is one, or another leaves a single row or column as it is; else 0."""
+        """One stride that fits both sides; 0 if there is none.
+
+        A side with a single output has the same output with any stride, so it can use the other side's.
+        """
         counts, (down, across) = (self.shape.height, self.shape.width), self.strides
         alone = [stride for stride, count in ((across, counts[0]), (down, counts[1])) if count == 1]
         plain = [down] if down == across else []
         return next((stride for stride in [*plain, *alone] if self.outputs(stride) == counts), 0)
 
     def outputs(self, stride: int) -> tuple[int, int]:
-        """Rows and columns that windows of that stride leave."""
+        """Return the rows and columns of the output with this stride on both sides."""
         rows = self.before.height + self.padding.top + self.padding.bottom - self.window[0]
         columns = self.before.width + self.padding.left + self.padding.right - self.window[1]
         return rows // stride + 1, columns // stride + 1
 
 
 def pool_of(window: tuple[int, int], stride: int, padding: Padding) -> MaxPool:
-    """The max pool of a window of so many rows and columns."""
+    """Return the MaxPool layer with a window of these rows and columns."""
     rows, columns = window
     return MaxPool(rows, stride, padding, 0 if rows == columns else columns)
 
 
 def slid(layers: Layers, operation: OnnxOperation, source: Map, window: Sequence[int]) -> Slide:
-    """Return how a window of so many rows and columns slides over the map."""
+    """Return how a window of these rows and columns slides over a map, by the operation's attributes.
+
+    The map's pending padding and the operation's padding are added up.
+    """
     shape = layers.shape_of(replace(source, padding=NO_PADDING))
     strides = operation.integers("strides", (1, 1))
     check_pair("strides", strides)
@@ -122,7 +133,7 @@ def slid(layers: Layers, operation: OnnxOperation, source: Map, window: Sequence
         -(-length // stride) + 1 if up else length // stride + 1
         for length, stride in zip(lengths, strides, strict=True)
     )
-    if up:  # no window begins in the padding behind
+    if up:  # no window may start in the padding after the map
         height -= (height - 1) * down >= shape.height + around.top
         width -= (width - 1) * across >= shape.width + around.left
     bottom = max(0, (height - 1) * down + window[0] - around.top - shape.height)
@@ -136,7 +147,7 @@ def slid(layers: Layers, operation: OnnxOperation, source: Map, window: Sequence
 def pads_of(
     operation: OnnxOperation, sides: Sequence[int], window: Sequence[int], strides: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Before and behind, of height and width."""
+    """Return the padding before and after the map, each for height and width, from ``pads`` or ``auto_pad``."""
     mode = operation.text("auto_pad", "NOTSET")
     if mode in ("NOTSET", "VALID"):
         pads = operation.integers("pads", (0, 0, 0, 0)) if mode == "NOTSET" else (0, 0, 0, 0)
@@ -152,7 +163,7 @@ def pads_of(
 
 
 def joined(first: Padding, second: Padding) -> Padding:
-    """Both, one around the other."""
+    """Return the sum of two paddings; InvalidValueError if a side is negative or too large."""
     sides = [
         a + b
         for a, b in (
@@ -168,7 +179,7 @@ def joined(first: Padding, second: Padding) -> Padding:
 
 
 def dilated(weights: FloatArray, dilations: tuple[int, ...]) -> FloatArray:
-    """Return the window without dilation; RangeError if its weights would be too many."""
+    """Return the weights of a dilated window with the zeros between them; RangeError if they are too many."""
     check_pair("dilations", dilations)
     if dilations == (1, 1):
         return weights
@@ -182,8 +193,10 @@ def dilated(weights: FloatArray, dilations: tuple[int, ...]) -> FloatArray:
 
 
 def inside_map(weights: FloatArray, dilations: Sequence[int], slide: Slide) -> tuple[FloatArray, Slide]:
-    """Without the outermost rows and columns of the places of a dilated window that see padding alone, wherever it
-    lies: one that is dilated by more than the map is high has one row."""
+    """Return the weights and the slide of a dilated window without the outer weights that only ever read padding.
+
+    A window whose dilation is larger than the map's height, for example, keeps a single row.
+    """
     if tuple(dilations) == (1, 1):
         return weights, slide
     before, padding = slide.before, slide.padding
@@ -203,28 +216,47 @@ def inside_map(weights: FloatArray, dilations: Sequence[int], slide: Slide) -> t
 
 
 def _inside(places: int, step: int, stride: int, front: int, length: int, outputs: int) -> tuple[int, int]:
-    """Return how many of the first and of the last places of a window see padding alone. At least one place is left,
-    and no more is taken off than there is padding in front."""
+    """Return how many of the first and of the last weights along one side of a window read only padding.
+
+    At least one weight is kept, and the first weights are only removed as far as there is padding before the map.
+
+    Args:
+        places: Weights along the side.
+        step: The dilation.
+        stride: The stride.
+        front: Padding before the map.
+        length: Pixels of the map.
+        outputs: Outputs of the operation.
+    """
     offsets = [place * step - front for place in range(places)]
-    first_output = [max(0, -(offset // stride)) for offset in offsets]  # the first whose place is not before the map
+    first_output = [max(0, -(offset // stride)) for offset in offsets]  # the first that reads no padding before the map
     reached = [o < outputs and o * stride + offset < length for o, offset in zip(first_output, offsets, strict=True)]
     used = [place for place, inside in enumerate(reached) if inside] or [0]
     first = min(used[0], front // step)
     return first, places - 1 - max(used[-1], first)
 
 
-# Convolutions whose outputs lie in turn: in blocks of a few rows and columns each gives the values of one place, and
-# depth to space puts them beside each other.
+# Some operations are computed as several convolutions whose outputs are interleaved. The output is divided into blocks
+# of a few rows and columns. One convolution computes the values at one place of all blocks, and depth to space
+# interleaves them.
 #
-# So are convolutions whose strides down and across differ. Of the strides a and b and their least common multiple m,
-# the rows y, y + m / a … of the output lie m rows apart in the input, and m / b columns of it m columns: a block of m
-# / a × m / b outputs is m / a × m / b convolutions of one stride m, each of whose windows begins where its place does.
+# A convolution with different strides a for rows and b for columns is one of them. Let m be their least common
+# multiple. The output rows y, y + m / a … read windows that are m rows apart, and the output columns x, x + m / b …
+# read windows that are m columns apart. A block is therefore m / a × m / b outputs. Each of its places is a convolution
+# of stride m, whose window is shifted to that place.
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """spread: rows and columns of a block. each: the map that one place of all blocks is, of any channels. rows,
-    columns: of the output; what blocks have beyond is left out. mark: what the file says of the convolutions."""
+    """The division of an output into blocks.
+
+    Attributes:
+        spread: Rows and columns of a block.
+        each: The shape of the map that holds one place of all blocks; its channels are not used.
+        rows: Rows of the output; rows of the last blocks beyond them are cut off.
+        columns: Columns of the output; columns of the last blocks beyond them are cut off.
+        mark: The facts that a quantised file states about the convolutions.
+    """
 
     spread: DepthToSpace
     each: Shape
@@ -236,8 +268,10 @@ class Blocks:
 def side_by_side(
     layers: Layers, operation: OnnxOperation, index: int, parts: Sequence[Convolution], blocks: Blocks
 ) -> Layers:
-    """Convolutions of a node's map, one a place of the blocks and row by row, or one that has all their filters in this
-    order."""
+    """Append convolutions of a node's map and interleave their outputs.
+
+    parts: One convolution per place of a block, row by row, or a single one with all their filters in this order.
+    """
     bare, indices = replace(operation, inputs=operation.inputs[:1]), []
     for op in parts:
         shape = replace(blocks.each, channels=len(op.weights))
@@ -256,15 +290,17 @@ def side_by_side(
 
 
 def _mark_of(op: Convolution, mark: Mark) -> Mark:
-    """With a scale for each filter, where there is more than one."""
+    """Return the mark with its scales repeated for all filters of a convolution, if it has several scales."""
     if mark.scale is None or mark.scale.size == 1:
         return mark
     return replace(mark, scale=np.tile(mark.scale, len(op.weights) // mark.scale.size))
 
 
 def _cut(layers: Layers, operation: OnnxOperation, blocks: Blocks) -> Layers:
-    """The last node's map without the rows and columns beyond: a window of each channel by itself, of which the first
-    place counts."""
+    """Append a layer that cuts rows and columns off the end of the last node's map.
+
+    It is a depthwise convolution whose kernel has a single weight of 1, at its first place.
+    """
     index = len(layers.nodes) - 1
     shape, type_ = layers.nodes[index].shape, layers.type_of(index)
     sides = (shape.height - blocks.rows + 1, shape.width - blocks.columns + 1)
@@ -279,8 +315,14 @@ def _cut(layers: Layers, operation: OnnxOperation, blocks: Blocks) -> Layers:
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """A convolution, and where it slides: of ``op`` stride and padding are not read. mark: what the file says of it,
-    where that is not the scale of the operation's second input. stem: of its layers' names."""
+    """A convolution and how it slides.
+
+    Attributes:
+        op: The convolution; its stride and padding are not used.
+        slide: How its window slides over the map.
+        mark: The facts that a quantised file states about it, unless they are the scale of the operation's weights.
+        stem: The start of the names of its layers.
+    """
 
     op: Convolution
     slide: Slide
@@ -289,7 +331,7 @@ class Window:
 
 
 def convolved(layers: Layers, operation: OnnxOperation, index: int, window: Window) -> Layers:
-    """The convolution of a node's map, whatever its strides."""
+    """Append a convolution of a node's map, which may have different strides for rows and columns."""
     op, slide = window.op, window.slide
     channels, shape = len(op.weights), slide.shape
     mark = window.mark
@@ -318,7 +360,7 @@ def convolved(layers: Layers, operation: OnnxOperation, index: int, window: Wind
 
 
 def _begun(op: Convolution, window: tuple[int, int], first: tuple[int, int]) -> FloatArray:
-    """Return the weights in a larger window without dilation, from that row and column on."""
+    """Return the weights in a larger window without dilation, shifted to the row and column ``first``."""
     weights = np.zeros((*op.weights.shape[:2], *window), np.float32)
     (rows, columns), (down, across) = op.window, op.dilation
     weights[:, :, first[0] : first[0] + rows : down, first[1] : first[1] + columns : across] = op.weights
@@ -326,40 +368,47 @@ def _begun(op: Convolution, window: tuple[int, int], first: tuple[int, int]) -> 
 
 
 def _around(slide: Slide, window: tuple[int, int], step: int, each: Shape) -> Padding:
-    """What the larger windows read around the map."""
+    """Return the padding that the larger windows of a block read."""
     top, left = slide.padding.top, slide.padding.left
     bottom = step * (each.height - 1) + window[0] - top - slide.before.height
     right = step * (each.width - 1) + window[1] - left - slide.before.width
     return Padding(top, left, max(0, bottom), max(0, right))
 
 
-# Edges of a map, where less than a whole window is inside: what a window gives there is multiplied by a factor.
+# At the edges of a map, only a part of a window is inside the map. The window's result there is multiplied by a factor,
+# which is the product of a factor of its row and a factor of its column.
 #
-# Such a factor is the product of one of its row and one of its column. A map of them is a convolution too, of a map of
-# ones, as its windows see the zeros around that: with ones[p] = 1 inside and 0 outside, factors f along a side are
+# The map of factors is itself a convolution, of a map of ones whose padding is 0. With ones[p] = 1 inside the map and 0
+# outside, the factors f along a side are
 #
 #     f[p] = f[0] + f[n - 1] - f[middle] + Σ (f[j] - f[j - 1]) · ones[p - j] + Σ (f[n - 1 - j] - f[n - j]) · ones[p + j]
 #
-# over those j at the two ends at which f changes.
+# summed over the j at the two ends where f changes.
 
 FINEST = 1 << 12
-"""Parts of 1 that factors of integers are whole numbers of, at the most."""
+"""Limit for the denominator of the factors of a quantised map."""
 
 GREATEST = 1 << 15
-"""Of the sum of these whole numbers: times a 1 of 16 bits it fits the sums of a layer."""
+"""Limit for the sum of the factors' numerators, so that the sums of a layer do not overflow."""
 
 ONE = TensorType(DataType(2, True), 1.0)
-"""The type of a map of ones among maps of integers."""
+"""The type of the map of ones in a quantised network."""
 
 NEAR = 1e-9
-"""How far a float64 is from the ratio that it stands for."""
+"""Limit for the distance between a float64 and the ratio that it represents."""
 
 Factors = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class _Ends:
-    """Weights of the windows along one side, and how many of them read before and behind their place."""
+    """The kernel, along one side, of the convolution that computes the factors.
+
+    Attributes:
+        weights: The weights.
+        before: Number of weights that read pixels before the output's position.
+        ``behind``: Number of weights that read pixels after it.
+    """
 
     weights: Factors
     before: int
@@ -367,8 +416,10 @@ class _Ends:
 
 
 def weighed(layers: Layers, operation: OnnxOperation, source: int, rows: Factors, columns: Factors) -> Layers:
-    """The last layer's map times a factor of each row and of each column, as the operation's output. source: the node
-    that the operation reads."""
+    """Append layers that multiply the last layer's map by a factor per row and per column, as the operation's output.
+
+    source: The node that the operation reads.
+    """
     index = len(layers.nodes) - 1
     shape = layers.nodes[index].shape
     if bool((rows == 1).all() and (columns == 1).all()):
@@ -376,9 +427,9 @@ def weighed(layers: Layers, operation: OnnxOperation, source: int, rows: Factors
     high, wide = _ends_of(rows), _ends_of(columns)
     kernel = np.outer(high.weights, wide.weights)
     most = max(kernel.shape)
-    require(most <= MAX_KERNEL, RangeError("rows or columns of different factors at the border", most, 1, MAX_KERNEL))
+    require(most <= MAX_KERNEL, RangeError("rows or columns with different factors at the border", most, 1, MAX_KERNEL))
     steps = _step_of(kernel) if layers.type_of(source) is not None else None
-    # The place itself is always inside: its weight is the bias, which has all the digits that it needs.
+    # The output's own position is always inside the map, so its weight is added as the bias, which has more bits.
     base, kernel[high.before, wide.before] = kernel[high.before, wide.before], 0
     padding = Padding(high.before, wide.before, high.behind, wide.behind)
     bare, plane = replace(operation, inputs=operation.inputs[:1]), replace(shape, channels=1)
@@ -388,28 +439,39 @@ def weighed(layers: Layers, operation: OnnxOperation, source: int, rows: Factors
     layers = layers.grown(bare, "ones", ones, plane, index).grown(bare, "factors", factors, shape, index + 1)
     if steps is None:
         return layers.grown(bare, "multiply", Multiply("linear"), shape, index, index + 2)
-    # Of integers sums and factors have as many bits as they need: the file tells the product's alone, not those of its
-    # inputs. Ones have the fewest, so that the factors, which may be as great as these allow, are whole steps.
+    # The file states the type of the product alone, so sums and factors can have all the bits that they need. The ones
+    # have the fewest bits, which gives the factors the largest range of integers.
     layers = layers.marked(index + 1, Mark(type=ONE))
     layers = layers.marked(index + 2, Mark(scale=np.array([steps], np.float32)))
     return layers.grown(bare, "multiply", Multiply("linear"), shape, index + 2, index)
 
 
 def _step_of(kernel: Factors) -> float:
-    """Return the greatest common divisor of all weights; RefusedError if their integers would be too large."""
+    """Return the greatest number of which all weights are whole multiples.
+
+    RefusedError is raised if the multiples would be too large for integers.
+    """
     parts = [Fraction(float(weight)).limit_denominator(FINEST) for weight in kernel.ravel()]
     denominator = lcm(*(part.denominator for part in parts))
     distance = max(abs(float(part) - weight) for part, weight in zip(parts, kernel.ravel(), strict=True))
     require(
         distance < NEAR and np.abs(kernel).sum() * denominator < GREATEST,
-        "its factors at the border do not fit integers of 16 bits; export the model without quantisation, and it is "
+        "its factors at the border do not fit 16-bit integers; export the model without quantisation, and it is "
         "quantised by calibration",
     )
     return 1 / denominator
 
 
 def inside(outputs: int, stride: int, before: int, window: FloatArray, length: int) -> Factors:
-    """Of each output, which share of the window's weights reads one of ``length`` places, float64."""
+    """Return, for each output along one side, the share of the window's weights that read pixels of the map.
+
+    Args:
+        outputs: Number of outputs.
+        stride: The stride of the window.
+        before: Padding before the map.
+        window: The weights along the side.
+        length: Pixels of the map.
+    """
     places = np.arange(outputs)[:, None] * stride - before + np.arange(len(window))
     counted = np.where((places >= 0) & (places < length), window.astype(np.float64), 0).sum(axis=1)
     require(bool((counted > 0).all()), "one of its windows would be outside the map")
@@ -417,6 +479,7 @@ def inside(outputs: int, stride: int, before: int, window: FloatArray, length: i
 
 
 def _ends_of(factors: Factors) -> _Ends:
+    """Return the kernel that computes these factors along one side, by the formula above."""
     middle = len(factors) // 2
     changes = np.flatnonzero(np.diff(factors))  # between p and p + 1
     before = int(max((p + 1 for p in changes if p < middle), default=0))

@@ -1,12 +1,13 @@
-"""The end of a network that no layer computes, and the host does: views and softmaxes of any axis, and joins of maps of
-different sizes, as detectors of faces and SSDs end.
+"""Tails: the operations at the end of a network that no layer computes and that the host computes instead.
+
+They are views, softmaxes along any axis and concats of maps of different sizes. SSDs and face detectors end like this:
 
     conv ─ Transpose ─ Reshape [1, 400, 2] ─┐
                                             ├─ Concat axis 1 ─ Softmax axis 2 ─ an output
     conv ─ Transpose ─ Reshape [1, 100, 2] ─┘
 
-An operation that is refused as a layer becomes part of such a tail, if it is one of KINDS. What reads a tail and is
-none of them is refused, and so are then the operations before it, each for its own reason.
+An operation that cannot become a layer becomes part of a tail if its kind is in KINDS. If any other operation reads a
+tail, it is refused, and so are the operations of the tail, each for its own reason.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from cnn.onnx.quantised.cast import is_of_floats
 from cnn.onnx.shapes import VIEWS, position_of
 
 MOST_STEPS = 1024
-"""The most operations of a tail."""
+"""Limit for the steps of a tail."""
 MOST_SIDES = 8
+"""Limit for the sides of a tensor of a tail."""
 
-OF_PICTURES = "it is over pictures"
+OF_PICTURES = "it is over the batch, axis 0"
 
 LAST_AXIS_OPSET = 13
 """The first opset in which Softmax is along one axis (cnn.onnx.operators)."""
@@ -35,16 +37,21 @@ LAST_AXIS_OPSET = 13
 
 @dataclass(frozen=True)
 class _Part:
-    """One result of an operation."""
+    """A tensor of a tail.
+
+    Attributes:
+        shape: Its shape.
+        steps: The host's steps that compute it; a MAP step names a map by its place in the tail's ``maps``.
+    """
 
     shape: tuple[int, ...]
     steps: tuple[OutputStep, ...]
 
 
 def with_tail(layers: Layers, operation: OnnxOperation, refusal: SystolicError) -> Layers | None:
-    """Return the layers with the operation's outputs as tails; None if the host does not do it.
+    """Return the network with the operation's outputs as tails; None if the host cannot compute them.
 
-    refusal: why it is no layer.
+    refusal: Why the operation cannot be a layer.
     """
     make = KINDS.get(operation.kind)
     if make is None:
@@ -59,7 +66,7 @@ def with_tail(layers: Layers, operation: OnnxOperation, refusal: SystolicError) 
     moved = [_numbered(tail, maps) for tail in tails]
     try:
         parts = make(layers, operation, moved)
-    except SystolicError:  # the host does not do it either, for a reason that the layer's says as well
+    except SystolicError:  # ``refusal`` is reported: it names the reason too
         return None
     if any(_is_too_much(part) for part in parts):
         return None
@@ -74,7 +81,7 @@ def _is_too_much(part: _Part) -> bool:
 
 
 def _tail_of(layers: Layers, name: str) -> Tail | None:
-    """A tensor as a tail: a map of a layer with its view. None of a constant, and of the picture."""
+    """Return a tensor as a tail; None for a constant, the network's input or a map with pending padding or crop."""
     value = layers.value(name)
     if isinstance(value, Tail):
         return value
@@ -86,7 +93,7 @@ def _tail_of(layers: Layers, name: str) -> Tail | None:
 
 
 def steps_of(value: Map) -> tuple[OutputStep, ...]:
-    """From a node's map to a tensor that is a view of it."""
+    """Return the steps from a node's output to a tensor that is a view or a reordering of it."""
     if value.moves is None:
         return view_steps(value.shape, value.last)
     parts, order = value.moves.parts, value.moves.order
@@ -101,16 +108,16 @@ def _numbered(tail: Tail, maps: tuple[int, ...]) -> _Part:
     return _Part(tail.shape, tuple(steps))
 
 
-# --- what the host does ----------------------------------------------------------------------------------------------
+# --- operations that the host computes -------------------------------------------------------------------------------
 
 Make = Callable[[Layers, OnnxOperation, Sequence[_Part]], list[_Part]]
 
 
 def _same(layers: Layers, operation: OnnxOperation, sources: Sequence[_Part]) -> list[_Part]:
-    """Identity, Dropout of inference, Cast between floats."""
+    """Add an Identity, a Dropout for inference or a Cast between floats, which change nothing."""
     trains = layers.optional(operation, 2) if operation.kind == "Dropout" else None
-    require(trains is None or not layers.constant(operation, 2).any(), "it trains")
-    require(operation.kind != "Cast" or is_of_floats(operation), "it is no Cast between floats")
+    require(trains is None or not layers.constant(operation, 2).any(), "its training_mode is true")
+    require(operation.kind != "Cast" or is_of_floats(operation), "it is not a Cast between floats")
     return [sources[0]]
 
 
@@ -124,12 +131,12 @@ def _viewed(layers: Layers, operation: OnnxOperation, sources: Sequence[_Part]) 
 def _transposed(_: Layers, operation: OnnxOperation, sources: Sequence[_Part]) -> list[_Part]:
     (source,) = sources
     order = operation.integers("perm", range(len(source.shape))[::-1])
-    require(sorted(order) == list(range(len(source.shape))), "its perm is no order of the axes")
+    require(sorted(order) == list(range(len(source.shape))), "its perm is not an order of the axes")
     return [_Part(tuple(source.shape[axis] for axis in order), (*source.steps, OutputStep(TRANSPOSE, order)))]
 
 
 def _softmax(layers: Layers, operation: OnnxOperation, sources: Sequence[_Part]) -> list[_Part]:
-    """Along an axis; before opset 13 of all values from it on."""
+    """Add a softmax along one axis or, before opset 13, over all sides from its axis on."""
     (source,) = sources
     later, shape = layers.opset >= LAST_AXIS_OPSET, source.shape
     axis = position_of(operation.integer("axis", -1 if later else 1), len(shape))
@@ -155,7 +162,7 @@ def _concat(_: Layers, operation: OnnxOperation, sources: Sequence[_Part]) -> li
     for source in sources:
         others = (*source.shape[:axis], *source.shape[axis + 1 :])
         fits = len(source.shape) == len(first) and others == (*first[:axis], *first[axis + 1 :])
-        require(fits, "its tensors have not the same sides but for that axis")
+        require(fits, "its tensors must have the same sides except along its axis")
     shape = (*first[:axis], sum(source.shape[axis] for source in sources), *first[axis + 1 :])
     steps = tuple(step for source in sources for step in source.steps)
     return [_Part(shape, (*steps, OutputStep(CONCAT, (len(sources), axis))))]
@@ -169,3 +176,4 @@ KINDS: Mapping[str, Make] = {
     "Sigmoid": _sigmoid,
     "Transpose": _transposed,
 }
+"""The functions that add an operation to a tail, by kind."""

@@ -1,7 +1,8 @@
-"""ConvTranspose is a convolution for each place of a block of outputs, and depth to space. With stride s, output
-s · m + a reads input m − t by the weight s · t + a + p, p the padding before, for every t for which there is such a
-weight. So the outputs of one a are a convolution of stride 1, whose window has a place for each t, and nothing is
-multiplied by the zeros that a transposed convolution is often explained by.
+"""Read ConvTranspose, as several convolutions followed by depth to space.
+
+Along one side, let the stride be s and the padding before the map p. Output s · m + a reads input m − t with the weight
+s · t + a + p, for every t with such a weight. The outputs of one a are therefore a convolution of stride 1 with one
+weight per t. Unlike in the definition with zeros between the inputs, nothing is multiplied by zeros.
 """
 
 from __future__ import annotations
@@ -23,7 +24,15 @@ from cnn.ops import Convolution, DepthToSpace
 
 @dataclass(frozen=True)
 class _Side:
-    """Height or width. pads: before and behind. length: of the output."""
+    """The height or the width of a ConvTranspose.
+
+    Attributes:
+        input: Pixels of the input.
+        kernel: Weights of the kernel.
+        stride: The stride.
+        pads: Padding before and after the output, which the operator removes from it.
+        length: Pixels of the output.
+    """
 
     input: int
     kernel: int
@@ -33,54 +42,57 @@ class _Side:
 
     @property
     def _reach(self) -> tuple[int, int]:
-        """The least and the greatest t of any place."""
+        """The lowest and the greatest t of any output."""
         first = [-(-(-a - self.pads[0]) // self.stride) for a in range(self.stride)]
         last = [(self.kernel - 1 - a - self.pads[0]) // self.stride for a in range(self.stride)]
         return min(0, *first), max(0, *last)
 
     @property
     def window(self) -> int:
-        """Places of the window."""
+        """Weights of the window of each convolution."""
         low, high = self._reach
         return high - low + 1
 
     @property
     def blocks(self) -> int:
-        """Outputs of each convolution: as many as the output needs, and as there are with the padding before alone."""
+        """Outputs of each convolution.
+
+        There are enough for the output, and not fewer than the convolution has with the padding before the map alone.
+        """
         return max(-(-self.length // self.stride), self.input + self.pad_before - self.window + 1)
 
     @property
     def pad_before(self) -> int:
-        """Padding of the convolutions."""
+        """Padding of the convolutions before the map."""
         return self._reach[1]
 
     @property
     def pad_behind(self) -> int:
-        """Padding of the convolutions."""
+        """Padding of the convolutions after the map."""
         return self.blocks - 1 + self.window - self.pad_before - self.input
 
     def weights_at(self, a: int) -> list[tuple[int, int]]:
-        """Place in the window and place in the kernel, of every weight that the outputs of a read."""
+        """Return the weights that the outputs s · m + a use, each as its place in the window and in the kernel."""
         low, high = self._reach
         places = ((high - t, self.stride * t + a + self.pads[0]) for t in range(low, high + 1))
         return [(place, weight) for place, weight in places if 0 <= weight < self.kernel]
 
 
 def transposed_convolution(layers: Layers, operation: OnnxOperation) -> Layers:
-    """ConvTranspose of one or two dimensions."""
+    """Read a ConvTranspose of one or two dimensions."""
     source, shape = layers.picture(operation)
     weights = floats(layers.constant(operation, 1))
     rank = len(source.shape)
     fits = rank == weights.ndim >= 3
-    require(fits, ShapeError("weights", weights.shape, f"{max(3, rank)} sides, the number of the map's"))
+    require(fits, ShapeError("weights", weights.shape, f"{max(3, rank)} sides, the same number as its input"))
     strides = operation.integers("strides", (1,) * (rank - 2))
     operation = planar(operation, source)
-    if rank == 3:  # one row: its height is neither read several times nor spread
+    if rank == 3:  # a signal is a map of one row, so its height has stride 1
         strides, weights = (1, *strides), weights.reshape(*weights.shape[:2], 1, -1)
     groups = operation.integer("group", 1)
     channels, each = weights.shape[:2]
     fits = groups >= 1 and channels == shape.channels and channels % groups == 0 and min(weights.shape) >= 1
-    required = f"{shape.channels} input channels of {groups} groups, and no side of 0"
+    required = f"{shape.channels} input channels in {groups} groups, and no side of 0"
     require(fits, ShapeError("weights", weights.shape, required))
     filters = each * groups
     check_window(operation, weights.shape[2:])
@@ -89,7 +101,7 @@ def transposed_convolution(layers: Layers, operation: OnnxOperation) -> Layers:
     require(bias.shape == (filters,), ShapeError("bias", bias.shape, (filters,)))
     sides = _sides(operation, shape, weights, strides)
     places = [(i, j) for i in range(sides[0].stride) for j in range(sides[1].stride)]
-    # [inputs of a group, filters of a group] of each group → [filters, inputs of a group], as convolutions have it.
+    # (groups, inputs of a group, filters of a group) → (filters, inputs of a group), the order in convolutions.
     turned = weights.reshape(groups, channels // groups, each, *weights.shape[2:]).swapaxes(1, 2)
     turned = turned.reshape(filters, channels // groups, *weights.shape[2:])
     layers = layers.worked_out(turned.nbytes * len(places))
@@ -107,7 +119,7 @@ def transposed_convolution(layers: Layers, operation: OnnxOperation) -> Layers:
 def _sides(
     operation: OnnxOperation, shape: Shape, weights: FloatArray, strides: tuple[int, ...]
 ) -> tuple[_Side, _Side]:
-    """How both sides are read and written, by the formulas of the operator's page."""
+    """Return height and width, computed by the formulas of the operator's specification."""
     extra = operation.integers("output_padding", (0, 0))
     extra = (0, *extra) if len(extra) == 1 else extra
     fits = len(strides) == 2 and min(strides) >= 1 and max(strides) <= MAX_KERNEL
@@ -125,7 +137,7 @@ def _sides(
         kernel = weights.shape[2 + axis]
         front, back, full = pads[axis], pads[2 + axis], (length - 1) * strides[axis] + kernel + extra[axis]
         side_given = lengths[axis]
-        if side_given is not None:  # what is beyond reads zeros alone
+        if side_given is not None:  # outputs beyond ``full`` only read zeros
             full = max(full, side_given)
             front, back = _halves(full - side_given, mode)
         out = full - front - back
@@ -135,7 +147,7 @@ def _sides(
 
 
 def _halves(total: int, mode: str) -> tuple[int, int]:
-    """Padding before and behind."""
+    """Return the padding before and after the map that adds up to ``total``."""
     front = total // 2 if mode == "SAME_UPPER" else total - total // 2
     return front, total - front
 
@@ -143,7 +155,7 @@ def _halves(total: int, mode: str) -> tuple[int, int]:
 def _convolution(
     weights: FloatArray, bias: FloatArray, sides: tuple[_Side, _Side], place: tuple[int, int], groups: int
 ) -> Convolution:
-    """Of the outputs at one place of every block."""
+    """Return the convolution that computes the outputs at one place of every block."""
     rows, columns = sides
     kernel = np.zeros((*weights.shape[:2], rows.window, columns.window), np.float32)
     for y, row in rows.weights_at(place[0]):

@@ -122,7 +122,7 @@ def test_a_network_is_cut_where_a_head_begins(files: Path, capsys: pytest.Captur
     onnx.save(writer.model([writer.put("NonZero", [tensor])], (1, 3, 14, 18)), files / "head.onnx")
     command = ["schedule", str(files / "head.onnx"), "--board", "pynq-z2", "--array", "4x8x8"]
     assert main(command) == 2
-    assert f"the host computes the rest: --cut {tensor}\n" in capsys.readouterr().err
+    assert f"compute the rest on the host: --cut {tensor}\n" in capsys.readouterr().err
     assert main([*command, "--cut", tensor]) == 0
 
 

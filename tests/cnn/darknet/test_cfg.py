@@ -52,7 +52,7 @@ def unsupported(number: int, subject: str, **fields: object) -> dict[str, object
     return {"where": f"net.cfg:{number}", "subject": subject, **fields}
 
 
-STATE = "it keeps a state from one picture to the next"
+STATE = "it keeps a state from one image to the next"
 CROPPED = NET + "[crop]\ncrop_width=17\ncrop_height=12\n"
 UNLIKE = NET + CONV + POOL + "[convolutional]\npadding=1\n[shortcut]\nfrom=-3\n"
 LARGE = "[net]\nwidth=8192\nheight=8192\nchannels=9\n[avg]\n"
@@ -61,7 +61,7 @@ REFUSALS: list[Refusal] = [
     ("width=3\n", InvalidValueError, line(1, "the first entry of a cfg", got="width=3", required="[net]")),
     ("[net\n", InvalidValueError, line(1, "a section header", got="[net", remedy="close the bracket")),
     (NET, RangeError, line(1, "the number of layers", got=0, low=1, high=MAX_LAYERS - 1)),
-    (NET + CONV + "filters=9\n", ConflictError, {"where": "net.cfg:12", "remedy": "leave one of the two"}),
+    (NET + CONV + "filters=9\n", ConflictError, {"where": "net.cfg:12", "remedy": "remove one of the two"}),
     (NET + CONV + NET, ConflictError, {"where": "net.cfg:12", "remedy": "remove one"}),
     (NET + "[convolution]\n", ChoiceError, line(6, "a section", got="convolution", choices=sorted(READ))),
     (

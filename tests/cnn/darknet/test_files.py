@@ -70,7 +70,7 @@ def test_a_truncated_file_names_the_layer(tmp_path: Path) -> None:
         (296, "'conv2' (net.cfg:15)", "296…879"),
         (295, "'conv1' (net.cfg:6)", "0…295"),
     ):
-        what = f"the number of weights, which end within {layer}, whose own are {own},"
+        what = f"the number of weights, which end within {layer} (its numbers are {own}),"
         with raises(MismatchError, what=what, got=count, expected=880, where="net.weights"):
             read_weights(network, weights_file(tmp_path, np.zeros(count)))
 
@@ -78,7 +78,7 @@ def test_a_truncated_file_names_the_layer(tmp_path: Path) -> None:
 def test_a_file_that_is_too_long_is_refused(tmp_path: Path) -> None:
     network = topology(tmp_path, NET + CONV)
     what = "the number of weights up to the last layer, 'conv1' (net.cfg:6),"
-    with raises(MismatchError, what=what, got=300, expected=296, remedy="check that the file is of this cfg"):
+    with raises(MismatchError, what=what, got=300, expected=296, remedy="check that the file belongs to this cfg"):
         read_weights(network, weights_file(tmp_path, np.zeros(300)))
     path = weights_file(tmp_path, np.zeros(296))
     path.write_bytes(path.read_bytes() + b"x")

@@ -111,6 +111,6 @@ def test_a_seeded_network_of_two_strides_is_that_of_its_file(tmp_path: Path) -> 
 
 
 def test_the_window_that_two_strides_make_is_bounded(tmp_path: Path) -> None:
-    what = "a side of the window that strides of 60 down and 7 across make"
+    what = "a side of the window for strides of 60 rows and 7 columns"
     with raises(RangeError, what=what, got=414, high=64, where="net.cfg:6"):
         topology(tmp_path, f"{NET}[conv]\nfilters=1\nsize=1\nstride_y=60\nstride_x=7\n")

@@ -204,7 +204,7 @@ def test_what_no_operation_is_is_told() -> None:
         systolic.load(functional(lambda x: Layers.Reshape((10, 12, 3, 1))(x)))
 
 
-AXES = "those of sides that stay (keepdims=True), or all but the channels'"
+AXES = "all axes but the channels, or any axes with keepdims=True, without the batch"
 STATISTICS = "it divides by statistics of each image, which no layer does; use a BatchNormalization"
 UNKNOWN = "it is not one of the layers that become operators (docs/reference/onnx.md)"
 
@@ -255,7 +255,7 @@ def test_all_that_is_refused_is_told_at_once() -> None:
 
 
 def test_what_is_no_graph_of_layers() -> None:
-    with raises(UnsupportedError, subject="a model whose call is its own code", where="open"):
+    with raises(UnsupportedError, subject="a model with its own call method", where="open"):
         systolic.load(keras.Sequential([Layers.Conv2D(2, 1)], name="open"))
     with raises(InvalidValueError, what="the shapes of the model's inputs", got=[(None, None, None, 3)], where="net"):
         systolic.load(functional(lambda x: Layers.Conv2D(2, 1)(x), (None, None, 3)))

@@ -93,7 +93,7 @@ MOVED: dict[str, Callable[[Writer, str], str]] = {
 
 @cases("kind", MOVED)
 def test_a_batch_that_is_no_batch_is_refused(kind: str) -> None:
-    with raises_among(UnsupportedError, reason="it does not leave the batch of 4 the first side"):
+    with raises_among(UnsupportedError, reason="the batch of 4 does not stay the first side"):
         network_of(of_batch(MOVED[kind]), "net.onnx", "net")
 
 
@@ -158,7 +158,7 @@ def test_what_functions_stand_for_is_bounded_before_it_is_written() -> None:
     begun = time.process_time()
     with raises(RangeError, what="the number of operations, with its functions expanded,", got=1 << 20, high=8192):
         parsed(doubling(20).SerializeToString(), "net.onnx")
-    with raises(RangeError, what="the number of calls of functions within each other", high=DEEPEST):
+    with raises(RangeError, what="the depth of nested function calls", high=DEEPEST):
         parsed(doubling(DEEPEST + 9).SerializeToString(), "net.onnx")
     assert time.process_time() - begun < 1
     circle = [helper.make_node("f0", ["x"], ["result"], domain=OWN)]

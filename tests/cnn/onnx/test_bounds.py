@@ -202,7 +202,7 @@ def test_advice_names_what_nothing_that_maps_reads() -> None:
     maps = {name: Map(1, view) for name in ("a", "b", long, longer, "a\nb")}
     whole = layers(conv, x=Map(0, view), c=Map(1, view, Padding(1, 0, 0, 0)), d=Map(0, view), **maps)
     tensors = {name for _, name in chain}
-    told = "cut the network after {} operators that map, and the host computes the rest: --cut {}"
+    told = "cut the network after {} operators that can be mapped, and compute the rest on the host: --cut {}"
     assert advice(graph, whole, tensors, (), None) == told.format(3, f"b {long}")
     assert advice(graph, whole, tensors - {"b"}, (), None) == told.format(2, long)
     assert advice(graph, layers(x=Map(0, view)), tensors, (), None) == ""

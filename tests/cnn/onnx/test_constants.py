@@ -85,7 +85,7 @@ HOSTILE: dict[str, tuple[Callable[[Writer], str], SystolicError]] = {
     "sides": (
         lambda w: w.put("ConstantOfShape", [integers(w, 1 << 40)]),
         RangeError(
-            "the number of values that it computes of constants",
+            "the number of values that it computes from constants",
             1099511627776,
             high=65536,
             where="ConstantOfShape '/ConstantOfShape_0'",
@@ -94,7 +94,7 @@ HOSTILE: dict[str, tuple[Callable[[Writer], str], SystolicError]] = {
     "sides below 0": (
         lambda w: w.put("ConstantOfShape", [integers(w, -(1 << 20), -(1 << 20))]),
         RangeError(
-            "the number of values that it computes of constants",
+            "the number of values that it computes from constants",
             1099511627776,
             high=65536,
             where="ConstantOfShape '/ConstantOfShape_0'",
@@ -103,19 +103,19 @@ HOSTILE: dict[str, tuple[Callable[[Writer], str], SystolicError]] = {
     "expanded": (
         lambda w: w.put("Expand", [w.constant([1.0]), integers(w, 1 << 30, 1)]),
         RangeError(
-            "the number of values that it computes of constants", 1073741824, high=65536, where="Expand '/Expand_0'"
+            "the number of values that it computes from constants", 1073741824, high=65536, where="Expand '/Expand_0'"
         ),
     ),
     "repeated": (
         lambda w: w.put("Tile", [w.constant([1.0]), integers(w, 1 << 30)]),
         RangeError(
-            "the number of values that it computes of constants", 1073741824, high=65536, where="Tile '/Tile_0'"
+            "the number of values that it computes from constants", 1073741824, high=65536, where="Tile '/Tile_0'"
         ),
     ),
     "counted": (
         lambda w: w.put("Range", [w.constant(x) for x in (0.0, 1e9, 0.5)]),
         RangeError(
-            "the number of values that it computes of constants", 2000000000, high=65536, where="Range '/Range_0'"
+            "the number of values that it computes from constants", 2000000000, high=65536, where="Range '/Range_0'"
         ),
     ),
     "in no steps": (

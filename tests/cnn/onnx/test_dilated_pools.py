@@ -127,19 +127,22 @@ def test_what_onnxruntime_quantises_keeps_its_integers(attributes: dict[str, Any
         (
             of(3, 2, auto_pad="SAME_UPPER"),
             UnsupportedError(
-                "MaxPool '/MaxPool_1'", "onnx and onnxruntime read auto_pad of such a pool differently; write its pads"
+                "MaxPool '/MaxPool_1'",
+                "onnx and onnxruntime read auto_pad of such a pool differently; give it explicit pads",
             ),
         ),
         (
             of(1, 1, strides=[3, 3], auto_pad="SAME_LOWER"),
             UnsupportedError(
-                "MaxPool '/MaxPool_1'", "onnx and onnxruntime read auto_pad of such a pool differently; write its pads"
+                "MaxPool '/MaxPool_1'",
+                "onnx and onnxruntime read auto_pad of such a pool differently; give it explicit pads",
             ),
         ),
         (
             {"kernel_shape": [2, 2], "strides": [1, 3], "auto_pad": "SAME_UPPER"},  # which leaves a column out
             UnsupportedError(
-                "MaxPool '/MaxPool_1'", "onnx and onnxruntime read auto_pad of such a pool differently; write its pads"
+                "MaxPool '/MaxPool_1'",
+                "onnx and onnxruntime read auto_pad of such a pool differently; give it explicit pads",
             ),
         ),
         (
@@ -154,11 +157,17 @@ def test_what_onnxruntime_quantises_keeps_its_integers(attributes: dict[str, Any
         (of(150, 2, pads=[149] * 4), RangeError("places of a window", 22500, 1, 16384, where="MaxPool '/MaxPool_1'")),
         (
             of(2, 2, pads=[4] * 4),
-            UnsupportedError("MaxPool '/MaxPool_1'", "a part of a pool of 2 places, 2 apart, would read only padding"),
+            UnsupportedError(
+                "MaxPool '/MaxPool_1'",
+                "a part of a pool with a window of 2 and a dilation of 2 would read only padding",
+            ),
         ),
         (
             of(2, 50, pads=[49] * 4),
-            UnsupportedError("MaxPool '/MaxPool_1'", "a part of a pool of 2 places, 50 apart, would read only padding"),
+            UnsupportedError(
+                "MaxPool '/MaxPool_1'",
+                "a part of a pool with a window of 2 and a dilation of 50 would read only padding",
+            ),
         ),
     ],
 )

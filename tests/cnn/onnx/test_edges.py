@@ -137,7 +137,7 @@ def test_what_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Pat
             {**TINY, "ceil_mode": 1},
             UnsupportedError(
                 "MaxPool '/MaxPool_2'",
-                "edges are repeated before a MaxPool without dilations, ceil_mode and auto_pad",
+                "after a Pad of mode edge it must have no dilations, ceil_mode or auto_pad",
             ),
         ),
     ],

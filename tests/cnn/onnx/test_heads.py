@@ -145,7 +145,7 @@ ENTRY = "heads.json: head 1"
         ),
         (
             {**SCALED, "anchors": []},
-            MissingValueError("'anchors'", "a head of kind scaled-yolo has some", where="heads.json: head 1"),
+            MissingValueError("'anchors'", "a head of kind scaled-yolo needs them", where="heads.json: head 1"),
         ),
         (
             {**SCALED, "classes": 2},

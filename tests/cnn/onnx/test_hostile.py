@@ -163,7 +163,10 @@ NAN, INFINITE = float("nan"), float("inf")
         (
             _gathered,
             RangeError(
-                "the number of values that it computes of constants", 300000000, high=65536, where="Gather '/Gather_1'"
+                "the number of values that it computes from constants",
+                300000000,
+                high=65536,
+                where="Gather '/Gather_1'",
             ),
         ),
         (
@@ -186,13 +189,16 @@ NAN, INFINITE = float("nan"), float("inf")
                 where="Mul '/Mul_40'",
             ),
         ),
-        (_cast(TensorProto.STRING), UnsupportedError("Cast '/Cast_1'", "only constants of numbers are computed")),
+        (_cast(TensorProto.STRING), UnsupportedError("Cast '/Cast_1'", "only numeric constants are computed")),
         (_cast(99), InvalidValueError("the attribute to", 99, "the number of an ONNX type", where="Cast '/Cast_1'")),
         (_with("Clip", np.zeros(0), 6.0), ShapeError("input 1", "0 values", "one value", where="Clip '/Clip_1'")),
         (
             _with("Clip", INFINITE, INFINITE),
             InvalidValueError(
-                "min and max", (INFINITE, INFINITE), "the ends of a range, low before high", where="Clip '/Clip_1'"
+                "min and max",
+                (INFINITE, INFINITE),
+                "the ends of a range, with min not above max",
+                where="Clip '/Clip_1'",
             ),
         ),
         (_times(TEXT), ShapeError("input 1", "object", "numbers", where="Mul '/Mul_1'")),

@@ -227,13 +227,13 @@ REFUSED: list[tuple[Callable[[Writer], str], str, SystolicError]] = [
     (
         lambda w: w.put("Conv", [cast(w), _kernel(w)], kernel_shape=[5, 5]),
         "FLOAT",
-        InvalidValueError("kernel_shape", (5, 5), "(3, 3), that of its weights", where="Conv '/Conv_1'"),
+        InvalidValueError("kernel_shape", (5, 5), "(3, 3), as in its weights", where="Conv '/Conv_1'"),
     ),
     (
         lambda w: w.put("ConvTranspose", [cast(w), w.constant(np.ones((3, 2, 2, 2)))], kernel_shape=[2, 3]),
         "FLOAT",
         InvalidValueError(
-            "kernel_shape", (2, 3), "(2, 2), that of its weights", where="ConvTranspose '/ConvTranspose_1'"
+            "kernel_shape", (2, 3), "(2, 2), as in its weights", where="ConvTranspose '/ConvTranspose_1'"
         ),
     ),
     (

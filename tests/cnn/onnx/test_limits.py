@@ -151,7 +151,7 @@ LIMITS: dict[str, tuple[Callable[[Writer], str], Callable[[Writer], str], Systol
         unfitting,
         UnsupportedError(
             "Reshape '/Reshape_0'",
-            "it cannot be computed of its constants: cannot reshape array of size 4 into shape (3,)",
+            "it cannot be computed from its constants: cannot reshape array of size 4 into shape (3,)",
         ),
     ),
 }
@@ -256,7 +256,9 @@ def test_as_many_values_are_worked_out_as_a_file_needs(values: int, fits: bool) 
     if fits:
         network(graph)
     else:
-        with raises_among(RangeError, what="the number of values that it computes of constants", got=65537, high=65536):
+        with raises_among(
+            RangeError, what="the number of values that it computes from constants", got=65537, high=65536
+        ):
             network(graph)
 
 

@@ -114,7 +114,7 @@ def test_every_operator_that_is_not_taken_is_told_with_what_would_do(tmp_path: P
         SeveralFaultsError,
         where="net.onnx",
         subject="2 of 7 operators cannot become layers",
-        remedy="cut the network after 3 operators that map, and the host computes the rest: --cut conv2",
+        remedy="cut the network after 3 operators that can be mapped, and compute the rest on the host: --cut conv2",
     ) as caught:
         read_onnx(saved(writer.model([last]), tmp_path))
     required = "one value, or one for each channel of (1, 4, 28, 28)"
@@ -247,7 +247,7 @@ def _large(model: Any) -> None:
         (
             _two_inputs,
             InvalidValueError(
-                "the inputs of the network", ["picture", "other"], "one tensor, the picture", where="net.onnx"
+                "the inputs of the network", ["picture", "other"], "one tensor, the image", where="net.onnx"
             ),
         ),
         (_infinite, UnsupportedError("Conv '/Conv_0'", "some of its numbers are not finite")),

@@ -129,7 +129,7 @@ def test_where_the_greatest_was_is_not_told() -> None:
                 "dimension 1 (channels), dimension 2 (length) of the input 'picture'",
                 "the file leaves it open",
                 where="net.onnx",
-                remedy="give --size WIDTHxHEIGHT if it is a grey picture, or export the model with the number of its "
+                remedy="give --size WIDTHxHEIGHT if it is a grey image, or export the model with the number of its "
                 "channels",
             ),
         ),
@@ -249,18 +249,18 @@ def test_values_are_a_map_of_one_place() -> None:
         (
             "Conv",
             {"strides": [1, 1]},
-            InvalidValueError("strides", (1, 1), "one number, as it slides along one side", where="Conv '/Conv_0'"),
+            InvalidValueError("strides", (1, 1), "one number, because it has one side", where="Conv '/Conv_0'"),
         ),
         (
             "Conv",
             {"pads": [1]},
-            InvalidValueError("pads", (1,), "two numbers, as it slides along one side", where="Conv '/Conv_0'"),
+            InvalidValueError("pads", (1,), "two numbers, because it has one side", where="Conv '/Conv_0'"),
         ),
         (
             "MaxPool",
             {"kernel_shape": [2, 2]},
             InvalidValueError(
-                "kernel_shape", (2, 2), "one number, as it slides along one side", where="MaxPool '/MaxPool_0'"
+                "kernel_shape", (2, 2), "one number, because it has one side", where="MaxPool '/MaxPool_0'"
             ),
         ),
     ],

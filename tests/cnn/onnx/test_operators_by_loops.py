@@ -136,9 +136,9 @@ def test_convolutions_of_a_length_follow_each_other() -> None:
 @cases(
     "sides, weights, options, fault",
     [
-        ((4, 5, 6), (8, 4, 1), {}, ShapeError("weights", (8, 4, 1), "4 sides, the number of the map's")),
-        ((4, 6), (8, 4, 1, 1), {}, ShapeError("weights", (8, 4, 1, 1), "3 sides, the number of the map's")),
-        ((4,), (8, 4), {}, ShapeError("weights", (8, 4), "3 sides, the number of the map's")),
+        ((4, 5, 6), (8, 4, 1), {}, ShapeError("weights", (8, 4, 1), "4 sides, the same number as its input")),
+        ((4, 6), (8, 4, 1, 1), {}, ShapeError("weights", (8, 4, 1, 1), "3 sides, the same number as its input")),
+        ((4,), (8, 4), {}, ShapeError("weights", (8, 4), "3 sides, the same number as its input")),
         (
             (4, 5, 6),
             (8, 3, 1, 1),

@@ -152,8 +152,8 @@ def _of_integers() -> Any:
             ShapeError(
                 "net.onnx: the input 'picture'",
                 "4 channels",
-                "3 channels for an order of BGR",
-                remedy="leave the order out",
+                "3 channels for the order BGR",
+                remedy="omit the order",
             ),
         ),
         (
@@ -161,7 +161,7 @@ def _of_integers() -> Any:
             Preprocessing((0.5,)),
             UnsupportedError(
                 "a mean, std or order",
-                "the input is a row of values, not pictures",
+                "the input is a row of values, not images",
                 where="net.onnx: the input 'picture'",
             ),
         ),
@@ -170,9 +170,9 @@ def _of_integers() -> Any:
             Preprocessing((0.5,)),
             ConflictError(
                 ("a mean, std or order", "an input of integers"),
-                "they are numbers of floats",
+                "they need an input of floats",
                 where="net.onnx: the input 'picture'",
-                remedy="leave mean, std and order out",
+                remedy="omit mean, std and order",
             ),
         ),
     ],

@@ -295,7 +295,7 @@ def test_channels_are_split_into_equal_parts_or_as_told() -> None:
     assert parts(None, 5, num_outputs=5) == [(i, 1) for i in range(5)]
     assert parts([1, 4], 2) == [(0, 1), (1, 4)]
     assert parts([1, 3, 1], 2) == [(0, 1), (1, 3)]
-    in_sum = "5 channels in sum, one number for each of 2 outputs"
+    in_sum = "numbers that add up to 5 channels, one for each of 2 outputs"
     refusals: list[tuple[list[int] | None, int, dict[str, Any], SystolicError]] = [
         (None, 1, {"num_outputs": 0}, RangeError("num_outputs", 0, 1, 5)),
         (None, 1, {"num_outputs": 6}, RangeError("num_outputs", 6, 1, 5)),

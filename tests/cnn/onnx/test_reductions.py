@@ -102,13 +102,15 @@ def test_its_designs_are_golden(style: str, tmp_path: Path) -> None:
         (
             "ReduceMax",
             (0,),
-            InvalidValueError("axes", (0,), "those of channels, height or width", where="ReduceMax '/ReduceMax_1'"),
+            InvalidValueError(
+                "axes", (0,), "channels, height or width, not the batch", where="ReduceMax '/ReduceMax_1'"
+            ),
         ),
         (
             "ReduceSum",
             (),
             InvalidValueError(
-                "axes", (0, 1, 2, 3), "those of channels, height or width", where="ReduceSum '/ReduceSum_1'"
+                "axes", (0, 1, 2, 3), "channels, height or width, not the batch", where="ReduceSum '/ReduceSum_1'"
             ),
         ),
     ],

@@ -132,7 +132,7 @@ def test_a_decoder_is_executed(tmp_path: Path, style: str) -> None:
             ShapeError(
                 "weights",
                 (2, 4, 2, 2),
-                "3 input channels of 1 groups, and no side of 0",
+                "3 input channels in 1 groups, and no side of 0",
                 where="ConvTranspose '/ConvTranspose_0'",
             ),
         ),
@@ -150,7 +150,7 @@ def test_a_decoder_is_executed(tmp_path: Path, style: str) -> None:
             (3, 4, 2),
             {},
             ShapeError(
-                "weights", (3, 4, 2), "4 sides, the number of the map's", where="ConvTranspose '/ConvTranspose_0'"
+                "weights", (3, 4, 2), "4 sides, the same number as its input", where="ConvTranspose '/ConvTranspose_0'"
             ),
         ),
         (

@@ -103,7 +103,7 @@ SKIPPED = (
             unsupported("reorders values"),
             unsupported("concatenated only along their channels"),
             unsupported("slices the batch"),
-            unsupported("gathers by an index"),
+            unsupported("must gather by an integer"),
             shape("its output"),
             Fault(InvalidValueError, {"what": "transA"}),
         ),
