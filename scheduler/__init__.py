@@ -1,6 +1,6 @@
-"""How a network is mapped onto a board: one mapping a style, both over the same facts of hardware.
+"""The mapping of a network onto a board: one mapping per style, both based on the same hardware facts.
 
-``hardware`` has the facts. ``systolic`` chooses an array and tiles each layer on it; ``streaming`` gives each layer
-hardware of its own and folds it to a frame rate. ``hand_edited`` helps both to read files that people edit. Numbers are
-decided here, and nothing is generated.
+``systolic`` chooses a systolic array and tiles each layer on it. ``streaming`` gives each layer its own hardware and
+folds that hardware to a frame rate. ``hardware`` has the facts of boards and FPGA primitives. ``hand_edited`` reads
+the schedules and foldings that people edit. This package decides sizes only; it generates no code.
 """

@@ -1,4 +1,4 @@
-"""JSON files that people edit: what reading a schedule and reading a folding have in common."""
+"""Checks for the JSON files that people edit: schedules (systolic style) and foldings (streaming style)."""
 
 from __future__ import annotations
 
@@ -18,19 +18,26 @@ from boards.json_text import parse_json
 from scheduler.hardware.ddr import MOST_GBPS, DdrRate
 
 MAX_BYTES = 1 << 20
+"""The maximum length of a file, in characters."""
+
 MOST = 1 << 20
-"""No number of an array or of a fold is larger."""
+"""The maximum of every number that describes an array or a fold."""
 
 
 def read_object(text: str, name: str, kind: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the object that ``text`` is, of the schema's format, version and required keys.
+    """Return the JSON object in ``text`` after checks of its format, version and keys against ``schema``.
 
-    name: of the file. kind: what it is to hold, a word for the sentence.
+    Args:
+        text: The file's content.
+        name: The file's name, for errors.
+        kind: A noun for errors: "schedule" or "folding".
+        schema: The JSON Schema of the file.
 
     Raises:
         DamagedFileError: The text is too long, is not JSON, or is not an object of the schema's format.
-        MismatchError: It has another version.
-        UnknownKeyError, MissingValueError: As of ``check_keys``.
+        MismatchError: The version differs from the schema's.
+        UnknownKeyError: A key is not in the schema.
+        MissingValueError: A required key is missing.
     """
     if len(text) > MAX_BYTES:
         raise DamagedFileError(name, f"has {len(text):,} characters; a {kind} has at most {MAX_BYTES:,}")
@@ -54,13 +61,20 @@ DDR_SCHEMA: Mapping[str, Any] = {
         "efficiency": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
     },
 }
-"""JSON Schema of a ``DdrRate``, for editors."""
+"""JSON Schema of a ``DdrRate``. Text editors use it to check a file while it is edited."""
 
 
 def ddr_of(values: Mapping[str, Any], name: str) -> DdrRate | None:
-    """Return the memory under "ddr", None if the file does not have it. name: of the file.
+    """Return the DDR rate stored under the key "ddr", or None if the file does not have this key.
 
-    Raises InvalidValueError or RangeError if it is not a memory.
+    Args:
+        values: The file's object.
+        name: The file's name, for errors.
+
+    Raises:
+        InvalidValueError: "ddr" is not an object, or one of its values is not a number.
+        RangeError: The bandwidth or the efficiency is out of range.
+        UnknownKeyError, MissingValueError: "ddr" has other keys than gbps and efficiency.
     """
     if "ddr" not in values:
         return None
@@ -78,9 +92,17 @@ def ddr_of(values: Mapping[str, Any], name: str) -> DdrRate | None:
 
 
 def check_keys(values: Mapping[str, Any], required: Collection[str], allowed: Sequence[str], place: str) -> None:
-    """Check the keys of an object, which is at ``place``.
+    """Check that an object has all required keys and no key that is not allowed.
 
-    Raises UnknownKeyError if a key is not allowed, else MissingValueError if a required one is missing.
+    Args:
+        values: The object.
+        required: Keys that the object must have.
+        allowed: All keys that the object may have.
+        place: The object's place for errors: the file, and the part of it.
+
+    Raises:
+        UnknownKeyError: A key is not allowed. This error has priority.
+        MissingValueError: A required key is missing.
     """
     missing, unknown = sorted(set(required) - set(values)), sorted(set(values) - set(allowed))
     if unknown:
@@ -92,9 +114,19 @@ def check_keys(values: Mapping[str, Any], required: Collection[str], allowed: Se
 def entries(
     values: Mapping[str, Any], key: str, names: Sequence[str], name: str, kind: str, network: str
 ) -> list[dict[str, Any]]:
-    """Return the objects of the list ``key``, one for each of ``names`` in their order; MismatchError if it has others.
+    """Return the objects of the list under ``key``, whose names must be ``names`` in this order.
 
-    The error is about the network if the file is of another one, else about the names.
+    Args:
+        values: The file's object.
+        key: The key of the list, for example "layers" or "blocks".
+        names: The required names: of all layers, or of all blocks.
+        name: The file's name, for errors.
+        kind: A noun for errors: "schedule" or "folding".
+        network: The name of the network that the file must be made for.
+
+    Raises:
+        MismatchError: The names differ. The error reports the network if the file was made for another network,
+            otherwise both lists of names.
     """
     elements = values[key]
     found = [_name(element) for element in elements] if isinstance(elements, list) else elements

@@ -11,29 +11,32 @@ from cnn.quantized import QNode, QuantizedNetwork
 
 
 def nodes_of(network: Network | QuantizedNetwork) -> Sequence[Node | QNode]:
-    """Return the nodes of a float network or of a quantised one."""
+    """Return the nodes of a float or quantised network, under a type that covers both."""
     return network.nodes
 
 
 def resolve(network: Network | QuantizedNetwork, index: int) -> int:
-    """Return the node whose map node ``index`` has: a concat of one input has the map of that input."""
+    """Return the index of the node that computes the output of node ``index``.
+
+    This is ``index`` itself, except for a concat of a single input, which only passes its input on.
+    """
     node = network.nodes[index]
     alone = isinstance(node.op, Concat) and len(node.inputs) == 1
     return resolve(network, node.inputs[0]) if alone else index
 
 
 def kind_of(node: Node | QNode) -> str:
-    """Return the kind of a layer, as errors name it: "convolution", or the name of a package's layer."""
+    """Return the kind of a layer as errors name it: "convolution", or the layer's name in the package that adds it."""
     return node.op.layer if isinstance(node.op, Custom) else type(node.op).__name__.removeprefix("Q").lower()
 
 
 def check_refused(refused: Sequence[tuple[Node | QNode, str]], subject: str, remedy: str = "") -> None:
-    """Raise SeveralFaultsError with an UnsupportedError for each refused layer, if there is one.
+    """Raise SeveralFaultsError with one UnsupportedError per refused layer, unless ``refused`` is empty.
 
     Args:
-        refused: Each layer with the reason.
-        subject: The beginning of the error's sentence.
-        remedy: What to do about all of them.
+        refused: Each refused layer with the reason.
+        subject: The first part of the error's sentence.
+        remedy: What the user can do about all refused layers.
     """
     if refused:
         faults = [UnsupportedError(f"{kind_of(node)} {node.name!r}", why, where=node.source) for node, why in refused]
@@ -41,8 +44,8 @@ def check_refused(refused: Sequence[tuple[Node | QNode, str]], subject: str, rem
 
 
 def check_computes(network: Network | QuantizedNetwork) -> None:
-    """Raise UnsupportedError if an accelerator would compute nothing, because all layers run on the host or only
-    join maps."""
+    """Raise UnsupportedError if the network has no layer for an accelerator: all layers run on the host or are
+    concats."""
     idle = (Input, QInput, Concat)
     if all(isinstance(node.op, idle) or node.op.on_host for node in network.nodes):
         raise UnsupportedError(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 NEVER = 1 << 60
-"""More cycles, bytes or area than anything takes."""
+"""A number above every count of cycles, bytes or area. It stands for "impossible" in minima."""
 
 
 def ceil_div(dividend: int, divisor: int) -> int:
-    """dividend / divisor, rounded up; also of numpy grids of integers."""
+    """Return dividend / divisor, rounded up. Arrays of integers are divided element by element."""
     return -(-dividend // divisor)

@@ -1,5 +1,5 @@
-"""How much of a board a design may take. What is left is for the interconnect and the router: a full device does not
-close its timing."""
+"""The share of a board that a design may take. The interconnect and the router need the rest, because a full device
+does not meet its timing."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from boards.errors import RangeError
 
 @dataclass(frozen=True)
 class Budget:
-    """Shares of a board that a design may take; of LUTs that are memory the same as of all LUTs.
+    """The shares of a board's resources that a design may take, each above 0 and at most 1.
 
-    lut: what is left is for the DMA, the interconnect and the router; designs above that seldom meet their clock (FINN
-    stops at .7). dsp, bram, uram: they stand in columns of their own and can nearly be filled, but one stray product or
-    buffer of the interconnect must still find its place.
-    ddr: of what the DDR sustains, for weights that stream into a pipeline. It stalls as a whole when a word is late, so
-    there is room for pictures, results and the processor.
+    Attributes:
+        lut: Share of the LUTs, and of the LUTs that can be memory. The DMA, the interconnect and the router take the
+            rest. Designs above this share seldom meet their clock (FINN stops at 0.7).
+        dsp: Share of the DSPs. DSPs have columns of their own, so nearly all can be used. A few stay free for
+            multipliers of the interconnect.
+        bram: Share of the BRAMs, which have columns of their own too. A few stay free for buffers of the interconnect.
+        uram: Share of the URAMs, for the same reasons.
+        ddr: Share of the sustained DDR bandwidth for weights that a streaming pipeline reads from DDR. One late word
+            stalls the whole pipeline, so images, results and the processor get the rest.
     """
 
     lut: float = 0.8
@@ -31,12 +35,12 @@ class Budget:
 
     @property
     def fabric(self) -> dict[str, float]:
-        """All but the DDR, by the names that options have."""
+        """The shares of the resources on the FPGA, without the DDR, by the names that the options use."""
         return {name: getattr(self, name) for name in ("dsp", "lut", "bram", "uram")}
 
 
 def check_budget(budget: Budget) -> Budget:
-    """Return the budget itself; raise RangeError if a part of it is not a share."""
+    """Return ``budget`` unchanged. Raise RangeError if one of its shares is not above 0 and at most 1."""
     for field in fields(budget):
         share = getattr(budget, field.name)
         if not 0 < share <= 1:
@@ -45,8 +49,10 @@ def check_budget(budget: Budget) -> Budget:
 
 
 def room(board: Board, budget: Budget) -> Board:
-    """The board as large as a design may be: a search that is given it keeps to the budget. A share leaves at least one
-    of each primitive that the board has, so that an area can be given in shares of it."""
+    """Return a copy of the board that has only the resources that ``budget`` allows, as the limits of a search.
+
+    At least one of each primitive of the board remains, because areas are divided by these counts.
+    """
 
     def limit(count: int, share: float) -> int:
         return min(count, max(1, int(count * share)))

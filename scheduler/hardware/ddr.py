@@ -1,10 +1,10 @@
-"""The board's DDR as an accelerator sees it: bandwidth, latency, and how its ports ask for data.
+"""The board's DDR as an accelerator sees it: bandwidth, latency, and the requests of its ports.
 
-One bandwidth is counted with everywhere, by the scheduler, the folding, the trace and the host: a peak, that of the
-clock which the board's boot image programs unless a user says otherwise, times the share of it that carries data. What
-the parts are rated for is higher on some boards; no boot image runs them so (docs/reference/boards.md).
+The scheduler, the folding search, the cycle trace and the host all use one bandwidth: the peak times the share of it
+that carries data. The peak follows from the DDR clock that the board's boot image sets, unless the user states another.
+On some boards the memory parts are rated for more, but no boot image runs them faster (docs/reference/boards.md).
 
-The cycle trace's memory has the same numbers (hls_templates/simulation/memory.cpp, docs/explanation/cycles.md).
+The memory of the cycle trace uses the same numbers (hls_templates/simulation/memory.cpp, docs/explanation/cycles.md).
 """
 
 from __future__ import annotations
@@ -17,45 +17,52 @@ from boards.errors import RangeError
 from scheduler.hardware.arithmetic import ceil_div
 
 DDR_EFFICIENCY = 0.85
-"""Share of the DDR's peak that carries data: refresh, row misses and turn-arounds take the rest."""
+"""Share of the DDR's peak that carries data. Refresh, row misses and read/write turn-arounds take the rest."""
 
 LEAST_GBPS, MOST_GBPS = 0.05, 10_000.0
-"""Less and more than any memory gives."""
+"""The range of peaks that are accepted, in 10⁹ bytes per second. No memory is outside it."""
 
 LEAST_EFFICIENCY = 0.01
-"""With it and LEAST_GBPS a cycle of 500 MHz still moves a thousandth of a byte, the unit that the model counts in."""
+"""The least efficiency that is accepted. At LEAST_GBPS and 500 MHz, the DDR still moves 1/1000 byte per cycle, which is
+the unit of the model."""
 
 READ_LATENCY_NS, WRITE_LATENCY_NS = 213.0, 107.0
-"""From a request to its first beat, and from the last beat to the response."""
+"""Nanoseconds from a read request to its first beat, and from the last beat of a write to the response."""
 
 DDR_CHUNK = 64
-"""Bytes that the DDR serves one port before it turns to another."""
+"""Bytes that the DDR transfers for one port before it serves another port."""
 
 SIMULATED_TURNS = 48
-"""Chunks a port, after which the pace of ports that are busy together has settled."""
+"""Chunks per port that ``milli_cycles`` simulates. By then, the rate of ports that are busy together is constant."""
 
 BURST_WORDS = 64
+"""Maximum words of a burst."""
+
 OUTSTANDING = 8
-"""Bursts on their way at a port, of at most BURST_WORDS words: their buffer of 512 words hides 512 cycles of latency
-and takes one row of BRAM36. Traced on tiny-YOLOv2, 16 bursts of 256 words are not faster."""
+"""Outstanding bursts per port. Their buffer of 8 · 64 = 512 words hides 512 cycles of latency and fits the depth of one
+BRAM36 (512 words). In a trace of tiny-YOLOv2, 16 bursts of 256 words are not faster."""
 
 PORT_LATENCY = 2 * OUTSTANDING - 5
-"""The m_axi option ``latency``. A port's adapter keeps latency + 5 requests, room for twice as many as are on their
-way. (Its parameter USER_MAXREQS: 5 at latency 0, 69 at latency 64 in generated Verilog.)"""
+"""The value of the m_axi option ``latency``. A port's adapter keeps latency + 5 requests, so this value makes room for
+twice the outstanding bursts. (Its parameter USER_MAXREQS is 5 at latency 0 and 69 at latency 64 in generated Verilog.)
+"""
 
 REQUEST_STAGES = 7 + PORT_LATENCY
-"""Of the pipeline that asks: a request takes 7 stages at latency 0 (schedule reports of Vitis HLS 2022.2)."""
+"""Stages of the pipeline that issues requests. A request takes 7 stages at latency 0 (schedule reports of Vitis HLS
+2022.2)."""
 
 WEIGHT_BEAT_BYTES = 16
-"""Bytes a beat of the port that streams weights into a pipeline: 128 bits, as the PS's high-performance ports have."""
+"""Bytes per beat of the port that streams weights into a pipeline: 128 bits, the width of the PS's high-performance
+ports."""
 
 
 @dataclass(frozen=True)
 class DdrRate:
-    """What the DDR gives. gbps: 10⁹ bytes a second where every transfer carries data, all ports together, both
-    directions. efficiency: the share of it that carries data.
+    """The bandwidth of the DDR. Values out of range raise RangeError.
 
-    Raises RangeError for a bandwidth that no memory has, and for an efficiency that none has.
+    Attributes:
+        gbps: Peak of all ports and both directions together, in 10⁹ bytes per second.
+        efficiency: Share of the peak that carries data.
     """
 
     gbps: float
@@ -71,7 +78,7 @@ class DdrRate:
 
     @property
     def sustained_gbps(self) -> float:
-        """What carries data."""
+        """The bandwidth that carries data, in 10⁹ bytes per second."""
         return self.gbps * self.efficiency
 
     def __str__(self) -> str:
@@ -79,7 +86,11 @@ class DdrRate:
 
 
 def ddr_rate(board: Board, gbps: float | None = None, efficiency: float | None = None) -> DdrRate:
-    """The board's memory as its boot image runs it, where nothing else is said; raises as ``DdrRate``."""
+    """Return the DDR's bandwidth. Defaults are the peak that the boot image sets, and DDR_EFFICIENCY.
+
+    Raises:
+        RangeError: A value is out of range.
+    """
     return DdrRate(
         board.ddr.preset_gbps if gbps is None else gbps, DDR_EFFICIENCY if efficiency is None else efficiency
     )
@@ -87,10 +98,14 @@ def ddr_rate(board: Board, gbps: float | None = None, efficiency: float | None =
 
 @dataclass(frozen=True)
 class DdrTiming:
-    """The DDR at the accelerator's clock.
+    """The DDR's bandwidth and latency in cycles of the accelerator's clock.
 
-    milli_bytes: 1/1000 bytes a cycle, of all ports together. read_latency: cycles from a request to its first beat;
-    write_latency: cycles from the last beat to the response. rate: what the numbers follow from.
+    Attributes:
+        clock_mhz: The accelerator's clock.
+        milli_bytes: Bandwidth of all ports together, in 1/1000 bytes per cycle.
+        read_latency: Cycles from a read request to its first beat.
+        write_latency: Cycles from the last beat of a write to the response.
+        rate: The bandwidth from which ``milli_bytes`` was computed.
     """
 
     clock_mhz: float
@@ -101,9 +116,15 @@ class DdrTiming:
 
 
 def ddr_timing(board: Board, clock_mhz: float, rate: DdrRate | None = None) -> DdrTiming:
-    """The memory at a clock. rate: where it is None, that of the board.
+    """Return the DDR's bandwidth and latency at a clock.
 
-    Raises RangeError for a clock that is not above 0 MHz.
+    Args:
+        board: The board.
+        clock_mhz: The accelerator's clock.
+        rate: The bandwidth; None for the board's own.
+
+    Raises:
+        RangeError: The clock is not above 0 MHz.
     """
     if not clock_mhz > 0:
         raise RangeError("the clock in MHz", clock_mhz, 0, exclusive=True)
@@ -118,19 +139,22 @@ def ddr_timing(board: Board, clock_mhz: float, rate: DdrRate | None = None) -> D
 
 
 def planned_bits(rate: DdrRate, share: float, cycles: int, clock_mhz: float) -> int:
-    """Bits of ``share`` of what the DDR moves in ``cycles``."""
+    """Return the bits that the DDR can move in ``cycles`` with ``share`` of its sustained bandwidth."""
     return int(rate.sustained_gbps * 8e9 * share * cycles / (clock_mhz * 1e6))
 
 
 @lru_cache(maxsize=8192)
 def milli_cycles(kinds: tuple[tuple[int, int, int], ...], milli_bytes: int) -> tuple[int, ...]:
-    """1/1000 cycles a word of each kind of ports, where all ports move words all the time.
+    """Return the 1/1000 cycles per word of each kind of port while all ports are busy.
 
-    kinds: (ports, bytes a word, words of a burst). milli_bytes: as in DdrTiming.
+    The DDR serves chunks of DDR_CHUNK bytes, or the rest of a burst if that is shorter. The port that has waited
+    longest is served first. A chunk begins in a whole cycle and then occupies its port for one cycle per word.
+    Therefore the DDR idles between chunks if the ports together request slightly less than its bandwidth. The memory
+    of the cycle trace does the same (hls_templates/simulation/memory.cpp).
 
-    The DDR serves chunks of DDR_CHUNK bytes, or what is left of a burst, and the port that waits longest comes first. A
-    chunk begins in a whole cycle and then holds its port for a cycle a word, so that ports that ask for little less
-    than the DDR gives leave gaps between chunks (hls_templates/simulation/memory.cpp does the same).
+    Args:
+        kinds: (number of ports, bytes per word, words per burst) of each kind of port.
+        milli_bytes: Bandwidth in 1/1000 bytes per cycle, see DdrTiming.
     """
     ports = [(width, burst, max(1, DDR_CHUNK // width)) for number, width, burst in kinds for _ in range(number)]
     ddr_free = 0  # in bytes that the DDR could have moved, times 1000

@@ -1,9 +1,11 @@
-"""Energy of what a frame does, by kind of hardware: an estimate within sourced bounds, for comparing mappings.
+"""Estimated energy per frame by kind of hardware, with bounds from published sources, to compare mappings.
 
-No published measurement gives UltraScale+ primitives one by one. So each coefficient is a range: below it, what an ASIC
-of the board's node needs at least, or the memory chips alone; above it, what 45 nm in LUTs needs, or a vendor's report
-of a whole chip. What is told is the geometric mean, with the bounds. Dynamic energy alone: clock trees, flip-flops,
-static power and the processor have no coefficient and are left out.
+No published measurement gives the energy of single UltraScale+ primitives. Therefore each coefficient is a range. The
+lower bound is the energy of an ASIC in the board's process node, or of the memory chips without the rest of the path.
+The upper bound is the energy of LUT logic in 45 nm, or a vendor's power report of a whole chip. Reports give the
+geometric mean of both bounds, and the bounds.
+
+Only dynamic energy is counted. Clock trees, flip-flops, static power and the processor have no coefficient.
 """
 
 from __future__ import annotations
@@ -22,13 +24,15 @@ REPORT = "Vivado 2019.2 report of an Alveo U50 in github.com/cyansemi/csre-demo-
 MICRON = "Micron, 4GB (x64, SR) 288-Pin DDR4 UDIMM, rev. B 8/16, table 13 at 2400: four chips of 16 bits"
 
 FPGA_RATIO = 14.0
-"""Dynamic power of LUT logic against an ASIC of the same node (Kuon and Rose 2007); of hard blocks it is smaller."""
+"""Ratio of the dynamic power of LUT logic to an ASIC of the same node (Kuon and Rose 2007). The ratio of hard blocks is
+smaller."""
 
 SCALES: Mapping[str, float] = {
     "UltraScale+": (16 / 45) * (0.85 / 0.9) ** 2,
     "7 series": (28 / 45) * (1.0 / 0.9) ** 2,
 }
-"""Energy of a node against 45 nm and 0.9 V, at best: C · V² with C in proportion to the feature size, as assumed."""
+"""The least ratio of a node's energy to the energy at 45 nm and 0.9 V. It is C · V², where C is assumed to be
+proportional to the feature size."""
 
 ASSUMPTIONS = (
     "capacitance goes with the feature size",
@@ -36,13 +40,21 @@ ASSUMPTIONS = (
     "all wires of the reported chip are its LUTs'",
     "LPDDR4 and DDR3 take what DDR4 does",
 )
-"""What no source says, and bounds rest on."""
+"""Assumptions of the bounds that no source states."""
 
 
 @dataclass(frozen=True)
 class Coefficient:
-    """Picojoules for one ``per``, at least and at most. scaled: which of them are of 45 nm and need less on a newer
-    node."""
+    """The bounds of the energy of one operation.
+
+    Attributes:
+        per: The operation that is counted, for reports.
+        least: Lower bound in picojoules.
+        most: Upper bound in picojoules.
+        scaled: Whether (the lower, the upper) bound is for 45 nm, and is multiplied by the ratio of the board's node.
+        source: Where the bounds come from.
+        year: The year of the newest source.
+    """
 
     per: str
     least: float
@@ -52,17 +64,20 @@ class Coefficient:
     year: int
 
     def bounds(self, family: str) -> tuple[float, float]:
-        """Picojoules at least and at most, on a board of ``family``."""
+        """Return the lower and the upper bound in picojoules on a board of ``family``."""
         scale = SCALES["UltraScale+" if family == ULTRASCALE else "7 series"]
         low, high = (scale if scaled else 1.0 for scaled in self.scaled)
         return self.least * low, self.most * high
 
 
 MULTIPLY = 3.1 * (27 * 18) / (32 * 32) + 0.1 * 48 / 32
+"""Picojoules of a multiplication of 27 × 18 bits and an addition of 48 bits, at 45 nm."""
 REPORTED_LUT = (1.235 + 3.132) / 475_034 / 180e6 * 1e12
-"""Picojoules of a LUT and cycle: logic and all signals of the chip, over its LUTs and the clock of most of them."""
+"""Picojoules per LUT and cycle: the watts of logic and of all signals of the chip, divided by its LUTs and by the clock
+of most of them."""
 CHIPS = (0.912 - 0.188) * 1.2 / (64 * 2400e6) * 1e12
-"""Picojoules of a bit in DDR4 chips with rows open: what writing takes above standing by, without pins and PHY."""
+"""Picojoules per bit in DDR4 chips with open rows: the power of writing minus the power of standby. Pins and PHY are
+not included."""
 
 COEFFICIENTS: Mapping[str, Coefficient] = {
     "dsp": Coefficient(
@@ -107,7 +122,7 @@ COEFFICIENTS: Mapping[str, Coefficient] = {
         2016,
     ),
 }
-"""By kind of hardware. A LUT that is memory is counted as the LUT that it is."""
+"""The coefficient of each kind of hardware. LUTs that are memory count as LUTs."""
 
 SOURCE = (
     "estimate: dynamic energy alone, counted from the mapping, with bounds from ISSCC 2014, TCAD 2007, a Vivado report "
@@ -117,8 +132,15 @@ SOURCE = (
 
 @dataclass(frozen=True)
 class Activity:
-    """What a layer, a block or a frame does: multiplications of DSPs, bits read and written in BRAM and in URAM, LUTs
-    times cycles in which they work, bits that cross the DDR."""
+    """The operations of a layer, a block or a frame whose energy is counted.
+
+    Attributes:
+        dsp: Multiplications in DSPs.
+        bram: Bits read from and written to BRAM.
+        uram: Bits read from and written to URAM.
+        lut: LUTs times the cycles in which they work.
+        ddr: Bits read from and written to DDR.
+    """
 
     dsp: float = 0
     bram: float = 0
@@ -130,13 +152,19 @@ class Activity:
         return Activity(*(getattr(self, field.name) + getattr(part, field.name) for field in fields(self)))
 
     def times(self, factor: float) -> Activity:
-        """Of so many, or of a part."""
+        """Return the activity multiplied by ``factor``, which may be below 1."""
         return Activity(*(getattr(self, field.name) * factor for field in fields(self)))
 
 
 @dataclass(frozen=True)
 class Energy:
-    """Microjoules by kind: the geometric means of the bounds; least and most of all kinds together."""
+    """Estimated energy in microjoules.
+
+    Attributes:
+        kinds: The geometric mean of both bounds, per kind of hardware.
+        least: The sum of the lower bounds of all kinds.
+        most: The sum of the upper bounds of all kinds.
+    """
 
     kinds: Mapping[str, float]
     least: float
@@ -144,11 +172,11 @@ class Energy:
 
     @property
     def total(self) -> float:
-        """Microjoules of all kinds."""
+        """The sum over all kinds of hardware, in microjoules."""
         return sum(self.kinds.values())
 
     def values(self) -> dict[str, Any]:
-        """{microjoules: {kind}, total, least, most}."""
+        """Return the object for JSON: "microjoules" per kind, "total", "least" and "most"."""
         return {
             "microjoules": {kind: round(value, 3) for kind, value in self.kinds.items()},
             "total": round(self.total, 3),
@@ -160,13 +188,13 @@ class Energy:
         unit, size = ("mJ", 1e3) if self.total >= 1e3 else ("µJ", 1)
         parts = ", ".join(f"{kind.upper()} {value / size:,.2f}" for kind, value in self.kinds.items())
         return (
-            f"energy: {self.total / size:,.2f} {unit} a frame ({parts}), an estimate between {self.least / size:,.2f} "
-            f"and {self.most / size:,.2f} on assumptions; dynamic alone"
+            f"energy: {self.total / size:,.2f} {unit} per frame ({parts}), estimated between {self.least / size:,.2f} "
+            f"and {self.most / size:,.2f}; dynamic energy only"
         )
 
 
 def energy(activity: Activity, family: str) -> Energy:
-    """Of what is done on a board of ``family``, by the coefficients."""
+    """Return the estimated energy of ``activity`` on a board of ``family``."""
     bounds = {kind: coefficient.bounds(family) for kind, coefficient in COEFFICIENTS.items()}
     counts = {kind: getattr(activity, kind) / 1e6 for kind in COEFFICIENTS}  # picojoules to microjoules
     means = {kind: counts[kind] * math.sqrt(bounds[kind][0] * bounds[kind][1]) for kind in COEFFICIENTS}

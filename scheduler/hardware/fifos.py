@@ -1,4 +1,4 @@
-"""Which FIFO Vitis HLS builds of a stream, and how long a word takes through it: one rule for area and trace."""
+"""The kind and the latency of the FIFO that Vitis HLS builds for a stream. Area model and cycle trace use this rule."""
 
 from __future__ import annotations
 
@@ -7,35 +7,37 @@ from dataclasses import asdict, dataclass
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
 
 SHIFT_BITS = 1024
-"""Without a directive, a FIFO of at most so many bits in all is a shift register (UG1399, config_storage fifo,
--auto_srl_max_bits), and so is one of LEAST_FIFO_DEPTH words (-auto_srl_max_depth); every other is a memory."""
+"""Maximum bits, width times depth, of a FIFO that Vitis HLS builds as a shift register if no directive binds it
+(UG1399, config_storage fifo, -auto_srl_max_bits). A FIFO of at most LEAST_FIFO_DEPTH words is a shift register too
+(-auto_srl_max_depth). All other FIFOs are memories."""
 
 SHIFT_REGISTER, MEMORY, LUT_MEMORY = "srl", "bram", "lutram"
-"""The two kinds that Vitis HLS builds, by their names in BIND_STORAGE, and that of rtl_templates/common/fifo.sv."""
+"""The kinds of FIFO. Vitis HLS builds the first two, and their names are those in BIND_STORAGE. The third is
+rtl_templates/common/fifo.sv."""
 
 SHIFT_LATENCY, MEMORY_LATENCY = 1, 2
-"""Cycles from a write to the first in which the word can be read. A shift register shows it in the next cycle; a memory
-has a register at its output («RAW latency» in the FIFOs that Vitis HLS 2022.2 and 2023.2 write)."""
+"""Cycles from a write to the first cycle in which the word can be read. A shift register shows the word in the next
+cycle. A memory has an output register («RAW latency» in the FIFOs that Vitis HLS 2022.2 and 2023.2 generate)."""
 
 LATENCIES = {SHIFT_REGISTER: SHIFT_LATENCY, MEMORY: MEMORY_LATENCY, LUT_MEMORY: 1}
-"""Cycles by kind; common/fifo.sv shows a word in the cycle after it was written."""
+"""The latency of each kind of FIFO, in cycles. common/fifo.sv shows a word in the cycle after it was written."""
 
 
 IN_STEP = "both ends run in step"
-"""The reason of a FIFO that is as deep as both ends need to work in every cycle."""
+"""The reason, in reports, of a FIFO that has the least depth at which both ends can work in every cycle."""
 
 
 @dataclass(frozen=True)
 class FifoRow:
-    """FIFOs of a design that are alike, as reports and JSON list them.
+    """Identical FIFOs of a design, as reports and JSON list them.
 
     Attributes:
-        name: The stream, by its name in the sources.
-        count: How many there are.
-        bits: Bits of a word.
-        depth: Words that it holds.
-        kind: srl, bram or lutram.
-        reason: Why it has that depth.
+        name: The stream's name in the generated sources.
+        count: The number of these FIFOs.
+        bits: Bits per word.
+        depth: Capacity in words.
+        kind: "srl", "bram" or "lutram".
+        reason: The reason for the depth.
     """
 
     name: str
@@ -47,16 +49,22 @@ class FifoRow:
 
     @property
     def latency(self) -> int:
-        """Cycles from a write to the first in which the word can be read."""
+        """Cycles from a write to the first cycle in which the word can be read."""
         return LATENCIES[self.kind]
 
     def values(self) -> dict[str, str | int]:
-        """Return the object of the JSON."""
+        """Return the object for JSON: the attributes and the latency."""
         return {**asdict(self), "latency": self.latency}
 
 
 def fifo_kind(bits: int, depth: int, bound: str = "") -> str:
-    """Return the kind of a FIFO of ``depth`` words of ``bits``. bound: the impl of its BIND_STORAGE, "" without one."""
+    """Return the kind of a FIFO.
+
+    Args:
+        bits: Bits per word.
+        depth: Capacity in words.
+        bound: The impl of the FIFO's BIND_STORAGE directive, "" without a directive.
+    """
     if bound:
         return bound
     return SHIFT_REGISTER if depth <= LEAST_FIFO_DEPTH or bits * depth <= SHIFT_BITS else MEMORY

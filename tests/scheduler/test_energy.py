@@ -111,14 +111,14 @@ def test_energy_of_a_small_network_is_told_in_microjoules() -> None:
     """In millijoules it would be 0.00, and so would its bounds."""
     joules = Energy({"dsp": 2.5, "ddr": 0.75}, 1.234, 16.0)
     assert str(joules) == (
-        "energy: 3.25 µJ a frame (DSP 2.50, DDR 0.75), an estimate between 1.23 and 16.00 on assumptions; dynamic alone"
+        "energy: 3.25 µJ per frame (DSP 2.50, DDR 0.75), estimated between 1.23 and 16.00; dynamic energy only"
     )
 
 
 def test_energy_is_told_in_millijoules_and_listed_in_microjoules() -> None:
     joules = Energy({"dsp": 1234.56789, "ddr": 10.00049}, 345.67891, 9876.54321)
     assert str(joules) == (
-        "energy: 1.24 mJ a frame (DSP 1.23, DDR 0.01), an estimate between 0.35 and 9.88 on assumptions; dynamic alone"
+        "energy: 1.24 mJ per frame (DSP 1.23, DDR 0.01), estimated between 0.35 and 9.88; dynamic energy only"
     )
     assert joules.values() == {
         "microjoules": {"dsp": 1234.568, "ddr": 10.0},
@@ -135,7 +135,7 @@ def test_layers_add_up_to_the_frame(mapping: SystolicMapping) -> None:
         assert layers == pytest.approx(microjoules, abs=0.01)
     assert values["energy"]["least"] < values["energy"]["total"] < values["energy"]["most"]
     assert values["energy"]["source"] == SOURCE
-    assert "on assumptions; dynamic alone" in str(mapping.energy)
+    assert "; dynamic energy only" in str(mapping.energy)
 
 
 def test_what_is_counted_is_the_schedules(mapping: SystolicMapping) -> None:

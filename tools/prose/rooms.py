@@ -37,6 +37,7 @@ CLEAN = (
     "hls_templates/vendor",
     "host",
     "rtl_templates",
+    "scheduler/hardware",
     "systolic/checking",
     "systolic/evaluation",
     "tools",
