@@ -1,6 +1,6 @@
-"""What an array takes of a board: its memories by primitive, its logic, and where each buffer is placed.
+"""Estimates of the DSPs, BRAM36s, URAMs and LUTs that an array needs on a board.
 
-Estimates from structure, before any vendor tool. ``memories`` the buffers as data; ``logic`` what LUTs and FFs are
-counted as; ``resources`` what all of it takes; ``placement`` the primitive for each buffer. The logic and the FIFOs of
-an engine are in scheduler/systolic/engines, one folder for each.
+The estimates are counted from the engine's structure, before any vendor tool runs. ``memories`` lists the buffers,
+``logic`` defines the count of LUTs and FFs, ``resources`` adds up the whole engine, and ``placement`` chooses the
+primitive for each buffer. Each engine has its own logic and FIFOs, in its folder of scheduler/systolic/engines.
 """

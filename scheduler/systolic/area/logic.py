@@ -1,4 +1,4 @@
-"""LUT and FF of logic, and of what the engines of both languages have alike."""
+"""The count of LUTs and FFs of logic, and the adder trees that the C++ and the SystemVerilog engine share."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ SOURCE = "estimate: adders, multiplexers, registers and memories counted from th
 
 @dataclass(frozen=True)
 class Fabric:
+    """Logic, as numbers of LUTs and FFs; both may be numpy grids."""
+
     lut: int
     ff: int
 
@@ -20,24 +22,28 @@ class Fabric:
 
 
 def of_six(array: Array) -> Fabric:
-    """What array/pe_row_six.sv has for each sum: two trees of adders of three, of the even and of the odd lanes, an
-    adder of both, an odd one once or 16 times, and one of the steps. UG574: an adder of three takes a LUT a bit too."""
+    """Return the logic around DSPs that compute six products (array/pe_row_six.sv).
+
+    Each sum has two trees of three-input adders, one for the even and one for the odd lanes. One more adder joins the
+    trees, with the odd sum times 1 or 16, and an accumulator adds up the steps. A three-input adder takes one LUT per
+    bit, like a two-input adder (UG574).
+    """
     lut = ff = 0
     addends, bits = array.lanes // 2, array.packing.shift
     while addends > 1:
-        adders = (addends + 1) // 3  # one that is left over goes through a register
+        adders = (addends + 1) // 3  # a single addend left over only passes through a register
         addends, bits = ceil_div(addends, 3), bits + 2
         lut, ff = lut + 2 * bits * adders, ff + 2 * bits * addends
     both = bits + 5
     sums = array.rows * array.columns * array.packing.positions
-    # Three weights come as the 18 bits of the port, packed once for all rows.
+    # Three weights are packed into the 18 bits of a DSP's port, once for all rows.
     packed = array.columns * array.lanes // 3 * 18
     widened = array.rows * (packed - array.columns * array.lanes * array.bits)
     return Fabric(lut=sums * (lut + both + array.sum_bits) + packed, ff=sums * (ff + both) + packed + widened)
 
 
 def levels_of(addends: int) -> int:
-    """Of adders of three behind each other, until one sum is left."""
+    """Return the levels of a tree of three-input adders that sums ``addends`` numbers."""
     levels = 0
     while addends > 1:
         addends, levels = ceil_div(addends, 3), levels + 1

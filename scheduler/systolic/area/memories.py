@@ -15,21 +15,22 @@ from scheduler.hardware.primitives import bram36, distributed_luts, product_luts
 from scheduler.systolic.array import SLOPE_BITS, Array
 
 REQUANTISER_BITS = 72
-"""saver/requantise.h, channel_t: bias 32, two multipliers 16 each, shift 8."""
+"""Bits of one channel's requantiser (saver/requantise.h, channel_t): bias 32, two multipliers of 16, shift 8."""
 
 MULTIPLIER_BITS = 16
-"""Of them, what a sum is multiplied by."""
+"""Bits of a requantiser's multiplier."""
 
 PRODUCT_DSPS = 2
-"""Of a product of a sum and a multiplier (estimate: 27 + 5 bits of the sum)."""
+"""DSPs of one product of a sum and a multiplier. Estimate: the sum is split into 27 + 5 bits."""
 
 IMPLS = ("bram", "uram", "lutram")
-"""Primitives of a simple dual port memory, as BIND_STORAGE calls them: BRAM36, URAM, LUTs of SLICEMs."""
+"""Primitives of a simple dual port memory, by their names in BIND_STORAGE: BRAM36, URAM, LUTs of SLICEMs."""
 
 PRODUCT_IMPLS = ("dsp", "fabric")
-"""The same of a product, as BIND_OP calls them: DSPs, LUTs."""
+"""Primitives of a product, by their names in BIND_OP: DSPs, LUTs."""
 
 PRIMITIVES = {"bram": "BRAM36", "uram": "URAM", "lutram": "LUTRAM", "srl": "LUT", "dsp": "DSP", "fabric": "LUT"}
+"""The name of each impl in reports; srl is a shift register."""
 
 RESOURCES: Mapping[str, tuple[str, ...]] = {
     "bram": ("bram36",),
@@ -39,7 +40,7 @@ RESOURCES: Mapping[str, tuple[str, ...]] = {
     "dsp": ("dsp",),
     "fabric": ("lut",),
 }
-"""What a unit of each is counted as."""
+"""The fields of ``Usage`` that count one unit of each impl."""
 
 _UNITS: Mapping[str, Callable[[int, int, str], int]] = {
     "bram": lambda bits, depth, _: bram36(bits, depth),
@@ -53,8 +54,10 @@ _UNITS: Mapping[str, Callable[[int, int, str], int]] = {
 
 @lru_cache(maxsize=1 << 16)
 def units(impl: str, bits: int, depth: int, family: str) -> int:
-    """Blocks (of BRAM36 or URAM) or LUTs that one memory of ``depth`` words of ``bits`` takes; DSPs or LUTs of one
-    product of ``bits`` × ``depth`` bits."""
+    """Return the BRAM36s, URAMs or LUTs of one memory of ``depth`` words of ``bits`` bits.
+
+    For a product, return the DSPs or LUTs of one multiplier of ``bits`` × ``depth`` bits.
+    """
     return _UNITS[impl](bits, depth, family)
 
 
@@ -65,11 +68,19 @@ Number = Callable[[Array], int]
 
 @dataclass(frozen=True)
 class Buffer:
-    """``count`` simple dual port memories of ``depth`` words of ``bits``, all of one of ``impls``.
+    """Equal simple dual port memories of an array, all built from the same primitive.
 
-    The three are functions of the array, of arithmetic alone: the search gives them an array whose numbers are grids.
-    macro: the impl of its BIND pragma in the generated parameters.h, "" where the code has none. reason: why a FIFO has
-    its depth.
+    ``count``, ``bits`` and ``depth`` are functions of the array. They only do arithmetic, because the search passes an
+    array whose numbers are numpy grids.
+
+    Attributes:
+        name: The buffer's name in placements and reports.
+        macro: The macro in the generated parameters.h that names the impl for its BIND pragma; "" if it has none.
+        count: The number of memories.
+        bits: Bits per word.
+        depth: Words per memory.
+        impls: The primitives that it can be built from.
+        reason: Why a FIFO has its depth, for reports; "" for other memories.
     """
 
     name: str
@@ -87,16 +98,17 @@ def word(array: Array) -> int:
 
 
 def column_sums(array: Array) -> int:
-    """Return the bits of a sum of every column."""
+    """Return the bits of a word that holds one sum of each column."""
     return array.sum_bits * array.columns
 
 
 def save_banks(array: Array) -> int:
-    """saver/save.h, ROW_BANKS."""
+    """Return the row banks of arrange's buffer (saver/save.h, ROW_BANKS)."""
     return np.maximum(array.save_rows, array.map_ports)  # type: ignore[no-any-return]
 
 
 def _arranged(array: Array) -> int:
+    """Return the words of one memory of arrange's buffer, which holds two chunks."""
     rows = array.rows + 1 if array.upscale == 1 else array.upscale * array.rows  # saver/save.h, SAVED_ROWS
     return 2 * ceil_div(rows, save_banks(array)) * array.chunk
 
@@ -113,12 +125,12 @@ BUFFERS = (
     MAP_BUFFERS,
     Buffer("arranged", "ARRANGED_MEMORY", lambda a: save_banks(a) * a.tile_blocks * a.result_words, word, _arranged),
 )
-"""What BIND_STORAGE places: load.h, feed.h, pool.h, requantise.h, top.cpp and save.h; their ARRAY_PARTITIONs give the
-counts."""
+"""The memories that BIND_STORAGE pragmas place, in load.h, feed.h, pool.h, requantise.h, top.cpp and save.h. Their
+counts follow from the ARRAY_PARTITION pragmas."""
 
 
 def _port(name: str, count: Number, bits: Number) -> Buffer:
-    """Of an m_axi adapter, which has no pragma: BRAM is what it gets."""
+    """Return the buffer of an m_axi adapter. It has no pragma, and Vitis HLS builds it from BRAM."""
     return Buffer(name, "", count, bits, lambda a: BURST_WORDS * OUTSTANDING, ("bram",))
 
 
@@ -135,4 +147,5 @@ TABLES = Buffer(
     lambda a: a.table_depth,
     ("lutram",),
 )
-"""saver/requantise.h: a copy for each result of a cycle, which no primitive but LUTs has the ports for."""
+"""Activation tables (saver/requantise.h). Each result of a cycle reads its own copy, and no primitive but
+LUTs has the ports for that."""

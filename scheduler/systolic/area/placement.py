@@ -1,10 +1,10 @@
-"""Which primitive holds which buffer, and multiplies in the requantisers: of all choices among BRAM36, URAM and LUTRAM,
-DSPs and LUTs, the one of least area that fits.
+"""The choice of a primitive for each buffer and for the requantisers' multipliers: the least area that fits the board.
 
-The area of a design is the sum of its parts' (``area`` of scheduler/systolic/area/resources.py), and the buffers meet
-only in the board's budget. So where every buffer's own least fits the board, that is the least of all choices, and only
-where it does not are choices enumerated: the most demanding buffer first, and a choice is left as soon as it exceeds
-the board or the least so far. ``place`` is the same by every choice, for one array.
+Buffers are built from BRAM36, URAM or LUTRAM, multipliers from DSPs or LUTs. The area of a design is the sum of the
+areas of its parts (``area`` in scheduler/systolic/area/resources.py), so the choices interact only through the board's
+limits. If the smallest choice of every buffer fits together, it is therefore the optimum. Otherwise ``least_areas``
+runs a branch and bound over all choices, starting with the buffer of the largest area. It abandons a partial choice
+that exceeds the board or the least area so far. ``place`` enumerates every choice, for one array.
 """
 
 from __future__ import annotations
@@ -36,33 +36,35 @@ from scheduler.systolic.array import Array
 Numbers = npt.NDArray[np.int64]
 
 Placement = Mapping[str, str]
-"""bram, uram, lutram, dsp or fabric by the name of each of PLACED: the impl of its BIND_STORAGE or BIND_OP."""
+"""The impl of each buffer of PLACED, by the buffer's name: bram, uram or lutram, and dsp or fabric for products."""
 
 
 # --- one array -----------------------------------------------------------------------------------------------------
 
 
 def impls(buffer: Buffer, board: Board) -> tuple[str, ...]:
-    """What a board has the primitives for, the usual first where two take the same area."""
+    """Return the impls of a buffer that the board has. The first one is preferred if two take the same area."""
     return tuple(impl for impl in buffer.impls if impl != "uram" or board.resources.uram)
 
 
 def placements(board: Board) -> Iterator[Placement]:
-    """Every choice."""
+    """Yield every choice of impls."""
     names = [buffer.name for buffer in PLACED]
     for choice in product(*(impls(buffer, board) for buffer in PLACED)):
         yield dict(zip(names, choice, strict=True))
 
 
 def placed_usage(array: Array, board: Board, placement: Placement) -> Usage:
-    """All that ``array`` takes with its buffers where ``placement`` has them."""
+    """Return what the whole array uses with this placement."""
     parts = (used_by(buffer, array, placement[buffer.name], board) for buffer in PLACED)
     return sum(parts, fixed_usage(array, board))
 
 
 def place(array: Array, board: Board) -> tuple[Placement, Usage]:
-    """The placement of least area that fits, and all that the array takes with it; where none fits, the one that
-    exceeds the board least."""
+    """Return the placement of least area that fits, and what the whole array uses with it.
+
+    If no placement fits, return the one that exceeds the board least (see ``excess``).
+    """
     choices: list[tuple[tuple[str, ...], Usage]] = [((), fixed_usage(array, board))]
     for buffer in PLACED:
         usages = [(impl, used_by(buffer, array, impl, board)) for impl in impls(buffer, board)]
@@ -76,12 +78,12 @@ def place(array: Array, board: Board) -> tuple[Placement, Usage]:
 
 
 def holds_maps(array: Array, board: Board) -> bool:
-    """Whether the board has the memory for the map buffers of ``array``, with nothing beside them."""
+    """Return whether the map buffers of ``array`` alone, without the rest of the design, fit the board."""
     return any(used_by(MAP_BUFFERS, array, impl, board).fits(board) for impl in impls(MAP_BUFFERS, board))
 
 
 def excess(usage: Usage, board: Board) -> float:
-    """The largest share of a resource, above 1 where a board does not hold it."""
+    """Return the largest share of any resource that is used. It is above 1 if the design does not fit."""
     resources = board.resources
     pairs = (
         (usage.dsp, resources.dsp),
@@ -98,7 +100,13 @@ def excess(usage: Usage, board: Board) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Choice:
-    """One primitive for one buffer. count: units of each of ``resources``; area: of them."""
+    """One primitive for one buffer, on a grid of arrays.
+
+    Attributes:
+        resources: The names of the board's resources that one unit takes.
+        count: Units of the primitive; above the board's total if the choice is not allowed.
+        area: Area of these units, in the unit of ``area``.
+    """
 
     resources: tuple[str, ...]
     count: Numbers
@@ -118,8 +126,12 @@ def _choices(buffer: Buffer, grid: Array, board: Board) -> list[_Choice]:
 
 
 def least_areas(grid: Array, board: Board) -> Numbers:
-    """The least area of any placement, NEVER where the board holds none. grid: an array whose numbers are integers or
-    grids of them that broadcast together."""
+    """Return the least area of any placement that fits, NEVER for arrays that fit with none.
+
+    Args:
+        grid: An array whose numbers are integers, or numpy grids of integers that broadcast together.
+        board: The board that must hold the array.
+    """
     room = _fixed_room(grid, board)
     unit = unit_areas(board)
     no_choice = np.asarray(grid.mac_dsps * unit.dsp + fabric(grid).lut * unit.lut, np.int64)
@@ -136,7 +148,7 @@ def least_areas(grid: Array, board: Board) -> Numbers:
 
 
 def _fixed_room(grid: Array, board: Board) -> dict[str, Numbers]:
-    """What of each resource the buffers may take."""
+    """Return the units of each resource left for PLACED, after everything without a choice of primitives."""
     resources = board.resources
     room: dict[str, Any] = {"dsp": resources.dsp - grid.mac_dsps, "lut": resources.lut - fabric(grid).lut}
     room |= {"bram36": resources.bram36, "uram": resources.uram, "lutram": resources.lutram}
@@ -147,7 +159,7 @@ def _fixed_room(grid: Array, board: Board) -> dict[str, Numbers]:
 
 
 def _room_after_smallest(room: Mapping[str, Numbers], options: Sequence[Sequence[_Choice]]) -> dict[str, Numbers]:
-    """What remains of each resource where every buffer takes the least area of its own."""
+    """Return the units of each resource left over if every buffer takes its choice of least area."""
     remaining = dict(room)
     for choices in options:
         areas = np.stack(np.broadcast_arrays(*(c.area for c in choices)))
@@ -164,7 +176,16 @@ def _room_after_smallest(room: Mapping[str, Numbers], options: Sequence[Sequence
 def _enumerate(
     options: Sequence[Sequence[_Choice]], room: Mapping[str, Numbers], fixed: Numbers, best: Numbers
 ) -> None:
-    """Into ``best``: the least of all choices in the cells where the least of every buffer by itself does not fit."""
+    """Search all choices in the cells of the grid that are still NEVER, and write their least area into ``best``.
+
+    Cells in which the parts without a choice exceed the board are skipped.
+
+    Args:
+        options: The choices for each buffer.
+        room: What the buffers may take of each resource.
+        fixed: The area of everything that has no choice.
+        best: The least area per cell, which is changed in place.
+    """
     cells = np.nonzero((best == NEVER) & np.logical_and.reduce([n >= 0 for n in room.values()]))
     if not cells[0].size:
         return
@@ -184,7 +205,12 @@ def _enumerate(
 
 @dataclass(frozen=True, eq=False)
 class _Stage:
-    """One buffer of the enumeration. area_after: the least area of the buffers after it."""
+    """One buffer of the branch and bound.
+
+    Attributes:
+        choices: Its choices of primitives.
+        area_after: A lower bound of the area of all buffers after it, from the smallest choice of each.
+    """
 
     choices: Sequence[_Choice]
     area_after: Numbers
@@ -197,8 +223,15 @@ def _branch(
     cells: npt.NDArray[np.intp],
     areas: Numbers,
 ) -> None:
-    """Into ``areas`` of ``cells``: the least with every choice for ``stages``, where so much ``room`` remains and so
-    much area is spent."""
+    """Write the least area over all choices for ``stages`` into ``areas``, for the given cells.
+
+    Args:
+        stages: The buffers that have no choice yet.
+        room: The units of each resource left over, per cell of ``cells``.
+        spent: The area so far, per cell of ``cells``.
+        cells: Indices into ``areas``.
+        areas: The least area so far, which is changed in place.
+    """
     if not stages:
         areas[cells] = np.minimum(areas[cells], spent)
         return

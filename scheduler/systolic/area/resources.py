@@ -1,4 +1,4 @@
-"""What an array takes of a board: on-chip memory, LUTs and DSPs, and their area. Nothing is placed."""
+"""The DSPs, memory blocks and LUTs of an array for a given choice of primitives, and the area that compares arrays."""
 
 from __future__ import annotations
 
@@ -26,8 +26,15 @@ from scheduler.systolic.engines.table import ENGINE_NAMED
 
 @dataclass(frozen=True)
 class Usage:
-    """Estimate from primitive shapes, before any vendor tool. lut: all of them, those that are memory included;
-    lutram: these alone, shift registers too."""
+    """Resources that are used, estimated from the shapes of primitives before any vendor tool runs.
+
+    Attributes:
+        dsp: DSPs.
+        bram36: BRAM36 blocks.
+        uram: URAM blocks.
+        lut: All LUTs, including the LUTs that are used as memory.
+        lutram: LUTs that are used as memory or as shift registers.
+    """
 
     dsp: int = 0
     bram36: int = 0
@@ -45,6 +52,7 @@ class Usage:
         )
 
     def fits(self, board: Board) -> bool:
+        """Return whether the board has enough of every resource."""
         limit = board.resources
         return (
             self.dsp <= limit.dsp
@@ -56,13 +64,13 @@ class Usage:
 
 
 PRODUCT_LUT_SHARE = 0.1
-"""Of the board's LUTs, those that may multiply in requantisers. More of them would save less than a thousandth of the
-cycles, and stand in the router's way. Where DSPs have a clock twice as fast, or multiply six times, the Saver gets
-more sums a cycle from as many DSPs, and twice the share."""
+"""The largest share of the board's LUTs that the requantisers' multipliers may take. More LUTs would save less than a
+thousandth of the cycles, and would make routing harder. The share is doubled if the DSPs have a doubled clock or
+compute six products, because the Saver then gets more sums per cycle from the same number of DSPs."""
 
 
 def used_as(impl: str, count: int) -> Usage:
-    """``count`` units of a primitive."""
+    """Return the usage of ``count`` units of a primitive."""
     return Usage(**dict.fromkeys(RESOURCES[impl], count))
 
 
@@ -74,20 +82,20 @@ PRODUCTS = Buffer(
     lambda a: ENGINE_NAMED[a.engine].factor_bits,
     PRODUCT_IMPLS,
 )
-"""No memory, but placed as one: products of ``bits`` × ``depth`` bits, which BIND_OP puts into DSPs, or into LUTs where
-the array needs the DSPs."""
+"""The requantisers' multipliers, of ``bits`` × ``depth`` bits each. They are not a memory, but they have a choice of
+primitives too: BIND_OP puts them into DSPs, or into LUTs if the array needs the DSPs."""
 
 PLACED = (*BUFFERS, PRODUCTS)
-"""All that has a choice of primitives."""
+"""Everything that has a choice of primitives."""
 
 
 def built(array: Array) -> tuple[Buffer, ...]:
-    """Those of ``PLACED`` that the array has: map buffers may be none."""
+    """Return the buffers of ``PLACED`` that the array has. An array may have no map buffers."""
     return tuple(buffer for buffer in PLACED if buffer.depth(array) > 0)
 
 
 def fixed(array: Array) -> tuple[Buffer, ...]:
-    """All that has no choice of primitives."""
+    """Return the memories that have no choice of primitives: buffers of ports, FIFOs and activation tables."""
     return (*PORT_BUFFERS, *ENGINE_NAMED[array.engine].fifos, TABLES)
 
 
@@ -97,19 +105,22 @@ def fabric(array: Array) -> Fabric:
 
 
 def fixed_usage(array: Array, board: Board) -> Usage:
-    """What has no choice: DSPs of the PEs, the logic of its engine, ports and FIFOs."""
+    """Return the usage that no placement changes: the PEs' DSPs, the engine's logic and the memories of ``fixed``."""
     parts = (used_by(buffer, array, buffer.impls[0], board) for buffer in fixed(array))
     return sum(parts, Usage(dsp=array.mac_dsps, lut=fabric(array).lut))
 
 
 def used_by(buffer: Buffer, array: Array, impl: str, board: Board) -> Usage:
-    """What ``buffer`` of ``array`` takes in this primitive."""
+    """Return what ``buffer`` of ``array`` uses if it is built from the primitive ``impl``."""
     memory = units(impl, int(buffer.bits(array)), int(buffer.depth(array)), board.family)
     return used_as(impl, int(allowed(impl, np.int64(buffer.count(array) * memory), array, board)))
 
 
 def allowed(impl: str, count: Any, array: Array, board: Board) -> Any:
-    """``count`` of a primitive, or more than the board has where so many may not be: see PRODUCT_LUT_SHARE."""
+    """Return ``count``, or one more than the board's LUTs if multipliers in LUTs exceed PRODUCT_LUT_SHARE.
+
+    A count above the board's total makes the choice not fit. ``count`` may be an integer or a grid of integers.
+    """
     lut = board.resources.lut
     share = PRODUCT_LUT_SHARE * (2 if array.intense else 1) * lut
     return np.where(count > share, lut + 1, count) if impl == "fabric" else count
@@ -118,11 +129,11 @@ def allowed(impl: str, count: Any, array: Array, board: Board) -> Any:
 # --- area ----------------------------------------------------------------------------------------------------------
 
 WHOLE = 10**12
-"""The area of all that a board has."""
+"""The area of a design that uses the whole board."""
 
 
 def unit_areas(board: Board) -> Usage:
-    """The area of one DSP, BRAM36, URAM and LUT; a LUT that is memory is counted as the LUT that it is."""
+    """Return the area of one DSP, BRAM36, URAM and LUT. A LUT that is used as memory counts once, as a LUT."""
     total = board.resources
     kinds = 4 if total.uram else 3
     return Usage(
@@ -134,14 +145,16 @@ def unit_areas(board: Board) -> Usage:
 
 
 def area(usage: Usage, board: Board) -> int:
-    """Mean share of the board's DSP, BRAM36, LUT and (where there is any) URAM, in 10⁻¹²: a sum over units, so that the
-    least area of a design is that of its parts where the board has room."""
+    """Return the mean share of the board's DSPs, BRAM36s, LUTs and URAMs (if it has any) that is used, times 10¹².
+
+    It is a sum over units, so that each part of a design can be minimised alone while the board has room.
+    """
     unit = unit_areas(board)
     return usage.dsp * unit.dsp + usage.bram36 * unit.bram36 + usage.uram * unit.uram + usage.lut * unit.lut
 
 
 def fifo_table(array: Array) -> tuple[FifoRow, ...]:
-    """Return the FIFOs between the processes of the array's engine; those that it has none of are left out."""
+    """Return the FIFOs between the processes of the array's engine, without FIFOs whose count is 0."""
     rows = (
         FifoRow(
             fifo.name,
