@@ -47,7 +47,7 @@ class FoldedArray:
 
     Attributes:
         bits: The width of a word.
-        rows: The words, by [PE][tile].
+        rows: The words of each PE, one per tile.
         source: The file's name, for errors.
     """
 
