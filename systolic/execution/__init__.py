@@ -1,1 +1,1 @@
-"""Executing a design: its sources compiled, run, compared with the golden model, and pictures through it to boxes."""
+"""The execution of a design: compile its sources, run them on images, and compare with the golden model."""

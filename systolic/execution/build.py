@@ -1,4 +1,4 @@
-"""Generated sources → simulation library, by g++. Built once a variant, kept in the design's folder."""
+"""The simulation library, compiled from the generated sources once per variant and stored in the design's folder."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ L = TypeVar("L")
 
 @dataclass(frozen=True)
 class Variant:
-    """How the sources are compiled.
+    """The options with which the sources are compiled.
 
     Attributes:
         ap_int: Use the vendor's integer types and packed products instead of native ones.
         trace: Record cycles.
         sanitize: Check addresses and undefined behaviour; the process must preload libasan.
         waves: The signals of an engine in SystemVerilog that are recorded.
-        quick: Optimise less, for a library that executes one picture and no more.
+        quick: Optimise less, for a library that executes one image only.
     """
 
     ap_int: bool = False
@@ -43,13 +43,14 @@ class Variant:
 
     @property
     def name(self) -> str:
+        """The name of the variant in messages and in the library's file name."""
         parts = ["ap_int" if self.ap_int else "native", "trace" * self.trace, "sanitize" * self.sanitize]
         parts += ["waves"] if self.waves else []
         return "-".join(part for part in parts if part)
 
 
 def build(folder: Path, variant: Variant = Variant(), tell: Progress = silent) -> Path:
-    """The shared library for the sources in ``folder``; compiled only where they changed, unit by unit.
+    """Return the shared library of a design's sources; compile it only if the sources or the options changed.
 
     Raises:
         FileAccessError: The folder is not a generated design.
@@ -64,12 +65,12 @@ def build(folder: Path, variant: Variant = Variant(), tell: Progress = silent) -
     if not (folder / "src" / "top.cpp").is_file():
         raise FileAccessError(
             str(folder),
-            "holds no generated design (src/top.cpp is missing)",
+            "does not contain a generated design (src/top.cpp is missing)",
             "folder",
             remedy="run systolic generate first",
         )
     command = _command(folder, variant)
-    # The host knows the first key, not the second: it finds the library of these sources by it.
+    # The host computes only the first key, by which it finds a library of these sources.
     library = kept_in(folder) / f"{variant.name}-{sources_key(sources(folder))}-{command_key(command)}.so"
     if not library.is_file():
         tell(f"compiling ({variant.name})")
@@ -80,20 +81,26 @@ def build(folder: Path, variant: Variant = Variant(), tell: Progress = silent) -
 
 
 def built(load: Callable[[Path], L], folder: Path, variant: Variant = Variant(), tell: Progress = silent) -> L:
-    """The library of ``build``, loaded by ``load``; one that cannot be loaded is built again, once.
+    """Build the library and load it with ``load``. If it cannot be loaded, build it again, once.
 
-    Raises the errors of ``build`` and of ``load``.
+    Raises:
+        SystolicError: An error of ``build`` or of ``load``.
     """
     library = build(folder, variant, tell)
     try:
         return load(library)
     except DamagedFileError:
-        library.unlink(missing_ok=True)  # another process may have found the same
+        library.unlink(missing_ok=True)  # another process may have removed it already
         return load(build(folder, variant, tell))
 
 
 def _build_rtl(folder: Path, variant: Variant, tell: Progress) -> Path:
-    """Build the library of an engine in SystemVerilog with Verilator; UnsupportedError for a variant of C++."""
+    """Build the library of an engine in SystemVerilog with Verilator.
+
+    Raises:
+        UnsupportedError: The variant exists for engines in C++ only.
+        SystolicError: An error of ``verilate`` or of ``compile_to``.
+    """
     if variant.trace:
         raise UnsupportedError(
             f"tracing {folder}",
@@ -103,8 +110,8 @@ def _build_rtl(folder: Path, variant: Variant, tell: Progress) -> Path:
     if replace(variant, waves=None, quick=False) != Variant():
         raise UnsupportedError(
             f"a {variant.name} build of {folder}",
-            "its engine is in SystemVerilog, and this build is one of C++",
-            remedy="leave its option out",
+            "its engine is in SystemVerilog, and this build exists for engines in C++ only",
+            remedy="remove the option",
         )
     waves = variant.waves is not None
     key = command_key(["", *(WAVE_FLAGS if waves else VERILATED)])
@@ -121,8 +128,11 @@ def _build_rtl(folder: Path, variant: Variant, tell: Progress) -> Path:
 
 
 def _command(folder: Path, variant: Variant) -> list[str]:
-    """To be run in ``folder``: paths are relative, so that a design which moves keeps its libraries."""
-    # -O3 takes 1.7 times as long to compile, and its code is no faster.
+    """Return the compiler's command, to be run in ``folder``.
+
+    Its paths are relative, so that the library of a folder that was moved has the same key.
+    """
+    # -O3 takes 1.7 times as long to compile, and its code does not run faster.
     flags = (
         ["-Og" if variant.quick else "-O2", "-march=native"]
         if not variant.sanitize
@@ -143,7 +153,11 @@ def _command(folder: Path, variant: Variant) -> list[str]:
 
 
 def ap_int_folder() -> Path:
-    """Where ap_int.h is: SYSTOLIC_AP_TYPES, XILINX_HLS/include, or the copy in the hls4ml package."""
+    """Return the folder with ap_int.h: SYSTOLIC_AP_TYPES, XILINX_HLS/include, or the copy in the hls4ml package.
+
+    Raises:
+        MissingToolError: None of them has the header.
+    """
     candidates = [
         Path(os.environ[name]) / sub
         for name, sub in (("SYSTOLIC_AP_TYPES", "."), ("XILINX_HLS", "include"))
@@ -158,10 +172,10 @@ def ap_int_folder() -> Path:
     raise MissingToolError(
         "the vendor's ap_int.h",
         "compile with --ap-int",
-        remedy="pip install --no-deps hls4ml, or set SYSTOLIC_AP_TYPES to the folder that holds it",
+        remedy="pip install --no-deps hls4ml, or set SYSTOLIC_AP_TYPES to the header's folder",
     )
 
 
 def command_key(command: list[str]) -> str:
-    """Of the flags; which compiler it is makes no difference."""
+    """Return a digest of the compiler's arguments, without the compiler's name."""
     return hashlib.sha256("\0".join(command[1:]).encode()).hexdigest()[:8]

@@ -1,4 +1,4 @@
-"""The C++ compiler of this machine, and libraries made by it: whole or not there."""
+"""The C++ compiler of this machine, and the compilation of a library whose file is either complete or absent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ TIMEOUT_SECONDS = 900
 
 
 def compiler() -> str:
-    """Return the path of g++, or of the compiler that CXX names; MissingToolError if it is not installed."""
+    """Return the path of g++, or of the compiler that the environment variable CXX names.
+
+    Raises:
+        MissingToolError: The compiler is not installed.
+    """
     name = os.environ.get("CXX", "g++")
     path = shutil.which(name)
     if path is None:
@@ -28,17 +32,24 @@ def compiler() -> str:
 
 
 def compile_to(command: list[str], library: Path, folder: Path | None = None, tell: Progress = silent) -> None:
-    """Beside its place with the compiler's own files, then renamed: a library is whole or not there.
+    """Compile a library in a temporary folder next to its place, and rename it, so that it is complete or absent.
 
-    command: as for the compiler, all units in one call, objects among them; each unit is compiled by itself, so that
-    ``tell`` can count them.
+    Args:
+        command: The command that compiles all units in one call; it may contain object files. Each unit is compiled by
+            its own call instead, so that the progress can count them.
+        library: The file to write.
+        folder: The folder in which the compiler runs. None means the current folder.
+
+    Raises:
+        ToolError: The compiler failed or did not finish.
     """
     units = [argument for argument in command if argument.endswith(".cpp")]
     objects = [argument for argument in command if argument.endswith(".o")]
     options = [argument for argument in command if not argument.endswith((".cpp", ".o"))]
     with beside(library.absolute()) as work:
         for number, unit in enumerate(units):
-            count = f", {number + 1} of {len(units)}" if len(units) > 1 else ""  # no share: some units take long
+            # The progress has no fraction, because some units take much longer than others.
+            count = f", {number + 1} of {len(units)}" if len(units) > 1 else ""
             tell(f"compiling {Path(unit).name}{count}")
             objects.append(str(work / f"{number}.o"))
             _compile([*options, "-c", unit, "-o", objects[-1]], folder, work)
@@ -48,7 +59,7 @@ def compile_to(command: list[str], library: Path, folder: Path | None = None, te
 
 
 def _compile(command: list[str], folder: Path | None, work: Path) -> None:
-    """In ``folder``; the compiler's own files go into ``work``."""
+    """Run the compiler in ``folder``, with ``work`` for its temporary files."""
     try:
         compiled = subprocess.run(
             command,

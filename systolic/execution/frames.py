@@ -1,5 +1,7 @@
-"""Many pictures, or a video, through the host code, on the board, a simulated one or by the simulation library alone;
-and the traced time that a simulated board can take."""
+"""A folder of images or a video through the host code: on the board, a simulated board, or the simulation library.
+
+``save_cycles`` stores the traced or counted cycles with which a simulated board can reproduce the hardware's time.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,17 @@ from systolic.trace.report import CycleReport
 
 @dataclass(frozen=True)
 class FrameBoxes:
-    """What was seen on one frame. source: its file; number: of the frame in a video, from 0, None of a picture.
-    seen: the answer as ``seen_values`` has it; the picture itself is not held."""
+    """The result for one image or one frame of a video. The image itself is not stored.
+
+    Attributes:
+        source: The file of the image or video.
+        number: The number of the frame in the video, from 0. None for an image.
+        width: The width in pixels.
+        height: The height in pixels.
+        detections: The boxes, in pixels.
+        scores: The most probable classes of a classifier.
+        seen: The result as the JSON object of ``seen_values``.
+    """
 
     source: Path
     number: int | None
@@ -40,13 +51,13 @@ class FrameBoxes:
 
     @property
     def name(self) -> str:
-        """For a person: the picture's name, or the video's and the frame's number."""
+        """The name for reports: the image's file name, or the video's file name and the frame's number."""
         return self.source.name if self.number is None else f"{self.source.name} {self.number}"
 
 
 @dataclass(frozen=True)
 class Frames:
-    """What was seen on each frame, and what they took. The pictures themselves are not held: there may be many."""
+    """The results of all frames and the measured times. The images are not stored, because there may be many."""
 
     boxes: tuple[FrameBoxes, ...]
     measured: Measured
@@ -59,9 +70,17 @@ def run_frames(
     output: Path | None = None,
     progress: Progress = silent,
 ) -> Frames:
-    """Streams a folder of pictures or a video file, and writes it with its boxes to ``output``, a folder or a video.
+    """Run a folder of images or a video through a design.
 
-    Raises the errors of ``detector_of``, ``Video``, ``record`` and ``pictures_in``.
+    Args:
+        design: The design's folder.
+        source: The folder of images or the video file.
+        options: The host's options.
+        output: The folder or video file to which the images are written with their boxes. None writes nothing.
+        progress: Receives the progress.
+
+    Raises:
+        SystolicError: An error of ``detector_of``, ``Video``, ``record`` or ``pictures_in``.
     """
     stream = _stream_pictures if source.is_dir() else _stream_video
     if output is not None and source.is_dir():
@@ -74,7 +93,7 @@ def run_frames(
 
 
 def is_many(source: Path) -> bool:
-    """Whether a source is a folder of pictures or a video, by its ending."""
+    """Return whether a source is a folder, or a file with the ending of a video."""
     return source.is_dir() or source.suffix.lower() in VIDEOS
 
 
@@ -109,8 +128,8 @@ def _check_folder(output: Path, source: Path) -> None:
     """Make the folder ``output``.
 
     Raises:
-        FileAccessError: Pictures cannot be written to it.
-        ConflictError: It is the folder of the pictures themselves.
+        FileAccessError: Images cannot be written to the folder.
+        ConflictError: The folder is the folder of the input images.
     """
     remedy = "choose another -o FOLDER"
     try:
@@ -129,9 +148,10 @@ def _check_folder(output: Path, source: Path) -> None:
 
 
 def save_cycles(design: Path, report: CycleReport | Counts) -> Path | None:
-    """Keeps the traced or counted cycles of each pass beside the manifest, for the simulated board's ``time_scale``.
+    """Write the traced or counted cycles of each pass next to the manifest, for a simulated board's ``time_scale``.
 
-    None where the folder cannot be written, which hinders nothing else.
+    Returns:
+        The file, or None if the folder cannot be written, which is not an error.
     """
     path = design / CYCLES
     text = json.dumps({"pass_cycles": report.pass_cycles}) + "\n"

@@ -1,4 +1,4 @@
-"""What executing a design on pictures told, and how far its integers are from the float network."""
+"""The result of a simulation: the mismatches with the golden model, and the SQNR against the float network."""
 
 from __future__ import annotations
 
@@ -28,21 +28,32 @@ from systolic.styles.style import OpenedDesign
 
 @dataclass(frozen=True)
 class GoldenProgram:
-    """The standalone C++ program beside the numpy model: the first layer in which they differ, None where they agree
-    in all."""
+    """The comparison of the standalone C++ golden program with the numpy golden model.
+
+    Attributes:
+        first_difference: The first layer in which they differ, or None if they agree in all layers.
+    """
 
     first_difference: str | None
 
     @property
     def agrees(self) -> bool:
+        """Whether the two agree in all layers."""
         return self.first_difference is None
 
 
 @dataclass(frozen=True, eq=False)
 class FrameResult:
-    """One frame. noise_db: by layer, the signal-to-noise ratio of the executed integers against the float network, None
-    where a layer is all zeros or exact. golden: None where the standalone program was not run. warning: a sentence
-    where the heads are far from the float network."""
+    """The result of one frame.
+
+    Attributes:
+        network: The name of the network.
+        simulation: The executed integers, compared with the golden model.
+        noise_db: The SQNR of each layer's integers against the float network in dB. None for a layer that is all zeros
+            or exact.
+        golden: The comparison of the standalone golden program. None if the program was not run.
+        warning: A sentence if the SQNR of a head is too low, else "".
+    """
 
     network: str
     simulation: Simulation
@@ -52,16 +63,20 @@ class FrameResult:
 
     @property
     def mismatches(self) -> int:
+        """The number of integers in all layers that differ from the golden model."""
         return self.simulation.mismatches
 
     @property
     def right(self) -> bool:
-        """Every bit, and the standalone program says so too."""
+        """Whether every integer equals the golden model, and the standalone program agrees if it was run."""
         return self.mismatches == 0 and (self.golden is None or self.golden.agrees)
 
     def values(self) -> dict[str, Any]:
-        """{network, variant, layers: [{name, values, mismatches, first, sqnr_db, cycles}], mismatches, golden_program};
-        cycles: null where the engine is not in SystemVerilog, which counts them."""
+        """Return the result as a JSON object.
+
+        {network, variant, layers: [{name, values, mismatches, first, sqnr_db, cycles}], mismatches, golden_program}.
+        Only engines in SystemVerilog count ``cycles``; for the others they are null.
+        """
         cycles: Sequence[int | None] = self.simulation.cycles or [None] * len(self.simulation.layers)
         layers = zip(self.simulation.layers, self.noise_db, cycles, strict=True)
         values: dict[str, Any] = {
@@ -78,7 +93,7 @@ class FrameResult:
         return values
 
     def rows(self) -> list[list[Cell]]:
-        """A line a layer under ``head``."""
+        """Return one row per layer, with the columns of ``head``."""
         cycles = [[count] for count in self.simulation.cycles] or [[] for _ in self.simulation.layers]
         layers = zip(self.simulation.layers, self.noise_db, cycles, strict=True)
         return [
@@ -87,11 +102,11 @@ class FrameResult:
         ]
 
     def head(self) -> tuple[str, ...]:
-        """Of the columns of ``rows``."""
+        """Return the titles of the columns of ``rows``."""
         return (*HEAD, *(["cycles"] if self.simulation.cycles else []), "")
 
     def verdict(self) -> str:
-        """A sentence."""
+        """Return the number of mismatches and the verdict, in words."""
         total = sum(layer.values for layer in self.simulation.layers)
         verdict = "every bit equal" if self.mismatches == 0 else "THE DESIGN IS NOT RIGHT"
         golden = ""
@@ -104,15 +119,15 @@ class FrameResult:
         counted = ""
         if self.simulation.cycles:
             executed = "executed SystemVerilog under Verilator"
-            counted = f"\n{sum(self.simulation.cycles):,} cycles counted, those in which DDR makes it wait among them"
+            counted = f"\n{sum(self.simulation.cycles):,} cycles counted, including the cycles that wait for DDR"
         return (
             f"{self.mismatches:,} mismatches in {total:,} values: {verdict} ({executed} "
             f"against the golden model; SQNR against the float network){golden}{counted}"
-            + (f"\nand yet {self.warning}" if self.warning else "")
+            + (f"\nbut {self.warning}" if self.warning else "")
         )
 
     def text(self) -> str:
-        """A table for a terminal."""
+        """Return the table of the layers and the verdict for a terminal."""
         return f"{table(self.head(), self.rows())}\n\n{self.verdict()}"
 
     __repr__ = text
@@ -127,33 +142,33 @@ def _where(layer: LayerResult) -> str:
 
 @dataclass(frozen=True, eq=False)
 class SimulationResult:
-    """One start of a design: one frame, or those of a batch."""
+    """The result of one start of a design: one frame, or the frames of a batch."""
 
     network: str
     frames: tuple[FrameResult, ...]
 
     @property
     def mismatches(self) -> int:
-        """Integers of all layers and frames that differ from the golden model."""
+        """The number of integers in all layers and frames that differ from the golden model."""
         return sum(frame.mismatches for frame in self.frames)
 
     @property
     def right(self) -> bool:
-        """Every bit of every frame."""
+        """Whether every frame is right."""
         return all(frame.right for frame in self.frames)
 
     @property
     def layers(self) -> tuple[LayerResult, ...]:
-        """Of the first frame."""
+        """The layers of the first frame."""
         return self.frames[0].simulation.layers
 
     @property
     def outputs(self) -> tuple[Integers, ...]:
-        """Of the first frame: the integers of every layer, [channels, height, width]."""
+        """The integers of every layer of the first frame, each of shape (channels, rows, columns)."""
         return self.frames[0].simulation.outputs
 
     def values(self) -> dict[str, Any]:
-        """One JSON object: the frame's, or of a batch {network, batch, frames, mismatches}."""
+        """Return the JSON object of the frame, or for a batch {network, batch, frames, mismatches}."""
         if len(self.frames) == 1:
             return self.frames[0].values()
         return {
@@ -164,7 +179,7 @@ class SimulationResult:
         }
 
     def text(self) -> str:
-        """A table a frame."""
+        """Return one table per frame for a terminal."""
         if len(self.frames) == 1:
             return self.frames[0].text()
         count = len(self.frames)
@@ -185,10 +200,17 @@ def simulate(
     golden: bool = False,
     tell: Progress = silent,
 ) -> SimulationResult:
-    """One start: pictures, uint8 [channels, height, width], through the generated code, compared with the golden model.
+    """Execute one start of a design, and compare the integers with the golden model.
 
-    The last picture fills a batch. golden: also compile and run the standalone C++ program. Raises the errors of
-    ``Style.execute``.
+    Args:
+        design: The design.
+        pictures: The input images, uint8 of shape (channels, rows, columns). The last image is repeated if the batch
+            has more frames.
+        variant: The variant of the simulation library.
+        golden: Whether to also compile and run the standalone C++ golden program.
+
+    Raises:
+        SystolicError: An error of ``Style.execute``.
     """
     simulations = execute(design, pictures, variant, tell)
     tell("float reference")
@@ -205,7 +227,10 @@ def _frame(design: OpenedDesign, picture: Pixels, simulation: Simulation, golden
 
 
 def _warning(design: OpenedDesign, noise_db: Sequence[float | None]) -> str:
-    """None of a network that was quantised by training: its float form is no more than its integers."""
+    """Return a warning if the SQNR of a head is too low, else "".
+
+    A network that was quantised by training has no warning, because it does not approximate a float network.
+    """
     if trained_integers(design.path):
         return ""
     outputs = heads(design.network)
@@ -215,7 +240,13 @@ def _warning(design: OpenedDesign, noise_db: Sequence[float | None]) -> str:
 
 
 def noise_of(design: OpenedDesign, picture: Pixels, simulation: Simulation) -> tuple[float | None, ...]:
-    """SQNR in dB by layer, None of a copy that has a part of its map. picture: uint8 [channels, height, width]."""
+    """Return the SQNR of each layer in dB, or None for a layer that copies only a part of its feature map.
+
+    Args:
+        design: The design.
+        picture: The input image, uint8 of shape (channels, rows, columns).
+        simulation: The executed integers.
+    """
     network = reload(design.path)
     origin = origins(network, design.network)
     floats = run_float(network, picture.astype(np.float32) / np.float32(255))

@@ -1,8 +1,8 @@
-"""A picture through the executed design to boxes, or to classes.
+"""An image through the executed design to boxes or classes.
 
-``detector_of`` is the one way of pictures through a design, one of them or many: the host's detector over the freshly
-built library. If pynq is installed, the accelerator runs under it, on the board or a simulated one; otherwise the
-simulation library is executed by itself.
+Every command that runs images through a design uses ``detector_of``: the host's detector with the compiled library. If
+pynq is installed, the detector uses the accelerator through pynq, on the board or on a simulated board. Otherwise it
+executes the simulation library directly.
 """
 
 from __future__ import annotations
@@ -38,9 +38,12 @@ def detector_of(
     variant: Variant = Variant(),  # noqa: B008 (frozen)
     tell: Progress = silent,
 ) -> Detector:
-    """A detector on a generated folder, compiled first; to be closed.
+    """Compile a design, and return the host's detector for it. The caller closes the detector.
 
-    variant: another than the native library is executed on a simulated board, or by itself, and never on a board.
+    Args:
+        folder: The design's folder.
+        options: The host's options.
+        variant: The variant of the library. Variants other than the native one never run on a real board.
     """
     library = build(folder, variant, tell)
     return open_detector(
@@ -48,54 +51,66 @@ def detector_of(
     )
 
 
-HEADLESS = "no head to decode: these are the values of the last layers; -o FILE.npz writes them, by these names"
+HEADLESS = "no head to decode: these are the outputs of the last layers; -o FILE.npz writes them under these names"
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """simulation: of the layers whose maps the host reads. result: as the host decoded it, whatever head there is."""
+    """The result of one image.
+
+    Attributes:
+        result: The result as the host decoded it.
+        simulation: The layers whose feature maps the host reads, compared with the golden model.
+    """
 
     result: Result
     simulation: Simulation
 
     @property
     def picture(self) -> Pixels:
-        """uint8 [height, width, 3]."""
+        """The image, uint8 of shape (rows, columns, 3)."""
         return self.result.picture
 
     @property
     def detections(self) -> tuple[Detection, ...]:
-        """In pixels of the picture, clipped to its edges."""
+        """The boxes in pixels of the image, clipped to its edges."""
         return self.result.detections
 
     @property
     def scores(self) -> tuple[Score, ...]:
-        """Of a classifier, the most probable classes."""
+        """The most probable classes of a classifier."""
         return self.result.scores
 
     @property
     def mismatches(self) -> int:
-        """Integers of all layers that differ from the golden model."""
+        """The number of output integers that differ from the golden model."""
         return self.simulation.mismatches
 
     def draw(self) -> Image.Image:
-        """The picture with its answer drawn in; a notebook shows it."""
+        """Return the image with the result drawn on it."""
         return self.result.draw()
 
     def save(self, path: Path | str) -> None:
-        """Write the answer in the format of the file's ending, .npz for the values of the network's outputs. Raises the
-        errors of ``Result.save``."""
+        """Write the result in the format of the file's ending; .npz stores the values of the network's outputs.
+
+        Raises:
+            SystolicError: An error of ``Result.save``.
+        """
         self.result.save(path)
 
     def values(self) -> dict[str, Any]:
-        """{width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], tensors, mismatches}; instead of
-        detections what ``seen_values`` says of another network, and tensors as ``tensor_values`` has them."""
+        """Return the result as a JSON object.
+
+        {width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], tensors, mismatches}. Networks that
+        are not detectors have the keys of ``seen_values`` instead of ``detections``. ``tensors`` is the list of
+        ``tensor_values``.
+        """
         height, width = self.picture.shape[:2]
         seen = {**seen_values(self.result), "tensors": tensor_values(self.result)}
         return {"width": width, "height": height, **seen, "mismatches": self.mismatches}
 
     def text(self) -> str:
-        """A table for a terminal."""
+        """Return the result as a table for a terminal."""
         if self.scores:
             return _classes(self.scores)
         if self.result.segmentation is not None:
@@ -125,9 +140,14 @@ class Run:
 
 
 def seen_values(result: Result) -> dict[str, Any]:
-    """{detections}; of a classifier {classes: [{label, probability}]}, of labels that the accelerator chose {classes:
-    [{label}]}, each with its value where that leaves, of a segmentation {segments: [{label, share}]},
-    of a network without a head {tensors}, as ``tensor_values`` has them."""
+    """Return the JSON object of a result, whose keys depend on the network.
+
+    - A detector: {detections}, the list of ``detection_values``.
+    - A classifier: {classes: [{label, probability}]}. If the accelerator chose the labels, there is no probability, and
+      ``value`` if the accelerator also outputs the greatest value.
+    - A segmentation: {segments: [{label, share}]}.
+    - A network without a head: {tensors}, the list of ``tensor_values``.
+    """
     if result.headless:
         return {"tensors": tensor_values(result)}
     if result.scores:
@@ -139,7 +159,7 @@ def seen_values(result: Result) -> dict[str, Any]:
 
 
 def _classes(scores: Sequence[Score]) -> str:
-    """A table for a terminal, with what is known of each."""
+    """Return the classes as a table for a terminal, with the probabilities and values if there are any."""
     columns: list[tuple[str, list[Cell]]] = [("class", [score.label for score in scores])]
     columns += [("probability", [score.probability for score in scores])] * (scores[0].probability is not None)
     columns += [("value", [score.value for score in scores])] * (scores[0].value is not None)
@@ -153,12 +173,14 @@ def _score_values(score: Score) -> dict[str, Any]:
 
 
 MOST_VALUES = 256
-"""Of a tensor that JSON lists them of; a larger one is written as .npz."""
+"""The most values of a tensor that the JSON object lists. Larger tensors are available as .npz."""
 
 
 def tensor_values(result: Result) -> list[dict[str, Any]]:
-    """An object an output of the network, {name, sides, least, greatest}; of at most MOST_VALUES also values: a list of
-    all, those along the last side one after the other."""
+    """Return one JSON object per output of the network: {name, sides, least, greatest}.
+
+    An output with at most ``MOST_VALUES`` values also has ``values``, the list of all values in row-major order.
+    """
     return [_tensor_values(name, array) for name, array in result.tensors.items()]
 
 
@@ -174,12 +196,12 @@ def _tensor_values(name: str, array: npt.NDArray[Any]) -> dict[str, Any]:
 
 
 def _short(value: float) -> float:
-    """With the digits that a float32 has."""
+    """Return the value with the eight digits that a float32 has."""
     return value if isinstance(value, int) else float(f"{value:.8g}")
 
 
 def detection_values(detections: tuple[Detection, ...]) -> list[dict[str, Any]]:
-    """A JSON object a detection; boxes in pixels of the picture."""
+    """Return one JSON object per detection, with the box in pixels of the image."""
     return [
         {
             "label": answer.label,
@@ -191,7 +213,7 @@ def detection_values(detections: tuple[Detection, ...]) -> list[dict[str, Any]]:
 
 
 def fit_picture(design: OpenedDesign, picture: Pixels) -> tuple[Pixels, Placement]:
-    """uint8 [channels, height, width] at the size and with the fit that the design was generated for."""
+    """Resize an image to the input that the design was generated for: uint8 of shape (channels, rows, columns)."""
     return network_input(picture, design.manifest.input.shape, design.manifest.fit)
 
 
@@ -203,10 +225,18 @@ def run(
     variant: Variant | None = None,
     progress: Progress = silent,
 ) -> Run:
-    """One picture, a file or uint8 [height, width, 3], through the host's own code, and what the host reads compared
-    with the golden model.
+    """Run one image through a design with the host's code, and compare the outputs with the golden model.
 
-    Raises the errors of ``load_frame`` for a file that is not a picture.
+    Args:
+        design: The design.
+        picture: An image file, or an array, uint8 of shape (rows, columns, 3).
+        threshold: The confidence threshold.
+        overlap: The IoU threshold of non-maximum suppression.
+        variant: The variant of the simulation library. None means the native one.
+        progress: Receives the progress.
+
+    Raises:
+        SystolicError: An error of ``load_frame`` for a file that is not an image.
     """
     manifest, built = design.manifest, variant or Variant()
     frame = load_frame(picture) if isinstance(picture, Path) else picture

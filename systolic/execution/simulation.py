@@ -1,4 +1,4 @@
-"""What simulating is in either style: a whole folder, a loaded library, layers compared with the golden model."""
+"""The parts of a simulation that both styles share: reading the network, and comparing it with the golden model."""
 
 from __future__ import annotations
 
@@ -19,19 +19,32 @@ from systolic.execution.build import Variant
 
 @dataclass(frozen=True)
 class LayerResult:
-    """One layer of a simulation: how many integers, and how many differ from the golden model."""
+    """The comparison of one layer with the golden model.
+
+    Attributes:
+        name: The name of the layer.
+        values: The number of integers.
+        mismatches: The number of integers that differ.
+        first: The (channel, row, column) of the first integer that differs.
+    """
 
     name: str
     values: int
     mismatches: int
-    first: tuple[int, int, int] | None  # (channel, row, column) of the first that differs
+    first: tuple[int, int, int] | None
 
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """``outputs``: the integers of every layer [channels, height, width], as the generated code left them. cycles: of
-    every layer, of all frames of a batch, where the execution counts them, as that of SystemVerilog does; pass_cycles:
-    of every pass."""
+    """The executed integers of one frame, compared with the golden model.
+
+    Attributes:
+        layers: The comparison of each layer.
+        outputs: The integers of each layer that the generated code wrote, of shape (channels, rows, columns).
+        variant: The variant of the simulation library.
+        cycles: The counted cycles of each layer for all frames of the batch. Empty except for SystemVerilog.
+        pass_cycles: The counted cycles of each pass. Empty except for SystemVerilog.
+    """
 
     layers: tuple[LayerResult, ...]
     outputs: tuple[Integers, ...]
@@ -41,6 +54,7 @@ class Simulation:
 
     @property
     def mismatches(self) -> int:
+        """The number of integers in all layers that differ from the golden model."""
         return sum(layer.mismatches for layer in self.layers)
 
 
@@ -48,12 +62,13 @@ NETWORK = "network.npz"
 
 
 def read_network(path: Path, manifest: Manifest) -> QuantizedNetwork:
-    """Return the integers of a generated folder.
+    """Read the quantised network of a generated folder, and check it against the manifest.
 
     Raises:
         FileAccessError: The file cannot be read.
-        DamagedFileError: It is damaged.
-        RangeError, MismatchError: It has other maps than the manifest says: the folder holds files of two designs.
+        DamagedFileError: The file is damaged.
+        RangeError, MismatchError: Its feature maps differ from the manifest, because the folder has files of two
+            designs.
     """
     try:
         data = read_bounded(path / NETWORK, FILE_LIMIT)
@@ -82,7 +97,14 @@ def compared(
     outputs: Sequence[Integers],
     variant: Variant,
 ) -> Simulation:
-    """golden: by node. outputs: [channels, height, width] of each of the manifest's ``layers``."""
+    """Compare the executed layers with the golden model.
+
+    Args:
+        golden: The feature maps of the golden model, by node.
+        layers: The executed layers of the manifest.
+        outputs: The executed integers of each of these layers, of shape (channels, rows, columns).
+        variant: The variant of the simulation library.
+    """
     results = tuple(
         compare(layer.name, golden[layer.node], output) for layer, output in zip(layers, outputs, strict=True)
     )
@@ -90,7 +112,11 @@ def compared(
 
 
 def compare(name: str, expected: Integers | None, actual: Integers) -> LayerResult:
-    """Return how many integers differ, and the first that does; ShapeError if the shapes differ."""
+    """Return the number of integers of a layer that differ, and the position of the first one.
+
+    Raises:
+        ShapeError: The shapes differ.
+    """
     if expected is None or expected.shape != actual.shape:
         golden = "no map in the golden model" if expected is None else expected.shape
         raise ShapeError(f"the design's map of {name}", actual.shape, golden)

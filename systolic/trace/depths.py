@@ -1,7 +1,7 @@
-"""The least FIFO depths that keep a pace: each candidate is solved again from the same trace, none is guessed.
+"""The search for the least FIFO depths that keep the pace. Each candidate is solved from the same trace.
 
-More depth never costs time (the processes and FIFOs are a max-plus system; the order in which DDR serves its
-ports is all that can disturb it, by far less than the slack), so that each least depth is found by bisection.
+More depth never costs time, because the processes and FIFOs are a max-plus system. So bisection finds each least depth.
+Only the order in which DDR serves its ports can disturb this, and by far less than the slack.
 """
 
 from __future__ import annotations
@@ -13,16 +13,20 @@ from functools import partial
 from boards.progress import Progress, ProgressStep, silent
 
 Depths = Mapping[str, int]
-"""Words by name of a FIFO, or of an array of FIFOs that share one depth."""
+"""Depths in words, by the name of a FIFO or of an array of FIFOs that share one depth."""
 
 
 @dataclass(frozen=True)
 class DepthSearch:
-    """How far is searched.
+    """The limits of a search for depths.
 
-    shallowest: no FIFO is less deep. floor: by name, where a FIFO is deeper than that anyway. alike: FIFOs of at most
-    so many words cost the same at any depth, so that they are not bisected: each is as shallow as can be, or stays.
-    solutions: after so many, the caller's own of unbounded FIFOs among them, what is left stays; None for no limit.
+    Attributes:
+        shallowest: The least depth of any FIFO, in words.
+        alike: The depth in words up to which all depths cost the same. FIFOs up to this depth are not bisected: each
+            takes the shallowest depth if that keeps the pace, else it stays as it is.
+        solutions: The number of solutions after which the search stops, with the caller's own solution of unbounded
+            FIFOs. None means no limit.
+        floor: The least depth of single FIFOs by name, if it is above ``shallowest``.
     """
 
     shallowest: int = 1
@@ -31,17 +35,20 @@ class DepthSearch:
     floor: Depths = field(default_factory=dict)
 
     def least(self, name: str) -> int:
-        """The least depth of a FIFO that is tried."""
+        """Return the least depth that the search tries for a FIFO, in words."""
         return max(self.shallowest, self.floor.get(name, 1))
 
 
 @dataclass(frozen=True, eq=False)
 class TracedFifos:
-    """What is searched, by name.
+    """The FIFOs of a search.
 
-    unbounded: depths that no FIFO ever fills. keeps_pace: whether depths lose nothing that counts. cost: of a FIFO of a
-    depth; the costliest are searched first. fullest: the most words that each FIFO held, for depths; None where
-    depths are not to be cut to that before each is searched.
+    Attributes:
+        unbounded: Depths that are never full, by name.
+        keeps_pace: Returns whether these depths lose no more cycles than allowed.
+        cost: Returns the cost of a FIFO, by its name and depth. The costliest FIFOs are searched first.
+        fullest: Returns the most words that each FIFO held with these depths. If it is given, depths are cut to these
+            numbers before the search of each FIFO.
     """
 
     unbounded: Depths
@@ -51,7 +58,7 @@ class TracedFifos:
 
 
 def bisect(holds: Callable[[int], bool], high: int) -> int:
-    """The least number in 1…high for which ``holds``, which must be monotone and true for ``high``."""
+    """Return the least number from 1 to ``high`` for which ``holds``, which must be monotone and hold at ``high``."""
     low = 1
     while low < high:
         middle = (low + high) // 2
@@ -63,9 +70,13 @@ def bisect(holds: Callable[[int], bool], high: int) -> int:
 
 
 def least_depths(fifos: TracedFifos, search: DepthSearch, tell: Progress = silent) -> tuple[dict[str, int], int]:
-    """(the least depth of every FIFO, solutions that it took with the caller's own of unbounded FIFOs).
+    """Search for the least depth of every FIFO.
 
-    First one cap for all, which is soon found, then each FIFO below it, the costliest first.
+    First the search limits all FIFOs to one common depth, which takes few solutions. Then it bisects each FIFO below
+    this depth, the costliest first.
+
+    Returns:
+        The depths in words, and the number of solutions with the caller's own solution of unbounded FIFOs.
     """
     descent = _Descent(fifos, search)
     depths = descent.capped()
@@ -80,7 +91,7 @@ def least_depths(fifos: TracedFifos, search: DepthSearch, tell: Progress = silen
 
 @dataclass
 class _Descent:
-    """One search; it counts its solutions."""
+    """One search, with the count of its solutions."""
 
     fifos: TracedFifos
     search: DepthSearch
@@ -95,11 +106,15 @@ class _Descent:
         return self.fifos.keeps_pace(depths)
 
     def keeps_pace_with(self, depths: Depths, name: str, depth: int) -> bool:
-        """Whether ``depths`` do with another one for ``name``."""
+        """Return whether ``depths`` keep the pace if the FIFO ``name`` has this depth instead."""
         return depth >= self.search.least(name) and self.keeps_pace({**depths, name: depth})
 
     def capped(self) -> dict[str, int]:
-        """All at one depth, the least power of two that keeps the pace, or at what they need unbounded."""
+        """Return the depths limited to one common value, the least one that keeps the pace.
+
+        The values tried are ``shallowest`` times powers of two. A FIFO that never needs the limit keeps its unbounded
+        depth.
+        """
         unbounded, shallowest = self.fifos.unbounded, self.search.shallowest
 
         def cut(cap: int) -> dict[str, int]:
@@ -110,7 +125,7 @@ class _Descent:
         return self._without_unused(cut(cap))
 
     def _without_unused(self, depths: dict[str, int]) -> dict[str, int]:
-        """Without the places that no word ever took: a FIFO as deep as its fullest moment changes no cycle."""
+        """Cut each depth to one word more than the most words that the FIFO held, if that keeps the pace."""
         if self.fifos.fullest is None:
             return depths
         self.solutions += 1
@@ -119,7 +134,7 @@ class _Descent:
         return needed if self.keeps_pace(needed) else depths
 
     def at_shallowest(self, depths: dict[str, int], names: list[str]) -> dict[str, int]:
-        """Those of ``names`` that may be at the shallowest depth, all at once or in halves."""
+        """Set the FIFOs in ``names`` to the shallowest depth if that keeps the pace: all at once, or in halves."""
         if not names or self.is_spent:
             return depths
         shallower = {**depths, **dict.fromkeys(names, self.search.shallowest)}
@@ -132,7 +147,7 @@ class _Descent:
 
 
 def greatest(answers: Iterable[Depths]) -> dict[str, int]:
-    """By name the greatest depth of all ``answers``: one hardware serves what each of them was searched for."""
+    """Return, by name, the greatest depth in all ``answers``, because the same hardware must serve each of them."""
     depths: dict[str, int] = {}
     for answer in answers:
         for name, depth in answer.items():

@@ -1,4 +1,4 @@
-"""What a trace is made of, before any time is known, and what its solver is told."""
+"""The recorded facts of a trace, before it is solved, and the options of the solver."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from systolic.trace.timing import FabricTiming, MemoryTiming
 
 
 class SolverOptions(ctypes.Structure):
-    """struct Options of solve.h, field by field."""
+    """The C struct ``Options`` of ``solve.h``, field by field."""
 
     _fields_ = (
         ("ddr_bytes_per_cycle", ctypes.c_double),
@@ -39,8 +39,16 @@ def solver_options(
     limit: int = 0,
     frames: int = 0,
 ) -> SolverOptions:
-    """What the solver is told; limit: of cycles, beyond which it gives up, 0 for none. frames: of a region, for the
-    time between two of them; 0 where that is not asked."""
+    """Return the options of the solver.
+
+    Args:
+        memory: The DDR's timing.
+        clock_mhz: The clock in MHz.
+        fabric: The cycles of the HLS tool's own logic. None takes the defaults.
+        timeline_bins: The number of bins per region and process of a timeline. 0 records no timeline.
+        limit: The number of cycles beyond which the solver stops. 0 means no limit.
+        frames: The number of frames in a region, for the interval between two frames. 0 computes no interval.
+    """
     fabric = fabric or FabricTiming()
     return SolverOptions(
         memory.bytes_per_cycle(clock_mhz),
@@ -61,9 +69,17 @@ def solver_options(
 
 @dataclass(frozen=True)
 class StreamFacts:
-    """A FIFO as declared; ``group`` is its name without array indices, which share one pragma.
+    """A FIFO as it is declared in the generated code.
 
-    bits: of a word in hardware. impl: that BIND_STORAGE says, "" where the tool chooses.
+    Attributes:
+        name: The name in the generated code, with array indices.
+        depth: The declared depth in words.
+        elements: The number of words that pass through the FIFO in the region.
+        element_bytes: The size of a word in the simulation, in bytes.
+        writer: The name of the process that writes, or "".
+        reader: The name of the process that reads, or "".
+        bits: The width of a word in hardware.
+        impl: The implementation in the BIND_STORAGE pragma, or "" if the tool chooses.
     """
 
     name: str
@@ -77,16 +93,25 @@ class StreamFacts:
 
     @property
     def group(self) -> str:
+        """The name without array indices. The FIFOs of an array share one pragma, and so one depth."""
         return self.name.partition("[")[0]
 
     def kind(self, depth: int, by_depth: bool) -> str:
-        """What is built of it at ``depth`` words. by_depth: see ``Trace``."""
+        """Return the primitive of the FIFO at ``depth`` words; see ``Trace`` for ``by_depth``."""
         return fifo_kind(self.bits, depth, "" if by_depth else self.impl)
 
 
 @dataclass(frozen=True)
 class RegionFacts:
-    """What was traced in one region, before any time is known."""
+    """The recorded facts of one region: one execution of a DATAFLOW region, or the top's sequential code.
+
+    Attributes:
+        label: The number that the generated code gives the region.
+        top: Whether the region is the top's sequential code.
+        processes: The names of the processes.
+        accesses: The number of recorded accesses to FIFOs and memory.
+        streams: The FIFOs.
+    """
 
     label: int
     top: bool
@@ -95,16 +120,16 @@ class RegionFacts:
     streams: tuple[StreamFacts, ...]
 
     def depths(self, given: Mapping[str, int]) -> tuple[int, ...]:
-        """One depth a stream: given for its name, given for its array, or declared."""
+        """Return the depth of each stream: the one given for its name, else for its array, else the declared one."""
         return tuple(given.get(s.name, given.get(s.group, s.depth)) for s in self.streams)
 
     def in_memory(self, depths: Sequence[int], by_depth: bool) -> tuple[bool, ...]:
-        """Which streams are memories, and no shift registers, at these depths. by_depth: see ``Trace``."""
+        """Return for each stream whether it is a memory at this depth, and not a shift register."""
         return tuple(s.kind(depth, by_depth) != SHIFT_REGISTER for s, depth in zip(self.streams, depths, strict=True))
 
 
 class Traced(Protocol):
-    """What a search for depths asks of a trace."""
+    """The part of a trace that a search for depths uses."""
 
     @property
     def regions(self) -> tuple[RegionFacts, ...]: ...

@@ -1,4 +1,4 @@
-"""Reports of cycles and of FIFO depths, for both styles, and the memory that a trace is solved for."""
+"""Reports of cycles and of FIFO depths for both styles, and the memory timing of a design's board."""
 
 from __future__ import annotations
 
@@ -19,14 +19,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LayerTime:
-    """One layer, or one block of a pipeline. cycles: traced or counted, all passes of the layer. modelled_cycles: the
-    scheduler's formula for the same, at the clock and the memory that the design was made for.
+    """The cycles of one layer, or of one block of a streaming pipeline.
 
-    Of what a style or an engine does not know it says None. Arrays: bound_by, overhead, overhead_cycles: what takes
-    longest of the modelled cycles, and their largest part but for compute, in the words of the schedule. Traced ones:
-    busiest: the process that worked, or waited for the DDR, longest in the layer's longest pass; program: of its cycles
-    those in which its passes are fetched, so that layers add up to the frame, as the schedule's do. Counted ones:
-    hls_cycles: traced on the engine in C++. Pipelines: folding, in words.
+    None marks a value that the style or the engine does not know.
+
+    Attributes:
+        name: The name of the layer or block.
+        cycles: The traced or counted cycles, all passes of the layer together.
+        macs: The number of multiply-accumulates.
+        efficiency: The multiply-accumulates divided by what the DSPs could do in the same cycles.
+        modelled_cycles: The cycles in the scheduler's model, at the clock and memory that the design was made for.
+        bound_by: Systolic style: the part that takes the most of the modelled cycles, in the schedule's words.
+        overhead: Systolic style: the largest part of the modelled cycles except compute, in the schedule's words.
+        overhead_cycles: Systolic style: the cycles of ``overhead``.
+        busiest: Traced arrays: the process that worked or waited for DDR longest, in the layer's longest pass.
+        program: Traced arrays: the part of ``cycles`` in which the instructions of the passes are fetched. They are
+            included, as in the schedule, so that the layers add up to the frame.
+        hls_cycles: Counted cycles: the traced cycles of the same layer on the C++ engine.
+        folding: Pipelines: the folding, in words.
     """
 
     name: str
@@ -44,7 +54,7 @@ class LayerTime:
 
     @property
     def running(self) -> int:
-        """Cycles of the passes themselves, without those in which they are fetched."""
+        """The cycles of the passes, without the cycles in which their instructions are fetched."""
         return self.cycles - (self.program or 0)
 
     @property
@@ -54,7 +64,7 @@ class LayerTime:
 
     @property
     def overhead_share(self) -> str | None:
-        """The overhead beside the modelled cycles, in words."""
+        """The overhead and its share of the modelled cycles, in words."""
         if self.overhead is None or self.overhead_cycles is None:
             return None
         return overhead_words(self.overhead, self.overhead_cycles, self.modelled_cycles)
@@ -123,8 +133,8 @@ class FrameCycles(ABC):
 
     @property
     def of_batch(self) -> str:
-        """The words after the cycles of a frame if frames are computed in batches; else nothing."""
-        return f" a frame in batches of {self.batch} (layers: of a batch)" if self.batch > 1 else ""
+        """The words that follow the cycles per frame if frames are computed in batches, else ""."""
+        return f" per frame in batches of {self.batch} (layers: per batch)" if self.batch > 1 else ""
 
     @abstractmethod
     def tables(self) -> list[Table]:
@@ -160,12 +170,12 @@ class CycleReport(FrameCycles):
     @property
     @abstractmethod
     def pass_cycles(self) -> list[float]:
-        """The cycles of each pass of a start, for a simulated board that takes its time."""
+        """The cycles of each pass of one start, for a simulated board that waits as long as the hardware takes."""
 
     @property
     @abstractmethod
     def title(self) -> str:
-        """One line, for a picture."""
+        """The title of the report, one line."""
 
     @abstractmethod
     def values(self) -> dict[str, Any]:
@@ -210,14 +220,20 @@ def cycle_values(
 
 
 class Described(Protocol):
-    """A generated design, opened: its manifest is all that is asked of it."""
+    """An opened design, of which only the manifest is read."""
 
     @property
     def manifest(self) -> Manifest: ...
 
 
 def board_memory(design: Described, efficiency: float | None = None, gbps: float | None = None) -> MemoryTiming:
-    """The memory that the design was made for, unless the arguments say otherwise."""
+    """Return the timing of the DDR that the design was made for.
+
+    Args:
+        design: The design.
+        efficiency: Another fraction of the peak rate that carries data.
+        gbps: Another peak rate, in 10⁹ bytes per second.
+    """
     made_for = design.manifest.ddr
     return MemoryTiming(
         peak_gbps=made_for.gbps if gbps is None else gbps,
@@ -229,7 +245,7 @@ def board_memory(design: Described, efficiency: float | None = None, gbps: float
 
 
 def process_values(process: ProcessTiming, number: int) -> dict[str, Any]:
-    """Cycles of one process in pass ``number``, by what it did."""
+    """Return the cycles of one process in pass ``number`` as a JSON object: busy, waiting and idle cycles."""
     return {
         "pass": number,
         "name": process.name,
@@ -249,7 +265,7 @@ CURVE_HEAD = ("no deeper than", "cycles")
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FifoDepths:
-    """The least FIFO depths of a traced design that lose no cycle. A value that a style does not know is None.
+    """The least FIFO depths of a traced design that lose no cycle. None marks a value that a style does not know.
 
     Attributes:
         least: The depths in words, by stream.
@@ -260,7 +276,7 @@ class FifoDepths:
         widths: The bits of a word, by stream.
         bits: The bits of all FIFOs at the least depths.
         fixed_bits: The bits of all FIFOs at one depth for all of them.
-        curve: (a limit for the depths, cycles of a frame within that limit); None is a deadlock.
+        curve: Pairs of a limit for the depths and the cycles of a frame within that limit. None is a deadlock.
     """
 
     least: Mapping[str, int]

@@ -1,8 +1,8 @@
-"""When, not only what: cycles, stalls and deadlocks of the generated code, solved from one traced execution.
+"""Cycles, stalls and deadlocks of the generated code, solved from one traced execution.
 
-A simulation library built with ``SYSTOLIC_TRACE`` records what every process does in its own pipeline time
-(hls_templates/simulation/trace.h). `Trace.solve` finds the clock of every access for any FIFO depths, clock
-and memory, without a new execution. docs/explanation/cycles.md tells what is modelled and what is not.
+A simulation library that is built with ``SYSTOLIC_TRACE`` records the accesses of every process in the process's own
+pipeline time (hls_templates/simulation/trace.h). ``Trace.solve`` computes the cycle of every access for any FIFO
+depths, clock and memory, without another execution. docs/explanation/cycles.md lists what the model includes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
     "solver_options",
 ]
 
-TIMELINE_BINS = 512  # of one region and process; even, and few enough that a frame's lanes stay below a MB
+TIMELINE_BINS = 512  # per region and process; an even number, and few enough that a frame's lanes stay below 1 MB
 
 
 def _stream_facts(stream: dict[str, Any], names: Sequence[str]) -> StreamFacts:
@@ -113,13 +113,18 @@ def _waiting(facts: RegionFacts, depths: Sequence[int], blocked: dict[str, Any])
 
 
 class Trace:
-    """The trace that a library holds. One library holds one trace: the next traced run replaces it.
+    """The trace in a simulation library. A library has one trace, and the next traced run replaces it.
 
-    library: built with SYSTOLIC_TRACE and with trace.cpp, solve.cpp, memory.cpp and cycles.cpp of
-    hls_templates/simulation. Call `begin`, the library's top function, `end`; then `solve` and `advise`
-    at will. frames: that follow each other in a region, for the time between two of them; 0 where that is not asked.
-    tell: is told how far solving is. by_depth: whether a FIFO of another depth would be bound anew, as a pipeline's
-    are, to what its bits and depth ask for; otherwise it stays what it is bound to.
+    Call ``begin``, the library's top function and ``end``. Then ``solve`` and ``advise`` can be called any number of
+    times.
+
+    Args:
+        library: The library, built with SYSTOLIC_TRACE and with trace.cpp, solve.cpp, memory.cpp and cycles.cpp of
+            hls_templates/simulation.
+        frames: The number of consecutive frames in a region, for the interval between two frames. 0 computes no
+            interval.
+        by_depth: Whether the primitive of a FIFO follows from its width and depth, as in a pipeline. Otherwise a FIFO
+            of another depth keeps the primitive that it is bound to.
     """
 
     def __init__(self, library: ctypes.CDLL, frames: int = 0, tell: Progress = silent, by_depth: bool = False) -> None:
@@ -146,12 +151,12 @@ class Trace:
         self._bytes = 0
 
     def begin(self) -> None:
-        """Forgets what was recorded, and records from now on."""
+        """Delete the recorded trace, and start recording."""
         self._facts = None
         self._library.systolic_trace_begin()
 
     def end(self) -> None:
-        """Stops recording.
+        """Stop recording.
 
         Raises:
             ToolError: The kernel did something that contradicts its own declarations.
@@ -162,13 +167,13 @@ class Trace:
             raise ToolError("the cycle trace", f"found a contradiction: {sentence.decode()}")
 
     def reset(self) -> None:
-        """Gives the memory of the trace back."""
+        """Free the memory of the trace."""
         self._facts = None
         self._library.systolic_trace_reset()
 
     @property
     def regions(self) -> tuple[RegionFacts, ...]:
-        """What was recorded, region by region in order of execution."""
+        """The recorded facts of each region, in order of execution."""
         if self._facts is None:
             described = _answer(self._library.systolic_trace_describe())
             self._facts = tuple(_region_facts(region) for region in described["regions"])
@@ -177,7 +182,7 @@ class Trace:
 
     @property
     def bytes(self) -> int:
-        """Memory that the recorded trace takes."""
+        """The size of the recorded trace in memory, in bytes."""
         return self._bytes if self.regions else 0
 
     def solve(
@@ -188,9 +193,15 @@ class Trace:
         fabric: FabricTiming | None = None,
         timeline: bool = False,
     ) -> TraceTiming:
-        """The time of every access.
+        """Compute the cycle of every access.
 
-        depths: other FIFO depths, by stream or by array of streams. timeline: keep the lanes for a picture.
+        Args:
+            memory: The DDR's timing. None takes the defaults.
+            clock_mhz: The clock in MHz.
+            depths: FIFO depths in words that differ from the declared ones, by stream or by array of streams.
+            fabric: The cycles of the HLS tool's own logic. None takes the defaults.
+            timeline: Whether the result has the lanes that a timeline is drawn from.
+
         Raises:
             DeadlockError: Processes wait for each other in a ring.
             StateError: Nothing was traced yet.
@@ -209,13 +220,15 @@ class Trace:
         return TraceTiming(clock_mhz, memory, tuple(regions))
 
     def region_cycles(self, number: int, depths: Sequence[int], options: SolverOptions) -> int | None:
-        """Cycles of one region, None for a deadlock or where they exceed ``options.limit``."""
+        """Return the cycles of one region, or None for a deadlock or for more than ``options.limit`` cycles."""
         pace = self.region_pace(number, depths, options)
         return None if pace is None else pace[0]
 
     def region_pace(self, number: int, depths: Sequence[int], options: SolverOptions) -> tuple[int, int] | None:
-        """(cycles, ``interval`` of RegionTiming where the options say of how many frames); None as of
-        ``region_cycles``."""
+        """Return the cycles of one region and ``RegionTiming.interval``, or None like ``region_cycles``.
+
+        The interval is computed only if ``options.frames`` is given.
+        """
         fifos, interval = self._fifos(number, depths), ctypes.c_int64()
         cycles = int(self._library.systolic_trace_cycles(number, ctypes.byref(options), *fifos, ctypes.byref(interval)))
         if cycles == -3:
@@ -229,7 +242,7 @@ class Trace:
         fabric: FabricTiming | None = None,
         slack: float = 0.005,
     ) -> Advice:
-        """Least FIFO depths that cost at most ``slack`` of the cycles with unbounded FIFOs, and the curve."""
+        """Search for the least FIFO depths that cost at most ``slack`` of the cycles with unbounded FIFOs."""
         self._check(clock_mhz, {})
         return advise(self, solver_options(memory or MemoryTiming(), clock_mhz, fabric), slack, self.tell)
 
@@ -244,7 +257,7 @@ class Trace:
         return _region_timing(facts, result, fabric)
 
     def _fifos(self, number: int, depths: Sequence[int]) -> tuple[ctypes.Array[ctypes.c_int64], ...]:
-        """The depths, and which of them are memories."""
+        """Return two C arrays: the depth of each FIFO, and whether it is a memory."""
         numbers = ctypes.c_int64 * len(depths)
         return numbers(*depths), numbers(*self.regions[number].in_memory(depths, self._by_depth))
 

@@ -1,4 +1,4 @@
-"""A picture of where the cycles go: a lane a process, coloured by what it does and what it waits for."""
+"""The timeline plot: one lane per process, coloured by what the process does or waits for in each cycle."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Colours that stay apart for colour-blind readers (Okabe and Ito), work the quietest.
+# Colours that colour-blind readers can distinguish (Okabe and Ito). Work has the least conspicuous colour.
 COLOURS = {
     "computes": "#56B4E9",
     "waits for input": "#F0E442",
@@ -28,16 +28,17 @@ COLOURS = {
 }
 
 NARROWEST_LEVEL = 40
-"""Regions above this part of a picture have room for a name of some six letters."""
+"""A region wider than 1/40 of the plot has room for a horizontal name of about six letters."""
 
 NARROWEST_NAMED = 150
-"""Regions above this part of a picture are as wide as a letter is high."""
+"""A region wider than 1/150 of the plot has room for a vertical name."""
 
 
 def shares(process: ProcessTiming, cycles: int) -> tuple[int, NDArray[np.float64]]:
-    """(cycles a bin, float64 of shape 4 × bins): the shares of each bin in the order of COLOURS.
+    """Return the cycles per bin and the share of each activity per bin.
 
-    What is missing to 1 is after the process's end.
+    The shares have the shape (4, bins), in the order of ``COLOURS``. In a bin, the sum of the shares is below 1 if the
+    process ended in it or before it.
 
     Raises:
         StateError: The trace was solved without a timeline.
@@ -67,7 +68,7 @@ def _padded(part: tuple[int, ...], bins: int) -> NDArray[np.int64]:
 
 
 def _lane_names(regions: tuple[RegionTiming, ...]) -> list[str]:
-    """Process names in order of first appearance, which is that of the data; the top's own last."""
+    """Return the process names in order of first appearance, which is the order of the data flow; the top is last."""
     ordered = sorted(regions, key=lambda region: region.top)
     return list(dict.fromkeys(process.name for region in ordered for process in region.processes))
 
@@ -100,9 +101,14 @@ def draw(
     names: Mapping[int, str] | None = None,
     marks: Mapping[int, str] | None = None,
 ) -> Figure:
-    """The regions with this label, or all of them one after the other; timing solved with ``timeline=True``.
+    """Draw the regions with this label, or all regions one after the other.
 
-    names: of the labels, to be written above their regions. marks: cycles at which something ended, and what.
+    Args:
+        timing: The solved trace, with ``timeline=True``.
+        label: The label of the regions to draw. None draws all.
+        title: The title of the plot. "" gives the cycles and the clock.
+        names: The names of labels, which are written above their regions.
+        marks: The cycles to mark by a vertical line, with the text for each line.
 
     Raises:
         ChoiceError: No region has this label.
@@ -141,7 +147,10 @@ def _label(axes: Axes, lanes: list[str], end: int) -> None:
 
 
 def _label_regions(axes: Axes, regions: tuple[RegionTiming, ...], end: int, names: Mapping[int, str]) -> None:
-    """Write each region's name above its middle, upright where it is narrow. One narrower than a letter has none."""
+    """Write each region's name above its middle, vertically if the region is narrow.
+
+    A region that is narrower than the height of a letter has no name.
+    """
     start = 0
     for region in regions:
         if len(regions) > 1 and not region.top and region.total > end / NARROWEST_NAMED:
@@ -158,7 +167,7 @@ def _mark(axes: Axes, marks: Mapping[int, str]) -> None:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write the picture whole; the suffix of ``path`` (.png, .svg, .pdf) chooses the format.
+    """Write the plot to a file that is either complete or absent. The suffix (.png, .svg, .pdf) chooses the format.
 
     Raises:
         FileAccessError: The file cannot be written, or no format has this suffix.
@@ -168,7 +177,7 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def check_picture(path: Path) -> None:
-    """Raise the FileAccessError that ``save`` would raise: worth asking before long work."""
+    """Raise the FileAccessError that ``save`` would raise. Call this before long work whose result is a plot."""
     from systolic.report.figures import Picture
 
     with _refusal(path):

@@ -1,4 +1,4 @@
-"""How long it took: the frozen results of solving a trace, and the memory that is solved for."""
+"""The results of solving a trace, and the timing of the memory and of the fabric that it is solved for."""
 
 from __future__ import annotations
 
@@ -12,14 +12,19 @@ from scheduler.hardware.fifos import MEMORY_LATENCY, SHIFT_LATENCY
 
 @dataclass(frozen=True)
 class MemoryTiming:
-    """DDR behind the accelerator's ports; the defaults are those of the ZCU104's boot image.
+    """The timing of the DDR at the accelerator's ports. The defaults are the values of the ZCU104's boot image.
 
-    peak_gbps: 10⁹ bytes a second at full rate, all ports together, both directions.
-    efficiency: the share of it that carries data (refresh, row misses, turn-arounds take the rest).
-    read_latency_ns: from a request to its first beat; write_latency_ns: from the last beat to the response.
-    Vitis HLS schedules for 64 kernel cycles, 213 ns at 300 MHz (UG1399, m_axi ``latency``).
-    read_outstanding, write_outstanding, max_burst_beats: the m_axi options ``num_read_outstanding``,
-    ``num_write_outstanding``, ``max_*_burst_length``.
+    Vitis HLS schedules for a latency of 64 kernel cycles, 213 ns at 300 MHz (UG1399, m_axi ``latency``).
+
+    Attributes:
+        peak_gbps: The peak rate in 10⁹ bytes per second, all ports and both directions together.
+        efficiency: The fraction of the peak rate that carries data. Refresh, row misses and bus turnarounds take the
+            rest.
+        read_latency_ns: The time from a read request to its first beat.
+        write_latency_ns: The time from the last beat of a write to its response.
+        read_outstanding: The m_axi option ``num_read_outstanding``.
+        write_outstanding: The m_axi option ``num_write_outstanding``.
+        max_burst_beats: The m_axi options ``max_read_burst_length`` and ``max_write_burst_length``.
     """
 
     peak_gbps: float = 17.064
@@ -40,19 +45,22 @@ class MemoryTiming:
         _check_range("max_burst_beats", self.max_burst_beats, 1, 256)
 
     def bytes_per_cycle(self, clock_mhz: float) -> float:
+        """Return the data bytes per cycle of this clock."""
         return self.peak_gbps * self.efficiency * 1000 / clock_mhz
 
 
 @dataclass(frozen=True)
 class FabricTiming:
-    """Cycles that the HLS tool's own logic takes; docs/explanation/cycles.md gives the source of each.
+    """The cycles of logic that the HLS tool adds. docs/explanation/cycles.md gives the source of each number.
 
-    fifo_latency: of a FIFO in shift registers, from a write to the first cycle in which it can be read;
-    memory_fifo_latency: the same of a FIFO in a memory.
-    loop_entry: the state that starts a pipelined loop.
-    request_stages: from a read request to its load where one pipelined loop does both; the m_axi option
-    ``latency``, for which HLS makes the pipeline deeper.
-    region_start, region_stop: hand-shakes around a DATAFLOW region.
+    Attributes:
+        fifo_latency: The cycles from a write to the first possible read, for a FIFO in shift registers.
+        memory_fifo_latency: The same for a FIFO in a memory.
+        loop_entry: The cycles of the state that starts a pipelined loop.
+        request_stages: The cycles from a read request to its load if one pipelined loop does both. This is the m_axi
+            option ``latency``, by which HLS makes the pipeline deeper.
+        region_start: The cycles of the handshake that starts a DATAFLOW region.
+        region_stop: The cycles of the handshake that ends a DATAFLOW region.
     """
 
     fifo_latency: int = SHIFT_LATENCY
@@ -63,7 +71,7 @@ class FabricTiming:
     region_stop: int = 2
 
     def __post_init__(self) -> None:
-        """A load in the cycle of its own request could never be served, hence the least of 1."""
+        """Check the ranges. ``request_stages`` is at least 1: a load cannot be served in the cycle of its request."""
         for name, least in (
             ("fifo_latency", 1),
             ("memory_fifo_latency", 1),
@@ -83,7 +91,14 @@ def _check_range(name: str, value: float, low: float, high: float | None = None,
 
 @dataclass(frozen=True)
 class Lane:
-    """Cycles a bin of ``bin_cycles`` that a process waited, by reason."""
+    """The waiting cycles of a process over time, per bin of ``bin_cycles`` cycles, by reason.
+
+    Attributes:
+        bin_cycles: The cycles of one bin.
+        wait_input: The cycles in each bin that the process waited for input data.
+        wait_space: The cycles in each bin that the process waited for space in an output FIFO.
+        wait_memory: The cycles in each bin that the process waited for DDR.
+    """
 
     bin_cycles: int
     wait_input: tuple[int, ...]
@@ -93,7 +108,18 @@ class Lane:
 
 @dataclass(frozen=True)
 class ProcessTiming:
-    """Cycles of one process in one region: busy + waits + idle = the region's cycles."""
+    """The cycles of one process in one region. The sum of busy, waiting and idle cycles is the region's cycles.
+
+    Attributes:
+        name: The name of the process.
+        busy: The cycles in which the process worked.
+        wait_input: The cycles that it waited for input data.
+        wait_space: The cycles that it waited for space in an output FIFO.
+        wait_memory: The cycles that it waited for DDR.
+        idle: The cycles after its end.
+        iterations: The number of loop iterations.
+        lane: The waiting cycles over time, if the trace was solved with a timeline.
+    """
 
     name: str
     busy: int
@@ -107,7 +133,19 @@ class ProcessTiming:
 
 @dataclass(frozen=True)
 class StreamTiming:
-    """One FIFO: the most elements it held, and the cycles that its two ends waited for each other."""
+    """The use of one FIFO in one region.
+
+    Attributes:
+        name: The name of the FIFO.
+        writer: The name of the process that writes.
+        reader: The name of the process that reads.
+        depth: The depth in words.
+        elements: The number of words that passed through the FIFO.
+        element_bytes: The size of a word in the simulation, in bytes.
+        max_occupancy: The most words that the FIFO held.
+        stall_input: The cycles that the reader waited for data.
+        stall_space: The cycles that the writer waited for space.
+    """
 
     name: str
     writer: str
@@ -122,9 +160,18 @@ class StreamTiming:
 
 @dataclass(frozen=True)
 class BundleTiming:
-    """One direction of one memory port; busy: cycles in which a beat moved. moved: bytes in each ``bin_cycles`` from
-    the region's start on, nothing where the trace was solved without a timeline. name: of a port that is no m_axi
-    bundle of the code."""
+    """The use of one memory port in one direction.
+
+    Attributes:
+        bundle: The number of the m_axi bundle.
+        write: Whether the direction is write.
+        bytes: The number of bytes.
+        busy: The number of cycles in which a beat was transferred.
+        bursts: The number of bursts.
+        bin_cycles: The cycles of one bin of ``moved``.
+        moved: The bytes in each bin from the region's start. Empty if the trace was solved without a timeline.
+        name: The name of a port that is not an m_axi bundle of the code.
+    """
 
     bundle: int
     write: bool
@@ -137,16 +184,24 @@ class BundleTiming:
 
     @property
     def port(self) -> str:
+        """The name of the port for reports."""
         return self.name or f"port {self.bundle}"
 
 
 @dataclass(frozen=True)
 class RegionTiming:
-    """One execution of a DATAFLOW region, or of the top's sequential code (``top``).
+    """The timing of one execution of a DATAFLOW region, or of the top's sequential code.
 
-    cycles: of its processes; overhead: start and stop hand-shakes beside them. Of a trace of several frames, interval:
-    the most cycles that any stream took between the last two of them, frame_ends: the cycle at which each had been read
-    from all streams.
+    Attributes:
+        label: The number that the generated code gives the region.
+        top: Whether this is the top's sequential code.
+        cycles: The cycles of the processes.
+        overhead: The cycles of the start and stop handshakes, in addition to ``cycles``.
+        processes: The timing of each process.
+        streams: The use of each FIFO.
+        bundles: The use of each memory port and direction.
+        interval: For a trace of several frames, the most cycles between the last two frame ends of any stream.
+        frame_ends: For a trace of several frames, the cycle at which each frame was read from all streams.
     """
 
     label: int
@@ -161,11 +216,12 @@ class RegionTiming:
 
     @property
     def total(self) -> int:
+        """The cycles with the start and stop handshakes."""
         return self.cycles + self.overhead
 
     @property
     def bound_by(self) -> str:
-        """The process that the others wait for: it works, or waits for memory, longest of all."""
+        """The process that works, or waits for memory, longest of all; the others wait for it."""
         worst = max(self.processes, key=lambda process: process.busy + process.wait_memory)
         if worst.wait_memory > worst.busy:
             return f"DDR ({worst.name})"
@@ -174,7 +230,7 @@ class RegionTiming:
 
 @dataclass(frozen=True)
 class TraceTiming:
-    """Every region in order; ``cycles`` is from the top's start to its end."""
+    """The timing of a whole trace: every region in order of execution."""
 
     clock_mhz: float
     memory: MemoryTiming
@@ -182,15 +238,17 @@ class TraceTiming:
 
     @property
     def cycles(self) -> int:
+        """The cycles from the start of the top function to its end."""
         return sum(region.total for region in self.regions)
 
     @property
     def seconds(self) -> float:
+        """The time from the start of the top function to its end."""
         return self.cycles / (self.clock_mhz * 1e6)
 
     @property
     def cycles_by_label(self) -> dict[int, int]:
-        """Cycles of all regions with the same label; the top's sequential code stands under -1."""
+        """The cycles of all regions with the same label, by label. The top's sequential code has the label -1."""
         cycles: dict[int, int] = {}
         for region in self.regions:
             cycles[region.label] = cycles.get(region.label, 0) + region.total
@@ -201,7 +259,7 @@ class TraceTiming:
         rate = 1 / self.seconds if self.cycles else 0
         ddr = f"{self.memory.peak_gbps:.4g} GB/s × {self.memory.efficiency:g}"
         return (
-            f"<p><b>{self.cycles:,} cycles</b> · {rate:.1f} a second at {self.clock_mhz:g} MHz (target), "
+            f"<p><b>{self.cycles:,} cycles</b> · {rate:.1f} per second at {self.clock_mhz:g} MHz (target), "
             f"DDR {ddr}</p>"
             "<table><tr><th>region</th><th>cycles</th><th>busiest</th><th>process</th><th>computes</th>"
             f"<th>waits for input</th><th>space</th><th>DDR</th><th>ended</th></tr>{rows}</table>"
@@ -224,7 +282,15 @@ def _html_process(process: ProcessTiming, cycles: int) -> str:
 
 @dataclass(frozen=True)
 class Waiting:
-    """A process of a deadlock: ``waits_for`` "data" or "space" of ``stream``, or "memory"."""
+    """A process that waits in a deadlock.
+
+    Attributes:
+        process: The name of the process.
+        waits_for: "data" or "space" of ``stream``, or "memory".
+        stream: The name of the FIFO, or "".
+        element: The index of the element that the process waits to read or write.
+        depth: The depth of the FIFO in words.
+    """
 
     process: str
     waits_for: str
@@ -246,9 +312,9 @@ class DeadlockError(SystolicError):
     """Processes wait for each other in a ring.
 
     Attributes:
-        label: The region.
-        ring: What each process waits for from the next one; the last waits for the first.
-        cure: One stream and the least depth that frees it, or None if no single depth does.
+        label: The label of the region.
+        ring: The processes in the ring. Each waits for the next one, and the last waits for the first.
+        cure: The name of one stream and the least depth that resolves the deadlock, or None if no single depth does.
     """
 
     label: int

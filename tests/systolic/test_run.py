@@ -135,7 +135,7 @@ def test_a_network_without_a_head(tmp_path: Path, photograph: Path) -> None:
     assert list(found.result.tensors) == ["conv1"]
     scale = network.nodes[1].type.scale
     np.testing.assert_allclose(found.result.tensors["conv1"], integers * np.float32(scale), rtol=1e-6)
-    assert "no head to decode: these are the values of the last layers" in found.text()
+    assert "no head to decode: these are the outputs of the last layers" in found.text()
     assert repr(found.result).endswith("conv1 8×8×8)")
     assert found.values()["tensors"][0] == {
         "name": "conv1",
