@@ -32,6 +32,7 @@ any other layer                          one layer that is executed frame by fra
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -104,11 +105,12 @@ def lower(network: QuantizedNetwork, batch: int = 1, fused: bool = False) -> tup
     check_layers(network, fused)
     strips = strips_of(network, fused)
     additions = fused_additions(network) if fused else {}
+    readers = _readers(network)
     layers: list[Layer] = []
     for index in range(len(network.nodes)):
         if index in additions:
             layers[-1] = replace(layers[-1], output=index, added=additions[index])
-        elif layers and (merged := _fused(network, index, layers[-1])):
+        elif layers and readers[layers[-1].output] == 1 and (merged := _fused(network, index, layers[-1])):
             layers[-1] = merged
         else:
             layers += _own_layers(network, strips, index)
@@ -174,13 +176,13 @@ def _stacking_stride(layer: Layer, source: Shape) -> int | None:
 
 
 def _fused(network: QuantizedNetwork, index: int, last: Layer) -> Layer | None:
-    """Return the last layer with node ``index`` fused into it; None if the node needs layers of its own.
+    """Return the last layer, whose map has one reader, with node ``index`` fused into it.
 
-    A max pool, an upsample or a table is fused if it is the only reader of the layer just before it.
+    A max pool, an upsample or a table is fused if it is that reader. None if the node needs layers of its own.
     """
     node = network.nodes[index]
     source = resolve(network, node.inputs[0]) if node.inputs else index
-    if last.output != source or _readers(network, source) != 1 or _is_finished(last):
+    if last.output != source or _is_finished(last):
         return None
     match node.op:
         case MaxPool() as pool if fusible(pool, network.nodes[source].shape, node.shape):
@@ -193,10 +195,10 @@ def _fused(network: QuantizedNetwork, index: int, last: Layer) -> Layer | None:
             return None
 
 
-def _readers(network: QuantizedNetwork, source: int) -> int:
-    """Return how many inputs of nodes read the map of node ``source``."""
-    return sum(
-        resolve(network, i) == source
+def _readers(network: QuantizedNetwork) -> Counter[int]:
+    """Return the number of inputs of nodes that read each node's map. A concat of one input is not a reader."""
+    return Counter(
+        resolve(network, i)
         for reader, node in enumerate(network.nodes)
         for i in node.inputs
         if resolve(network, reader) == reader
@@ -285,7 +287,7 @@ def _own_layers(network: QuantizedNetwork, strips: Strips, index: int) -> Iterat
         case Concat() | Slice():
             pass  # views of the maps that they read
         case QInput() | Softmax() | TopK() | Output() | Detection():
-            pass  # of the host
+            pass  # returned above
         case QSoftmax() | Custom():
             raise AssertionError(f"check_layers lets {node.name!r} pass, but the array has no mapping for it")
         case _:
