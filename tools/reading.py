@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import argparse
 import ast
+import functools
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -73,8 +74,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--readers", type=int, default=3, help="Number of sheets (default: 3)")
     parser.add_argument("-o", "--output", type=Path, required=True, help="Folder of the sheets; made if it is missing")
     options = parser.parse_args(arguments)
-    commit = _git("rev-parse", options.after).strip()
-    before, after = _units(options.before), _units(commit)
+    earlier, commit = (_git("rev-parse", name).strip() for name in (options.before, options.after))
+    before, after = _units(earlier), _units(commit)
     drawn = _drawn_units(before, after, commit)
     if len(drawn) < sum(SHARES.values()):
         print(f"only {len(drawn)} units changed between {options.before} and {options.after}", file=sys.stderr)
@@ -97,18 +98,18 @@ def _git(*arguments: str) -> str:
     return subprocess.run(["git", *arguments], capture_output=True, text=True, check=True).stdout
 
 
-def _sources(commit: str) -> Iterator[tuple[str, str]]:
-    """Yield path and text of each Python file of the rooms."""
-    for path in _git("ls-tree", "-r", "--name-only", commit, "--", *ROOMS).split():
-        if path.endswith(".py"):
-            yield path, _git("show", f"{commit}:{path}")
+@functools.cache
+def _trees(commit: str) -> Mapping[str, tuple[str, ast.Module]]:
+    """Return the text and the syntax tree of each Python file of the rooms, by path."""
+    paths = _git("ls-tree", "-r", "--name-only", commit, "--", *ROOMS).split()
+    texts = {path: _git("show", f"{commit}:{path}") for path in paths if path.endswith(".py")}
+    return {path: (text, ast.parse(text)) for path, text in texts.items()}
 
 
 def _units(commit: str) -> dict[str, Unit]:
     """Return the units of a commit by their names."""
     units: dict[str, Unit] = {}
-    for path, text in _sources(commit):
-        tree = ast.parse(text)
+    for path, (text, tree) in _trees(commit).items():
         units[path] = Unit("module", path, text, ast.get_docstring(tree) or "")
         for name, node in _definitions(tree, ""):
             kind = "class" if isinstance(node, ast.ClassDef) else "function"
@@ -172,8 +173,8 @@ def _sentences(units: Sequence[Unit], commit: str) -> str:
 def _help_texts(commit: str) -> set[str]:
     """Return the help texts of options: constant ``help`` arguments, after the option's last spelling."""
     texts: set[str] = set()
-    for _, text in _sources(commit):
-        for call in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)):
+    for _, tree in _trees(commit).values():
+        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
             words = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
             for keyword in call.keywords:
                 is_text = isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, str)
