@@ -70,7 +70,7 @@ class LayerTime:
         return overhead_words(self.overhead, self.overhead_cycles, self.modelled_cycles)
 
 
-Table = tuple[Sequence[str], Sequence[Sequence[Cell]]]
+ReportTable = tuple[Sequence[str], Sequence[Sequence[Cell]]]
 """The head and the rows of a table."""
 
 
@@ -137,7 +137,7 @@ class FrameCycles(ABC):
         return f" per frame in batches of {self.batch} (layers: per batch)" if self.batch > 1 else ""
 
     @abstractmethod
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[ReportTable]:
         """Return the tables of the report; the first has a row for each layer or block."""
 
     @property

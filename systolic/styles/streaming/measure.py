@@ -20,7 +20,7 @@ from systolic.report.tables import Cell
 from systolic.styles.streaming.dma import with_dma
 from systolic.styles.streaming.simulate import StreamingDesign, pack_picture
 from systolic.trace.depths import greatest
-from systolic.trace.report import CycleReport, LayerTime, Table, board_memory, cycle_values, process_values
+from systolic.trace.report import CycleReport, LayerTime, ReportTable, board_memory, cycle_values, process_values
 from systolic.trace.solver import MemoryTiming, Trace
 from systolic.trace.timeline import draw
 from systolic.trace.timing import RegionTiming, TraceTiming
@@ -90,7 +90,7 @@ class StreamingReport(CycleReport):
         processes = [process_values(process, 0) for process in region.processes]
         return cycle_values(self, "traced", self.timing.memory, processes=processes)
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[ReportTable]:
         """Return the table of the blocks."""
         processes = {process.name: process for process in self.timing.regions[0].processes}
         rows: list[list[Cell]] = [

@@ -30,7 +30,7 @@ from systolic.styles.systolic.cycles import SystolicTrace
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from systolic.styles.systolic.simulate import SystolicDesign, open_design, simulate_batch
-from systolic.trace.report import FrameCycles, LayerTime, Table, board_memory, cycle_values
+from systolic.trace.report import FrameCycles, LayerTime, ReportTable, board_memory, cycle_values
 from systolic.trace.timing import MemoryTiming
 
 MODELLED = ("bound by (modelled)", "overhead (modelled)")
@@ -59,7 +59,7 @@ class SystolicCounts(FrameCycles):
         """Return the object of ``cycle_values``, without processes: an execution counts the cycles of layers only."""
         return cycle_values(self, "counted", self.memory, mismatches=self.mismatches)
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[ReportTable]:
         """Return the table of the layers, with a last row for all of them together."""
         beside = ("HLS, traced", "difference %") if self._traced else ()
         head = ("layer", "counted", "modelled", "error %", *beside, "MACs", "PEs busy %", *MODELLED)

@@ -19,7 +19,7 @@ from systolic.execution.build import Variant, built
 from systolic.report.clock import RateClock
 from systolic.report.tables import Cell
 from systolic.styles.systolic.simulate import SystolicDesign, fill_batch
-from systolic.trace.report import CycleReport, LayerTime, Table, cycle_values, process_values
+from systolic.trace.report import CycleReport, LayerTime, ReportTable, cycle_values, process_values
 from systolic.trace.solver import MemoryTiming, Trace
 from systolic.trace.timeline import draw
 from systolic.trace.timing import TraceTiming
@@ -82,7 +82,7 @@ class SystolicReport(CycleReport):
         ]
         return cycle_values(self, "traced", self.timing.memory, processes=processes)
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[ReportTable]:
         """Return the table of the layers, and that of the processes over all passes."""
         rows: list[list[Cell]] = [
             [
