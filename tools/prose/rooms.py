@@ -38,6 +38,7 @@ CLEAN = (
     "rtl_templates",
     "scheduler/hardware",
     "scheduler/systolic/area",
+    "scheduler/systolic/model",
     "systolic/checking",
     "systolic/evaluation",
     "tools",

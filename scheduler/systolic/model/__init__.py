@@ -1,7 +1,9 @@
-"""The cycle model: what a schedule takes on an array, modelled and held against the trace of generated code.
+"""The cycle model: an analytic estimate of the cycles and DDR bytes of a schedule on an array.
 
-``cost`` prices schedules, layers and grids of candidates; ``passes`` is the loop over the tiles of a pass, the same for
-both engines, and ``phases`` what it tells an engine. ``progress`` is what is carried from tile to tile, ``ddr_shares``
-the ports that share the memory, ``grid`` and ``arrays`` the numbers, and ``clock`` the lowest clock that holds a rate.
-The recurrences of an engine are in scheduler/systolic/engines, one folder for each.
+The benchmarks compare the model with the cycle trace of generated code. ``cost`` prices schedules, layers and grids of
+candidates. ``passes`` is the loop over the tiles of a pass, which both engines share, and ``phases`` the data that it
+passes to an engine. ``progress`` is the state that is carried from tile to tile, and ``ddr_shares`` the slowdown of
+ports that share the DDR. ``arrays`` and ``grid`` hold the numbers of arrays and of a pass. ``clock`` finds the lowest
+clock for a frame rate, and ``energy`` counts the activity that costs energy. Each engine has its own recurrences, in
+its folder of scheduler/systolic/engines.
 """

@@ -1,5 +1,7 @@
-"""Arrays as numbers: one array, or a grid of them, priced by the same formulas; and the tilings that they are priced
-under."""
+"""One array or a grid of arrays as numpy numbers, and a layer's tilings as numpy numbers.
+
+The same formulas price one array and a grid of them.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,31 @@ from scheduler.systolic.array import Array
 Numbers: TypeAlias = "npt.NDArray[np.int64]"
 
 PERIPHERALS = ("save_rows", "chunk", "map_ports", "weight_ports", "weight_words")
-"""Numbers of what surrounds the PEs: arrays of one M × N × L differ in them, beside the depths of their buffers."""
+"""Parameters of the logic around the PEs. Arrays of one geometry M × N × L (rows × columns × lanes) differ in these
+parameters and in the depths of their buffers."""
 
 
 @dataclass(frozen=True, eq=False)
 class ArrayGrid:
-    """Arrays of one M × N × L. The five arrays of numbers, PERIPHERALS, broadcast together; [arrays, 1] in the
-    search. weight_depth: of the weight buffer, 0 where it is not chosen yet. array: one of them, for what all of them
-    have."""
+    """Arrays of one geometry M × N × L (rows × columns × lanes).
+
+    The five PERIPHERALS are numpy arrays that broadcast together. In the search their shape is (arrays, 1).
+
+    Attributes:
+        rows: Rows of PEs, M.
+        columns: Columns of PEs, N.
+        lanes: Lanes per PE, L.
+        word_bytes: Bytes per word of a feature map.
+        added_maps: Feature maps that the Saver can add, 0 or 1.
+        table_slopes: 1 if activation tables are piecewise linear, else 0.
+        save_rows: Rows that the Saver requantises per cycle.
+        chunk: Columns per chunk of the Saver.
+        map_ports: The number of ports that read rows. The same number of ports write results.
+        weight_ports: Ports that read weights.
+        weight_words: Words per cycle of each weight port.
+        weight_depth: Words of the weight buffer, 0 if it is not chosen yet.
+        array: One of the arrays, for the parameters that all of them share.
+    """
 
     rows: int
     columns: int
@@ -40,21 +59,27 @@ class ArrayGrid:
 
     @property
     def port_beats(self) -> Numbers:
-        """Cycles in which the weight ports give one step."""
+        """Cycles in which the weight ports read the weights of one step."""
         return np.asarray(self.columns // (self.weight_ports * self.weight_words), np.int64)
 
     @property
     def port_bytes(self) -> Numbers:
-        """What one weight port gives a cycle."""
+        """Bytes per cycle of one weight port."""
         return np.asarray(self.word_bytes * self.weight_words, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class PassTilings:
-    """One pass of a layer under each of its tilings, [tilings].
+    """One pass of a layer under each of its tilings. All fields have shape (tilings,).
 
-    width: columns of the column tile. words: of a row of its input, read in so many ``bursts``. next_steps: of the
-    weight tile that is loaded for the pass after. The flags are 0 or 1.
+    Attributes:
+        width: Columns of the column tile.
+        words: Words of one row of the column tile's input.
+        bursts: Pieces in which these words are read.
+        next_steps: Steps of the weight tile that is loaded for the next pass.
+        resident: 1 if the weights stay on chip, else 0.
+        inputs_resident: 1 if the input rows stay on chip, else 0.
+        overlap: 1 if rows are loaded while the array computes, else 0.
     """
 
     width: Numbers
@@ -66,17 +91,17 @@ class PassTilings:
     overlap: Numbers
 
     def pick(self, chosen: npt.NDArray[np.bool_]) -> PassTilings:
-        """Those of the chosen tilings."""
+        """Return the numbers of the tilings for which ``chosen`` is True."""
         return PassTilings(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
 
 def array_grid(array: Array) -> ArrayGrid:
-    """One array, its numbers of no dimension."""
+    """Return one array as a grid whose numbers have no dimension."""
     return _grid(array, {name: np.array(getattr(array, name), np.int64) for name in PERIPHERALS}, array.weight_depth)
 
 
 def array_column(arrays: Sequence[Array]) -> ArrayGrid:
-    """Arrays of one M × N × L as a column, [arrays, 1], before depths are chosen."""
+    """Return arrays of one geometry as a grid of shape (arrays, 1). Its buffers have no depths yet."""
     columns = {name: np.array([[getattr(array, name)] for array in arrays], np.int64) for name in PERIPHERALS}
     return _grid(arrays[0], columns, 0)
 

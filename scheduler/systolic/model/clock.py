@@ -1,4 +1,4 @@
-"""The lowest clock of a board at which a schedule still holds a frame rate: what timing closure may fall back to."""
+"""The lowest clock of a board at which a schedule still reaches a frame rate, for when timing closure fails."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from scheduler.systolic.model.cost import cost
 from scheduler.systolic.schedule import SystolicSchedule
 
 IDEAL_DDR = DdrTiming(clock_mhz=1.0, milli_bytes=1 << 30, read_latency=0, write_latency=0, rate=DdrRate(1.0, 1.0))
-"""A memory that nothing waits for, at 1 MHz: what a schedule takes by its array alone."""
+"""A DDR without latency or a bandwidth limit, at 1 MHz. With it the array alone determines the cycles."""
 
 
 def highest_mhz(board: Board, dsp_clock: int) -> float:
-    """What a design may be clocked at where its DSPs have ``dsp_clock`` cycles in one of it, and nothing else has. The
-    switching limits are those of the board's file, of its speed grade."""
+    """Return the highest clock of a design in MHz, from the switching limits in the board's file.
+
+    The DSPs and their clock tree run ``dsp_clock`` times as fast as the design, all other logic at the design's clock.
+    """
     return min(board.fmax.lowest, min(board.fmax.dsp, board.fmax.global_clock) / dsp_clock)
 
 
 def check_dsp_clock(board: Board, mhz: float, dsp_clock: int) -> None:
-    """Raise RangeError if the DSPs of the board, or its clock tree, cannot be clocked so fast."""
+    """Raise RangeError if the board's DSPs or clock tree cannot run at ``dsp_clock`` × ``mhz``."""
     fmax = board.fmax
     limit, slower = min((fmax.dsp, "a DSP"), (fmax.global_clock, "the clock tree"))
     if dsp_clock * mhz > limit:
@@ -37,13 +39,17 @@ def check_dsp_clock(board: Board, mhz: float, dsp_clock: int) -> None:
 def lowest_clock(
     schedule: SystolicSchedule, board: Board, frames_per_second: float, rate: DdrRate | None = None
 ) -> Clock | None:
-    """The lowest clock that the board produces at which ``schedule`` is modelled at ``frames_per_second`` or more;
-    None where none is. rate: of the DDR, as of ``ddr_timing``.
+    """Return the lowest clock of the board at which the modelled frame rate is high enough, or None.
 
-    Clocks at which it would not even be that fast with an ideal memory are left out, the others are priced from the
-    lowest on.
+    Clocks that are too low even with an ideal memory are skipped. The other clocks are priced in ascending order.
+
+    Args:
+        schedule: The schedule, which is the same at every clock.
+        board: The board.
+        frames_per_second: The frame rate that is required.
+        rate: The DDR rate, as for ``ddr_timing``.
     """
-    ideal_rate = cost(schedule, IDEAL_DDR).frames_per_second  # a MHz
+    ideal_rate = cost(schedule, IDEAL_DDR).frames_per_second  # per MHz
     for clock in board.clocks(highest_mhz(board, schedule.array.dsp_clock)):
         possible = clock.mhz * ideal_rate >= frames_per_second
         if possible and cost(schedule, ddr_timing(board, clock.mhz, rate)).frames_per_second >= frames_per_second:

@@ -1,8 +1,8 @@
-"""What a schedule costs on an array: cycles by what bounds them, and DDR bytes by kind. Pure functions of numbers.
+"""The cost of a schedule on an array: cycles by their cause, and DDR bytes by kind.
 
-One call prices one tiling or a whole grid of arrays × tilings; the search and the report use the same code. A layer is
-a pass over each column tile; cycles of a pass are those of its tiles (scheduler/systolic/model/passes.py). The model
-against the trace of generated code: benchmarks/schedule.py.
+All functions are pure. One call prices one tiling or a whole grid of arrays × tilings, and the search and the report
+use the same code. A layer takes one pass per column tile. scheduler/systolic/model/passes.py computes the cycles of a
+pass. benchmarks/schedule.py compares the model with the trace of generated code.
 """
 
 from __future__ import annotations
@@ -27,10 +27,17 @@ from scheduler.systolic.tiling import BufferNeeds, Tiling, buffer_needs
 def layer_cycles(
     arrays: ArrayGrid, shape: LayerShape, tilings: tuple[Tiling, ...], next_steps: int, ddr: DdrTiming, first: bool
 ) -> Cycles:
-    """All passes of one layer, [arrays, tilings].
+    """Return the cycles of all passes of one layer, with shape (arrays, tilings).
 
-    next_steps: of the next layer's first weight tile, which arrives during this layer. first: whether the layer is the
-    frame's first. Frame by frame of a batch, each frame but the last is followed by the layer itself.
+    If the layer computes a batch frame by frame, the layer itself follows after each frame except the last.
+
+    Args:
+        arrays: The arrays.
+        shape: The layer.
+        tilings: The candidate tilings.
+        next_steps: Steps of the next layer's first weight tile, which is loaded during this layer.
+        ddr: The DDR's timing.
+        first: Whether the layer is the first of the frame.
     """
     if shape.repeats == 1:
         return _frame_cycles(arrays, shape, tilings, next_steps, ddr, first)
@@ -54,8 +61,10 @@ def _frame_cycles(
 def _passes_of(
     shape: LayerShape, tilings: tuple[Tiling, ...], next_steps: int
 ) -> tuple[PassTilings, PassTilings, PassTilings, Numbers]:
-    """The passes over the first, the middle and the last column tile under every tiling, and how many passes there
-    are. A pass that is not the last is followed by one of the same layer."""
+    """Return the passes over the first, a middle and the last column tile under every tiling, and the number of passes.
+
+    After each pass except the last, the next pass belongs to the same layer.
+    """
 
     def column(values: list[int]) -> Numbers:
         return np.array(values, np.int64)
@@ -79,8 +88,18 @@ def _passes_of(
 
 
 def layer_traffic(rows: int, columns: int, word_bytes: int, shape: LayerShape, tiling: Tiling) -> Traffic:
-    """DDR bytes of one layer. Every column tile, and every frame, reads the weights again; column tiles read the
-    columns that their kernels share twice."""
+    """Return the DDR bytes of one layer.
+
+    Every column tile and every frame reads the weights again. Columns that the kernels of two neighbouring column tiles
+    share are read twice.
+
+    Args:
+        rows: Rows of PEs.
+        columns: Columns of PEs.
+        word_bytes: Bytes per word of a feature map.
+        shape: The layer.
+        tiling: Its tiling.
+    """
     row_tiles, channel_tiles = ceil_div(shape.out_height, rows), ceil_div(shape.filters, columns)
     passes = tiling.columns.count * shape.repeats
     loads = channel_tiles * (row_tiles if tiling.order == "streamed" else 1) * passes
@@ -98,8 +117,16 @@ def layer_traffic(rows: int, columns: int, word_bytes: int, shape: LayerShape, t
 
 @dataclass(frozen=True, eq=False)
 class LayerCost:
-    """One layer, modelled. cycles: of all passes. needs: the least buffers that the tiling runs in. moving: cycles in
-    which the DDR moves the bytes of ``traffic``."""
+    """The modelled cost of one layer.
+
+    Attributes:
+        shape: The layer.
+        tiling: Its tiling.
+        cycles: Cycles of all passes, by their cause.
+        traffic: DDR bytes by kind.
+        needs: The smallest buffers that the tiling can run with.
+        moving: Cycles in which the DDR moves the bytes of ``traffic``.
+    """
 
     shape: LayerShape
     tiling: Tiling
@@ -115,21 +142,23 @@ class LayerCost:
 
     @property
     def running(self) -> int:
-        """Cycles of the passes themselves, without those in which they are fetched."""
+        """Cycles of the layer without the cycles in which its passes are fetched."""
         return self.total - int(self.cycles.program)
 
     @property
     def bound_by(self) -> str:
+        """The name of the part that bounds the layer, see ``Cycles.bound_by``."""
         return self.cycles.bound_by(self.moving)
 
     @property
     def overhead(self) -> Overhead:
+        """The largest part of the cycles other than compute."""
         return self.cycles.overhead
 
 
 @dataclass(frozen=True, eq=False)
 class Cost:
-    """A whole schedule: modelled, not traced. Cycles, traffic and MACs are those of all frames of a batch."""
+    """The modelled, not traced, cost of a whole schedule. Cycles, traffic and MACs count all frames of a batch."""
 
     array: Array
     ddr: DdrTiming
@@ -161,12 +190,12 @@ class Cost:
         return sum(layer.shape.macs for layer in self.layers)
 
     def efficiency(self, layer: LayerCost) -> float:
-        """MACs that the network asks for / MACs that the array could do meanwhile."""
+        """Return the layer's MACs divided by the MACs that the array could compute in the layer's cycles."""
         return layer.shape.macs / (self.array.macs_per_cycle * layer.total)
 
 
 def cost(schedule: SystolicSchedule, ddr: DdrTiming) -> Cost:
-    """What ``schedule`` costs, layer by layer."""
+    """Return the cost of a schedule, layer by layer."""
     shapes = [scheduled.shape for scheduled in schedule.layers]
     layers = tuple(
         layer_cost(schedule.array, shape, tiling, steps_after(shapes, index), ddr, index == 0)
@@ -178,7 +207,7 @@ def cost(schedule: SystolicSchedule, ddr: DdrTiming) -> Cost:
 def layer_cost(
     array: Array, shape: LayerShape, tiling: Tiling, next_steps: int, ddr: DdrTiming, first: bool
 ) -> LayerCost:
-    """One layer; next_steps and first as of ``layer_cycles``."""
+    """Return the cost of one layer on one array. ``next_steps`` and ``first`` are as for ``layer_cycles``."""
     grid = layer_cycles(array_grid(array), shape, (tiling,), next_steps, ddr, first)
     cycles = Cycles(*(np.asarray(getattr(grid, f.name)).reshape(-1)[0] for f in fields(grid)))
     traffic = layer_traffic(array.rows, array.columns, array.word_bytes, shape, tiling)
@@ -187,14 +216,17 @@ def layer_cost(
 
 
 def moving_cycles(traffic: Traffic, ddr: DdrTiming) -> int:
-    """Return the cycles that the DDR takes for these bytes at its sustained rate."""
+    """Return the cycles in which the DDR moves these bytes at its sustained rate."""
     return ceil_div(1000 * traffic.total, ddr.milli_bytes)
 
 
 def cheapest(
     array: Array, shape: LayerShape, tilings: Sequence[Tiling], next_steps: int, ddr: DdrTiming, first: bool
 ) -> LayerCost:
-    """The tiling of fewest cycles, of these the one of fewest bytes; all of them are priced at once."""
+    """Return the cost under the tiling with the fewest cycles, and among equal ones with the fewest DDR bytes.
+
+    All tilings are priced at once.
+    """
     grid = layer_cycles(array_grid(array), shape, tuple(tilings), next_steps, ddr, first)
     cycles = grid.total.reshape(-1)
     traffic = [layer_traffic(array.rows, array.columns, array.word_bytes, shape, tiling).total for tiling in tilings]

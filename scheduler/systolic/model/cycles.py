@@ -1,4 +1,4 @@
-"""What a layer costs, by what it is spent on: cycles of a grid, bytes of a layer."""
+"""Cycles by their cause, for a grid of candidates, and a layer's DDR bytes by kind."""
 
 from __future__ import annotations
 
@@ -11,11 +11,17 @@ from scheduler.systolic.model.arrays import Numbers
 
 @dataclass(frozen=True, eq=False)
 class Cycles:
-    """Cycles by what they are spent on; they add up.
+    """Cycles by their cause. The causes do not overlap, so their sum is the total.
 
-    fill: until the first rows of a pass are on chip. compute: positions × steps. rows, weights, saver: what the array
-    waits for the loop that loads rows, for the one that loads weights, and for the Saver. ddr: for words that come
-    later than these loops want them. drain: after the last position of a pass. program: fetching the passes.
+    Attributes:
+        fill: Cycles until the first rows of a pass are on chip.
+        compute: Cycles in which the array computes, positions × steps.
+        rows: Cycles in which the array waits for the loop that loads rows.
+        weights: Cycles in which the array waits for the loop that loads weights.
+        saver: Cycles in which the array waits for the Saver.
+        ddr: Cycles in which the array waits for words that arrive later than these loops need them.
+        drain: Cycles after the last position of a pass.
+        program: Cycles in which the passes are fetched.
     """
 
     fill: Numbers
@@ -29,25 +35,31 @@ class Cycles:
 
     @property
     def total(self) -> Numbers:
-        """Numbers of the whole layer."""
+        """The sum over all causes."""
         return np.asarray(sum(getattr(self, f.name) for f in fields(self)), np.int64)
 
     def __add__(self, part: Cycles) -> Cycles:
         return Cycles(*(getattr(self, name) + getattr(part, name) for name in PARTS))
 
     def times(self, count: Numbers) -> Cycles:
+        """Return the cycles of ``count`` equal passes or frames."""
         return Cycles(*(getattr(self, name) * count for name in PARTS))
 
     def bound_by(self, moving: int) -> str:
-        """Name what takes longest of one layer: a part of its cycles, or "ddr", which moves its bytes in ``moving``
-        cycles meanwhile."""
+        """Return the name of the part that bounds one layer.
+
+        It is the largest part of the cycles, or "ddr" if the DDR needs still more cycles to move the layer's bytes.
+
+        Args:
+            moving: Cycles in which the DDR moves the layer's bytes.
+        """
         parts = {name: int(getattr(self, name)) for name in PARTS}
         parts["ddr"] = max(parts["ddr"], moving)
         return max(parts, key=lambda name: (parts[name], name == "compute"))
 
     @property
     def overhead(self) -> Overhead:
-        """The part of one layer's cycles that is the largest but for compute."""
+        """The largest part of one layer's cycles other than compute."""
         part = max((name for name in PARTS if name != "compute"), key=lambda name: int(getattr(self, name)))
         return Overhead(part, int(getattr(self, part)))
 
@@ -61,6 +73,7 @@ class Overhead:
 
 
 PARTS = tuple(f.name for f in fields(Cycles))
+"""The names of the parts of ``Cycles``."""
 
 
 @dataclass(frozen=True)

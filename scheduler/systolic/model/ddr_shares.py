@@ -1,13 +1,14 @@
-"""Shares of the DDR: how much slower ports are while others are busy too (hls_templates/simulation/memory.cpp).
+"""Shares of the DDR: the slowdown of a port while other ports are busy (hls_templates/simulation/memory.cpp).
 
-Ports that are busy at the same time are served a chunk each, in turn:
+The DDR serves the busy ports in turn, one chunk each:
 
-    DDR     rows 0 │ rows 1 │ weights 0 │ weights 1 │ rows 0 │ …        chunks of 64 bytes, or what is left of a burst
+    DDR     rows 0 │ rows 1 │ weights 0 │ weights 1 │ rows 0 │ …        chunks of 64 bytes, or the rest of a burst
             └──────────────── one turn ─────────────┘
 
-Ports of short bursts get less in a turn. Where the ports ask for more than the DDR gives, a turn takes as long as all
-its chunks; a port whose own chunk takes longer than that is not slowed down. ``milli_cycles`` of
-scheduler/hardware/ddr.py counts it for one set of ports; here it is looked up for a grid of them.
+A port with short bursts moves fewer bytes per turn. If the ports request more than the DDR can move, a turn takes the
+time of all its chunks. A port whose own chunk takes longer than a turn is not slowed down. ``milli_cycles`` in
+scheduler/hardware/ddr.py counts this for one set of ports. This module calls it once for each distinct set of ports on
+a grid of arrays and tilings.
 """
 
 from __future__ import annotations
@@ -25,15 +26,21 @@ from scheduler.systolic.model.grid import PassGrid, Times, latest
 from scheduler.systolic.shape import adds_from_ddr
 
 MANY_CHUNKS = 8
-"""Chunks of a burst of which a last, smaller one does not matter."""
+"""Chunks per burst from which on a smaller last chunk is neglected."""
 
 ROWS, WEIGHTS, SAVES = "rows", "weights", "saves"
-"""Kinds of ports: those that read rows, read weights, write results."""
+"""Kinds of ports. They read rows, read weights, and write results."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ports:
-    """The ports of one kind. width: bytes a word; burst: words, which are served in chunks."""
+    """The ports of one kind.
+
+    Attributes:
+        number: The number of ports.
+        width: Bytes per word.
+        burst: Words per burst. The DDR serves a burst in chunks.
+    """
 
     number: Numbers
     width: Numbers
@@ -41,7 +48,7 @@ class Ports:
 
     @cached_property
     def ranked(self) -> tuple[list[tuple[int, int, int]], Numbers]:
-        """The distinct (number, width, burst), and which of them each place of the grid has."""
+        """The distinct triples (number, width, burst), and the index of the triple at each point of the grid."""
         numbers = (self.number, self.width, self.burst)
         _, firsts, ranks = np.unique(_keys(numbers), return_index=True, return_inverse=True)
         grid = np.broadcast_arrays(*numbers)
@@ -50,8 +57,11 @@ class Ports:
 
 
 def save_ports(grid: PassGrid) -> Numbers:
-    """Return how many ports results keep busy: those of maps, or the sides of the one that writes sums and reads a
-    map."""
+    """Return the number of ports that results keep busy.
+
+    These are the map ports. A layer with a residual add uses a single port instead. Its write side and its read side
+    count as two ports if it both writes its map to DDR and reads the other map from there.
+    """
     shape = grid.shape
     sides = max(1, int(not shape.to_chip) + int(adds_from_ddr(shape)))
     return np.full_like(grid.arrays.map_ports, sides) if shape.added else grid.arrays.map_ports
@@ -59,7 +69,7 @@ def save_ports(grid: PassGrid) -> Numbers:
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """Cycles a word of each kind of port in one pass, by who else is busy."""
+    """Cycles per word of each kind of port in one pass, depending on the other busy ports."""
 
     grid: PassGrid
 
@@ -79,14 +89,14 @@ class Shares:
         return {}
 
     def paces(self, *busy: str) -> dict[str, Times]:
-        """Cycles a word of each of these kinds of ports, while exactly these are busy."""
+        """Return the cycles per word of each of these kinds of ports, while exactly these kinds are busy."""
         key = frozenset(busy)
         if key not in self._paces:
             self._paces[key] = self._simulated(busy)
         return self._paces[key]
 
     def _simulated(self, busy: tuple[str, ...]) -> dict[str, Times]:
-        """Each distinct set of ports on the grid is simulated once."""
+        """Return the paces of the busy kinds. Each distinct set of ports on the grid is simulated once."""
         ranked = [self.ports[kind].ranked for kind in busy]
         counts = [len(cases) for cases, _ in ranked]
         place = np.zeros((), np.int64)
@@ -99,14 +109,19 @@ class Shares:
         return {kind: paces[place, index] / 1000 for index, kind in enumerate(busy)}
 
     def lost(self, kind: str, words: Times, rivals: dict[str, Times]) -> Times:
-        """Cycles that ports of ``kind`` lose on ``words`` each while two other kinds move so many bytes, and by
-        themselves where they ask for more than the DDR gives.
+        """Return the cycles that each port of ``kind`` loses because it shares the DDR.
 
-        For a while both rivals are busy, then the one with more to move, then none:
+        At first both rivals are busy, then only the rival with more bytes to move, then neither. The ports of
+        ``kind`` can lose cycles alone too, if they request more than the DDR can move:
 
             rival a    ├───────────────┤
             rival b    ├────────┤
             pace       │  both  │ a    │ alone
+
+        Args:
+            kind: The kind of the ports.
+            words: Words that each of these ports moves.
+            rivals: The bytes that each of two other kinds of ports moves meanwhile.
         """
         (kind_a, bytes_a), (kind_b, bytes_b) = rivals.items()
         words_a, words_b = self._words(kind_a, bytes_a), self._words(kind_b, bytes_b)
@@ -127,12 +142,12 @@ class Shares:
 
 @lru_cache(maxsize=2)
 def shares_of(grid: PassGrid) -> Shares:
-    """The shares of a pass; what is looked up once is kept with them."""
+    """Return the shares of a pass. The paces that were simulated stay in its cache."""
     return Shares(grid)
 
 
 def _keys(numbers: Sequence[Numbers]) -> Numbers:
-    """One number for each combination on the grid: plain integers sort much faster than columns."""
+    """Return one integer per combination of numbers on the grid. Integers sort much faster than tuples."""
     key = np.zeros((), np.int64)
     for number in numbers:
         values, ranks = np.unique(number, return_inverse=True)
@@ -141,7 +156,10 @@ def _keys(numbers: Sequence[Numbers]) -> Numbers:
 
 
 def _ports(number: Numbers, width: Numbers, burst: Numbers) -> Ports:
-    """Bursts of many chunks, and those of whole chunks, are one case."""
+    """Return the ports of one kind, with burst lengths that need few simulations.
+
+    Bursts of many chunks, and bursts of whole chunks, all get the length BURST_WORDS, because they share alike.
+    """
     words = np.minimum(burst, BURST_WORDS)
     whole_chunks = (words * width % DDR_CHUNK == 0) | (words * width > MANY_CHUNKS * DDR_CHUNK)
     return Ports(number, width, np.asarray(np.where(whole_chunks, BURST_WORDS, words), np.int64))

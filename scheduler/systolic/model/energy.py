@@ -1,4 +1,4 @@
-"""What a schedule does in a frame, layer by layer, as energy is counted: multiplications, bits moved, LUTs at work."""
+"""The activity of a layer that costs energy: cycles of DSPs and LUTs, and bits moved in memory blocks and DDR."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from scheduler.systolic.schedule import ScheduledLayer
 from scheduler.systolic.shape import rows_in
 
 BLOCKS = ("bram", "uram")
-"""Memories whose bits are counted; those in LUTs are LUTs at work."""
+"""Memory blocks whose moved bits are counted. Memories in LUTs are part of the LUT cycles instead."""
 
 
 def layer_activity(scheduled: ScheduledLayer, priced: LayerCost, placement: Placement, usage: Usage) -> Activity:
-    """Of all frames of a batch. Every PE works in every cycle that the array computes, on zeros too."""
+    """Return the activity of one layer, in all frames of a batch.
+
+    Every PE is counted in every cycle in which the array computes, also if its operands are padding zeros.
+    """
     array, cycles = scheduled.array, scheduled.cycles
     in_blocks = [(placement[name], bits) for name, bits in _bits(scheduled, priced) if placement[name] in BLOCKS]
     products = PRODUCT_DSPS * _results(scheduled) if placement["requantiser products"] == "dsp" else 0
@@ -30,7 +33,7 @@ def layer_activity(scheduled: ScheduledLayer, priced: LayerCost, placement: Plac
 
 
 def _bits(scheduled: ScheduledLayer, priced: LayerCost) -> Iterator[tuple[str, int]]:
-    """(buffer, bits that are written and read in it)."""
+    """Yield (name of a buffer, bits that are written to it and read from it)."""
     array, shape, cycles = scheduled.array, scheduled.shape, scheduled.cycles
     word = 8 * array.word_bytes
     words_in = shape.repeats * rows_in(shape, array.rows, scheduled.row_tiles) * scheduled.tiling.columns.total_words
@@ -43,6 +46,6 @@ def _bits(scheduled: ScheduledLayer, priced: LayerCost) -> Iterator[tuple[str, i
 
 
 def _results(scheduled: ScheduledLayer) -> int:
-    """Values that are requantised: those behind the pool."""
+    """Return the number of values that are requantised, which are the pool's outputs."""
     shape = scheduled.shape
     return shape.repeats * shape.saved_height * shape.saved_width * shape.filters

@@ -1,7 +1,7 @@
-"""One pass in numbers, for every tiling of a layer on a grid of arrays: what all parts of the model are computed from.
+"""The numbers of one pass, for every tiling of a layer on a grid of arrays. All parts of the model use them.
 
-A pass is one column tile of one layer. Its numbers are numpy arrays of shape [arrays, tilings], so that one formula
-prices a whole geometry at once; numbers that depend on the arrays alone, or on the tilings alone, broadcast.
+A pass is one column tile of one layer. Its numbers are numpy arrays of shape (arrays, tilings), so that one formula
+prices all arrays of a geometry at once. Numbers that depend only on the arrays, or only on the tilings, broadcast.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ from scheduler.systolic.model.arrays import ArrayGrid, PassTilings
 from scheduler.systolic.shape import LayerShape, adds_from_ddr, moved_together, rows_by_port, rows_in, saved_rows
 
 Times: TypeAlias = "npt.NDArray[np.float64]"
-"""Cycles, or bytes and words where a name says so."""
+"""Cycles. If a name says so, bytes or words."""
 
 V = TypeVar("V")
 
 ENTER_READ = 4
-"""Cycles beside its words of a loop that reads: entered, and drained."""
+"""Cycles in which the pipeline of a reading loop fills and drains, in addition to one cycle per word."""
 
 ASK_TILE, ASK_PIECES = 1 + REQUEST_STAGES + ENTER_READ, 1 + OUTSTANDING + REQUEST_STAGES
-"""Cycles in which the next tile of weights is asked for, a group of pieces of rows (loader/read.h)."""
+"""Cycles to request the next tile of weights, and to request a group of pieces of rows (loader/read.h)."""
 
 BURSTS_TOGETHER = OUTSTANDING // 2
-"""saver/save.h, write_rows: bursts that are requested in one loop."""
+"""Bursts that write_rows requests in one group (saver/save.h)."""
 
 PART_BUBBLE = 2
-"""From the last beat of a part to the request that takes its place, and back."""
+"""Cycles from the last beat of one part of a burst to the request that takes the part's place, and back."""
 
 HELD_WORDS = BURST_WORDS * OUTSTANDING + FIFO_DEPTH
-"""Words that the buffer of a port and its FIFO hold."""
+"""Words that a port's read buffer and its FIFO can hold together."""
 
 REQUANTISER_BYTES, PROGRAM_WORD_BYTES = 16, 4
-"""One channel's requantiser; one word of the program (systolic/types.h, systolic/pass.h)."""
+"""Bytes of one channel's requantiser, and of one word of the program (systolic/types.h, systolic/pass.h)."""
 
 
 def ceiling(numbers: Times) -> Times:
-    """Rounded up, as floats."""
+    """Return the numbers rounded up, as floats."""
     return np.asarray(np.ceil(numbers), np.float64)
 
 
 def latest(first: Times | float, *further: Times | float) -> Times:
-    """The largest of each place: of times, the latest."""
+    """Return the largest value at each point of the grid. For times this is the latest."""
     result = np.asarray(first, np.float64)
     for times in further:
         result = np.maximum(result, times)
@@ -59,8 +59,14 @@ def latest(first: Times | float, *further: Times | float) -> Times:
 
 @dataclass(frozen=True, eq=False)
 class RowLoad:
-    """The rows of a row tile, as they are loaded. loads: iterations of load. words: of the port with most of them;
-    bytes: of all ports. padding: iterations after the last word, for rows below the map."""
+    """The work of loading one row tile's rows.
+
+    Attributes:
+        loads: Iterations of load.
+        words: Words of the port that reads the most words.
+        bytes: Bytes that all ports read.
+        padding: Iterations after the last word, for the padding rows below the map.
+    """
 
     loads: Times
     words: Times
@@ -70,8 +76,15 @@ class RowLoad:
 
 @dataclass(frozen=True, eq=False)
 class PassGrid:
-    """A pass on a grid of arrays. Times are cycles, rates bytes a cycle. first: whether it is the frame's first pass,
-    whose own first weights have to arrive too."""
+    """A pass on a grid of arrays. Times are in cycles, and rates in bytes per cycle.
+
+    Attributes:
+        arrays: The arrays.
+        shape: The layer.
+        tilings: The pass under each tiling of the layer.
+        ddr: The DDR's timing.
+        first: Whether it is the first pass of the frame, which also has to wait for its own first weights.
+    """
 
     arrays: ArrayGrid
     shape: LayerShape
@@ -89,10 +102,11 @@ class PassGrid:
 
     @cached_property
     def extent(self) -> tuple[int, ...]:
+        """The shape to which all numbers of the pass broadcast."""
         return np.broadcast_shapes(self.arrays.chunk.shape, self.arrays.weight_words.shape, self.tilings.width.shape)
 
     def flat(self, value: Times | float) -> Times:
-        """``value`` in every place of the grid."""
+        """Return an array that holds ``value`` at every point of the grid."""
         return np.asarray(value + np.zeros(self.extent), np.float64)
 
     @cached_property
@@ -100,8 +114,10 @@ class PassGrid:
         return {}
 
     def once(self, compute: Callable[..., V], *numbers: Times) -> V:
-        """``compute`` of this pass and these numbers: looked up where they are equal to earlier ones. Tiles and chunks
-        of a pass are of few kinds, and each comes again and again."""
+        """Return ``compute(self, *numbers)``, from a cache if it was computed before with equal numbers.
+
+        A pass has few kinds of tiles and chunks, and each kind occurs many times.
+        """
         key = (compute, *((values.shape, values.tobytes()) for values in numbers))
         if key not in self._known:
             self._known[key] = compute(self, *numbers)
@@ -109,7 +125,7 @@ class PassGrid:
         return known
 
     def by_ports(self, number: Callable[[int], Times]) -> Times:
-        """``number`` of as many map ports as each array has."""
+        """Return ``number(ports)`` at each point of the grid, for the map ports of the array at that point."""
         values = self.flat(0.0)
         for ports in np.unique(self.arrays.map_ports):
             values = np.where(self.arrays.map_ports == ports, number(int(ports)), values)
@@ -119,73 +135,79 @@ class PassGrid:
 
     @cached_property
     def feeds(self) -> Times:
-        """Cycles in which the array takes the positions of one tile."""
+        """Cycles in which the array computes the positions of one tile."""
         return ceiling(self.tilings.width / self.shape.positions) * self.shape.position_steps
 
     @cached_property
     def columns(self) -> Times:
-        """Columns that leave a tile, after the pool or the upsample."""
+        """Output columns of a tile, after the pool or the upsample."""
         return ceiling(self.tilings.width / self.shape.pool_stride) * (self.shape.upscale * self.shape.spread)
 
     @cached_property
     def tail_columns(self) -> Times:
-        """Columns of the last chunk of a tile."""
+        """Output columns in the last chunk of a tile."""
         chunk = np.asarray(self.arrays.chunk, np.float64)
         return self.columns - (ceiling(self.columns / chunk) - 1) * chunk
 
     @property
     def column_cycles(self) -> float:
-        """Cycles of the array for one of these columns."""
+        """Cycles of the array per output column."""
         return self.shape.steps * self.shape.column_positions / self.shape.positions
 
     # --- ports and memory
 
     @cached_property
     def rate(self) -> float:
-        """Bytes that the DDR moves a cycle."""
+        """Bytes per cycle that the DDR moves."""
         return self.ddr.milli_bytes / 1000
 
     @cached_property
     def map_bytes(self) -> Times:
-        """Bytes that the ports of maps move a cycle, in one direction."""
+        """Bytes per cycle that all map ports together move in one direction."""
         return np.asarray(self.arrays.map_ports * self.arrays.word_bytes, np.float64)
 
     @cached_property
     def weight_bytes(self) -> Times:
-        """Bytes that the weight ports give a cycle."""
+        """Bytes per cycle that all weight ports together can read."""
         return np.asarray(self.arrays.weight_ports * self.arrays.port_bytes, np.float64)
 
     @cached_property
     def pieces(self) -> Times:
-        """Pieces of rows that a port steps over in the pass, those of padding too."""
+        """Pieces of rows that a port steps through in the pass. Padding rows count, although they are not read."""
         strides = ceiling((self.row_tiles * self.arrays.rows + self.shape.ahead) / self.arrays.map_ports)
         return strides * self.shape.phases * np.asarray(self.tilings.bursts, np.float64)
 
     @property
     def burst(self) -> Times:
-        """Words of a piece of a row."""
+        """Words per piece of a row."""
         return np.asarray(self.tilings.words / self.tilings.bursts)
 
     @cached_property
     def burst_pace(self) -> Times:
-        """Cycles a word of a port that reads rows: short bursts wait for the latency of OUTSTANDING before them."""
+        """Cycles per word of a port that reads rows, as limited by the DDR's read latency.
+
+        A port can have OUTSTANDING requests open. With short bursts they do not hide the latency.
+        """
         parts = ceiling(self.burst / BURST_WORDS)
         return latest(1, (parts * self.ddr.read_latency + self.burst) / (OUTSTANDING * self.burst))
 
     @cached_property
     def asked_pace(self) -> Times:
-        """Cycles a word of read_rows, which asks for pieces between those that it reads: all but two groups of them."""
+        """Cycles per word of read_rows, which alternates between requests and reads.
+
+        The first two groups of pieces are requested before the first word is read, and are not counted.
+        """
         groups = latest(0, ceiling(self.pieces / OUTSTANDING) - 2)
         return 1 + groups * (ASK_PIECES + ENTER_READ) / (self.pieces * self.burst)
 
     @cached_property
     def row_pace(self) -> Times:
-        """Cycles a word of a port, by both."""
+        """Cycles per word of a port that reads rows, by the slower of the two limits."""
         return latest(self.asked_pace, self.burst_pace)
 
     @cached_property
     def weight_pace(self) -> Times:
-        """Cycles a word of a weight port: by the DDR, by the latency of the bursts that may be on their way."""
+        """Cycles per word of a weight port, as limited by the DDR's rate and by the latency of OUTSTANDING bursts."""
         arrays = self.arrays
         milli = sum(
             np.where(
@@ -203,29 +225,29 @@ class PassGrid:
 
     @cached_property
     def step_words(self) -> Times:
-        """Words of a weight port for one step."""
+        """Words that each weight port reads per step."""
         return np.asarray(self.arrays.port_beats, np.float64)
 
     @cached_property
     def streams(self) -> npt.NDArray[np.bool_]:
-        """Whether weights cross again for every row tile."""
+        """Whether the weights are read from DDR again for every row tile."""
         return np.asarray((self.tilings.resident == 0) & (self.tilings.inputs_resident == 0))
 
     @cached_property
     def tiles_loaded(self) -> Times:
-        """loader/read.h, plan_weights: tiles of weights that the pass loads for itself."""
+        """Weight tiles that the pass loads for itself, not for the next pass (loader/read.h, plan_weights)."""
         once = self.channel_tiles + int(self.first) - 1
         return np.where(self.streams, once + (self.row_tiles - 1) * self.channel_tiles, float(once))
 
     @cached_property
     def weights_ahead(self) -> Times:
-        """Cycles by which the words of a tile may come before the phase that loads them.
+        """Cycles by which the words of a weight tile may arrive before the phase that loads them.
 
-        They fill the port's buffer and wait there until the phase begins. When feed_weights then takes words, the
-        port asks for the next burst only after a whole burst has left the buffer (less what the FIFO holds already),
-        and the answer takes a read latency:
+        The words fill the port's buffer and wait there until the phase begins. Then feed_weights takes words. The port
+        requests the next burst after a whole burst, less FIFO_DEPTH words that the FIFO holds, was taken from the
+        buffer. The next burst arrives one read latency later:
 
-            buffer     full ────┐ one burst leaves   ┌ the next burst arrives
+            buffer     full ────┐ one burst is taken ┌ the next burst arrives
             request             └─ read latency ─────┘
         """
         refill = self.ddr.read_latency + max(0, BURST_WORDS - FIFO_DEPTH)
@@ -235,48 +257,53 @@ class PassGrid:
 
     @cached_property
     def first_rows(self) -> int:
-        """Map rows of the first row tile."""
+        """Map rows that the first row tile reads, without padding rows."""
         return rows_in(self.shape, self.arrays.rows, 1)
 
     def loads_of(self, strides: int) -> Times:
-        """loader/load.h: iterations that load so many row strides. Those of all ports load at once; from a map buffer
-        those of all banks."""
+        """Return the iterations in which load loads this number of row strides (loader/load.h).
+
+        One row stride per map port is loaded at the same time. From a map buffer it is one per bank that can be moved
+        together.
+        """
         rows = self.arrays.rows
         together = moved_together(self.shape, rows) if self.shape.from_chip else self.arrays.map_ports
         return ceiling(strides / np.asarray(together, np.float64)) * self.shape.phases * self.tilings.words
 
     @cached_property
     def read_ahead(self) -> Times:
-        """Words of rows that a port asks for ahead: those of the bursts on their way, and a FIFO."""
+        """Words of rows that a port reads ahead: the words of its open bursts, and the words of its FIFO."""
         return OUTSTANDING * np.minimum(self.burst, BURST_WORDS) + FIFO_DEPTH
 
     @cached_property
     def loads(self) -> Times:
-        """Iterations that load a row tile after the first."""
+        """Iterations in which load loads the rows of one row tile after the first."""
         return self.loads_of(self.arrays.rows)
 
     @cached_property
     def first_bytes(self) -> Times:
-        """Bytes that the DDR gives for the first row tile."""
+        """Bytes that are read from DDR for the first row tile, 0 if the map is on chip."""
         rows = 0 if self.shape.from_chip else self.first_rows
         return np.asarray(rows * self.tilings.words * self.arrays.word_bytes, np.float64)
 
     @cached_property
     def later_bytes(self) -> Times:
-        """Bytes that the DDR gives for all row tiles after the first."""
+        """Bytes that are read from DDR for all row tiles after the first, 0 if the map is on chip."""
         shape, rows = self.shape, self.arrays.rows
         later = 0 if shape.from_chip else rows_in(shape, rows, self.row_tiles) - self.first_rows
         return np.asarray(later * self.tilings.words * self.arrays.word_bytes, np.float64)
 
     @cached_property
     def no_rows(self) -> RowLoad:
-        """Nothing is loaded."""
+        """The work of a phase in which no rows are loaded."""
         zero = self.flat(0.0)
         return RowLoad(zero, zero, zero, zero)
 
     def rows_after(self, index: int) -> RowLoad:
-        """What is loaded while row tile ``index`` is computed: the rows of the next one. From a map buffer they take
-        iterations, and no words."""
+        """Return the rows that are loaded while row tile ``index`` is computed, which are the next row tile's rows.
+
+        Rows from a map buffer take iterations, but no words of a port.
+        """
         if index + 1 >= self.row_tiles:
             return self.no_rows
         shape, rows = self.shape, self.arrays.rows
@@ -300,24 +327,36 @@ class PassGrid:
 
     @cached_property
     def written_ahead(self) -> Times:
-        """saver/save.h, write_rows: words that a port takes before the DDR has moved them. Those of the bursts that
-        are requested together, while the answers to the ones before are awaited, and the FIFO before it holds more."""
+        """Words that a port accepts before the DDR has moved them (saver/save.h, write_rows).
+
+        The port accepts the words of one group of bursts while it awaits the responses to the group before. The FIFO in
+        front of the port holds further words.
+        """
         burst = np.minimum(self.columns, self.arrays.chunk) * self.shape.value_words
         answered = BURSTS_TOGETHER * burst - self.ddr.write_latency - PART_BUBBLE
         return latest(0, np.minimum(answered, BURST_WORDS * OUTSTANDING)) + FIFO_DEPTH
 
     def saved(self, tile: int) -> int:
-        """Rows that leave a row tile."""
+        """Return the output rows of a row tile, after the pool or the upsample."""
         return saved_rows(self.shape, self.arrays.rows, tile)
 
     def blocks(self, tile: int) -> int:
-        """Words of a position of the map that a channel tile fills, or half of which it does; the last one may fill
-        fewer."""
+        """Return the number of channel blocks that a channel tile writes per position of the map.
+
+        A block counts also if the tile writes only a part of its lanes. The last tile may write fewer blocks.
+        """
         columns, lanes = self.arrays.columns, self.arrays.lanes
         every = ceil_div(self.shape.filters, lanes)
         return min(every, ceil_div((tile + 1) * columns, lanes)) - tile * columns // lanes
 
     def column_bytes(self, saved: int, blocks: int) -> int:
-        """Bytes that a column writes to DDR, and reads where as much is added."""
+        """Return the DDR bytes per output column of a tile.
+
+        A residual add from DDR reads the same number of bytes as the tile's results have.
+
+        Args:
+            saved: Output rows of the tile.
+            blocks: Channel blocks of the tile.
+        """
         words = saved * blocks * self.shape.value_words
         return words * self.arrays.word_bytes * (int(not self.shape.to_chip) + int(adds_from_ddr(self.shape)))

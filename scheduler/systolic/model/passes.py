@@ -1,15 +1,15 @@
-"""Cycles of one pass: a recurrence over its tiles, the same for both engines.
+"""Cycles of one pass: a recurrence over its tiles, which both engines share.
 
-A pass is: its first rows arrive; then tile after tile computes, while the next rows, the next weights and the results
-of the tile before move; at the end the last results drain.
+A pass begins with the arrival of its first rows. Then the array computes tile after tile. Meanwhile the next rows, the
+next weights and the results of the previous tile move. At the end the last results drain.
 
     read_rows, load    fill │ next tile's rows   │ next tile's rows   │
     pe_row                  │ tile 0             │ tile 1             │ …  │
     pool … write_rows               │ results 0          │ results 1       │ drain
 
-A tile begins when three processes are through with what comes before: the array with the tile before, load with this
-tile's rows, feed_weights with its weights (state.py). Tiles that are alike are taken together, so that a pass costs a
-few steps of each kind, whatever the layer's size. What a step takes is the engine's (scheduler/systolic/engines).
+A tile begins when the array has finished the previous tile, load has this tile's rows, and feed_weights has its
+weights. Tiles that do the same work are taken together (progress.py). The model therefore evaluates a few steps of each
+kind per pass, for a layer of any size. The engine defines the cycles of a step (scheduler/systolic/engines).
 """
 
 from __future__ import annotations
@@ -30,7 +30,15 @@ from scheduler.systolic.shape import LayerShape, alike_rows
 
 
 def pass_cycles(arrays: ArrayGrid, shape: LayerShape, tilings: PassTilings, ddr: DdrTiming, first: bool) -> Cycles:
-    """One pass, [arrays, tilings]. first: of the frame, so that its own first weights have to arrive too."""
+    """Return the cycles of one pass, with shape (arrays, tilings).
+
+    Args:
+        arrays: The arrays.
+        shape: The layer.
+        tilings: The pass under each tiling.
+        ddr: The DDR's timing.
+        first: Whether it is the first pass of the frame, which also has to wait for its own first weights.
+    """
     engine, resident = ENGINE_NAMED[arrays.array.engine], tilings.inputs_resident > 0
     if resident.all() or not resident.any():
         return _pass(engine, PassGrid(arrays, shape, tilings, ddr, first), bool(resident.all()))
@@ -43,11 +51,11 @@ def pass_cycles(arrays: ArrayGrid, shape: LayerShape, tilings: PassTilings, ddr:
 
 
 ROUNDED = (len(PARTS) - 2) // 2
-"""Cycles by which rounding may make a pass shorter: half a cycle for each part but two, which are whole numbers."""
+"""The most cycles by which rounding can shorten a pass: half a cycle per part, except for two integer parts."""
 
 
 def _pass(engine: Engine[Any], grid: PassGrid, inputs_resident: bool) -> Cycles:
-    """One pass. inputs_resident: of all its tilings."""
+    """Return the cycles of one pass. All its tilings must have the same ``inputs_resident``."""
     state = engine.begin(grid)
     fill = state.rows_ready
     state = (_channel_tiles if inputs_resident else _row_tiles)(engine, grid, state)
@@ -65,7 +73,7 @@ def _pass(engine: Engine[Any], grid: PassGrid, inputs_resident: bool) -> Cycles:
 
 
 def _row_tiles(engine: Engine[S], grid: PassGrid, state: S) -> S:
-    """All channel tiles over one row tile, then over the next."""
+    """Return the state after a pass whose outer loop runs over row tiles, and whose inner loop over channel tiles."""
     tile_words = grid.flat(grid.shape.steps * grid.step_words)
 
     def row_tile(state: S, index: int) -> S:
@@ -93,7 +101,10 @@ def _row_tiles(engine: Engine[S], grid: PassGrid, state: S) -> S:
 
 
 def _channel_tiles(engine: Engine[S], grid: PassGrid, state: S) -> S:
-    """All row tiles under one channel tile, then under the next; rows come once."""
+    """Return the state after a pass whose outer loop runs over channel tiles, and whose inner loop over row tiles.
+
+    The rows are loaded once, during the first channel tile.
+    """
 
     def channel_tile(state: S, tile: int) -> S:
         last = tile == grid.channel_tiles - 1
@@ -117,7 +128,10 @@ def _channel_tiles(engine: Engine[S], grid: PassGrid, state: S) -> S:
 
 
 def _tile(engine: Engine[S], grid: PassGrid, state: S, traffic: TileTraffic) -> S:
-    """The array takes a tile when it is through with the one before, and rows and weights are there."""
+    """Return the state after one tile.
+
+    The tile starts when the array has finished the previous one and the tile's rows and weights can be fed.
+    """
     loaded = latest(state.array, state.rows_ready)
     start = latest(loaded, state.weights_ready)
     late_rows = np.minimum(loaded - state.array, state.rows_late)

@@ -1,8 +1,8 @@
-"""What the loop over the tiles of a pass tells an engine: tiles, and phases of rows and of weights.
+"""The data that the loop over the tiles of a pass gives to an engine: tiles, phases of rows and phases of weights.
 
-A phase of rows is the time in which the process that loads rows feeds the array with those of one row tile and loads
-the next ones; a phase of weights is the same for one tile of weights. Which phase is inside of which depends on the
-loop order:
+In a phase of rows, the process that loads rows feeds the array with the rows of one row tile, and loads the rows of the
+next one. A phase of weights is the same for the weights of one channel tile. The loop order decides which phase
+contains the other:
 
     weights resident, or streamed     rows     │ row tile 0           │ row tile 1           │
                                       weights  │ 0 │ 1 │ 2 │          │ 0 │ 1 │ 2 │          │
@@ -20,14 +20,14 @@ from scheduler.systolic.model.grid import PassGrid, RowLoad, Times
 
 @dataclass(frozen=True, eq=False)
 class TileTraffic:
-    """What moves during one channel tile of one row tile.
+    """The data that move during one channel tile of one row tile.
 
     Attributes:
-        saved_rows: Rows that leave the tile.
-        blocks: Words of a position that it writes.
-        row_bytes: Bytes of rows that are read meanwhile.
-        weight_bytes: Bytes of weights that are read meanwhile.
-        word_cycles: Cycles in which the DDR moves a word of each port that writes, as far as they are known before.
+        saved_rows: Output rows of the tile, after the pool or the upsample.
+        blocks: Channel blocks that the tile writes per position.
+        row_bytes: Bytes of rows that are read during the tile.
+        weight_bytes: Bytes of weights that are read during the tile.
+        word_cycles: Cycles in which the DDR moves a word of each writing port, as expected before the tile.
         last: Whether it is the last tile of the pass, after which all pipelines drain.
     """
 
@@ -41,15 +41,15 @@ class TileTraffic:
 
 @dataclass(frozen=True, eq=False)
 class RowPhase:
-    """A phase of rows: the array takes a row tile while the next rows come.
+    """A phase of rows: the array computes a row tile while the rows of the next one are loaded.
 
     Attributes:
-        row_tile: The number of the row tile.
-        channel_tile: The number of the only channel tile that is computed; None if all are.
-        start: When its first row can be fed.
-        feeds: Steps that the array takes.
+        row_tile: The index of the row tile.
+        channel_tile: The index of the only channel tile that is computed, or None if all of them are.
+        start: Time at which the phase's first element can be fed, in cycles.
+        feeds: Steps that the array computes.
         rows: The rows that are loaded.
-        weight_words: Words that each weight port reads meanwhile.
+        weight_words: Words that each weight port reads during the phase.
     """
 
     row_tile: int
@@ -68,12 +68,12 @@ class RowPhase:
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """What an engine expects of a phase of rows before its first tile.
+    """An engine's expectation of a phase of rows, made before the phase's first tile.
 
     Attributes:
         row_bytes: Bytes of rows that are read during each tile.
         late_row_bytes: Bytes of rows that are read after the last tile.
-        weight_words: Words that each weight port reads meanwhile.
+        weight_words: Words that each weight port reads during the phase.
         word_cycles: Cycles in which the DDR moves a word of each port that writes.
     """
 
@@ -85,16 +85,16 @@ class Expected:
 
 @dataclass(frozen=True, eq=False)
 class WeightPhase:
-    """A phase of weights: a tile of weights is fed while words of another one come.
+    """A phase of weights: the weights of one channel tile are fed while the next weights are loaded.
 
     Attributes:
-        row_tiles: The numbers of the row tiles that it is fed for.
-        channel_tile: The number of the channel tile.
-        start: When its first step can be fed.
-        feeds: Steps that the array takes.
+        row_tiles: The indices of the row tiles that the weights are fed for.
+        channel_tile: The index of the channel tile.
+        start: Time at which the weights of its first step can be fed, in cycles.
+        feeds: Steps that the array computes.
         words: Words that each weight port reads.
-        next_pass: Whether these are the next pass's first tile.
-        row_bytes: Bytes of rows that are read meanwhile.
+        next_pass: Whether these words are the next pass's first weights.
+        row_bytes: Bytes of rows that are read during the phase.
     """
 
     row_tiles: range

@@ -1,13 +1,13 @@
-"""Where the processes of a pass stand after a tile, and how tiles that are alike are taken in one step.
+"""The state of a pass after a tile, and the extrapolation over tiles that do the same work.
 
-A pass is priced by carrying a Progress from tile to tile. Most tiles of a pass do the same work, so only a few are
-stepped through and the rest follow from how much one turn of them adds:
+The model prices a pass by carrying a Progress from tile to tile. Most tiles of a pass do the same work. The model
+therefore steps through a few of them, and takes the rest in one jump, by the growth per period of tiles:
 
     tile     0  1  2  3  4 │ 5 … n−3              │ n−2  n−1
-             stepped       │ one jump: n−7 turns   │ stepped
+             stepped       │ one jump: n−7 periods │ stepped
                            │ like the last one     │
 
-The tiles before the jump are stepped until two turns take the array equally long.
+The tiles before the jump are stepped through until two successive periods take the array the same time.
 """
 
 from __future__ import annotations
@@ -23,16 +23,25 @@ from scheduler.systolic.model.grid import Times
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """Cycles from the start of the pass, [arrays, tilings]: what is carried of either engine.
+    """The state that the model of either engine carries from tile to tile.
 
-    array: when the array has taken its last element.
-    rows_ready, weights_ready: when load and feed_weights can give the first element of the phase that comes.
-    rows_late, weights_late: the part of that which is due to late words, and not to the loops.
-    rows_arrived, weights_arrived: when the last word that was asked for is there.
-    ddr_done: when the memory has moved what was asked for.
-    arrange_done: when arrange has taken the last result. pool_done: when pool has.
+    Times are cycles since the start of the pass, with shape (arrays, tilings).
 
-    wait_rows, wait_weights, wait_saver, wait_ddr: what the array waited for so far.
+    Attributes:
+        array: Time at which the array has taken its last element.
+        rows_ready: Time at which load can feed the first element of the next phase.
+        weights_ready: Time at which feed_weights can feed the first element of the next phase.
+        rows_late: The part of the wait for ``rows_ready`` that late words cause, and not the loop.
+        weights_late: The part of the wait for ``weights_ready`` that late words cause, and not the loop.
+        rows_arrived: Time at which the last requested word of rows has arrived.
+        weights_arrived: Time at which the last requested word of weights has arrived.
+        ddr_done: Time at which the DDR has moved everything that was requested.
+        arrange_done: Time at which arrange has taken the last result.
+        pool_done: Time at which pool has taken the last sum.
+        wait_rows: Cycles in which the array has waited for load so far.
+        wait_weights: Cycles in which the array has waited for feed_weights so far.
+        wait_saver: Cycles in which the array has waited for the Saver so far.
+        wait_ddr: Cycles in which the array has waited for late words so far.
     """
 
     array: Times
@@ -51,7 +60,7 @@ class Progress:
     wait_ddr: Times
 
     word_to_step: ClassVar[tuple[int, int]]
-    """From a phase's last word to the first element of the next phase, at least: of rows, and of weights."""
+    """The least cycles from a phase's last word to the next phase's first element, for rows and for weights."""
 
 
 S = TypeVar("S", bound=Progress)
@@ -59,8 +68,11 @@ V = TypeVar("V")
 
 
 def changed(value: V, **numbers: Times) -> V:
-    """``dataclasses.replace`` of a value of many fields, which the search does hundreds of thousands of times: no field
-    is looked up or set one by one."""
+    """Return a copy of a dataclass value in which some fields are replaced.
+
+    It is a faster ``dataclasses.replace`` without ``__init__``. The search copies values of many fields hundreds of
+    thousands of times.
+    """
     result = object.__new__(type(value))
     vars(result).update(vars(value), **numbers)
     return result
@@ -81,24 +93,31 @@ LEVELS = (
     "pending_bytes",
     "requantised",
 )
-"""Fields that are the same after each of equal tiles. All others are times or counts, and grow by the same amount with
-each of them."""
+"""Fields that have the same value after each of several equal tiles. All other fields are times or counts, and grow by
+the same amount per tile."""
 
 BLOCKED = {"array", "weights_ready", "weights_asked", "weights_read", "wait_saver"}
-"""Times that an array which the Saver blocks puts off, of either engine."""
+"""Fields of either engine's state that are delayed while the Saver blocks the array."""
 
 SETTLED = 3
-"""Tiles of a row that are stepped through before the rest is taken by their growth."""
+"""Tiles that are stepped through before the first two periods that are compared."""
 
 LAST = 2
-"""Tiles at the end that are stepped through too: the one before the last loads the map's last rows, fewer."""
+"""Tiles at the end that are stepped through. The last but one loads the map's last rows, which are fewer."""
 
 UNEQUAL = 16
-"""Turns that are stepped through at most until two of them grow alike."""
+"""Further periods after which the jump is made, even if no two successive periods take the same time."""
 
 
 def sweep(state: S, count: int, period: int, step: Callable[[S, int], S]) -> S:
-    """``step`` for tiles 0 … count − 1. Tiles between the first ones and the last are alike, in turns of ``period``."""
+    """Return the state after ``step`` for tiles 0 … count − 1, with one jump over tiles that do the same work.
+
+    Args:
+        state: The state before the first tile.
+        count: The number of tiles.
+        period: The number of tiles after which the work repeats.
+        step: The function from a state and a tile's number to the state after the tile.
+    """
     states, settled, following = [state], SETTLED + 2 * period, count
     for index in range(count - LAST):
         turns, offset = divmod(index - settled, period)
@@ -115,17 +134,22 @@ def sweep(state: S, count: int, period: int, step: Callable[[S, int], S]) -> S:
 
 
 def _alike(states: Sequence[Progress], period: int) -> bool:
-    """Whether the array took as long for the last turn as for the one before."""
+    """Return whether the array took the same time, within a cycle, for the last period as for the one before it."""
     first, middle, last = (states[-1 - period * turns].array for turns in (2, 1, 0))
     return bool(np.all(np.abs(last - 2 * middle + first) < 1))
 
 
 def extrapolated(start: S, end: S, turns: float) -> S:
-    """``end``, and so many more turns like the one from ``start`` to ``end``.
+    """Return the state after further periods, each like the one from ``start`` to ``end``.
 
-    Two things do not go on as they were. An array that the Saver blocked while it worked off a backlog is blocked no
-    longer when the backlog is gone: it goes on at its own pace, or at the Saver's. And words that were far ahead of
-    their loop come no faster than their ports give them.
+    Two effects are corrected. If the Saver blocked the array to work off a backlog, the blocking ends with the backlog.
+    The array then runs at its own pace or at the Saver's. If words arrived well before their loop needed them, the
+    loop is still limited by the rate of its ports.
+
+    Args:
+        start: The state one period before ``end``.
+        end: The last state that was stepped to.
+        turns: The number of further periods.
     """
     growth = {f.name: getattr(end, f.name) - getattr(start, f.name) for f in fields(end) if f.name not in LEVELS}
     unblocked = growth["array"] - growth["wait_saver"]
