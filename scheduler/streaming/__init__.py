@@ -1,6 +1,12 @@
 """The streaming dataflow mapping: every layer its own hardware, folded to a frame rate.
 
-``graph`` the blocks and their streams, and ``lower`` a network as such a graph; ``lanes`` and ``weights`` what a fold
-makes of words and weights; ``rules`` what a folding has to keep; ``model`` its cycles, ``area`` what it takes of a
-board, ``search`` how one is found, ``result`` what a search gives; ``folding_file`` foldings as JSON.
+- ``graph``: the blocks of a pipeline and the streams between them.
+- ``lower``: converts a quantised network to such a graph.
+- ``lanes``, ``weights``: the widths of words and the order of weights under a fold.
+- ``rules``: the constraints on a folding.
+- ``model``: the cycles of a folding.
+- ``area``: the board resources of a folding.
+- ``search``: the search for a folding.
+- ``result``: the goal and the result of a search.
+- ``folding_file``: foldings as JSON.
 """

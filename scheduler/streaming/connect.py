@@ -1,4 +1,4 @@
-"""Blocks with one port a map → a graph in which every port has one reader."""
+"""Connects the blocks of a network to a graph in which every output port has exactly one reader."""
 
 from __future__ import annotations
 
@@ -7,18 +7,28 @@ from dataclasses import replace
 from scheduler.streaming import graph as g
 
 MOST_STREAMS = 4
-"""Inputs of a concat, outputs of a duplicate and of a split (concat.h, duplicate.h, split.h); more are a chain."""
+"""The maximum number of inputs of a concat, and of outputs of a duplicate or split.
+
+More of them need a chain of blocks.
+The headers concat.h, duplicate.h and split.h of hls_templates/streaming set this limit.
+"""
 
 
 def connect(name: str, blocks: list[g.Block], leaving: dict[g.Port, int]) -> g.StreamGraph:
-    """Every port one reader: sinks for what leaves, a duplicate behind a port that several read."""
+    """Return the graph of ``blocks``, with a sink per network output and duplicates after ports with several readers.
+
+    Args:
+        name: The name of the network.
+        blocks: The blocks in topological order. Several of them may read the same port.
+        leaving: The ports whose maps are sent to the host, each with the layer of its map.
+    """
     blocks = blocks + [_sink(blocks[port.block], port, node) for port, node in leaving.items()]
     readers: dict[g.Port, int] = {}
     for block in blocks:
         for port in block.inputs:
             readers[port] = readers.get(port, 0) + 1
     connected: list[g.Block] = []
-    unread: dict[g.Port, list[g.Port]] = {}  # of every port of ``blocks``, one a reader that is to come
+    unread: dict[g.Port, list[g.Port]] = {}  # per port of ``blocks``: one per unconnected reader
     for number, block in enumerate(blocks):
         connected.append(replace(block, inputs=tuple(unread[port].pop(0) for port in block.inputs)))
         index = len(connected) - 1
@@ -35,7 +45,10 @@ def connect(name: str, blocks: list[g.Block], leaving: dict[g.Port, int]) -> g.S
 def _copies(
     connected: list[g.Block], label: str, port: g.Port, kind: g.StreamType, copies: int, source: str
 ) -> list[g.Port]:
-    """Duplicates behind ``port``, appended to ``connected``; their outputs, one a reader."""
+    """Append duplicates of ``port`` to ``connected`` and return their output ports, one per reader.
+
+    More than MOST_STREAMS readers need a chain: the last output of a duplicate is the input of the next one.
+    """
     fit = min(copies, MOST_STREAMS)
     connected.append(g.Block(label, g.Duplicate(fit), (port,), (kind,) * fit, None, source))
     ports = [g.Port(len(connected) - 1, i) for i in range(fit)]
@@ -45,7 +58,10 @@ def _copies(
 
 
 def _next(label: str) -> str:
-    """Of the Duplicate behind: x_copy, x_copy_more, x_copy_more2 and so on, as identifiers have an end."""
+    """Return the label of the next Duplicate in a chain: x_copy, x_copy_more, x_copy_more2 and so on.
+
+    A number keeps the label short in a long chain, because C++ tools limit the length of identifiers.
+    """
     first, more, number = label.rpartition("_more")
     if not more or not (number.isdecimal() or not number):
         return f"{label}_more"
@@ -53,5 +69,6 @@ def _next(label: str) -> str:
 
 
 def _sink(producer: g.Block, port: g.Port, node: int) -> g.Block:
+    """Return a sink that sends the map at ``port``, the output of layer ``node``, to DDR."""
     name = f"{producer.name}_out" + f"{port.output}" * (port.output > 0)
     return g.Block(name, g.Sink(), (port,), (), node, producer.source)

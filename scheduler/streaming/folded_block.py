@@ -1,4 +1,4 @@
-"""A block with its fold, and a rule that such a block keeps."""
+"""A block together with its fold, and the constraints on such a pair."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from scheduler.streaming.lanes import in_lanes, in_shape, out_lanes, out_pixels,
 
 @dataclass(frozen=True)
 class FoldedBlock:
-    """Block ``index`` of a graph with its fold; of a window's reader also the window's."""
+    """A block of a graph with its fold, and access to the block that writes its first input.
+
+    Attributes:
+        graph: The graph of the block.
+        folds: The folds of the graph's blocks by index. A mapping needs only this block and the writer of its input.
+        index: The index of the block in ``graph``.
+    """
 
     graph: g.StreamGraph
     folds: Sequence[g.Fold] | Mapping[int, g.Fold]
@@ -34,28 +40,32 @@ class FoldedBlock:
 
     @property
     def read(self) -> Shape:
-        """The map at the first input."""
+        """The shape of the map at the first input, without channel padding."""
         return in_shape(self.graph, self.index)
 
     @property
     def channels(self) -> int:
-        """Channels that the block works on, padding included: of what it reads, of what a source gives."""
+        """The number of channels of the first input, or of the output of a source, channel padding included.
+
+        The channels of a window's output are divided by the taps of the kernel.
+        """
         if isinstance(self.op, g.Source):
             return self.block.outputs[0].shape.channels
         return self.read.channels // self._gathered + self.fold.pad_in
 
     @property
     def _gathered(self) -> int:
+        """The number of values per channel in a pixel of the first input: the kernel's taps after a window, else 1."""
         return taps(self.block) if isinstance(self.writer.op, g.Window) else 1
 
     @property
     def rows(self) -> int:
-        """MH, padding included."""
+        """MH, the rows of the weight matrix: the output channels, channel padding included."""
         return self.block.outputs[0].shape.channels + self.fold.pad_out
 
     @property
     def columns(self) -> int:
-        """MW, padding included."""
+        """MW, the columns of the weight matrix: input channels times taps, channel padding included."""
         return self.channels * taps(self.block)
 
     @property
@@ -64,20 +74,24 @@ class FoldedBlock:
 
     @property
     def widths(self) -> str:
-        """Of the maps that come and go."""
+        """The different widths of the input and output maps in pixels, as text for errors."""
         read = {self.graph.type_of(port).shape.width for port in self.block.inputs}
         return " and ".join(str(width) for width in sorted(read | {out.shape.width for out in self.block.outputs}))
 
     @property
     def has_whole_rows(self) -> bool:
-        """Whether whole words of M pixels make a row, before and after."""
+        """Whether every row of the input and output maps is a whole number of words."""
         read = all(self.graph.type_of(port).shape.width % self.fold.m == 0 for port in self.block.inputs)
         pixels = out_pixels(self.block, self.fold)
         return read and all(out.shape.width % pixels == 0 for out in self.block.outputs)
 
     @property
     def bits(self) -> int:
-        """Of the widest word that comes, is gathered or scattered, leaves, or brings weights that are not embedded."""
+        """The bits of the block's widest word.
+
+        This covers the input and output words, and the weight words if weights are not embedded. A unit that gathers
+        several pixels per pass over its weights has words of that many pixels.
+        """
         block, fold = self.block, self.fold
         read = [
             in_lanes(block, fold, i) * self.graph.type_of(port).datatype.bits for i, port in enumerate(block.inputs)
@@ -90,10 +104,12 @@ class FoldedBlock:
 
     @property
     def stride(self) -> int:
+        """The stride of a window, max pool or reorg, and 1 for all other blocks."""
         return self.op.stride if isinstance(self.op, (g.Window, MaxPool, g.Reorg)) else 1
 
     @property
     def writer(self) -> g.Block:
+        """The block that writes the first input."""
         return self.graph.blocks[self.block.inputs[0].block]
 
     @property
@@ -102,7 +118,7 @@ class FoldedBlock:
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """Channels of each input of a concat, of each part of a split."""
+        """The channels of each output of a split, or of each input of any other block."""
         if isinstance(self.op, g.Split):
             return self.op.parts
         return tuple(self.graph.type_of(port).shape.channels for port in self.block.inputs)
@@ -110,13 +126,13 @@ class FoldedBlock:
 
 @dataclass(frozen=True)
 class Constraint:
-    """What the fold of a block keeps.
+    """A constraint on the fold of a block.
 
     Attributes:
-        name: The row's name.
-        ops: Kinds of blocks that it is asked of.
-        holds: Whether a block with its fold keeps the rule.
-        error: The error for one that breaks it, without the block's name; called only then.
+        name: The name of the constraint.
+        ops: The kinds of blocks that it applies to.
+        holds: Returns whether a block with its fold satisfies the constraint.
+        error: Returns the error for a block that violates the constraint. The error does not name the block yet.
     """
 
     name: str

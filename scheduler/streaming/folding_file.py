@@ -1,11 +1,12 @@
-"""A folding as JSON: saved, edited by hand, loaded again. An edit that breaks a constraint gets the constraint's error.
+"""A folding as a JSON file, which users can edit by hand and load again. Loading checks all constraints of rules.py.
 
 {"format": "systolic-folding", "version": 1, "network": …,
  "blocks": [{"name": …, "pe": …, "simd": …, "m": …, "pixels": …, "style": …, "memory": …, "ram": …, "multiplier": …,
              "pad_in": …, "pad_out": …, "depths": […]}, …]}
 
-Of a block, only the name has to be there: a key that is left out has the value that changes nothing. depths: of the
-FIFOs before its inputs, 0 for the least. "ddr": {"gbps": …, "efficiency": …}, the memory that it was made for.
+A block needs only its name. A missing key has the default of ``graph.Fold``. "depths" are the depths in words of the
+FIFOs before the block's inputs, with 0 for the minimum depth. The optional key "ddr": {"gbps": …, "efficiency": …} is
+the DDR rate that the folding was made for.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from scheduler.streaming.rules import MEMORIES, MULTIPLIERS, RAMS, STYLES, check
 
 FORMAT, VERSION = "systolic-folding", 1
 DEEPEST = 1 << 24
-"""No FIFO is deeper."""
+"""The maximum depth of a FIFO in words."""
 
 _CHOICES = {"style": STYLES, "memory": MEMORIES, "ram": RAMS, "multiplier": MULTIPLIERS}
 _LEAST = {"pad_in": 0, "pad_out": 0}
@@ -66,7 +67,12 @@ SCHEMA: Mapping[str, Any] = {
 
 
 def to_json(folding: g.StreamingFolding, ddr: DdrRate | None = None) -> str:
-    """The file's text, a block a line; what changes nothing is left out. ddr: the memory that it was made for."""
+    """Return the text of the file, with one line per block. Keys with default values are left out.
+
+    Args:
+        folding: The folding to save.
+        ddr: The DDR rate that the folding was made for.
+    """
     set_depths = {(index, port): depth for index, port, depth in folding.depths}
     blocks = []
     for index, (block, fold) in enumerate(zip(folding.graph.blocks, folding.folds, strict=True)):
@@ -80,10 +86,17 @@ def to_json(folding: g.StreamingFolding, ddr: DdrRate | None = None) -> str:
 
 
 def from_json(text: str, graph: g.StreamGraph, name: str = "folding") -> g.StreamingFolding:
-    """Return the folding of ``text`` for ``graph``. name: of the file.
+    """Return the folding of ``text`` for ``graph``.
 
-    Raises the errors of ``read_object`` and ``entries``; ChoiceError, RangeError or InvalidValueError for a value that
-    its key cannot have; SeveralFaultsError for a folding that breaks constraints.
+    Args:
+        text: The contents of the file.
+        graph: The graph to fold.
+        name: The name of the file, for errors.
+
+    Raises:
+        ChoiceError, RangeError, InvalidValueError: A key has a value that is not allowed.
+        SeveralFaultsError: The folding violates constraints.
+        SystolicError: ``read_object`` or ``entries`` found another fault in the file.
     """
     values = read_object(text, name, "folding", SCHEMA)
     blocks = entries(values, "blocks", [block.name for block in graph.blocks], name, "folding", graph.name)
@@ -101,7 +114,7 @@ def from_json(text: str, graph: g.StreamGraph, name: str = "folding") -> g.Strea
 
 
 def saved_ddr(text: str, name: str = "folding") -> DdrRate | None:
-    """Return the memory that the folding of ``text`` was made for, None if the file does not say it."""
+    """Return the DDR rate that the folding of ``text`` was made for, or None if the file has no such key."""
     return ddr_of(read_object(text, name, "folding", SCHEMA), name)
 
 

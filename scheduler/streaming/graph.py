@@ -1,7 +1,9 @@
-"""The streaming graph: one frozen block a piece of hardware, streams between them.
+"""The streaming graph: blocks, each of which is one hardware unit, connected by streams.
 
-A stream carries a map pixel by pixel, row by row; of a pixel its channels in ascending order, ``lanes`` of them a
-word. What a window emits is a pixel of kernel · kernel · channels values (``Window.order`` says in which order).
+A stream carries a feature map pixel by pixel in row-major order. The channels of a pixel are in ascending order, with
+a fixed number of values (lanes) per word. A sliding window's output pixel has kernel rows · kernel columns · channels
+values. A window of style "default" orders them (tap, channel), or (channel, tap) for a depthwise unit. A window of
+style "parallel" orders them (group of SIMD channels, tap, channel).
 """
 
 from __future__ import annotations
@@ -17,12 +19,17 @@ from cnn.tables import Table
 from scheduler.streaming.blocks.kind import Kind
 
 MOST_LABELS = 32
-"""That a label select chooses."""
+"""The maximum number of labels that a label select can choose per pixel."""
 
 
 @dataclass(frozen=True)
 class StreamType:
-    """``shape.height`` × ``shape.width`` pixels of ``shape.channels`` values."""
+    """The type of a stream: one frame of it is one feature map.
+
+    Attributes:
+        shape: The shape of the map, ``(channels, rows, columns)``. The shape excludes channel padding.
+        datatype: The type of one value.
+    """
 
     shape: Shape
     datatype: DataType
@@ -30,17 +37,26 @@ class StreamType:
 
 @dataclass(frozen=True)
 class Source:
-    """The picture, uint8, from the DMA."""
+    """The input image, which a DMA reads from DDR as uint8 values."""
 
 
 @dataclass(frozen=True)
 class Sink:
-    """A map that leaves through the DMA."""
+    """The end of a stream: a DMA writes its map to DDR for the host."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """Sliding-window unit (SWU, im2col), with the padding put in at the borders: pixels of ``around``."""
+    """A sliding-window unit (SWU, im2col), which also adds the padding at the borders.
+
+    Attributes:
+        kernel: The kernel's rows and columns.
+        stride: The stride of rows and columns.
+        padding: The rows and columns of padding at each border.
+        depthwise: Whether the reader is a depthwise unit, which needs the order (channel, tap).
+        dilation: The distance between two taps of the kernel, in input pixels.
+        around: The value of padding pixels.
+    """
 
     kernel: tuple[int, int]
     stride: int
@@ -52,9 +68,13 @@ class Window:
 
 @dataclass(frozen=True, eq=False)
 class MatrixVector:
-    """MVU: weights int [MH = filters, channels, kernel height, kernel width]; MW = all but the first.
+    """A matrix-vector unit (MVU), which computes a convolution or a fully connected layer.
 
-    activation: what turns exact sums into output values; None where the sums themselves leave.
+    Attributes:
+        weights: Integers of shape ``(filters, channels, kernel rows, kernel columns)``. As a matrix, the weights have
+            MH = filters rows and MW = channels · kernel rows · kernel columns columns.
+        weight_type: The type of one weight.
+        activation: Converts the exact sums to output values. With None, the sums are the output.
     """
 
     weights: IntArray
@@ -64,7 +84,13 @@ class MatrixVector:
 
 @dataclass(frozen=True, eq=False)
 class VectorVector:
-    """VVU, depthwise: weights int [channels, 1, kernel height, kernel width]."""
+    """A vector-vector unit (VVU), which computes a depthwise convolution.
+
+    Attributes:
+        weights: Integers of shape ``(channels, 1, kernel rows, kernel columns)``.
+        weight_type: The type of one weight.
+        activation: Converts the exact sums to output values. With None, the sums are the output.
+    """
 
     weights: IntArray
     weight_type: DataType
@@ -73,21 +99,21 @@ class VectorVector:
 
 @dataclass(frozen=True, eq=False)
 class Activate:
-    """Thresholding, requantisation or a table as a block of its own."""
+    """An activation as a separate block: thresholds, a requantiser or a table."""
 
     activation: Requantising | Table
 
 
 @dataclass(frozen=True, eq=False)
 class GlobalPool:
-    """Σ over the map (global accumulate), then the activation."""
+    """A global average pool: the sum of each channel over the map, then the activation, which also divides."""
 
     activation: Requantising
 
 
 @dataclass(frozen=True, eq=False)
 class Add:
-    """Σ input · multiplier, then the activation."""
+    """The sum of the inputs, each times its own multiplier, then the activation."""
 
     multipliers: tuple[int, ...]
     activation: Requantising
@@ -95,33 +121,39 @@ class Add:
 
 @dataclass(frozen=True, eq=False)
 class Multiply:
-    """The product of both inputs, then the activation."""
+    """The element-wise product of two inputs, then the activation."""
 
     activation: Requantising
 
 
 @dataclass(frozen=True)
 class Duplicate:
-    """One stream to ``copies`` readers."""
+    """A block that copies its input stream to each of ``copies`` output streams."""
 
     copies: int
 
 
 @dataclass(frozen=True)
 class Concat:
-    """Streams one after the other along the channels."""
+    """The concatenation of the inputs along the channels."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """The channels cut into consecutive parts, an output each."""
+    """A split of the channels into consecutive parts: output i has ``parts[i]`` channels."""
 
     parts: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Reorg:
-    """Space to depth. order: "darknet" (its reorg_cpu) or "block" ([row][column][channel] of each block)."""
+    """Space to depth: each block of ``stride`` × ``stride`` pixels becomes one pixel.
+
+    Attributes:
+        stride: The rows and columns of a block, in pixels.
+        order: The order of the output channels: "darknet" as in darknet's reorg_cpu, or "block" for
+            (row, column, channel) within each block.
+    """
 
     stride: int
     order: str = "darknet"
@@ -129,7 +161,10 @@ class Reorg:
 
 @dataclass(frozen=True)
 class DepthToSpace:
-    """The channels of each pixel become a block of so many rows and columns: [row][column][channel]."""
+    """Depth to space: each pixel becomes a block of ``rows`` × ``columns`` pixels.
+
+    The pixel's channels are in the order (row, column, channel) of the block.
+    """
 
     rows: int
     columns: int
@@ -137,7 +172,7 @@ class DepthToSpace:
 
 @dataclass(frozen=True)
 class Upsample:
-    """Each pixel repeated in so many rows and columns."""
+    """Nearest-neighbour upsampling: each pixel is repeated in ``rows`` rows and ``columns`` columns."""
 
     rows: int
     columns: int
@@ -145,14 +180,19 @@ class Upsample:
 
 @dataclass(frozen=True)
 class DownSample:
-    """Every ``stride``-th pixel of every ``stride``-th row."""
+    """Downsampling: the output is every ``stride``-th pixel of every ``stride``-th row."""
 
     stride: int
 
 
 @dataclass(frozen=True)
 class LabelSelect:
-    """Of each pixel the numbers of the ``k`` channels with the greatest values; values: a second output has these."""
+    """Top-k over the channels of each pixel.
+
+    Attributes:
+        k: The number of channels to choose per pixel.
+        values: Whether a second output has the chosen channels' values. The first output has the channels' indices.
+    """
 
     k: int
     values: bool = False
@@ -160,7 +200,12 @@ class LabelSelect:
 
 @dataclass(frozen=True, eq=False)
 class Softmax:
-    """Of each pixel the shares of its channels, by a method of cnn.softmax. powers: what that looks up, if anything."""
+    """The softmax over the channels of each pixel.
+
+    Attributes:
+        method: The method of cnn.softmax.
+        powers: The table of powers that the method looks up, or None if the method needs no table.
+    """
 
     method: str
     powers: Table | None
@@ -168,20 +213,29 @@ class Softmax:
 
 @dataclass(frozen=True)
 class Discard:
-    """A part of a split that nobody reads: its words are taken and dropped."""
+    """The end of a stream that no layer needs, such as an unused output of a split: its words are read and dropped."""
 
 
 class PackageBlock(Protocol):
-    """What a graph knows of a package's block, an AddedBlock (blocks/added.py), whose functions take graphs."""
+    """The part of a package's block that this module needs.
+
+    The block is an AddedBlock (blocks/added.py). That module imports this one, so this one cannot import its class.
+    """
 
     @property
     def kind(self) -> Kind:
-        """Its words and its pipeline."""
+        """The properties of the block's words and pipeline."""
 
 
 @dataclass(frozen=True)
 class Custom:
-    """A layer of a package, by its name, with its parameters and the block that the package has for it."""
+    """The block of a layer that a package adds.
+
+    Attributes:
+        layer: The layer's name in the package.
+        parameters: The layer's parameters.
+        block: The hardware block that the package registers for the layer.
+    """
 
     layer: str
     parameters: tuple[int, ...]
@@ -210,7 +264,7 @@ OwnOp: TypeAlias = (
     | LabelSelect
     | Softmax
 )
-"""Blocks of hls_templates/streaming."""
+"""Blocks that hls_templates/streaming implements."""
 
 BlockOp: TypeAlias = OwnOp | Custom
 
@@ -218,20 +272,20 @@ Unit: TypeAlias = MatrixVector | VectorVector
 """Blocks with weights."""
 
 Summing: TypeAlias = Add | Multiply | GlobalPool | Activate
-"""Blocks that compute without weights."""
+"""Blocks without weights that have an activation."""
 
 Computing: TypeAlias = Unit | Summing
-"""Blocks that have an activation after what they compute."""
+"""Blocks that can apply an activation to their result."""
 
 
 def kind_name(op: BlockOp) -> str:
-    """What a block is, in reports."""
+    """Return the name of a block's kind for reports."""
     return op.layer if isinstance(op, Custom) else type(op).__name__
 
 
 @dataclass(frozen=True)
 class Port:
-    """Output ``output`` of block ``block``."""
+    """Output number ``output`` of the block with index ``block``."""
 
     block: int
     output: int = 0
@@ -239,8 +293,18 @@ class Port:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """``node``: the layer of the network whose integers leave at output 0 (of a sink: that it takes), None inside of
-    a layer. ``second``: that of output 1, where it is another layer's."""
+    """A block of the graph.
+
+    Attributes:
+        name: The block's name, unique in the graph.
+        op: The operation.
+        inputs: The output ports that the block reads.
+        outputs: The type of each output.
+        node: The network's layer whose map output 0 carries, or whose map a sink reads. With None, output 0 carries an
+            intermediate map within a layer.
+        source: The place of the layer in the network's file, for errors.
+        second: The layer whose map output 1 carries, if that is a layer of its own.
+    """
 
     name: str
     op: BlockOp
@@ -253,7 +317,12 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class StreamGraph:
-    """Blocks in topological order, block 0 the source; every output has exactly one reader."""
+    """A network as a pipeline of blocks.
+
+    Attributes:
+        name: The name of the network.
+        blocks: The blocks in topological order. Block 0 is the source. Every output has exactly one reader.
+    """
 
     name: str
     blocks: tuple[Block, ...]
@@ -267,15 +336,20 @@ class StreamGraph:
 
 @dataclass(frozen=True)
 class Fold:
-    """How a block is folded in time.
+    """The time-multiplexing of one block: how many values it processes per cycle, and in which memories.
 
-    pe: output channels computed together; simd: input channels taken together (of a parallel window: channels of
-    every tap). m: pixels of a row in one word of what comes (M); pixels: output pixels that one pass over the weights
-    serves, gathered where they are more than m. style: of a window, "default" (a word of ``simd`` channels of one tap a
-    cycle) or "parallel" (all taps a cycle). memory: "embedded", "decoupled" or "external"; ram: "auto", "lutram",
-    "bram" or "uram", of external weights that of the vectors which wait for them; multiplier: "dsp" or "lut".
-    pad_in, pad_out: channels beyond the network's that the block takes and gives, zeros that width converters put in
-    and crop.
+    Attributes:
+        pe: The output channels computed in parallel.
+        simd: The input channels read in parallel. A window of style "parallel" reads them for every tap.
+        pixels: The output pixels computed per pass over the weights. If this exceeds ``m``, pixels are gathered first.
+        style: The output of a window per cycle: "default" for ``simd`` channels of one tap, "parallel" for all taps.
+        memory: The location of the weights: "embedded", "decoupled" or "external" (DDR).
+        ram: The kind of RAM for the block's weights or map rows: "auto", "lutram", "bram" or "uram". With external
+            weights, this RAM stores the input vectors that wait for the weights.
+        multiplier: The implementation of multipliers: "dsp" or "lut".
+        m: The pixels of a row per input word (M).
+        pad_in: The channels of zeros added to the network's input channels. A width converter inserts them.
+        pad_out: The channels added to the network's output channels. A width converter removes them.
     """
 
     pe: int = 1
@@ -292,7 +366,13 @@ class Fold:
 
 @dataclass(frozen=True, eq=False)
 class StreamingFolding:
-    """One fold a block of ``graph``, and the FIFO depth before each (block, input) where it is not the least."""
+    """A graph with the folds of all its blocks.
+
+    Attributes:
+        graph: The graph.
+        folds: One fold per block of ``graph``.
+        depths: Entries of (block, input, FIFO depth in words). Other inputs have a FIFO of the minimum depth.
+    """
 
     graph: StreamGraph
     folds: tuple[Fold, ...]

@@ -1,6 +1,7 @@
-"""Values a word: what a fold makes of the words at a block's inputs and outputs.
+"""The number of values per word, per pixel and per frame at a block's inputs and outputs, as its fold decides.
 
-A word carries ``m`` pixels of some lanes each; of a padded map the channels beyond the network's are among them.
+A word carries one or more pixels of a row, with the same number of channels of each. Padded maps include the channels
+of padding.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from scheduler.streaming.blocks.kinds import kind_of
 
 
 def taps(block: g.Block) -> int:
-    """Values of a channel that one output position of a window or of a matrix-vector unit reads."""
+    """Return the number of kernel taps of a window or unit: the values per channel that one output pixel needs."""
     op = block.op
     if isinstance(op, g.Window):
         return prod(op.kernel)
@@ -25,20 +26,20 @@ def taps(block: g.Block) -> int:
 
 
 def out_pixels(block: g.Block, fold: g.Fold) -> int:
-    """M of what leaves: a stride leaves fewer pixels than come."""
+    """Return the pixels per output word. A block with a stride has fewer pixels per output word than per input word."""
     stride = block.op.stride if isinstance(block.op, (g.Window, MaxPool)) else 1
     return max(1, fold.m // stride)
 
 
 def in_lanes(block: g.Block, fold: g.Fold, port: int = 0) -> int:
-    """Values of a word at input ``port``, of all its ``fold.m`` pixels."""
+    """Return the values per word at input ``port``, summed over the word's ``fold.m`` pixels."""
     if isinstance(block.op, g.VectorVector):
         return fold.m * fold.pe * fold.simd
     return fold.m * (fold.simd if kind_of(block.op).reads == "simd" else fold.pe)
 
 
 def out_lanes(block: g.Block, fold: g.Fold, output: int = 0) -> int:
-    """Values of a word at ``output``, of all its ``out_pixels``."""
+    """Return the values per word at ``output``, summed over the word's ``out_pixels`` pixels."""
     if isinstance(block.op, g.LabelSelect):
         return block.op.k
     pixels = out_pixels(block, fold)
@@ -48,7 +49,7 @@ def out_lanes(block: g.Block, fold: g.Fold, output: int = 0) -> int:
 
 
 def in_values(graph: g.StreamGraph, index: int, fold: g.Fold, port: int = 0) -> int:
-    """Values of a pixel of the stream at ``port``, padding included."""
+    """Return the values per pixel of the stream at input ``port``, channel padding included."""
     block = graph.blocks[index]
     channels = graph.type_of(block.inputs[port]).shape.channels
     gathered = isinstance(graph.blocks[block.inputs[port].block].op, g.Window)
@@ -56,26 +57,31 @@ def in_values(graph: g.StreamGraph, index: int, fold: g.Fold, port: int = 0) -> 
 
 
 def out_values(graph: g.StreamGraph, index: int, fold: g.Fold, output: int = 0) -> int:
-    """Values of a pixel of the stream at ``output``, padding included."""
+    """Return the values per pixel of the stream at ``output``, channel padding included."""
     block = graph.blocks[index]
     return block.outputs[output].shape.channels + fold.pad_out * (taps(block) if isinstance(block.op, g.Window) else 1)
 
 
 def in_shape(graph: g.StreamGraph, index: int, port: int = 0) -> Shape:
-    """Of the map at input ``port``."""
+    """Return the shape of the map at input ``port``, without channel padding."""
     return graph.type_of(graph.blocks[index].inputs[port]).shape
 
 
 def common_channels(graph: g.StreamGraph, index: int) -> int:
-    """What the lanes of a block that does not multiply have to divide: the greatest common divisor of the channels of
-    all its maps. Labels are no channels."""
+    """Return the greatest common divisor of the channels of the block's input and output maps.
+
+    The lanes of a block without weights must divide it. The labels of a label select are not counted as channels.
+    """
     block = graph.blocks[index]
     leaving = () if isinstance(block.op, g.LabelSelect) else block.outputs
     return gcd(*(kind.shape.channels for kind in (*graph.inputs_of(block), *leaving)))
 
 
 def matrix(graph: g.StreamGraph, index: int, fold: g.Fold) -> tuple[int, int]:
-    """(MH, MW) of a matrix-vector unit, (channels, taps) of a vector-vector unit, padding included."""
+    """Return the rows and columns of a unit's weight matrix, channel padding included.
+
+    This is (MH, MW) for a matrix-vector unit and (channels, taps) for a vector-vector unit.
+    """
     op = graph.blocks[index].op
     assert isinstance(op, g.Unit)
     height = op.weights.shape[0] + fold.pad_out
@@ -84,12 +90,12 @@ def matrix(graph: g.StreamGraph, index: int, fold: g.Fold) -> tuple[int, int]:
 
 
 def positions(block: g.Block) -> int:
-    """Output pixels of a frame."""
+    """Return the output pixels per frame."""
     return block.outputs[0].shape.height * block.outputs[0].shape.width
 
 
 def folds_of(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
-    """NF · SF: weight words of one pass over the weights; 0 where there are none."""
+    """Return NF · SF, the weight words per pass over all weights, or 0 for a block without weights."""
     if not isinstance(graph.blocks[index].op, g.Unit):
         return 0
     height, width = matrix(graph, index, fold)
