@@ -1,1 +1,1 @@
-"""Every format of files that networks are read from: the project's own, and those of other packages."""
+"""The formats of network files: the ones of this project, and formats that other packages add."""

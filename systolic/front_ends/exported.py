@@ -1,4 +1,8 @@
-"""The formats of networks that were quantised by training: .json with an .npz, and param.h of UltraNet's exporter."""
+"""The formats of networks that were quantised in training.
+
+One is a .json topology with the arrays in an .npz file. The other is the param.h or config.json that UltraNet's
+exporter writes.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +22,8 @@ from systolic.model import Model
 def read(path: Path, options: LoadOptions) -> Model:
     """Return the model of a topology file, or of a config.json of UltraNet's exporter.
 
-    The numbers are those of the .npz next to the file if neither weights nor a seed are given. Raises the errors of
-    ``translated`` and ``load_exported_file``.
+    If the options give neither weights nor a seed, the arrays are read from the .npz file with the same stem in the
+    same folder, if there is one. Raises the errors of ``translated`` and ``load_exported_file``.
     """
     beside = path.with_suffix(".npz")
     if options.weights is None and options.seed is None and beside.is_file():
@@ -41,9 +45,9 @@ def _read_topology(path: Path, options: LoadOptions) -> Model:
 
 
 def reread(path: Path) -> Network:
-    """Return the float form of a design's topology file, with the arrays next to it."""
+    """Return the float network of a design's topology file, with the arrays of the .npz file next to it."""
     return read_exported(path, path.with_suffix(".npz")).network
 
 
 EXPORTED = FrontEnd("an exported .json", read, reread, takes=("weights", "seed", "size"), holds="labels")
-HEADER = FrontEnd("a param.h", read_header, reread, takes=("seed", "size"), holds="numbers and labels")
+HEADER = FrontEnd("a param.h", read_header, reread, takes=("seed", "size"), holds="weights and labels")

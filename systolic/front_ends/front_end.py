@@ -1,4 +1,4 @@
-"""What the program knows of a format of network files: its name, the options that it takes, and how it is read."""
+"""The description of a format of network files: its name, the options that it takes, and the functions that read it."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from cnn.onnx.advice import Check
 from systolic.model import Model
 
 FLAGS = {"weights": "--weights", "names": "--names", "seed": "--seed", "size": "--size", "cuts": "--cut"}
-"""The options that a format may take, by the fields of ``LoadOptions``, each with its flag."""
+"""The options that a format may take: field of ``LoadOptions`` to command-line option."""
 
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """What a user gives in addition to the name of a network.
+    """The options with which a network is loaded, in addition to its name.
 
     Attributes:
-        weights: The file of its numbers.
-        names: The file of its labels, one per line.
-        seed: Draws random numbers.
-        size: The (width, height) of its input, instead of the file's.
-        cuts: The tensors at which it ends.
-        check: Raises an error for a network that cannot be mapped, so that an error offers only cuts that can be.
+        weights: The file with the trained weights.
+        names: The file with the class labels, one per line.
+        seed: The seed of random weights, instead of trained ones.
+        size: The (width, height) of the network's input, instead of the size in the file.
+        cuts: The tensors at which the network ends. The host computes everything that follows them.
+        check: Raises an error for a network that cannot be mapped. If a network is refused, the error recommends only
+            cuts whose network passes this check.
     """
 
     weights: Path | None = None
@@ -37,7 +38,7 @@ class LoadOptions:
 
     @property
     def given(self) -> tuple[str, ...]:
-        """The keys of ``FLAGS`` that the user gave."""
+        """The keys of ``FLAGS`` whose options were given."""
         return tuple(name for name in FLAGS if getattr(self, name) not in (None, ()))
 
 
@@ -45,16 +46,18 @@ class LoadOptions:
 class FrontEnd:
     """A format of network files.
 
-    A design keeps the files of the model that ``read`` returns. One of them is ``model/network`` with the ending that
-    the front-end is registered for. Labels are read and checked for all formats alike, after ``read``.
+    A design contains the files of the model that ``read`` returns. One of them is named ``model/network`` with the
+    file extension that the front-end is registered for. ``load_named`` reads and checks the labels after ``read``, in
+    the same way for all formats.
 
     Attributes:
-        title: The format as sentences name it, with an article: ``an .onnx file``.
-        read: Turns a file and the options that the format takes into a model.
-        reread: Reads the float network again from the ``model/network`` file of a design.
-        takes: The options that the format takes, keys of ``FLAGS``. Commands in which only shapes matter draw seed 1
-            for a format that takes ``weights`` if neither is given (systolic/cli/inputs.py).
-        holds: What a file of this format holds itself, so that no option gives it: ``numbers``.
+        title: The name of the format in sentences, with an article: ``an .onnx file``.
+        read: Returns the model of a file, loaded with the given options. Only options in ``takes`` are given.
+        reread: Returns the float network of a design, read from its ``model/network`` file.
+        takes: The options that the format takes, as keys of ``FLAGS``. If a format takes ``weights`` and the user gives
+            neither weights nor a seed, commands in which only shapes matter use seed 1 (systolic/cli/inputs.py).
+        holds: The facts that a file of this format contains itself, so that no option gives them: ``weights``. It is
+            part of the error for an option that the format does not take.
     """
 
     title: str
@@ -64,7 +67,7 @@ class FrontEnd:
     holds: str = ""
 
     def check(self, name: str, options: LoadOptions) -> None:
-        """Raise ConflictError if there are options that the format does not take, or two sources of numbers."""
+        """Raise ConflictError for options that the format does not take, or if both weights and a seed are given."""
         foreign = [FLAGS[option] for option in options.given if option not in self.takes]
         if foreign:
             own = f"holds its own {self.holds} and " if self.holds else ""
@@ -75,4 +78,4 @@ class FrontEnd:
                 remedy=f"leave out {' and '.join(foreign)}",
             )
         if options.weights is not None and options.seed is not None:
-            raise ConflictError(("--weights", "--seed"), "the numbers are trained ones, or random ones")
+            raise ConflictError(("--weights", "--seed"), "the weights are either read from a file or drawn at random")

@@ -1,4 +1,4 @@
-"""The format ONNX; PyTorch modules and Keras models are read as files of it, too."""
+"""The ONNX format. PyTorch modules and Keras models are converted to it before they are read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from systolic.front_ends.front_end import FrontEnd, LoadOptions
 from systolic.model import Model
 
 ONNX_FILE = "model/network.onnx"
-"""The file of a design that was made from an ONNX file."""
+"""The path of the network file in a design that was generated from an ONNX file."""
 
 
 def read(path: Path, options: LoadOptions) -> Model:
@@ -22,8 +22,8 @@ def read(path: Path, options: LoadOptions) -> Model:
 
 
 def reread(path: Path) -> Network:
-    """Return the network of a design's ONNX file; of one that holds integers its float form."""
+    """Return the float network of a design's ONNX file, also if the file is quantised."""
     return read_onnx(path).network
 
 
-ONNX = FrontEnd("an .onnx file", read, reread, takes=("names", "size", "cuts"), holds="numbers")
+ONNX = FrontEnd("an .onnx file", read, reread, takes=("names", "size", "cuts"), holds="weights")

@@ -1,4 +1,7 @@
-"""The formats of network files by their ending: ours, then those that packages add (docs/how-to/extend.md)."""
+"""The formats of network files by file extension: the built-in ones, and formats that other packages add.
+
+docs/how-to/extend.md describes how a package adds one.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +32,19 @@ FRONT_ENDS: Registry[FrontEnd | Callable[[Path], Network]] = Registry(
     "a systolic.front_ends.front_end.FrontEnd, or a function from a path to a network",
     lambda value: isinstance(value, FrontEnd) or callable(value),
 )
-"""The formats by the ending of their files, without its dot. A function is a format that takes labels alone."""
+"""The formats by file extension, without the dot.
+
+A function from a path to a network is a format that takes only the option ``names``.
+"""
 
 KEPT = "model/network"
-"""The file of a design that a front-end reads again, without its ending."""
+"""The path, without extension, of the file in a design that ``FrontEnd.reread`` reads."""
 
 MAX_FILE_BYTES = 1 << 30
-"""Bytes of a file that is given to a function."""
+"""Limit for the bytes of a file whose format is a function."""
 
 _CAFFE = "python -m caffe2onnx.convert --prototxt net.prototxt --caffemodel net.caffemodel --onnx net.onnx"
-_COMPILED = "this one is compiled for another machine: take the .onnx file that it was made from"
+_COMPILED = "this file is compiled for other hardware: use the .onnx file that it was made from"
 EXPORTERS = {
     **dict.fromkeys((".pt", ".pth"), "write an .onnx file with torch.onnx.export(model, example, 'net.onnx')"),
     ".tflite": "write an .onnx file with python -m tf2onnx.convert --tflite net.tflite --output net.onnx",
@@ -46,7 +52,7 @@ EXPORTERS = {
     **dict.fromkeys((".caffemodel", ".prototxt"), f"write an .onnx file with {_CAFFE}"),
     **dict.fromkeys((".engine", ".plan", ".trt", ".xmodel", ".blob", ".hef"), _COMPILED),
 }
-"""Files of other frameworks, each with the call that turns the network into an .onnx file."""
+"""File extensions of other frameworks, each with the call that converts the network to an .onnx file."""
 
 
 def front_end_of(name: str) -> FrontEnd | None:
@@ -64,8 +70,8 @@ def front_end_named(name: str) -> FrontEnd:
     """Return the front-end of a file or built-in network by its name.
 
     Raises:
-        UnsupportedError: It is a file of another format.
-        ChoiceError: It is not a file, and no built-in network has this name.
+        UnsupportedError: The name is a file of another format.
+        ChoiceError: The name is neither a file nor a built-in network.
     """
     front_end = front_end_of(name)
     if front_end is not None:
@@ -76,14 +82,19 @@ def front_end_named(name: str) -> FrontEnd:
         added = f", {listed(f'a .{ending} file' for ending in FRONT_ENDS.added)}" if FRONT_ENDS.added else ""
         raise UnsupportedError(
             f"{name} as a network",
-            f"a network is {ours}{added}, or a built-in one; systolic networks lists those",
+            f"a network is {ours}{added}, or a built-in network that systolic networks lists",
             remedy=EXPORTERS.get(Path(name).suffix.lower(), ""),
         )
-    raise ChoiceError("a built-in network", name, zoo.names(), remedy="systolic networks tells more of each")
+    raise ChoiceError("a built-in network", name, zoo.names(), remedy="systolic networks describes each of them")
 
 
 def of_function(ending: str, function: Callable[[Path], Network]) -> FrontEnd:
-    """Return the front-end that reads files by a function; its networks are checked."""
+    """Return a front-end that reads files with a function. Each network that it returns is checked.
+
+    Args:
+        ending: The file extension, without the dot.
+        function: Returns the network of a file.
+    """
 
     def reread(path: Path) -> Network:
         network = function(path)
@@ -96,7 +107,7 @@ def of_function(ending: str, function: Callable[[Path], Network]) -> FrontEnd:
         data = _bytes_of(path)
         return Model(reread(path), "plain", {f"{KEPT}.{ending}": data})
 
-    return FrontEnd(f"a .{ending} file", read, reread, takes=("names",), holds="numbers and size")
+    return FrontEnd(f"a .{ending} file", read, reread, takes=("names",), holds="weights and input size")
 
 
 def _bytes_of(path: Path) -> bytes:

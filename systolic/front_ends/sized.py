@@ -1,4 +1,4 @@
-"""A text file of a network as if it asked for an input of another size."""
+"""Changes the input size in the text of a network file."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from cnn.darknet.cfg import MAX_CFG_BYTES, read_text
 
 @contextmanager
 def sized(path: Path, size: tuple[int, int] | None, pattern: str, entry: str) -> Iterator[Path]:
-    """Give the file itself, or a copy under the same name that asks for an input of ``size``.
+    """Yield the path of the file, or of a temporary copy with the same name and an input of ``size``.
 
     Args:
-        path: The file.
-        size: (width, height), or None for the file itself.
-        pattern: A regular expression of the entry of one side, with ``KEY`` for width or height.
-        entry: What replaces the first match, with ``KEY`` and ``VALUE``.
+        path: The network file.
+        size: The (width, height) of the input, or None to yield the file itself.
+        pattern: A regular expression for the entry of one side, with ``KEY`` in place of width or height.
+        entry: The replacement for the first match, with ``KEY`` and ``VALUE`` in place of the side and its size.
     """
     if size is None:
         yield path

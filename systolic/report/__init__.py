@@ -1,1 +1,1 @@
-"""What both styles show with: tables for a terminal, pages for a browser, pictures as matplotlib figures."""
+"""The reports of both styles: text tables for a terminal, HTML pages and matplotlib figures."""

@@ -1,5 +1,8 @@
-"""The clock that a frame rate is told at: the target, or where a check has shown that the sources do not hold it, the
-clock that they do hold."""
+"""The clock at which reports state a frame rate.
+
+It is the target clock, unless a check of the generated sources has found that their loops do not reach their initiation
+intervals at the target. Then it is the highest clock at which they do.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class RateClock:
-    """holds: whether every loop keeps its interval at the target, as far as is known. held_mhz: the highest clock at
-    which each does, on the board's part where its delays are known; None where ports of a memory keep one from it at
-    every clock."""
+    """The clock at which the frame rate of a design is stated.
+
+    Attributes:
+        target_mhz: The clock that the design was generated for.
+        holds: Whether every loop reaches its initiation interval at the target. True if the design was not checked.
+        held_mhz: The highest clock in MHz at which every loop reaches its interval. It considers the delays of the
+            board's part if they are known. None if the design was not checked, or if memory ports keep some loop from
+            its interval at every clock.
+    """
 
     target_mhz: float
     holds: bool = True
@@ -18,28 +27,32 @@ class RateClock:
 
     @property
     def mhz(self) -> float:
-        """The clock that the rate is computed at: the target where no other is known."""
+        """The clock in MHz that the rate is computed for: the target if no lower one is known."""
         return self.target_mhz if self.holds or self.held_mhz is None else min(self.held_mhz, self.target_mhz)
 
     @property
     def source(self) -> str:
-        """Say where the clock comes from."""
+        """The origin of the clock, as reports print it in parentheses."""
         if self.holds:
             return "target"
         if self.held_mhz is None:
-            return "target, but the sources reach their intervals at no clock"
-        return f"derived: the sources do not hold the target of {self.target_mhz:g} MHz"
+            return "target, but the loops do not reach their intervals at any clock"
+        return f"derived: the loops do not reach their intervals at the target of {self.target_mhz:g} MHz"
 
     def rate(self, at_target: float) -> float | None:
-        """Frames a second, of so many at the target; None where the sources reach their intervals at no clock."""
+        """Return the frames per second at ``mhz``; None if the loops do not reach their intervals at any clock.
+
+        Args:
+            at_target: The frames per second at the target clock.
+        """
         return None if not self.holds and self.held_mhz is None else at_target * self.mhz / self.target_mhz
 
     def text(self, at_target: float) -> str:
-        """Say the rate, and its clock."""
+        """Return the rate with its clock, or the reason why there is no rate, as part of a sentence."""
         rate = self.rate(at_target)
         if rate is None:
             return (
-                f"no frame rate at {self.target_mhz:g} MHz (target): ports of a memory keep loops from their intervals "
-                "at every clock; systolic simulate --cycles --derived has the cycles"
+                f"no frame rate at {self.target_mhz:g} MHz (target): memory ports keep loops from their intervals at "
+                "every clock; systolic simulate --cycles --derived reports the cycles"
             )
         return f"{rate:.1f} frames/s at {self.mhz:g} MHz ({self.source})"

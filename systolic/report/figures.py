@@ -1,4 +1,4 @@
-"""What all pictures have alike: their size, colours and bars."""
+"""The common parts of all figures: their size, their colours and their bar charts."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ COLOURS = {
     "drain": "#b5b5b5",
     "program": "#555555",
 }
-"""One colour a part of the cycles, the same in every picture."""
+"""The colour of each part of the cycles, the same in every figure."""
 
 WIDTH, HEIGHT = 7.0, 3.6  # inches
 
 
 class Picture(Figure):
-    """A figure that a notebook shows by itself: matplotlib's own is shown only where pyplot was imported."""
+    """A figure that a notebook shows as the value of a cell.
+
+    Notebooks show matplotlib's own figures only if pyplot was imported.
+    """
 
     def _repr_png_(self) -> bytes:
         out = io.BytesIO()
@@ -34,7 +37,12 @@ class Picture(Figure):
 
 
 def blank(title: str, height: float = HEIGHT) -> tuple[Figure, Axes]:
-    """A picture to draw into, of the width that all have."""
+    """Return an empty figure with a title and its axes. Every figure is WIDTH inches wide.
+
+    Args:
+        title: The title of the axes and the figure's label, which ``svg`` passes on to screen readers.
+        height: The height in inches.
+    """
     figure = Picture(figsize=(WIDTH, height), layout="constrained")
     figure.set_label(title)
     axes = figure.add_subplot()
@@ -45,18 +53,18 @@ def blank(title: str, height: float = HEIGHT) -> tuple[Figure, Axes]:
 
 
 def legend_below(axes: Axes, columns: int) -> None:
-    """Under the picture, where no bar is; as many entries side by side as there are columns."""
+    """Add a legend below the axes, where it covers no bar, with ``columns`` entries in each of its lines."""
     figure = axes.get_figure()
     assert isinstance(figure, Figure)
     figure.legend(loc="outside lower center", fontsize=7, frameon=False, ncols=columns)
 
 
 Series = tuple[str, Sequence[float], str]
-"""The label, the values and the colour of bars that belong together: one value for each name on the axis."""
+"""The label, the values and the colour of a series of bars, with one value for each name on the axis."""
 
 
 def grouped_bars(axes: Axes, names: Sequence[str], series: Sequence[Series]) -> None:
-    """Draw the bars of a name below each other, one bar for each of the series."""
+    """Draw horizontal bars. Each name has one bar per series, and they are drawn below each other."""
     pitch = 0.8 / len(series)
     for number, (label, values, colour) in enumerate(series):
         places = [row + pitch * (number - (len(series) - 1) / 2) for row in range(len(names))]
@@ -66,7 +74,7 @@ def grouped_bars(axes: Axes, names: Sequence[str], series: Sequence[Series]) -> 
 
 
 def stacked_bars(axes: Axes, names: Sequence[str], series: Sequence[Series]) -> None:
-    """Draw one bar for each name, in which each of the series is a part; series without any value are left out."""
+    """Draw one horizontal bar per name that adds up the series. A series in which all values are 0 is left out."""
     left = [0.0] * len(names)
     for label, values, colour in series:
         if any(values):
@@ -76,7 +84,11 @@ def stacked_bars(axes: Axes, names: Sequence[str], series: Sequence[Series]) -> 
 
 
 def svg(figure: Figure) -> str:
-    """The picture as an <svg> element that a page holds as it is; its text stays text, and its label is read aloud."""
+    """Return the figure as an <svg> element for an HTML page.
+
+    Text stays text, so that it can be searched and selected. Screen readers read the figure's label. Equal figures
+    become equal text: the identifiers are not random, and the element holds no date.
+    """
     import matplotlib
 
     out = io.StringIO()
@@ -88,7 +100,13 @@ def svg(figure: Figure) -> str:
 
 
 def bars(rates: Sequence[tuple[str, float]], what: str, pale: Collection[int] = ()) -> Figure:
-    """One bar an alternative; names may come twice. pale: the bars that are there to be compared with."""
+    """Return a figure with one horizontal bar per alternative, labelled with its value.
+
+    Args:
+        rates: The name and the value of each bar. The same name may occur more than once.
+        what: The title of the figure.
+        pale: The indices of the bars that are drawn in a pale colour: they are baselines.
+    """
     figure, axes = blank(what, max(1.6, 0.6 + 0.3 * len(rates)))
     colours = [COLOURS["fill" if row in pale else "compute"] for row in range(len(rates))]
     axes.barh(range(len(rates)), [value for _, value in rates], color=colours)

@@ -1,4 +1,4 @@
-"""Words of the reports, explained at the foot of each page as glossary.md explains them, the site's page of words."""
+"""The glossary at the end of each HTML report: the terms that the report uses, with their meanings from glossary.md."""
 
 from __future__ import annotations
 
@@ -56,22 +56,26 @@ PATTERNS: Mapping[str, str] = {
     "layer": "layer",
     "frames/s": "frames/s",
 }
-"""The words of glossary.md that reports explain, each with the pattern that finds it on a page."""
+"""The terms of glossary.md that reports explain, each with the regular expression that finds it on a page."""
 
 
 @cache
 def meanings() -> Mapping[str, str]:
-    """Return the meaning of each word of glossary.md, without its marks."""
+    """Return the meaning of each term of glossary.md, without the markup."""
     lines = (Path(__file__).parent / "glossary.md").read_text("utf-8").splitlines()
     rows = (line.strip("| ").split(" | ") for line in lines if line.startswith("| "))
     return {word: meaning.replace("`", "").replace('"', "'") for word, meaning, *_ in rows}
 
 
 def glossary(text: str) -> str:
-    """Return the list of the words that an HTML page's parts use, for the foot of the page; empty if there are none."""
+    """Return the HTML list of the terms that a page uses, for the end of the page; "" if it uses none.
+
+    Args:
+        text: The HTML of the page. Its tags, styles and SVG definitions are not searched.
+    """
     plain = unescape(re.sub(r"<[^>]*>", " ", re.sub(r"<(style|defs)\b.*?</\1>", " ", text, flags=re.S)))
     used = [word for word, pattern in PATTERNS.items() if re.search(rf"\b(?:{pattern})\b", plain)]
     if not used:
         return ""
     entries = "".join(f"<dt>{escape(word)}</dt><dd>{escape(meanings()[word])}</dd>" for word in used)
-    return f"<h2>Words</h2><dl>{entries}</dl>"
+    return f"<h2>Glossary</h2><dl>{entries}</dl>"

@@ -1,4 +1,4 @@
-"""One self-contained HTML page (no script, no other file), and its tables and pictures."""
+"""HTML pages of the reports. Each is one file that needs no script and no other file, with its tables and figures."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ p.note { color: #555; font-size: .85rem; }
 
 
 WRAPPED = {"sentence": 160, "long": 40}
-"""Characters of a cell beyond which it may take several lines, by how wide it is then: the widest first."""
+"""The cells that may wrap: CSS class to the number of characters above which a cell gets it, the longest first."""
 
 # --- HTML ----------------------------------------------------------------------------------------------------------
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
-    """A table that scrolls by itself where the page is narrow; every cell's text is escaped."""
+    """Return a table that scrolls on its own if the page is too narrow for it. The text of each cell is escaped."""
     top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     body = "".join(f"<tr>{''.join(_cell(cell) for cell in row)}</tr>" for row in rows)
     return f'<div class="wide"><table><tr>{top}</tr>{body}</table></div>'
@@ -56,14 +56,14 @@ def _cell(cell: Cell) -> str:
 
 
 def picture(figure: Figure) -> str:
-    """What is too small to read on a telephone is moved sideways in its own box."""
+    """Return the figure in a box that scrolls sideways, so that it stays readable on a narrow screen."""
     from systolic.report.figures import svg
 
     return f'<div class="wide">{svg(figure)}</div>'
 
 
 def pair(figures: Sequence[tuple[Figure, str]]) -> str:
-    """Narrow pictures, each with a sentence: beside each other, or below each other on a telephone."""
+    """Return small figures with their captions, next to each other, or below each other on a narrow screen."""
     from systolic.report.figures import svg
 
     shown = (f"<figure>{svg(figure)}<figcaption>{escape(words)}</figcaption></figure>" for figure, words in figures)
@@ -71,13 +71,19 @@ def pair(figures: Sequence[tuple[Figure, str]]) -> str:
 
 
 MODELLED = (
-    "Modelled: closed formulas of the scheduler, not a measurement. The cycle trace of the "
+    "Modelled: these numbers are computed by closed formulas of the scheduler, not measured. The cycle trace of the "
     "generated code checks them (systolic simulate --cycles)."
 )
 
 
 def page(title: str, *parts: str, note: str = MODELLED) -> str:
-    """One file: it asks for nothing else, and reads on a telephone. note: where its numbers come from."""
+    """Return a complete HTML page, with a glossary of the terms that it uses.
+
+    Args:
+        title: The title and first heading.
+        parts: The HTML of the body, in order.
+        note: The origin of the page's numbers, printed below the heading.
+    """
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -1,4 +1,4 @@
-"""Plain text tables for the terminal."""
+"""Plain text tables for a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Cell = str | int | float | None
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
-    """Columns of numbers to the right, of text to the left; None is a dash."""
+    """Return a table with numbers aligned to the right and text to the left. None is printed as a dash."""
     cells = [[_text(cell) for cell in row] for row in rows]
     widths = [max(len(line[i]) for line in [list(head), *cells]) for i in range(len(head))]
     numeric = [all(not isinstance(row[i], str) for row in rows) for i in range(len(head))]
@@ -24,13 +24,19 @@ ENERGY_HEAD = ("", *(f"{kind.upper()} µJ" for kind in COEFFICIENTS), "all µJ")
 
 
 def energy_rows(names: Sequence[str], energies: Sequence[Energy], whole: Energy) -> list[list[Cell]]:
-    """A line a layer or block under ENERGY_HEAD, and one of the frame."""
+    """Return the rows below ENERGY_HEAD, in µJ: one per layer or block, and the sum of a frame as the last one."""
     lines = zip((*names, "frame"), (*energies, whole), strict=True)
     return [[name, *energy.kinds.values(), energy.total] for name, energy in lines]
 
 
 def overhead_words(part: str, cycles: int, of_all: int) -> str:
-    """The cell of a table: a part of a layer's cycles, and its share of them."""
+    """Return a table cell: the name of a part of a layer's cycles, and its share of them in percent.
+
+    Args:
+        part: The part's name.
+        cycles: The cycles of the part.
+        of_all: The cycles of the layer.
+    """
     return f"{part} {cycles / max(1, of_all):.0%}"
 
 
@@ -45,7 +51,7 @@ def _text(cell: Cell) -> str:
 
 
 def printable(text: str) -> str:
-    """No label steers a terminal: a question mark stands for what is no printable character."""
+    """Return the text with "?" for each unprintable character, so that a label cannot control the terminal."""
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
@@ -58,5 +64,5 @@ BUILT_FIFO_HEAD = ("FIFO", "number", "bits", "depth", "kind", "latency", "why so
 
 
 def built_fifo_rows(fifos: Iterable[FifoRow]) -> list[list[Cell]]:
-    """Return a line for each of the FIFOs that are alike, under BUILT_FIFO_HEAD."""
+    """Return the rows below BUILT_FIFO_HEAD, one for each group of equal FIFOs."""
     return [[row.name, row.count, row.bits, row.depth, row.kind, row.latency, row.reason] for row in fifos]

@@ -48,7 +48,7 @@ def test_all_foreign_options_are_in_one_sentence() -> None:
     with pytest.raises(ConflictError) as caught:
         load_named("net.onnx", options)
     assert str(caught.value) == (
-        "the network net.onnx and --weights and --seed exclude each other: an .onnx file holds its own numbers and "
+        "the network net.onnx and --weights and --seed exclude each other: an .onnx file holds its own weights and "
         "takes --names, --size, --cut; leave out --weights and --seed"
     )
 

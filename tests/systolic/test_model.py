@@ -112,10 +112,10 @@ def test_a_network_without_numbers(tiny: tuple[Path, Path]) -> None:
 
 @cases("name", ["net.keras", "old.h5"])
 def test_a_file_of_keras_is_not_loaded(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with raises(UnsupportedError, subject=f"the file of Keras {cut(tmp_path / name)}"):
+    with raises(UnsupportedError, subject=f"the Keras file {cut(tmp_path / name)}"):
         load_model(str(tmp_path / name))
     assert main(["generate", name, "-o", str(tmp_path / "design")]) == 2
-    assert f"the file of Keras {name} is not supported" in capsys.readouterr().err
+    assert f"the Keras file {name} is not supported" in capsys.readouterr().err
 
 
 def test_a_name_that_is_no_network() -> None:
