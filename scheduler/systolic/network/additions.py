@@ -1,10 +1,10 @@
-"""Which additions the Saver does behind the layer before them, so that no pass of their own reads both maps again.
+"""The residual adds that the Saver computes, so that no separate pass reads both maps again.
 
     x ─┬─ conv ── conv ── add           x ─┬─ conv ── conv, x added
        └──────────────────┘                └────────────┘
 
-The layer requantises its own map as ever, to the integers that it would have written. To each of them the Saver adds
-the other map's, which it reads where that lies, and requantises the sum (systolic/add.h).
+The layer before the add requantises its sums as always, to the integers that it would write. The Saver reads the other
+map from DDR or from a map buffer, adds it value by value, and requantises the sum (systolic/saver/add.h).
 """
 
 from __future__ import annotations
@@ -22,18 +22,27 @@ from scheduler.nodes import resolve
 from scheduler.systolic.network.views import ALIGNED, spans_of
 
 MULTIPLIER_BITS, OFFSET_BITS = 32, 48
-"""Signed bits of a map's multiplier and of the offset behind the products (systolic/add.h)."""
+"""Signed bits of each map's multiplier, and of the offset that is added to the products (systolic/saver/add.h)."""
 
 BEHIND = (QConvolution, QDense, QAveragePool, MaxPool, QActivate)
-"""What writes each value of its map once, and in order."""
+"""Operations whose layer writes each value of its map once and in order, so that an add can be fused into it."""
 
 
 @dataclass(frozen=True)
 class Addition:
-    """(own · ``own_multiplier`` + other · ``other_multiplier`` + ``offset``) >> ``shift``, saturated.
+    """A fused residual add: (own · ``own_multiplier`` + other · ``other_multiplier`` + ``offset``) >> ``shift``.
 
-    own_node, other_node: whose maps are added, the first of them the layer's own. least_sum: 0 behind a ReLU, where the
-    least value of the result may be below; else None. halves: as of a Requantiser, and then no half is in the offset.
+    The result is saturated.
+
+    Attributes:
+        own_node: The node whose map the layer itself computes.
+        other_node: The node whose map is added.
+        own_multiplier: The multiplier of the layer's own values.
+        other_multiplier: The multiplier of the other map's values.
+        offset: The offset of the sum. It includes half of the divisor if ``halves`` is UP.
+        shift: Bits by which the sum is shifted right.
+        least_sum: 0 if the add has a ReLU, because the output type may hold smaller values. Else None.
+        halves: The rounding of halves, as in Requantiser.
     """
 
     own_node: int
@@ -47,7 +56,7 @@ class Addition:
 
 
 def fused_additions(network: Network | QuantizedNetwork) -> dict[int, Addition]:
-    """Of each addition that is fused its node and what the Saver does. Of a float network none: it has no integers."""
+    """Return the fused residual add per node. A float network has none, because it has no integers."""
     fused: dict[int, Addition] = {}
     if isinstance(network, QuantizedNetwork):
         for index, node in enumerate(network.nodes):
@@ -58,7 +67,7 @@ def fused_additions(network: Network | QuantizedNetwork) -> dict[int, Addition]:
 
 
 def _addition(network: QuantizedNetwork, index: int, op: QAdd) -> Addition | None:
-    """What the Saver would do of ``op``; None where a rule of it is broken."""
+    """Return the fused form of ``op``, the add of node ``index``, or None if the Saver cannot compute it."""
     operands = [resolve(network, source) for source in network.nodes[index].inputs]
     layer_node = _layer_before(network, index)
     if len(operands) != 2 or operands.count(layer_node) != 1 or _readers(network, layer_node) != 1:
@@ -78,13 +87,19 @@ def _in_parts(op: QOp) -> bool:
 
 
 def _layer_before(network: QuantizedNetwork, index: int) -> int:
-    """The node whose map the layer before writes, where each node but views is at the end of one."""
+    """Return the node whose map the layer before node ``index`` writes.
+
+    It is the last earlier node that is neither a view nor computed by the host.
+    """
     nodes = enumerate(network.nodes[:index])
     return max(i for i, node in nodes if not isinstance(node.op, (Concat, Slice)) and not node.op.on_host)
 
 
 def _readers(network: QuantizedNetwork, node: int) -> int:
-    """How many nodes read the map, the host's too."""
+    """Return the number of inputs of nodes, that read the map of ``node``.
+
+    Nodes on the host count. A concat of one input does not count, but the nodes that read it do.
+    """
     return sum(
         resolve(network, source) == node
         for reader, described in enumerate(network.nodes)
@@ -94,20 +109,31 @@ def _readers(network: QuantizedNetwork, node: int) -> int:
 
 
 def _alone(network: QuantizedNetwork, node: int) -> bool:
-    """Whether the map is one run of whole channel blocks, and no picture."""
+    """Return whether the map of ``node`` is one span that begins with a whole block, and is not the input image."""
     spans = spans_of(network, node)
     return len(spans) == 1 and spans[0].node != 0 and spans[0].first % ALIGNED == 0
 
 
 def _widens(network: QuantizedNetwork, index: int) -> bool:
-    """Whether the sum has more bits than what is added: lanes hold those, and it might leave in several words."""
+    """Return whether the sum has more bits than its operands.
+
+    The lanes hold values with the bits of the operands, and a wider sum could need several words per block.
+    """
     bits = [network.nodes[source].type.datatype.bits for source in network.nodes[index].inputs]
     return network.nodes[index].type.datatype.bits > max(bits)
 
 
 def _numbers(op: QAdd, nodes: tuple[int, int], multipliers: tuple[int, int]) -> Addition | None:
-    """Both multiplications of ``op`` in one; None where channels differ, a negative sum has a slope of its own, or a
-    number has too many bits."""
+    """Return ``op`` with both of its multiplications, by operand and by output, merged into one.
+
+    Return None if the add has thresholds, or if its channels have different requantisers. Return None also if negative
+    sums have a multiplier of their own (a leaky ReLU), or if a number has too many bits.
+
+    Args:
+        op: The add.
+        nodes: The nodes of the layer's own map and of the other map.
+        multipliers: The multipliers of these maps in ``op``.
+    """
     by = op.requantiser
     if isinstance(by, Thresholds):
         return None

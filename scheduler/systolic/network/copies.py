@@ -1,8 +1,8 @@
-"""Maps that two joins want in two places, or a join in a place that they cannot have, are copied: a layer of its own,
-which writes what it reads.
+"""Copies of feature maps that are needed in two places, or in a place that they cannot have.
 
-A map lies once in DDR (strips.py). Where a concat, an addition or the host would need it elsewhere, an identity of one
-step a position is put before the reader, whose map lies where that reader wants it:
+A map is stored once in DDR (strips.py). If a concat, an add or the host needs it in another place, a copy is inserted
+before that reader. A copy is a layer of its own, an identity convolution with one step per position. Its output is
+stored where the reader needs it:
 
     a ─┬─ concat [a, b]              a ─┬─ concat [a, b]
        └─ concat [c, a, d]              └─ copy of a ── concat [c, copy of a, d]
@@ -27,21 +27,24 @@ from scheduler.systolic.network.strips import strips_of
 from scheduler.systolic.network.views import ALIGNED, ROWS_IN_TURN, spans_of
 
 UPSCALE = 2
-"""Of an upsample of the array: each value is written so many times in a row, and so many rows of it."""
+"""The factor of the array's upsample: each value is written this many times in a row, and each row as often."""
 
 MOST_PLACES = 64
-"""That a pixel becomes by copies: each is a pass over the map."""
+"""The most output pixels per input pixel of an upsample by copies. Each of them needs a pass over the map."""
 
 AnyNetwork = TypeVar("AnyNetwork", bound=Network | QuantizedNetwork)
 
 
 def with_copies(network: AnyNetwork, fused: bool = False) -> AnyNetwork:
-    """The same network, with the copies that its joins need; the nodes keep their order and their names. fused: as of
-    ``strips_of``.
+    """Return the network with the copies that its joins need. Its nodes keep their order and their names.
 
-    What copies do not help stays, and is refused where the network is lowered. An upsample by 4, 8 … becomes several,
-    one by other factors copies of its map, one for each place of a block, and depth to space; before depth to space,
-    what each place of a block takes is copied where it is no whole channel blocks.
+    An upsample by 4, 8 … becomes several upsamples by 2. An upsample by another factor becomes one copy of its map per
+    place of a block, and a depth to space. Before a depth to space, the channels of each place of a block are copied if
+    they are not whole channel blocks. ``check_layers`` refuses the nodes that copies do not help.
+
+    Args:
+        network: The network.
+        fused: Whether the Saver computes residual adds if it can, see ``strips_of``.
     """
     network = _blocks_apart(_upsampled_in_blocks(_upsampled_in_steps(network)))
     helpless: set[str] = set()
@@ -58,8 +61,11 @@ def with_copies(network: AnyNetwork, fused: bool = False) -> AnyNetwork:
 
 
 def _settled(network: AnyNetwork, index: int, fused: bool) -> AnyNetwork | None:
-    """``network`` with copies for the refused node, None where none help: of one operand of a join, or of the first
-    ones, or of what the host reads."""
+    """Return the network with copies for refused node ``index``, or None if copies do not help.
+
+    First one operand of a join is copied, then the first two operands, the first three, and so on. Last, the map that
+    the host reads is copied.
+    """
     node = nodes_of(network)[index]
     if isinstance(node.op, (*ROWS_IN_TURN, Concat, Slice)):
         places = range(len(node.inputs))
@@ -73,7 +79,7 @@ def _settled(network: AnyNetwork, index: int, fused: bool) -> AnyNetwork | None:
 
 
 def _reads(network: Network | QuantizedNetwork, reader: int, index: int) -> bool:
-    """Whether the host's operation reads the map of node ``index`` through its first input."""
+    """Return whether the first input of node ``reader`` is the map of node ``index``."""
     return resolve(network, nodes_of(network)[reader].inputs[0]) == index
 
 
@@ -83,7 +89,7 @@ def _is_placed(network: Network | QuantizedNetwork, name: str, fused: bool) -> b
 
 
 def _copied(network: AnyNetwork, reader: int, places: Sequence[int]) -> AnyNetwork:
-    """With a copy of these inputs of node ``reader`` before it."""
+    """Return the network with copies of the inputs ``places`` of node ``reader`` before it."""
     nodes: Sequence[Any] = nodes_of(network)
     copy_names: set[str] = set()
     inputs: list[int] = list(nodes[reader].inputs)
@@ -99,7 +105,10 @@ def _copied(network: AnyNetwork, reader: int, places: Sequence[int]) -> AnyNetwo
 
 
 def _upsampled_in_steps(network: AnyNetwork) -> AnyNetwork:
-    """With an upsample by 2 behind one by half the factor, where that is even: the array upsamples by 2."""
+    """Return the network with each upsample by an even factor above 2 replaced.
+
+    It becomes an upsample by half the factor, followed by an upsample by 2, because the array upsamples by 2.
+    """
     for index, node in enumerate(nodes_of(network)):
         op = node.op
         square = isinstance(op, Upsample) and op.columns == op.stride and op.scale == 1
@@ -117,8 +126,10 @@ def _upsampled_in_steps(network: AnyNetwork) -> AnyNetwork:
 
 
 def _upsampled_in_blocks(network: AnyNetwork) -> AnyNetwork:
-    """With depth to space of copies for an upsample by other factors than the array's own: a copy for each place of
-    what a pixel becomes."""
+    """Return the network with each upsample by another factor than the array's replaced.
+
+    It becomes one copy of its map per place of a block, and a depth to space of all copies.
+    """
     for index, node in enumerate(nodes_of(network)):
         op = node.op
         if not isinstance(op, Upsample) or op.scale != 1 or (op.columns == op.stride and op.stride in (1, UPSCALE)):
@@ -141,8 +152,11 @@ def _upsampled_in_blocks(network: AnyNetwork) -> AnyNetwork:
 
 
 def _blocks_apart(network: AnyNetwork) -> AnyNetwork:
-    """With a copy of the channels of each place of a block before depth to space, and a concat of these: so each begins
-    a channel block."""
+    """Return the network with copies before each depth to space, if it needs them.
+
+    The channels of each place of a block are sliced and copied, and the copies are joined. Each copy then begins with a
+    whole channel block.
+    """
     for index, node in enumerate(nodes_of(network)):
         source = nodes_of(network)[node.inputs[0]] if node.inputs else node
         channels = node.shape.channels
@@ -166,8 +180,10 @@ def _blocks_apart(network: AnyNetwork) -> AnyNetwork:
 
 
 def _whole_blocks(network: Network | QuantizedNetwork, source: int, channels: int) -> bool:
-    """Whether any array finds every so many channels of a map in blocks of their own, one behind the other: in one map,
-    or in maps that nothing else reads."""
+    """Return whether each group of ``channels`` channels of the map begins with a whole block on every array.
+
+    The groups are in one map, or each is a map of its own that nothing else reads.
+    """
     spans = spans_of(network, source)
     if len(spans) == 1 and channels % ALIGNED == 0:
         return spans[0].is_map
@@ -176,7 +192,7 @@ def _whole_blocks(network: Network | QuantizedNetwork, source: int, channels: in
 
 
 def _new_name(network: Network | QuantizedNetwork, stem: str, used_names: set[str]) -> str:
-    """One that neither a node has nor is in ``used_names``, to which it is added."""
+    """Return a name that no node has and that is not in ``used_names``, and add it to ``used_names``."""
     nodes = nodes_of(network)
     names = {node.name for node in nodes} | used_names
     name = next(name for name in (f"{stem}{i or ''}" for i in range(len(names) + 1)) if name not in names)
@@ -185,8 +201,10 @@ def _new_name(network: Network | QuantizedNetwork, stem: str, used_names: set[st
 
 
 def _inserted(network: AnyNetwork, index: int, inserted: Sequence[Any], changed: Any) -> AnyNetwork:
-    """With ``inserted`` before node ``index``, which becomes ``changed``; the inputs of both are numbers in the network
-    that comes of it."""
+    """Return the network with ``inserted`` before node ``index``, which is replaced by ``changed``.
+
+    The inputs of ``inserted`` and ``changed`` are indices in the returned network.
+    """
     nodes: Sequence[Any] = nodes_of(network)
     count = len(inserted)
     behind = [
@@ -196,7 +214,7 @@ def _inserted(network: AnyNetwork, index: int, inserted: Sequence[Any], changed:
 
 
 def _copy_of(source: Node | QNode) -> Convolution | QConvolution:
-    """A convolution of one place on every channel by itself, whose weight is 1."""
+    """Return a depthwise 1×1 convolution with weights of 1, which copies the map of ``source``."""
     channels = source.shape.channels
     unit = np.ones((channels, 1, 1, 1))
     if isinstance(source, QNode):

@@ -1,15 +1,16 @@
-"""Dilated convolutions as layers that compute with the places of their windows alone.
+"""Dilated convolutions as layers that read only the places of their windows, without the zeros between them.
 
-Columns lie apart by the address: from one column of the kernel to the next the loader goes on by as many. Rows become
-several layers, *parts*, each of which writes some rows of the map:
+Columns are skipped by addresses: the loader advances by the dilation from one kernel column to the next. Rows are
+skipped by several layers, called *parts*, each of which writes some rows of the map. There are two ways:
 
-by taps     rows of the result that see the same rows of the kernel. The rows that one of them sees, so far apart as the
-            dilation is, are read as one row, one piece of it after the other; no row of padding is computed with
-by phases   rows of the result a dilation apart see rows a dilation apart: a dense convolution of every d-th row
+by taps     One part writes the output rows that see the same rows of the kernel. The input rows that one output row
+            sees, which are a dilation apart, are read as one joined row. Rows of padding are not read.
+by phases   One part writes output rows that are a dilation d apart. They see input rows that are d apart, so the part
+            is a convolution without dilation on every d-th row.
 
-By taps costs least, and reads a row as often as the kernel has rows. A channel tile of a depthwise layer, whose blocks
-lie one after the other, cannot read so; nor does padding that is not 0 cost nothing where it is left out. These go by
-phases, or keep the zeros between their rows where that is less.
+Taps need the fewest cycles, but read an input row once per kernel row. A depthwise layer cannot use taps, because the
+channel blocks of a channel tile are not neighbours in a joined row. Padding other than 0 cannot be left out. These
+layers use phases, or keep the zeros between their rows if that needs fewer cycles.
 """
 
 from __future__ import annotations
@@ -26,15 +27,18 @@ from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.reorg import Part, Rows
 
 TYPICAL_ROWS = 16
-"""Rows of a typical array, on which the costs of phases and of zeros are compared before the array is chosen."""
+"""Rows of PEs of a typical array. Phases and zeros are compared for it, because the array is not chosen yet."""
 
 
 def dilated_layers(layer: Layer, dilation: tuple[int, int], source: Shape) -> Iterator[Layer]:
-    """Yield the layers that compute ``layer``, a convolution of a map ``source``: itself if it is not dilated.
+    """Yield the layers that compute a convolution, which is ``layer`` itself if it is not dilated.
 
-    ``layer`` has the weights of its places alone, ``dilation`` rows and columns apart.
+    Args:
+        layer: The convolution. Its weights have no zeros between the places of the window.
+        dilation: Rows and columns from one place of the window to the next.
+        source: The shape of the map that it reads.
     """
-    if layer.reads_pixels:  # whose columns come several at a time
+    if layer.reads_pixels:  # a word holds several columns of pixels, so single columns cannot be skipped
         yield replace(layer, weights=with_zeros(layer.weights, dilation))
         return
     weights, (rows, columns) = dense(layer.weights, dilation)
@@ -48,7 +52,10 @@ def dilated_layers(layer: Layer, dilation: tuple[int, int], source: Shape) -> It
 
 
 def _parts(layer: Layer, source: Shape, step: int) -> list[Layer]:
-    """Return the layers of one whose rows are dilated; none if its zeros cost less, or if a row sees padding alone."""
+    """Return the parts of a layer, whose window's rows are ``step`` apart.
+
+    The list is empty if the zeros need fewer cycles, or if an output row sees only padding.
+    """
     padded = bool(layer.padding.top or layer.padding.bottom)
     if not layer.depthwise and not (layer.around and padded):
         return _by_taps(layer, source, step)
@@ -59,16 +66,17 @@ def _parts(layer: Layer, source: Shape, step: int) -> list[Layer]:
 
 
 def _part(layer: Layer, reads: Rows, writes: Rows) -> Layer:
-    """Return the layer restricted to these rows."""
+    """Return the layer restricted to these rows of its input and output."""
     shape = replace(layer.out, height=writes.count)
     return replace(layer, part=Part(reads, writes, 0, 1, 1), out=shape, saved=shape)
 
 
 def _by_taps(layer: Layer, source: Shape, step: int) -> list[Layer]:
+    """Return one part per group of output rows that see the same rows of the kernel."""
     places, top = layer.kernel[0], layer.padding.top
 
     def taps(row: int) -> tuple[int, int]:
-        """Return the rows of the kernel that lie in the map, as first and past-last."""
+        """Return the rows of the kernel that are inside the map for output row ``row``, as (first, past-last)."""
         return max(0, ceil_div(top - row, step)), min(places, (source.height - 1 - row + top) // step + 1)
 
     parts = []
@@ -85,6 +93,7 @@ def _by_taps(layer: Layer, source: Shape, step: int) -> list[Layer]:
 
 
 def _by_phases(layer: Layer, source: Shape, step: int) -> list[Layer]:
+    """Return one part per phase, which writes every ``step``-th output row."""
     top = layer.padding.top
     parts = []
     for phase in range(min(step, layer.out.height)):

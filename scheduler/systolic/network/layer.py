@@ -1,4 +1,4 @@
-"""What the array executes: one convolution with a fused pool, or what takes the place of one."""
+"""A layer of the array: a convolution with fused operations, or another node in the form of a convolution."""
 
 from __future__ import annotations
 
@@ -15,34 +15,52 @@ from scheduler.systolic.network.views import Span
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """What the array executes: one convolution with a fused pool, as ``lower`` makes it of one or two nodes.
+    """A convolution with fused operations. ``lower`` (scheduler/systolic/layers.py) makes it of one or more nodes.
 
-    weights: int [filters, channels, kernel height, kernel width]; with ``depthwise`` [filters, channels of a group,
-    …], a power of two of them: every filter reads the group of its own number. ``input`` and ``output`` are node
-    indices: the map that is read, and the node whose map leaves (the pool, where one is fused).
-    ``out`` is the shape before the pool (already cut to what the pool reads), ``saved`` the one after.
-    stride: 0 where the one value of a channel is read for every place.
-    stacked: frames of a batch whose maps are one map with so many times the rows, in ``out`` and ``saved`` too.
-    joined: rows of the input, all of a frame, that are read as one: as they lie in DDR, its blocks are those of row
-    after row. The kernel is as high as they are in ``weights``, and one row high on what is read.
-    row_step: of joined rows that do not follow each other but lie so many rows apart, and are read again for every row
-    of the result; 0 of others. column_step: columns from one of the kernel to the next.
-    repeats: frames that are executed one after the other.
-    spans: the maps of which what is read consists, in the order in which they lie. beside: they share their rows, with
-    each other or with maps that are not read.
-    summed: maps that are added; their rows are read in turn, as one map of so many times the rows.
-    upscale: how often each value is written in a row, and how many rows of it.
-    table: what each value becomes behind the requantiser; looked_up: the node whose values these are.
-    window: rows and columns of a max pool's window, whose places are compared; 1 × 1 where they are multiplied and
-    added up.
-    multiplied: whether the two maps whose rows are read in turn are multiplied, place by place.
-    around: what padding holds.
-    groups: of a layer that is not depthwise, parts of the channels of which each filter reads one, though it has
-    weights for all.
-    part: of what is read and written, where several layers together write a map.
-    spread: columns of the result that a position becomes, each of so many equal parts of its channel blocks.
-    added: what the Saver adds to the map before it leaves. pass_words: of each of its passes in the program.
-    strip: the nodes whose maps share the rows that are written, its own too, in the order in which they lie.
+    Nodes are given by their index in the network.
+
+    Attributes:
+        name: The name of the node, with a number if the node becomes several layers.
+        input: The node whose map the layer reads. If maps are read in turn, the first of them as they are stored.
+        output: The node whose map the layer writes. This is the last node that is fused into the layer.
+        weights: Integers (filters, channels, kernel height, kernel width). With ``depthwise``, the channels are those
+            of one group, a power of two.
+        requantiser: The scaling of the sums to output values, per filter.
+        stride: Rows from a window to the next one. 0 if every window reads the only value of each channel.
+        padding: Rows and columns of padding around the map that is read.
+        depthwise: Whether each filter reads only the channels of its own group.
+        pool_size: Rows and columns of the fused max pool's window. 1 without a pool.
+        pool_stride: Stride of the fused max pool. 1 without a pool.
+        out: Shape before the pool, without rows and columns that the pool does not read.
+        saved: Shape after the pool or the upsample.
+        node: The first of the nodes that the layer computes.
+        stacked: Frames of a batch whose maps are computed as one map. ``out`` and ``saved`` have this many times the
+            rows of one frame.
+        repeats: Frames that are executed one after the other.
+        joined: Input rows that are read as one row, with the blocks of all of them. The kernel of ``weights`` has this
+            many rows, and the kernel on the joined row has one.
+        row_step: Rows from one joined row to the next, if they are not neighbours. They are then read again for every
+            output row. 0 if the joined rows are neighbours, or if ``joined`` is 1.
+        column_step: Input columns from one kernel column to the next. 0 if all of them read the same column.
+        spans: The channels of maps that the layer reads, in the order in which they are stored.
+        beside: Whether the rows that are read hold several maps, which the layer may read or not.
+        summed: Maps whose rows are read in turn, as one map with this many times the rows.
+        upscale: Times that each value is written in a row, and times that each row is written.
+        window: Rows and columns of a max pool that is not fused. The layer compares the places of this window. (1, 1)
+            if the layer multiplies and adds.
+        groups: Groups of channels of a layer that is not depthwise. A filter reads one of them, and its weights for
+            the channels of the other groups are 0.
+        table: The activation table in which the requantised values are looked up, or None.
+        looked_up: The node whose values are looked up in the table, or None.
+        around: The value of the padding.
+        part: The rows and columns that the layer reads and writes, if several layers write one map. Else None.
+        multiplied: Whether the two maps that are read in turn are multiplied value by value.
+        spread: Neighbouring output columns that are computed from one position. Each of them takes an equal part of the
+            position's channel blocks.
+        added: The residual add that the Saver computes, or None.
+        pass_words: Words of 32 bits of each of the layer's passes in the program.
+        strip: The nodes whose maps share the rows that the layer writes, in the order in which they are stored. The
+            layer's own node is one of them.
     """
 
     name: str
@@ -81,32 +99,32 @@ class Layer:
 
     @property
     def column_stride(self) -> int:
-        """From a window to the next one in a row."""
+        """Columns from a window to the next one in the same row."""
         return self.part.column_stride if self.part else 1 if self.summed > 1 else self.stride
 
     @property
     def compared(self) -> bool:
-        """Whether the places of its window are compared, and not multiplied and added up."""
+        """Whether the layer compares the places of its window, and does not multiply and add them."""
         return self.window != (1, 1)
 
     @property
     def of_two_maps(self) -> bool:
-        """Whether maps are added or multiplied, by the array or by the Saver."""
+        """Whether the layer adds or multiplies maps, on the array or in the Saver."""
         return self.summed > 1 or self.added is not None
 
     @property
     def frames(self) -> int:
-        """Of a batch."""
+        """Frames of a batch."""
         return self.stacked * self.repeats
 
     @property
     def reads_pixels(self) -> bool:
-        """Whether the layer reads the picture and not a map."""
+        """Whether the layer reads the input image and not a feature map."""
         return self.input == 0
 
     @property
     def kernel(self) -> tuple[int, int]:
-        """Height and width, on what is read."""
+        """Rows and columns of the kernel on the rows that are read, after joining."""
         if self.compared:
             return self.window
         if self.multiplied:
@@ -115,19 +133,22 @@ class Layer:
 
     @property
     def reach(self) -> int:
-        """Columns from the first that the kernel reads to the last, both included."""
+        """Columns from the first column that the kernel reads to the last one, both included."""
         return (self.kernel[1] - 1) * self.column_step + 1
 
     @property
     def places(self) -> int:
-        """Of a window whose places the array hands through as positions, to be compared or multiplied."""
+        """Places of a window that the array passes on as positions, to be compared or multiplied. Else 1."""
         return self.summed if self.multiplied else self.window[0] * self.window[1]
 
     def read_width(self, width: int) -> int:
-        """Return how many columns are read of each row of a map that is ``width`` columns wide."""
+        """Return the number of columns that are read of each row of a map with ``width`` columns."""
         return self.part.columns or width if self.part else width
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates that the network asks for in all frames (the pool's identity counts as none)."""
+        """Multiply-accumulates in all frames, without the zero weights between groups.
+
+        An identity layer, for example a pool that is not fused, counts one per value that the array computes.
+        """
         return int(self.weights.size) // self.groups * self.out.height * self.out.width * self.repeats

@@ -1,18 +1,20 @@
-"""Space to depth and depth to space as convolutions, whose weights are 0 and 1.
+"""Space to depth and depth to space as convolutions with weights of 0 and 1, and padding by copies.
 
-In the order of blocks it is one: filter (row · stride + column) · channels + c has a 1 at that place of c.
+In the order of blocks, space to depth is one convolution. Its filter (row · stride + column) · channels + c has a 1 for
+channel c at that row and column of the block.
 
-darknet's order reads the map's memory as one of a quarter of the channels, and twice the rows and columns. So a channel
-of the result takes its rows from one channel of the map, but not one after the other, and of an odd number of rows two
-border on a neighbour's. Rows that are taken alike are a convolution of their own, a *part*, which writes only these:
+darknet's order reads the map's memory as a map with a quarter of the channels and twice the rows and columns. A channel
+of the result therefore takes rows of one channel of the map, but not one after the other. If the result has an odd
+number of rows, it takes rows of two neighbouring channels. Rows of the result that are taken in the same way are one
+convolution, called a *part*, which writes only these rows:
 
     row of the result        0    1    2    3    4    5
     row of the map           0    1    4    5    8    9     channels of the upper row of each block
                              2    3    6    7   10   11     channels of the lower one
     part                     a    b    a    b    a    b
 
-Depth to space is a part for each row of a block. It reads the channels of that row, and each position becomes one
-column after the other, of the channel blocks of each: whole blocks, whatever the array's lanes (copies.py).
+Depth to space has one part per row of a block. A part reads the channels of its row of the block, and writes each
+position as several neighbouring columns. copies.py makes the channels of each column whole blocks on every array.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from cnn.ops import DepthToSpace, Pad, Reorg
 from scheduler.systolic.network.views import ALIGNED
 
 PARTED_STRIDE = 2
-"""Of a reorg in darknet's order: a part's rows lie its square apart, and by more there were more parts."""
+"""The only stride above 1 that is mapped for a reorg in darknet's order. A larger stride would need more parts."""
 
 
 @dataclass(frozen=True)
@@ -44,18 +46,18 @@ class Rows:
 
 @dataclass(frozen=True)
 class Part:
-    """What one of several layers reads and writes that together write a map.
+    """The rows, columns and channels that one layer reads and writes, if several layers together write a map.
 
     Attributes:
-        reads: rows of the map that is read.
-        writes: rows of the map that is written.
-        channel: the first channel that is written.
-        stride: of the windows, in the rows that are read.
-        column_stride: of the windows, in a row.
-        group: which of several groups of channels is read, each as many as the layer reads.
-        columns: how many columns of the map are read; 0 for all.
-        read_column: the first of these columns.
-        write_column: the column that the first result is written to.
+        reads: Rows of the map that is read.
+        writes: Rows of the map that is written.
+        channel: The first channel that is written.
+        stride: Stride of the windows over the rows that are read.
+        column_stride: Stride of the windows in a row.
+        group: The index of the group of channels that is read, if the map's channels are divided into equal groups.
+        columns: The number of columns of the map that are read, or 0 for all.
+        read_column: The first of these columns.
+        write_column: The column to which the first result is written.
     """
 
     reads: Rows
@@ -70,12 +72,12 @@ class Part:
 
 
 def is_in_parts(op: Reorg) -> bool:
-    """Return whether a reorg is several layers, which write its map together."""
+    """Return whether several layers together write the map of a reorg."""
     return op.order == "darknet" and op.stride > 1
 
 
 def blocks_apart(channels: int, stride: int) -> IntArray:
-    """Weights [filters, channels, stride, stride] of a reorg in the order of blocks."""
+    """Return the weights (filters, channels, stride, stride) of a reorg in the order of blocks."""
     places = stride * stride
     weights = np.zeros((places, channels, channels, places), np.int8)
     weights[np.arange(places), :, :, np.arange(places)] = np.eye(channels, dtype=np.int8)
@@ -83,7 +85,7 @@ def blocks_apart(channels: int, stride: int) -> IntArray:
 
 
 def depth_parts(op: DepthToSpace, source: Shape) -> Iterator[tuple[Part, IntArray]]:
-    """Each part of a depth to space, one for each row of a block, and its weights [channels, channels, 1, 1]."""
+    """Yield each part of a depth to space, one per row of a block, with its weights (channels, channels, 1, 1)."""
     channels = source.channels // (op.rows * op.columns)
     for row in range(op.rows):
         reads, writes = Rows(0, 1, source.height), Rows(row, op.rows, source.height)
@@ -92,11 +94,11 @@ def depth_parts(op: DepthToSpace, source: Shape) -> Iterator[tuple[Part, IntArra
 
 
 def pad_parts(op: Pad, source: Shape) -> Iterator[Part]:
-    """Yield the parts of a ``Pad``: rectangles of the result that are one rectangle of the map, copied.
+    """Yield the parts of a ``Pad``. Each part copies one rectangle of the map to the result.
 
-    result      c b c        c: corners, one value of the map each
-                a M a        a, b: its outermost column and row, or others that they repeat
-                c b c        M: the map
+    result      c b c        M: the map
+                a M a        a, b: copies of columns and rows of the map
+                c b c        c: corners, each a copy of one or more values of the map
     """
     rows = _pieces(source.height, op.padding.top, op.padding.bottom, op.mode)
     columns = _pieces(source.width, op.padding.left, op.padding.right, op.mode)
@@ -111,20 +113,27 @@ def copies_of(op: Pad, source: Shape) -> int:
 
 
 def _pieces(length: int, front: int, back: int, mode: str) -> list[tuple[int, int, int]]:
-    """Return first place of the result, first place of the map and number of places of all pieces of one side that are
-    copied as they lie."""
+    """Return the pieces of one axis that are copied in order, as (first place in the result, in the map, length).
+
+    Args:
+        length: Rows or columns of the map.
+        front: Rows or columns of padding before it.
+        back: Rows or columns of padding after it.
+        mode: The mode of ``numpy.pad``.
+    """
     places = np.pad(np.arange(length), (front, back), mode=mode)  # type: ignore[call-overload]
     starts = [0, *(np.flatnonzero(np.diff(places) != 1) + 1), len(places)]
     return [(int(a), int(places[a]), int(b - a)) for a, b in pairwise(starts)]
 
 
 def darknet_parts(source: Shape) -> Iterator[tuple[Part, IntArray]]:
-    """Each part of a reorg by 2 of a map in darknet's order, and its weights [filters, channels, rows, columns]."""
-    columns = PARTED_STRIDE  # of a map of one column of blocks: all others are taken as the first is
+    """Yield each part of a reorg by 2 in darknet's order, with its weights (filters, channels, rows, columns)."""
+    columns = PARTED_STRIDE  # one column of blocks is enough, because all others are moved in the same way
     places = np.arange(source.channels * source.height * columns).reshape(source.channels, source.height, columns)
     sources = Reorg(PARTED_STRIDE).move([places])[:, :, 0]
     filters = len(sources)
-    # Both halves of the channels, upper rows of a block and lower ones, take fewer rows than all together.
+    # One half of the channels takes the upper rows of blocks, the other half the lower ones. A part of one half has
+    # fewer kernel rows than a part of all channels.
     half = filters // 2 if filters // 2 % ALIGNED == 0 else filters
     for first in range(0, filters, half):
         indices = np.unravel_index(sources[first : first + half], places.shape)
@@ -136,8 +145,15 @@ Indices = npt.NDArray[np.intp]
 
 
 def _alike(channel: Indices, row: Indices, column: Indices) -> list[list[int]]:
-    """Rows of the result that take the same channels and columns, and rows at the same distance; all [filters, rows of
-    the result]."""
+    """Group the rows of the result that are moved in the same way, and return each group.
+
+    Rows are alike if they take the same channels and columns, and rows at the same distance.
+
+    Args:
+        channel: The channel of the map that each value of the result is taken from, (filters, rows of the result).
+        row: Its row.
+        column: Its column.
+    """
     alike: dict[bytes, list[int]] = {}
     for number in range(row.shape[1]):
         relative = row[:, number] - PARTED_STRIDE * number
@@ -149,8 +165,16 @@ def _alike(channel: Indices, row: Indices, column: Indices) -> list[list[int]]:
 def _part(
     first: int, rows: list[int], channels: int, channel: Indices, row: Indices, column: Indices
 ) -> tuple[Part, IntArray]:
-    """The part that writes ``rows`` of filters ``first`` and following, which take these channels, rows and columns,
-    each [filters, rows of the part]."""
+    """Return the part that writes ``rows`` of channels ``first`` and following, with its weights.
+
+    Args:
+        first: The first channel that is written.
+        rows: The rows that are written.
+        channels: All channels of the map that is read.
+        channel: The channel of the map that each value is taken from, (filters, rows of the part).
+        row: Its row.
+        column: Its column.
+    """
     top, count = int(row.min()), len(rows)
     step = rows[1] - rows[0] if count > 1 else 1
     pitch = 1 if count > 1 else max(1, gcd(*(row[:, 0] - top).tolist()))

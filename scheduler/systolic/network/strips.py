@@ -1,4 +1,7 @@
-"""Which maps lie side by side (views.py): every concat and every addition asks for a strip, or to let one grow."""
+"""The strips: maps whose rows are stored next to each other in DDR (views.py).
+
+Every concat, add and product of maps needs its operands in one strip. It makes a new strip, or extends one.
+"""
 
 from __future__ import annotations
 
@@ -15,22 +18,27 @@ from scheduler.systolic.network.views import ROWS_IN_TURN, Span, spans_of
 
 @dataclass(frozen=True)
 class Strips:
-    """nodes: of each strip, in the order in which their maps lie. refused: of what has no place in one the reason."""
+    """The strips of a network.
+
+    Attributes:
+        nodes: The nodes of each strip, in the order in which their maps are stored.
+        refused: The reason per node that cannot read its operands, or cannot be read, in this storage order.
+    """
 
     nodes: tuple[tuple[int, ...], ...]
     refused: dict[int, str]
 
     def of(self, node: int) -> tuple[int, ...]:
-        """The strip of a node's map: the node alone where its rows hold no other map."""
+        """Return the strip of a node's map, which is the node alone if its rows hold no other map."""
         return next((strip for strip in self.nodes if node in strip), (node,))
 
     def as_they_lie(self, spans: tuple[Span, ...]) -> tuple[Span, ...]:
-        """``spans`` in the order in which their maps lie."""
+        """Return ``spans`` in the order in which they are stored."""
         strip = self.of(spans[0].node)
         return tuple(sorted(spans, key=lambda span: (strip.index(span.node) if span.node in strip else -1, span.first)))
 
     def side_by_side(self, spans: tuple[Span, ...]) -> bool:
-        """Whether ``spans`` are one run of channels of a strip."""
+        """Return whether ``spans`` are neighbouring channels of one strip, without a gap."""
         strip, spans = self.of(spans[0].node), self.as_they_lie(spans)
         return all(span.node in strip for span in spans) and all(
             strip.index(follower.node) == strip.index(span.node) + 1
@@ -41,9 +49,15 @@ class Strips:
 
 
 def strips_of(network: Network | QuantizedNetwork, fused: bool = False) -> Strips:
-    """Which maps lie side by side. A map has one place, so that it can be in two concats only where the maps of both
-    can lie in one row: [a, b] and [c, b] as a, b, c. fused: whether the Saver adds maps where it can; these lie
-    anywhere."""
+    """Return the strips of a network.
+
+    A map is stored once. Two concats can therefore share a map only if one row can hold the operands of both: the
+    concats [a, b] and [c, b] are both readable from a, b, c.
+
+    Args:
+        network: The network.
+        fused: Whether the Saver computes residual adds if it can. The operands of these adds can be stored anywhere.
+    """
     rows = _Rows(network)
     additions = fused_additions(network) if fused else {}
     for index, node in enumerate(nodes_of(network)):
@@ -62,7 +76,14 @@ def strips_of(network: Network | QuantizedNetwork, fused: bool = False) -> Strip
 
 @dataclass
 class _Rows:
-    """The strips so far. in_turn: those whose rows are read in turn, beside which nothing may lie."""
+    """The strips so far.
+
+    Attributes:
+        network: The network.
+        strips: The strips, each with its nodes in the order in which their maps are stored.
+        in_turn: The strips whose maps are read in turn. They cannot be extended.
+        refused: The reason per refused node.
+    """
 
     network: Network | QuantizedNetwork
     strips: list[tuple[int, ...]] = field(default_factory=list)
@@ -70,7 +91,10 @@ class _Rows:
     refused: dict[int, str] = field(default_factory=dict)
 
     def place(self, index: int, node: Node | QNode) -> str:
-        """Why the operands of a join have no place, "" where they have now, and where the node joins nothing."""
+        """Place the operands of a node in a strip. Return why this is impossible, or "".
+
+        Nodes that do not join maps are skipped.
+        """
         if isinstance(node.op, ROWS_IN_TURN):
             return self._place_in_turn("adds" if isinstance(node.op, (Add, QAdd)) else "multiplies", node.inputs)
         return self._place_concat(index) if isinstance(node.op, Concat) and len(node.inputs) > 1 else ""
@@ -96,7 +120,7 @@ class _Rows:
         return ""
 
     def _place_in_turn(self, verb: str, inputs: tuple[int, ...]) -> str:
-        """The operands lie side by side, and nothing beside them: their rows are read in turn."""
+        """Place operands whose rows are read in turn, in a strip that holds nothing else. Return why not, or ""."""
         spans = [spans_of(self.network, source) for source in inputs]
         if any(len(parts) > 1 or not parts[0].is_map for parts in spans):
             return f"it {verb} a concat or a slice, and only whole maps can be stored side by side"
@@ -111,12 +135,16 @@ class _Rows:
         return ""
 
     def _taken(self, nodes: tuple[int, ...]) -> str:
+        """Return the names of the nodes that are in a strip already, separated by commas."""
         placed = {node for strip in self.strips for node in strip}
         return ", ".join(self.network.nodes[node].name for node in nodes if node in placed)
 
 
 def _grown(strip: tuple[int, ...], nodes: tuple[int, ...]) -> tuple[int, ...] | None:
-    """``strip`` with those of ``nodes`` that it lacks, so that ``nodes`` lie side by side; None where they cannot."""
+    """Return ``strip`` extended by the missing nodes, so that ``nodes`` are neighbours in it. None if it is impossible.
+
+    If nodes are missing, the nodes that the strip shares must be at one of its ends. Else they must be neighbours.
+    """
     shared, lacking = tuple(node for node in strip if node in nodes), tuple(node for node in nodes if node not in strip)
     count = len(shared)
     if not lacking:
@@ -128,7 +156,18 @@ def _grown(strip: tuple[int, ...], nodes: tuple[int, ...]) -> tuple[int, ...] | 
 
 
 def _refuse_reading(strips: Strips, spans: tuple[Span, ...], op: object, by_host: bool, read: bool) -> str:
-    """Joins that the host, or nobody, reads: nothing writes their map, and the host finds maps that lie alone."""
+    """Return why the map of a node cannot be read as it is stored, or "".
+
+    No layer writes the map of a concat or a slice, so a layer of the array has to read it. The host reads only maps
+    that are alone in their strip.
+
+    Args:
+        strips: The strips.
+        spans: The spans of the node's map.
+        op: The node's operation.
+        by_host: Whether the host reads the map.
+        read: Whether any node reads it.
+    """
     if (isinstance(op, Slice) or len(spans) > 1) and (by_host or not read):
         return "no layer of the array reads it"
     if not strips.side_by_side(spans):

@@ -1,15 +1,16 @@
-"""Maps that lie side by side in DDR, so that a concat, a slice and the operands of an addition cost nothing.
+"""Maps that are stored next to each other in DDR, so that a concat, a slice and the operands of an add need no layer.
 
-The maps that a concat joins share rows, a *strip*: [row][block][column], the blocks of one map after those of the
-other. Each writer fills its own blocks, and what reads the concat reads one run of them:
+The maps that a concat joins share rows, which are called a *strip*. Its words are stored as (row, block, column), and
+the channel blocks of one map follow the blocks of another. Each map's layer writes its own blocks. A layer that reads
+the concat reads neighbouring blocks of the strip:
 
     row y of a strip    │ blocks of a │ blocks of b │
     a alone             └─────────────┘
     concat of a, b      └───────────────────────────┘
     a slice of b                        └──────┘
-    a + b               rows of a and b in turn: one map of twice the rows
+    a + b               rows of a and b in turn: one map with twice the rows
 
-Every map begins at a whole block, whatever its channels; of a lane between them the weights are 0.
+Every map begins with a whole block. If the last block of a map is not full, the weights of its unused lanes are 0.
 """
 
 from __future__ import annotations
@@ -26,17 +27,24 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.arithmetic import ceil_div
 
 ALIGNED = 64
-"""Channels after which every array begins a block: its lanes are a power of two up to that (array.py)."""
+"""A multiple of this number of channels fills whole blocks on every array, whose lanes are a power of two up to it."""
 
 
 ROWS_IN_TURN = (Add, QAdd, Multiply, QMultiply)
-"""Operations whose maps are read row by row in turn: they lie side by side, and nothing beside them."""
+"""Operations that read row y of each operand before row y + 1 of any. A strip of operands holds no other map."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """Channels ``first`` … ``end`` − 1 of the ``channels`` of a node's map, as channels ``start`` and following of what
-    is read."""
+    """Neighbouring channels of a node's map, as a part of a view (a map, a concat or a slice).
+
+    Attributes:
+        node: The index of the node that computes the map.
+        channels: All channels of the map.
+        first: The first channel of the span in the map.
+        end: The channel after the last one of the span, in the map.
+        start: The first channel of the span in the view.
+    """
 
     node: int
     channels: int
@@ -46,15 +54,16 @@ class Span:
 
     @property
     def is_map(self) -> bool:
+        """Whether the span is a whole map."""
         return self.end - self.first == self.channels
 
     def blocks(self, lanes: int) -> int:
-        """Words of a position that hold these channels."""
+        """Return the number of words per position that hold these channels."""
         return ceil_div(self.end, lanes) - self.first // lanes
 
 
 def spans_of(network: Network | QuantizedNetwork, index: int) -> tuple[Span, ...]:
-    """What a node's map consists of, in the order of its channels."""
+    """Return the spans of stored maps of which a node's map consists, in the order of its channels."""
     node = network.nodes[index]
     if isinstance(node.op, Concat):
         joined: list[Span] = []
@@ -70,7 +79,7 @@ def spans_of(network: Network | QuantizedNetwork, index: int) -> tuple[Span, ...
 
 
 def _append(spans: list[Span], span: Span) -> None:
-    """``span`` behind the others; slices of a map that follow each other are one."""
+    """Append ``span`` to ``spans``. If it continues the last span in the same map, that one is made longer."""
     last = spans[-1] if spans else None
     if last and last.node == span.node and last.end == span.first:
         spans[-1] = replace(last, end=span.end)
@@ -79,6 +88,7 @@ def _append(spans: list[Span], span: Span) -> None:
 
 
 def _sliced(spans: tuple[Span, ...], first: int, channels: int) -> tuple[Span, ...]:
+    """Return the spans of ``channels`` channels of a view, from its channel ``first`` on."""
     parts = []
     for span in spans:
         low = max(first, span.start)
@@ -90,18 +100,24 @@ def _sliced(spans: tuple[Span, ...], first: int, channels: int) -> tuple[Span, .
 
 
 def group_of(spans: tuple[Span, ...], number: int, channels: int) -> tuple[Span, ...]:
-    """Of what ``spans`` are, the ``number``-th group of so many channels."""
+    """Return the spans of group ``number`` of the view, if each group has ``channels`` channels."""
     return _sliced(spans, number * channels, channels)
 
 
 def aligned(spans: tuple[Span, ...]) -> bool:
-    """Whether every array finds the channels where those of a map alone would lie: a depthwise layer reads them so."""
+    """Return whether every channel is in the same block and lane, on every array, as in a single map.
+
+    A depthwise layer can read only such channels.
+    """
     in_order = all(span.start < follower.start for span, follower in pairwise(spans))
     return in_order and all(span.start % ALIGNED == 0 and span.first % ALIGNED == 0 for span in spans)
 
 
 def lane_places(spans: tuple[Span, ...], lanes: int) -> npt.NDArray[np.intp]:
-    """[channels]: of each channel that is read its lane, counted over the blocks of a position as they lie."""
+    """Return the lane of each channel that is read, with shape (channels,).
+
+    Lanes are counted over all blocks of a position, in the order in which ``spans`` are stored.
+    """
     places = np.zeros(sum(span.end - span.first for span in spans), np.intp)
     blocks = 0
     for span in spans:
