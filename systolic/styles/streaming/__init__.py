@@ -1,4 +1,4 @@
-"""The streaming style: every layer has hardware of its own, whose parallelism a folding chooses.
+"""The streaming style: every layer has its own hardware, and a folding chooses the parallelism of each.
 
 Read ``style`` first: each of its methods calls the module that does the work.
 """

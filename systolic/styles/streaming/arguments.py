@@ -1,4 +1,4 @@
-"""The options of the streaming style on the command line, as data."""
+"""The command-line options of the streaming style."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from systolic.choices import SOFTMAX_METHODS
 from systolic.option import Option, real, whole
 
 SEARCHES = ("exact", "greedy", "annealing")
-"""The searches for a folding."""
+"""The names of the folding searches. The first one is the default."""
 
 FPS = Option(
     "--fps", type=real, metavar="RATE", help="Reach RATE frames/s with the fewest resources (default: the most)"
@@ -66,4 +66,4 @@ ARGUMENTS = (
     SOFTMAX,
     ESTIMATED_FIFOS,
 )
-"""The options of ``systolic fold``, and of ``systolic generate`` that only this style has."""
+"""The options of ``systolic fold``, which ``systolic generate`` also has for this style only."""

@@ -1,4 +1,4 @@
-"""Foldings that several searches find, next to each other: as JSON, as a table, and on a page with pictures."""
+"""The comparison of foldings from several searches: as JSON, as a table, and as a page with pictures."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StreamingComparison(Comparison[StreamingMapping]):
-    """The foldings of a network by the search that found them, or by the file of a saved one.
+    """Several foldings of one network. Each row names the search, or the file of a saved folding.
 
     Attributes:
-        board: The board of all of them.
-        clock: The target clock of all of them.
-        fps: The frame rate that was asked for; None for the highest.
+        board: The board of all foldings.
+        clock: The target clock of all foldings.
+        fps: The requested frames per second; None if each search looked for the highest rate.
     """
 
     board: Board
@@ -41,7 +41,7 @@ class StreamingComparison(Comparison[StreamingMapping]):
         "URAM",
         "converters",
         "FIFO bits",
-        "µJ a frame",
+        "µJ per frame",
         "fullest",
         "cost",
         "s",
@@ -49,19 +49,19 @@ class StreamingComparison(Comparison[StreamingMapping]):
     )
 
     def reaches(self, mapping: StreamingMapping) -> bool:
-        """Return whether a folding has the frame rate that was asked for."""
+        """Return whether a folding has the requested frame rate."""
         return self.fps is None or mapping.frames_per_second >= self.fps
 
     def mapping_of(self, search: str) -> StreamingMapping:
-        """Return the folding that ``search`` found, or raise its error if it found nothing."""
+        """Return the folding that ``search`` found; raise the error of the search if it found none."""
         (row,) = (row for row in self.rows if row.asked == search)
         if row.error is not None:
-            raise row.error.at(f"{search} found nothing to save")
+            raise row.error.at(f"{search} found no folding to save")
         assert row.mapping is not None
         return row.mapping
 
     def values(self) -> dict[str, Any]:
-        """Return one JSON object."""
+        """Return the comparison as a JSON object."""
         return {
             "network": self.network,
             "board": self.board.name,
@@ -78,7 +78,7 @@ class StreamingComparison(Comparison[StreamingMapping]):
         return {"search": row.asked, **values, "reached": self.reaches(row.mapping)}
 
     def cells(self) -> list[list[Cell]]:
-        """Return a line per search."""
+        """Return one row per search, under ``head``."""
         return [self._cells_of(row) for row in self.rows]
 
     def _cells_of(self, row: Candidate[StreamingMapping]) -> list[Cell]:
@@ -110,20 +110,20 @@ class StreamingComparison(Comparison[StreamingMapping]):
 
     @property
     def note(self) -> str:
-        """What is the same in every row: what was asked for, the board's resources, the bits of layers."""
+        """The text below the table: the request, the board's resources, the columns, and the bits of each layer."""
         total = self.board.resources
-        asked = "the highest rate" if self.fps is None else f"{self.fps:g} frames/s with least resources"
+        asked = "the highest rate" if self.fps is None else f"{self.fps:g} frames/s with the fewest resources"
         return (
-            f"asked: {asked}. {self.board.title} has {total.lut:,} LUT, {total.dsp} DSP, {2 * total.bram36} BRAM18, "
-            f"{total.uram} URAM; frames/s modelled at {self.clock.mhz:g} MHz (target), resources estimated, "
-            "FIFOs with them, which the trace sizes when a design is generated; fullest: the resource of the largest "
-            "share, at most 100% where a folding fits; cost: the shares of LUT, DSP, BRAM18 and URAM added up, which "
-            "the search makes least"
+            f"Requested: {asked}. {self.board.title} has {total.lut:,} LUT, {total.dsp} DSP, {2 * total.bram36} BRAM18 "
+            f"and {total.uram} URAM. Frame rates are modelled at {self.clock.mhz:g} MHz (target). Resources are "
+            "estimated, including FIFOs; generating a design sizes its FIFOs from a trace. Fullest: the resource with "
+            "the largest share of the board, at most 100% if the folding fits. Cost: the sum of the shares of LUT, "
+            "DSP, BRAM18 and URAM, which the search minimises."
         ) + "".join(bits_text(mapping.folded.folding.graph) for _, mapping in self.found[:1])
 
     def pictures(self) -> list[Figure]:
-        """Return the rates, the resources and the cycles by search; nothing to compare if there is one search."""
-        from systolic.report.figures import bars  # matplotlib takes long to import
+        """Return bars of the rates, the resources and the block cycles by search; no pictures for a single row."""
+        from systolic.report.figures import bars  # here, because importing matplotlib is slow
         from systolic.styles.streaming.figures import cycles_by_search, shares
 
         if len(self.rows) == 1:
@@ -132,12 +132,12 @@ class StreamingComparison(Comparison[StreamingMapping]):
         return [bars(rates, "frames/s (modelled)"), shares(self.found), cycles_by_search(self.found)]
 
     def html(self) -> str:
-        """Return a part of a page: the searches next to each other; a lone one block by block."""
+        """Return the part of a page that compares the rows. A single folding is also shown block by block."""
         alone = [mapping._repr_html_() for _, mapping in self.found] if len(self.rows) == 1 else []
         return "".join((super().html(), *alone))
 
     def page(self) -> str:
-        """Return one self-contained HTML file."""
+        """Return the comparison as one self-contained HTML file."""
         parts = [self.html()]
         if len(self.rows) > 1:
             parts += [f"<h2>{escape(search)}</h2>{mapping._repr_html_()}" for search, mapping in self.found]

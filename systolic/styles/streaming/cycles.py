@@ -1,4 +1,4 @@
-"""A traced execution of a pipeline, solved for clocks, memories and FIFO depths."""
+"""A traced execution of a pipeline, whose cycles are computed for any clock, memory and FIFO depths."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from systolic.trace.timing import MemoryTiming
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StreamingTrace(DesignTrace):
-    """One frame of a pipeline, and a few in a row, recorded."""
+    """The recorded reads and writes of two executions of a pipeline: one frame, and several frames in a row."""
 
     design: StreamingDesign
 
     @staticmethod
     def of(design: StreamingDesign, picture: Pixels, tell: Progress = silent) -> StreamingTrace:
-        """Execute frames of ``picture``, uint8 [channels, height, width]."""
+        """Execute and record frames of ``picture``, uint8 of shape (channels, height, width)."""
         return StreamingTrace(design, trace_design(design, picture, tell))
 
     def measured(
         self, memory: MemoryTiming, clock_mhz: float | None, depths: Mapping[str, int] | None
     ) -> StreamingReport:
-        """Return the cycles, block by block."""
+        """Return the cycles of each block."""
         return measure(self.design, self.trace, memory, clock_mhz, depths)
 
     def least_depths(self, memory: MemoryTiming, clock_mhz: float) -> FifoDepths:
-        """Return the least depths next to the declared ones."""
+        """Return the least FIFO depths that lose no throughput, and the declared depths to compare them with."""
         found = self.sized_fifos(memory, clock_mhz)
         return FifoDepths(
             least=found.depths,
@@ -47,15 +47,19 @@ class StreamingTrace(DesignTrace):
         )
 
     def sized_fifos(self, memory: MemoryTiming, clock_mhz: float) -> Fifos:
-        """Return the FIFOs with the least depths that lose no throughput; errors as of ``size_fifos``."""
+        """Return the FIFOs with the least depths that lose no throughput. Raises the errors of ``size_fifos``."""
         return size_fifos(self.trace, memory, clock_mhz, self.design.fifo_bits)
 
     @property
     def declared(self) -> dict[str, int]:
-        """The depths that the design declares, by stream."""
+        """The FIFO depths in words that the design declares, by the name of the stream."""
         return {fifo.name: fifo.depth for fifo in self.design.manifest.fifos}
 
     def declared_fifos(self) -> Fifos:
-        """Return the FIFOs of the design, at its clock; DeadlockError if they are too shallow."""
+        """Return the FIFOs with their declared depths, traced at the design's clock.
+
+        Raises:
+            DeadlockError: The pipeline deadlocks with these depths.
+        """
         clock, bits = self.design.manifest.clock_mhz, self.design.fifo_bits
         return estimated_fifos(self.trace, board_memory(self.design), clock, bits, self.declared)

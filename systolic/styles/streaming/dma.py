@@ -1,6 +1,7 @@
-"""What the AXI DMA moves between the DDR and a pipeline's ends, in a traced region.
+"""The DDR traffic of the AXI DMA, which is added to the timing of a traced pipeline.
 
-The pipeline's code has streams at its ends and no memory port, so that the trace itself counts no bytes for them.
+The pipeline's code reads and writes packets through streams, not through memory ports. So the trace itself counts no
+bytes for the packets.
 """
 
 from __future__ import annotations
@@ -14,14 +15,21 @@ from host.contract.streaming import Packet
 from systolic.trace.timing import BundleTiming, ProcessTiming, RegionTiming
 
 READER, WRITER = "dma_read", "dma_write"
-"""Processes of hls_templates/simulation that feed and empty a pipeline: a beat in each cycle in which they work."""
+"""The processes of hls_templates/simulation that write the input packet and read the output packet.
+
+Each transfers one beat in each cycle in which it works.
+"""
 
 PORT = "DMA"
+"""The name of both bundles in reports."""
 
 
 def with_dma(region: RegionTiming, packet_in: Packet, packet_out: Packet, frames: int) -> RegionTiming:
-    """Return the region with the packets of ``frames`` frames among its bundles; MissingValueError if the trace has no
-    process of the DMA."""
+    """Return ``region`` with two more bundles: the input and the output packets of ``frames`` frames.
+
+    Raises:
+        MissingValueError: The trace has no process of the DMA.
+    """
     number = max((bundle.bundle for bundle in region.bundles), default=-1) + 1
     packets = ((READER, packet_in), (WRITER, packet_out))
     ends = (_bundle(number, region, name, packet, frames) for name, packet in packets)
@@ -46,7 +54,10 @@ def _bundle(number: int, region: RegionTiming, name: str, packet: Packet, frames
 
 
 def _moved(process: ProcessTiming, total: int) -> tuple[int, ...]:
-    """Return the bytes that move in each bin of the lane: ``total``, by the cycles in which the process works."""
+    """Return the bytes that are moved in each bin of the process's lane.
+
+    ``total`` is divided in proportion to the cycles in which the process works, because each of them moves one beat.
+    """
     lane = process.lane
     if lane is None:
         return ()

@@ -1,4 +1,4 @@
-"""Foldings by search: the one that was asked for, and all searches side by side. What ``systolic fold`` calls."""
+"""The search for the folding that a user asks for, and the comparison of all searches, for ``systolic fold``."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.options import StreamingOptions
 
 MADE_BY = f"systolic fold --save FILE, or take {', '.join(SEARCHES)}"
+"""The end of the remedy for errors about a saved folding: "write one with …"."""
 
 # --- one folding ---------------------------------------------------------------------------------------------------
 
@@ -35,10 +36,18 @@ def explore(
     options: StreamingOptions | None = None,
     tell: Progress = silent,
 ) -> StreamingMapping:
-    """The folding that the options ask for: a saved one, or the cheapest, or the fastest.
+    """Return the folding that the options ask for.
 
-    clock_mhz: the board's highest if it is None. Raises the errors of ``Board.nearest_clock`` for a clock that the
-    board does not make, and those of ``fold``.
+    It is a saved folding, the cheapest folding with a requested frame rate, or else the fastest folding.
+
+    Args:
+        network: The quantised network.
+        board: The board.
+        clock_mhz: The target clock; None for the highest clock of the board.
+        options: The user's requests; None for the defaults.
+
+    Raises:
+        SystolicError: ``Board.nearest_clock`` refuses the clock, or ``fold`` finds no folding.
     """
     clock = _clock(board, clock_mhz)
     options = options or StreamingOptions()
@@ -52,7 +61,7 @@ def _clock(board: Board, clock_mhz: float | None) -> Clock:
 
 
 def with_saved_ddr(options: StreamingOptions, board: Board) -> StreamingOptions:
-    """The options with the memory that counts: what they ask for, else that of the saved folding, else the board's."""
+    """Return the options with a definite DDR rate: the requested rate, else the saved folding's, else the board's."""
     saved = None if options.folding is None else saved_ddr(*saved_text(options.folding, "folding", MADE_BY))
     rate = options.ddr_rate(board, saved)
     return replace(options, ddr_gbps=rate.gbps, ddr_efficiency=rate.efficiency)
@@ -66,7 +75,19 @@ def fold(
     tell: Progress = silent,
     traced: TracedStreams = UNTRACED,
 ) -> FoldingResult:
-    """The folding of a graph that was lowered already; errors as of ``explore``. traced: FIFOs that are known."""
+    """Return the folding of a lowered graph that the options ask for.
+
+    Args:
+        graph: The network as a graph of blocks.
+        board: The board.
+        clock: The target clock.
+        options: The user's requests.
+        traced: FIFO depths from a trace, which the exact search counts in place of its own estimates.
+
+    Raises:
+        ChoiceError: ``options.external`` names an unknown layer.
+        SystolicError: The saved folding is wrong, or the search finds no folding.
+    """
     goal = options.goal(board, clock.mhz, traced)
     _check_external(graph, options.external)
     if options.folding is not None:
@@ -81,7 +102,7 @@ def fold(
 
 
 def _check_external(graph: g.StreamGraph, external: tuple[str, ...]) -> None:
-    """A misspelt layer would stay on the chip without a word."""
+    """Raise ChoiceError for an unknown layer, because a misspelt layer would silently keep its weights on the chip."""
     known = [block.name for block in graph.blocks if isinstance(block.op, g.MatrixVector)]
     unknown = [name for name in external if name not in known]
     if unknown:
@@ -99,26 +120,26 @@ def compare(
     searches: Sequence[str] = SEARCHES,
     tell: Progress = silent,
 ) -> StreamingComparison:
-    """Compare the foldings that each of ``searches`` finds with the same options; one that finds nothing has its error
-    in its row, and the others go on.
+    """Compare the foldings that several searches find with the same options.
 
-    A saved folding among the options is one more.
+    A search that finds no folding gives a row with its error. If the options name a saved folding, it is one more row.
     """
     clock, graph, options = _clock(board, clock_mhz), lower(network), options or StreamingOptions()
     wishes = [replace(options, search=search, folding=None) for search in searches]
     wishes += [options] if options.folding is not None else []
     rows = []
     for number, wish in enumerate(with_saved_ddr(wish, board) for wish in wishes):
-        tell(f"folding: {wish.label}, {number} of {len(wishes)} searches done")  # they take unlike long: no share
+        # The searches take very different times, so no share of the whole is reported.
+        tell(f"folding: {wish.label}, {number} of {len(wishes)} searches done")
         try:
             mapping = StreamingMapping(network, board, clock, fold(graph, board, clock, wish, tell), wish, fps=wish.fps)
             rows.append(Candidate(wish.label, mapping))
-        except SystolicError as error:  # whatever refuses one search is the content of its row
+        except SystolicError as error:  # one failed search must not end the comparison
             rows.append(Candidate(wish.label, None, error))
     return StreamingComparison(graph.name, tuple(rows), board, clock, options.fps)
 
 
 def alone(mapping: StreamingMapping, options: StreamingOptions) -> StreamingComparison:
-    """A comparison of one, as ``systolic fold`` shows it."""
+    """Return a comparison of a single folding, which ``systolic fold`` shows."""
     rows = (Candidate(options.label, mapping),)
     return StreamingComparison(mapping.network.name, rows, mapping.board, mapping.clock, options.fps)

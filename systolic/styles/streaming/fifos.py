@@ -1,4 +1,4 @@
-"""FIFO depths from the cycle trace: the least that lose no throughput."""
+"""The least FIFO depths that lose no throughput, found from a pipeline's cycle trace."""
 
 from __future__ import annotations
 
@@ -14,22 +14,34 @@ from systolic.trace.solver import MemoryTiming, Trace, solver_options
 from systolic.trace.timing import DeadlockError
 
 LATENCY_SLACK = 0.05
-"""Of a frame's interval: what the depths may add to the latency; they may add nothing to the interval."""
+"""The latency that shallower FIFOs may add, as a share of the interval of a frame. The interval must not grow."""
 
 SEARCH = DepthSearch(shallowest=LEAST_FIFO_DEPTH, alike=32, solutions=120)
-"""A FIFO of up to 32 words takes one LUT a bit (SRL32, UG574). Solutions of a large network take a second each."""
+"""The limits of the search.
+
+A FIFO of up to 32 words takes one LUT per bit (SRL32, UG574). The number of solutions is limited because each takes a
+second for a large network.
+"""
 
 FIXED_DEPTH = 1024
-"""What users of other flows take where they have no time to find the least."""
+"""The depth in words to compare with: a common choice for all FIFOs if their least depths are not known."""
 
 
 @dataclass(frozen=True)
 class Fifos:
-    """depths, widths: by stream, in words and in bits. interval, latency: cycles with them.
+    """The FIFOs of a pipeline, and the traced cycles with them.
 
-    best_interval: with unbounded FIFOs. bits: what they hold; fixed_bits: with every FIFO FIXED_DEPTH deep, as deep as
-    the deepest need if that is more. solved: how often the trace was solved. sized: whether the depths are the least
-    that lose nothing, or those that the search estimated.
+    Attributes:
+        depths: The depth of each FIFO in words, by the name of its stream.
+        widths: The bits of a word, by the name of the stream.
+        interval: Cycles between two frames in the steady state.
+        latency: Cycles from the input of the first frame to its output.
+        best_interval: ``interval`` with unbounded FIFOs.
+        bits: The total size of the FIFOs in bits.
+        fixed_bits: The total size in bits if all FIFOs had one depth: FIXED_DEPTH, or the deepest of ``depths`` if that
+            is more.
+        solved: The number of times that the trace was solved.
+        sized: Whether the depths are the least ones from the trace, not the estimates of the folding search.
     """
 
     depths: Mapping[str, int]
@@ -44,7 +56,7 @@ class Fifos:
 
     @property
     def table(self) -> tuple[FifoRow, ...]:
-        """The FIFOs, one by one."""
+        """The rows of the table of FIFOs."""
         deep = "the least depth at which the trace loses no cycle" if self.sized else "estimated"
         rows = ((name, self.widths[name], depth) for name, depth in self.depths.items())
         return tuple(
@@ -56,19 +68,36 @@ class Fifos:
 def estimated_fifos(
     trace: Trace, memory: MemoryTiming, clock_mhz: float, bits: Mapping[str, int], declared: Depths
 ) -> Fifos:
-    """Return the FIFOs as they are declared, with the pace of the pipeline; DeadlockError if it deadlocks."""
+    """Return the FIFOs with their declared depths and the cycles of the pipeline.
+
+    Args:
+        trace: The trace of one frame and of several frames.
+        memory: The timing of the memory.
+        clock_mhz: The clock.
+        bits: The bits of a word, by the name of the stream.
+        declared: The declared depths in words, by the name of the stream.
+
+    Raises:
+        DeadlockError: The pipeline deadlocks with these depths.
+    """
     trace.solve(memory, clock_mhz, declared)
     frames = _TracedFrames(trace, _two_runs(trace), memory, clock_mhz, bits)
     pace, best = frames.pace(declared), frames.pace(unbounded(trace, bits))
-    assert pace is not None  # no deadlock, as has just been solved
+    assert pace is not None  # a deadlock would have raised an error in trace.solve
     return replace(_fifos(bits, declared, pace, best or pace), solved=3, sized=False)
 
 
 def size_fifos(trace: Trace, memory: MemoryTiming, clock_mhz: float, bits: Mapping[str, int]) -> Fifos:
-    """Least depths for the trace of one frame and of several (systolic.styles.streaming.measure.trace_design).
+    """Return the FIFOs with the least depths that lose no throughput.
 
-    bits: of a word of each stream inside of the pipeline; others, the DMA's, stay as they are. Raises DeadlockError if
-    the pipeline deadlocks with FIFOs of any depth.
+    Args:
+        trace: The trace of one frame and of several frames, made by ``measure.trace_design``.
+        memory: The timing of the memory.
+        clock_mhz: The clock.
+        bits: The bits of a word of each stream inside the pipeline. Other streams, such as the DMA's, keep their depth.
+
+    Raises:
+        DeadlockError: The pipeline deadlocks with FIFOs of any depth.
     """
     frames = _TracedFrames(trace, _two_runs(trace), memory, clock_mhz, bits)
     endless = unbounded(trace, bits)
@@ -78,7 +107,8 @@ def size_fifos(trace: Trace, memory: MemoryTiming, clock_mhz: float, bits: Mappi
             trace.regions[frames.regions[0]].label,
             ring=(),
             cure=None,
-            remedy="fold the blocks between fork and join so that each gives a word without waiting for the next frame",
+            remedy="change the folds of the blocks between fork and join: each must write its output without input "
+            "from the next frame",
         )
 
     def keeps_pace(depths: Depths) -> bool:
@@ -110,7 +140,13 @@ def _fifos(bits: Mapping[str, int], depths: Depths, pace: _Pace, best: _Pace) ->
 
 @dataclass(frozen=True)
 class _Pace:
-    """Cycles of one frame, of several in a row, and between the last two of these."""
+    """The traced cycles of a pipeline.
+
+    Attributes:
+        first_frame: Cycles of the execution of one frame.
+        all_frames: Cycles of the execution of several frames in a row.
+        interval: Cycles between the last two of the several frames.
+    """
 
     first_frame: int
     all_frames: int
@@ -119,7 +155,14 @@ class _Pace:
 
 @dataclass(frozen=True, eq=False)
 class _TracedFrames:
-    """The two traced regions: one frame, and several."""
+    """A trace with two regions, an execution of one frame and one of several, which is solved for FIFO depths.
+
+    Attributes:
+        regions: The numbers of the two regions in the trace: one frame, and several frames.
+        memory: The timing of the memory.
+        clock_mhz: The clock.
+        bits: The bits of a word, by the name of the stream.
+    """
 
     trace: Trace
     regions: tuple[int, int]
@@ -128,7 +171,7 @@ class _TracedFrames:
     bits: Mapping[str, int]
 
     def fullest(self, depths: Depths) -> dict[str, int]:
-        """The most words that each stream held at once."""
+        """Return the most words that each stream held at once, if the FIFOs have ``depths``."""
         fullest = dict.fromkeys(depths, 0)
         for region in self.trace.solve(self.memory, self.clock_mhz, depths).regions:
             for stream in region.streams:
@@ -137,7 +180,7 @@ class _TracedFrames:
         return fullest
 
     def pace(self, depths: Depths) -> _Pace | None:
-        """None for a deadlock."""
+        """Return the cycles with ``depths``; None for a deadlock."""
         options = solver_options(self.memory, self.clock_mhz, frames=self.trace.frames)
         single, several = (
             self.trace.region_pace(number, self.trace.regions[number].depths(depths), options)
@@ -147,7 +190,7 @@ class _TracedFrames:
 
 
 def _two_runs(trace: Trace) -> tuple[int, int]:
-    """The traced regions of one frame and of several."""
+    """Return the numbers of the two traced regions: one frame, and several frames."""
     regions = [number for number, region in enumerate(trace.regions) if not region.top]
     if len(regions) != 2:
         raise MismatchError("the number of traced runs of the pipeline that FIFOs are sized from", len(regions), 2)

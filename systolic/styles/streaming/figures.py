@@ -1,4 +1,4 @@
-"""Pictures of foldings: where the cycles are, and where the board goes."""
+"""Bar charts of foldings: the cycles of each block, and its share of the board's resources."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from systolic.report.figures import COLOURS, Series, blank, grouped_bars, legend
 from systolic.styles.streaming.priced import PricedFolding
 
 RESOURCES = {"lut": COLOURS["compute"], "dsp": COLOURS["rows"], "bram18": COLOURS["ddr"], "uram": COLOURS["saver"]}
-"""One colour a resource, the same in every picture."""
+"""The colour of each resource in all pictures."""
 
 SEARCH_COLOURS = (COLOURS["compute"], COLOURS["rows"], COLOURS["ddr"], COLOURS["saver"])
+"""The colours of the searches in their order, repeated if there are more searches."""
 
 
 def cycles(mapping: PricedFolding) -> Figure:
-    """A bar a block, and the frame's interval, below which none of them may come."""
+    """Draw one bar per block, and a line at the cycles per frame, which the slowest block sets."""
     names = [block.name for block in mapping.folded.folding.graph.blocks]
-    figure, axes = blank("Cycles of a block a frame (modelled)", _height(len(names)))
+    figure, axes = blank("Cycles of each block per frame (modelled)", _height(len(names)))
     values = mapping.block_cycles
     axes.barh(names, values, color=[COLOURS["weights" if v == max(values) else "compute"] for v in values])
     _bound(axes, mapping.cycles_per_frame)
@@ -39,21 +40,21 @@ def _bound(axes: Axes, cycles: int) -> None:
 
 
 def resources(mapping: PricedFolding) -> Figure:
-    """What each block takes, as shares of the board: the sum of a bar is its part of the area."""
+    """Draw one bar per block: its shares of the board's resources, stacked. The length of a bar is the block's cost."""
     names = [block.name for block in mapping.folded.folding.graph.blocks]
-    figure, axes = blank("Resources of a block with its converters and FIFOs (estimate)", _height(len(names)))
+    figure, axes = blank("Resources of each block with its converters and FIFOs (estimate)", _height(len(names)))
     stacked_bars(axes, names, _of_board(mapping.block_usages, mapping.board))
-    axes.set_xlabel(f"% of {mapping.board.title}, one resource after the other", fontsize=8)
+    axes.set_xlabel(f"% of {mapping.board.title}, the resources stacked", fontsize=8)
     legend_below(axes, len(RESOURCES))
     return figure
 
 
 OF_MAPPING: Mapping[str, Callable[[PricedFolding], Figure]] = {"cycles": cycles, "resources": resources}
-"""The pictures of one folding, by name, as a page shows them."""
+"""The pictures of one folding by name, in the order in which a page shows them."""
 
 
 def shares(mappings: Sequence[tuple[str, PricedFolding]]) -> Figure:
-    """Search by search, a bar a resource: its share of the board, which ends at the line where it fits."""
+    """Draw one bar per search and resource: the share of the board, with a line at 100 %."""
     board = mappings[0][1].board
     taken = _of_board([mapping.folded.usage for _, mapping in mappings], board)
     figure, axes = blank("Resources (estimate)", 0.9 + 0.18 * len(taken) * len(mappings))
@@ -65,7 +66,7 @@ def shares(mappings: Sequence[tuple[str, PricedFolding]]) -> Figure:
 
 
 def _of_board(usages: Sequence[StreamingUsage], board: Board) -> list[Series]:
-    """Return the usages as percentages of the board, for each resource that the board has."""
+    """Return one series per resource that the board has: the usages as percentages of the board."""
     total = available(board)
     return [
         (kind.upper(), [100 * getattr(usage, kind) / getattr(total, kind) for usage in usages], colour)
@@ -75,14 +76,17 @@ def _of_board(usages: Sequence[StreamingUsage], board: Board) -> list[Series]:
 
 
 def cycles_by_search(mappings: Sequence[tuple[str, PricedFolding]]) -> Figure:
-    """Cycles of every block by each search: how far from its own slowest block a search leaves the others."""
+    """Draw the cycles of each block by search, with a line per search at its cycles per frame.
+
+    The distance from a bar to its line shows how much faster the block is than the slowest block.
+    """
     names = [block.name for block in mappings[0][1].folded.folding.graph.blocks]
-    figure, axes = blank("Cycles of a block a frame, by search (modelled)", 0.9 + 0.34 * len(names))
+    figure, axes = blank("Cycles of each block per frame, by search (modelled)", 0.9 + 0.34 * len(names))
     coloured = list(zip(mappings, cycle(SEARCH_COLOURS)))
     grouped_bars(
         axes,
         names,
-        [(f"{search}: {m.cycles_per_frame:,} a frame", m.block_cycles, colour) for (search, m), colour in coloured],
+        [(f"{search}: {m.cycles_per_frame:,} per frame", m.block_cycles, colour) for (search, m), colour in coloured],
     )
     for (_, mapping), colour in coloured:
         axes.axvline(mapping.cycles_per_frame, color=colour, lw=0.8, ls="--")

@@ -1,4 +1,4 @@
-"""Folding → plan: the pipeline is built, traced for the depths of its FIFOs, and finished with them."""
+"""The way from a folding to a plan: build the pipeline, trace it to size its FIFOs, and write it with their depths."""
 
 from __future__ import annotations
 
@@ -36,19 +36,20 @@ WHOLE_BOARD = Budget(lut=1.0, dsp=1.0, bram=1.0, uram=1.0)
 
 
 ROUNDS = 4
-"""Foldings that are traced at most: each costs a compilation and an execution."""
+"""Limit for the foldings that are traced. Each one costs a compilation and an execution."""
 
 
 def generate_with_fifos(
     mapping: StreamingMapping, inputs: DesignInputs, options: StreamingOptions, tell: Progress
 ) -> StreamingPlan:
-    """Generate the pipeline with the FIFO depths that its own trace asks for, or with estimated ones if the options ask
-    for these.
+    """Generate the pipeline with the FIFO depths from its own trace, or with estimated depths on request.
 
-    What the trace asks for is counted in the next search, until that finds nothing cheaper.
+    The traced depths cost more or less than the folding search estimated. So the exact search runs again with the
+    traced depths, and its folding is traced in turn, until the search finds no new folding. The best traced folding is
+    the result.
 
     Raises:
-        DeadlockError: The pipeline deadlocks with estimated FIFOs, or with FIFOs of any depth.
+        DeadlockError: The pipeline deadlocks with estimated FIFO depths, or with FIFOs of any depth.
         DoesNotFitError: A map needs a wider beat than the DMA has.
         UnsupportedError: A block cannot be wired.
     """
@@ -60,7 +61,10 @@ def generate_with_fifos(
 
 
 def _folded_again(first: _Traced, inputs: DesignInputs, options: StreamingOptions, tell: Progress) -> list[_Traced]:
-    """What is searched for with the FIFOs of the design before, until nothing changes, or nothing new comes."""
+    """Return ``first`` and the traced foldings of further searches, each with the FIFOs of the folding before it.
+
+    The searches end if one of them finds the same folding, an earlier folding or no folding, or after ROUNDS foldings.
+    """
     designs = [first]
     for number in range(1, ROUNDS + 1):
         last = designs[-1]
@@ -77,23 +81,32 @@ def _folded_again(first: _Traced, inputs: DesignInputs, options: StreamingOption
         try:
             designs.append(_Traced.of(replace(first.mapping, folded=again, counted=counted), inputs, options, tell))
         except (DeadlockError, DoesNotFitError, ToolError):
-            break  # a folding that cannot run is no alternative
+            break  # a folding that cannot run is not an alternative
     return designs
 
 
 def _searched(design: _Traced, options: StreamingOptions, tell: Progress) -> FoldingResult | None:
-    """Search again with the design's own FIFOs; None if nothing fits with them, or nothing is found in time."""
+    """Search for a folding with the design's traced FIFO depths.
+
+    Return None if no folding fits with them, or if the search finds none before its deadline.
+    """
     mapping, folding = design.mapping, design.mapping.folded.folding
     graph, traced = folding.graph, TracedStreams(streams_of(folding, design.fifos))
     try:
         return fold(graph, mapping.board, mapping.clock, with_saved_ddr(options, mapping.board), tell, traced)
-    except SystolicError:  # the first search took the same options, so that any error is about these FIFOs
+    except SystolicError:  # the first search accepted the same options, so only these FIFOs can cause an error
         return None
 
 
 @dataclass(frozen=True, eq=False)
 class _Traced:
-    """A folding as a pipeline that was traced. mapping: with FIFOs counted as traced."""
+    """A folding whose pipeline was generated and traced.
+
+    Attributes:
+        mapping: The folding. Its resources count the FIFOs with their traced depths.
+        pipeline: The files that do not depend on FIFO depths.
+        fifos: The traced FIFOs.
+    """
 
     mapping: StreamingMapping
     pipeline: StreamingParts
@@ -101,7 +114,7 @@ class _Traced:
 
     @staticmethod
     def of(mapping: StreamingMapping, inputs: DesignInputs, options: StreamingOptions, tell: Progress) -> _Traced:
-        """Built, executed and solved; errors as of ``generate_with_fifos``."""
+        """Build, execute and trace the pipeline. Raises the errors of ``generate_with_fifos``."""
         tell("generating")
         source = FoldedNetwork(mapping.network, mapping.folded.folding, mapping.board, mapping.clock, mapping.ddr)
         pipeline = parts(source, inputs)
@@ -114,24 +127,36 @@ class _Traced:
         return self.mapping.folded.folding.folds
 
     def order(self, options: StreamingOptions) -> tuple[bool, bool, int, int]:
-        """The least is the best: what keeps the budget, fits, is fast where no rate is asked for, and takes least."""
+        """Return the sort key of a design; the smallest key is the best design.
+
+        A design within the budget comes first, then one that fits the board. If no frame rate was requested, fewer
+        cycles are better. Of equal designs the one with the smaller area is better.
+        """
         folded, board = self.mapping.folded, self.mapping.board
         within = fits(folded.usage, limits(board, options.budget))
         return not within, not folded.fits, 0 if options.fps else folded.cycles, folded.area
 
     def proven(self, again: FoldingResult, counted: str) -> _Traced:
-        """With what a search that counts its FIFOs has proven of the same folding."""
+        """Return this design with the proof of ``again``, a search with traced FIFOs that found the same folding.
+
+        Args:
+            again: The result of that search.
+            counted: The FIFOs that the proof covers, in words.
+        """
         folded = replace(self.mapping.folded, state=again.state, gap=again.gap, rate_gap=again.rate_gap)
         return replace(self, mapping=replace(self.mapping, folded=folded, counted=counted))
 
     def plan(self) -> StreamingPlan:
-        """The design with its FIFOs."""
+        """Return the finished design, with the traced FIFO depths."""
         files = self.pipeline.files(self.mapping.estimate, self.fifos.depths)
         return StreamingPlan(self.mapping, files, self.fifos)
 
 
 def streams_of(folding: StreamingFolding, fifos: Fifos) -> dict[tuple[int, int], StreamFifos]:
-    """The FIFOs before every (block, input), as the trace has sized them."""
+    """Return the FIFOs in front of each (block, input) as pairs of word size in lanes and depth in words.
+
+    There is one FIFO per stream: the writer's, and one after each converter.
+    """
     return {
         (edge.reader, edge.port): tuple(
             (size, fifos.depths[wire])
@@ -144,7 +169,13 @@ def streams_of(folding: StreamingFolding, fifos: Fifos) -> dict[tuple[int, int],
 
 
 def _traced(files: DesignFiles, picture: Pixels, estimated: bool, tell: Progress) -> Fifos:
-    """The depths that the trace of the design itself asks for, or its estimated ones."""
+    """Write the design to a temporary folder, trace it, and return its FIFOs.
+
+    Args:
+        files: The design with estimated FIFO depths.
+        picture: The picture to execute, uint8 of shape (channels, height, width).
+        estimated: Whether to keep the estimated depths; else the trace sizes the FIFOs.
+    """
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work) / "design"
         write(files, folder)
@@ -157,13 +188,16 @@ def _traced(files: DesignFiles, picture: Pixels, estimated: bool, tell: Progress
             return traced.declared_fifos()
         except DeadlockError as error:
             raise error.at(
-                "nothing is written, with FIFOs as deep as estimated",
-                remedy="leave out --estimated-fifos, and the trace sizes them",
+                "with estimated FIFO depths (nothing is written)",
+                remedy="leave out --estimated-fifos, so that the trace sizes the FIFOs",
             ) from error
 
 
 def recounted(folded: FoldingResult, board: Board, fifos: Fifos) -> FoldingResult:
-    """With the FIFOs that the trace has sized, which the search could not know; ``fits``: the board, all of it."""
+    """Return the folding with its resources counted again, with the traced FIFOs in place of the estimated ones.
+
+    ``fits`` of the result refers to the whole board, not to the budget of the search.
+    """
     words = [(fifos.widths[name], depth) for name, depth in fifos.depths.items()]
     used = usage_with(folded.folding, board, words)
     used = replace(used, ddr_bits=folded.usage.ddr_bits)

@@ -1,4 +1,4 @@
-"""The fold of a block in words, as reports show it and manifests keep it."""
+"""The text form of a block's fold, for reports and manifests."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from boards.errors import InvalidValueError, shown
 from scheduler.streaming.graph import Fold
 
 PLAIN = "one value a cycle"
+"""The text of the default fold. Manifests store it, so it must not change."""
 
 
 def fold_text(fold: Fold) -> str:
-    """A fold in words: what differs from doing one value at a time."""
+    """Return a fold as text such as "pe 2, simd 4": the fields that differ from the default fold."""
     standard = Fold()
     parts = [f"{name} {value}" for name, value in vars(fold).items() if value != getattr(standard, name)]
     return ", ".join(parts) or PLAIN
 
 
 def fold_of(text: str) -> Fold:
-    """Return the fold that ``fold_text`` put into words; InvalidValueError for other words."""
+    """Return the fold of a text that ``fold_text`` wrote; InvalidValueError for any other text."""
     standard = vars(Fold())
     pairs = [part.partition(" ")[::2] for part in text.split(", ")] if text != PLAIN else []
     try:

@@ -1,4 +1,4 @@
-"""A network on a board as a folding: its figures, how it is shown, and its file."""
+"""The mapping of the streaming style: a priced folding with its reports, its pictures and its file."""
 
 from __future__ import annotations
 
@@ -17,22 +17,29 @@ class StreamingMapping(PricedFolding):
     """A priced folding that is shown as text, as a page and as pictures, and saved as a file."""
 
     def text(self) -> str:
-        """Return a table for a terminal, and its totals."""
+        """Return a table of the blocks and the totals, for a terminal."""
         return mapping_text(self)
 
     __repr__ = text
 
     def page(self) -> str:
-        """Return one self-contained HTML file."""
+        """Return the report as one self-contained HTML file."""
         return mapping_page(self)
 
     def to_json(self) -> str:
-        """Return the folding alone, for an editor and for the option ``folding``."""
+        """Return the folding as JSON. A user can edit it and pass it to the option ``folding``."""
         return to_json(self.folded.folding, self.ddr)
 
     def figure(self, kind: str) -> Figure:
-        """Draw "cycles" or "resources", one bar per block; ChoiceError for another kind."""
-        from systolic.styles.streaming import figures  # matplotlib takes long to import
+        """Draw a picture of the folding with one bar per block.
+
+        Args:
+            kind: "cycles" or "resources".
+
+        Raises:
+            ChoiceError: The kind is another one.
+        """
+        from systolic.styles.streaming import figures  # here, because importing matplotlib is slow
 
         if kind not in figures.OF_MAPPING:
             raise ChoiceError("the kind of a picture of a folding", kind, tuple(figures.OF_MAPPING))

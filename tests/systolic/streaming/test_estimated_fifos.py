@@ -38,7 +38,7 @@ def test_what_would_deadlock_is_not_generated(monkeypatch: pytest.MonkeyPatch) -
     """Estimates that know nothing of what waits at a join: the map beside the long way fills its FIFO first."""
     monkeypatch.setattr("scheduler.streaming.result.depths", lambda graph, folds: ())
     mapping = explore(skip(), BOARD, None, ESTIMATED)
-    with raises(DeadlockError, remedy="leave out --estimated-fifos, and the trace sizes them") as no:
+    with raises(DeadlockError, remedy="leave out --estimated-fifos, so that the trace sizes the FIFOs") as no:
         generate_with_fifos(mapping, DesignInputs({}, PICTURE), ESTIMATED, quiet)
     assert no.value.cure is not None
     options = replace(ESTIMATED, estimated_fifos=False)
