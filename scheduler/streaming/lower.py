@@ -1,20 +1,21 @@
-"""Network → streaming graph: a layer becomes one block or a few, streams between them.
+"""Converts a quantised network to a streaming graph. Each layer becomes one or more blocks.
 
-before                                   after
-conv k×k                                 Window, MatrixVector
-conv 1×1, stride 1                       MatrixVector
-conv 1×1, stride s                       DownSample, MatrixVector
-depthwise conv                           Window(depthwise), VectorVector
-dilated conv                             Window(dilation), and the places of the kernel alone
-conv of other groups                     the same as without groups, with weights of 0 between them
-connected on a C×H×W map                 MatrixVector over the whole map
-max pool, average pool, add, multiply,   MaxPool, GlobalPool, Add, Multiply, Concat, Reorg, Upsample
-concat, reorg, depth to space, upsample  DepthToSpace, and Softmax of integers
+layer                                    blocks
+convolution k×k                          Window, MatrixVector
+convolution 1×1, stride 1                MatrixVector
+convolution 1×1, stride s                DownSample, MatrixVector
+depthwise convolution                    Window(depthwise), VectorVector
+dilated convolution                      Window(dilation), and a unit with the taps of the kernel alone
+grouped convolution, not depthwise       the blocks without groups; weights between groups are 0
+dense on a map of (C, H, W)              MatrixVector over the whole map
+max pool, average pool, add, multiply    MaxPool, GlobalPool, Add, Multiply
+concat, reorg, depth to space, upsample  Concat, Reorg, DepthToSpace, Upsample
+function by a table, integer softmax     Activate, Softmax
 layer of a package                       Custom, with the package's block
-slices of one map                        Split, Discard for what no slice takes
-labels and values of the greatest        LabelSelect for both; Discard for labels that nobody asked for
-a map with n readers                     Duplicate(n)
-a map that the host or nobody reads      Sink
+slices of one map                        Split, and a Discard for channels that no slice reads
+labels and values of one top-k           LabelSelect for both, and a Discard for labels that no layer reads
+map with n readers                       Duplicate(n)
+map read by the host or by no layer      Sink
 """
 
 from __future__ import annotations
@@ -77,7 +78,11 @@ _PlainOp: TypeAlias = (
 
 
 def lower(network: QuantizedNetwork) -> g.StreamGraph:
-    """Return the blocks in topological order. Raises as ``check_layers`` does."""
+    """Return ``network`` as a graph of blocks in topological order.
+
+    Raises:
+        SeveralFaultsError, UnsupportedError: ``check_layers`` found layers that no block can compute.
+    """
     check_layers(network)
     lowering = _Lowering(network)
     for index, node in enumerate(network.nodes):
@@ -88,7 +93,13 @@ def lower(network: QuantizedNetwork) -> g.StreamGraph:
 
 @dataclass
 class _Lowering:
-    """Blocks as they come; ``ports`` says where the map of each node leaves."""
+    """The conversion of one network, layer by layer.
+
+    Attributes:
+        network: The network.
+        blocks: The blocks of the layers so far. Several blocks may still read the same port.
+        ports: The output port of each layer's map, by the layer's index.
+    """
 
     network: QuantizedNetwork
     blocks: list[g.Block] = field(default_factory=list)
@@ -124,12 +135,15 @@ class _Lowering:
             ):
                 self.ports[index] = self._plain(index, node, op)
             case Pad() | Softmax() | Output() | Detection():
-                raise AssertionError(f"{node.name} is no layer of the pipeline")  # check_layers left none
+                raise AssertionError(f"{node.name} has no block")  # check_layers or has_integers excluded it
             case _:
                 assert_never(op)
 
     def leaving(self) -> dict[g.Port, int]:
-        """Port → node of the maps that the host reads, or nobody."""
+        """Return the ports whose maps are sent to the host, each with the layer of its map.
+
+        These are the maps that layers on the host read, and the maps that no layer reads.
+        """
         nodes = self.network.nodes
         read = {i for node in nodes for i in node.inputs}
         mapped = {i for i in range(len(nodes)) if has_integers(nodes, i)}
@@ -157,24 +171,30 @@ class _Lowering:
         return self._add(node.name, _plain_op(op), inputs, (out,), index, node.source)
 
     def _join(self, node: QNode, ports: tuple[g.Port, ...]) -> g.Port:
-        """A concat of the first inputs of one that has too many."""
+        """Add a concat of ``ports``, the first inputs of a layer with more inputs than a concat block has."""
         kinds = [self._type(port) for port in ports]
         shape = replace(node.shape, channels=sum(kind.shape.channels for kind in kinds))
         out = replace(kinds[0], shape=shape)
         return self._add(f"{node.name}_join{len(self.blocks)}", g.Concat(), ports, (out,), None, node.source)
 
     def _dense(self, index: int, node: QNode, op: QDense) -> g.Port:
+        """Add the unit of a dense layer, a convolution whose kernel covers the whole map, and return its port."""
         port = self.ports[node.inputs[0]]
         shape = self._type(port).shape
         weights = op.weights.reshape(-1, shape.channels, shape.height, shape.width)
         return self._unit(index, node, g.MatrixVector(weights, op.weight_type, op.requantiser), port)
 
     def _convolution(self, index: int, node: QNode, op: QConvolution) -> g.Port:
+        """Add the blocks of a convolution and return the port of its map.
+
+        A window has one dilation for both axes. If the convolution has two, the window gets their greatest common
+        divisor, and the kernel gets zeros along the axis with the larger dilation.
+        """
         op = _on_all_channels(op)
         rows, columns = dilations_of(op)
         dilation = gcd(rows, columns)
         weights = with_zeros(dense(op.weights, op.dilation)[0], (rows // dilation, columns // dilation))
-        weight_type = TERNARY if op.weight_type == BIPOLAR and rows != columns else op.weight_type
+        weight_type = TERNARY if op.weight_type == BIPOLAR and rows != columns else op.weight_type  # BIPOLAR has no 0
         op = replace(op, weights=weights, weight_type=weight_type, dilation=(dilation, dilation))
         port = self._gather(node, op, self.ports[node.inputs[0]], dilation)
         kind = g.VectorVector if _depthwise(op) else g.MatrixVector
@@ -188,7 +208,17 @@ class _Lowering:
         return self.blocks[port.block].outputs[port.output]
 
     def _gather(self, node: QNode, op: QConvolution, port: g.Port, dilation: int) -> g.Port:
-        """What brings the values of each output position together; nothing for a 1×1 convolution of stride 1."""
+        """Add the block that collects the input values of each output position, and return its port.
+
+        A depthwise convolution or a kernel larger than 1×1 needs a window. A 1×1 convolution needs a down-sampler if
+        its stride is above 1, and no block otherwise.
+
+        Args:
+            node: The convolution's node.
+            op: The convolution with the kernel of its unit: only weights at multiples of ``dilation``.
+            port: The port of the convolution's input.
+            dilation: The dilation of both rows and columns.
+        """
         read = self._type(port)
         kernel = (int(op.weights.shape[2]), int(op.weights.shape[3]))
         if kernel == (1, 1) and not _depthwise(op):
@@ -202,7 +232,11 @@ class _Lowering:
         return self._add(f"{node.name}_window", window, (port,), (replace(read, shape=out),), None, node.source)
 
     def _select(self, index: int, op: TopK) -> None:
-        """Labels and values of as many are one block's."""
+        """Add the label select of top-k layer ``index``, unless an earlier layer already added it.
+
+        One block computes both the labels and the values of a top-k. If the network reads the values alone, a Discard
+        reads the labels, because they are always the block's first output.
+        """
         if index in self.ports:
             return
         node = self.network.nodes[index]
@@ -222,13 +256,16 @@ class _Lowering:
             self.ports[values] = g.Port(port.block, 1)
 
     def _chosen(self, source: g.Port, op: TopK) -> int | None:
-        """The first layer that does this with what ``source`` gives."""
+        """Return the index of the first layer without a port that has operation ``op`` and reads ``source``."""
         pairs = enumerate(self.network.nodes)
         same = (i for i, node in pairs if node.op == op and self.ports.get(node.inputs[0]) == source)
         return next((i for i in same if i not in self.ports), None)
 
     def _slice(self, index: int) -> None:
-        """All slices of one map are cut by one split, where they do not overlap."""
+        """Add the split of slice ``index``, unless an earlier slice of the same map already added it.
+
+        One split serves all slices of a map if they do not overlap. Otherwise each slice gets its own split.
+        """
         if index in self.ports:
             return
         source = self.ports[self.network.nodes[index].inputs[0]]
@@ -241,7 +278,17 @@ class _Lowering:
     def _split(
         self, first: QNode, source: g.Port, parts: tuple[int, ...], owners: tuple[int | None, ...], level: int = 0
     ) -> None:
-        """first: of the slices. owners: whose each part is; more parts than fit are split again."""
+        """Add the split of ``source`` into ``parts``, and a Discard for each part that no slice reads.
+
+        If there are more parts than MOST_STREAMS outputs, the last output carries the rest to another split.
+
+        Args:
+            first: The first of the slices, which gives the blocks their names.
+            source: The port to split.
+            parts: The channels of each part.
+            owners: The index of each part's slice, or None for channels that no slice reads.
+            level: The number of splits before this one in the chain.
+        """
         read = self._type(source)
         fit = len(parts) if len(parts) <= MOST_STREAMS else MOST_STREAMS - 1
         sizes = (*parts[:fit], sum(parts[fit:])) if fit < len(parts) else parts
@@ -258,7 +305,7 @@ class _Lowering:
             self._split(first, g.Port(port.block, fit), parts[fit:], owners[fit:], level + 1)
 
     def _slices_of(self, source: g.Port) -> list[tuple[int, Slice]]:
-        """Slices that read ``source``, by their first channel."""
+        """Return the slices that read ``source``, each with its index, sorted by their first channel."""
         slices = [
             (i, node.op)
             for i, node in enumerate(self.network.nodes)
@@ -268,7 +315,10 @@ class _Lowering:
 
 
 def dilations_of(op: QConvolution) -> tuple[int, int]:
-    """Return the dilations of a convolution's rows and columns. A side of one place takes that of the other side."""
+    """Return the dilations of a convolution's rows and columns.
+
+    A kernel with a single row or column has no dilation along that axis, so the axis gets the dilation of the other.
+    """
     rows, columns = dilation_of(op)
     height, width = op.weights.shape[2:]
     return (columns if height == 1 else rows, rows if width == 1 else columns)
@@ -279,7 +329,11 @@ def _depthwise(op: QConvolution) -> bool:
 
 
 def _on_all_channels(op: QConvolution) -> QConvolution:
-    """A convolution of other groups than a depthwise one as one without; BIPOLAR weights have no 0, TERNARY ones do."""
+    """Return a grouped convolution as a convolution without groups, and any other convolution unchanged.
+
+    The weights between groups become 0. BIPOLAR has no 0, so BIPOLAR weights become TERNARY. Depthwise convolutions
+    keep their groups, because they have a block of their own.
+    """
     if op.groups == 1 or _depthwise(op):
         return op
     weight_type = TERNARY if op.weight_type == BIPOLAR else op.weight_type
@@ -287,7 +341,7 @@ def _on_all_channels(op: QConvolution) -> QConvolution:
 
 
 def _plain_op(op: _PlainOp) -> g.BlockOp:
-    """Return the block of a layer that is one block."""
+    """Return the block of a layer that becomes exactly one block."""
     match op:
         case QInput():
             return g.Source()
@@ -322,7 +376,14 @@ def _overlap(slices: list[Slice]) -> bool:
 
 
 def _parts(slices: list[tuple[int, Slice]], channels: int) -> tuple[tuple[int, ...], tuple[int | None, ...]]:
-    """Consecutive parts of all channels, and whose each is: a slice's, or nobody's."""
+    """Return the sizes of the consecutive parts of a map's channels, and the owner of each part.
+
+    An owner is the index of a slice, or None for channels that no slice reads.
+
+    Args:
+        slices: The slices with their indices, sorted by first channel, without overlap.
+        channels: All channels of the map.
+    """
     parts: list[tuple[int, int | None]] = []
     end = 0
     for owner, op in slices:

@@ -1,4 +1,4 @@
-"""What is asked of a folding search, and what it gives."""
+"""The goal and the result of a folding search."""
 
 from __future__ import annotations
 
@@ -19,10 +19,17 @@ from scheduler.streaming.rules import check
 
 @dataclass(frozen=True)
 class Goal:
-    """cycles: a frame at most, with least resources; None for the highest frame rate in the budget.
+    """The goal of a folding search.
 
-    clock_mhz, rate: what weights from DDR are counted with; nothing else depends on them. rate: the board's where it is
-    None. traced: what FIFOs are counted with; as estimated where there was no trace.
+    Only weights in DDR depend on ``clock_mhz`` and ``rate``.
+
+    Attributes:
+        cycles: The maximum cycles per frame, for a search for the least area. With None, the search finds the highest
+            frame rate within the budget.
+        clock_mhz: The pipeline's clock.
+        budget: The share of the board that the folding may take.
+        rate: The bandwidth of the DDR. With None, the board's own.
+        traced: The FIFOs of an earlier trace. FIFOs that it does not contain have estimated depths.
     """
 
     cycles: int | None
@@ -34,10 +41,19 @@ class Goal:
 
 @dataclass(frozen=True, eq=False)
 class FoldingResult:
-    """A folding and what it takes of a board. area: in 10⁻⁹ boards (area/budget.py).
+    """A folding with its resources and its frame rate.
 
-    state: "optimal", "feasible" (found, proven to within ``gap`` of the best), "heuristic" (nothing proven), "given".
-    gap: of the area, and with the highest frame rate as goal ``rate_gap`` of the cycles.
+    Attributes:
+        folding: The folding.
+        usage: The resources that the folding takes.
+        area: The area of ``usage`` in 10⁻⁹ boards (area/budget.py).
+        cycles: The cycles per frame.
+        fits: Whether the resources and the DDR traffic are within the goal's budget.
+        state: "optimal" for a proven optimum, "feasible" for a proof within ``gap`` and ``rate_gap``, "heuristic" for a
+            search without a proof, "given" for no search.
+        gap: The largest possible saving of area, as a fraction of ``area``. NaN without a proof.
+        seconds: The duration of the search.
+        rate_gap: The largest possible saving of cycles, as a fraction of ``cycles``, if the goal was the highest rate.
     """
 
     folding: g.StreamingFolding
@@ -52,16 +68,20 @@ class FoldingResult:
 
     @property
     def boards(self) -> float:
-        """The area, in boards."""
+        """The area as a fraction of the board."""
         return self.area / BOARD
 
     def frames_per_second(self, clock_mhz: float) -> float:
-        """Modelled, at a clock."""
+        """Return the modelled frames per second at ``clock_mhz``."""
         return clock_mhz * 1e6 / self.cycles
 
 
 def evaluate(graph: g.StreamGraph, folds: Sequence[g.Fold], board: Board, goal: Goal) -> FoldingResult:
-    """Check and count ``folds`` as they are. Raises as ``check`` does."""
+    """Return ``folds``, one per block of ``graph``, with their resources and cycles, without a search.
+
+    Raises:
+        MismatchError, SeveralFaultsError: ``check`` found that the folds are not legal.
+    """
     folding = check(g.StreamingFolding(graph, tuple(folds), depths(graph, folds)))
     total = usage(folding, board, goal.traced)
     cycles = frame_cycles(graph, folds)
@@ -70,5 +90,5 @@ def evaluate(graph: g.StreamGraph, folds: Sequence[g.Fold], board: Board, goal: 
 
 
 def ddr_limit(board: Board, goal: Goal, cycles: int) -> int:
-    """Bits that DDR brings in ``cycles``."""
+    """Return the bits that the pipeline may read from DDR in ``cycles`` cycles."""
     return planned_bits(goal.rate or ddr_rate(board), goal.budget.ddr, cycles, goal.clock_mhz)

@@ -1,7 +1,7 @@
-"""What a folding has to keep, as data: one row per rule, each with the error for a fold that breaks it.
+"""The constraints on a folding as a table, with an error for each constraint that a fold violates.
 
-The divisor rows are FINN's table of folding constraints (its documentation, "Folding factors"); the others say what
-our blocks and the width converters between them can do.
+The divisor rows are FINN's table of folding constraints (its documentation, "Folding factors"). The other rows are the
+limits of the blocks in hls_templates/streaming and of the width converters between them.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ RAMS = ("auto", "lutram", "bram", "uram")
 MULTIPLIERS = ("dsp", "lut")
 
 MOST_KEPT = 64
-"""Values in the registers of a label select, which are all compared in a cycle."""
+"""The maximum values in the registers of a label select. It compares all of them in one cycle."""
 
 MOST_SHARED = 64
-"""Values a cycle of a softmax, each with a look-up and a product."""
+"""The maximum values per cycle of a softmax. Each needs a table look-up and a multiplier."""
 
 
 def _neighbours(value: int, dividend: int) -> tuple[int, ...]:
-    """Return the divisors of ``dividend`` on both sides of ``value``."""
+    """Return the next smaller and the next larger divisor of ``dividend`` around ``value``, if they exist."""
     divisors = [divisor for divisor in range(1, dividend + 1) if dividend % divisor == 0]
     below, above = ([d for d in divisors if d < value][-1:], [d for d in divisors if d > value][:1])
     return (*below, *above)
@@ -49,7 +49,16 @@ def _neighbours(value: int, dividend: int) -> tuple[int, ...]:
 def _divides(
     name: str, ops: tuple[type, ...], key: str, noun: str, dividend: Callable[[FoldedBlock], int], remedy: str = ""
 ) -> Constraint:
-    """Return the row that ``key`` of the fold divides ``dividend``, which is called ``noun``."""
+    """Return the constraint that a key of the fold divides a number of the block.
+
+    Args:
+        name: The name of the constraint.
+        ops: The kinds of blocks that it applies to.
+        key: The key of the fold.
+        noun: The name of the dividend in errors.
+        dividend: Returns the dividend of a block.
+        remedy: Another way to satisfy the constraint, for errors.
+    """
 
     def holds(s: FoldedBlock) -> bool:
         value = int(getattr(s.fold, key))
@@ -64,6 +73,7 @@ def _divides(
 
 
 def _one_of(key: str, values: tuple[str, ...]) -> Constraint:
+    """Return the constraint that ``key`` of every fold is one of ``values``."""
     return Constraint(
         key,
         (object,),
@@ -79,7 +89,7 @@ def _required(
     required: Callable[[FoldedBlock], str],
     holds: Callable[[FoldedBlock], bool],
 ) -> Constraint:
-    """Return a row of ``key`` of the fold; ``required`` follows "must be"."""
+    """Return a constraint on ``key`` of the fold. The text of ``required`` follows the words "must be" in errors."""
     return Constraint(name, ops, holds, lambda s: InvalidValueError(key, getattr(s.fold, key), required(s)))
 
 
@@ -100,7 +110,7 @@ DIVISORS: tuple[Constraint, ...] = (
     _divides("label select: labels % PE", (g.LabelSelect,), "pe", "its labels", lambda s: s.channels),
     _divides("down-sampler: channels % SIMD", (g.DownSample,), "simd", "its channels", lambda s: s.channels),
     _divides("up-sample: channels % SIMD", (g.Upsample,), "simd", "its channels", lambda s: s.channels),
-    _divides("depth to space: channels % SIMD", (g.DepthToSpace,), "simd", "channels that leave", lambda s: s.rows),
+    _divides("depth to space: channels % SIMD", (g.DepthToSpace,), "simd", "its output channels", lambda s: s.rows),
     _divides("reorg: channels % SIMD", (g.Reorg,), "simd", "its channels", lambda s: s.channels),
     _divides("DMA: channels % SIMD", (g.Source, g.Sink, g.Discard), "simd", "its channels", lambda s: s.channels),
     Constraint(
@@ -109,7 +119,7 @@ DIVISORS: tuple[Constraint, ...] = (
         lambda s: all(count >= 1 and part % count == 0 for count, part in _custom_lanes(s)),
         lambda s: InvalidValueError(
             "the lanes of its words",
-            listed(f"{count} of {part}" for count, part in _custom_lanes(s)),
+            listed(f"{count} for {part} channels" for count, part in _custom_lanes(s)),
             "divisors of the channels of its maps",
         ),
     ),
@@ -138,7 +148,7 @@ BLOCKS: tuple[Constraint, ...] = (
         "width of words",
         (object,),
         lambda s: s.bits <= WIDEST_WORD,
-        lambda s: RangeError("the number of bits of a word", s.bits, high=WIDEST_WORD, remedy="take fewer lanes"),
+        lambda s: RangeError("the number of bits of a word", s.bits, high=WIDEST_WORD, remedy="use fewer lanes"),
     ),
     _required(
         "M % stride",
@@ -154,22 +164,22 @@ BLOCKS: tuple[Constraint, ...] = (
         lambda s: InvalidValueError(
             "m",
             s.fold.m,
-            "1 for a window of style default, which takes one pixel at a time",
-            remedy="take style parallel",
+            "1 for a window of style default, which reads one pixel at a time",
+            remedy="use style parallel",
         ),
     ),
     _required(
         "M at the DMA",
         (g.Source, g.Sink),
         "simd",
-        lambda s: f"{s.channels}, because words of {s.fold.m} pixels to and from DDR hold whole pixels",
+        lambda s: f"{s.channels}, because words of {s.fold.m} pixels to and from DDR contain whole pixels",
         lambda s: s.fold.m <= 1 or s.fold.simd == s.channels,
     ),
     _required(
-        "M of what moves pixels",
+        "M of blocks for single pixels",
         (object,),
         "m",
-        lambda s: "1, because the block takes one pixel at a time",
+        lambda s: "1, because the block reads one pixel at a time",
         lambda s: s.fold.m <= 1 or kind_of(s.op).several,
     ),
     _required(
@@ -188,14 +198,16 @@ BLOCKS: tuple[Constraint, ...] = (
         (g.LabelSelect,),
         lambda s: s.fold.pe * _chosen(s) <= MOST_KEPT,
         lambda s: RangeError(
-            f"pe, of which each keeps the {_chosen(s)} greatest values,", s.fold.pe, high=MOST_KEPT // _chosen(s)
+            f"pe, whose lanes keep the {_chosen(s)} greatest values each,", s.fold.pe, high=MOST_KEPT // _chosen(s)
         ),
     ),
     Constraint(
-        "values a cycle of a softmax",
+        "values per cycle of a softmax",
         (g.Softmax,),
         lambda s: s.fold.pe <= MOST_SHARED,
-        lambda s: RangeError("pe, of which each has a look-up and a product,", s.fold.pe, high=MOST_SHARED),
+        lambda s: RangeError(
+            "pe, whose lanes have a look-up table and a multiplier each,", s.fold.pe, high=MOST_SHARED
+        ),
     ),
     Constraint(
         "rows of darknet's reorg",
@@ -239,7 +251,7 @@ BLOCKS: tuple[Constraint, ...] = (
         lambda s: ConflictError(
             ("ram uram", f"memory {s.fold.memory}"),
             "URAM has no initial contents",
-            remedy="take memory decoupled",
+            remedy="use memory decoupled",
         ),
     ),
     Constraint(
@@ -249,7 +261,7 @@ BLOCKS: tuple[Constraint, ...] = (
             min(s.fold.pad_in, s.fold.pad_out) >= 0 and (kind_of(s.op).pads or s.fold.pad_in == s.fold.pad_out == 0)
         ),
         lambda s: (
-            InvalidValueError(*_first_padding(s), "0, because the block takes and gives the network's own channels")
+            InvalidValueError(*_first_padding(s), "0, because the block cannot process channels of padding")
             if not kind_of(s.op).pads
             else RangeError(*_first_padding(s), 0)
         ),
@@ -265,7 +277,9 @@ BLOCKS: tuple[Constraint, ...] = (
         "padding that stays",
         (object,),
         lambda s: not kind_of(s.op).keeps or s.fold.pad_in == s.fold.pad_out,
-        lambda s: MismatchError("pad_out, because the block keeps its channels,", s.fold.pad_out, s.fold.pad_in),
+        lambda s: MismatchError(
+            "pad_out, because the block has the same channels at input and output,", s.fold.pad_out, s.fold.pad_in
+        ),
     ),
 )
 
@@ -275,7 +289,7 @@ STREAMS: tuple[Constraint, ...] = (
         (g.VectorVector,),
         lambda s: not isinstance(s.writer.op, g.Window) or s.fold.pe == s.writer_fold.simd,
         lambda s: MismatchError(
-            f"pe, which takes the channels in the groups of simd of {s.writer.name},", s.fold.pe, s.writer_fold.simd
+            f"pe, the channels of a group, which simd of {s.writer.name} sets,", s.fold.pe, s.writer_fold.simd
         ),
     ),
     Constraint(
@@ -283,7 +297,7 @@ STREAMS: tuple[Constraint, ...] = (
         (g.MatrixVector, g.VectorVector),
         lambda s: not isinstance(s.writer.op, g.Window) or s.fold.pad_in == s.writer_fold.pad_out,
         lambda s: MismatchError(
-            f"pad_in, which takes the channels that pad_out of {s.writer.name} gives,",
+            f"pad_in, the padding at the input, which pad_out of {s.writer.name} sets,",
             s.fold.pad_in,
             s.writer_fold.pad_out,
         ),
@@ -294,7 +308,7 @@ CONSTRAINTS: tuple[Constraint, ...] = (*DIVISORS, *BLOCKS, *STREAMS)
 
 
 def rows_of(op: g.BlockOp) -> Iterator[Constraint]:
-    """What the fold of such a block has to keep."""
+    """Yield the constraints on the fold of a block with operation ``op``, including a package's own constraints."""
     yield from (row for row in CONSTRAINTS if isinstance(op, row.ops))
     if isinstance(op, g.Custom):
         yield from added_block(op).rules
@@ -308,7 +322,7 @@ def _gathers(place: FoldedBlock) -> bool:
 
 
 def _custom_lanes(place: FoldedBlock) -> list[tuple[int, int]]:
-    """Of a package's block, for each map: lanes of its words, and its channels."""
+    """Return the lanes per word and the channels of each input and output of a package's block."""
     assert isinstance(place.op, g.Custom)
     kind, block = place.op.block.kind, place.block
     read = [(getattr(place.fold, kind.reads), i.shape.channels) for i in place.graph.inputs_of(block)]
@@ -316,7 +330,7 @@ def _custom_lanes(place: FoldedBlock) -> list[tuple[int, int]]:
 
 
 def _first_padding(place: FoldedBlock) -> tuple[str, int]:
-    """Return the name and the value of the padding that breaks the rule: pad_in unless that is allowed."""
+    """Return the name and the value of the padding to report: pad_in, or pad_out if pad_in is legal."""
     return ("pad_in", place.fold.pad_in) if _breaks(place, place.fold.pad_in) else ("pad_out", place.fold.pad_out)
 
 
@@ -340,7 +354,7 @@ def _bipolar(op: g.BlockOp) -> bool:
 
 
 def broken(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> Iterator[SystolicError]:
-    """Yield the error of every row that does not hold, its place the block's name."""
+    """Yield an error for every violated constraint of every block. The place of the error is the block's name."""
     for index, block in enumerate(graph.blocks):
         place = FoldedBlock(graph, folds, index)
         for row in rows_of(block.op):
@@ -351,16 +365,25 @@ def broken(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> Iterator[SystolicEr
 def legal(
     graph: g.StreamGraph, folds: Sequence[g.Fold] | Mapping[int, g.Fold], index: int, beside: Sequence[Constraint] = ()
 ) -> bool:
-    """Whether block ``index`` keeps the rows that look at it alone, those of a package's block too, and ``beside``."""
+    """Return whether the fold of block ``index`` satisfies BLOCKS, ``beside`` and the constraints of a package's block.
+
+    Args:
+        graph: The graph.
+        folds: The folds of block ``index``, and of the blocks that ``beside`` needs.
+        index: The block.
+        beside: Further constraints, for example DIVISORS.
+    """
     place = FoldedBlock(graph, folds, index)
     own = added_block(place.op).rules if isinstance(place.op, g.Custom) else ()
     return all(row.holds(place) for row in (*BLOCKS, *own, *beside) if isinstance(place.op, row.ops))
 
 
 def check(folding: g.StreamingFolding) -> g.StreamingFolding:
-    """Return ``folding`` itself; raise SeveralFaultsError with the errors of all rows that it breaks.
+    """Return ``folding`` unchanged if it satisfies all constraints.
 
-    Raises MismatchError if it has another number of folds than the graph has blocks.
+    Raises:
+        SeveralFaultsError: It has an error for every violated constraint.
+        MismatchError: The number of folds is not the number of blocks.
     """
     graph, folds = folding.graph, folding.folds
     if len(folds) != len(graph.blocks):

@@ -1,6 +1,7 @@
-"""Weights as units read them: columns in the order of the stream, tiles of PE × SIMD, and beats of DDR.
+"""Arranges the weights of units: as matrices in stream order, as tiles of PE × SIMD, and as beats for DDR.
 
-The beats are those of a streamer (hls_templates/streaming/ends/weights.h): each tile begins with one.
+In DDR each tile begins with a new beat, because the streamer (hls_templates/streaming/ends/weights.h) reads whole beats
+per tile.
 """
 
 from __future__ import annotations
@@ -14,12 +15,18 @@ from cnn.maps import IntArray
 from scheduler.streaming import graph as g
 
 SLOTS = (1, 2, 4, 8, 16)
+"""The possible bits per weight in DDR."""
 
 
 def weight_matrix(graph: g.StreamGraph, folds: Sequence[g.Fold], index: int) -> IntArray:
-    """[MH, MW] (vector-vector unit: [channels, taps]) with columns in the order of the stream, zeros where padded.
+    """Return the weights of unit ``index`` as a matrix, with columns in the order of the values in its input stream.
 
-    A map and a default window bring (tap, channel), a parallel window (group of its SIMD channels, tap, channel).
+    The weights of padding channels are 0, or −1 for BIPOLAR weights.
+
+    Returns:
+        For a matrix-vector unit a matrix of (MH, MW). Its columns are in the order (tap, channel) after a default
+        window or without a window, and (group of SIMD channels of the window, tap, channel) after a parallel window.
+        For a vector-vector unit a matrix of (channels, taps), because its windows have the order (channel, tap).
     """
     block, fold = graph.blocks[index], folds[index]
     op = block.op
@@ -37,27 +44,35 @@ def weight_matrix(graph: g.StreamGraph, folds: Sequence[g.Fold], index: int) -> 
 
 
 def weight_tiles(weights: IntArray, pe: int, simd: int) -> IntArray:
-    """[MH, MW] → [PE][NF · SF][SIMD]: row nf · PE + pe, columns sf · SIMD …, stand in tile nf · SF + sf."""
+    """Return a weight matrix of (MH, MW) as tiles, an array of (PE, NF · SF, SIMD).
+
+    Tile nf · SF + sf has the rows nf · PE … nf · PE + PE − 1 and the columns sf · SIMD … sf · SIMD + SIMD − 1.
+    """
     height, width = weights.shape
     tiles = weights.reshape(height // pe, pe, width // simd, simd).transpose(1, 0, 2, 3)
     return np.ascontiguousarray(tiles.reshape(pe, -1, simd))
 
 
 def slot_bits(bits: int) -> int:
-    """Bits that a weight of ``bits`` bits (at most 16) takes in DDR: 1, 2, 4, 8 or 16."""
+    """Return the bits of DDR for a weight of ``bits`` bits (at most 16)."""
     return next(slot for slot in SLOTS if bits <= slot)
 
 
 def beats_of(weights: int, bits: int, beat_bytes: int) -> int:
-    """Beats that a tile of so many weights takes."""
+    """Return the beats of DDR per tile of ``weights`` weights."""
     return -(-weights * slot_bits(bits) // (8 * beat_bytes))
 
 
 def weight_image(tiles: npt.NDArray[np.integer], bits: int, beat_bytes: int) -> npt.NDArray[np.uint8]:
-    """[PE][TILES][SIMD] integers of ``bits`` bits (BIPOLAR as 0 and 1) → uint8 [TILES, beats · beat_bytes].
+    """Return tiles of weights as bytes for DDR, a uint8 array of (tiles, beats · beat_bytes).
 
-    Tile by tile; weight pe · SIMD + simd is the next slot, least significant bits first; the last beat is filled up
-    with zeros.
+    Weight pe · SIMD + simd of a tile is in slot pe · SIMD + simd, from the least significant bit on. A slot has
+    ``slot_bits(bits)`` bits. Zeros fill the last beat of each tile.
+
+    Args:
+        tiles: Integers of shape (PE, tiles, SIMD). BIPOLAR weights are 0 and 1.
+        bits: The bits per weight.
+        beat_bytes: The bytes per beat.
     """
     pe, count, simd = tiles.shape
     slot = slot_bits(bits)

@@ -167,7 +167,7 @@ def test_designs_that_repeat_values_around_maps_are_golden(
 
 def test_pipeline_refuses_values_around_a_map(tmp_path: Path) -> None:
     network = network_of(repeated((1, 1, 1, 1), kind="Conv", mode="reflect"), "net.onnx", "net")
-    reason = "it pads by mode reflect, for which there is no block; use the systolic style"
+    reason = "it pads in mode reflect, for which no block exists; use the systolic style"
     with refused(UnsupportedError("pad 'pad1'", reason, where="net.onnx: Pad 'pad1'")):
         check_layers(network)
 

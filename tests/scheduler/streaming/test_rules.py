@@ -79,7 +79,7 @@ CASES: list[Case] = [
         packaged,
         {"act": g.Fold(pe=4)},
         InvalidValueError,
-        {"where": "act", "what": "the lanes of its words", "got": "4 of 10, 4 of 10"},
+        {"where": "act", "what": "the lanes of its words", "got": "4 for 10 channels, 4 for 10 channels"},
     ),
     (
         "thresholding: channels % PE",
@@ -124,7 +124,7 @@ CASES: list[Case] = [
         {"where": "softmax2", "what": "pe", "got": 4, "nearest": (2, 5)},
     ),
     (
-        "values a cycle of a softmax",
+        "values per cycle of a softmax",
         lambda: Layers(3, 2, 2).conv(130, 1).shares("stable"),
         {"softmax2": g.Fold(pe=65)},
         RangeError,
@@ -257,7 +257,7 @@ CASES: list[Case] = [
         {"where": "conv1_out", "what": "simd", "got": 5},
     ),
     (
-        "M of what moves pixels",
+        "M of blocks for single pixels",
         lambda: conv().upsample(2),
         {"upsample2": g.Fold(simd=10, m=2)},
         InvalidValueError,

@@ -207,7 +207,9 @@ def test_what_its_fold_has_to_keep(graph: g.StreamGraph) -> None:
         folds[index] = fold
         return check(g.StreamingFolding(graph, tuple(folds)))
 
-    with raises_among(InvalidValueError, where="shuffle1", what="the lanes of its words", got="5 of 12, 5 of 12"):
+    with raises_among(
+        InvalidValueError, where="shuffle1", what="the lanes of its words", got="5 for 12 channels, 5 for 12 channels"
+    ):
         folded(graph, g.Fold(simd=5))
     with raises_among(InvalidValueError, where="shuffle1", what="m", got=2):
         folded(graph, g.Fold(m=2))
