@@ -1,6 +1,8 @@
-"""What a vendor's tools say of a design, beside what the design claims.
+"""Comparison of a design's claims with the reports of Vitis HLS and Vivado.
 
-``reading`` turns the reports of Vitis HLS and Vivado into frozen facts, ``claims`` reads what the design's own sources
-and manifest declare, ``comparison`` lays one beside the other and says what to do, ``report`` shows it. ``tool`` runs
-Vitis HLS where it is there, on the whole or on one function. docs/how-to/first_hour_with_vitis.md explains every line.
+``claims`` reads the claims from the design's sources and manifest. ``reading`` turns the reports into frozen facts.
+``comparison`` compares each claim with its fact and gives advice if they differ. ``report`` shows the result.
+
+``tool`` runs Vitis HLS on the whole design, or on one function for which ``kernel`` writes a top. ``settle`` is the
+entry point. docs/how-to/first_hour_with_vitis.md explains every line of the report.
 """

@@ -1,4 +1,4 @@
-"""What a design says of itself: II and depth of its loops, primitives of its memories, resources, clock and cycles."""
+"""The claims of a design: II and depth of its loops, primitives of its memories, resources, clock and cycles."""
 
 from __future__ import annotations
 
@@ -12,13 +12,23 @@ from host.contract.manifest import read_manifest
 from systolic.vendor.reading.text import read_text
 from systolic.vendor.sources import DeclaredLoop, DeclaredStorage, Sources, read_sources
 
-LARGEST_SCRIPT = 1 << 20  # bytes
+LARGEST_SCRIPT = 1 << 20
+"""The size in bytes above which a Tcl script is refused."""
 
 
 @dataclass(frozen=True)
 class MemoryClaim:
-    """Memories with one primitive. storages: their directives. impl: bram, uram, lutram or auto. count, depth, bits: so
-    many memories of ``depth`` words of ``bits``, None where the design does not say; blocks: of its primitive."""
+    """Memories that share one claimed primitive.
+
+    Attributes:
+        name: "FUNCTION: VARIABLE" of each directive, with commas between them.
+        storages: Their BIND_STORAGE directives.
+        impl: bram, uram, lutram or auto.
+        count: The number of memories. This and the next three are unknown (None) if the design does not declare them.
+        depth: The number of words of each memory.
+        bits: The width of a word.
+        blocks: The number of blocks of the primitive that all memories take together.
+    """
 
     name: str
     storages: tuple[DeclaredStorage, ...]
@@ -30,14 +40,21 @@ class MemoryClaim:
 
     @property
     def source(self) -> str:
-        """FILE:LINE of the first."""
+        """FILE:LINE of the first directive."""
         return f"{self.storages[0].file}:{self.storages[0].line}"
 
 
 @dataclass(frozen=True)
 class Claims:
-    """Of one design. resources: kind → estimated count. cycles: of a start with all its passes, modelled; None where
-    the design never stops. cell: its instance in the block design."""
+    """All claims of one design.
+
+    Attributes:
+        part: Vivado's name of the part.
+        cell: The name of the accelerator's instance in the block design.
+        loops: The pipelined loops of the top function and of all functions that it calls.
+        resources: Kind → estimated count.
+        cycles: The modelled cycles of one start, which runs all passes; None if the design has no passes.
+    """
 
     network: str
     board: str
@@ -53,11 +70,15 @@ class Claims:
 
     @property
     def period_ns(self) -> float:
-        """Of the target clock."""
+        """The period of the target clock."""
         return 1000 / self.clock_mhz
 
     def part_of(self, function: str) -> Claims:
-        """Return the claims about ``function`` and what it calls; ChoiceError if the design has no such function."""
+        """Return the claims about ``function`` and all functions that it calls, without resources and cycles.
+
+        Raises:
+            ChoiceError: The design has no such function.
+        """
         named = self.sources.named(function)
         if named is None:
             functions = sorted({part.name for part in self.sources.functions if part.process or part.loops})
@@ -73,8 +94,13 @@ class Claims:
 
 
 def read_claims(folder: Path) -> Claims:
-    """Read the claims of a generated folder. Raises the errors of ``read_manifest`` and ``read_sources``,
-    MissingValueError if the sources lack the top function, and DamagedFileError for a script of another form."""
+    """Read the claims of a generated folder.
+
+    Raises:
+        MissingValueError: The sources lack the top function.
+        DamagedFileError: A Tcl script does not have the form of the generated ones.
+        SystolicError: The manifest or the sources are refused; see ``read_manifest`` and ``read_sources``.
+    """
     manifest = read_manifest(folder)
     sources = read_sources(folder)
     names = sources.reached(manifest.top)
@@ -98,7 +124,7 @@ def read_claims(folder: Path) -> Claims:
 
 
 def _word_of(path: Path, pattern: str) -> str:
-    """Return the word that a generated script has at ``pattern``; DamagedFileError if there is none."""
+    """Return the first group of ``pattern`` in a generated script; raise DamagedFileError if nothing matches."""
     match = re.search(pattern, read_text(path, LARGEST_SCRIPT))
     if match is None:
         reason = f"is not a script of this project: it has no line {pattern!r}"
@@ -107,11 +133,14 @@ def _word_of(path: Path, pattern: str) -> str:
 
 
 _SHAPE = re.compile(r"([\d,]+) × ([\d,]+) words of ([\d,]+) bits in ([\d,]+) ")
-"""As parameters.h says it beside the macro of a primitive."""
+"""The comment in parameters.h that follows the macro of a primitive: "COUNT × DEPTH words of BITS bits in BLOCKS"."""
 
 
 def _memories(sources: Sources, names: frozenset[str]) -> Iterator[MemoryClaim]:
-    """One a macro, with all memories that have it; one a directive that names its primitive itself."""
+    """Yield one claim per macro with all its memories, and one per directive that names its primitive directly.
+
+    Directives on parameters are left out, because the memory belongs to the caller.
+    """
     by_macro: dict[str, list[DeclaredStorage]] = {}
     for function in sources.functions:
         parameters = set(re.findall(r"\w+", function.parameters))

@@ -1,8 +1,7 @@
-"""One function of a design as a top of its own: seconds of synthesis instead of hours, with the same loops and
-memories.
+"""One function of a design as its own top, so that synthesis takes seconds instead of hours.
 
-Its streams become ports, ``hls::burst_maxi`` a port of memory, and an array is partitioned as the array that the design
-gives it.
+Its loops and memories are the same as in the whole design. Each stream becomes a port, and each ``hls::burst_maxi`` a
+memory port. An array parameter is partitioned like the array that the design passes to it.
 """
 
 from __future__ import annotations
@@ -23,18 +22,22 @@ SCRIPT, UNIT = "run_hls.tcl", "kernel.cpp"
 
 
 def kernel_folder(design: Path, function: str) -> Path:
-    """Return the folder in which ``function`` is synthesised; InvalidValueError if that is not a name."""
+    """Return the folder in which ``function`` is synthesised.
+
+    Raises:
+        InvalidValueError: ``function`` is not a C++ name.
+    """
     if not re.fullmatch(r"[A-Za-z_]\w{0,99}", function):
         raise InvalidValueError("--only", function, "the name of a function of the design")
     return design / KERNELS / function
 
 
 def write_kernel(design: Path, function: str, claims: Claims) -> Path:
-    """The folder with the function's script and source; those of an earlier run are replaced.
+    """Write the function's script and source, replace the files of an earlier run, and return their folder.
 
     Raises:
         InvalidValueError: The design has no such function.
-        UnsupportedError: Its callers choose its types, or a parameter has no name.
+        UnsupportedError: The function is a template whose callers choose its types, or a parameter has no name.
         FileAccessError: The folder cannot be written.
     """
     folder = kernel_folder(design, function)
@@ -57,7 +60,7 @@ def kernel_files(function: str, claims: Claims) -> dict[str, str]:
     nameless = next((kind for kind, name in named.arguments if not name), None)
     if nameless is not None:
         raise UnsupportedError(
-            f"the parameter {shown(nameless)}", "it has no name, so that nothing can be passed to it"
+            f"the parameter {shown(nameless)}", "it has no name, so the kernel cannot pass an argument to it"
         )
     top = f"{named.name}_kernel"
     fields = {
@@ -75,7 +78,11 @@ def kernel_files(function: str, claims: Claims) -> dict[str, str]:
 
 
 def _arguments(sources: Sources, function: DesignFunction) -> str:
-    """Of a template: those of the first call in the sources, "" of any other function."""
+    """Return the template arguments of the first call in the sources; "" if the function is not a template.
+
+    Raises:
+        UnsupportedError: No call has template arguments, or a parameter's type depends on one.
+    """
     if not function.template:
         return ""
     chosen = set(function.template) & set(re.findall(r"\w+", function.parameters))
@@ -104,7 +111,11 @@ def _pragmas(sources: Sources, parameters: Sequence[tuple[str, str]]) -> Iterato
 
 
 def _partitions(sources: Sources, kind: str, name: str) -> list[tuple[str, str]]:
-    """All directives of one array: of the first that has the parameter's type, else of one that has its name."""
+    """Return the partition directives for an array parameter, as (directive, options).
+
+    They are copied from the first array of the parameter's type, else from an array of its name, because the function
+    itself does not contain them.
+    """
     by_type: dict[str, list[tuple[str, str]]] = {}
     by_name: dict[str, list[tuple[str, str]]] = {}
     for file, text in sources.texts.items():

@@ -1,7 +1,8 @@
-"""Which loop and which memory of a report is which of the sources.
+"""Pairing of the loops and memories of a report with the loops and memories of the sources.
 
-Vitis HLS calls a loop without a label VITIS_LOOP_LINE_NUMBER, a flattened nest by all its names, and the hardware of a
-loop FUNCTION_Pipeline_LOOP. A line may be that of several headers, so the function, or one that calls it, decides.
+Vitis HLS calls a loop without a label VITIS_LOOP_LINE_NUMBER. It joins the names of a flattened loop nest, and it calls
+the hardware of a loop FUNCTION_Pipeline_LOOP. Several headers can have a loop at the same line. Then the function, or
+one that calls it, decides.
 """
 
 from __future__ import annotations
@@ -17,8 +18,7 @@ _LINES = re.compile(r"VITIS_LOOP_(\d+)_\d+")
 
 
 def pair_loops(claims: Claims, facts: Iterable[LoopFact]) -> tuple[dict[DeclaredLoop, list[LoopFact]], list[LoopFact]]:
-    """Declared loop → what became of it, once an instance of its function; and the loops that nothing is declared
-    of."""
+    """Return {declared loop: its instances in the report}, and the loops of the report that no source declares."""
     pairs: dict[DeclaredLoop, list[LoopFact]] = {loop: [] for loop in claims.loops}
     undeclared: list[LoopFact] = []
     for fact in facts:
@@ -45,7 +45,11 @@ def _declared(claims: Claims, fact: LoopFact) -> DeclaredLoop | None:
 
 
 def function_of(sources: Sources, module: str) -> str:
-    """The function whose hardware a module is, "" where no name fits: instances of templates and copies end in more."""
+    """Return the function that a module implements; "" if no name fits.
+
+    The module's name has a suffix if the function is a template or the tool copied it. The longest fitting name is
+    taken.
+    """
     base = module.partition("_Pipeline_")[0]
     names = (f.name for f in sources.functions if base == f.name or base.startswith(f"{f.name}_"))
     return max(names, key=len, default="")
@@ -54,8 +58,10 @@ def function_of(sources: Sources, module: str) -> str:
 def pair_storages(
     claims: Claims, facts: Iterable[StorageFact]
 ) -> tuple[dict[MemoryClaim, list[StorageFact]], list[StorageFact]]:
-    """Claim → the memories that it became, and those that nothing is claimed of: FIFOs, adapters, what the tool
-    chose."""
+    """Return {claim: its memories in the report}, and the memories without a claim.
+
+    FIFOs, adapters and memories that the tool chose by itself have no claim.
+    """
     pairs: dict[MemoryClaim, list[StorageFact]] = {claim: [] for claim in claims.memories}
     unclaimed: list[StorageFact] = []
     for fact in facts:
@@ -68,8 +74,12 @@ def pair_storages(
 
 
 def _claim(claims: Claims, fact: StorageFact) -> MemoryClaim | None:
-    """Partitions are numbered behind the variable's name; a static's stands behind its function and type. Of several
-    the one in the function itself, then the longest name: map_buffer is no buffer."""
+    """Return the claim for a memory of the report; None if no variable's name is part of its name.
+
+    A partition has a number after the variable's name. The name of a static variable follows the names of its function
+    and type. If several claims fit, one in the function itself is preferred, then the longest variable name, so that
+    ``map_buffer`` is not taken for ``buffer``.
+    """
     function = function_of(claims.sources, fact.module)
     callees = claims.sources.reached(function)
     fitting = [

@@ -1,4 +1,4 @@
-"""A comparison for people: as text for a terminal, as one JSON object, and as a page."""
+"""The three forms of a comparison: text for a terminal, one JSON object, and an HTML page."""
 
 from __future__ import annotations
 
@@ -21,24 +21,28 @@ CLOCK_HEAD = ("clock", "longest path, ns", "of", "highest MHz", "verdict")
 
 NAMES = {"dsp": "DSP", "bram36": "BRAM36", "uram": "URAM", "lut": "LUT", "lutram": "LUT as memory", "ff": "FF"}
 NOTE = (
-    "Claimed: declared in the sources, or estimated before any vendor tool. Achieved: what the reports of Vitis HLS "
-    "and Vivado say."
+    "Claimed: declared in the sources, or estimated without a vendor tool. Achieved: reported by Vitis HLS or Vivado."
 )
 
 NEAR_STAGES = 2
-"""So near a derived depth is right."""
+"""The largest difference, in pipeline stages, at which a derived depth still counts as right."""
 
 Advice = tuple[str, str]
-"""Of what, and what to do."""
+"""(the place or row that it concerns, what to do)"""
 
 
 # --- JSON ----------------------------------------------------------------------------------------------------------
 
 
 def values(comparison: Comparison) -> dict[str, Any]:
-    """{network, board, part, clock_mhz, holds, highest_clock_mhz, versions, reports, verdicts, loops: [{process,
-    source, declared_ii, achieved_ii, declared_depth, achieved_depth, module, path_ns, budget_ns, path, verdict,
-    advice}], memories, resources, clocks, co_simulation, conflicts, refused, missing, undeclared}"""
+    """Return the JSON object of a comparison.
+
+    Its keys are: network, board, part, clock_mhz, holds, highest_clock_mhz, versions, reports, verdicts, loops,
+    memories, resources, clocks, co_simulation, conflicts, refused, missing, undeclared.
+
+    Each of the loops has the keys: process, source, declared_ii, derived_ii, achieved_ii, declared_depth,
+    derived_depth, achieved_depth, module, path_ns, budget_ns, path, verdict, advice.
+    """
     claims, reports = comparison.claims, comparison.reports
     sentence, verdict = comparison.co_simulation
     return {
@@ -95,7 +99,7 @@ def _loop_cells(row: LoopRow) -> list[Cell]:
 
 
 def _without_empty(head: Sequence[str], rows: list[list[Cell]]) -> tuple[Sequence[str], list[list[Cell]]]:
-    """Without the columns "derived" where no row has anything in them."""
+    """Remove the columns "derived" if they are empty in every row."""
     columns = [i for i, name in enumerate(head) if name != "derived" or any(row[i] is not None for row in rows)]
     return [head[i] for i in columns], [[row[i] for i in columns] for row in rows]
 
@@ -114,7 +118,7 @@ def _clock_cells(row: ClockRow) -> list[Cell]:
 
 
 def _tables(comparison: Comparison) -> Iterator[tuple[Sequence[str], list[list[Cell]]]]:
-    """Head and rows of each kind that has any."""
+    """Yield the head and the rows of each kind of claim that has rows."""
     kinds: tuple[tuple[Sequence[str], list[list[Cell]]], ...] = (
         (LOOP_HEAD, [_loop_cells(row) for row in comparison.loops]),
         (MEMORY_HEAD, [_memory_cells(row) for row in comparison.memories]),
@@ -125,7 +129,7 @@ def _tables(comparison: Comparison) -> Iterator[tuple[Sequence[str], list[list[C
 
 
 def _advice(comparison: Comparison) -> list[Advice]:
-    """Everything that is to be done, the conflicts first."""
+    """Return all advice, conflicts first."""
     return [
         *(("reports", sentence) for sentence in comparison.conflicts),
         *(("directive refused", sentence) for sentence in comparison.refused),
@@ -138,18 +142,18 @@ def _advice(comparison: Comparison) -> list[Advice]:
 
 
 def summary(comparison: Comparison) -> list[str]:
-    """What is said in a few lines: of what, by whom, and whether it holds."""
+    """Return the summary lines: the design, the tools' versions, the clock, and whether the claims hold."""
     claims, counts = comparison.claims, comparison.verdicts
-    versions = ", ".join(comparison.reports.versions) or "a version that the reports do not name"
+    versions = ", ".join(comparison.reports.versions) or "(version not in the reports)"
     clock = comparison.highest_clock_mhz
-    reached = f"; by its longest path {clock:.1f} MHz" if clock else ""
+    reached = f"; the longest path allows {clock:.1f} MHz" if clock else ""
     placed = "the accelerator alone" if comparison.reports.accelerator else "the whole block design"
     lines = [
         f"{claims.network} on {claims.board} ({claims.part}), Vitis HLS and Vivado {versions}",
         f"claimed clock {claims.clock_mhz:g} MHz{reached}",
         f"co-simulation: {comparison.co_simulation[0]}",
     ]
-    lines += [f"Vivado's counts are of {placed}"] if comparison.reports.utilisation else []
+    lines += [f"Vivado's resource counts are for {placed}"] if comparison.reports.utilisation else []
     lines += _foreseen(comparison)
     verdicts = ", ".join(f"{counts[word]} {word}" for word in (HOLDS, BETTER, WORSE, OPEN) if counts[word])
     lines.append(f"{verdicts}: " + ("nothing is worse than claimed" if comparison.holds else "NOT AS CLAIMED"))
@@ -157,19 +161,19 @@ def summary(comparison: Comparison) -> list[str]:
 
 
 def _foreseen(comparison: Comparison) -> Iterator[str]:
-    """How far the derivation from the sources was right."""
+    """Yield a line with the number of loops for which ``systolic check`` derived the achieved II and depth."""
     pairs = [(row.derived, row.fact) for row in comparison.loops if row.derived and row.fact and row.fact.ii]
     if pairs:
         right = sum(derived[0] == fact.ii for derived, fact in pairs)
         close = sum(abs(derived[1] - (fact.depth or 0)) <= NEAR_STAGES for derived, fact in pairs)
         yield (
-            f"derived by systolic check: the II of {right} of {len(pairs)} loops, the depth of {close} within "
-            f"{NEAR_STAGES} stages"
+            f"systolic check derived the right II for {right} of {len(pairs)} loops, and for {close} of them the depth "
+            f"within {NEAR_STAGES} stages"
         )
 
 
 def text(comparison: Comparison) -> str:
-    """Tables, what to do, and the summary."""
+    """Return the text for a terminal: the tables, the advice, and the summary."""
     parts = [table(head, rows) for head, rows in _tables(comparison)]
     advice = _advice(comparison)
     if advice:
@@ -178,49 +182,53 @@ def text(comparison: Comparison) -> str:
 
 
 def html(comparison: Comparison) -> str:
-    """One self-contained page."""
+    """Return one self-contained HTML page."""
     note = "<br>".join(map(escape, summary(comparison)))
     advice = [list[Cell](pair) for pair in _advice(comparison)]
     parts = [html_table(head, rows) for head, rows in _tables(comparison)]
     if advice:
-        parts.insert(0, f"<h2>What to do</h2>{html_table(('where', 'what'), advice)}<h2>Claim beside fact</h2>")
+        parts.insert(0, f"<h2>What to do</h2>{html_table(('where', 'what'), advice)}<h2>Claims and facts</h2>")
     paths = [
         f"<h2>Longest path of {escape(row.fact.module)}</h2>"
         + html_table(("operation", "at", "ns"), [[step.operation, step.source, step.ns] for step in row.path])
         for row in comparison.loops
         if row.path and row.fact
     ]
-    title = f"{comparison.claims.network} on {comparison.claims.board}: claims and the vendor's facts"
+    title = f"{comparison.claims.network} on {comparison.claims.board}: claims and the vendor's reports"
     return page(title, f"<p>{note}</p>", *parts, *paths, note=NOTE)
 
 
 @dataclass(frozen=True)
 class VendorReport:
-    """A comparison as a user has it: ``print`` shows the text, a notebook the tables, ``save`` writes one HTML file."""
+    """A comparison for the user: ``print`` shows text, a notebook shows tables, and ``save`` writes a page."""
 
     comparison: Comparison
 
     @property
     def holds(self) -> bool:
-        """Nothing that a report says is worse than claimed."""
+        """Whether no fact is worse than its claim, no directive was refused, and all reports belong to the design."""
         return self.comparison.holds
 
     def values(self) -> dict[str, Any]:
-        """One JSON object: ``systolic.vendor.report.values``."""
+        """Return the JSON object; ``systolic.vendor.report.values`` lists its keys."""
         return values(self.comparison)
 
     def text(self) -> str:
-        """For a terminal."""
+        """Return the text for a terminal."""
         return text(self.comparison)
 
     __repr__ = text
 
     def page(self) -> str:
-        """One self-contained HTML file."""
+        """Return one self-contained HTML page."""
         return html(self.comparison)
 
     def save(self, path: Path | str) -> None:
-        """The page, whole or not at all. OSError where it cannot be written."""
+        """Write the page. An existing file is replaced only after the whole page is written.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
         write_whole(Path(path), self.page().encode())
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""From a design's folder to its claims beside the facts, with a run of Vitis HLS where it is asked for."""
+"""The entry point: from a design's folder to the comparison of its claims, with a run of Vitis HLS if required."""
 
 from __future__ import annotations
 
@@ -19,8 +19,14 @@ from systolic.vendor.tool import synthesise
 
 @dataclass(frozen=True)
 class Wishes:
-    """reports: folder, None in the design itself. function: one of it alone. csynth: first run C synthesis. derived:
-    also derive every loop from the sources, as ``systolic check`` does."""
+    """Options of a comparison.
+
+    Attributes:
+        reports: The folder of the reports; None for the design's folder.
+        function: The only function to compare; None for the whole design.
+        csynth: Run C synthesis first.
+        derived: Also derive II and depth of each loop from the sources, as ``systolic check`` does.
+    """
 
     reports: Path | None = None
     function: str | None = None
@@ -31,14 +37,18 @@ class Wishes:
         if self.csynth and self.reports is not None:
             raise ConflictError(
                 ("--csynth", "--reports"),
-                "--csynth leaves its reports in the design's folder",
-                remedy="leave --reports out",
+                "--csynth writes its reports to the design's folder",
+                remedy="remove --reports",
             )
 
 
 def settle(design: Path, wishes: Wishes, tell: Progress = silent) -> VendorReport:
-    """Compare a generated folder with the vendor's reports. Raises the errors of ``read_claims``, ``write_kernel``,
-    ``synthesise``, ``read_reports`` and ``check_design``."""
+    """Compare the claims of a generated folder with the vendor's reports.
+
+    Raises:
+        SystolicError: An error of ``read_claims``, ``write_kernel``, ``synthesise``, ``read_reports`` or
+            ``check_design``.
+    """
     claims = read_claims(design)
     place = wishes.reports or design
     if wishes.function is not None:

@@ -1,7 +1,7 @@
-"""The functions of a design's C++: what they call, their loops with PIPELINE, their memories with BIND_STORAGE.
+"""The functions of a design's C++: their calls, their loops with PIPELINE and their memories with BIND_STORAGE.
 
-The files are parsed without a preprocessor, because the vendor's tool names loops by the lines of the files, and the
-design declares its memories by macros.
+The files are parsed without a preprocessor: the vendor's tool names loops by the lines of the files, and the design
+declares its memories with macros.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from hls_templates.syntax.unexpanded import synthesised
 from systolic.execution.verilate import is_rtl
 
 LARGEST_SOURCE = 256 << 20
-"""Bytes; weights that a design embeds may have some million."""
+"""The size in bytes above which a file is refused. Weights that a design embeds may take some million."""
 LARGEST_CODE = 8 << 20
-"""Characters of a file without its weights."""
+"""The number of characters, without embedded weights, above which a file is refused."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,12 @@ class DeclaredLoop:
 
 @dataclass(frozen=True)
 class DeclaredStorage:
-    """A memory with a BIND_STORAGE directive. impl: as written there, maybe a macro."""
+    """A memory with a BIND_STORAGE directive.
+
+    Attributes:
+        line: The line of the directive.
+        impl: The primitive as the directive names it, which can be a macro.
+    """
 
     function: str
     file: str
@@ -126,7 +131,10 @@ class Sources:
 
     @cached_property
     def _calls(self) -> dict[str, frozenset[str]]:
-        """Name → what the functions of that name call. Reports ask it for thousands of loops."""
+        """Name → the functions that the functions of that name call.
+
+        It is cached, because ``reached`` is called for each of the thousands of loops of a report.
+        """
         calls: dict[str, frozenset[str]] = {}
         for function in self.functions:
             calls[function.name] = calls.get(function.name, frozenset()) | function.calls
@@ -150,7 +158,7 @@ def read_sources(folder: Path) -> Sources:
         raise UnsupportedError(
             f"comparing {folder} with the vendor's reports",
             "its engine is in SystemVerilog, and only reports about C++ are read",
-            remedy="read what build_vivado.tcl leaves in vivado/utilization.rpt and vivado/timing.rpt",
+            remedy="read vivado/utilization.rpt and vivado/timing.rpt, which build_vivado.tcl writes",
         )
     if not texts:
         remedy = "copy the whole generated folder"
@@ -198,7 +206,7 @@ def _macros(text: str) -> dict[str, tuple[str, str]]:
 
 
 def _constants(node: Node) -> Iterator[tuple[str, str]]:
-    """Name and expression of each constant that is defined in ``node``."""
+    """Yield the name and the expression of each constant that is defined in ``node``."""
     for inner in walk(node):
         if inner.type in ("declaration", "field_declaration"):
             for variable in variables(inner):
@@ -207,7 +215,7 @@ def _constants(node: Node) -> Iterator[tuple[str, str]]:
 
 
 def _unique(values: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Name → expression, without the names that have several."""
+    """Return {name: expression}, without the names that have several different expressions."""
     expressions: dict[str, set[str]] = {}
     for name, expression in values:
         expressions.setdefault(name, set()).add(expression)
@@ -215,7 +223,7 @@ def _unique(values: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def _outermost(functions: Iterable[FunctionDefinition]) -> Iterator[FunctionDefinition]:
-    """Yield the functions in the order of the text; those of a class inside a function belong to that function."""
+    """Yield the functions in the order of the text, without the methods of classes inside a function."""
     end = 0
     for function in sorted(functions, key=lambda function: function.node.start_byte):
         if function.node.start_byte >= end:
@@ -252,7 +260,7 @@ def _function(file: str, function: FunctionDefinition, constants: Mapping[str, s
 
 
 def _template(definition: Node) -> tuple[str, ...]:
-    """Return the template parameters of the function itself, without those of its class."""
+    """Return the template parameters of the function, without the template parameters of its class."""
     is_template = definition.parent is not None and definition.parent.type == "template_declaration"
     return template_parameters(definition) if is_template else ()
 
@@ -262,7 +270,7 @@ def _line(node: Node) -> int:
 
 
 def _loop(function: str, file: str, directive: Node, constants: Mapping[str, str]) -> Iterator[DeclaredLoop]:
-    """Yield the loop that has the directive, but no loop without iterations, which a compiler leaves out."""
+    """Yield the loop that has the directive, unless it has no iterations and the tool therefore removes it."""
     loop = next(enclosing_loops(directive), None)
     if loop is None or _is_empty(loop, constants):
         return
@@ -272,7 +280,7 @@ def _loop(function: str, file: str, directive: Node, constants: Mapping[str, str
 
 
 def _is_empty(loop: Node, constants: Mapping[str, str]) -> bool:
-    """Whether the loop ends below a constant that is 0."""
+    """Return whether the loop's condition is ``… < 0``, with a number or a constant."""
     condition = loop.child_by_field_name("condition")
     if condition is None or text_of(condition.child_by_field_name("operator")) != "<":
         return False

@@ -1,4 +1,4 @@
-"""Vitis HLS, where it is on the PATH: run with a script, its log kept, its steps told as it takes them."""
+"""A run of Vitis HLS with a script, if the tool is on the PATH. The log is kept, and each step is reported."""
 
 from __future__ import annotations
 
@@ -17,39 +17,42 @@ from boards.errors import FileAccessError, MissingToolError, ToolError, cut
 from boards.progress import Progress
 
 LOG = "hls.log"
-"""In the folder that the tool runs in."""
+"""The name of the log, in the folder in which the tool runs."""
 
 TOOLS = ("vitis_hls", "vitis-run")
-"""The first that is on the PATH is taken: vitis_hls until 2024.1, vitis-run from 2023.2 on."""
+"""The tool's names: vitis_hls until 2024.1, vitis-run from 2023.2. The first that is on the PATH is run."""
 
 _STEP = re.compile(r"INFO: \[[\w -]+\] ((?:-- |Starting |Running|Implementing |Analyzing |Compiling ).+)")
 _LAST_LINES = 6
 STOP_SECONDS = 20
-"""What the tool has to end in, once it is told to."""
+"""The time that the tool has to end after SIGTERM, before it is killed."""
 
 
 def tool_command(folder: Path, script: str) -> list[str]:
-    """Return the command of the installed tool that runs ``script`` in ``folder``; MissingToolError if there is
-    none."""
+    """Return the command that runs ``script`` in ``folder`` with the installed tool.
+
+    Raises:
+        MissingToolError: No tool is on the PATH.
+    """
     name = next((name for name in TOOLS if shutil.which(name)), None)
     if name is None:
         raise MissingToolError(
             "vitis_hls (Vitis 2022.1 to 2024.1) or vitis-run (2024.2)",
             "synthesise with --csynth",
             remedy="source settings64.sh of the Vitis installation first; or copy the design to a machine that has it, "
-            f"run vitis_hls -f {script} in {folder}, and bring hls/ back",
+            f"run vitis_hls -f {script} in {folder}, and copy hls/ back",
         )
     path = str(shutil.which(name))
     return [path, "-f", script] if name == "vitis_hls" else [path, "--mode", "hls", "--tcl", script]
 
 
 def synthesise(folder: Path, script: str, tell: Progress) -> Path:
-    """C synthesis alone, by ``script`` in ``folder``; the path of its log.
+    """Run C synthesis only, with ``script`` in ``folder``, and return the path of the log.
 
     Raises:
         MissingToolError: The tool is not installed.
-        FileAccessError: It cannot be run in the folder.
-        ToolError: It failed; the error has the last errors of the log.
+        FileAccessError: The tool cannot run in the folder.
+        ToolError: The tool failed. The message has the last errors of the log.
     """
     command = tool_command(folder, script)
     log = folder / LOG
@@ -67,7 +70,7 @@ def synthesise(folder: Path, script: str, tell: Progress) -> Path:
 
 
 def _run(command: Sequence[str], folder: Path, log: TextIO, tell: Progress) -> int:
-    """The exit code. A run that is stopped takes the tool and all that it started with it."""
+    """Run the command and return its exit code. If the run is interrupted, the tool and its children are stopped."""
     environment = {**os.environ, "SYSTOLIC_STEPS": "synth"}
     with subprocess.Popen(
         command,
@@ -93,7 +96,10 @@ def _run(command: Sequence[str], folder: Path, log: TextIO, tell: Progress) -> i
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
-    """The tool is a script that starts others: its whole session ends, and what does not end by itself is killed."""
+    """Stop all processes of the tool's session, because the tool is a script that starts others.
+
+    Processes that do not end in time are killed.
+    """
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, number)
@@ -102,8 +108,8 @@ def _stop(process: subprocess.Popen[str]) -> None:
 
 
 def _errors(log: Path) -> str:
-    """The last lines that say ERROR, else the last lines."""
+    """Return the last lines of the log that report an error, else the last two lines."""
     with log.open(encoding="utf-8", errors="replace") as file:
         lines = [line.strip() for line in file if line.strip()]
     last = deque((line for line in lines if "ERROR" in line or "run_hls.tcl:" in line), _LAST_LINES) or lines[-2:]
-    return "; ".join(cut(line, 200) for line in last) or "it said nothing"
+    return "; ".join(cut(line, 200) for line in last) or "its log is empty"

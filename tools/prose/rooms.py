@@ -45,6 +45,7 @@ CLEAN = (
     "systolic/front_ends",
     "systolic/report",
     "systolic/trace",
+    "systolic/vendor",
     "tools",
 )
 """Folders and pages without a finding. One is added when its last finding is gone, and never taken out."""

@@ -1,2 +1,4 @@
-"""Claim beside fact, with a verdict and what to do where they differ: rows of values, and one module a kind of
-claim."""
+"""Comparison of claims with facts: one row per claim, with a verdict, and advice if they differ.
+
+``rows`` has the rows, and each kind of claim has one module. ``compare`` puts them together.
+"""

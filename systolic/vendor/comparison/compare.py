@@ -1,4 +1,4 @@
-"""All claims of a design beside all facts."""
+"""Comparison of all claims of a design with all facts."""
 
 from __future__ import annotations
 
@@ -18,9 +18,15 @@ from systolic.vendor.reading.reports import Reports
 
 @dataclass(frozen=True)
 class Comparison:
-    """Of one design. co_simulation: what was simulated, with its verdict. conflicts: why reports are not of this
-    design. refused: directives that the tool did not take. missing: what no report says yet, and the command that tells
-    it. undeclared: pipelined loops of the report of which the sources declare nothing."""
+    """The compared claims of one design.
+
+    Attributes:
+        co_simulation: A sentence about the result of the co-simulation, and its verdict.
+        conflicts: Reasons why a report cannot belong to this design, one sentence each.
+        refused: Directives that the tool did not accept.
+        missing: Facts that no report contains, each with the command that produces it.
+        undeclared: Pipelined loops of the report for which the sources have no SYSTOLIC_PIPELINE.
+    """
 
     claims: Claims
     reports: Reports
@@ -36,24 +42,28 @@ class Comparison:
 
     @property
     def verdicts(self) -> Counter[str]:
-        """How many rows have which."""
+        """Verdict → the number of rows that have it, the co-simulation included."""
         rows: tuple[LoopRow | MemoryRow | ResourceRow | ClockRow, ...]
         rows = (*self.loops, *self.memories, *self.resources, *self.clocks)
         return Counter([row.verdict for row in rows] + [self.co_simulation[1]])
 
     @property
     def holds(self) -> bool:
-        """Nothing that a report says is worse than claimed, and all reports are of this design."""
+        """Whether no fact is worse than its claim, no directive was refused, and all reports belong to this design."""
         return not (self.verdicts[WORSE] or self.conflicts or self.refused)
 
     @property
     def highest_clock_mhz(self) -> float | None:
-        """After routing where that is known, else as synthesis estimates it."""
+        """The highest clock that the longest path allows: after routing if known, else as synthesis estimates it."""
         return self.clocks[-1].highest_mhz if self.clocks else None
 
 
 def compare(claims: Claims, reports: Reports, derived: Derived = MappingProxyType({})) -> Comparison:
-    """Every claim beside what the reports say of it. derived: also of each loop what follows from its sources."""
+    """Compare every claim with the reports.
+
+    Args:
+        derived: II and depth that ``systolic check`` derived from the sources; they are added to the rows of the loops.
+    """
     synthesis = reports.synthesis
     loops, undeclared = loop_rows(claims, reports, derived)
     return Comparison(

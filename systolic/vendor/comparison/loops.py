@@ -1,4 +1,4 @@
-"""Loops: declared II and depth beside what was scheduled."""
+"""Loops: comparison of the declared II and depth with the schedule of Vitis HLS."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ from systolic.vendor.sources import DeclaredLoop
 
 @dataclass(frozen=True)
 class DerivedLoop:
-    """II and depth that follow from the sources, and the depth that they declare: of templates no text says it."""
+    """II and depth that ``systolic check`` derived from the sources.
+
+    Attributes:
+        declared_depth: The depth that the sources declare. In a template only its instances have a number for it.
+    """
 
     ii: int
     depth: int
@@ -23,17 +27,20 @@ class DerivedLoop:
 
 
 Derived = Mapping[tuple[str, str], DerivedLoop]
-"""Process, and FILE:LINE of a directive → the loop there."""
+"""(process, FILE:LINE of the SYSTOLIC_PIPELINE directive) → the loop."""
 
 
 def loop_rows(claims: Claims, reports: Reports, derived: Derived) -> tuple[tuple[LoopRow, ...], list[LoopFact]]:
-    """A row a declared loop and instance of it; and the loops of the report of which nothing is declared."""
+    """Return one row per instance of each declared loop, and the loops of the report that no source declares.
+
+    A declared loop that the report lacks gets one row without a fact.
+    """
     synthesis = reports.synthesis
     pairs, undeclared = pair_loops(claims, synthesis.loops if synthesis else ())
     rows: list[LoopRow] = []
     for loop, facts in pairs.items():
         for fact in facts:
-            assert synthesis is not None  # whose loops they are
+            assert synthesis is not None  # only a synthesis report has facts about loops
             known = derived_of(derived, function_of(claims.sources, fact.module), loop)
             rows.append(_with_derived(_row(_declared(loop, known), fact, reports, synthesis), known))
         if not facts:
@@ -43,7 +50,10 @@ def loop_rows(claims: Claims, reports: Reports, derived: Derived) -> tuple[tuple
 
 
 def derived_of(derived: Derived, process: str, loop: DeclaredLoop) -> DerivedLoop | None:
-    """Of the process, else the worst of all that have the loop; None where nothing was derived."""
+    """Return what was derived for the loop in ``process``, else for the slowest process that has it.
+
+    None if nothing was derived for the loop.
+    """
     instances = [known for (_, source), known in derived.items() if source == loop.source]
     worst = max(instances, key=lambda known: (known.ii, known.depth), default=None)
     return derived.get((process, loop.source), worst)
@@ -58,7 +68,10 @@ def _with_derived(row: LoopRow, known: DerivedLoop | None) -> LoopRow:
 
 
 def _unread(loop: DeclaredLoop, synthesis: Synthesis | None) -> LoopRow:
-    advice = "no loop of the report has this line: its function was not synthesised, or the tool dissolved the loop"
+    advice = (
+        "the report has no loop at this line: its function was not synthesised, or the tool unrolled or removed the "
+        "loop"
+    )
     return LoopRow(loop, None, None, synthesis.budget_ns if synthesis else None, (), OPEN, advice if synthesis else "")
 
 
@@ -74,7 +87,7 @@ def _row(loop: DeclaredLoop, fact: LoopFact, reports: Reports, synthesis: Synthe
 
 def _late(period: float | None, budget: float | None, path: Sequence[Step]) -> Iterator[str]:
     if period is not None and budget is not None and period > budget + TOLERANCE_NS:
-        yield f"a path of {period:.2f} ns where {budget:.2f} ns are left{_longest(path, period)}"
+        yield f"the longest path takes {period:.2f} ns, but only {budget:.2f} ns are available{_longest(path, period)}"
 
 
 def _is_worse(loop: DeclaredLoop, fact: LoopFact) -> bool:
@@ -86,16 +99,18 @@ def _is_worse(loop: DeclaredLoop, fact: LoopFact) -> bool:
 def _advice(loop: DeclaredLoop, fact: LoopFact, cause: str) -> Iterator[str]:
     if fact.ii is None:
         yield (
-            "not pipelined: a call that is not inlined, or a loop inside that is not unrolled, prevents it; the log "
-            "names it beside this loop"
+            "not pipelined, because the loop contains a call that is not inlined or a loop that is not unrolled; the "
+            "log names it together with this loop"
         )
     elif loop.ii is not None and fact.ii > loop.ii:
-        reason = cause or fact.issue or "the log says beside this loop whether accesses share a port of a memory"
-        yield f"an iteration takes {fact.ii} cycles: {reason.rstrip('.')}. Until that is mended, {_declare(loop, fact)}"
+        reason = cause or fact.issue or "the log reports for this loop whether accesses share a port of a memory"
+        yield (
+            f"the achieved II is {fact.ii} cycles: {reason.rstrip('.')}. Until this is fixed, {_declare(loop, fact)}"
+        )
     elif loop.depth is not None and fact.depth is not None and fact.depth != loop.depth:
         difference = fact.depth - loop.depth
         words = f"{difference} cycles more" if difference > 0 else f"{-difference} cycles less"
-        yield f"each entry of the loop takes {words}: {_declare(loop, fact)}"
+        yield f"each start of the loop takes {words}: {_declare(loop, fact)}"
 
 
 def _declare(loop: DeclaredLoop, fact: LoopFact) -> str:
@@ -103,14 +118,22 @@ def _declare(loop: DeclaredLoop, fact: LoopFact) -> str:
 
 
 BINDING_NS = 0.05
-"""Less than this between a schedule's path and the period is rounding."""
+"""A smaller difference between the sum of a schedule's steps and the module's longest path is rounding."""
 
 
 def _longest(path: Sequence[Step], period: float) -> str:
-    """A schedule knows no multiplexers in front of operators and memories that are shared: binding adds them."""
+    """Return a clause about the longest step of a path of ``period`` ns.
+
+    The schedule does not contain the multiplexers in front of shared operators and memories, because binding adds them
+    later. They are the difference between the period and the sum of the steps.
+    """
     step = max(path, key=lambda step: step.ns, default=None)
     if step is None:
-        return "; hls/solution/.autopilot/db/MODULE.verbose.sched.rpt names its operations"
+        return "; hls/solution/.autopilot/db/MODULE.verbose.sched.rpt lists its operations"
     multiplexers = period - sum(step.ns for step in path)
-    bound = f"; {multiplexers:.2f} ns are multiplexers of what is shared" if multiplexers > BINDING_NS else ""
-    return f": its longest step is {step.operation} at {step.source or 'no line'}, {step.ns:.2f} ns{bound}"
+    bound = (
+        f"; multiplexers of shared operators and memories take {multiplexers:.2f} ns"
+        if multiplexers > BINDING_NS
+        else ""
+    )
+    return f"; its longest step is {step.operation} at {step.source or 'no line'}, {step.ns:.2f} ns{bound}"

@@ -1,4 +1,4 @@
-"""Memories: claimed primitives and blocks beside those that the tool bound."""
+"""Memories: comparison of the claimed primitives and blocks with the ones that the tool bound."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PRIMITIVES = {"bram": "BRAM36", "uram": "URAM", "lutram": "LUTRAM"}
 
 
 def memory_rows(claims: Claims, synthesis: Synthesis | None) -> Iterator[MemoryRow]:
-    """A row a claim, then FIFOs and adapters, of which nothing is claimed one by one."""
+    """Yield one row per claim, then one row each for all FIFOs and all AXI adapters, which have no claim."""
     pairs, unclaimed = pair_storages(claims, synthesis.storages if synthesis else ())
     for claim, facts in pairs.items():
         yield _memory_row(claim, facts, synthesis is not None)
@@ -39,7 +39,7 @@ def _memory_row(claim: MemoryClaim, facts: Sequence[StorageFact], synthesised: b
     verdict, advice = _memory_verdict(claim, facts) if facts else (OPEN, "")
     if not facts and synthesised:
         advice = (
-            "no memory of the report has this name: its function was not synthesised, or the tool made registers of it"
+            "the report has no memory of this name: its function was not synthesised, or the tool used registers for it"
         )
     return MemoryRow(
         name=claim.name,
@@ -58,7 +58,7 @@ def _memory_verdict(claim: MemoryClaim, facts: Sequence[StorageFact]) -> tuple[s
     wrong = sorted({fact.impl for fact in facts if fact.impl not in (claim.impl, "auto", "")})
     if wrong and claim.impl != "auto":
         return WORSE, (
-            f"the tool took {', '.join(wrong)}: its log says at {claim.source} why the directive was not followed"
+            f"the tool used {', '.join(wrong)}: its log says at {claim.source} why the directive was not followed"
         )
     if claim.blocks is None:
         return HOLDS, ""
@@ -66,10 +66,11 @@ def _memory_verdict(claim: MemoryClaim, facts: Sequence[StorageFact]) -> tuple[s
     if bram36 <= allowed[0] and uram <= allowed[1]:
         return (BETTER if (bram36, uram) < allowed else HOLDS), ""
     parts = (
-        f"{len(facts)} memories where {claim.count} are claimed: a struct with an array of lanes was taken apart, or a "
-        "partition was made that the sources do not ask for; one wide word, or AGGREGATE, keeps it whole"
+        f"{len(facts)} memories instead of the claimed {claim.count}: the tool split a struct with an array of lanes, "
+        "or partitioned an array on its own. One wide word, or AGGREGATE, keeps the memory whole"
         if claim.count and len(facts) > claim.count
-        else "the words are wider or more than the sources say; compare the bits of the report's memory with the claim"
+        else "the words are wider or more numerous than the sources declare; compare the width in the report with the "
+        "claim"
     )
     return WORSE, parts
 

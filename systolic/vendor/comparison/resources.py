@@ -1,4 +1,4 @@
-"""Resources of the whole: estimate, synthesis and placement side by side."""
+"""Resources of the whole design: comparison of the estimate with synthesis and placement."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from systolic.vendor.reading.reports import Reports
 
 KINDS = ("dsp", "bram36", "uram", "lut", "lutram", "ff")
 GENEROUS = ("lut", "ff")
-"""What Vitis HLS estimates well above of what is placed: no verdict before Vivado has counted."""
+"""Kinds that Vitis HLS overestimates by far; they get no verdict before Vivado has placed them."""
 
 
 def resource_rows(claims: Claims, reports: Reports) -> Iterator[ResourceRow]:
-    """A row a kind. After placement Vivado decides, before it the synthesis of what it does not estimate well above."""
+    """Yield one row per kind that is claimed or reported.
+
+    Vivado's count decides the verdict. Before placement the count of Vitis HLS decides it, except for ``GENEROUS``.
+    """
     vivado, synthesis = reports.accelerator or reports.utilisation, reports.synthesis
     estimated = synthesis.resources if synthesis else Resources()
     counted = vivado.counts if vivado else Resources()
@@ -31,9 +34,12 @@ def resource_rows(claims: Claims, reports: Reports) -> Iterator[ResourceRow]:
 
 def _resource_verdict(claimed: int | None, fact: float | None, available: float | None) -> tuple[str, str]:
     if fact is not None and available is not None and fact > available:
-        return WORSE, f"{fact:,g} do not fit the device's {available:,g}: take a smaller array or folding"
+        return WORSE, f"{fact:,g} do not fit the device's {available:,g}: generate a smaller array or folding"
     if claimed is None or fact is None:
         return OPEN, ""
     if fact > claimed:
-        return WORSE, f"{fact - claimed:,g} more than estimated: the rows of memories and modules say where"
+        return (
+            WORSE,
+            f"{fact - claimed:,g} more than estimated: the rows of the memories and the tool's report say where",
+        )
     return (HOLDS if fact == claimed else BETTER), ""

@@ -1,4 +1,4 @@
-"""What a comparison is made of: one value a line, with its verdict."""
+"""The rows of a comparison: one compared claim per row, with its verdict and advice."""
 
 from __future__ import annotations
 
@@ -8,14 +8,21 @@ from systolic.vendor.reading.facts import LoopFact, Step
 from systolic.vendor.sources import DeclaredLoop
 
 HOLDS, BETTER, WORSE, OPEN = "as claimed", "better", "worse", "open"
-"""Verdicts. open: no report says it."""
+"""Verdicts. OPEN: no report has the fact, or nothing is claimed."""
 
 
 @dataclass(frozen=True)
 class LoopRow:
-    """A declared loop and one instance of it, None where no report has one. period_ns: the longest path of its module,
-    budget_ns: what a path may take, path: what that longest one is made of where it takes more. derived: II and depth
-    that ``systolic check`` derives from the sources, None where it was not asked."""
+    """A declared loop and one of its instances.
+
+    Attributes:
+        fact: The instance in the synthesis report; None if the report has none.
+        period_ns: The longest path of the instance's module.
+        budget_ns: The time available for a path: the clock period without the uncertainty.
+        path: The operations of the longest path; empty unless it is longer than the budget.
+        advice: A sentence about the difference; "" if there is none.
+        derived: II and depth that ``systolic check`` derives from the sources; None if it did not run.
+    """
 
     declared: DeclaredLoop
     fact: LoopFact | None
@@ -29,7 +36,14 @@ class LoopRow:
 
 @dataclass(frozen=True)
 class MemoryRow:
-    """A claimed memory. claimed, achieved: in words, "12 BRAM36 in 12"; halves of a BRAM36 count."""
+    """A claimed memory, or all FIFOs or AXI adapters together.
+
+    Attributes:
+        source: FILE:LINE of the first directive; "" if nothing is claimed.
+        claimed: Blocks, count, depth and width in words.
+        achieved: Blocks and memories in words, such as "12 BRAM36 in 12".
+        bram36: Bound blocks; a BRAM18 counts 0.5.
+    """
 
     name: str
     source: str
@@ -43,7 +57,15 @@ class MemoryRow:
 
 @dataclass(frozen=True)
 class ResourceRow:
-    """synthesised: as Vitis HLS estimates it; placed: as Vivado counts it, of the accelerator alone where it told."""
+    """One kind of resource.
+
+    Attributes:
+        kind: dsp, bram36, uram, lut, lutram or ff.
+        claimed: The estimate in the manifest.
+        synthesised: The estimate of Vitis HLS.
+        placed: Vivado's count: the accelerator alone if a hierarchical report exists, else the whole block design.
+        available: The device's count.
+    """
 
     kind: str
     claimed: int | None
@@ -56,7 +78,14 @@ class ResourceRow:
 
 @dataclass(frozen=True)
 class ClockRow:
-    """stage: who says it. path_ns: the longest path, budget_ns: what it may take; highest_mhz: of this path."""
+    """The longest path as one tool reports it.
+
+    Attributes:
+        stage: The tool and its step.
+        path_ns: The longest path.
+        budget_ns: The time available for a path.
+        highest_mhz: The highest clock that the path allows.
+    """
 
     stage: str
     path_ns: float

@@ -1,4 +1,4 @@
-"""The clock, the RTL that was simulated, and whether the reports are of this design at all."""
+"""The clock, the co-simulation, and checks whether the reports belong to this design."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from systolic.vendor.reading.facts import CoSimulation, Synthesis, Timing
 from systolic.vendor.reading.reports import TOLERANCE_NS, Reports
 
 SAME_CLOCK = 1.001
-"""A PS divides a PLL by integers: a period up to a thousandth longer is that of the design's clock."""
+"""The largest ratio of a reported period to the claimed one that counts as the same clock.
+
+A PS divides its PLLs by integers, so its clock can be a little slower than the one of the design.
+"""
 
 
 def clock_rows(reports: Reports) -> Iterator[ClockRow]:
-    """What synthesis estimates, then what Vivado finds."""
+    """Yield the estimate of Vitis HLS, then Vivado's result."""
     if reports.synthesis:
         yield from _estimated(reports.synthesis)
     if reports.timing:
@@ -28,70 +31,78 @@ def _estimated(synthesis: Synthesis) -> Iterator[ClockRow]:
     limit = budget + TOLERANCE_NS
     late = [module.name for module in synthesis.modules if (module.estimated_ns or 0) > limit]
     advice = (
-        f"too long: {', '.join(late[:6]) or synthesis.top}; the rows of their loops say where" if path > limit else ""
+        f"paths are too long in {', '.join(late[:6]) or synthesis.top}; the rows of their loops say where"
+        if path > limit
+        else ""
     )
-    # At another clock the tool would keep the same share of the period for wires.
+    # Vitis HLS reserves a share of the period for routing, so the highest clock keeps the same share.
     yield ClockRow(
         "Vitis HLS, estimated", path, budget, 1000 * budget / target / path, WORSE if path > limit else HOLDS, advice
     )
 
 
 def _routed(timing: Timing) -> ClockRow:
-    """Of the clock that has least slack."""
+    """Return the row of the clock with the least setup slack."""
     slacks = [(timing.wns_ns if clock.wns_ns is None else clock.wns_ns, clock.period_ns) for clock in timing.clocks]
     slack, period = min(slacks)
     path = period - slack
     advice = []
     if timing.wns_ns < 0:
         advice.append(
-            f"{timing.failing:,} endpoints miss setup, the worst by {-timing.wns_ns:.3f} ns: its path is the first in "
-            f"vivado/timing.rpt; else generate for a clock of at most {1000 / path:.0f} MHz"
+            f"{timing.failing:,} endpoints miss setup, the worst by {-timing.wns_ns:.3f} ns: shorten the first path of "
+            f"vivado/timing.rpt, or generate for a clock of at most {1000 / path:.0f} MHz"
         )
     if timing.whs_ns < 0:
         advice.append(
-            f"hold is missed by {-timing.whs_ns:.3f} ns, which no slower clock mends: route with another strategy"
+            f"hold is missed by {-timing.whs_ns:.3f} ns, which a slower clock does not fix: route with another strategy"
         )
     verdict = WORSE if advice else HOLDS
     return ClockRow(f"Vivado, {timing.state.lower()}", path, period, 1000 / path, verdict, "; ".join(advice))
 
 
 def co_simulation(claims: Claims, fact: CoSimulation | None) -> tuple[str, str]:
-    """In words, and the verdict. Cycles are only told: the memory of a co-simulation is not the board's."""
+    """Return a sentence about the co-simulation, and its verdict.
+
+    Its cycles have no influence on the verdict, because a co-simulation models another memory than the board's.
+    """
     if fact is None:
         return "no report", OPEN
     if fact.status != "Pass":
-        return f"{fact.status}: the RTL does not give the words that the test bench expects", WORSE
+        return f"{fact.status}: the output of the RTL differs from the words that the test bench expects", WORSE
     cycles = fact.total or fact.latency
     text = f"Pass in {cycles:,} cycles" if cycles else "Pass"
-    return f"{text}; {claims.cycles:,} are modelled for all passes" if claims.cycles and cycles else text, HOLDS
+    return f"{text}; the model has {claims.cycles:,} for all passes" if claims.cycles and cycles else text, HOLDS
 
 
 def conflicts(claims: Claims, reports: Reports) -> Iterator[str]:
-    """Why a report is not of this design, a sentence each."""
+    """Yield the reasons why a report cannot belong to this design, one sentence each."""
     synthesis, timing = reports.synthesis, reports.timing
     if synthesis and synthesis.part and synthesis.part != claims.part:
-        yield f"the synthesis is for {synthesis.part}, the design for {claims.part}: run run_hls.tcl of this folder"
+        yield f"the synthesis is for {synthesis.part}, but the design for {claims.part}: run run_hls.tcl of this folder"
     target = synthesis.target_ns if synthesis else None
     if target is not None and target > claims.period_ns * SAME_CLOCK + TOLERANCE_NS:
         yield (
-            f"the synthesis was asked for {target:g} ns, the design claims {claims.period_ns:.3f} ns: run run_hls.tcl "
-            "of this folder"
+            f"the target period of the synthesis is {target:g} ns, but the design claims {claims.period_ns:.3f} ns: "
+            "run run_hls.tcl of this folder"
         )
     period = min(clock.period_ns for clock in timing.clocks) if timing else 0
     if period > claims.period_ns * SAME_CLOCK:
         yield (
-            f"Vivado's fastest clock has {1000 / period:.2f} MHz, the design claims {claims.clock_mhz:g} MHz: run "
+            f"Vivado's fastest clock has {1000 / period:.2f} MHz, but the design claims {claims.clock_mhz:g} MHz: run "
             "build_vivado.tcl of this folder"
         )
 
 
 def missing(reports: Reports) -> Iterator[str]:
-    """What no report says yet, with the command that tells it."""
+    """Yield the facts that no report contains, each with the command that produces it."""
     if reports.synthesis is None:
         yield "II, depth and memories: systolic vendor DIR --csynth, or vitis_hls -f run_hls.tcl in DIR"
     elif reports.synthesis.target_ns is None:
-        yield "the estimated period: csynth.xml is not beside csynth.rpt"
+        yield "the estimated period: it is in csynth.xml, which is missing from the folder of csynth.rpt"
     if reports.co_simulation is None:
-        yield 'that the RTL computes the same: SYSTOLIC_STEPS="synth cosim" vitis_hls -f run_hls.tcl (a small network)'
+        yield (
+            "whether the RTL computes the same as the C++: "
+            'SYSTOLIC_STEPS="synth cosim" vitis_hls -f run_hls.tcl (with a small network)'
+        )
     if reports.timing is None or reports.utilisation is None:
         yield "the clock and placed resources: vivado -mode batch -source build_vivado.tcl"

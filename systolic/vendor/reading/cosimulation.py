@@ -1,4 +1,4 @@
-"""TOP_cosim.rpt: whether the RTL computed what the test bench expects, and in how many cycles."""
+"""TOP_cosim.rpt: whether the RTL's output is the one that the test bench expects, and its cycles."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from systolic.vendor.reading.facts import CoSimulation
 from systolic.vendor.reading.text import cells, integer, read_text
 
 LARGEST = 1 << 20
-"""Bytes; the file has some twenty lines."""
+"""The size in bytes above which the file is refused; it usually has about twenty lines."""
 
 
 def read_cosimulation(path: Path) -> CoSimulation:
-    """Read the results of the language that was simulated; DamagedFileError if the file has no table of results."""
+    """Read the results of the language that was simulated.
+
+    Raises:
+        DamagedFileError: The file has no table of results.
+    """
     rows = [[cell.strip() for cell in row] for row in map(cells, read_text(path, LARGEST).splitlines()) if row]
     results = {row[0]: row[1:] for row in rows if row[0] in ("Verilog", "VHDL") and len(row) >= 8}
     if not results:

@@ -1,4 +1,4 @@
-"""What a report says, as values. None, or an empty tuple, where a report does not say it."""
+"""Facts read from the reports. A report that does not contain a value gives None or an empty tuple."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Resources:
-    """Counts of a design or a module, or of a device. bram18: halves of a block RAM. lutram: of the LUTs, those that
-    are memory or shift registers."""
+    """Resource counts of a design, a module or a device.
+
+    Attributes:
+        lut: All LUTs, used as logic or as memory.
+        bram18: Block RAMs of 18 Kbit; a BRAM36 counts as two.
+        lutram: The LUTs that are memory or shift registers.
+    """
 
     lut: float | None = None
     ff: float | None = None
@@ -18,7 +23,7 @@ class Resources:
     lutram: float | None = None
 
     def count(self, kind: str) -> float | None:
-        """Of ``kind``: dsp, bram36, uram, lut, lutram or ff."""
+        """Return the count of ``kind``: dsp, bram36, uram, lut, lutram or ff."""
         if kind == "bram36":
             return None if self.bram18 is None else self.bram18 / 2
         value: float | None = getattr(self, kind)
@@ -27,9 +32,16 @@ class Resources:
 
 @dataclass(frozen=True)
 class LoopFact:
-    """A loop as it was scheduled. ii: achieved initiation interval, None where it is not pipelined. depth: cycles of an
-    iteration. module: that it stands in. source: "FILE:LINE" of its outermost loop, where the version tells it. issue:
-    what the tool calls a violation."""
+    """A loop as Vitis HLS scheduled it.
+
+    Attributes:
+        name: The tool's name of the loop.
+        module: The module that contains it.
+        ii: The achieved initiation interval; None if the loop is not pipelined.
+        depth: The cycles of one iteration.
+        source: "FILE:LINE" of the outermost loop of the nest; "" if this version of the tool does not report it.
+        issue: The violations that the tool reports for the loop; "" if it reports none.
+    """
 
     name: str
     module: str
@@ -41,7 +53,14 @@ class LoopFact:
 
 @dataclass(frozen=True)
 class StorageFact:
-    """A memory, FIFO or adapter. kind: ram_s2p, rom_1p, fifo, m_axi … impl: bram, uram, lutram, srl, auto."""
+    """A memory, FIFO or adapter.
+
+    Attributes:
+        kind: The tool's name of the kind, such as ram_s2p, rom_1p, fifo or m_axi.
+        impl: bram, uram, lutram, srl or auto.
+        bram18: The number of BRAM18.
+        uram: The number of URAMs.
+    """
 
     module: str
     variable: str
@@ -53,7 +72,12 @@ class StorageFact:
 
 @dataclass(frozen=True)
 class ModuleFact:
-    """A function as hardware. estimated_ns: of its longest path. kind: how it works: no, yes, dataflow, rewind …"""
+    """A hardware module, which implements a function or a loop.
+
+    Attributes:
+        estimated_ns: The estimated delay of its longest path.
+        kind: The tool's word for its pipelining, such as no, yes, dataflow or rewind.
+    """
 
     name: str
     estimated_ns: float | None
@@ -65,7 +89,13 @@ class ModuleFact:
 
 @dataclass(frozen=True)
 class PragmaFact:
-    """A directive that the tool did not take. location: "FILE:LINE"."""
+    """A directive that the tool did not accept.
+
+    Attributes:
+        location: "FILE:LINE".
+        text: The directive.
+        message: The tool's reason.
+    """
 
     location: str
     text: str
@@ -77,10 +107,17 @@ class PragmaFact:
 
 @dataclass(frozen=True)
 class Synthesis:
-    """What C synthesis says: csynth.xml, or csynth.rpt where that alone is there.
+    """The results of C synthesis, read from csynth.xml, or from csynth.rpt if csynth.xml is missing.
 
-    target_ns, uncertainty_ns: asked for; the estimate is to stay below their difference. latency, interval: cycles of
-    the top, the most. refused: directives that the tool did not take.
+    Attributes:
+        target_ns: The target clock period.
+        uncertainty_ns: The part of the period that is reserved for routing.
+        estimated_ns: The estimated delay of the longest path.
+        latency: The largest latency of the top function, in cycles.
+        interval: The largest interval between two starts of the top function, in cycles.
+        resources: The counts of the whole design.
+        available: The counts of the device.
+        refused: Directives that the tool did not accept.
     """
 
     version: str
@@ -98,17 +135,17 @@ class Synthesis:
 
     @property
     def loops(self) -> tuple[LoopFact, ...]:
-        """Of all modules."""
+        """The loops of all modules."""
         return tuple(loop for module in self.modules for loop in module.loops)
 
     @property
     def storages(self) -> tuple[StorageFact, ...]:
-        """Of all modules."""
+        """The memories of all modules."""
         return tuple(storage for module in self.modules for storage in module.storages)
 
     @property
     def budget_ns(self) -> float | None:
-        """What a path may take: the period without the uncertainty."""
+        """The time available for a path: the period without the uncertainty."""
         if self.target_ns is None or self.uncertainty_ns is None:
             return None
         return self.target_ns - self.uncertainty_ns
@@ -116,7 +153,7 @@ class Synthesis:
 
 @dataclass(frozen=True)
 class Violation:
-    """Why a loop did not reach the II that it was to have, in the tool's words."""
+    """The reason why a loop did not reach its target II, in the tool's words."""
 
     module: str
     loop: str
@@ -125,7 +162,12 @@ class Violation:
 
 @dataclass(frozen=True)
 class Step:
-    """An operation of a critical path. source: "FILE:LINE" or ""."""
+    """One operation of a critical path.
+
+    Attributes:
+        source: "FILE:LINE"; "" if the operation has no place in the sources.
+        ns: The delay of the operation.
+    """
 
     operation: str
     source: str
@@ -134,7 +176,7 @@ class Step:
 
 @dataclass(frozen=True)
 class CriticalPath:
-    """The longest chain of operations that a module does in one cycle."""
+    """The longest chain of operations that a module executes in one cycle."""
 
     module: str
     ns: float
@@ -143,7 +185,14 @@ class CriticalPath:
 
 @dataclass(frozen=True)
 class CoSimulation:
-    """What the RTL did. status: Pass, Fail or NA. Cycles are None where it failed."""
+    """The results of a co-simulation.
+
+    Attributes:
+        status: Pass, Fail or NA.
+        latency: The largest latency of the top function, in cycles. All three counts are missing after a failure.
+        interval: The largest interval between two starts, in cycles.
+        total: The cycles of the whole simulation.
+    """
 
     status: str
     latency: int | None
@@ -153,8 +202,12 @@ class CoSimulation:
 
 @dataclass(frozen=True)
 class Utilisation:
-    """What Vivado counts. state: Synthesized, Fully Placed, Routed. cell: that it was counted in, "" the whole
-    design."""
+    """Vivado's resource counts.
+
+    Attributes:
+        state: Vivado's name of the design's state: Synthesized, Fully Placed or Routed.
+        cell: The instance whose resources are counted; "" for the whole design.
+    """
 
     version: str
     part: str
@@ -166,8 +219,12 @@ class Utilisation:
 
 @dataclass(frozen=True)
 class ClockFact:
-    """A clock of a timing summary. wns_ns, whs_ns: worst slacks of setup and hold inside it, None where it has no
-    path."""
+    """A clock of a timing summary.
+
+    Attributes:
+        wns_ns: The worst setup slack of paths within this clock; None if it has no path.
+        whs_ns: The worst hold slack of paths within this clock; None if it has no path.
+    """
 
     name: str
     period_ns: float
@@ -177,8 +234,13 @@ class ClockFact:
 
 @dataclass(frozen=True)
 class Timing:
-    """What Vivado says of timing. wns_ns, whs_ns: the worst slacks of all clocks. failing: endpoints that miss
-    setup."""
+    """Vivado's timing summary.
+
+    Attributes:
+        wns_ns: The worst setup slack of all clocks.
+        whs_ns: The worst hold slack of all clocks.
+        failing: The number of endpoints that miss setup.
+    """
 
     version: str
     state: str

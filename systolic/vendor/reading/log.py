@@ -1,4 +1,4 @@
-"""The log of C synthesis: why a loop's II was not reached."""
+"""The log of C synthesis: reasons why loops did not reach their target II."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from systolic.vendor.reading.facts import Violation
 from systolic.vendor.reading.text import lines_of
 
 LONGEST_CAUSE = 240
-"""Characters."""
+"""The number of characters at which a reason is cut."""
 
 _VIOLATION = re.compile(r"WARNING: \[HLS 200-\d+\] The II Violation in module '([^']+)' \(loop '([^']+)'\): (.*)")
 _FOLDER = re.compile(r"(?:/[\w.+-]+)+/(?=[\w.+-]+:\d)")
 
 
 def read_log(path: Path) -> tuple[Violation, ...]:
-    """Read the first violation of each loop, which is the one at the II that was asked for; FileAccessError if the log
-    cannot be read."""
+    """Read the first violation of each loop. It is the one at the target II; later ones are at a higher II.
+
+    Raises:
+        FileAccessError: The log cannot be read.
+    """
     causes: dict[tuple[str, str], str] = {}
     for line in lines_of(path):
         match = _VIOLATION.match(line)

@@ -1,7 +1,7 @@
-"""Where reports lie below a folder, and all of them read.
+"""The places of the reports below a folder, and the function that reads all of them.
 
-The first place of each list is where the generated Tcl leaves the report; the others are where the tools' own projects
-and the flow of ``export_design`` leave it.
+The generated Tcl writes each report to the first place of its list. The tools' own projects and ``export_design``
+write it to the other places.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from systolic.vendor.reading.synthesis_text import read_synthesis_text
 from systolic.vendor.reading.synthesis_xml import read_synthesis_xml
 from systolic.vendor.reading.vivado import read_hierarchy, read_timing, read_utilisation
 
+# Glob patterns below the folder, one list per kind of report. The first pattern that matches a file is taken.
 SYNTHESIS = ("hls/solution/syn/report/csynth.xml", "**/syn/report/csynth.xml", "csynth.xml")
 SYNTHESIS_TEXT = ("hls/solution/syn/report/csynth.rpt", "**/syn/report/csynth.rpt", "csynth.rpt")
 CO_SIMULATION = ("hls/solution/sim/report/*_cosim.rpt", "**/sim/report/*_cosim.rpt", "*_cosim.rpt")
@@ -27,17 +28,26 @@ UTILISATION = ("vivado/utilization.rpt", "**/impl_1/*_utilization_placed.rpt", "
 HIERARCHY = ("vivado/utilization_hierarchical.rpt",)
 LOG = ("hls/solution/solution.log", "hls.log", "vitis_hls.log", "**/solution*/solution*.log")
 TIMING = ("vivado/timing.rpt", "**/impl_1/*_timing_summary_routed.rpt", "*timing*.rpt")
-"""Patterns below the folder; the first that finds a file is taken."""
 
 KERNELS = "kernels"
-"""Folder of a design in which single functions are synthesised, each in one of its own; not searched with the whole."""
+"""The folder of a design that has one subfolder per function that is synthesised alone.
+
+Its reports are about single functions, so a search for the reports of the whole design does not enter it.
+"""
 
 Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
 class Reports:
-    """What was found. paths: kind → file, of those that were read. None of what is not there."""
+    """The reports that were found. A missing report gives None or an empty tuple.
+
+    Attributes:
+        paths: Kind of report → the file that was read.
+        paths_of_modules: The critical paths of modules that exceed the time available for a path.
+        utilisation: Vivado's counts of the whole block design.
+        accelerator: Vivado's counts of the accelerator alone.
+    """
 
     paths: dict[str, Path]
     synthesis: Synthesis | None = None
@@ -50,24 +60,27 @@ class Reports:
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """Of the tools that wrote them, each once."""
+        """The versions of the tools that wrote the reports, without duplicates."""
         parts = (self.synthesis, self.utilisation, self.timing)
         return tuple(dict.fromkeys(part.version for part in parts if part and part.version))
 
 
 def read_reports(folder: Path, cell: str) -> Reports:
-    """Read all reports below ``folder``. cell: the name of the accelerator in the block design.
+    """Read all reports below ``folder``.
+
+    Args:
+        cell: The name of the accelerator's instance in the block design.
 
     Raises:
-        FileAccessError: There is no report, or one cannot be read.
-        DamagedFileError: One is not a report.
+        FileAccessError: The folder has no report, or a report cannot be read.
+        DamagedFileError: A file at the place of a report is not a report.
     """
     if not folder.is_dir():
-        remedy = "name the folder that holds hls/ and vivado/"
+        remedy = "name the folder that contains hls/ and vivado/"
         raise FileAccessError(str(folder), "is not a folder", "folder of reports", remedy=remedy)
     paths = {kind: path for kind, patterns in _PLACES.items() if (path := _first(folder, patterns)) is not None}
     if not paths.keys() - {"log"}:
-        reason = "holds no report of Vitis HLS or Vivado"
+        reason = "contains no report of Vitis HLS or Vivado"
         remedy = "run vitis_hls -f run_hls.tcl there, or systolic vendor --csynth if the tool is on the PATH"
         raise FileAccessError(str(folder), reason, "folder", remedy=remedy)
     if "csynth.xml" in paths:
@@ -100,8 +113,11 @@ _PLACES = {
 
 
 def _first(folder: Path, patterns: Iterable[str]) -> Path | None:
-    """Return the first file in the order of the patterns, then of the names; FileAccessError if the folder cannot be
-    searched."""
+    """Return the first file in the order of the patterns, then of the names; None if no file matches.
+
+    Raises:
+        FileAccessError: The folder cannot be searched.
+    """
     try:
         for pattern in patterns:
             files = (path for path in folder.glob(pattern) if KERNELS not in path.relative_to(folder).parts)
@@ -119,8 +135,10 @@ def _read(read: Callable[[Path], Read], path: Path | None) -> Read | None:
 
 
 def _critical_paths(paths: dict[str, Path], synthesis: Synthesis | None) -> Iterable[CriticalPath]:
-    """Of the modules that take longer than the budget: their schedules lie beside the synthesis, where they were
-    kept."""
+    """Yield the critical path of each module whose estimate exceeds the time available for a path.
+
+    The paths are read from the verbose schedules in .autopilot/db of the solution, which a user may have deleted.
+    """
     if synthesis is None or synthesis.budget_ns is None or "csynth.xml" not in paths:
         return
     schedules = paths["csynth.xml"].parents[2] / ".autopilot" / "db"
@@ -133,4 +151,4 @@ def _critical_paths(paths: dict[str, Path], synthesis: Synthesis | None) -> Iter
 
 
 TOLERANCE_NS = 0.005
-"""Reports round to two or three digits."""
+"""The rounding error of a delay in a report, which has two or three decimals."""

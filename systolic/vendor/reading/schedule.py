@@ -1,4 +1,4 @@
-"""The verbose schedule of one module (NAME.verbose.sched.rpt): what its longest path is made of."""
+"""The verbose schedule of one module (NAME.verbose.sched.rpt): the operations of its longest path."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ _KIND = re.compile(r"'?(\w+)'? .*?operation")
 
 
 def read_schedule(path: Path) -> CriticalPath | None:
-    """Read the longest path of all states, None if the file has no paths; FileAccessError if it cannot be read."""
+    """Read the longest path of all states; None if the file has no paths.
+
+    Raises:
+        FileAccessError: The file cannot be read.
+    """
     longest: CriticalPath | None = None
     module = path.name.removesuffix(SUFFIX)
     for ns, steps in _paths(lines_of(path)):
@@ -47,7 +51,7 @@ def _paths(lines: Iterator[str]) -> Iterator[tuple[float, tuple[Step, ...]]]:
 
 
 def _step(line: str) -> Step | None:
-    """Of one line of a path; a control path has no place in the sources."""
+    """Return the operation of one line of a path; None for another line. A control path has no place in the sources."""
     blocking, step = _BLOCKING.match(line), _STEP.match(line)
     if blocking:
         return Step("control", "", float(blocking[1]))

@@ -1,7 +1,8 @@
-"""csynth.rpt of Vitis HLS, the synthesis summary as text: the same facts as csynth.xml, where that alone was kept.
+"""csynth.rpt of Vitis HLS, the synthesis summary as text. It is read if csynth.xml is missing.
 
-Lines of its table begin with + for a module and o for a loop; blanks before them say what stands in what. It has no
-uncertainty: the slack of a module is what is left of the period without it.
+A line of its table begins with + for a module and with o for a loop. Its indentation shows the nesting. The file lacks
+the clock uncertainty, and its slacks refer to the period without the uncertainty. Delays of paths cannot be derived
+from them, so they are missing.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _COLUMNS = ("Latency (cycles)", "Iteration Latency", "Interval", "Pipelined", "B
 _STORAGES = re.compile(r"== (?:Bind )?Storage Report")
 _LINE = re.compile(r"( *)([+o]) (.*)")
 _INSTANCE = re.compile(r"(?:grp_)?(.*?)(?:_fu_\d+|_U0)?\*?")
-"""Versions before 2022.1 name instances, later ones modules."""
+"""The name of a module, with the additions that versions before 2022.1 print because they name instances."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,11 @@ class _Row:
 
 
 def read_synthesis_text(path: Path) -> Synthesis:
-    """Read a csynth.rpt; DamagedFileError if the file is not a synthesis summary."""
+    """Read a csynth.rpt.
+
+    Raises:
+        DamagedFileError: The file is not a synthesis summary.
+    """
     text = read_text(path)
     title = _TITLE.search(text)
     if title is None or _TABLE not in text:
@@ -62,9 +67,9 @@ def read_synthesis_text(path: Path) -> Synthesis:
 
 
 def _rows(lines: Sequence[str]) -> list[_Row]:
-    """Of the table: modules, and loops with the module that they stand in."""
+    """Return the rows of the table: modules, and loops with the module that contains them."""
     rows: list[_Row] = []
-    above: list[tuple[int, str]] = []  # of each module around: its indentation and its name
+    above: list[tuple[int, str]] = []  # indentation and name of each enclosing module
     for depth, loop, name, values in _lines(lines):
         above = [module for module in above if module[0] < depth]
         rows.append(_Row(name, loop, above[-1][1] if above else "", values))
@@ -74,7 +79,7 @@ def _rows(lines: Sequence[str]) -> list[_Row]:
 
 
 def _lines(lines: Sequence[str]) -> Iterator[tuple[int, bool, str, dict[str, str]]]:
-    """Indentation, whether it is a loop, name, and cells by column."""
+    """Yield (indentation, whether the row is a loop, name, {column: cell}) of each row."""
     start = next(index for index, line in enumerate(lines) if _TABLE in line)
     head = list(rows_under(lines, start))
     columns = _columns(*head[:2]) if len(head) > 2 else {}
@@ -92,7 +97,10 @@ def _module_name(text: str) -> str:
 
 
 def _columns(upper: Sequence[str], lower: Sequence[str]) -> dict[str, int]:
-    """Name → column. The head has two lines; from 2025 on one cell of the upper stands over both latencies."""
+    """Return {name: column} from the two lines of the table's head.
+
+    From 2025 on, one upper cell "Latency" spans two columns of the lower line.
+    """
     upper = [cell.strip() for cell in upper]
     if len(upper) < len(lower) and "Latency" in upper:
         upper.insert(upper.index("Latency"), "Latency")
@@ -108,7 +116,7 @@ def _resources(row: _Row) -> Resources:
 
 
 def _modules(rows: Sequence[_Row], storages: Sequence[StorageFact]) -> list[ModuleFact]:
-    """Each module once; the loops of a module follow it."""
+    """Return each module once, with its loops and memories, although the table repeats it for each instance."""
     loops: dict[str, list[LoopFact]] = {}
     named: dict[str, _Row] = {}
     for row in rows:
@@ -133,7 +141,7 @@ def _modules(rows: Sequence[_Row], storages: Sequence[StorageFact]) -> list[Modu
 
 
 def _storages(lines: Sequence[str]) -> list[StorageFact]:
-    """Of the table "Bind Storage Report", later "Storage Report", where the version has one."""
+    """Return the memories of the table "Bind Storage Report" or "Storage Report"; empty if the file has neither."""
     module, storages = "", []
     for row in _storage_rows(lines):
         match = re.match(r" *\+ (.*)", row["Name"])
@@ -145,7 +153,7 @@ def _storages(lines: Sequence[str]) -> list[StorageFact]:
 
 
 def _storage_rows(lines: Sequence[str]) -> list[dict[str, str]]:
-    """Cells by column, none where a column is missing."""
+    """Return {column: cell} of each row of the table; no rows if a required column is missing."""
     start = next((index for index, line in enumerate(lines) if _STORAGES.fullmatch(line.strip())), None)
     table = [] if start is None else list(rows_under(lines, start))
     head = [cell.strip() for cell in table[0]] if table else []

@@ -1,4 +1,4 @@
-"""csynth.xml of Vitis HLS: the whole of C synthesis in one file."""
+"""csynth.xml of Vitis HLS: all results of C synthesis in one file."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ from systolic.vendor.reading.facts import LoopFact, ModuleFact, PragmaFact, Reso
 from systolic.vendor.reading.text import integer, number, parse_xml, read_text
 
 _STORAGE = ("storage", "adapter")
-"""Nodes of the binding that are memories."""
+"""The types of binding nodes that are memories, FIFOs or adapters."""
 
 _TAKEN = ("valid", "")
-"""What the tool says of a directive that it followed."""
+"""The statuses of a directive that the tool accepted."""
 
 
 def read_synthesis_xml(path: Path) -> Synthesis:
-    """Read a csynth.xml; DamagedFileError if the file is not a report of C synthesis."""
+    """Read a csynth.xml.
+
+    Raises:
+        DamagedFileError: The file is not a report of C synthesis.
+    """
     root = parse_xml(read_text(path), path)
     assigned, estimates = root.find("UserAssignments"), root.find("PerformanceEstimates")
     if root.tag != "profile" or assigned is None or estimates is None:
@@ -66,7 +70,7 @@ def _module(module: Element) -> ModuleFact:
 
 
 def _loops(module: Element, name: str) -> Iterator[LoopFact]:
-    """Every loop, nested ones too: an element of the loop's own name with a <Name> in it."""
+    """Yield every loop, nested ones too. A loop is an element that contains a <Name>; its tag is the loop's name."""
     summary = module.find("PerformanceEstimates/SummaryOfLoopLatency")
     violations = _violations(module)
     for loop in summary.iter() if summary is not None else ():
@@ -84,8 +88,7 @@ def _loops(module: Element, name: str) -> Iterator[LoopFact]:
 
 
 def _violations(module: Element) -> dict[str, tuple[str, str]]:
-    """Element's name → where the loop stands, and what the tool objects to in it; versions before 2023.2 say
-    neither."""
+    """Return {tag of a loop's element: (FILE:LINE, violations)}; versions before 2023.2 report neither."""
     summary = module.find("PerformanceEstimates/SummaryOfViolations/SummaryOfLoopViolations")
     places: dict[str, tuple[str, str]] = {}
     for loop in summary.iter() if summary is not None else ():

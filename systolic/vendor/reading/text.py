@@ -1,5 +1,7 @@
-"""What every reader of reports needs. Reports are untrusted: sizes are bounded before reading, and XML has no
-DOCTYPE."""
+"""Functions that all readers of reports share: bounded files, tables, numbers and XML.
+
+Reports are untrusted, so sizes are checked before reading, and XML with a DOCTYPE is refused.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +13,26 @@ from xml.etree import ElementTree
 from boards.errors import DamagedFileError, FileAccessError
 
 LARGEST_REPORT = 256 << 20
-"""Bytes. That of a large network has some ten million."""
+"""The size in bytes above which a report is refused. The report of a large network has about ten million."""
 
 LONGEST_LINE = 4_000
-"""Characters that are read of a line of a log or a schedule."""
+"""The number of characters at which a line of a log or a schedule is cut."""
 
 MOST_ELEMENTS = 1_000_000
-"""Of an XML report, without operators: each takes a hundred times its bytes."""
+"""The largest number of elements of an XML report, without operators. The limit bounds the memory of the parser."""
 
 GREATEST_NUMBER = 1e12
-"""Any larger one is not a report's, and could overflow in what is computed of it."""
+"""The largest number that is read. No report contains a larger one, and it could overflow in later computations."""
 
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
 def read_text(path: Path, largest: int = LARGEST_REPORT) -> str:
-    """Read a report; characters that are not UTF-8 are replaced. FileAccessError if it cannot be read or is too
-    large."""
+    """Read a report and replace characters that are not UTF-8.
+
+    Raises:
+        FileAccessError: The file cannot be read or has more than ``largest`` bytes.
+    """
     try:
         with path.open("rb") as file:
             data = file.read(largest + 1)
@@ -39,7 +44,11 @@ def read_text(path: Path, largest: int = LARGEST_REPORT) -> str:
 
 
 def lines_of(path: Path) -> Iterator[str]:
-    """Yield the lines of a long report, each cut to LONGEST_LINE characters; raise as ``read_text`` does."""
+    """Yield the lines of a long report, each cut to LONGEST_LINE characters.
+
+    Raises:
+        FileAccessError: The file cannot be read or has more than LARGEST_REPORT bytes.
+    """
     try:
         size = path.stat().st_size
         if size > LARGEST_REPORT:
@@ -64,17 +73,21 @@ def _too_large(path: Path, largest: int) -> FileAccessError:
 
 
 _OPERATIONS = re.compile(r'<BindNode BINDTYPE="op"[^<]*?/>')
-"""One for each operator of the design, of which nothing is asked here."""
+"""The elements of the design's operators. They are not needed and are the largest part of the file."""
 
 
 def parse_xml(text: str, path: Path) -> ElementTree.Element:
-    """Return the root, without the operators; DamagedFileError for text that is not XML, and for a DOCTYPE, which could
-    name other files or grow without bound."""
+    """Parse an XML report without its operators, and return the root element.
+
+    Raises:
+        DamagedFileError: The text is not XML, has too many elements, or has a DOCTYPE or an entity, which could refer
+            to other files or expand without bound.
+    """
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         reason = "has a DOCTYPE or an entity, which no report of Vitis HLS has"
-        raise DamagedFileError(str(path), reason, remedy="take the tool's own file")
+        raise DamagedFileError(str(path), reason, remedy="take the file as the tool wrote it")
     text = _OPERATIONS.sub("", text)
-    if text.count("<") > 2 * MOST_ELEMENTS:  # an element has one or two
+    if text.count("<") > 2 * MOST_ELEMENTS:  # an element has one tag or two
         raise DamagedFileError(str(path), f"has more than {MOST_ELEMENTS:,} elements, which no report has")
     try:
         return ElementTree.fromstring(text)
@@ -84,27 +97,32 @@ def parse_xml(text: str, path: Path) -> ElementTree.Element:
 
 
 def number(text: str | None) -> float | None:
-    """The first number of a cell such as "320 (3%)" or "7.30 ns"; None of "-", "NA", "undef", "?", and of what is above
-    GREATEST_NUMBER."""
+    """Return the number at the start of a cell such as "320 (3%)" or "7.30 ns".
+
+    None for a cell such as "-", "NA", "undef" or "?", and for a number above GREATEST_NUMBER.
+    """
     match = _NUMBER.match((text or "").strip().lstrip("~").replace(",", ""))
     value = float(match[0]) if match else None
     return None if value is None or abs(value) > GREATEST_NUMBER else value
 
 
 def integer(text: str | None) -> int | None:
-    """``number`` of a count."""
+    """Return ``number`` of a cell as an integer."""
     value = number(text)
     return None if value is None else int(value)
 
 
 def field(text: str, name: str) -> str:
-    """What a head such as ``| Device : xczu7ev`` or ``* Version: 2022.2`` says, "" where it says nothing."""
+    """Return the value of a header line such as ``| Device : xczu7ev`` or ``* Version: 2022.2``; "" without one."""
     match = re.search(rf"^[ |*]*{re.escape(name)}[ \t]*:[ \t]*([^\n|]*)", text, re.MULTILINE)
     return match[1].strip() if match else ""
 
 
 def cells(line: str) -> list[str] | None:
-    """Of a line ``| a | b |``, None of any other; blanks before a name stay, since they say what it is a part of."""
+    """Return the cells of a line ``| a | b |``; None for another line.
+
+    Blanks before a cell's text are kept, because the indentation of a name shows the nesting.
+    """
     stripped = line.strip()
     if len(stripped) < 2 or not (stripped.startswith("|") and stripped.endswith("|")):
         return None
@@ -112,7 +130,7 @@ def cells(line: str) -> list[str] | None:
 
 
 def rows_under(lines: Sequence[str], start: int) -> Iterator[list[str]]:
-    """Cells of the rows of the first table from line ``start`` on, its head among them."""
+    """Yield the cells of each row of the first table at or below line ``start``, its head included."""
     begun = False
     for line in lines[start:]:
         row = cells(line)

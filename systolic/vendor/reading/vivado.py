@@ -1,4 +1,4 @@
-"""Vivado's report_utilization and report_timing_summary, of UltraScale+ and of 7 series."""
+"""Vivado's report_utilization and report_timing_summary for UltraScale+ and 7-series devices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SITES = {
     "uram": ("URAM",),
     "dsp": ("DSPs",),
 }
-"""As report_utilization calls them; after synthesis a * may follow a name."""
+"""Kind → its names in the column "Site Type" of report_utilization; after synthesis a * can follow a name."""
 
 HIERARCHY = {
     "lut": ("Total LUTs",),
@@ -26,14 +26,18 @@ HIERARCHY = {
     "uram": ("URAM", "URAMs"),
     "dsp": ("DSP Blocks", "DSP48 Blocks", "DSPs"),
 }
-"""Columns of report_utilization -hierarchical, beside RAMB36, RAMB18, LUTRAMs and SRLs."""
+"""Kind → its column names in report_utilization -hierarchical; BRAM and LUTRAM are sums of two columns each."""
 
 
 # --- resources -----------------------------------------------------------------------------------------------------
 
 
 def read_utilisation(path: Path) -> Utilisation:
-    """Read the utilisation of the whole design; DamagedFileError if the file is not a report of that kind."""
+    """Read the utilisation of the whole design.
+
+    Raises:
+        DamagedFileError: The file is not a report of report_utilization.
+    """
     text = read_text(path)
     table = [row for row in map(cells, text.splitlines()) if row and len(row) >= 4]
     head = [cell.strip() for cell in next((row for row in table if row[0].strip() == "Site Type"), [])]
@@ -56,8 +60,14 @@ def _sites(sites: dict[str, list[str]], column: int) -> Resources:
 
 
 def read_hierarchy(path: Path, cell: str) -> Utilisation | None:
-    """Read the utilisation of the instance ``cell`` alone, None if it is not in the report; a block design names it as
-    its cell. DamagedFileError if the file is not a report of that kind."""
+    """Read the utilisation of one instance alone; None if the report does not contain it.
+
+    Args:
+        cell: The instance's name, which is its cell name in the block design.
+
+    Raises:
+        DamagedFileError: The file is not a report of report_utilization -hierarchical.
+    """
     text = read_text(path)
     lines = text.splitlines()
     start = next((index for index, line in enumerate(lines) if (cells(line) or [""])[0].strip() == "Instance"), None)
@@ -97,7 +107,11 @@ def _version(text: str) -> str:
 
 
 def read_timing(path: Path) -> Timing:
-    """Read the timing summary; DamagedFileError if the file has none, or the design has no clock."""
+    """Read the timing summary.
+
+    Raises:
+        DamagedFileError: The file has no timing summary, or the design has no clock.
+    """
     text = read_text(path)
     lines = text.splitlines()
     summary = next(iter(_table(lines, "| Design Timing Summary")), [])
@@ -114,12 +128,12 @@ def read_timing(path: Path) -> Timing:
 
 
 def _slacks(row: Sequence[str]) -> tuple[float | None, float | None]:
-    """The worst of setup and of hold, of a row of eight numbers or more."""
+    """Return the worst setup slack and the worst hold slack of a row with at least eight numbers, else None twice."""
     return (number(row[0]), number(row[4])) if len(row) >= 8 else (None, None)
 
 
 def _table(lines: Sequence[str], title: str) -> list[list[str]]:
-    """Words of the rows below the dashes of the table under ``title``."""
+    """Return the words of each row of the table under ``title``. Its head ends with a line of dashes."""
     start = next((index for index, line in enumerate(lines) if line.startswith(title)), None)
     if start is None:
         return []

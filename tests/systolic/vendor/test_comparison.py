@@ -137,7 +137,7 @@ def test_a_design_as_claimed_holds(design: Path, claims: Claims, run: Run) -> No
     assert {row.verdict for row in comparison.memories} == {"as claimed"}
     assert comparison.highest_clock_mhz == pytest.approx(365)
     assert [sentence.partition(":")[0] for sentence in comparison.missing] == [
-        "that the RTL computes the same",
+        "whether the RTL computes the same as the C++",
         "the clock and placed resources",
     ]
 
@@ -151,7 +151,7 @@ def test_an_ii_that_was_not_reached_has_the_tools_reason(design: Path, claims: C
     row = row_of(comparison, "feed_phase")
     assert (row.verdict, comparison.holds) == ("worse", False)
     assert row.advice.startswith(
-        "an iteration takes 2 cycles: Unable to schedule 'store' operation ('buffer_write', feed.h:32) on array"
+        "the achieved II is 2 cycles: Unable to schedule 'store' operation ('buffer_write', feed.h:32) on array"
     )
     assert row.advice.endswith(f"declare SYSTOLIC_PIPELINE(2, 6) at {loop.source} and trace again")
 
@@ -163,11 +163,11 @@ def test_an_ii_that_was_not_reached_has_the_tools_reason(design: Path, claims: C
             1,
             9,
             "worse",
-            r"each entry of the loop takes 5 cycles more: declare SYSTOLIC_PIPELINE\(1, 9\) at feed\.h:\d+",
+            r"each start of the loop takes 5 cycles more: declare SYSTOLIC_PIPELINE\(1, 9\) at feed\.h:\d+",
         ),
-        (1, 3, "better", r"each entry of the loop takes 1 cycles less"),
-        (None, 9, "worse", r"not pipelined: a call that is not inlined"),
-        (3, 9, "worse", r"an iteration takes 3 cycles: the log says beside this loop whether accesses share a port"),
+        (1, 3, "better", r"each start of the loop takes 1 cycles less"),
+        (None, 9, "worse", r"not pipelined, because the loop contains a call"),
+        (3, 9, "worse", r"the achieved II is 3 cycles: the log reports for this loop whether accesses share a port"),
     ],
 )
 def test_loops_that_differ(
@@ -191,12 +191,13 @@ def test_a_path_that_is_too_long_is_told_with_its_longest_step(design: Path, cla
     comparison = compared(design, claims)
     row = row_of(comparison, "feed_phase")
     assert row.advice == (
-        "a path of 7.90 ns where 7.30 ns are left: its longest step is add at feed.h:72, 2.30 ns"
-        "; 3.89 ns are multiplexers of what is shared"
+        "the longest path takes 7.90 ns, but only 7.30 ns are available; its longest step is add at feed.h:72, 2.30 ns"
+        "; multiplexers of shared operators and memories take 3.89 ns"
     )
     assert [step.ns for step in row.path] == [0.859, 0.243, 0.605, 2.303]
     (clock,) = comparison.clocks
-    assert (clock.verdict, clock.advice) == ("worse", "too long: feed_phase; the rows of their loops say where")
+    advice = "paths are too long in feed_phase; the rows of their loops say where"
+    assert (clock.verdict, clock.advice) == ("worse", advice)
     assert clock.highest_mhz == pytest.approx(730 / 7.9)
     assert "Longest path of feed_phase" in html(comparison)
 
@@ -222,7 +223,7 @@ def test_loops_are_found_in_the_function_that_inlines_them(design: Path, claims:
     assert claims.sources.reached("pool") == {"pool"}, "its variables have names of functions"
     unread = row_of(comparison, "walk")
     assert (unread.verdict, unread.fact) == ("open", None)
-    assert unread.advice.startswith("no loop of the report has this line")
+    assert unread.advice.startswith("the report has no loop at this line")
 
 
 def test_of_a_flattened_nest_the_inner_loop_counts(design: Path, claims: Claims) -> None:
@@ -259,20 +260,20 @@ def test_an_array_that_was_taken_apart(design: Path, claims: Claims, run: Run) -
     texts.write_run(design, run.changed("feed_weights", changed))
     row = next(row for row in compared(design, claims).memories if row.name.startswith("feed_weights"))
     assert (row.verdict, row.claimed, row.achieved) == ("worse", "8 BRAM36 in 8 of 512 × 64 bits", "32 BRAM36 in 64")
-    assert row.advice.startswith("64 memories where 8 are claimed: a struct with an array of lanes was taken apart")
+    assert row.advice.startswith("64 memories instead of the claimed 8: the tool split a struct with an array of lanes")
 
 
 @cases(
     "nodes, verdict, sentence",
     [
-        ([storage("buffer_0", "lutram")], "worse", "the tool took lutram: its log says at feed.h:"),
+        ([storage("buffer_0", "lutram")], "worse", "the tool used lutram: its log says at feed.h:"),
         (
             [storage(f"buffer_{i}", "auto", 4) for i in range(8)],
             "worse",
-            "the words are wider or more than the sources say",
+            "the words are wider or more numerous than the sources declare",
         ),
         ([storage(f"buffer_{i}", "auto", 1) for i in range(8)], "better", ""),
-        ([storage("another", "bram", 1)], "open", "no memory of the report has this name"),
+        ([storage("another", "bram", 1)], "open", "the report has no memory of this name"),
     ],
 )
 def test_memories_that_differ(
@@ -304,7 +305,7 @@ def test_vivado_decides_where_it_has_counted(design: Path, claims: Claims, run: 
     assert (rows["lut"].synthesised, rows["lut"].placed, rows["lut"].verdict) == (30000, 20100, "better")
     assert comparison.highest_clock_mhz == pytest.approx(1000 / (10 - 0.123))
     assert comparison.co_simulation == (
-        f"Pass in 1,200 cycles; {claims.cycles:,} are modelled for all passes",
+        f"Pass in 1,200 cycles; the model has {claims.cycles:,} for all passes",
         "as claimed",
     )
     assert (comparison.missing, comparison.holds) == ((), True)
@@ -314,9 +315,9 @@ def test_vivado_decides_where_it_has_counted(design: Path, claims: Claims, run: 
     assert (row.placed, row.verdict, row.advice) == (
         23000,
         "worse",
-        "936 more than estimated: the rows of memories and modules say where",
+        "936 more than estimated: the rows of the memories and the tool's report say where",
     )
-    assert "Vivado's counts are of the whole block design" in text(whole)
+    assert "Vivado's resource counts are for the whole block design" in text(whole)
 
 
 def test_luts_have_no_verdict_before_they_are_placed(design: Path, claims: Claims, run: Run) -> None:
@@ -328,7 +329,7 @@ def test_luts_have_no_verdict_before_they_are_placed(design: Path, claims: Claim
 def test_what_does_not_fit(design: Path, claims: Claims, run: Run) -> None:
     texts.write_run(design, replace(run, counts={**run.counts, "DSP": 230}))
     row = next(row for row in compared(design, claims).resources if row.kind == "dsp")
-    assert row.advice == "230 do not fit the device's 220: take a smaller array or folding"
+    assert row.advice == "230 do not fit the device's 220: generate a smaller array or folding"
 
 
 @cases(
@@ -336,10 +337,10 @@ def test_what_does_not_fit(design: Path, claims: Claims, run: Run) -> None:
     [
         (
             {"wns": -0.25},
-            "7 endpoints miss setup, the worst by 0.250 ns: its path is the first in vivado/timing.rpt; else generate "
+            "7 endpoints miss setup, the worst by 0.250 ns: shorten the first path of vivado/timing.rpt, or generate "
             "for a clock of at most 98 MHz",
         ),
-        ({"whs": -0.02}, "hold is missed by 0.020 ns, which no slower clock mends: route with another strategy"),
+        ({"whs": -0.02}, "hold is missed by 0.020 ns, which a slower clock does not fix: route with another strategy"),
     ],
 )
 def test_timing_that_is_missed(design: Path, claims: Claims, slacks: dict[str, float], sentence: str) -> None:
@@ -363,7 +364,8 @@ def test_the_clock_with_least_slack_counts(design: Path, claims: Claims) -> None
 def test_an_rtl_that_differs(design: Path, claims: Claims) -> None:
     texts.write_cosim(design, texts.cosim("Fail", "NA"))
     comparison = compared(design, claims)
-    assert comparison.co_simulation == ("Fail: the RTL does not give the words that the test bench expects", "worse")
+    sentence = "Fail: the output of the RTL differs from the words that the test bench expects"
+    assert comparison.co_simulation == (sentence, "worse")
     assert not comparison.holds
 
 
@@ -373,7 +375,7 @@ def test_reports_of_another_design_are_told(design: Path, claims: Claims, run: R
     comparison = compared(design, claims)
     assert [sentence.partition(",")[0] for sentence in comparison.conflicts] == [
         "the synthesis is for xczu7ev-ffvc1156-2-e",
-        "the synthesis was asked for 20 ns",
+        "the target period of the synthesis is 20 ns",
         "Vivado's fastest clock has 50.00 MHz",
     ]
     assert not comparison.holds
@@ -423,7 +425,7 @@ def test_values_and_page(design: Path, claims: Claims, run: Run) -> None:
     assert (told["clock_mhz"], told["holds"], told["highest_clock_mhz"]) == (claims.clock_mhz, True, 365.0)
     shown = html(replace(comparison, conflicts=("<script>alert(1)</script>",)))
     assert "<script" not in shown
-    assert "Achieved: what the reports of Vitis HLS" in shown
+    assert "Achieved: reported by Vitis HLS" in shown
 
 
 def test_what_was_derived_stands_between_claim_and_fact(design: Path, claims: Claims, run: Run) -> None:
@@ -437,9 +439,10 @@ def test_what_was_derived_stands_between_claim_and_fact(design: Path, claims: Cl
     row = next(row for row in values(comparison)["loops"] if row["process"] == "pool")
     assert (row["declared_ii"], row["derived_ii"], row["achieved_ii"]) == (1, 2, 1)
     count = len(comparison.loops)
-    assert f"derived by systolic check: the II of {count - 1} of {count} loops, the depth of 0 within" in text(
-        comparison
+    sentence = (
+        f"systolic check derived the right II for {count - 1} of {count} loops, and for 0 of them the depth within"
     )
+    assert sentence in text(comparison)
     assert "derived" in text(comparison).split("\n")[0]
     assert "derived" not in text(compared(design, claims))
 

@@ -285,7 +285,7 @@ def test_no_change_of_a_report_breaks_a_reader(tmp_path: Path, data: st.DataObje
 
 
 def test_nothing_to_read(tmp_path: Path) -> None:
-    with raises(FileAccessError, path=str(tmp_path), reason="holds no report of Vitis HLS or Vivado"):
+    with raises(FileAccessError, path=str(tmp_path), reason="contains no report of Vitis HLS or Vivado"):
         read_reports(tmp_path, "top_0")
     with raises(FileAccessError, path=str(tmp_path / "none"), reason="is not a folder"):
         read_reports(tmp_path / "none", "top_0")
