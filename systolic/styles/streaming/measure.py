@@ -1,4 +1,4 @@
-"""Time of a generated pipeline: traced executions of one frame and of several, and what lies between the last two."""
+"""The traced cycles of a generated pipeline: its latency for one frame, and the interval between frames in a row."""
 
 from __future__ import annotations
 
@@ -29,12 +29,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FRAMES = (3, 5, 9)
-"""In one traced execution: the first count of these in which the last frame follows at the steady rate. The first
-frames fill the pipeline; where it has branches, some more follow faster or slower than all later ones."""
+"""The numbers of frames in a row that are tried, until the last frame follows at the steady rate.
+
+The first frames fill the pipeline. In a pipeline with branches, the next frames may follow faster or slower than later
+frames.
+"""
 
 STEADY = 0.001
-"""Of the interval: what it may lie above the work of the slowest process, and be called steady."""
-
+"""The share by which the interval may exceed the work of the slowest process and still count as steady."""
 
 BLOCK_HEAD = ("block", "cycles", "modelled", "busy %", "MACs", "waits for input", "for space", "folding")
 
@@ -55,7 +57,7 @@ class StreamingReport(CycleReport):
 
     @property
     def cycles(self) -> int:
-        """The cycles that one more frame takes."""
+        """The cycles per frame, which are the interval."""
         return self.interval
 
     @property
@@ -70,7 +72,7 @@ class StreamingReport(CycleReport):
 
     @property
     def frame_ends(self) -> dict[int, str]:
-        """The name of each traced frame by the cycle in which its output ends, for the marks of a timeline."""
+        """The name of each traced frame by the cycle of its last output, for the marks of a timeline."""
         (region,) = self.timing.regions
         return {end: f"frame {number}" for number, end in enumerate(region.frame_ends, 1)}
 
@@ -81,11 +83,11 @@ class StreamingReport(CycleReport):
 
     @property
     def title(self) -> str:
-        """One line, for a timeline."""
+        """The title of a timeline."""
         return f"{self.network}: a frame every {self.interval:,} cycles traced, {self.rate}"
 
     def values(self) -> dict[str, Any]:
-        """Return the object of ``cycle_values``; a pipeline has one pass."""
+        """Return the object of ``cycle_values``. All its processes belong to pass 0, because there is only one."""
         (region,) = self.timing.regions
         processes = [process_values(process, 0) for process in region.processes]
         return cycle_values(self, "traced", self.timing.memory, processes=processes)
@@ -110,7 +112,7 @@ class StreamingReport(CycleReport):
 
     @property
     def summary(self) -> str:
-        """The rate, the latency and the slowest block."""
+        """The rate, the latency and the slowest block, as text."""
         return (
             f"{self.network}: a frame every {self.interval:,} cycles, {self.rate}, latency {self.latency:,} cycles; "
             f"bound by {self.slowest.name} (cycles traced on the generated code over {self.frames} frames; modelled: "
@@ -124,24 +126,31 @@ class StreamingReport(CycleReport):
 
 
 def check_timeline(layer: str | None) -> None:
-    """Raise UnsupportedError for one layer alone: a pipeline works on all of them at once."""
+    """Raise UnsupportedError if ``layer`` names a layer: a pipeline works on all layers at once."""
     if layer is not None:
         raise UnsupportedError(
             f"a timeline of --layer {layer} alone",
             "a pipeline works on all layers at once, in one region of the trace",
-            remedy="leave --layer out and see every block's lane",
+            remedy="remove --layer: the timeline has a lane for every block",
         )
 
 
 def trace_design(design: StreamingDesign, picture: npt.NDArray[np.uint8], tell: Progress = silent) -> Trace:
-    """Executes one frame, and several in a row, of one picture, uint8 [channels, height, width], with every process's
-    clock recorded: so many that the last follows at the steady rate, FRAMES at most."""
+    """Execute one frame and then several frames in a row, and record the clock of every process.
+
+    The number of frames in a row is the first of FRAMES at which the last frame follows at the steady rate, or the
+    greatest of FRAMES.
+
+    Args:
+        design: The design.
+        picture: The picture of every frame, uint8 of shape (channels, height, width).
+    """
     library = built(lambda path: StreamingLibrary(path, design.manifest), design.path, Variant(trace=True), tell)
     packet = pack_picture(design, picture)
     for frames in FRAMES:
         trace = Trace(library.handle, frames, tell, by_depth=True)
         trace.begin()
-        for count in (1, frames):  # two regions, one after the other
+        for count in (1, frames):  # each execution is a region of the trace
             tell(ProgressStep(f"tracing {frames} frames in a row", count > 1, 1 + frames))
             library.run(design.images, np.repeat(packet[None], count, axis=0))
         trace.end()
@@ -151,8 +160,10 @@ def trace_design(design: StreamingDesign, picture: npt.NDArray[np.uint8], tell: 
 
 
 def _is_steady(design: StreamingDesign, trace: Trace) -> bool:
-    """Whether, with unbounded FIFOs, the last frame follows as fast as the slowest process works. No later one can be
-    faster."""
+    """Return whether the last frame follows as fast as the slowest process works, with unbounded FIFOs.
+
+    No later frame can follow faster than that.
+    """
     solved = trace.solve(board_memory(design), design.manifest.clock_mhz, unbounded(trace, design.fifo_bits))
     *_, region = (region for region in solved.regions if not region.top)
     work = max(process.busy + process.wait_memory for process in region.processes) / trace.frames
@@ -160,7 +171,7 @@ def _is_steady(design: StreamingDesign, trace: Trace) -> bool:
 
 
 def unbounded(trace: Trace, names: Collection[str]) -> dict[str, int]:
-    """Depths that no FIFO of these names ever fills, in no region."""
+    """Return a depth in words for each named FIFO that it never fills in any region of the trace."""
     streams = [stream for region in trace.regions for stream in region.streams if stream.name in names]
     return greatest({stream.name: max(LEAST_FIFO_DEPTH, stream.elements)} for stream in streams)
 
@@ -172,8 +183,16 @@ def measure(
     clock_mhz: float | None = None,
     depths: Mapping[str, int] | None = None,
 ) -> StreamingReport:
-    """Solves the trace: no execution. clock_mhz, depths: other than the design's own, which is its target, or what a
-    check found that its sources hold."""
+    """Return the cycles of each block, computed from the trace without a new execution.
+
+    Args:
+        design: The design.
+        trace: The recorded executions of one frame and of several.
+        memory: The timing of the memory.
+        clock_mhz: The clock. None means the design's target clock, or the clock that ``systolic check`` found for its
+            sources.
+        depths: FIFO depths in words, by the name of the stream. None means the design's depths.
+    """
     clock = kept(design.path, design.manifest.clock_mhz) if clock_mhz is None else RateClock(clock_mhz)
     timing = trace.solve(memory, clock.mhz, depths, timeline=True)
     single, several = (region for region in timing.regions if not region.top)

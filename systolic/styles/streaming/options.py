@@ -1,4 +1,4 @@
-"""The requests that a user may make of a folding."""
+"""The options that choose a folding."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from systolic.styles.options import HardwareOptions, budget_from
 from systolic.styles.streaming.arguments import SEARCHES
 
 MOST_CYCLES = 1 << 40
-"""Cycles per frame that a search may be asked for; a slower rate asks for no smaller pipeline."""
+"""Limit for the requested cycles per frame. No pipeline is so slow, so a lower rate would not make it smaller."""
 
 
 @dataclass(frozen=True)
 class StreamingOptions(HardwareOptions):
-    """Requests about a folding.
+    """The options that choose a folding.
 
     Attributes:
         fps: Frames per second to reach at the target clock with the fewest resources; None for the highest rate that
             fits.
-        search: One of SEARCHES.
-        folding: A saved folding, as a file or as its JSON, instead of a search.
-        deadline: Seconds that the exact search may take; None for as many as it needs.
-        effort: Foldings that annealing evaluates per block.
-        attempts: Sweeps of annealing over all blocks.
-        max_padding: Channels that may be added to a map.
-        max_pixels: Pixels that may travel in one word of a stream.
-        pad_ends: Channels may also be added to the network's input and outputs.
-        external: Layers whose weights stay in DDR.
-        estimated_fifos: Take FIFO depths as the search estimates them, not as the cycle trace finds them.
-        softmax: "none", or the method of cnn.softmax by which the pipeline computes the final softmax.
+        search: The name of the search, one of SEARCHES.
+        folding: A saved folding to use instead of a search, as a file or as its JSON; None to search.
+        deadline: Limit for the time of the exact search, in seconds; None for no limit.
+        effort: Number of foldings that annealing evaluates per block.
+        attempts: Number of sweeps of annealing over all blocks.
+        max_padding: Limit for the channels of zeros that are added to a map.
+        max_pixels: Limit for the pixels in one word of a stream.
+        pad_ends: Whether channels may also be added to the network's input and outputs.
+        external: Names of the layers whose weights stay in DDR.
+        estimated_fifos: Whether to keep the FIFO depths that the search estimates, instead of sizing them by a trace.
+        softmax: "none", or the method of ``cnn.ops.softmax`` by which the pipeline computes the final softmax.
     """
 
     fps: float | None = None
@@ -70,7 +70,16 @@ class StreamingOptions(HardwareOptions):
                 raise RangeError(option, value, least)
 
     def goal(self, board: Board, clock_mhz: float, traced: TracedStreams = UNTRACED) -> Goal:
-        """Return what a search is asked for; RangeError for a rate that leaves no cycle for a frame."""
+        """Return the goal of a search.
+
+        Args:
+            board: The board.
+            clock_mhz: The target clock.
+            traced: FIFO depths from a trace, which the search counts in place of its own estimates.
+
+        Raises:
+            RangeError: The requested rate allows less than one cycle per frame.
+        """
         cycles = None if self.fps is None else int(min(MOST_CYCLES, clock_mhz * 1e6 / self.fps))
         if cycles == 0:
             raise RangeError(f"--fps in frames/s at {clock_mhz:g} MHz", self.fps, 0, clock_mhz * 1e6, exclusive=True)
@@ -78,21 +87,26 @@ class StreamingOptions(HardwareOptions):
 
     @property
     def choices(self) -> Options:
-        """The freedom that a search has."""
+        """The limits of a search, as the scheduler's ``Options``."""
         return Options(self.max_padding, self.pad_ends, self.max_pixels, self.external, uram_weights=False)
 
     @property
     def label(self) -> str:
-        """The search, or the file that the folding is taken from."""
+        """The name of the search, or of the file with the saved folding."""
         return self.search if self.folding is None else str(self.folding)
 
 
 def check_softmax(method: str) -> None:
-    """Raise UnsupportedError or ChoiceError if a pipeline has no such softmax."""
+    """Check that a pipeline can compute this softmax.
+
+    Raises:
+        UnsupportedError: The method is hls4ml's "legacy".
+        ChoiceError: The method is unknown.
+    """
     if method == "legacy":
         raise UnsupportedError(
             "--softmax legacy",
-            "it is the function of stable with a look-up for each pair of channels",
+            "it computes the function of stable, with a table look-up for each pair of channels",
             remedy="take --softmax stable",
         )
     if method not in ("none", *METHODS):

@@ -1,4 +1,4 @@
-"""A network on a board as a folding, priced once: its figures, and its JSON object."""
+"""A folding with its modelled cycles, estimated resources and energy, and its JSON object."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from scheduler.streaming.result import FoldingResult
 from systolic.styles.options import HardwareOptions
 
 ESTIMATED = "FIFOs as estimated"
-"""What a proof covers before a design's trace has gone back into the search."""
+"""The FIFOs that a proof covers if the search had no traced FIFO depths."""
 
 
 @dataclass(frozen=True, eq=False)
 class PricedFolding:
-    """One folding on one board.
+    """One folding on one board, with its cost.
 
     Attributes:
-        network: The network.
+        network: The quantised network.
         board: The board.
         clock: The target clock.
-        folded: The folding with its resources, estimated.
-        hardware: The memory and the budget that it was folded for.
-        counted: The FIFOs that its proof covers, in words.
-        fps: The frames per second that were asked for.
+        folded: The folding, its estimated resources, and the result of its search.
+        hardware: The DDR rate and the budget of the search.
+        counted: The FIFOs that the proof of the search covers, in words.
+        fps: The requested frames per second; None if no rate was requested.
     """
 
     network: QuantizedNetwork
@@ -49,17 +49,20 @@ class PricedFolding:
 
     @property
     def batch(self) -> int:
-        """A pipeline takes frame after frame, and no weights pass."""
+        """The number of frames in a batch, which is 1: a pipeline has no weight loads that a batch could share."""
         return 1
 
     @property
     def ddr(self) -> DdrRate:
-        """The memory that weights come from."""
+        """The rate of the memory from which external weights are read."""
         return self.hardware.ddr_rate(self.board)
 
     @property
     def fits(self) -> bool:
-        """The board, as estimated."""
+        """Whether the estimated resources are within the budget of the search.
+
+        After a trace has sized the FIFOs, the resources must be within the whole board instead.
+        """
         return self.folded.fits
 
     @property
@@ -68,12 +71,12 @@ class PricedFolding:
 
     @property
     def frames_per_second(self) -> float:
-        """Modelled, at the target clock."""
+        """The modelled rate at the target clock."""
         return self.folded.frames_per_second(self.clock.mhz)
 
     @property
     def cycles_per_frame(self) -> int:
-        """Modelled."""
+        """The modelled cycles per frame."""
         return self.folded.cycles
 
     @property
@@ -82,22 +85,22 @@ class PricedFolding:
 
     @property
     def converters(self) -> int:
-        """Width converters between blocks."""
+        """The number of width converters between blocks."""
         return converter_count(self.folded.folding)
 
     @property
     def fifo_bits(self) -> int:
-        """Of all FIFOs, as the search estimates them."""
+        """The size of all FIFOs in bits, with the depths that the search estimates."""
         return fifo_bits(self.folded.folding)
 
     @property
     def gap(self) -> float | None:
-        """How far from the best it may be, as a share; None where nothing is proven."""
+        """The greatest possible distance of the area from the optimum, as a share; None if nothing is proven."""
         return self.folded.gap if math.isfinite(self.folded.gap) else None
 
     @property
     def proof(self) -> str:
-        """What the search has proven, in words, and with which FIFOs."""
+        """A phrase that says what the search has proven, and with which FIFOs."""
         proofs = {
             "optimal": f"proven cheapest with {self.counted}",
             "feasible": f"within {self.folded.gap:.1%} of the best with {self.counted}",
@@ -107,7 +110,7 @@ class PricedFolding:
 
     @property
     def estimate(self) -> Mapping[str, int]:
-        """Resources by name, as the manifest has them."""
+        """The estimated resources, by their names in the manifest."""
         used = self.folded.usage
         return {
             "dsp": used.dsp,
@@ -119,33 +122,33 @@ class PricedFolding:
 
     @property
     def block_cycles(self) -> list[int]:
-        """Cycles per frame of every block, modelled."""
+        """The modelled cycles of each block per frame."""
         graph, folds = self.folded.folding.graph, self.folded.folding.folds
         return [block_cycles(graph, index, fold) for index, fold in enumerate(folds)]
 
     @property
     def block_usages(self) -> list[StreamingUsage]:
-        """Resources of every block with the converters and FIFOs before it; together those of the whole folding."""
+        """The resources of each block with the converters and FIFOs before it. They add up to the whole folding."""
         return usage_by_block(self.folded.folding, self.board)
 
     @cached_property
     def block_activities(self) -> tuple[Activity, ...]:
-        """What each block does for one frame; the DMA's is the frame's alone."""
+        """The activity of each block for one frame, from which its energy is estimated. The DMA is not included."""
         return tuple(block_activity(*pair) for pair in zip(self.block_usages, self.block_cycles, strict=True))
 
     @property
     def block_energies(self) -> tuple[Energy, ...]:
-        """Of a frame, block by block."""
+        """The estimated energy of each block for one frame."""
         return tuple(energy(activity, self.board.family) for activity in self.block_activities)
 
     @property
     def energy(self) -> Energy:
-        """Of a frame: an estimate with bounds."""
+        """The estimated energy of one frame with bounds, including the DMA."""
         moved = dma_activity(self.folded.folding.graph)
         return energy(sum(self.block_activities, moved), self.board.family)
 
     def values(self) -> dict[str, Any]:
-        """One JSON object."""
+        """Return the JSON object of the mapping."""
         return {
             "network": self.network.name,
             "board": self.board.name,

@@ -1,4 +1,4 @@
-"""Foldings for people: tables for a terminal, and the same on a page with pictures."""
+"""Reports of foldings: tables for a terminal, and a page with the same tables and pictures."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ BLOCK_HEAD = (
 )
 
 UNITS = (g.MatrixVector, g.VectorVector)
+"""The operations with weights."""
 
 
 def block_rows(mapping: PricedFolding) -> list[list[Cell]]:
-    """A line a block under BLOCK_HEAD; a dash where a block has no such fold."""
+    """Return a row for each block under BLOCK_HEAD, with None for a fold that the block does not have."""
     folding = mapping.folded.folding
     lists = zip(folding.graph.blocks, folding.folds, mapping.block_cycles, mapping.block_usages, strict=True)
     return [
@@ -74,7 +75,7 @@ BUDGET_HEAD = ("resource", "used", "budget", "of", "of the board")
 
 
 def budget_rows(mapping: PricedFolding) -> list[list[Cell]]:
-    """Totals against what a folding may take of the board, and what the board has."""
+    """Return the estimated use of each resource, its limit in the budget and the amount that the board has."""
     names = ("LUT", "LUT as memory", "DSP", "BRAM18", "URAM")
     board = mapping.board
     columns = (
@@ -88,7 +89,12 @@ def budget_rows(mapping: PricedFolding) -> list[list[Cell]]:
 
 
 def totals(mapping: PricedFolding, clock: RateClock | None = None) -> str:
-    """A few lines that sum a folding up. clock: what the rate is told at, where it was checked."""
+    """Return a few lines that summarise a folding.
+
+    Args:
+        mapping: The folding.
+        clock: The clock for the frame rate, if a check found one for the sources; None for the target clock.
+    """
     used, board = mapping.folded.usage, mapping.board
     resources = board.resources
     text = (
@@ -100,18 +106,20 @@ def totals(mapping: PricedFolding, clock: RateClock | None = None) -> str:
     )
     text += f"{bits_text(mapping.folded.folding.graph)}\n{mapping.energy}"
     if not mapping.fits:
-        text += f"\nIT DOES NOT FIT {board.title}: ask for fewer frames with --fps, or for fewer bits"
+        text += f"\nIT DOES NOT FIT {board.title}: request a lower rate with --fps, or fewer bits with --bits"
     if mapping.fps is not None and mapping.frames_per_second < mapping.fps:
         text += (
-            f"\nIT STAYS BELOW the {mapping.fps:g} frames/s that were asked for: --folding exact finds a folding that "
-            "reaches them, or says what they lack"
+            f"\nIT STAYS BELOW the requested {mapping.fps:g} frames/s: --folding exact finds a folding that reaches "
+            "them, or reports the missing resources"
         )
     return text
 
 
 def bits_text(graph: g.StreamGraph) -> str:
-    """Bits of weights and of what they are multiplied by, where layers differ; that the first reads a picture of 8 bits
-    is no difference."""
+    """Return a line with the bits of the weights and inputs of each layer; empty if all layers have the same bits.
+
+    The 8-bit picture that the first layer reads does not count as a difference.
+    """
     units = [(block.name, block.op, block.inputs[0]) for block in graph.blocks if isinstance(block.op, UNITS)]
     bits = [(op.weight_type.bits, graph.type_of(port).datatype.bits) for _, op, port in units]
     if len({weights for weights, _ in bits}) < 2 and len(set(bits[1:])) < 2:
@@ -125,7 +133,7 @@ def bits_text(graph: g.StreamGraph) -> str:
 
 
 def mapping_text(mapping: PricedFolding, clock: RateClock | None = None) -> str:
-    """A table for a terminal, a line a block. clock: what the rate is told at, where it was checked."""
+    """Return a table with a row for each block, and the totals. For ``clock`` see ``totals``."""
     folding = mapping.folded.folding
     rows: list[list[Cell]] = [
         [block.name, g.kind_name(block.op), fold_text(fold)]
@@ -135,15 +143,16 @@ def mapping_text(mapping: PricedFolding, clock: RateClock | None = None) -> str:
 
 
 def mapping_html(mapping: PricedFolding) -> str:
-    """A part of a page: one folding, block by block."""
-    from systolic.styles.streaming import figures  # matplotlib takes long to import
+    """Return the part of a page with the tables and pictures of one folding."""
+    from systolic.styles.streaming import figures  # here, because importing matplotlib is slow
 
     name, _ = bottleneck(mapping.folded.folding.graph, mapping.folded.folding.folds)
     fits = "" if mapping.fits else " <b>It does not fit the budget of this board.</b>"
     note = (
         f"<p>A frame every {mapping.cycles_per_frame:,} cycles, {mapping.frames_per_second:,.1f} frames/s at "
-        f"{mapping.clock_mhz:g} MHz (target): {escape(name)} is the slowest. It takes most of "
-        f"{escape(fullest(mapping))}; cost {mapping.folded.boards:.3f}, all shares added up; {mapping.proof}.{fits}</p>"
+        f"{mapping.clock_mhz:g} MHz (target): {escape(name)} is the slowest block. The fullest resource is "
+        f"{escape(fullest(mapping))}; cost {mapping.folded.boards:.3f}, the sum of all shares; {mapping.proof}.{fits}"
+        "</p>"
     )
     return "".join(
         (
@@ -162,12 +171,12 @@ def _names(mapping: PricedFolding) -> list[str]:
 
 
 def mapping_page(mapping: PricedFolding) -> str:
-    """The page of one folding."""
+    """Return the page that ``systolic fold --report`` writes for one folding."""
     return page(mapping.title, mapping_html(mapping))
 
 
 def fullest(mapping: PricedFolding) -> str:
-    """The resource of which the folding takes the largest share of the board, and that share."""
+    """Return the name of the resource with the largest used share of the board, and that share, as text."""
     used, total = mapping.folded.usage, available(mapping.board)
     names = ("lut", "lutram", "dsp", "bram18", "uram")
     shares = {name: getattr(used, name) / getattr(total, name) for name in names if getattr(total, name)}
@@ -176,7 +185,7 @@ def fullest(mapping: PricedFolding) -> str:
 
 
 def fifos_html(fifos: Fifos) -> str:
-    """A part of a page: FIFOs that the trace sized."""
+    """Return the part of a page with the FIFOs of a generated pipeline."""
     text = (
         f"FIFOs: {fifos.bits:,} bits ({fifos.fixed_bits:,} at a fixed depth); a frame every "
         f"{fifos.interval:,} cycles, latency {fifos.latency:,} (traced)"

@@ -1,4 +1,4 @@
-"""Executes a generated pipeline and compares every layer, every bit, with the golden model."""
+"""The execution of a generated pipeline, which compares every integer of every layer with the golden model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,14 @@ from systolic.execution.simulation import (
 
 @dataclass(frozen=True, eq=False)
 class StreamingDesign:
-    """A generated folder of the streaming style, read. images: what external weights point to, uint8."""
+    """A generated folder that was read.
+
+    Attributes:
+        path: The folder.
+        manifest: The description of the design.
+        network: The quantised network.
+        images: The memory image of each port for external weights, as bytes.
+    """
 
     path: Path
     manifest: StreamingManifest
@@ -39,26 +46,49 @@ class StreamingDesign:
 
     @property
     def fifo_bits(self) -> dict[str, int]:
-        """Bits of an element, by the stream's name."""
+        """The bits of a word of each FIFO, by the name of its stream."""
         return {fifo.name: fifo.bits for fifo in self.manifest.fifos}
 
 
 def open_design(path: Path, manifest: Manifest | None = None) -> StreamingDesign:
-    """Open a generated folder; ``manifest`` is that of the folder if it is read already. Raises the errors of
-    ``of_style``, ``read_streaming`` and ``read_network``."""
+    """Read a generated folder.
+
+    Args:
+        path: The folder.
+        manifest: The folder's manifest if it was read already; None to read it.
+
+    Raises:
+        SystolicError: The manifest is of another style, or the images or the network are wrong.
+    """
     described = of_style(StreamingManifest, manifest or read_manifest(path))
     return StreamingDesign(path, described, read_network(path, described), read_streaming(path, described))
 
 
 def pack_picture(pipeline: StreamingDesign, picture: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """uint8 [channels, height, width] → the packet: pixel by pixel, its channels in order."""
+    """Return the input packet of a picture: the channels of each pixel in order, pixel by pixel.
+
+    Args:
+        pipeline: The design.
+        picture: The picture, uint8 of shape (channels, height, width).
+    """
     packet = np.zeros(pipeline.manifest.packet_in.bytes, np.uint8)
     pack_packet(pipeline.manifest, picture, packet)
     return packet
 
 
 def unstream(values: Integers, layer: StreamingLayer) -> Integers:
-    """A layer's stream of one frame → integers [channels, height, width] in their carrier."""
+    """Return a layer's output of one frame from its recorded stream.
+
+    Args:
+        values: The values of the stream in their order, including channels that only fill the words.
+        layer: The layer.
+
+    Returns:
+        Integers of shape (channels, height, width).
+
+    Raises:
+        ShapeError: The stream has another number of values than the layer's output.
+    """
     channels, height, width = layer.output.shape
     pixels, filled = layer.pixels, layer.stream_channels
     lanes = layer.lanes // pixels
@@ -77,7 +107,7 @@ def simulate(
     variant: Variant = Variant(),  # noqa: B008 (frozen)
     progress: Progress | None = None,
 ) -> Simulation:
-    """One frame, uint8 [channels, height, width], through the generated code and the golden model."""
+    """Execute one picture, uint8 of shape (channels, height, width), and compare it with the golden model."""
     tell = progress or silent
     library = built(lambda path: StreamingLibrary(path, pipeline.manifest), pipeline.path, variant, tell)
     tell("golden model")
@@ -101,7 +131,7 @@ def simulate(
 
 
 def _check_packet(pipeline: StreamingDesign, sent: tuple[Integers, ...], layers: tuple[Integers, ...]) -> None:
-    """Raise MismatchError unless the DMA's output is that of the layers."""
+    """Raise MismatchError if an output map in the sent packet differs from the recorded output of its layer."""
     for output, integers in zip(pipeline.manifest.outputs, sent, strict=True):
         if not np.array_equal(integers, layers[output.layer]):
             name = pipeline.manifest.layers[output.layer].name

@@ -1,4 +1,4 @@
-"""The streaming style: every layer has hardware of its own, and all of them work at once."""
+"""The streaming style: every layer has its own hardware, and all layers work at once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from systolic.styles.style import Counts
 
 
 class StreamingStyle:
-    """See ``systolic.styles.style.Style``."""
+    """The implementation of ``systolic.styles.style.Style`` for the streaming pipeline."""
 
     name = "streaming"
     summary = STYLES["streaming"]
@@ -44,11 +44,11 @@ class StreamingStyle:
     options = StreamingOptions
 
     def options_from(self, options: argparse.Namespace) -> StreamingOptions:
-        """Those of the parsed command line."""
+        """Return the style's options from the parsed command line."""
         return options_from(options)
 
     def prepared(self, model: Model, options: StreamingOptions) -> Model:
-        """Return the model with its softmax on the pipeline if the options want it there; see ``with_softmax``."""
+        """Return the model, with its final softmax on the pipeline if the options ask for that."""
         return with_softmax(model, options.softmax)
 
     def check_layers(self, network: Network | QuantizedNetwork) -> None:
@@ -58,7 +58,7 @@ class StreamingStyle:
     def calibration_for(
         self, calibration: Calibration, board: Board, clock_mhz: float | None, options: StreamingOptions
     ) -> Calibration:
-        """Bits by layer are chosen for this pipeline, unless they are for another one."""
+        """Return the calibration. If it chooses bits layer by layer and has no pipeline yet, add this one to it."""
         if calibration.mixed is None or calibration.pipeline is not None:
             return calibration
         return replace(calibration, pipeline=Pipeline(board, clock_mhz, options))
@@ -71,34 +71,34 @@ class StreamingStyle:
         options: StreamingOptions,
         tell: Progress,
     ) -> StreamingMapping:
-        """The folding, at the board's highest clock where none is asked for."""
+        """Return the folding that the options ask for. The default clock is the board's highest."""
         tell("folding")
         return explore(network, board, clock_mhz, options, tell)
 
     def generate(
         self, mapping: StreamingMapping, inputs: DesignInputs, options: StreamingOptions, tell: Progress
     ) -> StreamingPlan:
-        """The pipeline, its FIFOs sized by its own trace unless the options leave them as estimated."""
+        """Return the plan. A trace sizes its FIFOs, unless the options ask for estimated depths."""
         return generate_with_fifos(mapping, inputs, options, tell)
 
     def open(self, path: Path, manifest: Manifest) -> StreamingDesign:
-        """Open a generated folder; see ``open_design``."""
+        """Read a generated folder; see ``open_design``."""
         return open_design(path, manifest)
 
     def estimates(self, design: StreamingDesign) -> Estimates:
-        """DSPs and memories of each process."""
+        """Return the estimated DSPs and memories of each process."""
         return estimates(design)
 
     def execute(
         self, design: StreamingDesign, pictures: Sequence[Pixels], variant: Variant, tell: Progress
     ) -> tuple[Simulation, ...]:
-        """Execute one frame; RangeError for another number of pictures than one."""
+        """Execute one frame. Raises RangeError if there is not exactly one picture."""
         if len(pictures) != 1:
             raise RangeError(f"the number of pictures that {design.path} takes at a time", len(pictures), 1, 1)
         return (simulate(design, pictures[0], variant, tell),)
 
     def trace(self, design: StreamingDesign, picture: Pixels, tell: Progress) -> StreamingTrace:
-        """A few frames of one picture, one after the other."""
+        """Execute a few frames of the picture in a row, and record their reads and writes."""
         return StreamingTrace.of(design, picture, tell)
 
     def count(self, design: StreamingDesign, picture: Pixels, beside_hls: bool, tell: Progress) -> Counts:
@@ -114,7 +114,7 @@ class StreamingStyle:
         return True
 
     def check_timeline(self, design: StreamingDesign, layer: str | None) -> None:
-        """Raise UnsupportedError for one layer alone."""
+        """Raise UnsupportedError if ``layer`` names a layer."""
         check_timeline(layer)
 
     def recording(self, design: StreamingDesign, layer: str, path: Path | None) -> Recording:

@@ -69,8 +69,8 @@ def test_a_folding_that_is_too_slow_says_so(mapping: StreamingMapping) -> None:
     assert "STAYS BELOW" not in mapping.text()
     slow = replace(mapping, fps=1e6)
     assert slow.text().endswith(
-        "IT STAYS BELOW the 1e+06 frames/s that were asked for: --folding exact finds a folding that reaches them, or "
-        "says what they lack"
+        "IT STAYS BELOW the requested 1e+06 frames/s: --folding exact finds a folding that reaches them, or reports "
+        "the missing resources"
     )
 
 
@@ -180,7 +180,7 @@ def test_what_is_not_good_is_said(compared: StreamingComparison, mapping: Stream
     slow = replace(compared, fps=1e9, rows=(Candidate("exact", with_folded(mapping, fits=False)),))
     assert slow.text().splitlines()[1].endswith(" too slow, does not fit")
     assert not slow.values()["foldings"][0]["reached"]
-    assert "all shares added up; not searched for." in mapping_html(with_folded(mapping, state="given"))
+    assert "the sum of all shares; not searched for." in mapping_html(with_folded(mapping, state="given"))
     assert "nothing proven" in mapping_html(with_folded(mapping, state="heuristic"))
 
 
