@@ -156,7 +156,7 @@ def _joins(layer: Layer, source: Shape) -> bool:
     the middle of a word; nor can a depthwise layer, because its channels would no longer be adjacent.
     """
     one_row = _covers(layer, source) and source.values <= MAX_JOINED_VALUES
-    plain = layer.pool_size == 1 and not layer.compared and layer.upscale == 1 and not layer.beside
+    plain = layer.pool_size == 1 and not layer.compared and layer.upscale == 1 and not layer.shares_rows
     return one_row and plain and not layer.reads_pixels and not layer.depthwise
 
 
@@ -314,7 +314,7 @@ def _identity_layer(network: QuantizedNetwork, strips: Strips, index: int) -> La
         saved=node.shape,
         node=index,
         spans=spans,
-        beside=len(strips.of(spans[0].node)) > 1,
+        shares_rows=len(strips.of(spans[0].node)) > 1,
     )
 
 

@@ -39,6 +39,7 @@ CLEAN = (
     "scheduler/hardware",
     "scheduler/systolic/area",
     "scheduler/systolic/model",
+    "scheduler/systolic/network",
     "systolic/checking",
     "systolic/evaluation",
     "systolic/execution",

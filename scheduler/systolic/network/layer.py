@@ -43,7 +43,7 @@ class Layer:
             output row. 0 if the joined rows are neighbours, or if ``joined`` is 1.
         column_step: Input columns from one kernel column to the next. 0 if all of them read the same column.
         spans: The channels of maps that the layer reads, in the order in which they are stored.
-        beside: Whether the rows that are read hold several maps, which the layer may read or not.
+        shares_rows: Whether the rows that are read hold several maps, of which the layer may read only some.
         summed: Maps whose rows are read in turn, as one map with this many times the rows.
         upscale: Times that each value is written in a row, and times that each row is written.
         window: Rows and columns of a max pool that is not fused. The layer compares the places of this window. (1, 1)
@@ -82,7 +82,7 @@ class Layer:
     row_step: int = 0
     column_step: int = 1
     spans: tuple[Span, ...] = ()
-    beside: bool = False
+    shares_rows: bool = False
     summed: int = 1
     upscale: int = 1
     window: tuple[int, int] = (1, 1)
