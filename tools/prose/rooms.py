@@ -40,6 +40,7 @@ CLEAN = (
     "scheduler/systolic/area",
     "scheduler/systolic/model",
     "scheduler/systolic/network",
+    "scheduler/systolic/program",
     "systolic/checking",
     "systolic/evaluation",
     "systolic/execution",

@@ -1,4 +1,4 @@
-"""The program of a schedule: everything that DDR holds before a frame starts."""
+"""The program of a schedule, which are all data that DDR holds before a frame starts, except for the image."""
 
 from __future__ import annotations
 
@@ -21,9 +21,16 @@ from scheduler.systolic.schedule import SystolicSchedule
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """words: uint32 [passes, words of a pass]. weights: one image a port, bytes [port words, bytes of a port word].
-    requantisers: uint32 [channels, 4] (bias, multiplier | negative << 16, shift, 0). maps_words: of all maps together.
-    maps: node index → its region. pass_layer: pass → index of its layer.
+    """The program of a schedule.
+
+    Attributes:
+        words: The words of all passes, uint32 (passes, words per pass).
+        weights: The weights per weight port, bytes (port words, bytes per port word).
+        requantisers: uint32 (channels, 4): bias, multiplier | negative << 16, shift, 0. images.py describes the words
+            of late offsets, and the last word of a layer's first channel.
+        maps_words: Words of DDR that all maps together take.
+        maps: The region per node.
+        pass_layer: The index of the layer per pass.
     """
 
     words: npt.NDArray[np.uint32]
@@ -34,15 +41,17 @@ class Program:
     pass_layer: tuple[int, ...]
 
     def last_pass(self, layer: int) -> int:
-        """The pass after which the layer's map is whole."""
+        """Return the index of the last pass of a layer, after which its map is complete."""
         return max(index for index, owner in enumerate(self.pass_layer) if owner == layer)
 
 
 def emit(schedule: SystolicSchedule) -> Program:
     """Return the program of a schedule.
 
-    Raises RangeError if a sum does not fit the array's 32-bit accumulators, or a number of a pass the engine's
-    counters; SeveralFaultsError if values do not fit the lanes.
+    Raises:
+        RangeError: A sum does not fit the array's 32-bit accumulators, or a word of a pass does not fit the engine's
+            counters.
+        SeveralFaultsError: Values do not fit the lanes.
     """
     network, array = schedule.network, schedule.array
     check_format(network, [scheduled.layer for scheduled in schedule.layers], array)
@@ -72,12 +81,15 @@ def emit(schedule: SystolicSchedule) -> Program:
 
 
 def _words(passes: Sequence[Mapping[str, int]], array: Array, layers: Sequence[str]) -> npt.NDArray[np.uint32]:
-    """Return the program [passes, words of a pass]; RangeError for a word that the engine cannot count.
+    """Return the words of all passes, uint32 (passes, words per pass).
 
     Args:
         passes: The words of each pass that the schedule decides.
-        array: What they are completed for.
-        layers: The layer of each pass, for the error.
+        array: The array, whose numbers the other words depend on.
+        layers: The name of the layer of each pass, for the error.
+
+    Raises:
+        RangeError: A word does not fit the engine's counters.
     """
     primary = {name: np.array([words[name] for words in passes], object) for name in passes[0]}
     completed = complete(primary, array)
@@ -100,7 +112,10 @@ def _words(passes: Sequence[Mapping[str, int]], array: Array, layers: Sequence[s
 
 
 def _deal(image: Bytes, array: Array) -> tuple[Bytes, ...]:
-    """``weight_words`` words to each port in turn, so that the ports together give one step after the other."""
+    """Return the weights of each port. Each port in turn gets ``weight_words`` words.
+
+    The ports together then read one step after the other.
+    """
     width = array.weight_words * array.word_bytes
     dealt = image.reshape(-1, array.weight_ports, width)
     return tuple(np.ascontiguousarray(dealt[:, port]) for port in range(array.weight_ports))

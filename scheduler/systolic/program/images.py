@@ -1,4 +1,4 @@
-"""Images of weights and requantisers, in the order in which they stream into the array."""
+"""The weights and the requantisers of a layer, as arrays in the order in which the engine reads them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ Weights = npt.NDArray[np.signedinteger]
 
 
 def weight_image(layer: Layer, array: Array) -> Bytes:
-    """[channel tiles · steps · columns, bytes of a word]: the flat values of a step are [lane][column]."""
+    """Return a layer's weights, with shape (channel tiles · steps · columns, bytes per word).
+
+    The values of one step have the order (lane, column).
+    """
     if layer.reads_pixels:
         steps = _pixel_steps(layer, array)
     elif on_own_blocks(layer, array):
@@ -37,13 +40,17 @@ def weight_image(layer: Layer, array: Array) -> Bytes:
 
 
 def _pad_axis(array: Weights, axis: int, multiple: int) -> Weights:
+    """Return the array with zeros at the end of an axis, so that its length is a multiple of ``multiple``."""
     widths = [(0, 0)] * array.ndim
     widths[axis] = (0, -array.shape[axis] % multiple)
     return np.pad(array, widths)
 
 
 def _at_lanes(layer: Layer, array: Array) -> Weights:
-    """[filters, lanes of all blocks, kernel height, kernel width]: the weights of a channel at its lane, 0 between."""
+    """Return weights (filters, lanes of all blocks, kernel height, kernel width).
+
+    Each channel's weights are at the channel's lane. The weights of unused lanes are 0.
+    """
     filters, channels = layer.weights.shape[:2]
     every = on_all_channels(layer.weights, filters // channels) if layer.depthwise else layer.weights
     blocks = sum(span.blocks(array.lanes) for span in layer.spans) // layer.spread
@@ -53,7 +60,7 @@ def _at_lanes(layer: Layer, array: Array) -> Weights:
 
 
 def _channel_steps(layer: Layer, array: Array) -> Weights:
-    """[tile, ky, kx, block, lane, column]; where rows are joined [tile, kx, ky, block, lane, column]."""
+    """Return weights (tile, ky, kx, block, lane, column), or (tile, kx, ky, …) if rows are joined."""
     weights = _pad_axis(_at_lanes(layer, array), 0, array.columns)
     height, width = weights.shape[2:]
     split = weights.reshape(-1, array.columns, weights.shape[1] // array.lanes, array.lanes, height, width)
@@ -61,10 +68,11 @@ def _channel_steps(layer: Layer, array: Array) -> Weights:
 
 
 def _pixel_steps(layer: Layer, array: Array) -> Weights:
-    """[tile, ky, group of kernel columns, plane, pixel, channel, column]: pixel and channel together are the lane.
+    """Return weights (tile, ky, group of kernel columns, plane, pixel, channel, column).
 
-    At 4 bits a channel is two lanes, its low and its high nibble, under the same weight: the array counts the odd
-    lanes of a pixel 16 times (loader/load.h, array/pe_array.h).
+    Pixel and channel together are the lane. On arrays of 4 bits, each channel has two lanes with the same weight, for
+    the low and the high nibble of its byte. The array multiplies the products of the high nibbles by 16
+    (loader/load.h, array/pe_array.h).
     """
     weights = _pad_axis(_pad_axis(layer.weights, 0, array.columns), 1, PIXEL_BYTES)
     planes = weights.shape[1] // PIXEL_BYTES
@@ -77,7 +85,10 @@ def _pixel_steps(layer: Layer, array: Array) -> Weights:
 
 
 def _depthwise_steps(layer: Layer, array: Array) -> Weights:
-    """[tile, ky, kx, block, lane, column], non-zero only where block · lanes + lane is in the column's group."""
+    """Return weights (tile, ky, kx, block, lane, column).
+
+    They are 0 if block · lanes + lane is not in the column's group.
+    """
     weights = _pad_axis(layer.weights, 0, array.columns)
     channels, height, width = weights.shape[1:]
     tiles = weights.reshape(-1, array.columns, channels, height, width).transpose(0, 3, 4, 2, 1)
@@ -89,12 +100,17 @@ def _depthwise_steps(layer: Layer, array: Array) -> Weights:
 
 
 PIXEL_OFFSETS = {4: 136, 8: 128, 16: 0}
-"""By bits: what is missing in a pixel as the array takes it (loader/load.h), made good by the bias."""
+"""The offset per bit width that the loader subtracts from pixels (loader/load.h). The bias compensates for it."""
 
 
 def requantiser_image(scheduled: ScheduledLayer, network: QuantizedNetwork) -> npt.NDArray[np.uint32]:
-    """uint32 [channel tiles · columns, 4], behind them the values of a table; filters that do not exist give 0.
-    Raises RangeError if a sum does not fit the array's accumulators, or an offset its 48 bits."""
+    """Return a layer's requantisers, uint32 with shape (channel tiles · columns, 4).
+
+    The words of the layer's table follow, if it has one. The filters that fill up the last channel tile give 0.
+
+    Raises:
+        RangeError: A sum does not fit the array's accumulators, or an offset does not fit its 48 bits.
+    """
     layer, array, requantiser = scheduled.layer, scheduled.array, scheduled.layer.requantiser
     bias = requantiser.bias.astype(np.int64)
     highest = magnitude(network.nodes[layer.input].type.datatype)
@@ -126,20 +142,34 @@ def requantiser_image(scheduled: ScheduledLayer, network: QuantizedNetwork) -> n
 
 
 LATE_OFFSET, LATE_SIGN = 64, 128
-"""saver/requantise.h: bits of a word's shift."""
+"""Bits of the word that holds the shift: the offset is added late, and the multiplier is negative
+(saver/requantise.h)."""
 
 
 def halves_mark(halves: str) -> int:
-    """Return the bit by which the last word of a layer's first channel says how halves are rounded (TO_EVEN and TO_ODD
-    in saver/requantise.h)."""
+    """Return the bit that encodes the rounding of halves (TO_EVEN and TO_ODD in saver/requantise.h).
+
+    The last word of a layer's first channel holds this bit.
+    """
     return {EVEN: 1 << 16, ODD: 1 << 17}.get(halves, 0)
 
 
 def _late_numbers(
     layer: Layer, requantiser: MultiplyShift, bias: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], ...]:
-    """The words of requantisers that add after their multiplication: the offset's lower part, the multiplier and the
-    offset's upper part, the shift with its marks. Raises RangeError if an offset has more than 48 bits."""
+    """Return the words of requantisers that add their offset after the multiplication.
+
+    These are the lower 32 bits of the offset, then the multiplier with the upper 16 bits of the offset, then the shift
+    with LATE_OFFSET and LATE_SIGN.
+
+    Args:
+        layer: The layer.
+        requantiser: Its requantiser.
+        bias: The offset per channel, without the half that rounds.
+
+    Raises:
+        RangeError: An offset has more than 48 bits.
+    """
     offset = bias + (np.int64(1) << (requantiser.shift - 1)) * (requantiser.halves == UP)
     largest = int(np.abs(offset).max())
     if largest >= 1 << 47:
@@ -151,9 +181,17 @@ def _late_numbers(
 
 
 def table_words(table: Table, datatype: DataType, depth: int) -> npt.NDArray[np.uint32]:
-    """Return a table as ``depth`` words: the output of each value at its two's complement or, of pieces, the start and
-    slope at its upper 8 bits. Words that no value reads are 0. The shift, as every word has one, is one more than the
-    bits within a piece."""
+    """Return an activation table, uint32 with shape (depth, 4).
+
+    A table of single values holds the output of each value at the value's two's complement. A piecewise-linear table
+    holds the start and the slope of each piece at the upper 8 bits of its values. Words that no value reads are 0. The
+    shift of every word is one more than the number of bits within a piece.
+
+    Args:
+        table: The table.
+        datatype: The type of the values that are looked up.
+        depth: The number of words.
+    """
     words = np.zeros((depth, 4), np.uint32)
     places = 0 if table.slopes is None else fraction_bits(datatype)
     words[:, 2] = 1 + places
@@ -166,7 +204,13 @@ def table_words(table: Table, datatype: DataType, depth: int) -> npt.NDArray[np.
 
 
 def _check_sums(layer: Layer, bias: npt.NDArray[np.int64], highest: int) -> None:
-    """Exact sums fit int32 whatever the map holds: Σ|w| · highest + |bias| < 2^31."""
+    """Raise RangeError unless exact sums fit int32 for all values of the map: Σ|w| · highest + |bias| < 2^31.
+
+    Args:
+        layer: The layer.
+        bias: The bias per channel that is added before the multiplication.
+        highest: The largest magnitude of a value that is multiplied.
+    """
     largest = np.abs(layer.weights.astype(np.int64)).sum(axis=(1, 2, 3)) * highest + np.abs(bias)
     if int(largest.max()) >= 1 << 31:
         channel = int(largest.argmax())

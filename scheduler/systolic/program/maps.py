@@ -1,4 +1,4 @@
-"""Where feature maps lie in DDR, and which of them stay in a map buffer."""
+"""The place of each feature map in DDR, or in a map buffer on the chip."""
 
 from __future__ import annotations
 
@@ -19,14 +19,26 @@ from scheduler.systolic.shape import blocks
 
 @dataclass(frozen=True)
 class MapRegion:
-    """Where a feature map lies in DDR: [row][block][column] words. pitch: words from a row to the next, more than the
-    ``row_words`` of its own where other maps lie beside it.
+    """The place of a feature map in DDR, where its words have the order (row, block, column).
 
-    value_words: words of a block, more than 1 where results leave as int16. pixels: the input picture,
-    [row][plane][column] of PIXEL_BYTES bytes, rows of a plane padded to whole words. value_bits: of a value in DDR.
-    frames: maps of ``shape`` that lie one after the other. buffer: the map buffer, 1 or 2, in which the map stays on
-    chip, 0 where it lies in DDR; place, turn: its first word there, as in scheduler/systolic/map_buffers.py. A map on
-    chip has its place in DDR all the same: there the host sees it when it runs layer by layer.
+    The input image has the order (row, plane, column) instead, with PIXEL_BYTES bytes per pixel of a plane. Each row of
+    a plane is padded to whole words. A map on chip has a place in DDR too, which the host reads if it runs the network
+    layer by layer.
+
+    Attributes:
+        node: The node that computes the map, or that joins or slices other maps.
+        base: The first word in DDR.
+        shape: Shape of the map of one frame.
+        blocks: Channel blocks per position; planes of the input image.
+        value_words: Words per block and position, 2 or more if values are wider than a lane.
+        pixels: Whether the map is the input image.
+        row_words: Words of the map per row.
+        value_bits: Bits per value.
+        pitch: Words from a row to the next one. Larger than ``row_words`` if other maps share the rows.
+        frames: The number of maps, one per frame, that are stored one after the other.
+        buffer: The map buffer in which the map stays, 1 or 2, or 0 if the map is in DDR.
+        place: The first word of each bank of that buffer (scheduler/systolic/map_buffers.py).
+        turn: Rows by which the banks of that buffer are rotated for the map.
     """
 
     node: int
@@ -45,38 +57,41 @@ class MapRegion:
 
     @property
     def frame_words(self) -> int:
+        """Words from the map of one frame to the map of the next one."""
         return self.shape.height * self.pitch
 
     @property
     def words(self) -> int:
-        """Of all frames."""
+        """Words of all frames."""
         return self.frames * self.frame_words
 
     @property
     def start(self) -> int:
-        """Word that the passes count from: of DDR, or of the map buffer."""
+        """The first word that a pass reads or writes, in DDR or in the map buffer."""
         return self.place if self.buffer else self.base
 
     @property
     def block_pitch(self) -> int:
+        """Words from a block of a row to the next one."""
         return self.row_words // self.blocks
 
     def from_frame(self, frame: int) -> MapRegion:
-        """The same region from the map of ``frame`` on."""
+        """Return the region from the map of ``frame`` on."""
         return replace(self, base=self.base + frame * self.frame_words)
 
 
 def place_maps(schedule: SystolicSchedule) -> tuple[dict[int, MapRegion], int]:
-    """Node index → its region, and the words of all together: of every map that is written, and of every join of such
-    maps that a layer reads.
+    """Return the region per node, and the words that all regions together take.
 
-    First fit by lifetime: a chain of layers gets two alternating regions, a skip connection holds its region until its
-    last reader is through. Maps that lie side by side have one region, from the first that is written on.
+    There is a region for every map that a layer writes, and for every view of such maps that a layer reads. Regions are
+    placed in the order in which they are written, each in the first gap that is large enough. A chain of layers
+    therefore gets two alternating regions, and a skip connection keeps its region until its last reader is done. The
+    maps of a strip have one region, which is occupied from the first of them that is written on.
     """
     places = _Places(schedule, strips_of(schedule.network, schedule.array.added_maps), _on_chip(schedule))
     last_read = places.last_reads()
     bases: dict[tuple[int, ...], int] = {}
-    live: list[tuple[int, int, int]] = []  # (index of the last layer that reads it, first word, past-last word)
+    live: list[tuple[int, int, int]] = []  # (index of the last layer that reads the region, first word, past-last word)
     written = [(0, -1)] + [(scheduled.layer.output, index) for index, scheduled in enumerate(schedule.layers)]
     for node, index in written:
         strip = places.strips.of(node)
@@ -92,34 +107,46 @@ def place_maps(schedule: SystolicSchedule) -> tuple[dict[int, MapRegion], int]:
 
 @dataclass(frozen=True, eq=False)
 class _Places:
-    """Where the maps of a schedule lie within the strips that they share."""
+    """The places of a schedule's maps within the strips that they share.
+
+    Attributes:
+        schedule: The schedule.
+        strips: The strips of its network.
+        on_chip: The place and the turn per node whose map stays on chip.
+    """
 
     schedule: SystolicSchedule
     strips: Strips
     on_chip: dict[int, tuple[Place, int]]
 
     def last_reads(self) -> dict[tuple[int, ...], int]:
-        """Strip → index of the last layer that reads any of it."""
+        """Return the index of the last layer that reads a part of each strip."""
         network, last = self.schedule.network, len(self.schedule.layers)
         reads = {
             self.strips.of(span.node): index
             for index, scheduled in enumerate(self.schedule.layers)
             for span in (*scheduled.layer.spans, *self._added(scheduled.layer))
         }
-        # What the host reads has to stand until the frame is done, also where a later layer reads it too.
+        # The host reads its maps after the frame is done, so no later map may overwrite them.
         host = [resolve(network, i) for node in network.nodes if node.op.on_host for i in node.inputs]
         return reads | {self.strips.of(node): last for node in host}
 
     def read(self) -> list[int]:
-        """The maps, and joins of such, that layers read and that their Savers add."""
+        """Return the nodes of the maps and views that layers read, and of the maps that the Saver adds."""
         layers = [scheduled.layer for scheduled in self.schedule.layers]
         return [layer.input for layer in layers] + [layer.added.other_node for layer in layers if layer.added]
 
     def _added(self, layer: Layer) -> tuple[Span, ...]:
+        """Return the spans of the map that the Saver adds to the layer's results."""
         return spans_of(self.schedule.network, layer.added.other_node) if layer.added else ()
 
     def placed(self, node: int, bases: dict[tuple[int, ...], int]) -> MapRegion:
-        """The region of a written map, or of a join of such."""
+        """Return the region of a node's map or view.
+
+        Args:
+            node: The node.
+            bases: The first word of each strip in DDR.
+        """
         spans = self.strips.as_they_lie(spans_of(self.schedule.network, node))
         strip, lanes = self.strips.of(spans[0].node), self.schedule.array.lanes
         region = self.unplaced(node)
@@ -131,10 +158,11 @@ class _Places:
         return replace(region, base=bases[strip] + first_word, buffer=place.buffer, place=word, turn=turn)
 
     def _blocks(self, node: int) -> int:
+        """Return the channel blocks per position of a node's map."""
         return blocks(self.schedule.network.nodes[node].shape.channels, self.schedule.array)
 
     def unplaced(self, node: int) -> MapRegion:
-        """The region of a node's map, at word 0."""
+        """Return the region of a node's map or view, at word 0 of DDR."""
         network, array, frames = self.schedule.network, self.schedule.array, self.schedule.batch
         shape, datatype = network.nodes[node].shape, network.nodes[node].type.datatype
         if node == 0:
@@ -150,7 +178,10 @@ class _Places:
 
 
 def _on_chip(schedule: SystolicSchedule) -> dict[int, tuple[Place, int]]:
-    """node → where it and those beside it begin, and the turn, of the maps that stay on chip."""
+    """Return the place and the turn per node whose map stays on chip.
+
+    The maps of a strip have the same place.
+    """
     layers = [scheduled.layer for scheduled in schedule.layers]
     stays, on_chip = stays_of(schedule.network, layers), [tiling.on_chip for tiling in schedule.tilings]
     if not any(on_chip):
@@ -164,6 +195,7 @@ def _on_chip(schedule: SystolicSchedule) -> dict[int, tuple[Place, int]]:
 
 
 def _first_gap(occupied: list[tuple[int, int]], words: int) -> int:
+    """Return the first word of the first gap of ``words`` words between occupied (first, past-last) ranges."""
     base = 0
     for first, end in sorted(occupied):
         if base + words <= first:

@@ -1,4 +1,4 @@
-"""The words of one pass that the schedule decides: addresses, counts and flags, by the names of contract/program.py."""
+"""The words of one pass that the schedule decides: addresses, counts and flags, named as in contract/program.py."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ from scheduler.systolic.tiling import ColumnTile, input_columns, row_slots, row_
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """One pass: what it computes, and where its maps and weights are.
+    """One pass of a layer over one column tile and one frame, with the places of its maps and weights.
 
     Attributes:
-        source: The map that it reads.
-        target: The map that it writes.
-        added: The map that the Saver adds.
-        weights_base: Where the layer's weights begin, in steps of all ports.
-        requantiser_base: Where the layer's requantisers begin, in channels.
+        network: The network.
+        scheduled: The layer.
+        tile: The column tile.
+        source: The map that the pass reads.
+        target: The map that the pass writes.
+        added: The map that the Saver adds, or None.
+        weights_base: The layer's first word in the weights of each port, in words of the port's width.
+        requantiser_base: The first channel of the layer's requantisers.
     """
 
     network: QuantizedNetwork
@@ -38,7 +41,7 @@ class Pass:
 
 
 def primary_words(one_pass: Pass) -> dict[str, int]:
-    """Return the words of a pass that no formula of contract/program.py gives."""
+    """Return the words of a pass that contract/program.py does not compute from other words."""
     scheduled, tile = one_pass.scheduled, one_pass.tile
     layer, shape, tiling, array = scheduled.layer, scheduled.shape, scheduled.tiling, scheduled.array
     return {
@@ -67,7 +70,7 @@ def primary_words(one_pass: Pass) -> dict[str, int]:
 
 
 def _input_words(one_pass: Pass) -> dict[str, int]:
-    """Return where the rows of the column tile are, and how they fill the row buffer."""
+    """Return the words that say where the column tile's rows are, and how they fill the row buffer."""
     scheduled, tile, region = one_pass.scheduled, one_pass.tile, one_pass.source
     layer, shape, array = scheduled.layer, scheduled.shape, scheduled.array
     first, end = input_columns(layer, tile, layer.read_width(region.shape.width), shape.pixels)
@@ -96,7 +99,7 @@ def _input_words(one_pass: Pass) -> dict[str, int]:
 
 
 def _output_words(one_pass: Pass) -> dict[str, int]:
-    """Return where the results go, and between what they are saturated."""
+    """Return the words that say where the results are written, and to which limits they are saturated."""
     scheduled, tile, region = one_pass.scheduled, one_pass.tile, one_pass.target
     layer = scheduled.layer
     written = layer.output if layer.added is None else layer.added.own_node
@@ -122,11 +125,12 @@ def _output_words(one_pass: Pass) -> dict[str, int]:
 
 
 def _limits(low: int, high: int) -> int:
+    """Return the word of two limits of 16 bits, the high one in the upper half."""
     return (high << 16) + (low & 0xFFFF)
 
 
 def _added_words(one_pass: Pass) -> dict[str, int]:
-    """Return what the Saver adds, how much of it, and how; 0 if it adds nothing."""
+    """Return the words of the residual add: the place of the map, its words and the arithmetic. 0 without an add."""
     scheduled, tile, region = one_pass.scheduled, one_pass.tile, one_pass.added
     layer, addition = scheduled.layer, scheduled.layer.added
     if addition is None or region is None:
