@@ -37,6 +37,7 @@ CLEAN = (
     "host",
     "rtl_templates",
     "scheduler/hardware",
+    "scheduler/streaming/area",
     "scheduler/systolic/area",
     "scheduler/systolic/model",
     "scheduler/systolic/network",

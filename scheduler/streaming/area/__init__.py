@@ -1,1 +1,1 @@
-"""What a folding takes of a board, estimated before any vendor tool, and how much of the board that is."""
+"""Estimates the board resources of a folding before any vendor tool runs."""

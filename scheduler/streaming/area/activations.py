@@ -1,4 +1,7 @@
-"""What turns sums into output values: thresholds and requantisers of a block, counted."""
+"""Counts the resources of activations, which convert a block's sums to output values.
+
+An activation consists of thresholds, of a requantiser (bias, multiplication, shift) or of a table.
+"""
 
 from __future__ import annotations
 
@@ -18,23 +21,31 @@ from scheduler.streaming.area.part import Part
 from scheduler.streaming.area.usage import StreamingUsage
 
 PRODUCT_BITS = 49
-"""Of a product of sum and multiplier."""
+"""The bits of the product of a sum (32) and a multiplier (17)."""
 
 REQUANTISER_BITS, MULTIPLY_SHIFT_BITS = 72, 71
-"""Of a channel: bias, multipliers, shift."""
+"""The bits of constants per channel: bias, multipliers and shift."""
 
 
 HALVES_LUT = 24
-"""What rounding halves to even adds: tests whether a bit of the product below the half is set, and whether the integer
-is even."""
+"""The additional LUTs for rounding halves to even. They test whether a bit below the half is set, and whether the
+integer is even."""
 
 LUT_ENTRIES = 64
-"""Of a LUT of six inputs as a memory."""
+"""The one-bit entries of a six-input LUT as a memory."""
 
 
 @dataclass(frozen=True)
 class Functors:
-    """The activations of a block: PE × pixels of them, each with the constants of NF channels, on sums of sum_bits."""
+    """The shape of a block's activation, which processes PE × pixels sums in parallel.
+
+    Attributes:
+        pe: The channels processed in parallel.
+        pixels: The pixels processed in parallel.
+        nf: The channels per PE, so the words of each table of constants.
+        sum_bits: The bits of a sum.
+        out: The type of an output value.
+    """
 
     pe: int
     pixels: int
@@ -44,7 +55,10 @@ class Functors:
 
 
 def activation_parts(activation: Requantising | Table | None, functors: Functors, family: str) -> list[Part]:
-    """Tables and arithmetic; nothing where the sums leave as they are. family: of the board."""
+    """Return the tables and the arithmetic of an activation. ``family`` is the board's FPGA family.
+
+    The list is empty without an activation, because the sums are the output then.
+    """
     if activation is None:
         return []
     if isinstance(activation, Thresholds):
@@ -55,23 +69,25 @@ def activation_parts(activation: Requantising | Table | None, functors: Functors
 
 
 def slope_bits(slopes: IntArray) -> int:
-    """Of each slope of a table's pieces, with the sign."""
+    """Return the bits of a slope of a piecewise-linear table, including its sign."""
     return int(np.abs(slopes).max()).bit_length() + 1
 
 
 def _tables(table: Table, functors: Functors) -> list[Part]:
-    """A table's values, and where they are those of pieces the slopes and the lines."""
-    lanes, source = functors.pe * functors.pixels, "a LUT for 64 values of a bit, in every lane"
+    """Return the values of a table and, if the table is piecewise linear, its slopes and its interpolation."""
+    lanes, source = functors.pe * functors.pixels, "one LUT per 64 one-bit values, in every lane"
     luts = ceil_div(table.values.size, LUT_ENTRIES) * lanes
     parts = [Part("table", StreamingUsage(lut=luts * functors.out.bits), source)]
     if table.slopes is None:
         return parts
-    places = functors.sum_bits - 1 - TABLE_BITS  # the magnitude of a least value has a bit more than the value
+    # The input bits below the table's index. sum_bits is one more than the bits of the input, because it covers the
+    # magnitude of the most negative value and a sign.
+    places = functors.sum_bits - 1 - TABLE_BITS
     lines = StreamingUsage(lut=(functors.out.bits + places) * lanes, dsp=lanes)
     return [
         *parts,
         Part("slopes", StreamingUsage(lut=luts * slope_bits(table.slopes)), source),
-        Part("lines", lines, "a DSP for the product of a slope, of at most 18 × 9 bits; a LUT a bit of the sum"),
+        Part("lines", lines, "one DSP per product with a slope (at most 18 × 9 bits), one LUT per bit of the sum"),
     ]
 
 
@@ -79,7 +95,7 @@ def _thresholds(functors: Functors, family: str) -> Part:
     bits = functors.out.levels * functors.sum_bits
     table = memory(bits, functors.nf, "auto", family, constant=True).times(functors.pe)
     comparators = StreamingUsage(lut=bits * functors.pe * functors.pixels)
-    return Part("thresholds", table + comparators, "FINN-R: levels · bits to compare, and a table of them")
+    return Part("thresholds", table + comparators, "FINN-R: comparators of levels · bits, and a table of thresholds")
 
 
 def _requantisers(activation: Requantiser | MultiplyShift, functors: Functors, family: str) -> list[Part]:
@@ -91,17 +107,17 @@ def _requantisers(activation: Requantiser | MultiplyShift, functors: Functors, f
     logic += functors.sum_bits + 16 if biased_first else 0
     logic += HALVES_LUT if activation.halves != UP else 0
     return [
-        Part("parameters", table, "bias, multipliers and shift of every channel, a table a PE"),
+        Part("parameters", table, "bias, multipliers and shift of every channel, one table per PE"),
         Part(
             "requantise",
             StreamingUsage(lut=logic * functors.pe * functors.pixels, dsp=dsps),
-            "estimate: rounding, 4:1 stages for the shifts that there are, clip",
+            "estimate: rounding, 4:1 multiplexers for the different shifts, clipping",
         ),
     ]
 
 
 @lru_cache(maxsize=1024)
 def _shift_stages(activation: Requantiser | MultiplyShift) -> int:
-    """4:1 multiplexers in a row that shift by any of the channels' shifts: none where all are alike."""
+    """Return the stages of 4:1 multiplexers that select one of the channels' shifts, or 0 if all shifts are equal."""
     spread = int(activation.shift.max() - activation.shift.min())
     return ceil_div(spread.bit_length(), 2)

@@ -1,9 +1,9 @@
-"""The most that a folding may take of a board, and the area: one number for how much it does.
+"""The limits of a board's resources, and the area of a folding as a single number.
 
-Area is the sum over LUT, DSP, BRAM and URAM of the fraction of the board that is taken, in boards. The sum and not the
-greatest fraction, because what is not scarcest would otherwise be free and would be wasted; and because the area of a
-folding is then the sum of its blocks' areas, which is what makes a search exact and fast. What does not fit is
-excluded, whatever its area.
+The area is the sum of four fractions of the board: LUTs, DSPs, BRAMs and URAMs. A sum is better than the greatest
+fraction for two reasons. The search would waste all other resources if only the scarcest one counted. In addition, the
+area of a folding is the sum of its blocks' areas, which makes the exact search fast. Foldings above the limits are
+excluded at any area.
 """
 
 from __future__ import annotations
@@ -13,22 +13,25 @@ from scheduler.hardware.budget import Budget, room
 from scheduler.streaming.area.usage import StreamingUsage
 
 BOARD = 1_000_000_000
-"""All LUTs of a board, or all DSPs, or …: areas are whole numbers of 10⁻⁹ boards, so that sums are exact."""
+"""The area of all LUTs of a board, and of all its DSPs, BRAMs or URAMs. Areas are integers, so that sums are exact."""
 
 
 def available(board: Board) -> StreamingUsage:
-    """All that the board has."""
+    """Return the resources of the whole board."""
     resources = board.resources
     return StreamingUsage(resources.lut, resources.lutram, resources.dsp, 2 * resources.bram36, resources.uram)
 
 
 def limits(board: Board, budget: Budget) -> StreamingUsage:
-    """The most of each resource that a folding may take."""
+    """Return the maximum of each resource that a folding may take."""
     return available(room(board, budget))
 
 
 def unit_areas(board: Board) -> StreamingUsage:
-    """The area of one of each, in 10⁻⁹ boards; LUTs that are memory count once, as LUTs."""
+    """Return the area of one unit of each resource, in 10⁻⁹ boards.
+
+    LUTs used as memory have no area of their own, because they are counted as LUTs already.
+    """
     whole_board = available(board)
     return StreamingUsage(
         lut=BOARD // whole_board.lut,
@@ -39,13 +42,13 @@ def unit_areas(board: Board) -> StreamingUsage:
 
 
 def area(usage: StreamingUsage, board: Board) -> int:
-    """The area of ``usage`` in 10⁻⁹ boards."""
+    """Return the area of ``usage`` in 10⁻⁹ boards."""
     unit = unit_areas(board)
     return usage.lut * unit.lut + usage.dsp * unit.dsp + usage.bram18 * unit.bram18 + usage.uram * unit.uram
 
 
 def fits(usage: StreamingUsage, limit: StreamingUsage) -> bool:
-    """Whether no resource of the fabric is above ``limit``; bits from DDR are not looked at."""
+    """Return whether every resource of the FPGA is within ``limit``. Bits from DDR are not compared."""
     return (
         usage.lut <= limit.lut
         and usage.lutram <= limit.lutram

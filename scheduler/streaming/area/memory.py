@@ -1,4 +1,4 @@
-"""Memories and FIFOs by primitive (scheduler/hardware/primitives.py), BRAM in halves. Nothing is placed."""
+"""Counts the primitives of memories and FIFOs (scheduler/hardware/primitives.py). BRAM is counted in BRAM18."""
 
 from __future__ import annotations
 
@@ -9,20 +9,28 @@ from scheduler.hardware.primitives import bram18, constant_luts, distributed_lut
 from scheduler.streaming.area.usage import StreamingUsage
 
 SHALLOW = 64
-"""Memories of at most so many words are taken to be LUTs where the style is auto."""
+"""The maximum words of a memory that "auto" counts as LUTs at any word width."""
 
 FIFO_LOGIC = 12
-"""LUT of a FIFO's counters and flags. Estimate: two counters of 4 bits and four flags."""
+"""The LUTs of a FIFO's counters and flags. Estimate: two counters of 4 bits and four flags."""
 
 
 def style(bits: int, depth: int, ram: str) -> str:
-    """The primitive of a memory; "auto" is LUTs where they are few, else BRAM."""
+    """Return the primitive of a memory. With "auto" this is "lutram" for small memories and "bram" for others."""
     return ram if ram != "auto" else "lutram" if depth <= SHALLOW or bits * depth <= SHIFT_BITS else "bram"
 
 
 @lru_cache(maxsize=1 << 16)
 def memory(bits: int, depth: int, ram: str, family: str, constant: bool = False) -> StreamingUsage:
-    """A memory of ``depth`` words of ``bits`` in ``ram``: lutram, bram, uram or auto. constant: never written."""
+    """Return the resources of a memory.
+
+    Args:
+        bits: The bits per word.
+        depth: The number of words.
+        ram: The primitive, "lutram", "bram", "uram" or "auto".
+        family: The board's FPGA family.
+        constant: Whether the memory is never written.
+    """
     kind = style(bits, depth, ram)
     if kind == "bram":
         return StreamingUsage(bram18=bram18(bits, depth))
@@ -36,7 +44,7 @@ def memory(bits: int, depth: int, ram: str, family: str, constant: bool = False)
 
 @lru_cache(maxsize=1 << 16)
 def fifo(bits: int, depth: int) -> StreamingUsage:
-    """A stream of ``depth`` words: shift registers of 32 bits a LUT, or BRAM."""
+    """Return the resources of a FIFO of ``depth`` words of ``bits``: shift registers of 32 bits per LUT, or BRAM."""
     if fifo_kind(bits, depth) == SHIFT_REGISTER:
         luts = shift_luts(bits, depth)
         return StreamingUsage(lut=luts + FIFO_LOGIC, lutram=luts)

@@ -1,11 +1,14 @@
-"""Products a DSP, as hls_templates/streaming/arithmetic/packing.h in Python.
+"""Counts the DSPs of a unit, with several products packed into a DSP.
+
+The packing is the same as in hls_templates/streaming/arithmetic/packing.h:
 
     two weights     (w0 + w1·2^f) · a                  two PEs share an activation
     two pixels      w · (a0 + a1·2^f)                  two pixels share a weight
     four products   (w0 + w1·2^2f) · (a0 + a1·2^f)     two PEs × two pixels
 
-A field of f bits holds the sum of as many products as stay within −2^(f−1) … 2^(f−1) − 1 at the corners of the
-operands' ranges. f is the widest that the ports take: 27 × 18 bits of a DSP48E2 (UG579), 25 × 18 of a DSP48E1 (UG479).
+Each field has f bits and accumulates several products. Their number is limited so that the sum stays within
+−2^(f−1) … 2^(f−1) − 1 even for the extreme values of the operands. f is the widest field for which the operands fit the
+ports: 27 × 18 bits on a DSP48E2 (UG579), 25 × 18 bits on a DSP48E1 (UG479).
 """
 
 from __future__ import annotations
@@ -19,50 +22,56 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import NARROW_PORT, WIDE_PORT
 
 WIDEST_FIELD = 23
-"""Two fields and their borrow in the 48 bits of the sum."""
+"""The maximum bits of a field: two fields and a borrow fit the 48 bits of the DSP's sum."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """The integers low … high."""
+    """The range of integers low … high, both included."""
 
     low: int
     high: int
 
     def in_bits(self, port: int) -> bool:
-        """Whether a signed port of so many bits takes all of them."""
+        """Return whether all integers of the range fit a signed port of ``port`` bits."""
         return -(1 << port - 1) <= self.low and self.high < 1 << port - 1
 
     def paired(self, shift: int) -> Range:
-        """Of a + b · 2^shift."""
+        """Return the range of a + b · 2^shift for a and b of this range."""
         return Range((self.low << shift) + self.low, (self.high << shift) + self.high)
 
 
 def value_range(bits: int, signed: bool, narrow: bool = False) -> Range:
-    """Of an integer of ``bits`` bits; narrow: without the least value."""
+    """Return the range of an integer of ``bits`` bits, with ``narrow`` without the most negative value."""
     return Range(-(1 << bits - 1) + narrow, (1 << bits - 1) - 1) if signed else Range(0, (1 << bits) - 1)
 
 
 @dataclass(frozen=True)
 class PackedFields:
-    """Fields of ``field`` bits, ``terms`` products summed before they are taken apart; terms 0: not exact, not used."""
+    """A way to pack products.
+
+    Attributes:
+        field: The bits of a field, or 0 if no field fits the ports.
+        terms: The products that are summed in a field before the fields are separated. With 0, the packing would not be
+            exact and is not used.
+    """
 
     field: int
     terms: int
 
 
 def two_weights(weight: Range, value: Range, dsp: str) -> PackedFields:
-    """Two weights by one activation."""
+    """Return the packing of two weights times one activation."""
     return _packing(_two_field(weight, value, dsp), weight, value)
 
 
 def two_pixels(weight: Range, value: Range, dsp: str) -> PackedFields:
-    """One weight by two activations."""
+    """Return the packing of one weight times two activations."""
     return _packing(_two_field(value, weight, dsp), weight, value)
 
 
 def four_products(weight: Range, value: Range, dsp: str) -> PackedFields:
-    """Two weights by two activations."""
+    """Return the packing of two weights times two activations."""
     fits = (
         field
         for field in range(1, WIDEST_FIELD // 2 + 1)
@@ -72,12 +81,14 @@ def four_products(weight: Range, value: Range, dsp: str) -> PackedFields:
 
 
 def _two_field(pair: Range, single: Range, dsp: str) -> int:
+    """Return the bits of the widest field for two values of ``pair`` times one of ``single``, or 0 if none fits."""
     fields = range(1, WIDEST_FIELD + 1)
     fits = (field for field in fields if pair.paired(field).in_bits(WIDE_PORT[dsp]))
     return max(fits, default=0) if single.in_bits(NARROW_PORT) else 0
 
 
 def _packing(field: int, weight: Range, value: Range) -> PackedFields:
+    """Return the packing with fields of ``field`` bits. The most products whose sum always fits are its terms."""
     if field == 0:
         return PackedFields(0, 0)
     corners = [w * v for w, v in product((weight.low, weight.high), (value.low, value.high))]
@@ -87,7 +98,7 @@ def _packing(field: int, weight: Range, value: Range) -> PackedFields:
 
 @dataclass(frozen=True)
 class Unrolling:
-    """What a unit multiplies in a cycle: PE output channels by SIMD inputs by pixels that share the weights."""
+    """The products of a unit per cycle: PE output channels × SIMD inputs × pixels that share the weights."""
 
     pe: int
     simd: int
@@ -100,7 +111,13 @@ class Unrolling:
 
 @dataclass(frozen=True)
 class Operands:
-    """What is multiplied. Weights are signed, of the whole range; signed: the activations are."""
+    """The operands of a unit's products.
+
+    Attributes:
+        weight_bits: The bits of a weight. Weights are signed.
+        value_bits: The bits of an activation.
+        signed: Whether activations are signed.
+    """
 
     weight_bits: int
     value_bits: int
@@ -108,20 +125,28 @@ class Operands:
 
     @property
     def is_one_bit(self) -> bool:
-        """A one-bit operand (bipolar) selects, and needs no multiplier."""
+        """Whether an operand has one bit (BIPOLAR). It selects the other operand's sign and needs no multiplier."""
         return min(self.weight_bits, self.value_bits) == 1
 
     @property
     def are_one_bit(self) -> bool:
-        """Both: a product is an XNOR, and a sum counts ones."""
+        """Whether both operands have one bit. Products are XNORs then, and a sum counts ones."""
         return max(self.weight_bits, self.value_bits) == 1
 
 
 @lru_cache(maxsize=1 << 16)
 def dsps(unrolling: Unrolling, operands: Operands, dsp: str, multiplier: str, depthwise: bool = False) -> int:
-    """DSPs that multiply in a matrix-vector unit, depthwise: in a vector-vector unit.
+    """Return the DSPs that a unit uses as multipliers.
 
-    dsp: kind of the board's. multiplier: "dsp" or "lut". Raises ChoiceError for another DSP or multiplier.
+    Args:
+        unrolling: The products per cycle.
+        operands: The operands.
+        dsp: The board's kind of DSP.
+        multiplier: "dsp" or "lut".
+        depthwise: Whether the unit is a vector-vector unit, whose PEs do not share activations.
+
+    Raises:
+        ChoiceError: The kind of DSP or the multiplier is unknown.
     """
     _check(dsp, multiplier)
     if multiplier == "lut" or operands.is_one_bit:
@@ -148,9 +173,15 @@ def _check(dsp: str, multiplier: str) -> None:
 
 
 def activation_dsps(pe: int, pixels: int, sum_bits: int, kind: str) -> int:
-    """DSPs of PE · PIXELS functors: "requantise" multiplies 32 × 17 bits, "multiply" sum_bits × 17, others none.
+    """Return the DSPs of the activations of PE × pixels sums.
 
-    A DSP's wide port takes 25 bits of a DSP48E1: what is wider needs two.
+    A product needs two DSPs if the sum is wider than 25 bits, the wide port of the smallest DSP (DSP48E1).
+
+    Args:
+        pe: The channels processed in parallel.
+        pixels: The pixels processed in parallel.
+        sum_bits: The bits of a sum.
+        kind: "requantise" for products of 32 × 17 bits, "multiply" for sum_bits × 17. Other kinds have no products.
     """
     if kind == "requantise":
         return 2 * pe * pixels

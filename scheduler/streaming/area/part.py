@@ -1,4 +1,4 @@
-"""A piece of a block, and what is the same in all blocks."""
+"""A part of a block's hardware, and the estimates that several kinds of blocks share."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ from dataclasses import dataclass
 from scheduler.streaming.area.usage import StreamingUsage
 
 CONTROL = 100
-"""LUT of a block's loop: counters and handshakes. Estimate."""
+"""The LUTs that control a block's loop: counters and handshakes. Estimate."""
 
 WALK = 350
-"""LUT of the addresses of a default window, a reorg or an up-sampler: some twenty counters and comparators of about
-16 bits. Estimate."""
+"""The LUTs that compute the addresses of a default window, a reorg or an up-sampler. Estimate: about twenty counters
+and comparators of about 16 bits."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """``source`` says how it was counted."""
+    """A part of a block.
+
+    Attributes:
+        name: The name of the part.
+        usage: The resources that it takes.
+        source: A short note on how the resources were counted.
+    """
 
     name: str
     usage: StreamingUsage

@@ -1,6 +1,6 @@
-"""What blocks and converters are made of, part by part, as the headers of hls_templates/streaming build them.
+"""Counts the resources of blocks and converters, part by part, from the structure of hls_templates/streaming.
 
-DSPs and memories are counted from structure; LUTs are estimates. Each part says where its number comes from.
+DSPs and memories are exact counts of that structure, and LUTs are estimates. Each part notes how it was counted.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from scheduler.streaming.model.converters import Converter
 
 
 def block_usage(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> StreamingUsage:
-    """What block ``index`` takes without what stands before it."""
+    """Return the resources of block ``index``, without the converters and FIFOs at its inputs."""
     return sum_of(part.usage for part in parts(graph, index, fold, board))
 
 
 def parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[Part]:
-    """Return what block ``index`` is made of."""
+    """Return all parts of block ``index``."""
     control = Part("control", StreamingUsage(lut=CONTROL), "estimate: counters and handshakes")
     return [control, *_own_parts(graph, index, fold, board)]
 
 
 def _own_parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[Part]:
-    """Return what block ``index`` is made of besides its control."""
+    """Return all parts of block ``index`` except its control."""
     op = graph.blocks[index].op
     match op:
         case g.MatrixVector() | g.VectorVector():
@@ -59,44 +59,46 @@ def _own_parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> 
         case g.Source() | g.Sink() | g.Discard() | g.Duplicate() | g.Concat() | g.Split() | g.DownSample():
             bits = max([out.datatype.bits for out in graph.blocks[index].outputs], default=8)
             words = StreamingUsage(lut=bits * fold.m * max(fold.simd, fold.pe))
-            return [Part("words", words, "estimate: a LUT a bit of a word")]
+            return [Part("words", words, "estimate: one LUT per bit of a word")]
         case _:
             assert_never(op)
 
 
 def _choices(graph: g.StreamGraph, index: int, op: g.LabelSelect, fold: g.Fold) -> list[Part]:
-    """label_select.h: a comparison and a choice for each value that is kept, and for each that one put into a list
-    passes."""
+    """Return the parts of a label select (label_select.h).
+
+    Each PE keeps a sorted list of its k greatest values. At the end of a pixel, the lists are merged.
+    """
     block = graph.blocks[index]
     bits, labels = graph.type_of(block.inputs[0]).datatype.bits, block.outputs[0].datatype.bits
     places = StreamingUsage(lut=fold.pe * op.k * (2 * bits + labels))
     passed = (fold.pe - 1) * op.k * (op.k + 1) // 2
     merged = StreamingUsage(lut=passed * 2 * (bits + labels))
     return [
-        Part("kept", places, "estimate: k values a PE, a LUT a bit for the comparison and for the choice"),
-        Part("merged", merged, "estimate: PE − 1 merges of k into k, each value with those behind its own place"),
+        Part("kept", places, "estimate: k values per PE, one LUT per bit for the comparison and for the choice"),
+        Part("merged", merged, "estimate: PE − 1 merges of k into k values, k · (k + 1) / 2 comparisons each"),
     ]
 
 
 def _sums(graph: g.StreamGraph, index: int, op: g.Summing, fold: g.Fold, board: Board) -> list[Part]:
-    """Additions, products, sums over a map, and the activation of them."""
+    """Return the parts of an add, multiply, global pool or activate block: its sums, products and activation."""
     block, shape = graph.blocks[index], lanes.in_shape(graph, index)
     factors = op.multipliers if isinstance(op, g.Add) else (1,)
     bits = _greatest_sum(graph, index, op).bit_length() + 1
     groups = (shape.channels + fold.pad_in) // fold.pe
     sums = []
     if isinstance(op, g.GlobalPool):
-        sums.append(Part("sums", memory(bits * fold.pe, groups, "auto", board.family), "a sum a channel"))
+        sums.append(Part("sums", memory(bits * fold.pe, groups, "auto", board.family), "one sum per channel"))
     products = 1 if isinstance(op, g.Multiply) else sum(1 for factor in factors if factor > 1)
     values = fold.pe * fold.m
     adders = StreamingUsage(lut=bits * values * max(1, len(factors) - 1), dsp=products * values)
-    sums.append(Part("adders", adders, "a LUT a bit; a DSP for a product, or a factor that is not 1"))
+    sums.append(Part("adders", adders, "one LUT per bit; one DSP per product, or per factor other than 1"))
     functors = Functors(fold.pe, fold.m, groups, bits, block.outputs[0].datatype)
     return sums + activation_parts(op.activation, functors, board.family)
 
 
 def _greatest_sum(graph: g.StreamGraph, index: int, op: g.Summing) -> int:
-    """The largest magnitude that the activation behind ``op`` may get."""
+    """Return the greatest magnitude that the input of the activation of ``op`` can have."""
     magnitudes = [magnitude(kind.datatype) for kind in graph.inputs_of(graph.blocks[index])]
     match op:
         case g.Multiply():
@@ -113,10 +115,16 @@ def _greatest_sum(graph: g.StreamGraph, index: int, op: g.Summing) -> int:
 
 
 def converter_usage(converter: Converter, bits: int, board: Board) -> StreamingUsage:
-    """Of hls_templates/streaming/moving/width.h: a LUT a bit for the words that are taken apart or put together; where
-    the widths do not divide each other, a multiplexer over every place that a value can take, three places a LUT.
+    """Return the resources of a converter (hls_templates/streaming/moving/width.h).
 
-    bits: of a value.
+    A converter of widths or channels takes one LUT per bit of its wider word. If neither width divides the other, every
+    value also needs a multiplexer over all places that it can have in a word, with three places per LUT. A converter of
+    pixels stores the channels of its pixels in a memory.
+
+    Args:
+        converter: The converter.
+        bits: The bits per value.
+        board: The board.
     """
     small, large = sorted((converter.lanes_in, converter.lanes_out))
     if converter.kind == "pixels":

@@ -1,6 +1,6 @@
-"""What a folding takes of a board, before any vendor tool: every block, converter and FIFO, part by part.
+"""Adds up the resources of a folding: its blocks, converters and FIFOs.
 
-DSPs, memories and FIFOs are counted from structure; LUTs are estimates. Each part says where its number comes from.
+DSPs, memories and FIFOs are counted from the structure of the design, and LUTs are estimates.
 """
 
 from __future__ import annotations
@@ -18,12 +18,21 @@ from scheduler.streaming.model.waiting import UNTRACED, TracedStreams
 
 
 def usage(folding: g.StreamingFolding, board: Board, traced: TracedStreams = UNTRACED) -> StreamingUsage:
-    """All of it: blocks, converters, FIFOs."""
+    """Return the resources of the whole folding.
+
+    Args:
+        folding: The folding.
+        board: The board.
+        traced: The FIFOs of an earlier trace. FIFOs that it does not contain have estimated depths.
+    """
     return sum_of(usage_by_block(folding, board, traced))
 
 
 def usage_by_block(folding: g.StreamingFolding, board: Board, traced: TracedStreams = UNTRACED) -> list[StreamingUsage]:
-    """What every block takes with the converters and FIFOs before it; together the whole folding's."""
+    """Return the resources of each block together with the converters and FIFOs at its inputs.
+
+    The sum over all blocks is ``usage``.
+    """
     graph, folds = folding.graph, folding.folds
     return [
         block_usage(graph, index, folds[index], board)
@@ -33,7 +42,13 @@ def usage_by_block(folding: g.StreamingFolding, board: Board, traced: TracedStre
 
 
 def usage_with(folding: g.StreamingFolding, board: Board, fifos: Sequence[tuple[int, int]]) -> StreamingUsage:
-    """All of it with FIFOs of (bits of a word, depth), as the trace has sized them, instead of the estimated ones."""
+    """Return the resources of the whole folding with the given FIFOs.
+
+    Args:
+        folding: The folding.
+        board: The board.
+        fifos: The bits per word and the depth of every FIFO, as a trace found them.
+    """
     graph, folds = folding.graph, folding.folds
     blocks = sum_of(block_usage(graph, index, fold, board) for index, fold in enumerate(folds))
     converters = sum_of(
@@ -43,23 +58,23 @@ def usage_with(folding: g.StreamingFolding, board: Board, fifos: Sequence[tuple[
 
 
 def edge_usage(edge: Edge, board: Board, traced: TracedStreams = UNTRACED) -> StreamingUsage:
-    """Converters and FIFOs of one input."""
+    """Return the resources of the converters and FIFOs of one stream."""
     converters = sum_of(converter_usage(converter, edge.bits, board) for converter in edge.converters)
     return converters + sum_of(fifo(edge.bits * size, depth) for size, depth in traced.of(edge))
 
 
 def converter_count(folding: g.StreamingFolding) -> int:
-    """Converters between blocks."""
+    """Return the number of converters between blocks."""
     return sum(len(edge.converters) for edge in edges(folding.graph, folding.folds))
 
 
 def fifo_bits(folding: g.StreamingFolding) -> int:
-    """Bits of all FIFOs as estimated, those before converters included."""
+    """Return the bits of all FIFOs at their estimated depths, including the FIFOs before converters."""
     return sum(
         edge.bits * size * depth for edge in edges(folding.graph, folding.folds) for size, depth in UNTRACED.of(edge)
     )
 
 
 def macs(graph: g.StreamGraph) -> int:
-    """Multiply-accumulates of a frame."""
+    """Return the multiply-accumulates per frame."""
     return sum(block.op.weights.size * lanes.positions(block) for block in graph.blocks if isinstance(block.op, g.Unit))

@@ -1,4 +1,4 @@
-"""Matrix-vector and vector-vector units, counted: multipliers, adders, weights, and the vectors that wait."""
+"""Counts the resources of matrix-vector and vector-vector units: multipliers, adders, weights and stored vectors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,15 @@ from scheduler.streaming.model.cycles import resident, tile_beats
 
 @dataclass(frozen=True)
 class _Arithmetic:
-    """What a unit multiplies, the same for every fold. shares_values: whether PEs share the activations (MVU)."""
+    """The arithmetic of a unit, which is the same for every fold.
+
+    Attributes:
+        operands: The operands of the products.
+        sum_bits: The bits of the exact sum of an output value.
+        activation: The unit's activation.
+        out: The type of an output value.
+        shares_values: Whether all PEs multiply the same input values, as in a matrix-vector unit.
+    """
 
     operands: Operands
     sum_bits: int
@@ -51,7 +59,7 @@ def _arithmetic(op: g.Unit, value: DataType, out: DataType) -> _Arithmetic:
 
 
 def unit_parts(graph: g.StreamGraph, index: int, op: g.Unit, fold: g.Fold, board: Board) -> list[Part]:
-    """Return all parts of a unit but its control."""
+    """Return all parts of unit ``index`` except its control."""
     block = graph.blocks[index]
     unit = _arithmetic(op, graph.type_of(block.inputs[0]).datatype, block.outputs[0].datatype)
     height, width = lanes.matrix(graph, index, fold)
@@ -63,7 +71,7 @@ def unit_parts(graph: g.StreamGraph, index: int, op: g.Unit, fold: g.Fold, board
         gathered = memory(fold.simd * unit.operands.value_bits, sf, "auto", board.family).times(fold.pixels - 1)
         scattered = memory(fold.pe * unit.out.bits, nf, "auto", board.family).times(fold.pixels - 1)
         waiting = gathered + scattered + StreamingUsage(lut=2 * CONTROL)
-        parts.append(Part("pixels", waiting, "PIXELS − 1 vectors that wait to be gathered, and scattered"))
+        parts.append(Part("pixels", waiting, "PIXELS − 1 input vectors and results in memories"))
     functors = Functors(fold.pe, fold.pixels, nf, unit.sum_bits, unit.out)
     return parts + activation_parts(unit.activation, functors, board.family)
 
@@ -73,22 +81,34 @@ def _multipliers(unit: _Arithmetic, fold: g.Fold, board: Board) -> Part:
     count = dsps(unrolling, operands, board.dsp.kind, fold.multiplier, depthwise=not unit.shares_values)
     in_luts = not count and not operands.are_one_bit  # an XNOR is in the LUTs of the first adders
     luts = unrolling.products * product_luts(operands.weight_bits, operands.value_bits) if in_luts else 0
-    return Part("multipliers", StreamingUsage(lut=luts, dsp=count), "DSPs: packing.py; LUTs: rows of partial products")
+    return Part(
+        "multipliers", StreamingUsage(lut=luts, dsp=count), "DSPs: packing.py; LUTs: adders of partial products"
+    )
 
 
 def _adders(unit: _Arithmetic, fold: g.Fold, board: Board) -> Part:
-    """Products of a DSP's chain are summed in the DSPs; the chains' fields and the other products in LUTs."""
+    """Return the adders in LUTs.
+
+    The DSPs of a chain sum their own products. LUTs sum the results of the chains, and the products that are not in
+    DSPs.
+    """
     products = ceil_div(fold.simd, _chained(unit, fold, board.dsp.kind))
     operands = unit.operands
     product_bits = 1 if operands.are_one_bit else operands.weight_bits + operands.value_bits
     luts = tree_luts(products, product_bits, unit.sum_bits) + unit.sum_bits
     usage = StreamingUsage(lut=luts * fold.pe * fold.pixels)
-    return Part("adders", usage, "adder tree over the chains of DSPs, accumulator")
+    return Part("adders", usage, "adder tree over the chains of DSPs, and an accumulator")
 
 
 @lru_cache(maxsize=4096)
 def tree_luts(terms: int, bits: int, most_bits: int) -> int:
-    """Adders that sum ``terms`` of ``bits``, a LUT a bit, a bit more at each level, no wider than ``most_bits``."""
+    """Return the LUTs of an adder tree, with one LUT per bit.
+
+    Args:
+        terms: The number of terms to sum.
+        bits: The bits per term. Sums have one bit more at each level of the tree.
+        most_bits: The maximum bits of a sum.
+    """
     total, width = 0, bits
     while terms > 1:
         width = min(width + 1, most_bits)
@@ -98,7 +118,7 @@ def tree_luts(terms: int, bits: int, most_bits: int) -> int:
 
 
 def _chained(unit: _Arithmetic, fold: g.Fold, dsp: str) -> int:
-    """Products that are summed inside of DSPs."""
+    """Return the products that a chain of DSPs sums, or 1 if the products are not in DSPs."""
     if fold.multiplier == "lut" or unit.operands.is_one_bit:
         return 1
     return _chain(unit.operands, dsp, unit.shares_values and fold.pe > 1, fold.pixels > 1) or fold.simd
@@ -106,7 +126,16 @@ def _chained(unit: _Arithmetic, fold: g.Fold, dsp: str) -> int:
 
 @lru_cache(maxsize=1024)
 def _chain(operands: Operands, dsp: str, weights_pair: bool, pixels_pair: bool) -> int:
-    """Terms of a chain of packed products; 0 where a DSP multiplies one, and its cascade sums as many as come."""
+    """Return the products per field in a chain of DSPs with packed products, or 0 if no packing fits.
+
+    Without packing, each DSP has one product, and a chain can be of any length.
+
+    Args:
+        operands: The operands.
+        dsp: The board's kind of DSP.
+        weights_pair: Whether two weights may share a DSP.
+        pixels_pair: Whether two pixels may share a DSP.
+    """
     ranges = value_range(operands.weight_bits, True, True), value_range(operands.value_bits, operands.signed)
     packings = []
     if weights_pair and pixels_pair:
@@ -125,28 +154,39 @@ def _weights(graph: g.StreamGraph, index: int, op: g.Unit, fold: g.Fold, board: 
     if fold.memory == "external":
         ddr_bits = depth * tile_beats(graph.blocks[index], fold) * 8 * WEIGHT_BEAT_BYTES
         usage = stream + StreamingUsage(ddr_bits=ddr_bits)
-        return Part("weights", usage, "from DDR: all weights once a frame, in whole beats")
+        return Part("weights", usage, "from DDR: all weights once per frame, in whole beats")
     if fold.memory == "decoupled":
         rom = memory(fold.pe * word, depth, fold.ram, board.family, constant=True)
         return Part("weights", rom + stream, "one wide memory")
     roms = memory(word, depth, fold.ram, board.family, constant=True).times(fold.pe)
-    return Part("weights", roms, f"a memory a PE at its real aspect ratio ({style(word, depth, fold.ram)})")
+    return Part("weights", roms, f"one memory per PE, at its real aspect ratio ({style(word, depth, fold.ram)})")
 
 
 def _vectors(block: g.Block, unit: _Arithmetic, fold: g.Fold, folds: tuple[int, int], board: Board) -> list[Part]:
-    """What a unit keeps of its input. folds: (NF, SF)."""
+    """Return the memories of input vectors and results.
+
+    A matrix-vector unit with NF above 1 stores the current vector, because each of the NF folds reads it. A unit with
+    weights from DDR stores the vectors, sums and results of a whole frame, so that it reads each weight once per frame.
+
+    Args:
+        block: The unit's block.
+        unit: The unit's arithmetic.
+        fold: The unit's fold.
+        folds: NF and SF, the folds of the weight matrix's rows and columns.
+        board: The board.
+    """
     nf, sf = folds
     bits = fold.pixels * fold.simd * unit.operands.value_bits
     if not resident(block, fold):
         if not unit.shares_values or nf == 1:
             return []
-        return [Part("vector", memory(bits, sf, "auto", board.family), "SF words, kept for the other folds")]
+        return [Part("vector", memory(bits, sf, "auto", board.family), "SF words, stored for the other folds")]
     groups, family, lanes_out = ceil_div(lanes.positions(block), fold.pixels), board.family, fold.pixels * fold.pe
     vectors = memory(bits, groups * sf, fold.ram, family)
     results = memory(lanes_out * unit.out.bits, groups * nf, "auto", family)
     sums = memory(lanes_out * unit.sum_bits, groups, "auto", family)
     return [
-        Part("vectors", vectors, "matrix_vector_resident.h: MW values a position"),
-        Part("results", results, "matrix_vector_resident.h: MH results a position"),
-        Part("sums", sums, "matrix_vector_resident.h: PE sums a position"),
+        Part("vectors", vectors, "matrix_vector_resident.h: MW values per position"),
+        Part("results", results, "matrix_vector_resident.h: MH results per position"),
+        Part("sums", sums, "matrix_vector_resident.h: PE sums per position"),
     ]

@@ -1,4 +1,4 @@
-"""What a piece of a folding uses of a board."""
+"""The board resources of a part of a folding."""
 
 from __future__ import annotations
 
@@ -10,9 +10,15 @@ from scheduler.hardware.arithmetic import ceil_div
 
 @dataclass(frozen=True)
 class StreamingUsage:
-    """Resources. lut: all of them, those that are memory included; lutram: these alone; bram18: halves of a BRAM36.
+    """An amount of each resource.
 
-    ddr_bits: weights that come from DDR in a frame.
+    Attributes:
+        lut: All LUTs, including LUTs used as memory.
+        lutram: The LUTs used as memory.
+        dsp: The DSPs.
+        bram18: The BRAM18s. A BRAM36 is two of them.
+        uram: The URAMs.
+        ddr_bits: The bits of weights read from DDR per frame.
     """
 
     lut: int = 0
@@ -33,7 +39,7 @@ class StreamingUsage:
         )
 
     def times(self, count: int) -> StreamingUsage:
-        """Of ``count`` such pieces."""
+        """Return ``count`` times these resources."""
         return StreamingUsage(
             self.lut * count,
             self.lutram * count,
@@ -52,5 +58,5 @@ NOTHING = StreamingUsage()
 
 
 def sum_of(usages: Iterable[StreamingUsage]) -> StreamingUsage:
-    """Of all of them together."""
+    """Return the sum of ``usages``."""
     return sum(usages, NOTHING)

@@ -1,4 +1,4 @@
-"""Blocks that keep rows of a map: windows, pools, reorgs and up-samplers, counted."""
+"""Counts the resources of blocks that store rows of a map: windows, pools, reorgs and up-samplers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from scheduler.streaming.area.part import CONTROL, WALK, Part
 from scheduler.streaming.area.usage import NOTHING, StreamingUsage
 
 FEW_GROUPS = 4
-"""Channel groups of which the columns of a window are registers."""
+"""The maximum channel groups for which the columns of a window are registers, which are not counted."""
 
 MARGIN_WORDS = 12
-"""Of a circular buffer, beyond its capacity (walk.h)."""
+"""The words of a circular buffer in addition to its capacity (walk.h)."""
 
 
 def window_parts(graph: g.StreamGraph, index: int, op: g.Window, fold: g.Fold, board: Board) -> list[Part]:
-    """Return all parts of a sliding window but its control."""
+    """Return all parts of a sliding window except its control."""
     rows = _default_window if fold.style == "default" else _parallel_window
     return rows(graph, index, op, fold, board)
 
@@ -33,7 +33,7 @@ def _default_window(graph: g.StreamGraph, index: int, op: g.Window, fold: g.Fold
     rows = memory(bits, pixels * groups + MARGIN_WORDS, fold.ram, board.family)
     return [
         Part("rows", rows, "window.h: CAPACITY and margin words, circular"),
-        Part("walk", StreamingUsage(lut=WALK + bits), "estimate: addresses, and the zeros of the padding"),
+        Part("walk", StreamingUsage(lut=WALK + bits), "estimate: addresses, and the values of the padding"),
     ]
 
 
@@ -49,23 +49,46 @@ def _parallel_window(graph: g.StreamGraph, index: int, op: g.Window, fold: g.Fol
     scan = StreamingUsage(lut=2 * CONTROL + masks)
     return [
         Part("rows", rows, "window.h: rows of delay in one wide memory"),
-        Part("columns", _columns(column_bits, groups, board), "window.h: the window's columns, a word a channel group"),
-        Part("scan", scan, "estimate: counters, and the zeros of the padding"),
+        Part(
+            "columns",
+            _columns(column_bits, groups, board),
+            "window.h: the window's columns, one word per channel group",
+        ),
+        Part("scan", scan, "estimate: counters, and the values of the padding"),
     ]
 
 
 def _columns(bits: int, groups: int, board: Board) -> StreamingUsage:
-    """Of a parallel window or a pool: few words are registers, which are not counted."""
+    """Return the resources of the columns of a parallel window or a pool, which are registers for few channel groups.
+
+    Args:
+        bits: The bits of the columns of one channel group.
+        groups: The number of channel groups.
+        board: The board.
+    """
     return memory(bits, groups, "auto", board.family) if groups > FEW_GROUPS else NOTHING
 
 
 def _bundles(kernel: int, dilation: int, left: int, pixels: int) -> int:
-    """Words of a row that a parallel window sees (scan.h, BUNDLES)."""
+    """Return the words of a row that a parallel window covers (scan.h, BUNDLES).
+
+    Args:
+        kernel: The columns of the kernel.
+        dilation: The distance between taps in pixels.
+        left: The columns of padding at the left border.
+        pixels: The pixels per word.
+    """
     return ceil_div((kernel - 1) * dilation - left, pixels) + ceil_div(left, pixels) + 1
 
 
 def window_pixels(op: g.Window, before: Shape, after: Shape) -> int:
-    """Pixels in a default window's circular buffer (window.h, CAPACITY / G). before, after: the maps."""
+    """Return the pixels in the circular buffer of a default window (window.h, CAPACITY / G).
+
+    Args:
+        op: The window.
+        before: The shape of the input map.
+        after: The shape of the output map.
+    """
     rows, columns = (op.kernel[0] - 1) * op.dilation, (op.kernel[1] - 1) * op.dilation
     below = (before.height - (after.height - 1) * op.stride) * before.width
     ahead = max(op.stride * max(before.width, after.width), below) - (after.width - 1) * op.stride
@@ -73,7 +96,7 @@ def window_pixels(op: g.Window, before: Shape, after: Shape) -> int:
 
 
 def pool_parts(graph: g.StreamGraph, index: int, op: MaxPool, fold: g.Fold, board: Board) -> list[Part]:
-    """Return all parts of a max pool but its control."""
+    """Return all parts of a max pool except its control."""
     block = graph.blocks[index]
     output = block.outputs[0]
     groups = lanes.in_values(graph, index, fold) // fold.pe
@@ -84,12 +107,12 @@ def pool_parts(graph: g.StreamGraph, index: int, op: MaxPool, fold: g.Fold, boar
     column_bits = max(_bundles(wide, 1, op.padding.left, fold.m) - 1, 1) * fold.m * fold.pe * bits
     comparators = (high - 1 + wide - 1) * pixels * fold.pe * (bits + ceil_div(bits, 2))
     return [
-        Part("rows", rows, "max_pool.h: KERNEL_H − 1 rows of what leaves"),
+        Part("rows", rows, "max_pool.h: KERNEL_H − 1 rows of the output"),
         Part("columns", _columns(column_bits, groups, board), "max_pool.h: the window's columns"),
         Part(
             "compare",
             StreamingUsage(lut=CONTROL + comparators),
-            "KERNEL_H + KERNEL_W − 2 compare and select, 1.5 LUT a bit",
+            "KERNEL_H + KERNEL_W − 2 comparisons and selections, 1.5 LUTs per bit",
         ),
     ]
 
@@ -97,10 +120,10 @@ def pool_parts(graph: g.StreamGraph, index: int, op: MaxPool, fold: g.Fold, boar
 def reordering_parts(
     graph: g.StreamGraph, index: int, op: g.Reorg | g.DepthToSpace | g.Upsample, fold: g.Fold, board: Board
 ) -> list[Part]:
-    """Return all parts but the control.
+    """Return all parts of a reorg, depth to space or up-sampler except its control.
 
-    A reorg keeps the rows that it gathers. An up-sampler and depth to space keep the row that they read several times,
-    and the next one.
+    A reorg stores the rows that it combines. An up-sampler and depth to space store two rows: the row that they read
+    several times, and the next row.
     """
     block = graph.blocks[index]
     shape = lanes.in_shape(graph, index)
@@ -114,7 +137,7 @@ def reordering_parts(
 
 
 def reorg_pixels(op: g.Reorg, shape: Shape) -> int:
-    """Pixels in a reorg's circular buffer (reorg.h, CAPACITY / G). shape: of the map that it reads."""
+    """Return the pixels in the circular buffer of a reorg (reorg.h, CAPACITY / G). ``shape`` is the input map's."""
     stride = op.stride
     if op.order != "darknet":
         return (stride - 1) * shape.width + 2 * stride
