@@ -115,7 +115,7 @@ def test_what_was_traced_sets_the_simulated_boards_pace(folder: Path) -> None:
     assert modelled is not None
     assert traced is not None
     assert (modelled.source, traced.source) == ("modelled", "traced")
-    said = re.search(r"\| cycles a frame \| ([0-9,]+), those of", (folder / "README.md").read_text())
+    said = re.search(r"\| cycles per frame \| ([0-9,]+) \(slowest", (folder / "README.md").read_text())
     assert said
     assert modelled.pass_cycles == (int(said[1].replace(",", "")),)
     assert traced.pass_cycles == (report.cycles_per_frame,)

@@ -44,6 +44,7 @@ CLEAN = (
     "scheduler/systolic/program",
     "systolic/checking",
     "systolic/evaluation",
+    "systolic/styles/streaming",
     "systolic/execution",
     "systolic/front_ends",
     "systolic/report",

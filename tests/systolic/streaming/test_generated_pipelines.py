@@ -380,7 +380,7 @@ def test_a_bipolar_map_cannot_leave(tmp_path: Path) -> None:
     assert isinstance(last.op, QConvolution)
     made.nodes[-1] = replace(last, op=replace(last.op, requantiser=thresholds), type=TensorType(BIPOLAR, 1.0))
     network = made.network("signs")
-    with raises(UnsupportedError, subject="a BIPOLAR map that leaves the pipeline", where="net:2: conv1_out"):
+    with raises(UnsupportedError, subject="a BIPOLAR output map of the pipeline", where="net:2: conv1_out"):
         make(network, folded(network, 20_000), tmp_path / "design")
 
 

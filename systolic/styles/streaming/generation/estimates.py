@@ -1,4 +1,4 @@
-"""DSPs and memories of a pipeline's processes, as the area model of its folding counts them."""
+"""The estimated DSPs and memories of each process of a pipeline, from the area model of its folding."""
 
 from __future__ import annotations
 
@@ -19,11 +19,15 @@ VARIABLES = {
     "sums": ("waiting",),
     "weights": ("weights",),
 }
-"""Part of a block → what the headers of hls_templates/streaming call its memory."""
+"""The C++ variables for the memory of each part of a block, in the headers of hls_templates/streaming."""
 
 
 def estimates(design: StreamingDesign) -> Estimates:
-    """Return the estimates of every block; InvalidValueError if the manifest has a fold in other words than ours."""
+    """Return the estimates of all processes.
+
+    Raises:
+        InvalidValueError: The manifest has a fold that ``fold_text`` did not write.
+    """
     graph, board = lower(design.network), board_room.of_design(design.path, design.manifest.board)
     folds = tuple(fold_of(block.folding) for block in design.manifest.blocks)
     folding = g.StreamingFolding(graph, folds)
@@ -37,7 +41,10 @@ def estimates(design: StreamingDesign) -> Estimates:
 
 
 def _memories(block: str, fold: g.Fold, part: str, usage: StreamingUsage) -> dict[tuple[str, str], tuple[str, int]]:
-    """Of one part, under each name that its variable may have."""
+    """Return the memory of one part of a block: {(process, variable): (primitive, number of primitives)}.
+
+    The part is listed under each name that its variable can have.
+    """
     counts = {"bram": usage.bram18, "uram": usage.uram, "lutram": usage.lut}
     kind, count = next(((kind, count) for kind, count in counts.items() if count), ("", 0))
     process = f"{block}_process" if part != "weights" or fold.memory == "embedded" else f"stream_{block}_process"

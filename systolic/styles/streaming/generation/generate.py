@@ -1,4 +1,4 @@
-"""Folding → design: every file of the generated folder, in memory."""
+"""The generator of the streaming style: it makes every file of a design from a folding, in memory."""
 
 from __future__ import annotations
 
@@ -49,16 +49,26 @@ from systolic.styles.streaming.generation.wiring.ends import value_bytes
 from systolic.styles.streaming.generation.wiring.wire_up import Wiring, wire_up
 
 CHECK = {"packet_in": "data/in.bin", "packet_out": "data/expected.bin"}
-"""The test bench's frame, with which the host compares a board."""
+"""The packets of the test bench's frame. The host sends one to a board and compares the answer with the other."""
 
 FRAMES_PER_START = 1
-"""With AUTO_RESTART every process takes the next frame as soon as it is done with its own, and none waits for another
-frame to push its last rows out."""
+"""One frame, because with AUTO_RESTART each process begins the next frame as soon as it has finished its own.
+
+No process needs input from a later frame to write its last rows.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class FoldedNetwork:
-    """What a pipeline is made of. ddr: the memory that it is for, the board's where it is None."""
+    """The input of the generator.
+
+    Attributes:
+        network: The quantised network.
+        folding: The blocks of the network with their folds.
+        board: The board.
+        clock: The target clock.
+        ddr: The rate of the memory; None for the board's.
+    """
 
     network: QuantizedNetwork
     folding: g.StreamingFolding
@@ -69,11 +79,13 @@ class FoldedNetwork:
 
 @dataclass(frozen=True, eq=False)
 class StreamingParts:
-    """A pipeline without the depths of its FIFOs and the resources that follow from them, which are known last.
+    """A pipeline whose FIFO depths and resources are still open, because a trace of the pipeline itself finds them.
 
     Attributes:
-        wiring: Its FIFOs are as deep as the folding estimates.
-        constant: The files that no depth changes.
+        source: The input of the generator.
+        wiring: The functions and streams of the pipeline. The FIFOs have the depths that the folding estimates.
+        fit: The method that resizes pictures: plain, letterbox or smooth.
+        constant: The files that do not depend on FIFO depths or resources.
     """
 
     source: FoldedNetwork
@@ -82,7 +94,12 @@ class StreamingParts:
     constant: Mapping[str, bytes]
 
     def files(self, estimate: Mapping[str, int], depths: Mapping[str, int] | None = None) -> DesignFiles:
-        """The whole folder. estimate: resources, by name. depths: of FIFOs, where they are not as estimated."""
+        """Return all files of the design.
+
+        Args:
+            estimate: The estimated resources, by their names in the manifest.
+            depths: FIFO depths in words, by the name of the stream. Other FIFOs have the estimated depth.
+        """
         wiring = with_depths(self.wiring, depths or {})
         values = streaming_values(self.source, wiring)
         files = {f"src/{name}": text.encode() for name, text in streaming_sources(values).items()}
@@ -100,7 +117,7 @@ class StreamingParts:
 
 
 def parts(source: FoldedNetwork, inputs: DesignInputs) -> StreamingParts:
-    """Build everything that does not depend on the depths of the FIFOs. Raises the errors of ``wire_up``."""
+    """Build all files that do not depend on FIFO depths. Raises the errors of ``wire_up``."""
     wiring = wire_up(source.folding, {}, source.board.dsp.kind)
     files = {f"golden/{name}": data for name, data in golden_files(source.network).items()}
     files["network.npz"] = to_npz(source.network)
@@ -120,12 +137,15 @@ def generate(
     estimate: Mapping[str, int],
     depths: Mapping[str, int] | None = None,
 ) -> DesignFiles:
-    """The whole folder at once; the same arguments give the same bytes. See ``StreamingParts.files``."""
+    """Return all files of the design; see ``StreamingParts.files``. Equal arguments give equal bytes."""
     return parts(source, inputs).files(estimate, depths)
 
 
 def with_depths(wiring: Wiring, depths: Mapping[str, int]) -> Wiring:
-    """The same with FIFOs of these depths, by name, and never less than the least that lets both ends work."""
+    """Return ``wiring`` with these FIFO depths in words, by the name of the stream.
+
+    A depth below LEAST_FIFO_DEPTH is raised to it, because writer and reader could not both work in every cycle.
+    """
     wires = (
         replace(wire, depth=max(LEAST_FIFO_DEPTH, depths[wire.name])) if wire.name in depths else wire
         for wire in wiring.wires
@@ -134,13 +154,13 @@ def with_depths(wiring: Wiring, depths: Mapping[str, int]) -> Wiring:
 
 
 def vendor_values(source: FoldedNetwork, values: StreamingValues, estimate: Mapping[str, int]) -> VendorValues:
-    """What the Tcl scripts, the test bench, the README and the hardware description are made of."""
+    """Return the values for the templates of the Tcl scripts, test bench, README and hardware description."""
     name, slowest = bottleneck(source.folding.graph, source.folding.folds)
     resources = source.board.resources
     figures = (
         Figure("clock", f"{source.clock.mhz:g} MHz", "target"),
-        Figure("cycles a frame", f"{slowest:,}, those of {name}", "computed"),
-        Figure("frames a second", f"{source.clock.mhz * 1e6 / slowest:.1f}", "target"),
+        Figure("cycles per frame", f"{slowest:,} (slowest block: {name})", "computed"),
+        Figure("frames per second", f"{source.clock.mhz * 1e6 / slowest:.1f}", "target"),
         *(
             Figure(kind.upper(), f"{estimate[kind]:,} of {getattr(resources, kind):,}", "estimate")
             for kind in ("lut", "dsp", "bram36", "uram")
@@ -158,22 +178,22 @@ def vendor_values(source: FoldedNetwork, values: StreamingValues, estimate: Mapp
 
 
 def _images(wiring: Wiring) -> dict[str, tuple[str, bytes]]:
-    """m_axi port → file of the weights that it reads, and its bytes."""
+    """Return the file of the weights that each m_axi port reads: {port: (path, bytes)}."""
     ports = [memory.name for one in wiring.instances for memory in one.weight_ports]
     return {port: (f"data/{port}.bin", image.tobytes()) for port, image in zip(ports, wiring.images, strict=True)}
 
 
 def streaming_values(source: FoldedNetwork, wiring: Wiring) -> StreamingValues:
-    """What the pipeline's top function and its simulation are made of."""
+    """Return the values for the templates of the pipeline's top function and of its simulation."""
     graph = source.folding.graph
     name, slowest = bottleneck(graph, source.folding.folds)
     return StreamingValues(
         title=f"{graph.name} as a streaming pipeline",
         reasons=(
             f"{source.board.title}, target clock {source.clock.mhz:g} MHz",
-            f"a frame every {slowest:,} cycles at best: {name} is the slowest (closed formula)",
+            f"at best a frame every {slowest:,} cycles; the slowest block is {name} (closed formula)",
             *(
-                f"{block.name}: {fold_text(fold)}, {block_cycles(graph, index, fold):,} cycles a frame"
+                f"{block.name}: {fold_text(fold)}, {block_cycles(graph, index, fold):,} cycles per frame"
                 for index, (block, fold) in enumerate(zip(graph.blocks, source.folding.folds, strict=True))
             ),
         ),
@@ -189,7 +209,11 @@ def streaming_values(source: FoldedNetwork, wiring: Wiring) -> StreamingValues:
 
 
 def _frame(source: FoldedNetwork, wiring: Wiring, picture: npt.NDArray[np.uint8]) -> dict[str, bytes]:
-    """data/in.bin and data/expected.bin of the test bench; data/layers.bin: every layer's integers, for the host."""
+    """Return the data of the test frame: {path: bytes}.
+
+    in.bin is the input packet and expected.bin the output packet, for the test bench. layers.bin has the integers of
+    every layer, with which the host compares a board.
+    """
     golden = run_integer(source.network, picture)
     sent = np.ascontiguousarray(picture.transpose(1, 2, 0)).tobytes()
     expected = bytearray(wiring.packet_out.bytes)
@@ -211,8 +235,15 @@ def _frame(source: FoldedNetwork, wiring: Wiring, picture: npt.NDArray[np.uint8]
 def manifest(
     source: FoldedNetwork, wiring: Wiring, fit: str, estimate: Mapping[str, int], check: StreamingCheck
 ) -> StreamingManifest:
-    """Everything that whoever opens the folder needs to know. fit: how pictures are brought to size. check: the test
-    frame's packets."""
+    """Return the manifest, which describes the whole design for the host.
+
+    Args:
+        source: The input of the generator.
+        wiring: The functions and streams of the pipeline.
+        fit: The method that resizes pictures: plain, letterbox or smooth.
+        estimate: The estimated resources, by their names in the manifest.
+        check: The packets of the test frame.
+    """
     network, layer_of = source.network, {node: i for i, node in enumerate(wiring.layers)}
     return StreamingManifest(
         network=network.name,
@@ -255,7 +286,7 @@ def _sides(shape: Shape) -> dict[str, int]:
 
 
 def _outputs(source: FoldedNetwork, wiring: Wiring) -> Iterator[StreamingOutput]:
-    """The maps of the outgoing packet; each but a lone one begins at a whole beat."""
+    """Return the output maps in the order of the packet. If there are several, each begins at a whole beat."""
     graph, offset = source.folding.graph, 0
     for index in wiring.sinks:
         block, fold = graph.blocks[index], source.folding.folds[index]
@@ -296,7 +327,7 @@ def _layers(source: FoldedNetwork, wiring: Wiring) -> Iterator[StreamingLayer]:
 
 
 def macs(graph: g.StreamGraph, index: int) -> int:
-    """Multiply-accumulates of a frame."""
+    """Return the multiply-accumulates of block ``index`` per frame; 0 for a block without weights."""
     block = graph.blocks[index]
     if not isinstance(block.op, g.Unit):
         return 0

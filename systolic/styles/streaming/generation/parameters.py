@@ -1,4 +1,4 @@
-"""A folded network's parameters as param.h and config.h, in the form that UltraNet's own accelerator reads."""
+"""The parameters of a folded network as param.h and config.h, in the format of UltraNet's own accelerator."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from hls_templates.param_header import LayerParameters, header_files
 from scheduler.streaming.graph import Block, DownSample, Fold, MatrixVector, StreamingFolding, VectorVector, Window
 
 MOST_WEIGHTS = 1 << 20
-"""In headers; more are megabytes of text that nobody reads and no compiler likes."""
+"""Limit for the weights in headers. More weights would give many megabytes of text, which compilers handle badly."""
 
 
 def can_be_written(folding: StreamingFolding) -> bool:
-    """Whether the form can say it: it knows no channels beyond the network's, and is for networks that fit a chip."""
+    """Return whether the headers can be written.
+
+    Their format has no channels in addition to the network's, and a large network would make them too long.
+    """
     folds = [
         (block.op, fold)
         for block, fold in zip(folding.graph.blocks, folding.folds, strict=True)
@@ -23,16 +26,16 @@ def can_be_written(folding: StreamingFolding) -> bool:
 
 
 def parameter_files(network: QuantizedNetwork, folding: StreamingFolding) -> dict[str, str]:
-    """param.h and config.h of every matrix-vector and vector-vector unit, named by its layer.
+    """Return param.h and config.h, which describe every matrix-vector and vector-vector unit under its layer's name.
 
-    inc and bias are there where the layer has them (MultiplyShift with one shift that rounds up); other activations are
-    not part of the form. A filter of a vector-vector unit is the taps of its channel.
+    ``inc`` and ``bias`` are written only for a MultiplyShift that has a single shift and rounds halves up. The format
+    has no other activations. A filter of a vector-vector unit is the taps of its channel.
     """
     graph = folding.graph
     layers = []
     for block, fold in zip(graph.blocks, folding.folds, strict=True):
         if isinstance(block.op, (MatrixVector, VectorVector)):
-            assert block.node is not None  # units end a layer
+            assert block.node is not None  # the output of a unit is always a layer's output
             gatherer = graph.blocks[block.inputs[0].block]
             layers.append(_layer(network, network.nodes[block.node], block, gatherer, fold))
     return header_files(layers)

@@ -1,4 +1,4 @@
-"""A streaming design in memory, and what is told of it."""
+"""The plan of a streaming design: its files in memory, and its report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ from systolic.styles.streaming.report import fifos_html, mapping_text
 
 @dataclass(frozen=True, eq=False)
 class StreamingPlan:
-    """files: of the whole folder. fifos: as traced. The mapping counts them in."""
+    """A generated design that is not written yet.
+
+    Attributes:
+        mapping: The folding. Its resources include the traced FIFOs.
+        files: The files of the folder.
+        fifos: The FIFOs with their traced cycles.
+    """
 
     mapping: StreamingMapping
     files: DesignFiles
@@ -29,8 +35,10 @@ class StreamingPlan:
         return True
 
     def values(self) -> dict[str, Any]:
-        """The object of ``plan_values``, with the folding: {state, gap, proof, seconds, ddr_bits}, its blocks and
-        FIFOs."""
+        """Return the object of ``plan_values``, with the folding, its blocks and its FIFOs.
+
+        The folding is {state, gap, proof, seconds, ddr_bits}.
+        """
         mapping = self.mapping
         manifest = of_style(StreamingManifest, manifest_in(self.files.files))
         folding = {
@@ -56,18 +64,22 @@ class StreamingPlan:
         )
 
     def text(self, clock: RateClock | None = None) -> str:
-        """A table for a terminal, a line a block, and its sums. clock: of its rate, where it was checked."""
+        """Return a table with a row for each block, the totals and the FIFOs, for a terminal.
+
+        Args:
+            clock: The clock for the frame rates, if a check found one for the sources; None for the target clock.
+        """
         fifos, told = self.fifos, clock or RateClock(self.mapping.clock.mhz)
         rate = told.text(told.target_mhz * 1e6 / fifos.interval)
         how = "sized by the trace" if fifos.sized else "as estimated"
         text = (
             f"{mapping_text(self.mapping, told)}\n"
-            f"FIFOs: {fifos.bits:,} bits, {how} and in the estimate ({fifos.fixed_bits:,} at a "
-            f"fixed depth; the search had counted {self.mapping.fifo_bits:,}); a frame every {fifos.interval:,} "
+            f"FIFOs: {fifos.bits:,} bits, {how} and included in the resources above ({fifos.fixed_bits:,} bits at a "
+            f"fixed depth; the search had estimated {self.mapping.fifo_bits:,}); a frame every {fifos.interval:,} "
             f"cycles, {rate}, latency {fifos.latency:,} cycles (traced)"
         )
         if fifos.interval > fifos.best_interval:
-            text += f"\nFIFOs that the trace sizes give a frame every {fifos.best_interval:,} cycles"
+            text += f"\nwith FIFOs sized by the trace: a frame every {fifos.best_interval:,} cycles"
         return text
 
     def _repr_html_(self) -> str:

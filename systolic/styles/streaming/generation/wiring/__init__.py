@@ -1,1 +1,1 @@
-"""The top function of a design: each block of the folding calls functions of hls_templates/streaming."""
+"""The wiring of the top function: the functions of hls_templates/streaming for each block, and the streams between."""

@@ -1,4 +1,7 @@
-"""What a block knows, as C++ constants: weights and activations [PE][…]; PE p of fold n is channel n · PE + p."""
+"""The C++ constants of a block: its weights and the parameters of its activation.
+
+All arrays have the shape [PE][…]. PE p computes channel n · PE + p in fold n.
+"""
 
 from __future__ import annotations
 
@@ -20,35 +23,45 @@ from scheduler.streaming.area.activations import slope_bits
 Integers = npt.NDArray[np.integer]
 
 NEVER = (1 << 31) - 1
-"""A threshold that no sum of 32 bits passes."""
+"""The greatest 32-bit integer, as a threshold that is never reached."""
 
 
 def value_type(datatype: DataType) -> str:
-    """The C++ class of datatype.h."""
+    """Return the C++ class of a value, as datatype.h defines it."""
     if datatype.few:
         return {"BIPOLAR": "bipolar_t", "TERNARY": "narrow_t<2>"}[datatype.few]
     return f"{'int' if datatype.signed else 'uint'}_t<{datatype.bits}>"
 
 
 def weight_type(datatype: DataType) -> str:
-    """Weights are narrow: −7…7 in 4 bits."""
+    """Return the C++ class of a weight. Weights are narrow: 4 bits hold −7…7."""
     return value_type(datatype) if datatype.few else f"narrow_t<{datatype.bits}>"
 
 
 def sum_bits(weights: IntArray, values: DataType) -> int:
-    """Bits of every partial sum of one output channel: Σ|w| · max|a|, and a sign."""
+    """Return the bits that hold every partial sum of any output channel: those for Σ|w| · max|a|, and a sign.
+
+    Args:
+        weights: The weights, of shape (output channels, …).
+        values: The type of the input values a.
+    """
     rows = np.abs(weights.reshape(weights.shape[0], -1).astype(np.int64)).sum(axis=1)
     return max(2, (int(rows.max()) * magnitude(values)).bit_length() + 1)
 
 
 def carried(weights: IntArray, datatype: DataType) -> Integers:
-    """BIPOLAR −1, +1 as 0, 1."""
+    """Return the weights as they are stored: BIPOLAR −1 and +1 as 0 and 1, other weights unchanged."""
     return (weights > 0).astype(np.int8) if datatype.few == "BIPOLAR" else weights
 
 
 @dataclass(frozen=True, eq=False)
 class Activation:
-    """type: of the functor in activation.h. fields: its arrays; none for sums that leave as they are."""
+    """The activation of a block as a constant.
+
+    Attributes:
+        type: The C++ type of the functor in activation.h.
+        fields: The arrays of the functor; empty if the sums themselves are the output.
+    """
 
     type: str
     fields: tuple[Integers, ...]
@@ -58,8 +71,17 @@ class Activation:
 
 
 def lookup(table: Table, types: tuple[DataType, DataType], pe: int, pixels: int) -> Activation:
-    """The functor of a table for ``pe`` PEs of ``pixels`` pixels. types: of the values that are looked up, and that
-    leave. A table in the text serves as many lanes as a tool makes copies of a memory."""
+    """Return the functor of a table.
+
+    The constant has enough copies of the table for all lanes. A copy can serve only COPIES lanes, because Vitis HLS
+    replicates a memory no more often.
+
+    Args:
+        table: The table.
+        types: The types of the table's input and of its output.
+        pe: The PEs of the block.
+        pixels: The pixels per word. Each PE looks up one value per pixel.
+    """
     source, out = types
     copies = ceil_div(pe, max(1, COPIES // pixels))
     if table.slopes is None:
@@ -70,25 +92,45 @@ def lookup(table: Table, types: tuple[DataType, DataType], pe: int, pixels: int)
 
 
 def powers(table: Table, low: int, pe: int) -> Activation:
-    """The functor of a softmax's table for ``pe`` PEs. low: what its first value is looked up by."""
+    """Return the functor of a softmax's table of powers.
+
+    Args:
+        table: The table.
+        low: The input value of the table's first entry.
+        pe: The PEs of the block.
+    """
     return _table(table, (POWER_BITS, False), low, ceil_div(pe, COPIES))
 
 
 def _table(table: Table, out: tuple[int, bool], low: int, copies: int) -> Activation:
-    """out: bits of what is looked up, and whether it is signed."""
+    """Return the functor of a table without slopes.
+
+    Args:
+        table: The table.
+        out: The bits of an entry, and whether it is signed.
+        low: The input value of the first entry.
+        copies: The number of copies of the table.
+    """
     bits, signed = out
     parameters = f"{bits}, {'true' if signed else 'false'}, {low}, {table.values.size}, {copies}"
     return Activation(f"table_t<{parameters}>", (np.tile(table.values, (copies, 1)),))
 
 
 def activation(requantising: Requantising | None, out: DataType, pe: int, channels: int) -> Activation:
-    """The functor for ``channels`` (those beyond the network's give zeros) on ``pe`` PEs."""
+    """Return the functor that turns sums into output values.
+
+    Args:
+        requantising: The parameters of each channel; None if the sums themselves are the output.
+        out: The type of an output value.
+        pe: The PEs of the block.
+        channels: The output channels, including added channels. Parameters of added channels are filled in.
+    """
     if requantising is None:
         return Activation(f"identity_t<{out.bits}>", ())
     signed = "true" if out.signed and out.few != "BIPOLAR" else "false"
     nf = channels // pe
     shape = f"{out.bits}, {signed}"
-    narrow = "true" if out.few == "TERNARY" else "false"  # −2 is no value of it
+    narrow = "true" if out.few == "TERNARY" else "false"  # two bits would also hold −2, which TERNARY does not have
     halves = 0 if isinstance(requantising, Thresholds) else HALVES.index(requantising.halves)
     further = f", {narrow}, {halves}" if halves else ", true" * (out.few == "TERNARY")
     saturated = f"{shape}, {pe}, {nf}{further}"

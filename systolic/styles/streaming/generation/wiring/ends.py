@@ -1,4 +1,4 @@
-"""The pipeline's ends: beats of the DMA unpacked into the first map, and the maps that leave packed into one packet."""
+"""The ends of the pipeline: unpack the input packet's beats into words, and pack all output maps into one packet."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from scheduler.streaming import lanes
 from systolic.styles.streaming.generation.wiring.netlist import LEAST_BEAT, Call, Netlist, Site, carrier
 
 WIDEST_BEAT = BEATS[-1]
-"""Bytes of a beat of AXI DMA."""
+"""The greatest number of bytes per beat of the AXI DMA."""
 
 
 def source(net: Netlist, site: Site) -> None:
-    """Beats of the picture unpacked into words."""
+    """Add the function that unpacks the beats of the input packet into the words of the first map."""
     kind = site.block.outputs[0]
     word = lanes.out_lanes(site.block, site.fold)
     net.packet_in = Packet(kind.shape.values, _beat_bytes(word))
     arguments = (net.packet_in.beat, word, kind.shape.values // word, carrier(kind.datatype, 1).value)
     ends = [("in", "in"), ("out", site.writes[0])]
-    text = f"{kind.shape} pixels from the DMA, {word} values a cycle"
+    text = f"{kind.shape} pixels from the DMA, {word} values per cycle"
     net.add(site.block.name, Call("unpack_beats", "dma.h", arguments), ends, text)
 
 
 def sink(net: Netlist, site: Site) -> None:
-    """Only remembered: how wide a beat is, is known when all sinks are."""
+    """Store the stream of an output map. ``leave`` adds its functions, because the beat depends on all output maps."""
     if net.datatype_in(site).few == "BIPOLAR":
         raise UnsupportedError(
-            "a BIPOLAR map that leaves the pipeline",
-            "a packet holds whole numbers",
+            "a BIPOLAR output map of the pipeline",
+            "a packet holds integers, and a BIPOLAR value is stored as 0 or 1",
             where=f"{site.block.source}: {site.block.name}",
-            remedy="let the last layer give its sums or TERNARY values",
+            remedy="let the last layer write its sums or TERNARY values",
         )
     net.sinks[site.index] = site.reads[0]
 
 
 def leave(net: Netlist) -> None:
-    """The maps that leave, one after the other, in one packet."""
+    """Add the functions that pack the output maps, one after the other, into one packet."""
     widths = [_sink_word(net, index) for index in net.sinks]
     beat = _beat_bytes(max(word * size for word, size, _, _ in widths))
     streams: list[tuple[str, int]] = []
@@ -48,7 +48,7 @@ def leave(net: Netlist) -> None:
         beats = -(-words * word * size // beat)
         out = "out" if is_alone else net.wire(f"beats_{name}", Element(8 * beat, False, 0))
         call = Call("pack_beats", "dma.h", (beat, size, word, words, is_alone, element.value))
-        net.add(name, call, [("in", stream), ("out", out)], f"{name} to the DMA, {size} byte(s) a value")
+        net.add(name, call, [("in", stream), ("out", out)], f"{name} to the DMA, {size} byte(s) per value")
         streams.append((out, beats))
         total += beats * beat if not is_alone else words * word * size
     _append(net, streams, beat)
@@ -56,17 +56,18 @@ def leave(net: Netlist) -> None:
 
 
 def _append(net: Netlist, streams: list[tuple[str, int]], beat: int) -> None:
+    """Add functions that join the packed maps into one packet. streams: the name and the beats of each map."""
     while len(streams) > 1:
         (first, first_beats), (second, second_beats), *others = streams
         out = net.wire(f"joined_{len(others)}", Element(8 * beat, False, 0)) if others else "out"
         call = Call("append_beats", "dma.h", (beat, first_beats, second_beats, not others))
         ends = [("first", first), ("second", second), ("out", out)]
-        net.add(f"join_{len(others)}", call, ends, "one packet of two")
+        net.add(f"join_{len(others)}", call, ends, "two maps in one packet")
         streams = [(out, first_beats + second_beats), *others]
 
 
 def _sink_word(net: Netlist, index: int) -> tuple[int, int, int, Element]:
-    """Lanes, bytes a value, words a frame, carrier."""
+    """Return the word of an output map: values per word, bytes per value, words per frame, and the type of a value."""
     block, fold = net.graph.blocks[index], net.folding.folds[index]
     kind = net.graph.type_of(block.inputs[0])
     word = lanes.in_lanes(block, fold)
@@ -75,7 +76,7 @@ def _sink_word(net: Netlist, index: int) -> tuple[int, int, int, Element]:
 
 
 def _beat_bytes(word: int) -> int:
-    """The least beat that a word of so many bytes fits into."""
+    """Return the fewest bytes of a beat that holds a word of ``word`` bytes; DoesNotFitError if no beat does."""
     beat = LEAST_BEAT
     while beat < word:
         beat *= 2
@@ -91,5 +92,5 @@ def _beat_bytes(word: int) -> int:
 
 
 def value_bytes(datatype: DataType) -> int:
-    """Of a value in a packet: 1, 2 or 4."""
+    """Return the bytes of a value in a packet: 1, 2 or 4."""
     return next(width for width in (1, 2, 4) if datatype.bits <= 8 * width)

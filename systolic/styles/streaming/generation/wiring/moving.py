@@ -1,4 +1,4 @@
-"""Blocks that move values and compute nothing: width converters, windows, pools, forks and what reorders a map."""
+"""Blocks without weights or sums: width converters, windows, max pools, forks, and blocks that reorder a map."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from systolic.styles.streaming.generation.wiring.netlist import RAM, Call, Netli
 
 
 def arriving(net: Netlist, index: int, port: int) -> str:
-    """The stream before input ``port``: the writer's, or that of the last converter behind it."""
+    """Add the converters in front of input ``port`` of block ``index``, and return the stream that the block reads.
+
+    Without converters this is the stream of the writing block.
+    """
     edge = edge_of(net.graph, net.folding.folds, index, port)
     datatype = net.graph.type_of(edge.source).datatype
     stream, *converted = edge_wires(edge)
@@ -31,7 +34,7 @@ def arriving(net: Netlist, index: int, port: int) -> str:
 
 
 def edge_wires(edge: Edge) -> list[str]:
-    """The streams between two blocks, from the writer's on: one more than there are converters."""
+    """Return the streams between two blocks in their order: the writer's, and one after each converter."""
     block = edge.graph.blocks[edge.reader]
     name = f"{block.name}_{edge.port}" if len(block.inputs) > 1 else block.name
     steps = (f"_{step}" if step else "" for step in range(len(edge.converters)))
@@ -39,7 +42,10 @@ def edge_wires(edge: Edge) -> list[str]:
 
 
 def _deepen(net: Netlist, index: int, port: int, stream: str) -> None:
-    """To what the search estimates before there is a trace: at joins, a path waits for the longer one."""
+    """Give a stream the depth that the folding estimates, unless ``net.depths`` has one.
+
+    At a join, the FIFO of the shorter path must hold words until the longer path has written its first one.
+    """
     estimated = {(block, place): depth for block, place, depth in net.folding.depths}
     if stream not in net.depths and (index, port) in estimated:
         net.wires[stream] = replace(net.wires[stream], depth=max(LEAST_FIFO_DEPTH, estimated[index, port]))
@@ -68,7 +74,15 @@ def _convert(net: Netlist, name: str, converter: Converter, read: str, written: 
 
 @dataclass(frozen=True)
 class PixelWords:
-    """lanes: of a pixel. m_in, m_out: pixels of a word before and behind. pixels: of a frame."""
+    """The template arguments of ``convert_pixels``.
+
+    Attributes:
+        lanes: Channels per pixel of a word.
+        channels: Channels of the map.
+        m_in: Pixels per input word.
+        m_out: Pixels per output word.
+        pixels: Pixels per frame.
+    """
 
     lanes: int
     channels: int
@@ -78,7 +92,7 @@ class PixelWords:
 
 
 def convert_pixels(net: Netlist, name: str, words: PixelWords, read: str, written: str) -> None:
-    """Words of some pixels into words of others, from stream ``read`` to stream ``written``."""
+    """Add a function that changes the number of pixels per word, from stream ``read`` to stream ``written``."""
     text = f"words of {words.m_in} pixel(s) into words of {words.m_out}"
     net.add(name, Call("convert_pixels", "width.h", astuple(words)), [("in", read), ("out", written)], text)
 
@@ -87,23 +101,23 @@ def convert_pixels(net: Netlist, name: str, words: PixelWords, read: str, writte
 
 
 def window(net: Netlist, site: Site, op: g.Window) -> None:
-    """A tap a cycle, or all of them."""
+    """Add a sliding window, which writes one tap or all taps per cycle."""
     fold = site.fold
     around = (op.padding.top, op.padding.left, op.padding.bottom, op.padding.right)
     sizes = (fold.simd, *net.map_in(site), *op.kernel, op.stride, *around, op.dilation)
     held = (op.around,) * bool(op.around)
     if fold.style == "parallel":
         call = Call("window_parallel", "window.h", (fold.m, *sizes, RAM[fold.ram], *held))
-        pace = f"all taps of {fold.simd} channels a cycle, {fold.m} position(s)"
+        pace = f"all taps of {fold.simd} channels per cycle, {fold.m} position(s)"
     else:
         call = Call("window_default", "window.h", (*sizes, op.depthwise, RAM[fold.ram], *held))
-        pace = f"{fold.simd} channels of a tap a cycle"
+        pace = f"{fold.simd} channels of a tap per cycle"
     reason = f"{op.kernel[0]}×{op.kernel[1]} window, stride {op.stride}: {pace}"
     net.add(site.block.name, call, site.ends, reason)
 
 
 def max_pool(net: Netlist, site: Site, op: MaxPool) -> None:
-    """Rows and columns at once."""
+    """Add a max pool, which pools rows and columns in one function."""
     fold = site.fold
     around = (op.padding.top, op.padding.left, op.padding.bottom, op.padding.right)
     sizes = (fold.m, fold.pe, *net.map_in(site), *op.window, op.stride, *around, RAM[fold.ram])
@@ -115,47 +129,47 @@ def max_pool(net: Netlist, site: Site, op: MaxPool) -> None:
 
 
 def duplicate(net: Netlist, site: Site) -> None:
-    """One stream to several readers."""
+    """Add a function that copies one stream to several readers."""
     call = Call("duplicate", "duplicate.h", (_lanes(site), _words(net, site)))
     _several(net, site, call, "one stream to several readers")
 
 
 def discard(net: Netlist, site: Site) -> None:
-    """Words that nobody reads, dropped."""
+    """Add a function that reads and drops a stream without a reader."""
     call = Call("discard", "discard.h", (_lanes(site), _words(net, site)))
-    _several(net, site, call, "nobody reads these channels")
+    _several(net, site, call, "drops channels that no block reads")
 
 
 def concat(net: Netlist, site: Site) -> None:
-    """Streams one after the other along the channels."""
+    """Add a function that concatenates the channels of several maps."""
     shape = site.block.outputs[0].shape
     parts = tuple(kind.shape.channels for kind in net.graph.inputs_of(site.block))
     call = Call("concat", "concat.h", (_lanes(site), shape.height * shape.width, *parts))
     ends = [("out", site.writes[0]), *((f"in{i}", name) for i, name in enumerate(site.reads))]
-    net.add(site.block.name, call, ends, "channels of one map behind those of another")
+    net.add(site.block.name, call, ends, "concatenates the channels of several maps")
 
 
 def split(net: Netlist, site: Site, op: g.Split) -> None:
-    """The channels cut into parts, a stream each."""
+    """Add a function that splits the channels of a map into parts, one stream per part."""
     shape = site.block.outputs[0].shape
     call = Call("split", "split.h", (_lanes(site), shape.height * shape.width, *op.parts))
-    _several(net, site, call, "the channels of a map in parts")
+    _several(net, site, call, "splits the channels of a map")
 
 
 def reorg(net: Netlist, site: Site, op: g.Reorg) -> None:
-    """Space to depth, in darknet's order or block by block."""
+    """Add a space-to-depth function, in darknet's order or block by block."""
     call = Call(f"reorg_{op.order}", "reorg.h", (_lanes(site), *net.map_in(site), op.stride, RAM[site.fold.ram]))
     _several(net, site, call, "space to depth")
 
 
 def depth_to_space(net: Netlist, site: Site, op: g.DepthToSpace) -> None:
-    """The channels of a pixel side by side and below each other."""
+    """Add a depth-to-space function, which turns the channels of a pixel into a block of pixels."""
     sizes = (_lanes(site), *net.map_in(site), op.rows, op.columns, RAM[site.fold.ram])
     _several(net, site, Call("depth_to_space", "reorg.h", sizes), "depth to space")
 
 
 def upsample(net: Netlist, site: Site, op: g.Upsample) -> None:
-    """Every pixel repeated, in its row and row by row."""
+    """Add a nearest-neighbour upsampling, which repeats every pixel in its row and in further rows."""
     sizes, ram = (_lanes(site), *net.map_in(site)), RAM[site.fold.ram]
     call = Call("upsample", "upsample.h", (*sizes, op.rows, ram))
     if op.columns != op.rows:
@@ -165,24 +179,28 @@ def upsample(net: Netlist, site: Site, op: g.Upsample) -> None:
 
 
 def down_sample(net: Netlist, site: Site, op: g.DownSample) -> None:
-    """Every so many pixels and rows, the others dropped."""
+    """Add a function that keeps every n-th pixel of every n-th row, where n is the stride."""
     call = Call("down_sample", "down_sample.h", (_lanes(site), *net.map_in(site), op.stride))
     _several(net, site, call, f"every {op.stride}th pixel and row")
 
 
 def custom(net: Netlist, site: Site, op: g.Custom) -> None:
-    """A package's function, with its header."""
+    """Add the function of a layer from a package, and the package's headers.
+
+    Raises:
+        ConflictError: Two packages have different headers of one name.
+    """
     block = added_block(op)
     for name, text in block.files.items():
         if net.headers.setdefault(name, text) != text:
             raise ConflictError(
-                (f"the header {shown(name)} of one package", "that of another package"),
+                (f"the header {shown(name)} of one package", "the header of the same name of another package"),
                 "a design has one folder for all headers",
                 where=f"{site.block.source}: {site.block.name}",
                 remedy="give one of them another name",
             )
     arguments = arguments_of(FoldedBlock(net.graph, net.folding.folds, site.index))
-    _several(net, site, Call(block.function, block.header, arguments), f"{op.layer}, of a package")
+    _several(net, site, Call(block.function, block.header, arguments), f"layer {op.layer} of a package")
 
 
 def _lanes(site: Site) -> int:
@@ -195,7 +213,7 @@ def _words(net: Netlist, site: Site) -> int:
 
 
 def _several(net: Netlist, site: Site, call: Call, reason: str) -> None:
-    """A block whose inputs and outputs stand one after the other in its call."""
+    """Add a block whose call lists all inputs and then all outputs: in or in0, in1, …, out or out0, out1, …"""
     ins = [("in" if len(site.reads) == 1 else f"in{i}", name) for i, name in enumerate(site.reads)]
     outs = [("out" if len(site.writes) == 1 else f"out{i}", name) for i, name in enumerate(site.writes)]
     net.add(site.block.name, call, [*ins, *outs], reason)

@@ -1,4 +1,4 @@
-"""The pipeline while it is wired: functions, streams and constants, one block after the other."""
+"""The netlist of a pipeline: its functions, streams and constants, which the wiring adds block by block."""
 
 from __future__ import annotations
 
@@ -18,29 +18,37 @@ from scheduler.streaming import lanes
 from systolic.styles.streaming.generation.wiring import constants as c
 
 LEAST_BEAT = 8
-"""Bytes of a beat of AXI DMA: what a high-performance port takes, and the least."""
+"""The least bytes per beat of the AXI DMA that a design uses: the width of a high-performance port."""
 
 RAM = {"auto": "RAM_AUTO", "lutram": "RAM_LUTRAM", "bram": "RAM_BRAM", "uram": "RAM_URAM"}
-"""A fold's memory → enum of ram.h."""
+"""The enumerator of ram.h for each kind of RAM of a fold."""
 
 Ends = list[tuple[str, str]]
-"""(port of a function, stream of the pipeline)."""
+"""Connections as pairs of a function's port and a stream of the pipeline."""
 
 
 def map_wire(graph: g.StreamGraph, port: g.Port) -> str:
-    """The stream that carries output ``port``."""
+    """Return the name of the stream that output ``port`` writes."""
     block = graph.blocks[port.block]
     return f"from_{block.name}" + (f"_{port.output}" if len(block.outputs) > 1 else "")
 
 
 def carrier(datatype: DataType, lanes: int) -> Element:
-    """How a value travels: BIPOLAR as one unsigned bit."""
+    """Return the word of a stream with ``lanes`` values. A BIPOLAR value is one unsigned bit."""
     return Element(datatype.bits, datatype.signed and datatype.few != "BIPOLAR", lanes)
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where a block is put. reads: the streams before its inputs, behind all converters; writes: those it fills."""
+    """A block with its fold and the streams at its ports.
+
+    Attributes:
+        index: The index of the block in the graph.
+        block: The block.
+        fold: The fold of the block.
+        reads: The stream of each input, after all converters.
+        writes: The stream of each output.
+    """
 
     index: int
     block: g.Block
@@ -50,13 +58,13 @@ class Site:
 
     @property
     def ends(self) -> Ends:
-        """Of a block with one input and one output."""
+        """The connections of a block with one input and one output."""
         return [("in", self.reads[0]), ("out", self.writes[0])]
 
 
 @dataclass(frozen=True)
 class Call:
-    """A function of hls_templates/streaming, the header that has it, and its template arguments."""
+    """A function of hls_templates/streaming, its header and its template arguments."""
 
     function: str
     header: str
@@ -65,8 +73,15 @@ class Call:
 
 @dataclass(frozen=True)
 class Store:
-    """What a function keeps besides its streams: constants by name, the primitives that the folding chose for them,
-    ports of weights from DDR. per_frame: False where it is called once a start, and keeps it from frame to frame."""
+    """The constants and weight ports of a function.
+
+    Attributes:
+        constants: The names of the constants that the function gets.
+        primitives: Pairs of a constant and the primitive that the folding chose for it.
+        weight_ports: The ports for weights in DDR.
+        per_frame: Whether the function is called once per frame. Otherwise it is called once per start, so that it can
+            keep weights from frame to frame.
+    """
 
     constants: tuple[str, ...] = ()
     primitives: tuple[tuple[str, str], ...] = ()
@@ -79,8 +94,22 @@ NOTHING = Store()
 
 @dataclass
 class Netlist:
-    """Grows block by block, in the graph's order. sinks: block → the stream that it takes. headers: of
-    packages, name → text."""
+    """A pipeline that grows block by block, in the order of the graph.
+
+    Attributes:
+        folding: The graph with its folds.
+        depths: FIFO depths in words, by the name of the stream. Other streams have the least depth.
+        dsp: The DSP primitive of the board: DSP48E1 or DSP48E2.
+        instances: The functions.
+        wires: The streams by name.
+        constants: The constants.
+        layers: The network's layers whose outputs a simulation records, in the order of their taps.
+        sinks: The stream of each output map, by the index of its sink block.
+        images: The memory image of each weight port, uint8 of shape (tiles, bytes).
+        headers: The texts of the packages' headers, by file name.
+        packet_in: The input packet.
+        packet_out: The output packet.
+    """
 
     folding: g.StreamingFolding
     depths: Mapping[str, int]
@@ -99,15 +128,23 @@ class Netlist:
     def graph(self) -> g.StreamGraph:
         return self.folding.graph
 
-    # --- what grows ------------------------------------------------------------------------------------------
+    # --- additions -------------------------------------------------------------------------------------------
 
     def wire(self, name: str, element: Element) -> str:
-        """A new stream; its name."""
+        """Add a stream, and return its name."""
         self.wires[name] = Wire(name, element, max(LEAST_FIFO_DEPTH, self.depths.get(name, LEAST_FIFO_DEPTH)))
         return name
 
     def add(self, name: str, call: Call, ends: Ends, reason: str, store: Store = NOTHING) -> None:
-        """An instance of a function between streams."""
+        """Add a function.
+
+        Args:
+            name: The name of the instance.
+            call: The function with its template arguments.
+            ends: The connections of its ports.
+            reason: The comment at the process.
+            store: The constants and weight ports of the function.
+        """
         self.instances.append(
             Instance(
                 name=name,
@@ -124,30 +161,36 @@ class Netlist:
         )
 
     def activation(self, site: Site, requantising: Requantising | Table | None, channels: int) -> str:
-        """A new constant; its name."""
+        """Add the constant of a block's activation, and return its name.
+
+        Args:
+            site: The block.
+            requantising: The activation; None if the sums themselves are the output.
+            channels: The output channels, including added channels.
+        """
         name = f"{site.block.name}_activation"
         out = site.block.outputs[0].datatype
         if isinstance(requantising, Table):
             functor = c.lookup(requantising, (self.datatype_in(site), out), site.fold.pe, site.fold.m)
         else:
             functor = c.activation(requantising, out, site.fold.pe, channels)
-        self.constants.append(functor.constant(name, f"{site.block.name}: what a sum becomes"))
+        self.constants.append(functor.constant(name, f"{site.block.name}: parameters of the activation"))
         return name
 
     def tap(self, node: int, stream: str) -> None:
-        """The integers of ``node`` leave the function that was added last through ``stream``."""
+        """Record ``stream`` in simulations as the output of layer ``node``. The function added last must write it."""
         last = self.instances[-1]
         self.instances[-1] = replace(last, taps=(*last.taps, Tap(len(self.layers), stream)))
         self.layers.append(node)
 
-    # --- what a block reads ----------------------------------------------------------------------------------
+    # --- inputs of a block -----------------------------------------------------------------------------------
 
     def datatype_in(self, site: Site) -> DataType:
-        """Of the first map that the block reads."""
+        """Return the type of a value of the first map that the block reads."""
         return self.graph.type_of(site.block.inputs[0]).datatype
 
     def map_in(self, site: Site) -> tuple[int, int, int]:
-        """Channels (padding included), height and width of the map that the block reads."""
+        """Return the channels (including added channels), height and width of the first map that the block reads."""
         shape = lanes.in_shape(self.graph, site.index)
         return lanes.in_values(self.graph, site.index, site.fold), shape.height, shape.width
 

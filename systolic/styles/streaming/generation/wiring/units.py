@@ -1,4 +1,4 @@
-"""Units that compute: matrix-vector and vector-vector with their weights, activations, global pools and additions."""
+"""Blocks that compute: the units with weights, activations, global pools, sums, products, top-k and softmax."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ from systolic.styles.streaming.generation.wiring.netlist import RAM, Call, Ends,
 
 
 def matrix_vector(net: Netlist, site: Site, op: g.MatrixVector) -> None:
-    """The unit with its weights; pixels that share these are gathered before it and scattered behind it."""
+    """Add a matrix-vector unit with its weights.
+
+    If the unit computes more pixels per weight than a word has, two converters are added: one gathers pixels into
+    longer words before the unit, and one scatters them into shorter words after it.
+    """
     block, fold = site.block, site.fold
     height, width = lanes.matrix(net.graph, site.index, fold)
     positions = lanes.positions(block)
@@ -37,14 +41,22 @@ def matrix_vector(net: Netlist, site: Site, op: g.MatrixVector) -> None:
 
 
 def vector_vector(net: Netlist, site: Site, op: g.VectorVector) -> None:
-    """The depthwise unit with its weights."""
+    """Add a vector-vector unit, which computes a depthwise convolution, with its weights."""
     channels, taps = lanes.matrix(net.graph, site.index, site.fold)
     sizes = (lanes.positions(site.block), channels, taps, site.fold.simd, site.fold.pe, site.fold.pixels)
     _unit(net, site, op, Call("vector_vector", "vector_vector.h", sizes), site.ends)
 
 
 def _unit(net: Netlist, site: Site, op: g.Unit, call: Call, ends: Ends) -> None:
-    """call: with the sizes alone."""
+    """Add a unit with weights.
+
+    Args:
+        net: The netlist.
+        site: The block.
+        op: The operation with its weights.
+        call: The function. Its template arguments are only the sizes; the types are appended here.
+        ends: The connections of its input and output.
+    """
     block, fold = site.block, site.fold
     values = net.datatype_in(site)
     tiles = weight_tiles(weight_matrix(net.graph, net.folding.folds, site.index), fold.pe, fold.simd)
@@ -62,14 +74,17 @@ def _unit(net: Netlist, site: Site, op: g.Unit, call: Call, ends: Ends) -> None:
         stream = _streamer(net, site, stored, op.weight_type, groups)
         ends, store = [ends[0], ("weights", stream), ends[1]], Store((activation,))
     reason = (
-        f"{block.name}: {stored.size:,} weights, PE {fold.pe}, SIMD {fold.simd}, {fold.pixels} pixel(s) a weight, "
+        f"{block.name}: {stored.size:,} weights, PE {fold.pe}, SIMD {fold.simd}, {fold.pixels} pixel(s) per weight, "
         f"multipliers: {fold.multiplier}, weights {fold.memory}"
     )
     net.add(block.name, call, ends, reason, store)
 
 
 def _streamed(call: Call, block: g.Block, fold: g.Fold) -> tuple[Call, int]:
-    """The same unit with weights from a stream, and how often all of them pass in a frame."""
+    """Return the unit's function for weights from a stream, and the number of times per frame that it reads them all.
+
+    A resident unit stores all vectors of a frame, so that it reads the weights only once.
+    """
     if resident(block, fold):
         function = "matrix_vector_resident"
         return Call(function, f"{function}.h", (*call.arguments, RAM[fold.ram])), 1
@@ -77,7 +92,7 @@ def _streamed(call: Call, block: g.Block, fold: g.Fold) -> tuple[Call, int]:
 
 
 def _weights(net: Netlist, block: g.Block, stored: c.Integers, weight_type: DataType) -> str:
-    """A new constant; its name."""
+    """Add the constant of a unit's weights, and return its name."""
     name = f"{block.name}_weights"
     text = f"{block.name}: weights by PE, tile and SIMD lane"
     element = carrier(weight_type, 1)
@@ -86,7 +101,18 @@ def _weights(net: Netlist, block: g.Block, stored: c.Integers, weight_type: Data
 
 
 def _streamer(net: Netlist, site: Site, stored: c.Integers, weight_type: DataType, groups: int) -> str:
-    """Weights beside the unit: on chip in a memory of their own, or fetched from DDR. The stream's name."""
+    """Add the function that streams weights to a unit, from a memory on the chip or from DDR.
+
+    Args:
+        net: The netlist.
+        site: The unit.
+        stored: The weights as stored, of shape (PE, tiles, SIMD).
+        weight_type: The type of a weight.
+        groups: The number of times per frame that the unit reads all weights.
+
+    Returns:
+        The name of the stream of weights.
+    """
     block, fold = site.block, site.fold
     stream = net.wire(f"weights_of_{block.name}", carrier(weight_type, stored.shape[0] * stored.shape[2]))
     sizes = (groups, stored.shape[1], stored.shape[0], stored.shape[2], c.weight_type(weight_type))
@@ -102,7 +128,7 @@ def _streamer(net: Netlist, site: Site, stored: c.Integers, weight_type: DataTyp
     port = WeightPort(f"weights_{block.name}", f"memory_beat_t<{WEIGHT_BEAT_BYTES}>", beats)
     once = fold.memory == "decoupled"
     call = Call("load_weights" if once else "fetch_weights", "weights.h", (*sizes, WEIGHT_BEAT_BYTES))
-    reason = f"weights of {block.name} from DDR, once a {'start' if once else 'frame'}"
+    reason = f"weights of {block.name} from DDR, once per {'start' if once else 'frame'}"
     net.add(name, call, ends, reason, Store(weight_ports=(port,), per_frame=not once))
     return stream
 
@@ -111,15 +137,15 @@ def _streamer(net: Netlist, site: Site, stored: c.Integers, weight_type: DataTyp
 
 
 def activate(net: Netlist, site: Site, op: g.Activate) -> None:
-    """An activation alone."""
+    """Add an activation that is a block of its own."""
     channels, height, width = net.map_in(site)
     store = Store((net.activation(site, op.activation, channels),))
     sizes = (height * width, channels, site.fold.pe, site.fold.m, c.value_type(net.datatype_in(site)))
-    net.add(site.block.name, Call("activate", "activate.h", sizes), site.ends, "an activation alone", store)
+    net.add(site.block.name, Call("activate", "activate.h", sizes), site.ends, "an activation", store)
 
 
 def global_pool(net: Netlist, site: Site, op: g.GlobalPool) -> None:
-    """The sum over the map, and its activation."""
+    """Add a global pool: the sum of each channel over the map, and its activation."""
     channels, height, width = net.map_in(site)
     datatype, fold = net.datatype_in(site), site.fold
     bits = max(2, (height * width * magnitude(datatype)).bit_length() + 1)
@@ -129,19 +155,19 @@ def global_pool(net: Netlist, site: Site, op: g.GlobalPool) -> None:
 
 
 def label_select(net: Netlist, site: Site, op: g.LabelSelect) -> None:
-    """The labels of the greatest values, and perhaps these."""
+    """Add a top-k over channels, which writes labels, and also values if the block has a second output."""
     channels, height, width = net.map_in(site)
     sizes = (height * width, channels, site.fold.pe, op.k, c.value_type(net.datatype_in(site)))
     outs = zip(("labels", "values"), site.writes, strict=False)
-    reason = f"the {op.k} greatest of {channels}, {site.fold.pe} a cycle"
+    reason = f"the {op.k} greatest of {channels} channels, {site.fold.pe} channels per cycle"
     net.add(site.block.name, Call("label_select", "label_select.h", sizes), [("in", site.reads[0]), *outs], reason)
 
 
 def softmax(net: Netlist, site: Site, op: g.Softmax) -> None:
-    """The shares of the channels of a position."""
+    """Add a softmax over the channels of each position."""
     channels, height, width = net.map_in(site)
     sizes = (height * width, channels, site.fold.pe, c.value_type(net.datatype_in(site)))
-    reason = f"the shares of {channels} channels, {site.fold.pe} a cycle, by {op.method}"
+    reason = f"softmax over {channels} channels, {site.fold.pe} channels per cycle, method {op.method}"
     if op.powers is None:
         net.add(site.block.name, Call("softmax_argmax", "softmax.h", sizes), site.ends, reason)
         return
@@ -153,7 +179,7 @@ def softmax(net: Netlist, site: Site, op: g.Softmax) -> None:
 
 
 def join(net: Netlist, site: Site, op: g.Add) -> None:
-    """Maps added value by value, each with its multiplier."""
+    """Add the sum of maps, value by value, each with its multiplier."""
     fold = site.fold
     channels, height, width = net.map_in(site)
     datatypes = [kind.datatype for kind in net.graph.inputs_of(site.block)]
@@ -163,11 +189,11 @@ def join(net: Netlist, site: Site, op: g.Add) -> None:
     texts = (f"term_t<{c.value_type(datatype)}, {factor}>" for datatype, factor in terms)
     sizes = (height * width, channels, fold.pe, fold.m, max(2, greatest.bit_length() + 1), *texts)
     ends = [*((f"in{i}", name) for i, name in enumerate(site.reads)), ("out", site.writes[0])]
-    net.add(site.block.name, Call("add", "elementwise.h", sizes), ends, "maps added value by value", store)
+    net.add(site.block.name, Call("add", "elementwise.h", sizes), ends, "adds maps value by value", store)
 
 
 def product(net: Netlist, site: Site, op: g.Multiply) -> None:
-    """Two maps multiplied value by value."""
+    """Add the product of two maps, value by value."""
     fold = site.fold
     channels, height, width = net.map_in(site)
     first, second = (kind.datatype for kind in net.graph.inputs_of(site.block))
@@ -177,4 +203,4 @@ def product(net: Netlist, site: Site, op: g.Multiply) -> None:
     ends = [*((f"in{i}", name) for i, name in enumerate(site.reads)), ("out", site.writes[0])]
     store = Store((net.activation(site, op.activation, channels),))
     call = Call("element_wise", "elementwise.h", sizes)
-    net.add(site.block.name, call, ends, "two maps multiplied value by value", store)
+    net.add(site.block.name, call, ends, "multiplies two maps value by value", store)

@@ -1,10 +1,12 @@
-"""Folding → the pipeline's functions and streams: a block is one function or a few, a stream has one writer and reader.
+"""The wiring of a folding: the functions of each block, and the streams between them.
 
-before                                       after
-block                                        its function of hls_templates/streaming   moving.py, units.py
-block whose reader takes other words         … and a width converter                   moving.py
-unit with decoupled or external weights      … and a weight streamer                   units.py
-source, sinks                                beats of the DMA unpacked and packed      ends.py
+Each stream has one writer and one reader.
+
+block                                        functions                                module
+any block                                    its function of hls_templates/streaming  moving.py, units.py
+a block whose reader has another word size   and a width converter                    moving.py
+a unit with decoupled or external weights    and a weight streamer                    units.py
+the source and the sinks                     unpacking and packing of the DMA's beats ends.py
 """
 
 from __future__ import annotations
@@ -25,10 +27,18 @@ from systolic.styles.streaming.generation.wiring.netlist import Netlist, Site, c
 
 @dataclass(frozen=True, eq=False)
 class Wiring:
-    """Everything of the pipeline's top function. layers: node of each tap. sinks: blocks whose maps leave, in order.
+    """The pipeline's top function as data.
 
-    images: what the m_axi ports of weights point to, in the order of those ports. headers: name → text of those that
-    packages have.
+    Attributes:
+        instances: The functions.
+        wires: The streams.
+        constants: The constants.
+        packet_in: The input packet.
+        packet_out: The output packet.
+        layers: The network's layer that each tap records.
+        sinks: The indices of the sink blocks, in the order of their maps in the output packet.
+        images: The memory images of the m_axi ports for weights, in the order of the ports.
+        headers: The texts of the packages' headers, by file name.
     """
 
     instances: tuple[Instance, ...]
@@ -43,13 +53,16 @@ class Wiring:
 
 
 def wire_up(folding: g.StreamingFolding, depths: Mapping[str, int], dsp: str) -> Wiring:
-    """The pipeline of a folding.
+    """Return the pipeline of a folding.
 
-    depths: of FIFOs by name, where they are not the least. dsp: DSP48E1 or DSP48E2.
+    Args:
+        folding: The graph with its folds.
+        depths: FIFO depths in words, by the name of the stream. Other streams have the estimated or the least depth.
+        dsp: The DSP primitive of the board: DSP48E1 or DSP48E2.
 
     Raises:
-        UnsupportedError: The pipeline cannot write a map.
-        DoesNotFitError: A word at the DMA is too wide.
+        UnsupportedError: An output map is BIPOLAR, which a packet cannot hold.
+        DoesNotFitError: A word at the DMA is wider than its widest beat.
         ConflictError: Two packages have different headers of one name.
     """
     net = Netlist(folding, depths, dsp)
@@ -81,7 +94,7 @@ def _block(net: Netlist, index: int) -> None:
 
 
 def _make(net: Netlist, site: Site) -> None:
-    """Add the functions of one block."""
+    """Add the functions of one block, without its converters."""
     op = site.block.op
     match op:
         case g.Source():

@@ -7,7 +7,7 @@
 
 #include "word.h"
 
-// first: what a sum becomes
+// first: parameters of the activation
 static const multiply_shift_t<4, false, 1, 8> first_activation = {
     {
     3486, 4215, -4180, -2935, -4046, 3744, 4768, -5038,
@@ -48,7 +48,7 @@ static const constant<4, true> first_weights[1][24][9] = {
     -1, -5, 4, 2, -1, 2, -3, 0, -1,
 };
 
-// sums: what a sum becomes
+// sums: parameters of the activation
 static const requantise_t<16, true, 1, 36> sums_activation = {
     {
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,

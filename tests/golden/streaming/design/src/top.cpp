@@ -4,13 +4,13 @@
 // complete even if no frame follows. With frames = 1 and AUTO_RESTART, the host can send each frame when it is
 // available.
 //   Ultra96-V2, target clock 300 MHz
-//   a frame every 13,936 cycles at best: first_window is the slowest (closed formula)
-//   input: one value a cycle, 1,539 cycles a frame
-//   first_window: one value a cycle, 13,936 cycles a frame
-//   first: simd 9, 12,320 cycles a frame
-//   half: one value a cycle, 4,101 cycles a frame
-//   sums: simd 4, 9,248 cycles a frame
-//   sums_out: one value a cycle, 4,611 cycles a frame
+//   at best a frame every 13,936 cycles; the slowest block is first_window (closed formula)
+//   input: one value a cycle, 1,539 cycles per frame
+//   first_window: one value a cycle, 13,936 cycles per frame
+//   first: simd 9, 12,320 cycles per frame
+//   half: one value a cycle, 4,101 cycles per frame
+//   sums: simd 4, 9,248 cycles per frame
+//   sums_out: one value a cycle, 4,611 cycles per frame
 #include "top.h"
 
 #include "dma.h"
@@ -21,7 +21,7 @@
 #include "window.h"
 #include "constants.h"
 
-// 3×16×32 pixels from the DMA, 1 values a cycle
+// 3×16×32 pixels from the DMA, 1 values per cycle
 static void input_process(int frames,
                           hls::stream<beat_t<8> > &in,
                           hls::stream<word<integer<8, false>, 1> > &out) {
@@ -32,7 +32,7 @@ static void input_process(int frames,
     }
 }
 
-// 3×3 window, stride 1: 1 channels of a tap a cycle
+// 3×3 window, stride 1: 1 channels of a tap per cycle
 static void first_window_process(int frames,
                                  hls::stream<word<integer<8, false>, 1> > &in,
                                  hls::stream<word<integer<8, false>, 1> > &out) {
@@ -54,7 +54,7 @@ static void width_to_first_process(int frames,
     }
 }
 
-// first: 216 weights, PE 1, SIMD 9, 1 pixel(s) a weight, multipliers: dsp, weights embedded
+// first: 216 weights, PE 1, SIMD 9, 1 pixel(s) per weight, multipliers: dsp, weights embedded
 static void first_process(int frames,
                           hls::stream<word<integer<8, false>, 9> > &in,
                           hls::stream<word<integer<4, false>, 1> > &out) {
@@ -87,7 +87,7 @@ static void width_to_sums_process(int frames,
     }
 }
 
-// sums: 288 weights, PE 1, SIMD 4, 1 pixel(s) a weight, multipliers: dsp, weights embedded
+// sums: 288 weights, PE 1, SIMD 4, 1 pixel(s) per weight, multipliers: dsp, weights embedded
 static void sums_process(int frames,
                          hls::stream<word<integer<4, false>, 4> > &in,
                          hls::stream<word<integer<16, true>, 1> > &out) {
@@ -98,7 +98,7 @@ static void sums_process(int frames,
     }
 }
 
-// sums_out to the DMA, 2 byte(s) a value
+// sums_out to the DMA, 2 byte(s) per value
 static void sums_out_process(int frames,
                              hls::stream<word<integer<16, true>, 1> > &in,
                              hls::stream<beat_t<8> > &out) {
