@@ -1,4 +1,4 @@
-"""Lower bounds of a geometry from its shape alone: the search prices no geometry that cannot win."""
+"""Lower bounds of a geometry's cycles and DDR bytes, so that the search skips geometries that cannot win."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from scheduler.systolic.tiling import Tiling
 
 
 def least_cycles(geometry: Geometry, network: NetworkShapes, ddr: DdrTiming, space: Space) -> list[int]:
-    """Of each layer the cycles below which no candidate of the geometry comes, frame after frame of a batch. The first
-    weight tile of a layer arrives in the layer before, and the frame's first tile before its first step."""
+    """Return a lower bound of the cycles per layer for all candidates of the geometry, in all frames of a batch.
+
+    The first weight tile of a layer arrives during the layer before. The first weight tile of a frame arrives before
+    the frame's first step.
+    """
     shapes = with_maps_on_chip(network.shapes, network.may_stay)
     step_pace, engine = _step_pace(geometry, network, ddr, space), ENGINE_NAMED[space.engine]
     bounds = []
@@ -36,7 +39,7 @@ def least_cycles(geometry: Geometry, network: NetworkShapes, ddr: DdrTiming, spa
 
 
 def _step_pace(geometry: Geometry, network: NetworkShapes, ddr: DdrTiming, space: Space) -> int:
-    """1/1000 cycles in which the weights of one step arrive, through the best of the space's ports alone."""
+    """Return 1/1000 cycles per step in which weights arrive, if only the best weight ports of the space are busy."""
     word_bytes = geometry.lanes * network.bits // 8
 
     def pace(ports: int) -> int:
@@ -49,8 +52,16 @@ def _step_pace(geometry: Geometry, network: NetworkShapes, ddr: DdrTiming, space
 
 @dataclass(frozen=True)
 class _PassBound:
-    """A pass over a whole layer, at its best. fill: cycles before the array's first step; step_pace: 1/1000 cycles in
-    which the weights of one step arrive."""
+    """The lower bound of a pass over a whole layer, as one column tile.
+
+    Attributes:
+        geometry: The geometry.
+        shape: The layer.
+        engine: The engine, which has the least cycles of each part of a pass.
+        fill: The least cycles before the array's first step.
+        step_pace: 1/1000 cycles per step in which the weights arrive.
+        ddr: The DDR's timing.
+    """
 
     geometry: Geometry
     shape: LayerShape
@@ -60,9 +71,16 @@ class _PassBound:
     ddr: DdrTiming
 
     def cycles(self, first: bool, next_steps: int) -> int:
-        """After its first rows have come the array takes its positions × steps × tiles; it takes the last tile's first
-        position when that tile is there. All tiles but the first, and the next pass's first one, arrive meanwhile. A
-        pass starts, drains and ends once."""
+        """Return the least cycles of the pass.
+
+        After the first rows have arrived, the array computes positions × steps × tiles. It cannot begin the last weight
+        tile before that tile has arrived. Meanwhile all weight tiles except the first arrive, and the first tile of the
+        next pass. The pass begins and drains once.
+
+        Args:
+            first: Whether the pass is the first of the frame, and so also waits for its own first weights.
+            next_steps: Steps of the next pass's first weight tile.
+        """
         geometry, shape = self.geometry, self.shape
         tiles = ceil_div(shape.filters, geometry.columns)
         positions = ceil_div(shape.out_width, shape.positions)
@@ -75,13 +93,15 @@ class _PassBound:
         return self.engine.least_program(self.ddr) + max(end, prefetched) - ROUNDED
 
     def _arrival(self, steps: int) -> int:
-        """When so many steps of weights are there."""
+        """Return the least cycles until the weights of ``steps`` steps have arrived."""
         return self.engine.least_weights(steps * self.step_pace // 1000, self.ddr) if steps else 0
 
 
 def least_bytes(geometry: Geometry, network: NetworkShapes) -> list[int]:
-    """Of each layer the bytes below which no candidate comes: every weight, every requantiser and every map that cannot
-    stay crosses once."""
+    """Return a lower bound of the DDR bytes per layer for all candidates of the geometry.
+
+    Every weight, every requantiser and every map that cannot stay on chip is moved once.
+    """
     shapes = with_maps_on_chip(network.shapes, network.may_stay)
     return [
         min(moved_bytes(geometry, network.bits, shape, Tiling(cut, "weights-resident", True)) for cut in cuts)

@@ -21,7 +21,14 @@ from scheduler.systolic.tiling import BufferNeeds, Tiling
 
 @dataclass(frozen=True, eq=False)
 class LayerCosts:
-    """One layer's tilings on one geometry. needs: of each tiling; cycles: [arrays, tilings]; bytes: [tilings]."""
+    """The cost of one layer on the arrays of one geometry.
+
+    Attributes:
+        tilings: The tilings that fit the deepest buffers.
+        needs: The buffers that each tiling needs.
+        cycles: Cycles, (arrays, tilings).
+        bytes: DDR bytes, (tilings,).
+    """
 
     tilings: tuple[Tiling, ...]
     needs: tuple[BufferNeeds, ...]
@@ -31,9 +38,12 @@ class LayerCosts:
 
 @dataclass(frozen=True, eq=False)
 class GeometryCosts:
-    """Prices layers on arrays of a geometry; each once, wherever the layer's maps lie.
+    """The layers' costs on the arrays of one geometry. Each layer is priced once per choice of its maps on chip.
 
-    priced: by the layer's index, and whether the maps that it reads, writes and adds are on chip.
+    Attributes:
+        task: The geometry and its network.
+        arrays: The arrays.
+        priced: The costs so far, per layer index and whether the maps that it reads, writes and adds are on chip.
     """
 
     task: Task
@@ -43,8 +53,17 @@ class GeometryCosts:
     def layers(
         self, on_chip: tuple[bool, ...], best: tuple[int, ...] | None, tell: Progress = silent
     ) -> list[LayerCosts]:
-        """Every layer where these maps stay on chip; none where no tiling of a layer fits, or where they cannot beat
-        ``best``. That often shows after the layers of few tilings: the others count with what they cannot go below."""
+        """Return the costs of all layers, or an empty list if the geometry cannot win.
+
+        It cannot win if no tiling of a layer fits, or if no candidate can beat ``best``. The layers with the fewest
+        column cuts are priced first, and the others count with their lower bounds. A few layers often show that the
+        geometry cannot win.
+
+        Args:
+            on_chip: Whether the output map of each layer stays on chip.
+            best: The key to beat, or None.
+            tell: Called with the number of layers that are priced.
+        """
         task, network = replace(self.task, best=best), replace(self.task.network, may_stay=on_chip)
         shapes = with_maps_on_chip(network.shapes, on_chip)
         cycles = least_cycles(task.geometry, network, task.ddr, task.space)
@@ -74,7 +93,7 @@ class GeometryCosts:
         tilings, needs = tilings_of(task, shape, task.network.cuts[index], next_steps)
         if not tilings:
             return LayerCosts((), (), np.zeros((len(self.arrays), 0), np.int64), np.zeros(0, np.int64))
-        alike = replace(shape, name="", reads=-1, adds=-1)  # whatever it is called, and whoever writes what it reads
+        alike = replace(shape, name="", reads=-1, adds=-1)  # equal layers share a cache entry
         grid = _cycles(self.arrays, alike, tilings, next_steps, task.ddr, index == 0)
         traffic = [moved_bytes(task.geometry, task.network.bits, shape, tiling) for tiling in tilings]
         return LayerCosts(tilings, needs, grid, np.array(traffic, np.int64))
@@ -89,19 +108,22 @@ def _cycles(
     ddr: DdrTiming,
     first: bool,
 ) -> Numbers:
-    """[arrays, tilings] of a layer. Many networks have layers that are alike, and a search for the least area among the
-    fastest prices what the search before it has priced."""
+    """Return the cycles of a layer, (arrays, tilings), from a cache.
+
+    Many networks have equal layers. The search for the smallest area among the fastest schedules prices the same layers
+    as the search before it.
+    """
     cycles = layer_cycles(array_column(arrays), shape, tilings, next_steps, ddr, first).total
     return np.broadcast_to(cycles, (len(arrays), len(tilings)))
 
 
 def geometry_costs(task: Task, arrays: Sequence[Array]) -> GeometryCosts:
-    """``arrays`` of the task's geometry, of which no layer is priced yet."""
+    """Return the costs of the task's layers on ``arrays``. No layer is priced yet."""
     return GeometryCosts(task, tuple(arrays), {})
 
 
 def _cannot_beat(task: Task, cycles: int, traffic: int) -> bool:
-    """Return whether no schedule with at least so many cycles and bytes of traffic beats the best."""
+    """Return whether no schedule with at least these cycles and DDR bytes can reach the goal and beat the best."""
     if cycles > task.goal.cycle_budget(task.ddr):
         return True
     if task.best is None or task.goal.objective == "resources":

@@ -1,4 +1,4 @@
-"""Depths of the buffers that matter for one geometry, and the area that arrays of these depths take."""
+"""The depths of buffers that matter for one geometry, and the area of arrays with these depths."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ from scheduler.systolic.tiling import BufferNeeds
 
 @dataclass(frozen=True, eq=False)
 class Depths:
-    """Steps of the depths that a search varies. A cell is an index of the arrays, and one of each buffer's steps.
+    """The depths that a search varies. A *cell* is a tuple: the index of an array, and an index per buffer's depths.
 
     Attributes:
-        steps: The depths of each buffer of SEARCHED.
+        steps: The depths of each buffer of SEARCHED, in ascending order.
     """
 
     steps: tuple[tuple[int, ...], ...]
 
     @property
     def counts(self) -> tuple[int, ...]:
+        """The number of depths per buffer."""
         return tuple(map(len, self.steps))
 
     def sized(self, array: Array, cell: tuple[int, ...]) -> Array:
-        """``array`` with the depths of ``cell``."""
+        """Return the array with the depths of ``cell``."""
         numbers: dict[str, Any] = dict(zip(SEARCHED, self._at(cell), strict=True))
         return replace(array, **numbers)
 
@@ -44,18 +45,18 @@ class Depths:
         return tuple(steps[index] for steps, index in zip(self.steps, cell[1:], strict=True))
 
     def cell_of(self, needs: BufferNeeds) -> tuple[int, ...]:
-        """Indices of the least steps that hold ``needs``."""
+        """Return the index per buffer of the smallest depth that holds ``needs``."""
         pairs = zip(self.steps, SEARCHED, strict=True)
         return tuple(int(np.searchsorted(steps, getattr(needs, name))) for steps, name in pairs)
 
     def fitting(self, layer: LayerCosts, cell: tuple[int, ...]) -> list[int]:
-        """Indices of the layer's tilings that the depths of ``cell`` hold."""
+        """Return the indices of the layer's tilings that fit the depths of ``cell``."""
         depths = self._at(cell)
         return [index for index, needs in enumerate(layer.needs) if fits_depths(needs, depths)]
 
 
 def useful_depths(space: Space, layers: Sequence[LayerCosts]) -> Depths:
-    """The depths of the space up to the first that holds every tiling."""
+    """Return the depths of the space, per buffer up to the first that holds every tiling."""
 
     def up_to(name: str) -> tuple[int, ...]:
         depths = space.depths(name)
@@ -67,8 +68,13 @@ def useful_depths(space: Space, layers: Sequence[LayerCosts]) -> Depths:
 
 
 def areas(arrays: Sequence[Array], depths: Depths, board: Board) -> Numbers:
-    """[arrays, depths…]: the least area of any placement, NEVER where the board holds none. arrays: that differ in
-    nothing but PERIPHERALS."""
+    """Return the smallest area of any placement, (arrays, depths per buffer…). NEVER if the board is too small.
+
+    Args:
+        arrays: Arrays that differ only in PERIPHERALS.
+        depths: The depths of their buffers.
+        board: The board.
+    """
 
     def along(axis: int, numbers: Iterable[int]) -> Any:
         return np.array(list(numbers), np.int64).reshape([-1 if dimension == axis else 1 for dimension in range(4)])
@@ -81,8 +87,10 @@ def areas(arrays: Sequence[Array], depths: Depths, board: Board) -> Numbers:
 
 
 def arrays_within(task: Task, arrays: list[Array]) -> list[Array]:
-    """Those that the board holds with the least buffers in which every layer runs; for least resources, those that
-    take no more than the best then."""
+    """Return the arrays that fit the board with the smallest buffers in which every layer can run.
+
+    If the goal is the smallest area, an array with these buffers must also not exceed the area of the best candidate.
+    """
     if not arrays:
         return []
     limit = task.best[0] if task.best is not None and task.goal.objective == "resources" else NEVER - 1
@@ -96,8 +104,10 @@ def arrays_within(task: Task, arrays: list[Array]) -> list[Array]:
 
 
 def _least_depths(task: Task, on_chip: Sequence[bool]) -> Depths | None:
-    """Of each buffer the least depth of the space that holds some tiling of every layer; None where a layer has
-    none."""
+    """Return the smallest depth per buffer that holds at least one tiling of every layer, or None.
+
+    None means that no tiling of some layer fits the deepest buffers of the space.
+    """
     shapes, space = with_maps_on_chip(task.network.shapes, on_chip), task.space
     layers = []
     for index, (shape, cuts) in enumerate(zip(shapes, task.network.cuts, strict=True)):

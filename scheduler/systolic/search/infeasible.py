@@ -1,7 +1,7 @@
 """Why nothing fits: the smallest array that holds the network, and what the board lacks for it.
 
-The sentences are those of the tables that the search reads: the rules of arrays (array.py) and of tilings (tiling.py),
-and what layers need of buffers (needs.py).
+The errors are taken from the tables that the search reads too: the rules of arrays (array.py) and of tilings
+(tiling.py), and the buffers that layers need (needs.py).
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ from scheduler.systolic.tiling import (
 )
 
 _Tiled = Sequence[tuple[Tiling, BufferNeeds]]
-"""The tilings of a layer in the space, and what each needs."""
+"""The tilings of a layer in the space, each with the buffers that it needs."""
 
 
 def nothing_fits(problem: Problem) -> DoesNotFitError | SeveralFaultsError:
     """Return the error for a board on which no candidate fits.
 
-    DoesNotFitError if the board is too small, with all resources that are short. SeveralFaultsError if no array of the
-    space holds the network whatever the board, with an error per layer, or with those of the rules that arrays break.
+    It is a DoesNotFitError with all resources that are short, if the board is too small. It is a SeveralFaultsError if
+    no array of the space holds the network on any board. That one has an error per layer, or per rule that an array
+    breaks.
     """
     board, subject = problem.board, f"{problem.workload.network.name} on {problem.board.title}"
     nearest = _nearest(problem)
@@ -60,7 +61,7 @@ def nothing_fits(problem: Problem) -> DoesNotFitError | SeveralFaultsError:
 
 
 def _advice(space: Space) -> str:
-    """Return what to do; a user gives up what is pinned before the board."""
+    """Return the remedy. If the user has pinned something, the remedy is to remove that pin."""
     if space.orders != ORDERS:
         return f"leave out --order {', '.join(space.orders)}, which pins how every layer is tiled"
     if len(space.rows) == len(space.shapes) == 1:
@@ -69,7 +70,7 @@ def _advice(space: Space) -> str:
 
 
 def shortfalls(array: Array, usage: Usage, board: Board) -> list[tuple[str, int, int]]:
-    """Return every resource of which ``array`` needs more than the board has: its name, the need, what there is."""
+    """Return the resources that the board has too little of for ``array``, as (name, need, available)."""
     resources = board.resources
     rows = (
         ("DSPs", usage.dsp, resources.dsp),
@@ -86,7 +87,7 @@ def shortfalls(array: Array, usage: Usage, board: Board) -> list[tuple[str, int,
 
 
 def _tiled_layers(network: NetworkShapes, geometry: Geometry, space: Space) -> Iterator[tuple[LayerShape, _Tiled]]:
-    """Yield every layer with its tilings in the space; a layer may have none that keeps the rules."""
+    """Yield every layer with its tilings in the space. The list is empty if no tiling of the layer keeps the rules."""
     for index, (shape, cuts) in enumerate(zip(network.shapes, network.cuts, strict=True)):
         next_steps = steps_after(network.shapes, index)
         yield (
@@ -102,7 +103,7 @@ def _tiled_layers(network: NetworkShapes, geometry: Geometry, space: Space) -> I
 
 
 def _nearest(problem: Problem) -> tuple[Array, Usage] | None:
-    """Return the array that exceeds the board least, among the least legal ones of every geometry."""
+    """Return the array that exceeds the board least, among the smallest legal array of every geometry."""
     board, space = problem.board, problem.space
     nearest: list[tuple[float, Array, Usage]] = []
     for width in space.shapes:
@@ -121,8 +122,8 @@ def _nearest(problem: Problem) -> tuple[Array, Usage] | None:
 def _least_arrays(geometry: Geometry, board: Board, space: Space, network: NetworkShapes) -> Iterator[Array]:
     """Yield the arrays of a geometry with the smallest buffers of the space in which every layer has one tiling.
 
-    The tiling is that of the fewest rows, then of the fewest weights. There is no array if the deepest buffers of the
-    space hold no tiling of a layer.
+    The tiling of each layer is the one with the shallowest row buffer, then with the shallowest weight buffer. Nothing
+    is yielded if no tiling of some layer fits the deepest buffers of the space.
     """
     deepest = [space.depths(name)[-1] for name in SEARCHED]
     layers = [
@@ -139,7 +140,7 @@ def _least_arrays(geometry: Geometry, board: Board, space: Space, network: Netwo
 
 
 def _step(depths: tuple[int, ...], layers: list[BufferNeeds], name: str) -> int:
-    """Return the first of ``depths`` that every layer's need of this name fits in."""
+    """Return the smallest of ``depths`` that holds the need called ``name`` of every layer."""
     depth = max(getattr(needs, name) for needs in layers)
     return next(step for step in depths if step >= depth)
 
@@ -148,11 +149,14 @@ def _step(depths: tuple[int, ...], layers: list[BufferNeeds], name: str) -> int:
 
 
 def _no_array(problem: Problem, subject: str) -> DoesNotFitError | SeveralFaultsError:
-    """Return an error with every layer that the deepest buffers of the space do not hold, or that has no tiling.
+    """Return the error for a space without an array that holds the network.
 
-    If there is none, no array of the geometry is legal: return an error with the rules that its least array breaks.
+    It names every layer that does not fit the deepest buffers of the space, or that has no tiling. If there is no such
+    layer, no array of the geometry is legal, and the error names the rules that the smallest array breaks.
 
-    subject: network and board.
+    Args:
+        problem: The problem.
+        subject: The network and the board, for the error.
     """
     space = problem.space
     width = max(space.shapes, key=lambda shape: (shape[1], -shape[0]))
@@ -179,9 +183,9 @@ def _no_array(problem: Problem, subject: str) -> DoesNotFitError | SeveralFaults
 
 
 def _too_large(shape: LayerShape, tilings: _Tiled, space: Space) -> SystolicError | None:
-    """Return the error for the first buffer that, at its deepest, holds the layer under no tiling.
+    """Return the error for the first buffer that is too shallow for all tilings of the layer, even at its deepest.
 
-    None if each buffer holds it under some tiling.
+    None if there is no such buffer.
     """
     for buffer in SEARCHED_BUFFERS:
         needed = ((buffer.of(shape, needs), tiling) for tiling, needs in tilings)
@@ -193,6 +197,6 @@ def _too_large(shape: LayerShape, tilings: _Tiled, space: Space) -> SystolicErro
 
 
 def _never_legal(shape: LayerShape, cuts: tuple[ColumnTiles, ...], rows: int, space: Space) -> SystolicError:
-    """Return the error of a layer of which no tiling keeps the rules: that of the first rule for the first tiling."""
+    """Return the error of a layer without a legal tiling: the first rule that its first tiling breaks."""
     tiling = in_orders(space, shape, rows, different_tilings(shape, rows, cuts))[0]
     return broken_tiling_rules(shape, tiling, rows)[0].at(shape.name)

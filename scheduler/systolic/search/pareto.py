@@ -1,4 +1,4 @@
-"""The Pareto front of frames/s and DSPs: the best schedule of every geometry that no other beats in both."""
+"""The Pareto front of frames/s and DSPs: the schedules that no other schedule beats in both."""
 
 from __future__ import annotations
 
@@ -18,10 +18,15 @@ from scheduler.systolic.search.task import Task
 
 
 def pareto_front(problem: Problem, ddr: DdrTiming, tell: Progress = silent) -> tuple[SystolicSchedule, ...]:
-    """The front, the fastest first.
+    """Return the front, the fastest schedule first.
 
-    Few arrays of a geometry are searched, so that all geometries take seconds: three Savers, two ports of each kind, or
-    one. A search of all arrays may find a faster one. tell: is told how far it is.
+    Only a few arrays per geometry are searched, so that all geometries together take seconds. A search of all arrays
+    may find a faster schedule.
+
+    Args:
+        problem: The problem.
+        ddr: The DDR's timing.
+        tell: Called with the number of geometries that were visited.
     """
     board, added = problem.board, any(layer.added for layer in problem.workload.layers)
     coarse = replace(problem, space=_coarse(problem.space, board, added))
@@ -31,7 +36,7 @@ def pareto_front(problem: Problem, ddr: DdrTiming, tell: Progress = silent) -> t
     }
     front: list[_Point] = []
     for number, (geometry, bound) in enumerate(sorted(bounds.items(), key=lambda entry: entry[1])):
-        tell(f"searching the front, {number} of {len(bounds)} geometries")  # the last ones take no time: no share
+        tell(f"searching the front, {number} of {len(bounds)} geometries")  # no percentage: the last ones take no time
         cycles = _cycles_to_beat(front, bare_array(geometry, board, space).mac_dsps)
         if cycles is None or cycles > bound:
             key_to_beat = None if cycles is None else (cycles,)
@@ -45,7 +50,12 @@ def pareto_front(problem: Problem, ddr: DdrTiming, tell: Progress = silent) -> t
 
 @dataclass(frozen=True)
 class _Point:
-    """The best of a geometry. dsps: those of the requantisers included."""
+    """The best candidate of a geometry.
+
+    Attributes:
+        candidate: The candidate.
+        dsps: DSPs of the whole array, including the requantisers.
+    """
 
     candidate: Candidate
     dsps: int
@@ -56,20 +66,30 @@ class _Point:
 
 
 def _cycles_to_beat(front: list[_Point], dsps: int) -> int | None:
-    """The fewest cycles of the points of at most so many DSPs; None where there is none."""
+    """Return the fewest cycles of the points with at most ``dsps`` DSPs, or None without such a point."""
     return min((point.cycles for point in front if point.dsps <= dsps), default=None)
 
 
 def _with_point(front: list[_Point], best: _Point) -> list[_Point]:
-    """The front with a point more, and without those that it dominates; as it was where it dominates the point."""
+    """Return the front with a further point, without the points that it dominates.
+
+    If a point of the front dominates the further point, the front is returned unchanged.
+    """
     if any(_dominates(point, best) for point in front):
         return front
     return [*(point for point in front if not _dominates(best, point)), best]
 
 
 def _coarse(space: Space, board: Board, added: bool = False) -> Space:
-    """Few of each number; what is pinned stays. A board of few ports has one for maps and one for weights. added:
-    whether there is a port for maps that the Saver adds."""
+    """Return the space with few values per number. Pinned numbers stay.
+
+    Maps and weights have two ports each, or one each if the board has few ports.
+
+    Args:
+        space: The space.
+        board: The board.
+        added: Whether the Saver needs a port for maps that it adds.
+    """
     ports = (2,) if ports_fit(Array(2, 4, 4, map_ports=2, weight_ports=2, added_maps=added), board) else (1,)
 
     def few(numbers: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...]:
@@ -86,5 +106,5 @@ def _coarse(space: Space, board: Board, added: bool = False) -> Space:
 
 
 def _dominates(point: _Point, rival: _Point) -> bool:
-    """Better in both frames/s and DSPs, or as good."""
+    """Return whether ``point`` is at least as good as ``rival`` in both frames/s and DSPs."""
     return point.cycles <= rival.cycles and point.dsps <= rival.dsps

@@ -1,4 +1,7 @@
-"""What a search solves: a workload on a board, over a space of arrays; the same at every clock and for every goal."""
+"""The problem that a search solves: a network on a board, over a space of arrays.
+
+A problem is the same at every clock and for every goal.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,11 @@ from scheduler.systolic.workload import Workload
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A workload, a board and the arrays among which the best is sought. It is made once and passed down.
+    """A network, a board and the arrays that are searched. It is made once per search.
 
     Attributes:
         workload: The network, lowered for the batch.
-        board: The board, or what a design may take of it.
+        board: The board. Its resources may be limited to the part that a design may take.
         space: The arrays, for the same workload.
     """
 
@@ -30,20 +33,20 @@ class Problem:
 
     @cached_property
     def networks(self) -> Mapping[tuple[int, int], NetworkShapes]:
-        """The workload in numbers, by the columns and lanes of an array."""
+        """The layers as numbers, per (columns, lanes) of an array."""
         return {width: network_shapes(self.workload, width, self.space) for width in self.space.shapes}
 
     @cached_property
     def geometries(self) -> tuple[Geometry, ...]:
-        """The geometries whose PEs the board's DSPs can be."""
+        """The geometries for whose PEs the board has enough DSPs."""
         return tuple(geometries(self.space, self.board))
 
     @property
     def clocks(self) -> tuple[Clock, ...]:
-        """The board's clocks at which the DSPs may run too."""
+        """The board's clocks that the DSPs support, whose own clock is ``dsp_clock`` times as fast."""
         return self.board.clocks(highest_mhz(self.board, self.space.dsp_clock))
 
 
 def problem_of(workload: Workload, board: Board, space: Space | None = None) -> Problem:
-    """Return the problem; without a space it is all that the engine builds on the board for the workload."""
+    """Return the problem. Without ``space``, all arrays that the engine supports on the board are searched."""
     return Problem(workload, board, space or space_for(workload, board))

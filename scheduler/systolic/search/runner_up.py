@@ -1,4 +1,4 @@
-"""Why a layer is tiled as it is: the next best tiling on the same array, and what it loses by."""
+"""The next best tiling of each layer on the same array, and how much worse it is, as the reason for the chosen one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ from scheduler.systolic.tiling import buffer_needs, column_cuts, tilings
 
 
 def runners_up(schedule: SystolicSchedule, costs: Cost) -> tuple[str, ...]:
-    """A line for each layer. costs: of the schedule."""
+    """Return one line per layer.
+
+    Args:
+        schedule: The schedule.
+        costs: Its cost.
+    """
     array, shapes = schedule.array, [scheduled.shape for scheduled in schedule.layers]
     lines = []
     for index, (scheduled, chosen) in enumerate(zip(schedule.layers, costs.layers, strict=True)):
@@ -36,6 +41,7 @@ def runners_up(schedule: SystolicSchedule, costs: Cost) -> tuple[str, ...]:
 
 
 def _comparison(chosen: LayerCost, rival: LayerCost) -> str:
+    """Return the line that compares a rival tiling with the chosen one, and names the cause of most lost cycles."""
     lost = {name: int(getattr(rival.cycles, name)) - int(getattr(chosen.cycles, name)) for name in PARTS}
     worst = max(lost, key=lambda name: lost[name])
     overlap = "" if rival.tiling.overlap or not chosen.tiling.overlap else ", no overlap"

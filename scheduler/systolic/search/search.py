@@ -1,13 +1,13 @@
-"""The best array and tilings for a network on a board: every candidate of a stated space is priced or ruled out.
+"""The best array and tilings for a network on a board: every candidate of a space is priced or ruled out.
 
 before             after
-problem, goal      the schedule whose key is least over the whole space, and what was proven on the way
+problem, goal      the schedule with the smallest key of the whole space, and the counts of the proof
 
-A geometry M × N × L is priced as one numpy grid of (arrays × tilings) a layer. Layers are independent once the buffers
-are fixed, so the best tiling of each layer is taken for every size of the buffers at once. Geometries are visited in
-the order of a bound that no candidate of theirs can beat (what a pass takes to begin, compute and end, DSPs of the PEs,
-bytes that have to cross once); when the bound of the next one is above the best candidate, the search has proven it
-best. The tests hold it against a search that prices every candidate one by one (tests/support/brute_force.py).
+A geometry M × N × L is priced as one numpy grid of (arrays × tilings) per layer. For fixed buffer depths the layers are
+independent. The best tiling of each layer is therefore found for all depths at once. Geometries are visited in the
+order of a lower bound of their keys. The bound counts what a pass needs to begin, compute and drain, the DSPs of the
+PEs, and the bytes that have to be moved once. When the next bound is above the best key, the best candidate is proven.
+The tests compare the search with one that prices every candidate one by one (tests/support/brute_force.py).
 """
 
 from __future__ import annotations
@@ -34,8 +34,15 @@ from scheduler.systolic.workload import workload_of
 
 @dataclass(frozen=True)
 class Proof:
-    """geometries: of the space. priced: in full; ruled_out: by a bound. arrays: that were priced. tolerance: of the
-    fewest cycles, within which the schedule is the one of least area."""
+    """The counts of a search, which together cover its whole space.
+
+    Attributes:
+        geometries: Geometries of the space.
+        priced: Geometries that were priced.
+        ruled_out: Geometries that a lower bound ruled out.
+        arrays: Arrays, with buffer depths, that were priced.
+        tolerance: The share above the fewest cycles within which the schedule with the smallest area was taken.
+    """
 
     geometries: int
     priced: int
@@ -44,7 +51,7 @@ class Proof:
     tolerance: float = 0.0
 
     def __add__(self, clock: Proof) -> Proof:
-        """With that of another clock."""
+        """Return the counts of this search and of the search at another clock together."""
         return Proof(
             self.geometries + clock.geometries,
             self.priced + clock.priced,
@@ -55,7 +62,15 @@ class Proof:
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """The best schedule of a space. ddr: the memory at the schedule's clock. key: what was least."""
+    """The best schedule of a space.
+
+    Attributes:
+        schedule: The schedule.
+        ddr: The DDR's timing at the schedule's clock.
+        goal: The goal of the search.
+        proof: The counts of the search.
+        key: The numbers that the search minimised, the most important first.
+    """
 
     schedule: SystolicSchedule
     ddr: DdrTiming
@@ -67,23 +82,30 @@ class SearchResult:
 def search(
     problem: Problem, ddr: DdrTiming | None = None, goal: Goal = FASTEST, workers: Workers = ALONE
 ) -> SearchResult:
-    """The schedule with the least key over the space, proven by pricing or bounding every geometry.
+    """Return the schedule with the smallest key of the space, proven by pricing or bounding every geometry.
 
-    ddr: the memory at a clock; the board's highest clock where it is None. If no candidate fits, raises the error
-    of ``nothing_fits``, or DoesNotFitError with the rate of the fastest array if only the frame rate is too high.
+    Args:
+        problem: The problem.
+        ddr: The DDR's timing at a clock, or None for the board's highest clock.
+        goal: The goal.
+        workers: The processes that price the geometries.
+
+    Raises:
+        DoesNotFitError: No candidate fits the board, or none reaches the frame rate.
+        SeveralFaultsError: No array of the space holds the network, see ``nothing_fits``.
     """
     fastest = _search(problem, ddr or ddr_timing(problem.board, problem.clocks[-1].mhz), goal, workers)
     return _cheapest_near(problem, fastest, workers)
 
 
 def _cheapest_near(problem: Problem, fastest: SearchResult, workers: Workers) -> SearchResult:
-    """Of the schedules within the goal's tolerance of the fewest cycles the one of least area, at the same clock."""
+    """Return the schedule with the smallest area among those within the goal's tolerance, at the same clock."""
     goal = fastest.goal
     if goal.objective in AT_A_RATE or not goal.tolerance:
         return fastest
     cycles, size, transferred = fastest.key
     budget = int(cycles * (1 + goal.tolerance))
-    rate = fastest.ddr.clock_mhz * 1e6 / (budget + 0.5)  # half a cycle, so that no rounding takes one away
+    rate = fastest.ddr.clock_mhz * 1e6 / (budget + 0.5)  # half a cycle more, so that rounding cannot lower the budget
     part = workers.of_part("cheapest of the fastest")
     cheapest, second = _solve(problem, fastest.ddr, Goal("resources", rate), (size, cycles, transferred), part)
     proof = replace(fastest.proof, arrays=fastest.proof.arrays + second.arrays, tolerance=goal.tolerance)
@@ -102,17 +124,22 @@ def _search(problem: Problem, ddr: DdrTiming, goal: Goal, workers: Workers) -> S
 
 
 def _result(problem: Problem, best: Candidate, ddr: DdrTiming, goal: Goal, proof: Proof) -> SearchResult:
-    """The candidate as a schedule."""
+    """Return the candidate as the result of a search."""
     return SearchResult(schedule_workload(problem.workload, best.array, best.tilings), ddr, goal, proof, best.key)
 
 
 def search_clocks(
     problem: Problem, goal: Goal = FASTEST, workers: Workers = ALONE, rate: DdrRate | None = None
 ) -> SearchResult:
-    """``search`` over the clocks of the board too, for the least time a frame: docs/explanation/scheduler.md, *Clocks*.
+    """Return the schedule with the shortest time per frame over all clocks of the board.
 
-    A clock is left out where the array alone would take longer than the best so far; of the others every geometry is
-    priced or ruled out. Where a rate is to be held, the highest clock is taken. Raises as ``search`` does.
+    A clock is skipped if the array alone would take longer than the best schedule so far. At the other clocks every
+    geometry is priced or ruled out. An objective with a required frame rate takes the highest clock.
+    docs/explanation/scheduler.md, *Clocks*, has an example.
+
+    Raises:
+        DoesNotFitError: As ``search``.
+        SeveralFaultsError: As ``search``.
     """
     highest, *lower_clocks = [ddr_timing(problem.board, clock.mhz, rate) for clock in reversed(problem.clocks)]
     best = _search(problem, highest, goal, workers)
@@ -123,7 +150,7 @@ def search_clocks(
         for geometry in problem.geometries
     )
     for ddr in lower_clocks:
-        same_time = math.ceil(best.key[0] * ddr.clock_mhz / best.ddr.clock_mhz)  # as many cycles of this clock
+        same_time = math.ceil(best.key[0] * ddr.clock_mhz / best.ddr.clock_mhz)  # in cycles of this clock
         if array_cycles >= same_time:
             break
         part, in_batches = workers.of_part(f"at {ddr.clock_mhz:.4g} MHz"), goal.of_batches(problem.workload.batch)
@@ -136,8 +163,18 @@ def search_clocks(
 
 
 def choose(network: QuantizedNetwork, board: Board, clock_mhz: float | None = None, batch: int = 1) -> SearchResult:
-    """The schedule that ``generate`` takes where the user gives none: the most frames a second, at ``clock_mhz``
-    or, where it is None, at the best clock of the board. Raises as ``search`` does."""
+    """Return the schedule that ``systolic generate`` takes if the user gives none, which is the fastest one.
+
+    Args:
+        network: The network.
+        board: The board.
+        clock_mhz: The clock, or None for the best clock of the board.
+        batch: Frames per batch.
+
+    Raises:
+        DoesNotFitError: As ``search``.
+        SeveralFaultsError: As ``search``.
+    """
     problem, goal = problem_of(workload_of(network, batch), board), Goal(tolerance=TOLERANCE)
     if clock_mhz is None:
         return search_clocks(problem, goal)
@@ -147,14 +184,20 @@ def choose(network: QuantizedNetwork, board: Board, clock_mhz: float | None = No
 def _solve(
     problem: Problem, ddr: DdrTiming, goal: Goal, key_to_beat: tuple[int, ...] | None, workers: Workers
 ) -> tuple[Candidate | None, Proof]:
-    """The best at one clock, None where no key is less than ``key_to_beat``. goal: of whole batches."""
+    """Return the best candidate at one clock, or None if no key is below ``key_to_beat``, and the proof.
+
+    ``goal`` counts batches, not frames.
+    """
     visits = _visits(problem, ddr, goal, key_to_beat)
     best, priced, arrays = visit_all(visits, key_to_beat, workers)
     return best, Proof(len(visits), priced, len(visits) - priced, arrays)
 
 
 def _visits(problem: Problem, ddr: DdrTiming, goal: Goal, key_to_beat: tuple[int, ...] | None) -> list[Visit]:
-    """The most promising geometry first; what the frame rate rules out is not visited. goal: of whole batches."""
+    """Return the geometries in ascending order of their bounds, without those that are too slow for the goal.
+
+    ``goal`` counts batches, not frames.
+    """
     visits = []
     for geometry in problem.geometries:
         network = problem.networks[geometry.width]
@@ -166,7 +209,7 @@ def _visits(problem: Problem, ddr: DdrTiming, goal: Goal, key_to_beat: tuple[int
 
 
 def _bound(task: Task, cycles: int) -> tuple[int, ...]:
-    """The head of a key that no candidate of the geometry is below."""
+    """Return the first numbers of a key that no candidate of the geometry can be below."""
     array_area = area(fixed_usage(bare_array(task.geometry, task.board, task.space), task.board), task.board)
     if task.goal.objective == "resources":
         return (array_area, cycles)
@@ -176,7 +219,7 @@ def _bound(task: Task, cycles: int) -> tuple[int, ...]:
 
 
 def _too_slow(problem: Problem, ddr: DdrTiming, goal: Goal) -> DoesNotFitError | None:
-    """Return the error if it is only the frame rate that nothing reaches."""
+    """Return the error if candidates fit the board but none reaches the frame rate, else None."""
     if not goal.frames_per_second:
         return None
     try:

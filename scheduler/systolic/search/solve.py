@@ -1,4 +1,4 @@
-"""One geometry solved whole: every array, every depth of its buffers and every tiling of every layer in numpy grids."""
+"""The best candidate of one geometry, over numpy grids of all arrays, buffer depths and tilings."""
 
 from __future__ import annotations
 
@@ -18,13 +18,19 @@ from scheduler.systolic.search.depths import Depths, areas, arrays_within, usefu
 from scheduler.systolic.search.task import Task, arrays_of, map_depths, stays_at
 from scheduler.systolic.tiling import Tiling
 
-_BYTES = 32  # bits of the byte count in a combined key: cycles first, bytes where they tie
+_BYTES = 32  # bits of the byte count in a combined key: cycles first, then bytes
 _LARGEST_BYTES = (1 << _BYTES) - 1
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A frozen answer: key (least is best), array, and each layer's tiling."""
+    """The result of solving one geometry.
+
+    Attributes:
+        key: The numbers that are minimised, the most important first.
+        array: The array.
+        tilings: The tiling of each layer.
+    """
 
     key: tuple[int, ...]
     array: Array
@@ -33,8 +39,15 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class _Cells:
-    """Arrays that differ in nothing but PERIPHERALS and in ``depths``. areas: [arrays, depths…], NEVER where the board
-    has no room."""
+    """The cells of one geometry: arrays that differ only in PERIPHERALS, each with every combination of depths.
+
+    Attributes:
+        task: The geometry.
+        arrays: The arrays.
+        layers: The costs of the layers.
+        depths: The depths of the buffers.
+        areas: Area per cell, (arrays, depths per buffer…). NEVER if the cell does not fit the board.
+    """
 
     task: Task
     arrays: Sequence[Array]
@@ -43,11 +56,16 @@ class _Cells:
     areas: Numbers
 
     def candidate(self, key: tuple[int, ...], cell: tuple[int, ...], tilings: tuple[Tiling, ...]) -> Candidate:
-        """The answer that ``cell`` is."""
+        """Return the candidate of a cell."""
         return Candidate(key, self.depths.sized(self.arrays[cell[0]], cell), tilings)
 
     def least_keys(self, layer: LayerCosts, keys: Numbers) -> Numbers:
-        """[arrays, depths…]: the least of keys, [arrays, tilings], of the tilings that fit; NEVER where none does."""
+        """Return the smallest key of the tilings that fit each cell, (arrays, depths per buffer…), NEVER if none fits.
+
+        Args:
+            layer: The layer.
+            keys: The key of each of its tilings, (arrays, tilings).
+        """
         table = np.full((keys.shape[0], *self.depths.counts), NEVER, np.int64)
         for index, needs in enumerate(layer.needs):
             column: tuple[Any, ...] = (slice(None), *self.depths.cell_of(needs))
@@ -59,8 +77,12 @@ class _Cells:
 
 
 def solve(task: Task, tell: Progress = silent) -> tuple[Candidate | None, int]:
-    """The best candidate of one geometry that beats ``task.best``, and how many arrays were priced. tell: is told how
-    many layers are priced, for each depth of the map buffers anew."""
+    """Return the best candidate of one geometry that beats ``task.best``, or None, and the number of priced arrays.
+
+    Args:
+        task: The geometry.
+        tell: Called with the number of layers that are priced. The count restarts at each depth of the map buffers.
+    """
     arrays = arrays_within(task, arrays_of(task))
     if not arrays:
         return None, 0
@@ -84,7 +106,7 @@ def solve(task: Task, tell: Progress = silent) -> tuple[Candidate | None, int]:
 
 
 def _solve_with(task: Task, arrays: Sequence[Array], layers: Sequence[LayerCosts]) -> tuple[Candidate | None, int]:
-    """The same for arrays that differ in nothing but PERIPHERALS."""
+    """Return the best candidate and the number of priced arrays, for arrays with map buffers of one depth."""
     depths = useful_depths(task.space, layers)
     cells = _Cells(task, arrays, layers, depths, areas(arrays, depths, task.board))
     count = int((cells.areas < NEVER).sum())
@@ -94,7 +116,10 @@ def _solve_with(task: Task, arrays: Sequence[Array], layers: Sequence[LayerCosts
 
 
 def _fewest_cycles(cells: _Cells) -> Candidate | None:
-    """fps, resources: in every cell each layer takes its fewest cycles."""
+    """Return the best candidate for the objectives "fps" and "resources".
+
+    In each cell, each layer takes the tiling with its fewest cycles.
+    """
     task = cells.task
     cycles, traffic = np.zeros(cells.areas.shape, np.int64), np.zeros(cells.areas.shape, np.int64)
     possible = cells.areas < NEVER
@@ -116,7 +141,7 @@ def _fewest_cycles(cells: _Cells) -> Candidate | None:
 
 
 def _first(possible: npt.NDArray[np.bool_], parts: Sequence[Numbers]) -> tuple[int, ...]:
-    """The cell in which the parts of the key are least, one after the other."""
+    """Return the possible cell with the smallest key, whose numbers are ``parts``, the most important first."""
     mask = possible
     for part in parts:
         mask = mask & (part == part[mask].min())
@@ -124,6 +149,7 @@ def _first(possible: npt.NDArray[np.bool_], parts: Sequence[Numbers]) -> tuple[i
 
 
 def _fastest_tilings(cells: _Cells, cell: tuple[int, ...]) -> tuple[Tiling, ...]:
+    """Return each layer's tiling with the fewest cycles in a cell, and among equal ones with the fewest bytes."""
     chosen = []
     for layer in cells.layers:
         cycles = layer.cycles[cell[0]]
@@ -136,7 +162,11 @@ def _fastest_tilings(cells: _Cells, cell: tuple[int, ...]) -> tuple[Tiling, ...]
 
 
 def _fewest_bytes(cells: _Cells) -> Candidate | None:
-    """Cells in the order of the bytes that they cannot go below; in each the exact Pareto front of (cycles, bytes)."""
+    """Return the best candidate for the objective "ddr".
+
+    Cells are visited in ascending order of a lower bound of their bytes. For each cell, the exact Pareto front of
+    cycles and bytes is computed.
+    """
     task, budget = cells.task, cells.task.goal.cycle_budget(cells.task.ddr)
     traffic, cycles = np.zeros(cells.areas.shape, np.int64), np.zeros(cells.areas.shape, np.int64)
     for layer in cells.layers:
@@ -161,7 +191,7 @@ def _fewest_bytes(cells: _Cells) -> Candidate | None:
 
 @dataclass(frozen=True)
 class _Point:
-    """What the layers so far move and take with these tilings."""
+    """Tilings of the first layers, with their DDR bytes and cycles."""
 
     bytes: int
     cycles: int
@@ -169,7 +199,10 @@ class _Point:
 
 
 def _front_point(cells: _Cells, cell: tuple[int, ...], budget: int) -> _Point | None:
-    """The least (bytes, cycles) within the budget: Pareto fronts of the layers, merged one after the other."""
+    """Return the tilings of a cell with the smallest (bytes, cycles) within the budget of cycles, or None.
+
+    The Pareto fronts of the layers are merged one after the other.
+    """
     front = [_Point(0, 0, ())]
     for layer in cells.layers:
         cycles = layer.cycles[cell[0]]
@@ -191,7 +224,7 @@ def _front_point(cells: _Cells, cell: tuple[int, ...], budget: int) -> _Point | 
 
 
 def _undominated(layer: LayerCosts, cycles: Numbers, fitting: Sequence[int]) -> list[int]:
-    """Indices of the tilings that no other beats in both bytes and cycles, the fewest bytes first."""
+    """Return the indices of the tilings that no other tiling beats in both bytes and cycles, the fewest bytes first."""
     front: list[int] = []
     for index in sorted(fitting, key=lambda index: (int(layer.bytes[index]), int(cycles[index]))):
         if not front or cycles[index] < cycles[front[-1]]:

@@ -1,4 +1,4 @@
-"""What is searched: arrays by lists of their numbers, the goal, and pins that narrow the lists."""
+"""The space of a search: lists of the numbers of an array, pins that narrow the lists, and the goal."""
 
 from __future__ import annotations
 
@@ -18,20 +18,39 @@ from scheduler.systolic.tiling import MAX_COLUMN_TILES, ORDERS
 from scheduler.systolic.workload import Workload
 
 OBJECTIVES = ("fps", "ddr", "resources")
-"""fps: least cycles per frame. ddr: least bytes per frame at a frame rate. resources: least area at a frame rate, the
-mean share of the board's DSP, BRAM36, LUT and (if it has any) URAM."""
+"""fps: the fewest cycles per frame. ddr: the fewest DDR bytes per frame at a required frame rate. resources: the
+smallest area at a required frame rate, which is the mean share of the board's DSP, BRAM36, LUT and (if any) URAM."""
 
 AT_A_RATE = ("ddr", "resources")
-"""Objectives at a frame rate that has to be held."""
+"""Objectives that need a required frame rate."""
 
 
 @dataclass(frozen=True)
 class Space:
-    """What is searched. shapes: (columns, lanes). Depths are steps of the primitives, up to what the board holds.
-    column_tiles: of a layer at most. bits: the format of the lanes. port_bits: of the board's widest port. map_depths:
-    None for every depth that holds one map more than the one before; every map that may and fits stays on chip.
-    dsp_clock, dsp_products, dsp_registers, engine: of all arrays. of_two_maps: layers that take whole channel
-    blocks."""
+    """The arrays and tilings that are searched. Each tuple lists the values of one number of an array.
+
+    Attributes:
+        rows: Rows of PEs.
+        shapes: (columns of PEs, lanes per PE).
+        save_rows: Rows that the Saver requantises per cycle.
+        chunks: Columns per chunk of the Saver.
+        map_ports: Ports that read rows.
+        weight_ports: Ports that read weights.
+        row_depths: Words per bank of the row buffer.
+        weight_depths: Steps of the weight buffer.
+        kept_depths: Sums that a fused pool can store for the row tile below.
+        column_tiles: The most column tiles per layer.
+        orders: Loop orders of the tilings.
+        bits: Bits of a value in a lane.
+        port_bits: Bits of the board's widest port.
+        map_depths: Words per bank of a map buffer. None tries 0 and the size of each map that may stay on chip.
+        dsp_clock: Cycles of the DSPs' clock per cycle of the array, for all arrays.
+        dsp_products: Multiplications per DSP, for all arrays. 0 is the default of the format.
+        dsp_registers: Whether all arrays have additional registers around the DSPs.
+        engine: The engine of all arrays.
+        of_two_maps: The layers of the network that read two maps, or whose Saver adds one. They need whole channel
+            blocks.
+    """
 
     rows: tuple[int, ...]
     shapes: tuple[tuple[int, int], ...]
@@ -54,24 +73,30 @@ class Space:
     of_two_maps: tuple[Layer, ...] = ()
 
     def depths(self, name: str) -> tuple[int, ...]:
-        """Return the steps of a buffer's depth, by its name in an Array."""
+        """Return the depths that are searched for a buffer, by the name of its depth in an Array."""
         steps: tuple[int, ...] = getattr(self, _LISTS[name])
         return steps
 
     @property
     def of_all(self) -> dict[str, Any]:
-        """What all arrays have, by the names of an Array."""
+        """The numbers that all arrays of the space share, by their names in an Array."""
         return {name: getattr(self, name) for name in (*_OF_ALL, "engine")}
 
 
 TOLERANCE = 0.001
-"""What ``systolic schedule`` takes: no board shows a difference of a thousandth, which may cost many LUTs."""
+"""The tolerance of ``systolic schedule``. A thousandth of the cycles is not visible on a board, but may cost many
+LUTs."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """objective: one of OBJECTIVES. frames_per_second: what "ddr" and "resources" have to reach. tolerance: for "fps",
-    the share of the fewest cycles that may be added where that takes less of the board."""
+    """The goal of a search.
+
+    Attributes:
+        objective: One of OBJECTIVES.
+        frames_per_second: The required frame rate, for "ddr" and "resources".
+        tolerance: For "fps", the share by which a schedule may exceed the fewest cycles if its area is smaller.
+    """
 
     objective: str = "fps"
     frames_per_second: float = 0.0
@@ -90,18 +115,18 @@ class Goal:
             )
 
     def of_batches(self, batch: int) -> Goal:
-        """Return the same goal in whole batches of so many frames."""
+        """Return the same goal with the frame rate in batches of ``batch`` frames per second."""
         return replace(self, frames_per_second=self.frames_per_second / batch)
 
     def cycle_budget(self, ddr: DdrTiming) -> int:
-        """Cycles that a frame may take."""
+        """Return the most cycles that a frame, or a batch after ``of_batches``, may take."""
         if self.frames_per_second == 0:
             return NEVER
         return int(min(NEVER, ddr.clock_mhz * 1e6 / self.frames_per_second))
 
 
 FASTEST = Goal()
-"""The most frames a second, whatever that takes of the board."""
+"""The highest frame rate, with any share of the board's resources."""
 
 
 @dataclass(frozen=True)
@@ -117,14 +142,20 @@ class Geometry:
 
     @property
     def width(self) -> tuple[int, int]:
-        """Columns and lanes: a layer's numbers depend on no more."""
+        """(columns, lanes). The numbers of a layer depend only on these."""
         return self.columns, self.lanes
 
 
 def space_for(workload: Workload, board: Board, bits: int | None = None) -> Space:
-    """Return all that today's engine builds on this board, for this workload.
+    """Return the space of all arrays that the engine supports on a board for a network.
 
-    bits: the format of the lanes, the narrowest that holds the network if it is None. Raises as ``lane_bits`` does.
+    Args:
+        workload: The network.
+        board: The board.
+        bits: Bits of a value in a lane. None takes the narrowest format that holds the network.
+
+    Raises:
+        SystolicError: As ``lane_bits``.
     """
     network, layers = workload.network, workload.layers
     bits = lane_bits(network, layers) if bits is None else bits
@@ -150,14 +181,18 @@ _URAM_DEPTHS, _BRAM_DEPTHS = tuple(range(4096, 32 * 1024 + 1, 4096)), tuple(rang
 
 
 def _widths(bits: int, port_bits: int) -> tuple[tuple[int, int], ...]:
-    """(columns, lanes) of up to 256 columns, the lanes of a word that a port takes."""
+    """Return the (columns, lanes) of up to 256 columns whose words of ``lanes`` values fit a port."""
     lanes = [count for count in (4, 8, 16, 32, 64) if bits * count <= port_bits and (bits > 4 or count >= 8)]
     factors = range(1, 65)
     return tuple((k * n, n) for n in lanes for k in factors if k * n <= 256)
 
 
 def _chunks(widths: Iterable[int]) -> tuple[int, ...]:
-    """Chunks that cut the widest map evenly, so that none is a short one that the next waits for, and round ones."""
+    """Return the chunk lengths that are searched.
+
+    Some cut the widest map into equal chunks, because a short last chunk would delay the next one. The others are 16,
+    32 and 64.
+    """
     widest = max(widths)
     even = {ceil_div(widest, parts) for parts in range(1, 9)}
     return tuple(sorted(chunk for chunk in even | {16, 32, 64} if 8 <= chunk <= 128))
@@ -178,12 +213,17 @@ _NO_LISTS = ("columns", "lanes", *_OF_ALL)
 
 
 def pin(space: Space, **numbers: int | str | None) -> Space:
-    """Return the part of the space that has the given numbers.
+    """Return the part of the space whose arrays have the given numbers.
 
-    Raises ChoiceError for an unknown order, SeveralFaultsError with the rules that the pins break, and
-    InvalidValueError for columns that cut the channel blocks of layers that join maps. The numbers:
-    rows, columns, lanes, save_rows, chunk, map_ports, weight_ports, row_depth, weight_depth, kept_depth, map_depth,
-    dsp_clock, dsp_products, dsp_registers, engine, order.
+    Args:
+        space: The space.
+        **numbers: rows, columns, lanes, save_rows, chunk, map_ports, weight_ports, row_depth, weight_depth, kept_depth,
+            map_depth, dsp_clock, dsp_products, dsp_registers, engine or order. None does not pin a number.
+
+    Raises:
+        ChoiceError: The order is unknown.
+        SeveralFaultsError: The pins break rules of an array, each of which it names.
+        InvalidValueError: The columns would cut the channel blocks of layers that read two maps.
     """
     order, engine = numbers.pop("order", None), numbers.pop("engine", None)
     if order is not None and order not in ORDERS:
@@ -200,7 +240,7 @@ def pin(space: Space, **numbers: int | str | None) -> Space:
 
 
 def _pinned_shapes(space: Space, pins: Mapping[str, int]) -> tuple[tuple[int, int], ...]:
-    """A pinned number of columns or lanes need not be one of the space's."""
+    """Return the (columns, lanes) of the space with the pinned numbers, which need not be in the space."""
     in_halves = bool(pins.get("dsp_products")) and not space.of_two_maps
     every = _with_halves(space.shapes) if in_halves else space.shapes
     if pins.keys().isdisjoint(("columns", "lanes")):
@@ -213,17 +253,21 @@ def _pinned_shapes(space: Space, pins: Mapping[str, int]) -> tuple[tuple[int, in
 
 
 def _pinned_or(pins: Mapping[str, int], name: str, numbers: Iterable[int]) -> list[int]:
+    """Return the pinned number, or else all ``numbers`` in ascending order."""
     return [pins[name]] if name in pins else sorted(set(numbers))
 
 
 def _with_halves(shapes: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
-    """With six products a DSP columns are a multiple of 3 and of half of the lanes, where no maps are joined."""
+    """Return the shapes and those with 3/2 of their columns.
+
+    With six products per DSP, the columns are a multiple of 3 and of half of the lanes, if no layer reads two maps.
+    """
     halves = ((SIX.columns * n // 2, m) for n, m in shapes)
     return tuple(sorted({*shapes, *halves}, key=lambda shape: shape[::-1]))
 
 
 def _check_pins(pins: Mapping[str, int], bits: int) -> None:
-    """Rules that the pins break whatever the other numbers are."""
+    """Raise the errors of the rules that the pins break with all values of the other numbers."""
     rows, lanes = pins.get("rows", 64), pins.get("lanes", 8 if bits == 4 else 4)
     columns = pins.get("columns", lanes * (SIX.columns if pins.get("dsp_products") else 1))
     check(replace(Array(rows, columns, lanes, 1, 1, 1, bits=bits), **pins))  # type: ignore[arg-type]
@@ -233,13 +277,16 @@ def _check_pins(pins: Mapping[str, int], bits: int) -> None:
 
 
 def weight_words(geometry: Geometry, space: Space, ports: int) -> int:
-    """As many words of weights a cycle as a port is wide: fewer are never faster."""
+    """Return the words per cycle of each weight port: the most that fit its width, because fewer are never faster.
+
+    The columns must be a multiple of the words of all ports together.
+    """
     fitting = [words for words in (4, 2, 1) if words * geometry.lanes * space.bits <= space.port_bits]
     return next((words for words in fitting if geometry.columns % (ports * words) == 0), 1)
 
 
 def bare_array(geometry: Geometry, board: Board, space: Space) -> Array:
-    """The PEs of a geometry with the least around them."""
+    """Return the PEs of a geometry with the smallest logic around them."""
     bare = Array(*_numbers(geometry), 1, 1, 1, dsp=board.dsp.kind, bits=space.bits)
     return replace(bare, **space.of_all)
 
@@ -249,7 +296,7 @@ def _numbers(geometry: Geometry) -> tuple[int, int, int]:
 
 
 def legal(array: Array, board: Board) -> bool:
-    """Whether the engine can be built so, and the board has the DSPs of the PEs and the ports."""
+    """Return whether the array keeps every rule, and the board has enough DSPs for the PEs and enough ports."""
     return ports_fit(array, board) and _buildable(array, board)
 
 
@@ -258,15 +305,18 @@ def _buildable(array: Array, board: Board) -> bool:
 
 
 def ports_fit(array: Array, board: Board) -> bool:
-    """One port of the PS stays for the program and the requantisers; one reads what the Saver adds. Where the DSPs are
-    twice as fast, or multiply six times, weights are short: all ports are for them and maps, and those few kilobytes a
-    layer share one."""
+    """Return whether the board has enough ports for an array.
+
+    One port of the PS is reserved for the program and the requantisers, and one for the map that the Saver adds. If the
+    DSPs run at twice the clock, or multiply six times per cycle, the array needs weights faster. The program and the
+    requantisers, a few kilobytes per layer, then share a port, so that maps and weights can use all ports.
+    """
     shared = int(array.intense)
     return array.map_ports + array.weight_ports + array.added_maps < max(3, len(board.ports) + shared)
 
 
 def geometries(space: Space, board: Board) -> Iterator[Geometry]:
-    """Geometries whose PEs the board's DSPs can be."""
+    """Yield the geometries of the space for whose PEs the board has enough DSPs."""
     for columns, lanes in space.shapes:
         for rows in space.rows:
             geometry = Geometry(rows, columns, lanes)

@@ -1,4 +1,4 @@
-"""One geometry as the search gets it: its network in numbers, its arrays, and the tilings of its layers."""
+"""One geometry of a search: the layers as numbers, the arrays of the geometry, and the tilings of the layers."""
 
 from __future__ import annotations
 
@@ -24,10 +24,16 @@ from scheduler.systolic.workload import Workload
 
 @dataclass(frozen=True)
 class NetworkShapes:
-    """A network on arrays of one width: numbers alone, so that it is cheap to send to another process.
+    """The layers of a network on arrays with equal columns and lanes.
 
-    shapes, cuts: of each layer, and into which column tiles it may be cut. may_stay: of each layer's map whether it may
-    stay on chip. stays: what that depends on. bits: of a value in a lane.
+    It consists of numbers only, so that it is cheap to send to another process.
+
+    Attributes:
+        shapes: The layers.
+        cuts: The ways to cut each layer into column tiles.
+        may_stay: Whether each layer's output map may stay on chip.
+        stays: The conditions per layer under which its map can stay on chip.
+        bits: Bits of a value in a lane.
     """
 
     shapes: tuple[LayerShape, ...]
@@ -39,7 +45,17 @@ class NetworkShapes:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One geometry to price. best: the key to beat."""
+    """One geometry to price.
+
+    Attributes:
+        geometry: The geometry.
+        network: The layers on arrays of its columns and lanes.
+        board: The board.
+        ddr: The DDR's timing at the clock of the search.
+        goal: The goal, in whole batches.
+        space: The space of the search.
+        best: The key that a candidate must beat, or None.
+    """
 
     geometry: Geometry
     network: NetworkShapes
@@ -51,7 +67,7 @@ class Task:
 
 
 def network_shapes(workload: Workload, width: tuple[int, int], space: Space) -> NetworkShapes:
-    """Return the numbers of ``workload`` on arrays of these columns and lanes."""
+    """Return the layers of ``workload`` on arrays of ``width``, which is (columns, lanes)."""
     network, layers = workload.network, workload.layers
     array, stays = Array(2, *width, bits=space.bits), stays_of(network, layers)
     return NetworkShapes(
@@ -64,13 +80,16 @@ def network_shapes(workload: Workload, width: tuple[int, int], space: Space) -> 
 
 
 def arrays_of(task: Task) -> list[Array]:
-    """Legal arrays of the geometry in all but the buffers' depths, within the board's DSPs and ports."""
+    """Return the legal arrays of the geometry that the board has the DSPs and ports for.
+
+    The depths of their buffers are not chosen yet.
+    """
     arrays = different_arrays(task.geometry, task.network, task.board, task.space)
     return [array for array in arrays if legal(array, task.board)]
 
 
 def different_arrays(geometry: Geometry, network: NetworkShapes, board: Board, space: Space) -> Iterator[Array]:
-    """Yield the arrays of the geometry that differ in PERIPHERALS, with the units that the network needs."""
+    """Yield the arrays of the geometry. They differ in PERIPHERALS, and all have the units that the network needs."""
     shapes = network.shapes
     units: dict[str, Any] = {
         **least_units(with_maps_on_chip(shapes, network.may_stay)),
@@ -98,7 +117,10 @@ def different_arrays(geometry: Geometry, network: NetworkShapes, board: Board, s
 
 
 def map_depths(task: Task) -> tuple[int, ...]:
-    """Depths of a map buffer: none, and each that holds one map more, where the board has the memory for it alone."""
+    """Return the depths of a map buffer that are searched.
+
+    They are 0, and the size of each map that may stay on chip, if the board has enough memory for such buffers alone.
+    """
     if task.space.map_depths is not None:
         return task.space.map_depths
     geometry, network = task.geometry, task.network
@@ -108,8 +130,10 @@ def map_depths(task: Task) -> tuple[int, ...]:
 
 
 def stays_at(task: Task, map_depth: int) -> tuple[bool, ...]:
-    """Of each layer's map whether it stays in map buffers of this depth: all that may and fit, as far as two buffers
-    hold them."""
+    """Return whether each layer's map stays on chip, if the map buffers have this depth.
+
+    If the two buffers cannot hold all maps that may stay, the maps that spare the most DDR words stay.
+    """
     network, rows = task.network, task.geometry.rows
     sizes = tuple(map_words(shape, rows) for shape in network.shapes)
     return maps_that_stay(network.stays, Room(sizes, map_depth), spared_words(network.shapes))
@@ -118,7 +142,7 @@ def stays_at(task: Task, map_depth: int) -> tuple[bool, ...]:
 def tilings_of(
     task: Task, shape: LayerShape, cuts: tuple[ColumnTiles, ...], next_steps: int
 ) -> tuple[tuple[Tiling, ...], tuple[BufferNeeds, ...]]:
-    """The tilings that the largest buffers of the space hold, and what each needs."""
+    """Return the tilings of a layer that fit the deepest buffers of the space, and the buffers that each needs."""
     geometry, space = task.geometry, task.space
     deepest = [space.depths(name)[-1] for name in SEARCHED]
     fitting = []
@@ -130,16 +154,19 @@ def tilings_of(
 
 
 def ordered_tilings(space: Space, shape: LayerShape, rows: int, cuts: tuple[ColumnTiles, ...]) -> tuple[Tiling, ...]:
-    """Return the tilings of a layer that keep the rules, in the orders of the space."""
+    """Return the tilings of a layer that keep the rules and have one of the loop orders of the space."""
     return in_orders(space, shape, rows, tilings(shape, rows, cuts))
 
 
 def in_orders(space: Space, shape: LayerShape, rows: int, every: Sequence[Tiling]) -> tuple[Tiling, ...]:
-    """Return the tilings that have an order of the space; with one row tile all orders are one."""
+    """Return the tilings that have one of the loop orders of the space.
+
+    A layer of one row tile has a single order, which every space allows.
+    """
     return tuple(tiling for tiling in every if tiling.order in space.orders or shape.out_height <= rows)
 
 
 def moved_bytes(geometry: Geometry, bits: int, shape: LayerShape, tiling: Tiling) -> int:
-    """DDR bytes of one layer's tiling."""
+    """Return the DDR bytes that one layer moves under a tiling."""
     word_bytes = geometry.lanes * bits // 8
     return layer_traffic(geometry.rows, geometry.columns, word_bytes, shape, tiling).total

@@ -1,4 +1,7 @@
-"""Who prices the geometries: this process, or workers of any ``concurrent.futures.Executor``, some of which may die."""
+"""The pricing of geometries in this process, or on the workers of any ``concurrent.futures.Executor``.
+
+A worker may die. Its geometry is then given to another worker.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,10 @@ from scheduler.systolic.search.solve import Candidate, solve
 from scheduler.systolic.search.task import Task
 
 AT_ONCE = 64
-"""Geometries that workers have at a time, at the most; an executor is not asked how many it has."""
+"""The most geometries that are submitted at a time, because an executor does not report its number of workers."""
 
 TRIES = 3
-"""Times that a geometry is given to workers before it is priced here."""
+"""Times that a geometry is submitted to workers before this process prices it."""
 
 Key: TypeAlias = "tuple[int, ...]"
 _Answer: TypeAlias = "Future[tuple[Candidate | None, int]]"
@@ -26,35 +29,53 @@ _Answer: TypeAlias = "Future[tuple[Candidate | None, int]]"
 
 @dataclass(frozen=True, eq=False)
 class Workers:
-    """executor: geometries whose worker dies are given to it again; None: this process prices them all. tell: is told
-    how far it is."""
+    """The processes that price geometries.
+
+    Attributes:
+        executor: The executor to which geometries are submitted, or None if this process prices all of them.
+        tell: Called with the progress of the search.
+    """
 
     executor: Executor | None = None
     tell: Progress = silent
 
     def of_part(self, part: str) -> Workers:
-        """The same, and what is told is told of a part of the work: each begins with no geometry priced."""
+        """Return the same workers, whose progress has the name of a part of the work. Each part counts from zero."""
         return replace(self, tell=lambda words: self.tell(f"{part}: {words}"))
 
 
 ALONE = Workers()
-"""This process, silently."""
+"""This process, without reports of progress."""
 
 
 @dataclass(frozen=True, eq=False)
 class Visit:
-    """A geometry to price. bound: no candidate of it has a lesser key."""
+    """A geometry to price.
+
+    Attributes:
+        bound: The first numbers of a key. No candidate of the geometry has a smaller key.
+        task: The geometry.
+    """
 
     bound: Key
     task: Task
 
     def cannot_beat(self, key: Key | None) -> bool:
-        """Neither this geometry nor one after it has a candidate whose key is less than ``key``."""
+        """Return whether no candidate of this geometry has a smaller key than ``key``.
+
+        Visits are sorted by their bounds, so the same is then true for all later visits.
+        """
         return key is not None and self.bound > key[: len(self.bound)]
 
 
 def visit_all(visits: Sequence[Visit], key_to_beat: Key | None, workers: Workers) -> tuple[Candidate | None, int, int]:
-    """The best candidate, how many geometries were priced, and how many arrays."""
+    """Return the best candidate, and the numbers of geometries and arrays that were priced.
+
+    Args:
+        visits: The geometries, in ascending order of their bounds.
+        key_to_beat: The key that a candidate must beat, or None.
+        workers: The processes that price them.
+    """
     if workers.executor is not None:
         return _Pool(workers.executor, workers.tell).visit_all(visits, key_to_beat)
     best: Candidate | None = None
@@ -76,19 +97,31 @@ def visit_all(visits: Sequence[Visit], key_to_beat: Key | None, workers: Workers
 
 
 def _left(visits: Iterable[Visit], key: Key | None) -> int:
-    """How many geometries are priced at most, beginning with the first: those before the first that cannot beat the
-    key. The next key may rule out more of them."""
+    """Return the number of visits before the first one that cannot beat the key.
+
+    The next key may rule out more of them.
+    """
     return sum(1 for _ in takewhile(lambda visit: not visit.cannot_beat(key), visits))
 
 
 def _told(priced: int, count: int, best: Candidate | None) -> str:
+    """Return the sentence of progress after ``priced`` of at most ``count`` geometries.
+
+    It has no percentage, because later keys rule out most of the geometries.
+    """
     array = f", best {best.array}" if best else ""
-    return f"searching, {priced} of at most {count} geometries priced{array}"  # keys rule most of them out: no share
+    return f"searching, {priced} of at most {count} geometries priced{array}"
 
 
 @dataclass(frozen=True, eq=False)
 class _Assignment:
-    """What a worker has. index: of the visit; tries: how many workers have had it."""
+    """A geometry that was submitted to a worker.
+
+    Attributes:
+        index: The index of its visit.
+        task: The geometry.
+        tries: Times that it was submitted.
+    """
 
     index: int
     task: Task
@@ -97,14 +130,17 @@ class _Assignment:
 
 @dataclass(frozen=True)
 class _Best:
-    """The key to beat, and the visit that it is of. Of equal keys the first visit's counts, whoever is ready first."""
+    """The best key so far, with its candidate and the index of its visit.
+
+    Among equal keys, the key of the first visit is taken, so that the result does not depend on the workers' speed.
+    """
 
     key: Key | None
     candidate: Candidate | None = None
     index: int = 0
 
     def updated(self, candidate: Candidate | None, index: int) -> _Best:
-        """With the answer of a visit."""
+        """Return the best key after the visit ``index`` has given ``candidate``."""
         if candidate is None:
             return self
         if self.candidate is not None and (candidate.key, index) > (self.candidate.key, self.index):
@@ -113,15 +149,19 @@ class _Best:
 
 
 class _Pool:
-    """Geometries on their way to the workers of an executor, and their answers."""
+    """The geometries that are submitted to the workers of an executor, and their results."""
 
     def __init__(self, executor: Executor, tell: Progress) -> None:
         self.executor, self.tell = executor, tell
         self.running: dict[_Answer, _Assignment] = {}
 
     def visit_all(self, visits: Sequence[Visit], key_to_beat: Key | None) -> tuple[Candidate | None, int, int]:
-        """One geometry, and one more at a time for each that has not bettered the key: what is on its way does not know
-        of keys found meanwhile, and the first ones rule most of the others out."""
+        """Return the best candidate, and the numbers of geometries and arrays that were priced.
+
+        A geometry that is running does not know keys that are found meanwhile, and the first keys rule out most other
+        geometries. At first, therefore, only one geometry runs. The limit grows by one with each result that does
+        not improve the best key, and returns to one after a result that does.
+        """
         waiting = deque(enumerate(visits))
         best = _Best(key_to_beat)
         priced = arrays = in_vain = 0
@@ -141,13 +181,13 @@ class _Pool:
                 self.tell(_told(priced, priced + len(self.running) + left, best.candidate))
 
     def _fill(self, waiting: deque[tuple[int, Visit]], best: _Best, count: int) -> None:
-        """Up to ``count`` geometries are on their way, none that cannot beat the best."""
+        """Submit geometries until ``count`` are running, or until the next one cannot beat the best key."""
         while waiting and len(self.running) < count and not waiting[0][1].cannot_beat(best.key):
             index, visit = waiting.popleft()
             self._submit(_Assignment(index, replace(visit.task, best=best.key)))
 
     def _submit(self, assignment: _Assignment) -> None:
-        """A pool that is broken takes nothing more: then the work is done here."""
+        """Submit a geometry, or price it in this process if the pool is broken and takes no more work."""
         try:
             future = self.executor.submit(solve, assignment.task)
         except RuntimeError:
@@ -156,7 +196,7 @@ class _Pool:
         self.running[future] = assignment
 
     def _answer(self, future: _Answer, assignment: _Assignment) -> tuple[Candidate | None, int] | None:
-        """None where the worker died and its task was given again."""
+        """Return the result of a geometry, or None if its worker died and it was submitted again."""
         try:
             return future.result()
         except SystolicError:
