@@ -82,7 +82,7 @@ def test_the_search_over_clocks_finds_what_searching_each_finds(
     clocks = [mhz for mhz in made if mhz >= made[-1] / 5]
     times = [search(problem(drawn, on, space), timing(on, mhz)).key[0] / mhz for mhz in clocks]
     told: list[str] = []
-    found = search_clocks(problem(drawn, on, space), workers=Workers(tell=told.append))
+    found = search_clocks(problem(drawn, on, space), workers=Workers(progress=told.append))
     parts = list(dict.fromkeys(words.split("searching, ")[0] for words in told))
     assert parts[0] == ""
     assert all(re.fullmatch(r"at [\d.]+ MHz: |cheapest of the fastest: ", part) for part in parts[1:])

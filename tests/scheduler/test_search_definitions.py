@@ -126,7 +126,7 @@ def test_near_the_fastest_the_cheapest_is_proven_by_all_that_was_priced(toleranc
     near = brute_force(problem(network, ZCU104, space), DDR, Goal("resources", DDR.clock_mhz * 1e6 / (budget + 0.5)))
     assert near is not None
     told: list[str] = []
-    best = search(problem(network, ZCU104, space), DDR, Goal(tolerance=tolerance), Workers(tell=told.append))
+    best = search(problem(network, ZCU104, space), DDR, Goal(tolerance=tolerance), Workers(progress=told.append))
     assert best.key == (near[1], near[0], near[2])
     assert best.proof.arrays > fastest.proof.arrays > 0
     assert replace(best.proof, arrays=0) == replace(fastest.proof, arrays=0, tolerance=tolerance)
@@ -137,7 +137,7 @@ def test_near_the_fastest_the_cheapest_is_proven_by_all_that_was_priced(toleranc
 def test_no_clock_is_faster_than_the_one_that_is_chosen() -> None:
     board, network = replace(ZCU104, plls=ZCU104.plls[:1]), NETWORKS["strided"]
     told: list[str] = []
-    best = search_clocks(problem(network, board, QUICK), workers=Workers(tell=told.append))
+    best = search_clocks(problem(network, board, QUICK), workers=Workers(progress=told.append))
     clocks = [clock.mhz for clock in reversed(board.clocks())]
     times = []
     for mhz in clocks[:4]:
@@ -614,7 +614,7 @@ def test_the_first_bound_that_cannot_win_ends_the_search() -> None:
     """In the order of the bounds nothing behind it can win either, which is why no other is looked at."""
     visits = [Visit((bound,), task) for bound, task in zip((1, 1 << 40, 1), few()[2::-1], strict=True)]
     told: list[str] = []
-    best, priced, arrays = visit_all(visits, None, Workers(tell=told.append))
+    best, priced, arrays = visit_all(visits, None, Workers(progress=told.append))
     alone, count = solve(visits[0].task)
     assert best is not None
     assert alone is not None
@@ -625,7 +625,7 @@ def test_the_first_bound_that_cannot_win_ends_the_search() -> None:
     assert told[1:] == [f"{first}; {done} of {layers} layers of the next" for done in range(layers)], (
         "a geometry that takes long tells how far it is"
     )
-    _, priced, arrays = visit_all([visits[0], visits[2]], None, Workers(tell=told.append))
+    _, priced, arrays = visit_all([visits[0], visits[2]], None, Workers(progress=told.append))
     assert (priced, arrays) == (2, 2)
     assert visit_all([], None, ALONE) == (None, 0, 0)
     (second,) = (text for text in told if text.startswith("searching, 1 of ") and ";" not in text)
@@ -638,7 +638,7 @@ def test_a_key_that_rules_geometries_out_is_told_by_a_lower_count() -> None:
     bounds = [(1,), (2,), (1 << 40,), (1 << 41,)]
     visits = [Visit(bound, task) for bound, task in zip(bounds, [*tasks, tasks[0]], strict=True)]
     told: list[str] = []
-    visit_all(visits, None, Workers(tell=told.append))
+    visit_all(visits, None, Workers(progress=told.append))
     counts = [text.partition(" geometries")[0] for text in told if ";" not in text]
     assert counts == ["searching, 0 of at most 4", "searching, 1 of at most 2"]
     assert all(getattr(text, "share", None) is None for text in told)

@@ -42,6 +42,7 @@ CLEAN = (
     "scheduler/systolic/model",
     "scheduler/systolic/network",
     "scheduler/systolic/program",
+    "scheduler/systolic/search",
     "systolic/checking",
     "systolic/evaluation",
     "systolic/styles/streaming",

@@ -51,7 +51,7 @@ class GeometryCosts:
     priced: dict[tuple[int, bool, bool, bool], LayerCosts]
 
     def layers(
-        self, on_chip: tuple[bool, ...], best: tuple[int, ...] | None, tell: Progress = silent
+        self, on_chip: tuple[bool, ...], best: tuple[int, ...] | None, progress: Progress = silent
     ) -> list[LayerCosts]:
         """Return the costs of all layers, or an empty list if the geometry cannot win.
 
@@ -62,7 +62,7 @@ class GeometryCosts:
         Args:
             on_chip: Whether the output map of each layer stays on chip.
             best: The key to beat, or None.
-            tell: Called with the number of layers that are priced.
+            progress: Called with the number of layers that are priced.
         """
         task, network = replace(self.task, best=best), replace(self.task.network, may_stay=on_chip)
         shapes = with_maps_on_chip(network.shapes, on_chip)
@@ -71,7 +71,7 @@ class GeometryCosts:
         costs: dict[int, LayerCosts] = {}
         order = sorted(range(len(shapes)), key=lambda index: (len(network.cuts[index]), -cycles[index]))
         for number, index in enumerate(order):
-            tell(f"{number} of {len(shapes)} layers")
+            progress(f"{number} of {len(shapes)} layers")
             layer = self._layer(index, shapes[index])
             if not layer.tilings:
                 return []

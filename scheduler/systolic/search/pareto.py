@@ -17,7 +17,7 @@ from scheduler.systolic.search.space import Goal, Space, bare_array, ports_fit
 from scheduler.systolic.search.task import Task
 
 
-def pareto_front(problem: Problem, ddr: DdrTiming, tell: Progress = silent) -> tuple[SystolicSchedule, ...]:
+def pareto_front(problem: Problem, ddr: DdrTiming, progress: Progress = silent) -> tuple[SystolicSchedule, ...]:
     """Return the front, the fastest schedule first.
 
     Only a few arrays per geometry are searched, so that all geometries together take seconds. A search of all arrays
@@ -26,7 +26,7 @@ def pareto_front(problem: Problem, ddr: DdrTiming, tell: Progress = silent) -> t
     Args:
         problem: The problem.
         ddr: The DDR's timing.
-        tell: Called with the number of geometries that were visited.
+        progress: Called with the number of geometries that were visited.
     """
     board, added = problem.board, any(layer.added for layer in problem.workload.layers)
     coarse = replace(problem, space=_coarse(problem.space, board, added))
@@ -36,7 +36,8 @@ def pareto_front(problem: Problem, ddr: DdrTiming, tell: Progress = silent) -> t
     }
     front: list[_Point] = []
     for number, (geometry, bound) in enumerate(sorted(bounds.items(), key=lambda entry: entry[1])):
-        tell(f"searching the front, {number} of {len(bounds)} geometries")  # no percentage: the last ones take no time
+        # Without a percentage, because the last geometries take no time.
+        progress(f"searching the front, {number} of {len(bounds)} geometries")
         cycles = _cycles_to_beat(front, bare_array(geometry, board, space).mac_dsps)
         if cycles is None or cycles > bound:
             key_to_beat = None if cycles is None else (cycles,)

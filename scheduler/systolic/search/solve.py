@@ -76,12 +76,12 @@ class _Cells:
         return table
 
 
-def solve(task: Task, tell: Progress = silent) -> tuple[Candidate | None, int]:
+def solve(task: Task, progress: Progress = silent) -> tuple[Candidate | None, int]:
     """Return the best candidate of one geometry that beats ``task.best``, or None, and the number of priced arrays.
 
     Args:
         task: The geometry.
-        tell: Called with the number of layers that are priced. The count restarts at each depth of the map buffers.
+        progress: Called with the number of layers that are priced. The count restarts at each depth of the map buffers.
     """
     arrays = arrays_within(task, arrays_of(task))
     if not arrays:
@@ -92,10 +92,10 @@ def solve(task: Task, tell: Progress = silent) -> tuple[Candidate | None, int]:
     for number, map_depth in enumerate(sizes, 1):
         buffers = f", size {number} of {len(sizes)} of map buffers" if len(sizes) > 1 else ""
 
-        def tell_layers(words: str, buffers: str = buffers) -> None:
-            tell(words + buffers)
+        def report_layers(words: str, buffers: str = buffers) -> None:
+            progress(words + buffers)
 
-        layers = costs.layers(stays_at(task, map_depth), task.best, tell_layers)
+        layers = costs.layers(stays_at(task, map_depth), task.best, report_layers)
         if not layers:
             continue
         candidate, priced = _solve_with(task, [replace(array, map_depth=map_depth) for array in arrays], layers)

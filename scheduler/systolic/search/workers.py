@@ -33,15 +33,15 @@ class Workers:
 
     Attributes:
         executor: The executor to which geometries are submitted, or None if this process prices all of them.
-        tell: Called with the progress of the search.
+        progress: Called with the progress of the search.
     """
 
     executor: Executor | None = None
-    tell: Progress = silent
+    progress: Progress = silent
 
     def of_part(self, part: str) -> Workers:
         """Return the same workers, whose progress has the name of a part of the work. Each part counts from zero."""
-        return replace(self, tell=lambda words: self.tell(f"{part}: {words}"))
+        return replace(self, progress=lambda words: self.progress(f"{part}: {words}"))
 
 
 ALONE = Workers()
@@ -77,19 +77,19 @@ def visit_all(visits: Sequence[Visit], key_to_beat: Key | None, workers: Workers
         workers: The processes that price them.
     """
     if workers.executor is not None:
-        return _Pool(workers.executor, workers.tell).visit_all(visits, key_to_beat)
+        return _Pool(workers.executor, workers.progress).visit_all(visits, key_to_beat)
     best: Candidate | None = None
     priced = arrays = 0
     for visit in visits:
         if visit.cannot_beat(key_to_beat):
             break
-        words = _told(priced, priced + _left(visits[priced:], key_to_beat), best)
-        workers.tell(words)
+        words = _progress_text(priced, priced + _left(visits[priced:], key_to_beat), best)
+        workers.progress(words)
 
-        def tell(part: str, words: str = words) -> None:
-            workers.tell(f"{words}; {part} of the next")
+        def progress(part: str, words: str = words) -> None:
+            workers.progress(f"{words}; {part} of the next")
 
-        candidate, count = solve(replace(visit.task, best=key_to_beat), tell)
+        candidate, count = solve(replace(visit.task, best=key_to_beat), progress)
         priced, arrays = priced + 1, arrays + count
         if candidate is not None:
             best, key_to_beat = candidate, candidate.key
@@ -104,7 +104,7 @@ def _left(visits: Iterable[Visit], key: Key | None) -> int:
     return sum(1 for _ in takewhile(lambda visit: not visit.cannot_beat(key), visits))
 
 
-def _told(priced: int, count: int, best: Candidate | None) -> str:
+def _progress_text(priced: int, count: int, best: Candidate | None) -> str:
     """Return the sentence of progress after ``priced`` of at most ``count`` geometries.
 
     It has no percentage, because later keys rule out most of the geometries.
@@ -151,8 +151,8 @@ class _Best:
 class _Pool:
     """The geometries that are submitted to the workers of an executor, and their results."""
 
-    def __init__(self, executor: Executor, tell: Progress) -> None:
-        self.executor, self.tell = executor, tell
+    def __init__(self, executor: Executor, progress: Progress) -> None:
+        self.executor, self.progress = executor, progress
         self.running: dict[_Answer, _Assignment] = {}
 
     def visit_all(self, visits: Sequence[Visit], key_to_beat: Key | None) -> tuple[Candidate | None, int, int]:
@@ -178,7 +178,7 @@ class _Pool:
                 beaten, best = best.key, best.updated(answer[0], assignment.index)
                 in_vain = in_vain + 1 if best.key == beaten else 0
                 left = _left((visit for _, visit in waiting), best.key)
-                self.tell(_told(priced, priced + len(self.running) + left, best.candidate))
+                self.progress(_progress_text(priced, priced + len(self.running) + left, best.candidate))
 
     def _fill(self, waiting: deque[tuple[int, Visit]], best: _Best, count: int) -> None:
         """Submit geometries until ``count`` are running, or until the next one cannot beat the best key."""
@@ -187,7 +187,7 @@ class _Pool:
             self._submit(_Assignment(index, replace(visit.task, best=best.key)))
 
     def _submit(self, assignment: _Assignment) -> None:
-        """Submit a geometry, or price it in this process if the pool is broken and takes no more work."""
+        """Submit a geometry, or price it in this process if the pool is broken and accepts no more work."""
         try:
             future = self.executor.submit(solve, assignment.task)
         except RuntimeError:
