@@ -1,4 +1,4 @@
-"""The systolic array: its geometry and buffers as one frozen value, legality as data."""
+"""The systolic array: its geometry and buffers as one frozen value, and the rules of a legal array as data."""
 
 from __future__ import annotations
 
@@ -12,24 +12,30 @@ from scheduler.hardware.primitives import WIDEST_WORD
 from scheduler.systolic.engines.language import LANGUAGES
 
 BITS = (4, 8, 16)
-"""Formats of the engine: bits of a weight and of an activation in a lane."""
+"""The formats of the engine: bits of a weight and of an activation in a lane."""
 
 TABLE_VALUES = 256
-"""Of a function that is looked up: one for each value of 8 bits, or for each piece of a line, whatever the format."""
+"""The lowest number of entries of a table: one per value of 8 bits, or one per segment if it is piecewise linear."""
 
 SLOPE_BITS = 18
-"""Of a piece of a line, with the sign (cnn.quantisation.tables.SLOPE_LIMIT)."""
+"""Bits of the slope of a segment of a piecewise-linear table, including the sign (cnn.tables.SLOPE_LIMIT)."""
 
 GROUP_BITS = 16 + 1
-"""Bits of the Saver's words in addition to their sums (systolic/types.h, group_t)."""
+"""Bits of a word of the Saver in addition to its sums: the channel tile and a flag (systolic/types.h, group_t)."""
 
 
 @dataclass(frozen=True)
 class Packing:
-    """How products share a DSP: weights of ``columns`` filters × activations of ``positions`` neighbours of a row in
-    one multiplication, each product in a field of ``shift`` bits; ``chain`` of them are summed before the fields are
-    taken apart. array/packed.h has the arithmetic, the tests the proof that it is exact for narrow weights (−7…7,
-    −127…127)."""
+    """A way to compute several products in one multiplication of a DSP.
+
+    array/packed.h has the arithmetic. The tests prove that it is exact for narrow weights (−7…7 and −127…127).
+
+    Attributes:
+        columns: The filters whose weights share the multiplication.
+        positions: The neighbouring positions of a row whose activations share the multiplication.
+        shift: Bits of the field of one product.
+        chain: Multiplications whose results are summed before the fields are separated.
+    """
 
     columns: int
     positions: int
@@ -38,14 +44,16 @@ class Packing:
 
     @property
     def products(self) -> int:
+        """Products per multiplication."""
         return self.columns * self.positions
 
 
 SIX = Packing(3, 2, 7, 1)
-"""Six products a DSP48E2 at 4 bits: (w2 · 2^14 + w1 · 2^7 + w0) · (a1 · 2^21 + a0). A product of −7…7 and −8…7 is
-−56…56 and fills a field of 7 bits, so that nothing is summed in the DSP: a constant of 64 in each field keeps them from
-borrowing, and the lanes are added up in adders of three (array/six_products.h, pe_row_six.sv). Three weights of −8
-would not fit the 18 bits of the port."""
+"""Six products per DSP48E2 at 4 bits: (w2 · 2^14 + w1 · 2^7 + w0) · (a1 · 2^21 + a0).
+
+A product of −7…7 and −8…7 is in −56…56 and fills a field of 7 bits. Therefore no sum is accumulated in the DSP. A
+constant of 64 in each field prevents borrows between fields, and adders of three operands sum the lanes
+(array/six_products.h, pe_row_six.sv). Three weights of −8 would not fit the 18 bits of the port."""
 
 PACKINGS = {
     ("DSP48E2", 4): Packing(2, 2, 11, 16),
@@ -55,46 +63,52 @@ PACKINGS = {
     ("DSP48E1", 8): Packing(2, 1, 17, 4),
     ("DSP48E1", 16): Packing(1, 1, 32, 4),
 }
-"""By DSP and bits. The ports are 27 × 18 bits (DSP48E2, UG579) and 25 × 18 bits (DSP48E1, UG479), the sum has 48.
+"""The packing for each DSP and number of bits.
 
-4 bits: two weights × two activations, after AMD's WP521 (fields of 11 bits); a DSP48E1 takes fields of at most 10.
-8 bits: two weights × one activation, after WP486 (shift 18, chains of 7 to 8). A DSP48E2 would take 19 too, with
-chains of 16: not used, because 8 divide the lanes of every array. 17 is the widest that a DSP48E1 takes.
-16 bits: one product, nothing to take apart; the chain is what is added in one column of DSPs."""
+The ports have 27 × 18 bits (DSP48E2, UG579) and 25 × 18 bits (DSP48E1, UG479). The sum has 48 bits.
+
+4 bits: two weights × two activations, as in AMD's WP521 (fields of 11 bits). The fields of a DSP48E1 have at most 10.
+8 bits: two weights × one activation, as in AMD's WP486 (shift 18, chains of 7 to 8). A DSP48E2 could also use shift 19
+and chains of 16. These are not used, because 8 divides the lanes of every array of 8 bits. A DSP48E1 has room for shift
+17 at most.
+16 bits: one product, without fields. The chain is the number of DSPs of a column that add their products up."""
 
 
 @dataclass(frozen=True)
 class Array(Geometry):
-    """An array of this geometry: what follows from it for the board's DSPs and memories."""
+    """A geometry with the numbers that follow from it for DSPs and streams."""
 
     @property
     def macs_per_cycle(self) -> int:
-        """Where the stride is 1: else only one of two positions that share a DSP is there."""
+        """Multiply-accumulates per cycle of a layer of stride 1. At another stride one position uses a DSP, not two."""
         return self.rows * self.columns * self.lanes * self.packing.positions
 
     @property
     def packing(self) -> Packing:
+        """The packing of products in the array's DSPs."""
         return SIX if self.dsp_products == SIX.products else PACKINGS[self.dsp, self.bits]
 
     @property
     def mac_dsps(self) -> int:
-        """DSPs of the PEs."""
+        """DSPs in the PEs."""
         return self.rows * self.columns * self.lanes // (self.packing.columns * self.dsp_clock)
 
     @property
     def intense(self) -> bool:
-        """Whether a DSP does more than its format's products in a cycle of the array: ports and requantisers are
-        short."""
+        """Whether a DSP computes more products per cycle of the array than its format's packing.
+
+        On such arrays, AXI ports and requantisers are scarce in relation to the DSPs.
+        """
         return self.dsp_clock > 1 or self.dsp_products > 0
 
     @property
     def pack_chain(self) -> int:
-        """Lanes of a chain; at 4 bits at most half of them, because high nibbles have chains of their own."""
+        """Lanes per chain. At 4 bits they are at most half of all lanes: high nibbles have chains of their own."""
         return min(self.packing.chain, self.lanes // (2 if self.bits == 4 else 1))
 
     @property
     def widest_stream(self) -> int:
-        """Bits of the widest word of a stream: weights_t, positions_t or group_t of systolic/types.h."""
+        """Bits of the widest word of a stream, which is weights_t, positions_t or group_t of systolic/types.h."""
         sums = self.sum_bits * self.columns
         weights = self.columns * self.lanes * self.bits
         return max(weights, sums * self.packing.positions, sums * self.save_rows + GROUP_BITS)
@@ -105,10 +119,10 @@ class Array(Geometry):
 
 @dataclass(frozen=True)
 class Rule:
-    """What every array keeps.
+    """A rule for every array.
 
     Attributes:
-        holds: Whether an array keeps the rule.
+        holds: Whether an array obeys the rule.
         error: The error for an array that breaks it.
     """
 
@@ -117,7 +131,7 @@ class Rule:
 
 
 COUNT_BITS = 9
-"""Of rows, blocks and padding where an address is multiplied by them (systolic/pass.h)."""
+"""Bits of the smaller factor of address products: a number of rows, blocks or rows of padding (systolic/pass.h)."""
 
 
 def _power_of_two(value: int) -> bool:
@@ -125,7 +139,10 @@ def _power_of_two(value: int) -> bool:
 
 
 def _whole_columns(array: Array) -> int:
-    """Return the number of columns that fills a word of the output map; with six products the engine writes halves."""
+    """Return the columns that fill the unit in which the engine writes the output map.
+
+    The unit is a word, or half a word if a DSP computes six products.
+    """
     return max(1, array.lanes // 2) if array.dsp_products else array.lanes
 
 
@@ -148,16 +165,17 @@ _LOWEST = {
     for parameter in parameters()
     if parameter.kind is int and (parameter.least > 0 or isinstance(parameter.allowed, Range))
 }
-"""The least value of each number that the other rules divide by, or that is a size."""
+"""The lowest value of each number that is a size or that other rules divide by."""
 
 
 def _too_low(array: Array) -> SystolicError:
-    """Return the error for the first number that is below its least value."""
+    """Return the error for the first number that is below its lowest value."""
     name = next(name for name, low in _LOWEST.items() if getattr(array, name) < low)
     return RangeError(name, getattr(array, name), _LOWEST[name])
 
 
 def _choice(name: str, *choices: object) -> Rule:
+    """Return the rule that the parameter ``name`` is one of ``choices``."""
     return Rule(
         lambda a: getattr(a, name) in choices,
         lambda a: ChoiceError(name, getattr(a, name), choices),
@@ -165,13 +183,14 @@ def _choice(name: str, *choices: object) -> Rule:
 
 
 def _choices() -> Iterator[Rule]:
-    """Yield a rule for each parameter that is one of a few values."""
+    """Yield a rule for each parameter whose declaration lists its values."""
     for parameter in parameters():
         if isinstance(parameter.allowed, OneOf) and parameter.kind is not bool:
             yield _choice(parameter.name, *parameter.allowed.values)
 
 
 def _range(name: str, low: int, high: int | None = None) -> Rule:
+    """Return the rule that the parameter ``name`` is between ``low`` and ``high``."""
     return Rule(
         lambda a: low <= getattr(a, name) and (high is None or getattr(a, name) <= high),
         lambda a: RangeError(name, getattr(a, name), low, high),
@@ -179,17 +198,18 @@ def _range(name: str, low: int, high: int | None = None) -> Rule:
 
 
 def _required(name: str, required: str, holds: Callable[[Array], bool]) -> Rule:
-    """Return a rule of the number ``name``; ``required`` follows "must be"."""
+    """Return the rule of the parameter ``name``; the error says that the parameter "must be" ``required``."""
     return Rule(holds, lambda a: InvalidValueError(name, as_stored(a)[name], required))
 
 
-# What an array keeps by itself; searches and schedule files both read it. What depends on a layer is in rules.py.
+# The rules of an array alone, for searches and schedule files. Rules that depend on a layer are in rules.py. The first
+# rule must hold before the others are evaluated, because they divide by the numbers that it checks.
 RULES = (
     Rule(lambda a: all(getattr(a, name) >= low for name, low in _LOWEST.items()), _too_low),
     *_choices(),
-    _range("rows", 2),  # a pool needs two rows in a tile
+    _range("rows", 2),  # a fused pool needs two rows per tile
     Rule(
-        lambda a: a.rows * a.upscale < 1 << COUNT_BITS,  # addresses are multiplied by no more
+        lambda a: a.rows * a.upscale < 1 << COUNT_BITS,  # a factor of address products
         lambda a: RangeError("rows · upscale", a.rows * a.upscale, high=(1 << COUNT_BITS) - 1),
     ),
     Rule(
@@ -269,14 +289,14 @@ RULES = (
 
 
 def is_legal(array: Array) -> bool:
-    """Return whether the array keeps every rule."""
+    """Return whether the array obeys every rule."""
     return all(rule.holds(array) for rule in RULES)
 
 
 def broken_rules(array: Array) -> list[SystolicError]:
     """Return the errors of the rules that the array breaks.
 
-    The first rule alone if that is broken: the others divide by what it asks for.
+    If the first rule is broken, only its error is returned, because the others divide by the numbers that it checks.
     """
     positive, *relations = RULES
     asked = relations if positive.holds(array) else [positive]
@@ -284,7 +304,11 @@ def broken_rules(array: Array) -> list[SystolicError]:
 
 
 def check(array: Array) -> Array:
-    """Return the array itself; raise SeveralFaultsError with an error for every rule that it breaks."""
+    """Return the array itself.
+
+    Raises:
+        SeveralFaultsError: The array breaks rules; the error has one fault per broken rule.
+    """
     errors = broken_rules(array)
     if errors:
         raise SeveralFaultsError(errors, f"the array {array} is not legal")

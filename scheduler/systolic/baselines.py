@@ -1,9 +1,10 @@
-"""Baselines: schedules that others published, priced on the same array and memory, as rows to compare with. None of
-them is generated: they say what a schedule is worth, not what runs.
+"""Baselines: other schedules, modelled on the same number of MACs and the same memory, to compare a schedule with.
 
-``convor``       the seed design's loop nest: all weights of a layer on chip before it starts, rows reused
-``scale-sim-os`` an output-stationary GEMM, as SCALE-Sim models it
-``naive``        no reuse at all: every window and every weight crosses when it is used
+They cannot be generated. Their cycles leave out costs that the engine's cycles include, such as hand-shakes.
+
+``convor``        Convor's loop nest: all weights of a layer are read before it starts, and its input rows are reused
+``scale-sim-os``  an output-stationary GEMM, as published with SCALE-Sim
+``naive``         a reference point without any reuse: every input and every weight is read from DDR when it is used
 """
 
 from __future__ import annotations
@@ -21,7 +22,14 @@ from scheduler.systolic.workload import Workload, workload_of
 
 @dataclass(frozen=True)
 class BaselineLayer:
-    """cycles and DDR bytes of one layer. on_chip: bytes of weights that have to be on chip at once."""
+    """The cost of one layer under a baseline.
+
+    Attributes:
+        name: The layer's name.
+        cycles: Clock cycles.
+        bytes: Bytes that DDR moves.
+        on_chip: Bytes of weights that must be on chip at the same time.
+    """
 
     name: str
     cycles: int
@@ -31,7 +39,13 @@ class BaselineLayer:
 
 @dataclass(frozen=True)
 class Baseline:
-    """One frame by one of the published schedules. source: where it is published."""
+    """The cost of one frame under a baseline.
+
+    Attributes:
+        name: The baseline's key in BASELINES.
+        source: The baseline's origin, as reports show it.
+        layers: The cost of each layer.
+    """
 
     name: str
     source: str
@@ -39,20 +53,33 @@ class Baseline:
 
     @property
     def cycles(self) -> int:
+        """Clock cycles of one frame."""
         return sum(layer.cycles for layer in self.layers)
 
     @property
     def bytes(self) -> int:
+        """Bytes that DDR moves for one frame."""
         return sum(layer.bytes for layer in self.layers)
 
     @property
     def on_chip(self) -> int:
+        """Bytes of weights that must be on chip at the same time, of the layer with the most."""
         return max(layer.on_chip for layer in self.layers)
 
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Bytes of a layer's weights and maps, each once. steps: cycles of one position on the array's lanes."""
+    """The sizes of a layer that the baselines calculate with; each byte counts once.
+
+    Attributes:
+        shape: The layer's numbers.
+        array: The array whose MACs the baselines use.
+        steps: Cycles of one position, which all lanes compute together.
+        weights: Bytes of the weights.
+        maps_in: Bytes of the map that the layer reads.
+        maps_out: Bytes of the map that the layer writes.
+        before_pool: Bytes of the convolution's output, before a fused pool.
+    """
 
     shape: LayerShape
     array: Array
@@ -65,7 +92,7 @@ class _Sizes:
 
 def _sizes(shape: LayerShape, array: Array) -> _Sizes:
     word = array.word_bytes
-    # The input picture is not unrolled over the kernel's columns: padded planes of its channels.
+    # The engine unrolls kernel columns over the lanes for the input picture. The baselines pad its channels instead.
     steps = shape.steps if shape.pixels == 1 else shape.kernel_height * shape.kernel_width * shape.blocks
     tiles = ceil_div(shape.filters, array.columns)
     blocks = ceil_div(shape.filters, array.lanes)
@@ -81,14 +108,16 @@ def _sizes(shape: LayerShape, array: Array) -> _Sizes:
 
 
 def _transfer_cycles(moved_bytes: int, ddr: DdrTiming) -> int:
+    """Return the cycles in which DDR moves this number of bytes."""
     return ceil_div(moved_bytes * 1000, ddr.milli_bytes)
 
 
 def _convor(sizes: _Sizes, ddr: DdrTiming) -> BaselineLayer:
+    """Return the cost if all weights are read first, then maps move while the array computes, and a pool runs last."""
     shape, array = sizes.shape, sizes.array
     tiles = ceil_div(shape.out_height, array.rows) * ceil_div(shape.filters, array.columns)
     compute = tiles * ceil_div(shape.out_width, shape.positions) * sizes.steps
-    pool = 2 * sizes.before_pool if shape.pool_size > 1 else 0  # written, and read again by a pass of its own
+    pool = 2 * sizes.before_pool if shape.pool_size > 1 else 0  # a separate pass reads the map again
     maps = sizes.maps_in + sizes.before_pool
     cycles = _transfer_cycles(sizes.weights, ddr) + max(compute, _transfer_cycles(maps, ddr))
     cycles += _transfer_cycles(pool, ddr)
@@ -96,11 +125,13 @@ def _convor(sizes: _Sizes, ddr: DdrTiming) -> BaselineLayer:
 
 
 def _scale_sim(sizes: _Sizes, ddr: DdrTiming) -> BaselineLayer:
-    """τ = (2·Sr + Sc + T − 2) · ⌈outputs / Sr⌉ · ⌈filters / Sc⌉ with T = kernel · channels.
+    """Return the cost of an output-stationary GEMM by SCALE-Sim's formula, without stalls by memory.
 
-    A. Samajdar et al., "A Systematic Methodology for Characterizing Scalability of DNN Accelerators using
-    SCALE-Sim", ISPASS 2020, equations 3 and 4: output-stationary, no stalls by memory. Sr = rows · lanes (twice that
-    where two positions share a DSP) and Sc = columns: the same number of MACs.
+    τ = (2·Sr + Sc + T − 2) · ⌈outputs / Sr⌉ · ⌈filters / Sc⌉ with T = kernel · channels.
+
+    Source: A. Samajdar et al., "A Systematic Methodology for Characterizing Scalability of DNN Accelerators using
+    SCALE-Sim", ISPASS 2020, equations 3 and 4. The number of MACs is that of the array: Sc = columns, and Sr = rows ·
+    lanes, times 2 if two positions share a DSP.
     """
     shape, array = sizes.shape, sizes.array
     height, width = array.rows * array.lanes * array.packing.positions, array.columns
@@ -111,6 +142,7 @@ def _scale_sim(sizes: _Sizes, ddr: DdrTiming) -> BaselineLayer:
 
 
 def _naive(sizes: _Sizes, ddr: DdrTiming) -> BaselineLayer:
+    """Return the cost if each step of the array reads its inputs and its weights from DDR."""
     shape, array = sizes.shape, sizes.array
     word = array.word_bytes
     tiles = ceil_div(shape.out_height, array.rows) * ceil_div(shape.filters, array.columns)
@@ -125,11 +157,11 @@ BASELINES: dict[str, tuple[str, Callable[[_Sizes, DdrTiming], BaselineLayer]]] =
     "scale-sim-os": ("Samajdar et al., ISPASS 2020, eq. 3-4", _scale_sim),
     "naive": ("no reuse", _naive),
 }
-"""name → where it is published, and what a layer costs by it."""
+"""The baselines by name: the origin as reports show it, and the function that returns the cost of a layer."""
 
 
 def baselines(workload: Workload, array: Array, ddr: DdrTiming) -> tuple[Baseline, ...]:
-    """One frame of ``workload`` by every baseline, with the MACs of ``array`` and the memory ``ddr``."""
+    """Return the cost of one frame of ``workload`` under every baseline, with the MACs of ``array`` and this DDR."""
     frame = workload if workload.batch == 1 else workload_of(workload.network, fused=workload.fused)
     sizes = [_sizes(shape_of(frame.network, layer, array), array) for layer in frame.layers]
     return tuple(

@@ -1,4 +1,4 @@
-"""Which of the engine's formats a network asks for, and how values of a format lie in bytes."""
+"""The engine's formats: the narrowest one for a network, checks that a network fits a format, and packed bytes."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ from scheduler.systolic.workload import workload_of
 
 
 def least_bits(network: QuantizedNetwork) -> int:
-    """Return 4, 8 or 16: the narrowest lanes that hold every weight and every map that a layer reads.
+    """Return the bits of the narrowest lanes (4, 8 or 16) that hold all weights and all maps that a layer reads.
 
-    The picture fits all of them. Raises RangeError if 16 bits are too few.
+    The picture has no influence, because it fits lanes of any format.
+
+    Raises:
+        RangeError: Lanes of 16 bits are too narrow.
     """
     return lane_bits(network, workload_of(network).layers)
 
 
 def lane_bits(network: QuantizedNetwork, layers: Sequence[Layer]) -> int:
-    """``least_bits`` where the network is lowered already."""
+    """Return ``least_bits`` of a network that is lowered to ``layers``."""
     needed = max((max(_weight_bits(layer), _map_bits(network, layer)) for layer in layers), default=BITS[0])
     fitting = [bits for bits in BITS if bits >= needed]
     if not fitting:
@@ -38,9 +41,9 @@ def lane_bits(network: QuantizedNetwork, layers: Sequence[Layer]) -> int:
 
 
 def check_format(network: QuantizedNetwork, layers: Sequence[Layer], array: Array) -> None:
-    """Raise SeveralFaultsError if the weights or the input of ``layers``, those of the network, are too wide for lanes.
+    """Raise SeveralFaultsError if weights or inputs of the network's ``layers`` do not fit the lanes of the array.
 
-    Weights are narrow (−7…7 at 4 bits): the least value would break the bound of packed products.
+    Weights must be narrow (−7…7 at 4 bits), because the lowest value would break the bound of packed products.
     """
     too_wide = _wider(network, layers, array.bits)
     if too_wide:
@@ -52,7 +55,7 @@ def check_format(network: QuantizedNetwork, layers: Sequence[Layer], array: Arra
 
 
 def check_products(network: QuantizedNetwork, layers: Sequence[Layer], dsp: str, products: int) -> None:
-    """Raise an error if ``products`` are 6 and a DSP cannot compute them at once. layers: of the network.
+    """Raise an error if ``products`` is 6 and a DSP cannot compute six products of the layers at once.
 
     Raises:
         UnsupportedError: The DSP is not a DSP48E2.
@@ -78,7 +81,7 @@ def check_products(network: QuantizedNetwork, layers: Sequence[Layer], dsp: str,
 def check_blocks(layers: Sequence[Layer], columns: int, lanes: int) -> None:
     """Raise InvalidValueError if layers join two maps and channel tiles end in the middle of a channel block.
 
-    Each tile of such a layer reads its own blocks.
+    Each channel tile of such a layer reads only whole channel blocks.
     """
     of_two = [layer.name for layer in layers if layer.of_two_maps]
     if columns % lanes and of_two:
@@ -93,7 +96,7 @@ def check_blocks(layers: Sequence[Layer], columns: int, lanes: int) -> None:
 
 
 def _wider(network: QuantizedNetwork, layers: Sequence[Layer], lanes: int) -> list[RangeError]:
-    """Return an error for the weights and for the input of each layer that lanes of so many bits do not hold."""
+    """Return an error for the weights and the input of each layer that do not fit lanes of ``lanes`` bits."""
     return [
         RangeError(f"the number of bits of {kind}", bits, high=lanes, where=layer.name)
         for layer in layers
@@ -103,12 +106,15 @@ def _wider(network: QuantizedNetwork, layers: Sequence[Layer], lanes: int) -> li
 
 
 def _weight_bits(layer: Layer) -> int:
+    """Return the bits of the layer's weights as narrow values: the greatest magnitude and the sign."""
     return int(np.abs(layer.weights.astype(np.int64)).max(initial=0)).bit_length() + 1
 
 
 def _map_bits(network: QuantizedNetwork, layer: Layer) -> int:
-    """Lanes are signed: values of an unsigned type take a bit more. Of the maps that the layer reads and those that its
-    Saver adds."""
+    """Return the bits that lanes need for the maps that the layer reads and that its Saver adds.
+
+    Lanes are signed. Therefore values of an unsigned type take one bit more.
+    """
     nodes = [] if layer.reads_pixels else [layer.input]
     nodes += [layer.added.own_node, layer.added.other_node] if layer.added else []
     datatypes = [network.nodes[node].type.datatype for node in nodes]
@@ -116,8 +122,16 @@ def _map_bits(network: QuantizedNetwork, layer: Layer) -> int:
 
 
 def pack_values(values: npt.NDArray[np.signedinteger], bits: int) -> npt.NDArray[np.int8]:
-    """Integers [..., n] of ``bits`` → bytes [..., n · bits / 8] as they lie in DDR: little-endian, at 4 bits two values
-    a byte, the first in the low nibble."""
+    """Return values as the bytes that DDR stores: little-endian; at 4 bits two values per byte, low nibble first.
+
+    Args:
+        values: Integers, [..., n].
+        bits: Bits of each value.
+
+    Returns:
+        [..., n · bits / 8].
+    """
+
     if bits == 4:
         low, high = values[..., 0::2] & 15, values[..., 1::2] & 15
         return np.ascontiguousarray((low | (high << 4)).astype(np.uint8)).view(np.int8)

@@ -1,16 +1,18 @@
-"""Where in the two map buffers each map on chip lies, and which maps stay where not all can.
+"""The places of maps in the two map buffers, and the choice of the maps that stay on chip if not all of them fit.
 
-A map has its place from the pass that writes it to the last one that reads it, in the first gap of a buffer that is
-large enough; maps that lie side by side have one place together. A pass never writes the buffer that it reads. A map
-that the Saver adds lies in the buffer that is not read, where the sum takes its place or lies beside it:
+A map occupies its place from the pass that writes it to the last pass that reads it. The place is the first gap of a
+buffer that is large enough. Maps that are stored side by side, for a concat, have one place together. A pass never
+writes the buffer that it reads. A map that the Saver adds must be in the other buffer. The sum is then written over
+the added map or next to it:
 
     x ─┬─ conv ── conv, x added ── z        x in buffer 1, the map between in 2, z in 1 over x
        └────────────┘
     x ─┬─ conv ── y ─┬─ concat [y, z]       x in buffer 1, y and z side by side in 2
        └─ conv ── z ─┘
 
-A buffer has as many banks as the row buffer. Row y lies in bank (y + turn) mod rows, where the row buffer of a layer
-has it with so many rows of padding above; the row buffer of a layer with fewer begins with another bank.
+A map buffer and the row buffer have the same number of banks, one per row of the array. Row y of a map is stored in
+bank (y + turn) mod rows. The row buffer of a layer with ``turn`` rows of padding above has row y in the same bank. The
+row buffer of a layer with less padding starts with another bank.
 """
 
 from __future__ import annotations
@@ -25,21 +27,23 @@ from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.on_chip import Handover, common_turns, handovers, hindrances
 
 MOST_STATES = 512
-"""Ways to fill the buffers that are followed from a layer to the next: no network that is known has as many."""
+"""The maximum number of states of the buffers that ``_best`` keeps per layer. No known network reaches it."""
 
 
 @dataclass(frozen=True)
 class Stay:
-    """What the stay of a layer's map on chip depends on. Layers are named by their numbers.
+    """The facts about a layer that decide whether and where its map stays on chip.
+
+    Layers are identified by their numbers. Maps that are stored side by side form a group, and a map without
+    neighbours is a group by itself.
 
     Attributes:
-        may: Whether no rule forbids it.
-        reads: The first layer that writes one of the maps, stored side by side, that the layer reads; None for the
-            picture.
-        adds: The same of the maps that its Saver adds.
-        last: The last layer that reads, adds or writes one of the maps stored side by side with its own.
-        turn: Rows by which the banks of these maps are rotated.
-        beside: The first layer that writes one of these maps, if there are several.
+        may: Whether the rules allow the layer's map to stay on chip.
+        reads: The first layer that writes a map of the group that the layer reads; None for the picture.
+        adds: The first layer that writes a map of the group that the layer's Saver adds; None if it adds none.
+        last: The last layer that reads, adds or writes a map of the group of the layer's own map.
+        turn: Rows by which the banks of this group are rotated.
+        beside: The first layer that writes a map of this group; None if the group has one map.
     """
 
     may: bool
@@ -52,7 +56,12 @@ class Stay:
 
 @dataclass(frozen=True)
 class Room:
-    """sizes: of each layer's map and those beside it, words of a bank. depth: words of a bank of a buffer."""
+    """The sizes of maps and of the map buffers.
+
+    Attributes:
+        sizes: Per layer, the words of a bank that its map and the maps stored side by side with it take.
+        depth: Words of a bank of a map buffer.
+    """
 
     sizes: tuple[int, ...]
     depth: int
@@ -60,7 +69,12 @@ class Room:
 
 @dataclass(frozen=True)
 class Place:
-    """buffer: 1 or 2, 0 for DDR; word: of its banks, where the map and those beside it begin."""
+    """The place of a map, or of the maps that are stored side by side.
+
+    Attributes:
+        buffer: The map buffer, 1 or 2; 0 for DDR.
+        word: The first word in the banks of the buffer.
+    """
 
     buffer: int
     word: int
@@ -71,7 +85,13 @@ IN_DDR = Place(0, 0)
 
 @dataclass(frozen=True)
 class _Held:
-    """Maps in a buffer: the first layer that writes one of them, and their words of a bank."""
+    """Maps that are stored side by side in a map buffer.
+
+    Attributes:
+        first_writer: The first layer that writes one of the maps.
+        word: The first word of the maps in the banks.
+        end: The word after the last one.
+    """
 
     first_writer: int
     word: int
@@ -79,15 +99,20 @@ class _Held:
 
 
 Held = tuple[tuple[_Held, ...], tuple[_Held, ...]]
-"""What both buffers hold, in the order in which it lies."""
+"""The contents of both buffers, sorted by word."""
 
 Choices = tuple[tuple[bool, ...], ...]
-"""Of each layer whether its map may stay, may not, or both."""
+"""The options of each layer: (True,) keeps its map on chip, (False,) stores it in DDR, (True, False) leaves it open."""
 
 
 @dataclass(frozen=True)
 class _Way:
-    """A way to fill the buffers. spared: words that DDR does not move."""
+    """A way to place the maps of the layers so far.
+
+    Attributes:
+        spared: Words that DDR does not have to move.
+        places: The place of each layer's map.
+    """
 
     spared: int
     places: tuple[Place, ...]
@@ -97,7 +122,7 @@ class _Way:
 
 
 def stays_of(network: QuantizedNetwork, layers: Sequence[Layer]) -> tuple[Stay, ...]:
-    """One a layer."""
+    """Return the ``Stay`` of each layer."""
     maps = handovers(network, layers)
     reads = {reader: handover.number for handover in maps for reader, _ in handover.readers}
     adds = {adder: handover.number for handover in maps for adder in handover.adders}
@@ -114,8 +139,15 @@ def stays_of(network: QuantizedNetwork, layers: Sequence[Layer]) -> tuple[Stay, 
 
 
 def _turns(maps: Sequence[Handover], adds: dict[int, int]) -> dict[int, int]:
-    """First writer → rows by which the banks of its maps are turned. A sum that takes a map's place lies as that did:
-    both have the same turn where there is one that all who read either take."""
+    """Return the rows by which the banks are rotated for each group of maps, by the number of its first writer.
+
+    A sum can only be written over the map that is added if both are rotated alike. Therefore both groups get the same
+    turn if one exists that is allowed for all readers of both.
+
+    Args:
+        maps: The handover of each layer.
+        adds: For each layer that adds a map, the first writer of the added map's group.
+    """
     group_of = {handover.number: [handover] for handover in maps}
     for number, other in adds.items():
         own, added = group_of[maps[number].number], group_of[other]
@@ -126,7 +158,10 @@ def _turns(maps: Sequence[Handover], adds: dict[int, int]) -> dict[int, int]:
 
 
 def _turn(group: Sequence[Handover]) -> int:
-    """Of those that are allowed, that of the layer with most padding; the least where that is not allowed."""
+    """Return the turn for these maps: the rows of padding of the reader with the most, if allowed, else the lowest.
+
+    With this turn, the row buffer of the reader with the most padding starts with bank 0.
+    """
     most = max((above for handover in group if (above := handover.most_above) is not None), default=0)
     allowed = common_turns(handover.turns for handover in group)
     return most if allowed is None or most in allowed else min(allowed, default=0)
@@ -136,8 +171,16 @@ def _turn(group: Sequence[Handover]) -> int:
 
 
 def maps_that_stay(stays: Sequence[Stay], room: Room, words: Sequence[int]) -> tuple[bool, ...]:
-    """Which maps stay, of those that may and for which a buffer is deep enough: all, or those that spare DDR most
-    ``words``. words: of each map, so often as it is written and read."""
+    """Return for each layer whether its map stays on chip.
+
+    If the buffers can hold all maps that may stay and that fit a buffer alone, all of them stay. Otherwise the maps
+    that spare DDR the most words stay.
+
+    Args:
+        stays: The facts about each layer.
+        room: The sizes of the maps and of the buffers.
+        words: Words that DDR moves for each layer's map if it does not stay: once per write and per read.
+    """
     staying = tuple(stay.may and size <= room.depth for stay, size in zip(stays, room.sizes, strict=True))
     places = places_of(stays, staying, room)
     if places is None:
@@ -147,18 +190,19 @@ def maps_that_stay(stays: Sequence[Stay], room: Room, words: Sequence[int]) -> t
 
 
 def places_of(stays: Sequence[Stay], on_chip: Sequence[bool], room: Room) -> tuple[Place, ...] | None:
-    """Of each layer's map where it lies; None where so many cannot stay."""
+    """Return the place of each layer's map; None if the buffers cannot hold all maps of ``on_chip``."""
     places, reached = _placed(stays, on_chip, room)
     return places if reached == len(stays) else None
 
 
 def crowded(stays: Sequence[Stay], on_chip: Sequence[bool], room: Room) -> int | None:
-    """The first layer after which both buffers cannot hold what is to stay; None where they can."""
+    """Return the first layer whose map has no place if all maps of ``on_chip`` stay; None if all have one."""
     reached = _placed(stays, on_chip, room)[1]
     return None if reached == len(stays) else reached
 
 
 def _placed(stays: Sequence[Stay], on_chip: Sequence[bool], room: Room) -> tuple[tuple[Place, ...], int]:
+    """Return the places if exactly the maps of ``on_chip`` stay, and the number of layers that could be placed."""
     choices = tuple((stays_there,) for stays_there in on_chip)
     return _best(tuple(stays), choices, room, (0,) * len(choices))
 
@@ -167,8 +211,11 @@ def _placed(stays: Sequence[Stay], on_chip: Sequence[bool], room: Room) -> tuple
 def _best(
     stays: tuple[Stay, ...], choices: Choices, room: Room, words: tuple[int, ...]
 ) -> tuple[tuple[Place, ...], int]:
-    """The places of all maps that spare most words, and how many layers could be placed at all. Layer after layer,
-    with the best way to each state of the buffers."""
+    """Return the places of all maps that spare the most words, and the number of layers that could be placed.
+
+    This is dynamic programming over the layers: for each state of the buffers only the best way to it is kept. The
+    places are empty if not all layers could be placed.
+    """
     ways: dict[Held, _Way] = {((), ()): _Way(0, ())}
     for index, options in enumerate(choices):
         reached: dict[Held, _Way] = {}
@@ -185,7 +232,7 @@ def _best(
 
 
 def _choices(stays: tuple[Stay, ...], room: Room, index: int, contents: Held, options: tuple[bool, ...]) -> list[Place]:
-    """Where a layer may write its map."""
+    """Return the places to which a layer may write its map, given the contents of the buffers before it."""
     stay = stays[index]
     read, added = _place_of(contents, stay.reads), _place_of(contents, stay.adds)
     if read.buffer and read.buffer == added.buffer:
@@ -194,15 +241,19 @@ def _choices(stays: tuple[Stay, ...], room: Room, index: int, contents: Held, op
         places = [added] if added.buffer else _gaps(contents, room, index)
         leaves = False in options
     else:
-        places = [_place_of(contents, stay.beside)]  # where those beside it lie
+        places = [_place_of(contents, stay.beside)]  # the first writer has chosen the place of the group
         leaves = places == [IN_DDR]
     kept = [place for place in places if _may_write(stays, index, read, added, place)] if True in options else []
     return [*kept, IN_DDR] if leaves else kept
 
 
 def _may_write(stays: tuple[Stay, ...], index: int, read: Place, added: Place, place: Place) -> bool:
-    """Whether a layer may write there: not the buffer that it reads; where it adds a map of that buffer, beside that
-    or, where nothing lies beside either and nobody reads the map any more, in its place."""
+    """Return whether a layer may write its map to ``place``.
+
+    It may not write the buffer that it reads. If it adds a map of a buffer, it may write there in two cases. Its own
+    map and the added one are stored side by side. Or the sum replaces the added map: both are alone in their groups,
+    have the same turn, and no later layer reads the added map.
+    """
     stay = stays[index]
     if place.buffer in (0, read.buffer):
         return False
@@ -215,13 +266,14 @@ def _may_write(stays: tuple[Stay, ...], index: int, read: Place, added: Place, p
 
 
 def _gaps(contents: Held, room: Room, index: int) -> list[Place]:
-    """Of each buffer the first gap in which the maps of a layer fit; where both are empty they are alike."""
+    """Return, for each buffer, the first gap that is large enough; one buffer if both are empty, as they are alike."""
     buffers = (1,) if contents == ((), ()) else (1, 2)
     words = [(buffer, _first_gap(contents[buffer - 1], room.sizes[index])) for buffer in buffers]
     return [Place(buffer, word) for buffer, word in words if word + room.sizes[index] <= room.depth]
 
 
 def _first_gap(held: tuple[_Held, ...], size: int) -> int:
+    """Return the first word of the first gap of ``size`` words between the maps, or after the last one."""
     word = 0
     for maps in held:
         if word + size <= maps.word:
@@ -231,7 +283,7 @@ def _first_gap(held: tuple[_Held, ...], size: int) -> int:
 
 
 def _place_of(contents: Held, first_writer: int | None) -> Place:
-    """Where the maps lie of which that layer writes the first; in DDR where no buffer holds them."""
+    """Return the place of the maps whose first writer is ``first_writer``; IN_DDR if no buffer holds them."""
     places = (
         Place(number, held.word)
         for number, buffer in enumerate(contents, 1)
@@ -242,7 +294,10 @@ def _place_of(contents: Held, first_writer: int | None) -> Place:
 
 
 def _after(stays: tuple[Stay, ...], room: Room, index: int, contents: Held, place: Place) -> Held:
-    """What both buffers hold for layers behind one that writes there."""
+    """Return the contents of the buffers after layer ``index`` has written its map to ``place``.
+
+    Maps without a later reader are dropped.
+    """
     first, second = (tuple(held for held in buffer if stays[held.first_writer].last > index) for buffer in contents)
     stay = stays[index]
     if not place.buffer or stay.last <= index or stay.beside not in (None, index):

@@ -1,12 +1,13 @@
-"""What layers need of an array: every number of it that must have a least value, with its formula and its sentence.
+"""The needs of layers: each number of an array that has a lower limit, with the formula of the limit and its error.
 
-The table is read by the rules, which compare the needs of every layer with the array; by the search, which gives an
-array the units that its layers need and looks for the depths in which their tilings run; and by the errors that say
-what is missing, of a file's array or of the deepest buffers that are searched. ``buffer_needs`` (tiling.py) has the
-formulas of buffers, which depend on the tiling.
+The table NEEDS has three users:
 
-The rules read all of NEEDS, the search SEARCHED_BUFFERS and UNITS; the depths of OTHER_BUFFERS are set in
-``arrays_of`` (search/task.py).
+- The rules compare the needs of every layer with the array.
+- The search gives an array the units that its layers need (UNITS), and chooses the depths in which their tilings run
+  (SEARCHED_BUFFERS). ``arrays_of`` (search/task.py) sets the depths of OTHER_BUFFERS.
+- Errors report what the array of a file lacks, or what the deepest buffers of the search lack.
+
+The need for a buffer depends on the tiling; ``buffer_needs`` (tiling.py) has these formulas.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from scheduler.systolic.tiling import BufferNeeds, Tiling
 
 @dataclass(frozen=True)
 class BufferNeed:
-    """A buffer of the array, whose depth depends on how a layer is tiled.
+    """A buffer of the array. The depth that a layer needs depends on its tiling.
 
     Attributes:
-        name: The depth, by its name in an Array and in BufferNeeds.
-        subject: What is stored there, for a sentence.
-        resource: What the depth counts, for a sentence.
+        name: The name of the depth, a field of both Array and BufferNeeds.
+        subject: A noun for errors: the content of the buffer.
+        resource: A noun for errors: the unit of the depth.
     """
 
     name: str
@@ -36,12 +37,12 @@ class BufferNeed:
     resource: str
 
     def of(self, shape: LayerShape, needs: BufferNeeds) -> int:
-        """Return what the tiling needs."""
+        """Return the depth that the tiling needs."""
         need: int = getattr(needs, self.name)
         return need
 
     def error(self, need: int, array: Array) -> SystolicError:
-        """Return the error of an array that has less than ``need``."""
+        """Return the error for an array whose depth is less than ``need``."""
         have = getattr(array, self.name)
         resource, nearest = f"{self.resource} ({self.name})", f"{self.name} {need}"
         return DoesNotFitError(self.subject, resource, need, have, nearest=nearest)
@@ -52,9 +53,9 @@ class SearchedBuffer(BufferNeed):
     """A buffer whose depth the search chooses.
 
     Attributes:
-        least: What the layer stores there under the tiling that needs least, for a sentence.
-        otherwise: What makes a layer need less, for a sentence.
-        multiple: What every depth is a multiple of.
+        least: A noun for errors: the content of the buffer under the tiling that needs the least depth.
+        otherwise: A noun for errors: a change of the array with which a layer needs less depth.
+        multiple: The number that divides every depth.
     """
 
     least: Callable[[LayerShape, Tiling], str]
@@ -62,7 +63,14 @@ class SearchedBuffer(BufferNeed):
     multiple: int = 1
 
     def too_shallow(self, shape: LayerShape, tiling: Tiling, need: int, have: int) -> DoesNotFitError:
-        """Return the error of a layer that no depth up to ``have`` holds; ``tiling`` needs least."""
+        """Return the error for a layer that needs more than ``have``, the greatest depth of the search.
+
+        Args:
+            shape: The layer.
+            tiling: The tiling that needs the least depth.
+            need: The depth that this tiling needs.
+            have: The greatest depth of the search.
+        """
         depth = ceil_div(need, self.multiple) * self.multiple
         nearest = f"{self.name} {depth}, or {self.otherwise}"
         return DoesNotFitError(self.least(shape, tiling), self.resource, need, have, nearest=nearest, where=shape.name)
@@ -70,12 +78,12 @@ class SearchedBuffer(BufferNeed):
 
 @dataclass(frozen=True)
 class UnitNeed:
-    """A number of the array, or whether it has a unit, that a layer needs however it is tiled.
+    """A number or a flag of the array that a layer needs whatever its tiling.
 
     Attributes:
-        name: The number, by its name in an Array.
-        formula: What a layer needs.
-        reason: A clause after "because", for a unit that the array has or has not.
+        name: The field's name in an Array.
+        formula: The lowest value that a layer needs.
+        reason: For a flag, the reason why the layer needs it: a clause that follows "because". "" for a number.
     """
 
     name: str
@@ -83,11 +91,11 @@ class UnitNeed:
     reason: str = ""
 
     def of(self, shape: LayerShape, needs: BufferNeeds) -> int:
-        """Return what the layer needs."""
+        """Return the lowest value that the layer needs."""
         return self.formula(shape)
 
     def error(self, need: int, array: Array) -> SystolicError:
-        """Return the error of an array that has less than ``need``."""
+        """Return the error for an array whose value is less than ``need``."""
         what, have = f"{self.name} of the array", getattr(array, self.name)
         if self.reason:
             return InvalidValueError(what, have, f"1, because {self.reason}")
@@ -118,12 +126,12 @@ SEARCHED_BUFFERS = (
         "an even number of rows",
     ),
 )
-"""Buffers whose depths the search chooses among the steps of its space."""
+"""The buffers whose depths the search chooses; search/space.py has the depths that it tries."""
 
 UNITS = (
     UnitNeed("upscale", lambda shape: shape.upscale),
     UnitNeed("table_depth", lambda shape: shape.table_depth),
-    UnitNeed("table_slopes", lambda shape: shape.table_slopes, "the layer's table consists of pieces of lines"),
+    UnitNeed("table_slopes", lambda shape: shape.table_slopes, "the layer's table is piecewise linear"),
     UnitNeed("late_offsets", lambda shape: shape.late_offsets),
     UnitNeed("sum_bits", lambda shape: shape.sum_bits),
     UnitNeed("windows", lambda shape: shape.places > 1 and not shape.multiplied, "the layer is a max pool by itself"),
@@ -131,13 +139,13 @@ UNITS = (
     UnitNeed("added_maps", lambda shape: shape.added, "the layer's Saver adds a map"),
     UnitNeed("map_stride", lambda shape: shape.stride if shape.from_chip else 1),
 )
-"""The search gives an array exactly the units that its layers need."""
+"""The units of an array. The search gives an array exactly the units that its layers need."""
 
 OTHER_BUFFERS = (
     BufferNeed("map_depth", "the map that stays on chip", "words of a bank of a map buffer"),
     BufferNeed("channel_tiles", "the set of requantisers of all channel tiles", "channel tiles that the Saver keeps"),
 )
-"""Buffers whose depths follow from the geometry, and from which maps stay on chip."""
+"""The buffers whose depths follow from the geometry and from the choice of the maps that stay on chip."""
 
 BUFFERS = (*SEARCHED_BUFFERS, *OTHER_BUFFERS)
 NEEDS: tuple[BufferNeed | UnitNeed, ...] = (*SEARCHED_BUFFERS, *UNITS, *OTHER_BUFFERS)
@@ -146,7 +154,10 @@ SEARCHED = tuple(need.name for need in SEARCHED_BUFFERS)
 
 
 def least_units(shapes: Sequence[LayerShape]) -> dict[str, int]:
-    """Return the UNITS of an array for these layers, by name; their maps stay on chip as the shapes say."""
+    """Return the lowest values of the UNITS of an array for these layers, by name.
+
+    ``map_stride`` depends on which maps stay on chip; the shapes state it.
+    """
     return {need.name: max(need.formula(shape) for shape in shapes) for need in UNITS}
 
 
@@ -162,5 +173,9 @@ def fits(needs: BufferNeeds, array: Array) -> bool:
 
 
 def fits_depths(needs: BufferNeeds, depths: Sequence[int]) -> bool:
-    """Return whether a tiling runs in these depths of the SEARCHED buffers. The search asks it millions of times."""
+    """Return whether a tiling runs in these depths of the SEARCHED buffers.
+
+    The fields are named instead of read in a loop, because the search calls this function millions of times.
+    """
+
     return needs.row_depth <= depths[0] and needs.weight_depth <= depths[1] and needs.kept_depth <= depths[2]

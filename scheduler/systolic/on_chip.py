@@ -1,13 +1,14 @@
-"""Which maps stay on chip until their last reader is through: the rules. Where they lie there is in map_buffers.py.
+"""The rules for maps that stay on chip from the pass that writes them to their last reader.
 
-There are two buffers (systolic/map_buffer.h). A pass reads one and writes the other, or DDR:
+map_buffers.py chooses their places. There are two map buffers (systolic/map_buffer.h). A pass reads one of them or DDR,
+and writes the other one or DDR:
 
     layer        0      1      2      3
     reads       DDR  buffer 1  2      1
     writes       1      2      1     DDR
 
-Maps that lie side by side in DDR (network/strips.py), so that a concat is read as one map, lie so in a buffer too. They
-stay together, or none of them does.
+Maps that are stored side by side in DDR (network/strips.py), so that a concat is read as one map, are stored side by
+side in a buffer too. Either all of them stay on chip or none.
 """
 
 from __future__ import annotations
@@ -24,9 +25,14 @@ from scheduler.systolic.network.views import spans_of
 
 @dataclass(frozen=True, eq=False)
 class Handover:
-    """Maps that lie side by side, or the map that lies alone. writers: the layers that write them, with their numbers.
-    readers: layers that read any of them; adders: layers whose Saver adds one, by their numbers; other_readers:
-    operations of the host that read one."""
+    """A group of maps between the layers that write and read them: maps stored side by side, or a single map.
+
+    Attributes:
+        writers: The layers that write the maps, with their numbers.
+        readers: The layers that read any of the maps, with their numbers.
+        adders: The numbers of the layers whose Saver adds one of the maps.
+        other_readers: The number of inputs of host operations that read one of the maps.
+    """
 
     writers: tuple[tuple[int, Layer], ...]
     readers: tuple[tuple[int, Layer], ...]
@@ -35,39 +41,47 @@ class Handover:
 
     @property
     def number(self) -> int:
-        """The first layer that writes one."""
+        """The number of the first layer that writes one of the maps."""
         return self.writers[0][0]
 
     @property
     def strides(self) -> tuple[int, ...]:
+        """The strides of the readers, each once, in ascending order."""
         return tuple(sorted({layer.stride for _, layer in self.readers}))
 
     @property
     def padding_above(self) -> tuple[int, ...]:
-        """Rows of it, in the layers that read two rows at a time."""
+        """The rows of padding above the map, in readers of stride 2, each number once, in ascending order."""
         return tuple(sorted({layer.padding.top for _, layer in self.readers if layer.stride == 2}))
 
     @property
     def turns(self) -> frozenset[int] | None:
-        """Rows by which the banks may be turned, so that all who read a map find its rows; None where any will do."""
+        """The rows by which the banks may be rotated so that all readers find the rows; None if any number will do."""
         return common_turns(turns_for(layer) for _, layer in self.readers)
 
     @property
     def most_above(self) -> int | None:
-        """Rows of padding of the layer that has most: turned so, row buffers of others begin a few rows later."""
+        """The rows of padding above in the reader that has the most; None if there is no reader.
+
+        If the banks are rotated by this number, the row buffers of the other readers start some banks later. Readers of
+        stride 3 or more count only if there are no others.
+        """
         in_turn = [layer for _, layer in self.readers if layer.stride < 3] or [layer for _, layer in self.readers]
         return max((layer.padding.top for layer in in_turn), default=None)
 
     @property
     def last(self) -> int:
-        """The last layer that reads, adds or writes one."""
+        """The number of the last layer that reads, adds or writes one of the maps."""
         return max(*(number for number, _ in (*self.readers, *self.writers)), *self.adders, self.number)
 
 
 def turns_for(layer: Layer) -> frozenset[int] | None:
-    """Rows by which the banks of a map on chip may be turned that ``layer`` reads two by two: its padding above. Where
-    it takes one of two rows, as the 1 × 1 of a shortcut does, the other one may be there too. None for any where it
-    reads row after row, because its row buffer begins with any bank, or a few rows at a time, of whatever bank."""
+    """Return the rows by which the banks of a map on chip may be rotated for ``layer``; None if any number will do.
+
+    A layer of stride 2 reads two rows at a time. It needs a rotation by its rows of padding above. If its kernel has
+    one row, as the 1×1 convolution of a shortcut has, it uses one of the two rows, and one row more is allowed too. At
+    stride 1, the row buffer can start with any bank. Above 2, the rows that move together may be in any banks.
+    """
     above = layer.padding.top
     if layer.stride != 2:
         return None
@@ -75,21 +89,21 @@ def turns_for(layer: Layer) -> frozenset[int] | None:
 
 
 def common_turns(of_each: Iterable[frozenset[int] | None]) -> frozenset[int] | None:
-    """Those that suit all; None where any does."""
+    """Return the turns that all of ``of_each`` allow, where None allows any; None if each of them is None."""
     wanted = [turns for turns in of_each if turns is not None]
     return frozenset.intersection(*wanted) if wanted else None
 
 
 @dataclass(frozen=True)
 class StayRule:
-    """What maps that stay on chip keep.
+    """A rule for maps that stay on chip.
 
     Both texts are written into the sources of a design, as the reason why a map is stored in DDR.
 
     Attributes:
-        sentence: What is required.
-        holds: Whether maps keep the rule.
-        actual: What they have instead.
+        sentence: The requirement.
+        holds: Whether maps obey the rule.
+        actual: The property of the maps that breaks the rule.
     """
 
     sentence: str
@@ -104,28 +118,28 @@ STAY_RULES = (
         lambda h: f"{len(h.readers) + len(h.adders)} such layer(s), {h.other_readers} other reader(s)",
     ),
     StayRule(
-        f"a map on chip is read with a stride of 1…{MAX_MAP_STRIDE}, so many rows lie between two that move together",
+        f"a map on chip is read with a stride of 1…{MAX_MAP_STRIDE}",
         lambda h: set(h.strides) <= set(range(1, MAX_MAP_STRIDE + 1)),
         lambda h: f"stride {', '.join(map(str, h.strides))}",
     ),
     StayRule(
-        "all layers that read a map on chip with stride 2 have as many rows of padding above it, which say in what "
-        "bank a row lies; a kernel of one row may have one less",
+        "all layers that read a map on chip with stride 2 have the same number of rows of padding above it, because "
+        "this number decides the bank of a row; a kernel of one row may have one row less",
         lambda h: h.turns is None or len(h.turns) > 0,
         lambda h: f"{' and '.join(map(str, h.padding_above))} rows",
     ),
     StayRule(
-        "maps whose rows are read in turn lie in DDR, where a row of one is half a row of both",
+        "maps whose rows are read in turn are stored in DDR, where a row of one map is half a row of both",
         lambda h: all(layer.summed == 1 for _, layer in h.readers),
         lambda h: "they are added or multiplied by the array",
     ),
     StayRule(
-        "a map that is read or written in parts lies in DDR",
+        "a map that is read or written in parts is stored in DDR",
         lambda h: all(layer.part is None for _, layer in (*h.writers, *h.readers)),
         lambda h: "several layers read or write it",
     ),
     StayRule(
-        "a map stays on chip in designs of one frame a batch",
+        "a map stays on chip only in designs of one frame per batch",
         lambda h: h.writers[0][1].frames == 1,
         lambda h: f"a batch of {h.writers[0][1].frames}",
     ),
@@ -133,7 +147,7 @@ STAY_RULES = (
 
 
 def handovers(network: QuantizedNetwork, layers: Sequence[Layer]) -> tuple[Handover, ...]:
-    """One a layer, of the map that it writes and those beside it."""
+    """Return for each layer the handover of the map that it writes and of the maps stored side by side with it."""
     numbered = tuple(enumerate(layers))
     added = {number: _added_node(network, layer) for number, layer in numbered if layer.added}
     by_host = [resolve(network, i) for node in network.nodes if node.op.on_host for i in node.inputs]
@@ -152,11 +166,12 @@ def handovers(network: QuantizedNetwork, layers: Sequence[Layer]) -> tuple[Hando
 
 
 def _added_node(network: QuantizedNetwork, layer: Layer) -> int:
-    """In whose map the one lies that the layer's Saver adds."""
+    """Return the node of the stored map that contains the map that the layer's Saver adds."""
     assert layer.added is not None
     return spans_of(network, layer.added.other_node)[0].node
 
 
 def hindrances(handover: Handover) -> tuple[str, ...]:
-    """Return a reason for every rule that keeps the maps from staying, whatever room there is."""
+    """Return the reasons why the maps cannot stay on chip, one per broken rule; the buffers' depth plays no part."""
+
     return tuple(f"{rule.sentence} ({rule.actual(handover)})" for rule in STAY_RULES if not rule.holds(handover))

@@ -1,7 +1,7 @@
-"""Legality of a finished schedule: that of a file, or the one that a search returns.
+"""The rules of a finished schedule, whether a file states it or a search returns it.
 
-Each layer keeps the TILING_RULES of tiling.py, and the array has what the layers need by needs.py. The search reads
-both tables. The rules of this module are those of several layers at once: which maps stay on chip together.
+Each layer must obey the TILING_RULES of tiling.py, and the array must meet the NEEDS of needs.py. The search reads both
+tables. This module adds the rules for several layers at once: which maps can stay on chip together.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from scheduler.systolic.tiling import Tiling, broken_tiling_rules, buffer_needs
 
 
 def broken_rules(schedule: SystolicSchedule) -> tuple[SystolicError, ...]:
-    """Return an error for every rule that a layer breaks, its place the layer's name; empty for a legal schedule."""
+    """Return an error for every rule that a layer breaks, with the layer's name as its place.
+
+    The result is empty for a legal schedule.
+    """
     shapes = [scheduled.shape for scheduled in schedule.layers]
     maps = handovers(schedule.network, [scheduled.layer for scheduled in schedule.layers])
     errors: list[SystolicError] = []
@@ -29,13 +32,13 @@ def broken_rules(schedule: SystolicSchedule) -> tuple[SystolicError, ...]:
         if scheduled.tiling.on_chip:
             broken += [UnsupportedError("on_chip", reason) for reason in hindrances(handover)]
         if len({schedule.tilings[number].on_chip for number, _ in handover.writers}) > 1:
-            broken += [UnsupportedError("on_chip", "maps that are stored side by side stay on chip together")]
+            broken += [UnsupportedError("on_chip", "maps that are stored side by side must stay on chip together")]
         errors += [error.at(scheduled.shape.name) for error in broken]
     return tuple(errors) or _crowded_buffers(schedule)
 
 
 def _crowded_buffers(schedule: SystolicSchedule) -> tuple[SystolicError, ...]:
-    """Return an error if each map might stay on chip, but not all of them."""
+    """Return an error if the map buffers cannot hold all maps that stay on chip, although each of them may stay."""
     stays = stays_of(schedule.network, [scheduled.layer for scheduled in schedule.layers])
     number = crowded(stays, [tiling.on_chip for tiling in schedule.tilings], schedule.room)
     if number is None:
@@ -43,17 +46,17 @@ def _crowded_buffers(schedule: SystolicSchedule) -> tuple[SystolicError, ...]:
     return (
         UnsupportedError(
             "on_chip",
-            "a map is kept in one of two map buffers until its last reader has finished, and a layer writes the buffer "
-            "that it does not read; a sum is written over the map that is added, or next to it",
+            "the two map buffers cannot hold this map and all others that must stay on chip, because a layer cannot "
+            "write the buffer that it reads; set on_chip to false for some of the maps",
             where=schedule.layers[number].shape.name,
         ),
     )
 
 
 def why_in_ddr(schedule: SystolicSchedule) -> tuple[str, ...]:
-    """Return for each layer why its map does not stay on chip; the text is written into the sources of a design.
+    """Return for each layer the reason why its map does not stay on chip, for the sources of a design.
 
-    "" if it does, if no layer reads it, and if the array has no map buffers.
+    The reason is "" if the map stays on chip, if no layer reads it, or if the array has no map buffers.
     """
     maps, room = handovers(schedule.network, [scheduled.layer for scheduled in schedule.layers]), schedule.room
 
@@ -63,14 +66,19 @@ def why_in_ddr(schedule: SystolicSchedule) -> tuple[str, ...]:
         if problems := hindrances(handover):
             return "; ".join(problems)
         if size > room.depth:
-            return f"it and those beside it take {size} words of a bank, a map buffer has {room.depth}"
-        return "the buffers hold maps that spare more, or a layer would write the one that it reads"
+            return f"it takes {size} words of a bank, with the maps next to it, and a map buffer has {room.depth}"
+        return "the map buffers hold maps that save more DDR traffic, or its layer reads the only buffer with room"
 
     return tuple(map(why, maps, room.sizes, schedule.tilings))
 
 
 def check_schedule(schedule: SystolicSchedule) -> SystolicSchedule:
-    """Return the schedule itself; raise SeveralFaultsError with an error for every rule that a layer breaks."""
+    """Return the schedule itself.
+
+    Raises:
+        SeveralFaultsError: Layers do not fit the array's format, or break rules; one fault per layer and rule.
+        InvalidValueError: Layers join two maps, and the array's channel tiles cut channel blocks.
+    """
     check_format(schedule.network, [scheduled.layer for scheduled in schedule.layers], schedule.array)
     layers = [scheduled.layer for scheduled in schedule.layers]
     check_blocks(layers, schedule.array.columns, schedule.array.lanes)

@@ -1,8 +1,8 @@
 """A tiled systolic schedule: an array, and how each layer of the network is tiled on it.
 
-This is the seam between choosing and emitting: the search, a schedule file or a test states tilings; ``schedule_of``
-makes the schedule; the model prices it, the rules check it, and scheduler/systolic/program turns it into the numbers
-that the engine reads.
+A schedule separates the choice of tilings from their use. The search, a schedule file or a test states the tilings, and
+``schedule_of`` makes a schedule of them. The model prices it, the rules check it, and scheduler/systolic/program turns
+it into the numbers that the engine reads.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from scheduler.systolic.workload import Workload, workload_of
 
 @dataclass(frozen=True, eq=False)
 class ScheduledLayer:
-    """One layer on an array: what it computes, its numbers there, and how it is tiled."""
+    """One layer on an array: its operation (``layer``), its numbers on this array (``shape``), and its tiling."""
 
     layer: Layer
     shape: LayerShape
@@ -32,56 +32,59 @@ class ScheduledLayer:
 
     @property
     def row_tiles(self) -> int:
+        """The number of row tiles."""
         return ceil_div(self.shape.out_height, self.array.rows)
 
     @property
     def channel_tiles(self) -> int:
+        """The number of channel tiles."""
         return ceil_div(self.shape.filters, self.array.columns)
 
     @property
     def cycles(self) -> int:
-        """Cycles of the array alone, with no stall, fill or drain: positions × steps × tiles."""
+        """Cycles of the array alone, without stalls, fill and drain: positions × steps × tiles."""
         positions = sum(ceil_div(tile.columns, self.shape.positions) for tile in self.tiling.columns.tiles)
         return self.row_tiles * self.channel_tiles * positions * self.shape.position_steps * self.shape.repeats
 
     def reasons(self) -> tuple[str, ...]:
-        """Why it is tiled so, one line each, for the generated comments."""
+        """Return lines that describe the layer's tiling, for comments in the generated sources."""
         layer, shape, tiling = self.layer, self.shape, self.tiling
-        lanes = "kernel columns × channels unrolled" if layer.reads_pixels else "input channels"
+        lanes = "kernel columns × channels unrolled" if layer.reads_pixels else "input channels unrolled"
         joins = layer.joined > 1 and not layer.row_step
-        rows = "next rows load during compute" if tiling.overlap else "rows of a tile load before it is computed"
+        rows = "the next rows are loaded during computation" if tiling.overlap else "rows are loaded before computation"
         return (
             f"{layer.name}: {shape.filters}×{shape.out_height}×{shape.out_width} in {self.row_tiles} row tile(s) × "
             f"{self.channel_tiles} channel tile(s) × {tiling.columns.count} column tile(s), "
-            f"{shape.position_steps} cycles a position",
+            f"{shape.position_steps} cycles per position",
             f"{lanes} over the lanes; {self._order()}; {rows}"
             + (f"; max pool {layer.pool_size}/{layer.pool_stride} fused" if layer.pool_size > 1 else "")
             + self._places()
-            + ("; its results are looked up in a table" if layer.table is not None else "")
+            + ("; results are looked up in a table" if layer.table is not None else "")
             + (f"; upsample by {layer.upscale} fused" if layer.upscale > 1 else "")
-            + ("; its result stays on chip" if tiling.on_chip else "")
+            + ("; the output stays on chip" if tiling.on_chip else "")
             + (f"; {layer.stacked} frames as one map" if layer.stacked > 1 else "")
-            + (f" of {layer.stacked} rows, {layer.joined} rows of a frame being one" if joins else "")
+            + (f" of {layer.stacked} rows, each made of {layer.joined} rows of a frame" if joins else "")
             + (f"; {layer.joined} rows, {layer.row_step} rows apart, are read as one" if layer.row_step else "")
-            + (f"; {layer.column_step} columns from one of the kernel to the next" if layer.column_step > 1 else "")
+            + (f"; kernel columns are {layer.column_step} input columns apart" if layer.column_step > 1 else "")
             + (f"; {layer.repeats} frames one after the other" if layer.repeats > 1 else ""),
         )
 
     def _places(self) -> str:
-        """What becomes of places that are handed through."""
+        """Return what the layer does with the places of a window, if it does not multiply them by weights; else ""."""
         if self.shape.multiplied:
             return f"; {self.shape.places} maps are multiplied"
         return f"; the {self.shape.places} places of a window are compared" if self.shape.places > 1 else ""
 
     def _order(self) -> str:
+        """Return the loop order and the number of weight steps."""
         weights = self.channel_tiles * self.shape.steps
         if self.tiling.weights_resident:
-            return f"weights resident: {weights} steps in the buffer, read once a pass"
+            return f"weights resident: {weights} steps in the buffer, read once per pass"
         if self.tiling.inputs_resident:
-            return f"inputs resident: all rows in the buffer, {weights} steps of weights streamed once a column tile"
+            return f"inputs resident: all rows in the buffer, {weights} steps of weights streamed once per column tile"
         return (
-            f"weights streamed: {weights} steps, read once a row tile ({self.row_tiles} of them) through a buffer of "
-            f"{self.array.weight_depth}"
+            f"weights streamed: {weights} steps, read once per row tile ({self.row_tiles} of them) through a buffer of "
+            f"{self.array.weight_depth} steps"
         )
 
 
@@ -100,36 +103,43 @@ class SystolicSchedule:
 
     @property
     def workload(self) -> Workload:
-        """The network and its layers."""
+        """The network with the layers of this schedule."""
         layers = tuple(scheduled.layer for scheduled in self.layers)
         return Workload(self.network, layers, self.batch, self.array.added_maps)
 
     @property
     def tilings(self) -> tuple[Tiling, ...]:
+        """The tiling of each layer."""
         return tuple(scheduled.tiling for scheduled in self.layers)
 
     @property
     def room(self) -> Room:
-        """What the maps take in the map buffers of the array."""
+        """The sizes of the maps in the map buffers of the array, and the depth of these buffers."""
         sizes = tuple(map_words(scheduled.shape, self.array.rows) for scheduled in self.layers)
         return Room(sizes, self.array.map_depth)
 
     @property
     def cycles(self) -> int:
-        """Of the array alone, as of ScheduledLayer."""
+        """Cycles of the array alone, without stalls, fill and drain, summed over all layers."""
         return sum(scheduled.cycles for scheduled in self.layers)
 
 
 def schedule_of(network: QuantizedNetwork, array: Array, tilings: Sequence[Tiling], batch: int = 1) -> SystolicSchedule:
-    """``network`` with these tilings, one for each of its layers. Raises as ``lower`` does.
+    """Return the schedule of ``network`` on ``array`` with these tilings, without a check that they are legal.
 
-    Whether the tilings are legal is not looked at: scheduler/systolic/rules.py does.
+    scheduler/systolic/rules.py checks schedules. The errors are those of ``lower``.
+
+    Args:
+        network: The network, which is lowered for this batch.
+        array: The array; ``added_maps`` decides whether residual adds are fused.
+        tilings: One tiling per layer of the lowered network, in execution order.
+        batch: Frames that go through each layer before the next layer starts.
     """
     return schedule_workload(workload_of(network, batch, array.added_maps), array, tilings)
 
 
 def schedule_workload(workload: Workload, array: Array, tilings: Sequence[Tiling]) -> SystolicSchedule:
-    """Return the schedule of a network that is lowered; see ``schedule_of``."""
+    """Return the schedule of a lowered network with one tiling per layer; see ``schedule_of``."""
     network, layers = workload.network, workload.layers
     shapes = with_maps_on_chip(shapes_of(network, layers, array), [tiling.on_chip for tiling in tilings])
     scheduled = (ScheduledLayer(*parts, array) for parts in zip(layers, shapes, tilings, strict=True))
@@ -137,7 +147,12 @@ def schedule_workload(workload: Workload, array: Array, tilings: Sequence[Tiling
 
 
 def array_in(schedule: SystolicSchedule, engine: str) -> Array:
-    """The schedule's array, its modules in this language: with the registers and the sums that it has there."""
+    """Return the array of the schedule for the other engine or the same one, with the fields that depend on it.
+
+    Args:
+        schedule: The schedule; its layers decide how many bits the sums need.
+        engine: The engine of the returned array: "hls" or "rtl".
+    """
     array, shapes, built = schedule.array, [scheduled.shape for scheduled in schedule.layers], ENGINE_NAMED[engine]
     bits = array.sum_bits if engine == array.engine else built.sum_bits(shapes)
     registers = built.language.dsp_registers(array.dsp_products)

@@ -143,13 +143,13 @@ def test_what_does_not_fit_beside_the_others_is_told() -> None:
 def test_it_is_told_why_a_map_lies_in_ddr() -> None:
     """Two that are written beside maps of the buffer that their layers read; one that has no room; one for the host."""
     schedule = kept(cross_stage(), ARRAYS["4 rows"])
-    taken = "the buffers hold maps that spare more, or a layer would write the one that it reads"
+    taken = "the map buffers hold maps that save more DDR traffic, or its layer reads the only buffer with room"
     assert why_in_ddr(schedule) == ("", taken, taken, "", "", "", "")
     small = kept(fire(), replace(ARRAYS["4 rows"], map_depth=100))
-    assert why_in_ddr(small)[2] == "it and those beside it take 135 words of a bank, a map buffer has 100"
+    assert why_in_ddr(small)[2] == "it takes 135 words of a bank, with the maps next to it, and a map buffer has 100"
     assert "".join(why_in_ddr(first_fit(fire(), replace(SMALL, windows=True, map_depth=0)))) == ""
     upsample = Builder(3, 8, 8).conv(8, 3).conv(8, 3).add(1, 2).conv(8, 1).network()
-    assert why_in_ddr(first_fit(upsample, SMALL))[0].startswith("maps whose rows are read in turn lie in DDR")
+    assert why_in_ddr(first_fit(upsample, SMALL))[0].startswith("maps whose rows are read in turn are stored in DDR")
     design = generate(price(schedule, BOARD, ddr_timing(BOARD, 300)), DesignInputs({}, np.zeros((3, 10, 9), np.uint8)))
     comments = " ".join(design.files["src/top.cpp"].decode().replace("//", " ").split())
     assert f"its result lies in DDR: {taken}" in comments

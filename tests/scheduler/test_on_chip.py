@@ -55,7 +55,9 @@ def test_a_map_that_is_read_with_a_larger_stride_leaves() -> None:
 def test_nothing_stays_in_a_batch() -> None:
     jobs = lower(CHAIN, 2)
     assert not any(stay.may for stay in stays_of(CHAIN, jobs))
-    assert "a map stays on chip in designs of one frame a batch (a batch of 2)" in hindrances(handovers(CHAIN, jobs)[0])
+    assert "a map stays on chip only in designs of one frame per batch (a batch of 2)" in hindrances(
+        handovers(CHAIN, jobs)[0]
+    )
 
 
 def test_a_map_never_stays_in_the_buffer_that_its_layer_reads() -> None:

@@ -35,8 +35,8 @@ def test_tiny_yolo_takes_positions_times_steps() -> None:
 def test_small_layers_keep_their_weights_large_ones_stream_them() -> None:
     schedule = first_fit(YOLO, ARRAY)
     assert [t.tiling.weights_resident for t in schedule.layers] == [True] * 5 + [False] * 4
-    assert "weights resident: 3 steps in the buffer, read once a pass" in schedule.layers[0].reasons()[1]
-    streamed = "weights streamed: 36864 steps, read once a row tile (1 of them) through a buffer of 4096"
+    assert "weights resident: 3 steps in the buffer, read once per pass" in schedule.layers[0].reasons()[1]
+    streamed = "weights streamed: 36864 steps, read once per row tile (1 of them) through a buffer of 4096 steps"
     assert streamed in schedule.layers[7].reasons()[1]
 
 

@@ -90,7 +90,7 @@ def test_comments_carry_the_reasons_of_the_schedule() -> None:
     for scheduled in schedule.layers:
         for reason in scheduled.reasons():
             assert f"//   {reason}\n" in top
-    assert "weights resident: 24 steps in the buffer, read once a pass" in top
+    assert "weights resident: 24 steps in the buffer, read once per pass" in top
 
 
 # ------------------------------------------------------------------------------------------ manifest

@@ -1,10 +1,10 @@
 // tiny on a 6×8×8 systolic array
 // Top function: it runs the layer program, one DATAFLOW region per pass. Generated; the processes are fixed headers.
 //   PYNQ-Z2, array 6×8×8, target clock 100 MHz
-//   conv1: 16×16×16 in 3 row tile(s) × 2 channel tile(s) × 1 column tile(s), 6 cycles a position
-//   kernel columns × channels unrolled over the lanes; weights resident: 12 steps in the buffer, read once a pass; next rows load during compute; max pool 2/2 fused; its result stays on chip
-//   conv2: 14×8×8 in 2 row tile(s) × 2 channel tile(s) × 1 column tile(s), 2 cycles a position
-//   input channels over the lanes; weights resident: 4 steps in the buffer, read once a pass; next rows load during compute
+//   conv1: 16×16×16 in 3 row tile(s) × 2 channel tile(s) × 1 column tile(s), 6 cycles per position
+//   kernel columns × channels unrolled over the lanes; weights resident: 12 steps in the buffer, read once per pass; the next rows are loaded during computation; max pool 2/2 fused; the output stays on chip
+//   conv2: 14×8×8 in 2 row tile(s) × 2 channel tile(s) × 1 column tile(s), 2 cycles per position
+//   input channels unrolled over the lanes; weights resident: 4 steps in the buffer, read once per pass; the next rows are loaded during computation
 //   rows: 12 × 512 words of 64 bits in 12 BRAM36
 //   weights: 8 × 512 words of 64 bits in 8 BRAM36
 //   kept sums: 1 × 512 words of 256 bits in 4 BRAM36
