@@ -38,6 +38,8 @@ CLEAN = (
     "rtl_templates",
     "scheduler/hardware",
     "scheduler/streaming/area",
+    "scheduler/streaming/blocks",
+    "scheduler/streaming/model",
     "scheduler/systolic/area",
     "scheduler/systolic/model",
     "scheduler/systolic/network",

@@ -1,1 +1,1 @@
-"""What every stage asks of a block, as data; blocks of other packages."""
+"""The properties of each kind of block, and blocks that other packages add."""

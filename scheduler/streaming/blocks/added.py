@@ -1,4 +1,4 @@
-"""A block that a package adds, as one value: what every stage of a pipeline asks of it (docs/how-to/extend.md)."""
+"""The description of a block that a package adds, with all that the stages of the flow need (docs/how-to/extend.md)."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ from scheduler.streaming.model.lag import Lag
 class AddedBlock:
     """The hardware of a package's layer.
 
-    Its functions are called with the block and its fold. The parameters of its layer are in ``place.op.parameters``.
+    All functions are called with the block and its fold. The parameters of the layer are in ``place.op.parameters``.
 
     Attributes:
-        function: A function of ``header``; after ``frames`` it takes its input streams, then its output streams.
-        header: The name of the header.
-        files: The text of that header and of others that it includes, by name; those of hls_templates are there.
-        kind: Its words and its pipeline.
-        arguments: Returns the arguments of the template.
-        steps: Returns the iterations of its loop for one frame, as the header counts them.
-        parts: Returns what it takes of a board in addition to the control.
-        lag: Returns how much of a frame it reads before it writes a word, without its pipeline; None if each word that
-            it reads gives one.
-        rules: What its fold has to keep, in addition to lanes that divide the channels of all its maps.
+        function: The name of a template function in ``header``. Its arguments are ``frames``, the input streams and the
+            output streams.
+        header: The file name of the header.
+        files: The text of the header and of other headers that it includes, by file name. Headers of hls_templates are
+            available without an entry.
+        kind: The properties of the block's words and pipeline.
+        arguments: Returns the template arguments of ``function``.
+        steps: Returns the iterations of the block's loop per frame.
+        parts: Returns the resources of the block, without its control.
+        lag: Returns the lag of the block without its pipeline. With None, the block writes one word for each word that
+            it reads.
+        rules: The constraints on the block's fold. The lanes must divide the channels of all maps even without a rule.
     """
 
     function: str

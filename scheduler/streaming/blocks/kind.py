@@ -1,4 +1,4 @@
-"""What blocks of one kind have in common, as data."""
+"""The properties that all blocks of one kind have in common."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Kind:
-    """reads, writes: the key of a fold, "pe" or "simd", that says how many values of a pixel a word has, of what comes
-    and of what leaves. depth: stages of the loop's pipeline, without a later activation's.
+    """The properties of a kind of block.
 
-    keeps: as many channels leave as come. pads: it may take and give channels beyond the network's. several: its words
-    may have several pixels. rams: what its fold may put rows of a map into; "auto" where it has none.
+    Attributes:
+        reads: The key of a fold, "pe" or "simd", that is the number of values of a pixel per input word.
+        writes: The same key for output words.
+        depth: The stages of the loop's pipeline, without the late stages of an activation.
+        keeps: Whether the output has the same number of channels as the input.
+        pads: Whether its maps may have channels of padding.
+        several: Whether its words may have several pixels.
+        rams: The choices of ``Fold.ram`` in a search. Windows and units have their own (search/candidates.py).
     """
 
     reads: str = "simd"
@@ -24,5 +29,5 @@ class Kind:
 
     @property
     def by_channel(self) -> bool:
-        """Whether it takes each channel by itself, PE of them at once."""
+        """Whether the block computes each channel separately, PE channels in parallel."""
         return self.reads == "pe" and self.keeps

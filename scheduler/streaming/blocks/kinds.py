@@ -1,4 +1,4 @@
-"""Every kind of block as data, our own and those of packages: what words, rules, searches and reports ask of it."""
+"""The table of all kinds of blocks. The word widths, constraints, searches and reports use it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scheduler.streaming import graph as g
 from scheduler.streaming.blocks.kind import Kind
 
 WALK_DEPTH = 8
-"""Of default windows and of what reorders a map (walk.h)."""
+"""The pipeline stages of default windows and of blocks that reorder a map (walk.h)."""
 
 _ROWS = ("lutram", "bram")
 
@@ -36,9 +36,9 @@ KINDS: Mapping[type[Any], Kind] = {
     g.LabelSelect: Kind("pe", "pe"),
     g.Softmax: Kind("pe", "pe"),
 }
-"""Of our own blocks. A depth of 0 is one that the operation or its fold decides (model/depths.py)."""
+"""The blocks of hls_templates/streaming. If a depth is 0, the operation and its fold decide it (model/depths.py)."""
 
 
 def kind_of(op: g.BlockOp) -> Kind:
-    """Of a package's block, what that says."""
+    """Return the properties of blocks with operation ``op``. The package states them for a package's block."""
     return op.block.kind if isinstance(op, g.Custom) else KINDS[type(op)]

@@ -1,7 +1,6 @@
-"""Blocks of packages: found by their layer's name, and what each stage asks of one, checked.
+"""The registry of blocks that packages add, and checked calls of their functions.
 
-What a package gives is not ours: whatever its functions raise, or return by mistake, becomes an error that names the
-layer.
+The functions of a package may raise any exception or return a wrong value. Both become an error that names the layer.
 """
 
 from __future__ import annotations
@@ -35,16 +34,16 @@ BLOCKS: Registry[AddedBlock] = Registry(
     "pads)",
     _is_block,
 )
-"""By the name of the layer that one is the block of."""
+"""The blocks of packages, by the name of their layer."""
 
 
 def steps_of(place: FoldedBlock) -> int:
-    """Iterations of its loop for one frame."""
+    """Return the iterations of the loop of a package's block per frame."""
     return int(_asked(place, "steps", "a whole number of 1 or more", lambda steps: type(steps) is int and steps >= 1))
 
 
 def lag_of(place: FoldedBlock) -> Lag:
-    """Frames between what comes and what leaves, its pipeline left out."""
+    """Return the lag of a package's block, without its pipeline."""
     if added_block(place.op).lag is None:
         return NONE
     lag: Lag = _asked(place, "lag", "a Lag of finite frames, low at most up", _is_lag)
@@ -52,12 +51,12 @@ def lag_of(place: FoldedBlock) -> Lag:
 
 
 def parts_of(place: FoldedBlock, board: Board) -> list[Part]:
-    """What it takes of a board besides the control."""
+    """Return the resources of a package's block, without its control."""
     return list(_asked(place, "parts", "a list of Part", _are_parts, board))
 
 
 def arguments_of(place: FoldedBlock) -> tuple[object, ...]:
-    """Of its function's template."""
+    """Return the template arguments of the function of a package's block."""
     return tuple(_asked(place, "arguments", "a tuple", lambda value: isinstance(value, (tuple, list))))
 
 
@@ -70,20 +69,32 @@ def _are_parts(value: object) -> bool:
 
 
 def added_block(op: g.BlockOp) -> AddedBlock:
-    """Return the whole of a package's block, of which the graph knows a part."""
+    """Return the full description of a package's block. The type in the graph has only its ``kind``."""
     assert isinstance(op, g.Custom)
     assert isinstance(op.block, AddedBlock)
     return op.block
 
 
 def _asked(place: FoldedBlock, name: str, required: str, fits: Callable[[Any], bool], *more: object) -> Any:
-    """What a function of the block returns."""
+    """Return the checked result of a function of a package's block.
+
+    Args:
+        place: The block with its fold.
+        name: The attribute of AddedBlock with the function.
+        required: The values that are allowed, for errors.
+        fits: Returns whether a value is allowed.
+        more: Further arguments of the function.
+
+    Raises:
+        ToolError: The function raised an exception.
+        InvalidValueError: The function returned a value that is not allowed.
+    """
     assert isinstance(place.op, g.Custom)
     where, what = f"{place.block.source}: {place.block.name}", f"{name} of the block of {shown(place.op.layer)}"
     try:
         value = getattr(added_block(place.op), name)(place, *more)
-    except Exception as error:  # whatever a package's function raises
-        reason = f"cannot be worked out for {place.fold}: {cut(error)}"
+    except Exception as error:  # a package's function may raise any
+        reason = f"cannot be computed for {place.fold}: {cut(error)}"
         raise ToolError(what, reason, where=where, remedy="correct the package") from error
     if not fits(value):
         required = f"{required} for {place.fold}"

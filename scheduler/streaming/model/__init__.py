@@ -1,1 +1,1 @@
-"""The time of a folding, as closed formulas: cycles of blocks, converters between them, and what waits at joins."""
+"""Closed formulas for the time of a folding: the cycles of blocks, the converters between them, and FIFO depths."""

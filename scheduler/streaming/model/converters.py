@@ -1,11 +1,10 @@
-"""What stands between two blocks whose words differ: converters of their width, of their channels, of their pixels.
+"""The converters between two blocks whose words differ in width, in channels or in pixels.
 
-before                                      after
-words of other widths                       one converter of the width
-channels beyond the network's               a converter that adds zeros or crops
-words of other pixels, lanes of a pixel     one converter of the pixels
-alike
-words of other pixels and other lanes       to words of one pixel, to the other lanes, to words of other pixels
+difference of the words                   converters
+lanes                                     one converter of the width
+channels, because of channel padding      one converter that appends zeros or drops the last channels
+pixels, with the same lanes per pixel     one converter of the pixels
+pixels and lanes                          to words of one pixel, to the other lanes, to words of the other pixels
 """
 
 from __future__ import annotations
@@ -20,15 +19,22 @@ from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 
 WIDTH_DEPTH = 3
-"""Stages of a converter's loop (width.h)."""
+"""The pipeline stages of a converter's loop (width.h)."""
 
 
 @dataclass(frozen=True)
 class Converter:
-    """A block between two others whose words differ: in their width, in their channels, or in their pixels.
+    """A block that converts words between two blocks.
 
-    lanes_in, lanes_out: values of a word, of all its pixels. channels_in, channels_out: values of a pixel before and
-    after; more after means zeros, fewer that the last are dropped. pixels: of a frame. m_in, m_out: pixels of a word.
+    Attributes:
+        lanes_in: The values per input word, summed over its pixels.
+        lanes_out: The values per output word, summed over its pixels.
+        channels_in: The values per pixel of the input.
+        channels_out: The values per pixel of the output. Zeros are appended if these are more than ``channels_in``, and
+            the last channels are dropped if these are fewer.
+        pixels: The pixels per frame.
+        m_in: The pixels per input word.
+        m_out: The pixels per output word.
     """
 
     lanes_in: int
@@ -41,7 +47,7 @@ class Converter:
 
     @property
     def kind(self) -> str:
-        """ "width", "channels" (which changes the width too) or "pixels" (lanes of a pixel stay)."""
+        """The kind of conversion: "width", "channels" (which may change the width too) or "pixels"."""
         if self.m_in != self.m_out:
             return "pixels"
         return "width" if self.channels_in == self.channels_out else "channels"
@@ -56,15 +62,15 @@ class Converter:
 
     @property
     def cycles(self) -> int:
-        """A frame's: its steps, and those in which the pipeline runs empty before the next frame."""
+        """The cycles per frame: its steps, and the cycles in which the pipeline runs empty before the next frame."""
         return self.steps + WIDTH_DEPTH
 
     @property
     def steps(self) -> int:
-        """At most one word in and one word out each.
+        """The iterations of the loop per frame, each with at most one input word and one output word.
 
-        Channels are changed pixel by pixel, and while words of zeros leave, or words are cropped, nothing else goes on
-        (width.h, convert_steps).
+        Channels are converted pixel by pixel. While the converter writes words of zeros it reads nothing, and while it
+        drops input words it writes nothing (width.h, convert_steps).
         """
         if self.kind != "channels":
             return max(self.words_in, self.words_out)
@@ -80,7 +86,13 @@ class Converter:
 
 @dataclass(frozen=True)
 class Words:
-    """How a map travels. pixels: of a word; lanes: values of each of them; values: of a pixel, padding included."""
+    """The words of a stream at one of its ends.
+
+    Attributes:
+        pixels: The pixels per word.
+        lanes: The values of each of these pixels in a word.
+        values: The values per pixel of the map, channel padding included.
+    """
 
     pixels: int
     lanes: int
@@ -88,18 +100,18 @@ class Words:
 
     @property
     def size(self) -> int:
-        """Values of a word."""
+        """The values per word."""
         return self.pixels * self.lanes
 
     @property
     def are_in_order(self) -> bool:
-        """Whether the values of the stream come pixel after pixel."""
+        """Whether all values of a pixel precede the values of the next pixel in the stream."""
         return self.pixels == 1 or self.lanes == self.values
 
 
 @dataclass(frozen=True, eq=False)
 class Edge:
-    """The stream into input ``port`` of block ``reader`` of a graph, with the folds at both ends."""
+    """The stream to input ``port`` of block ``reader`` of a graph, with the folds at both ends."""
 
     graph: g.StreamGraph
     reader: int
@@ -109,15 +121,17 @@ class Edge:
 
     @property
     def source(self) -> g.Port:
+        """The output port that writes the stream."""
         return self.graph.blocks[self.reader].inputs[self.port]
 
     @property
     def bits(self) -> int:
-        """Of a value."""
+        """The bits per value."""
         return self.graph.type_of(self.source).datatype.bits
 
     @property
     def written(self) -> Words:
+        """The words that the writer writes."""
         writer = self.graph.blocks[self.source.block]
         pixels = lanes.out_pixels(writer, self.writer_fold)
         size = lanes.out_lanes(writer, self.writer_fold, self.source.output)
@@ -126,13 +140,14 @@ class Edge:
 
     @property
     def read(self) -> Words:
+        """The words that the reader reads."""
         pixels = self.reader_fold.m
         size = lanes.in_lanes(self.graph.blocks[self.reader], self.reader_fold, self.port)
         return Words(pixels, size // pixels, lanes.in_values(self.graph, self.reader, self.reader_fold, self.port))
 
     @cached_property
     def converters(self) -> tuple[Converter, ...]:
-        """What stands before the input, one behind the other, where its words are not those of its writer."""
+        """The converters of the stream, in order from the writer. There are none if both ends have the same words."""
         written, read = self.written, self.read
         if written == read:
             return ()
@@ -144,19 +159,27 @@ class Edge:
 
 
 def edge_of(graph: g.StreamGraph, folds: Sequence[g.Fold], index: int, port: int = 0) -> Edge:
-    """The stream into input ``port`` of block ``index``."""
+    """Return the stream to input ``port`` of block ``index``."""
     return Edge(graph, index, port, folds[graph.blocks[index].inputs[port].block], folds[index])
 
 
 def edges(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> Iterator[Edge]:
-    """Every stream, block by block, input by input."""
+    """Yield every stream of the graph, block by block and input by input."""
     for index, block in enumerate(graph.blocks):
         for port in range(len(block.inputs)):
             yield edge_of(graph, folds, index, port)
 
 
 def _regrouped(pixels: int, written: Words, read: Words) -> Iterator[Converter]:
-    """Lanes and channels change between words of one pixel only. pixels: of a frame."""
+    """Yield the converters between words whose pixels differ, or whose channels differ.
+
+    Lanes and channels are converted in words of one pixel only.
+
+    Args:
+        pixels: The pixels per frame.
+        written: The words that the writer writes.
+        read: The words that the reader reads.
+    """
     channels_in, channels_out = written.values, read.values
     alike = channels_in == channels_out and written.lanes == read.lanes
     fewer, more_pixels = sorted((written.pixels, read.pixels))
@@ -168,7 +191,7 @@ def _regrouped(pixels: int, written: Words, read: Words) -> Iterator[Converter]:
     if not alike:
         lanes_out = read.lanes if channels_in == channels_out else gcd(read.lanes, channels_out)
         yield Converter(written.lanes, lanes_out, channels_in, channels_out, pixels)
-        if lanes_out != read.lanes:  # a connected layer takes words of more than a pixel
+        if lanes_out != read.lanes:  # a dense layer may read words with the channels of several pixels
             yield Converter(lanes_out, read.lanes, channels_out, channels_out, pixels)
     if read.pixels > 1:
         yield Converter(read.lanes, read.size, channels_out, channels_out, pixels, 1, read.pixels)

@@ -1,9 +1,10 @@
-"""Cycles a frame: what a fold makes of a block. Closed formulas, steady state.
+"""The cycles per frame of a block under a fold, as closed formulas for the steady state.
 
-Every block is one pipelined loop at an initiation interval of 1 that reads and writes each stream at most once a
-cycle, so that it takes as many steps as its busiest stream has words, or as many as its arithmetic has. It begins a
-frame when it is done with the one before: windows and pools walk on to their last position after the last pixel has
-come, and the pipeline runs empty. On small maps that is a tenth of a frame.
+Every block is one pipelined loop with an initiation interval of 1. It reads and writes each stream at most once per
+cycle. Its iterations per frame are the words of its busiest stream or, if these are more, the steps of its arithmetic.
+
+A block starts a frame after it has finished the previous one. Windows and pools still write their last positions after
+the last pixel has arrived, and the pipeline runs empty. On small maps this takes a tenth of a frame.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from scheduler.streaming.model.depths import depth_of, softmax_lag
 from scheduler.streaming.weights import beats_of
 
 WALK_LANDING = 3
-"""Steps from a word's arrival in a walk (walk.h) to its first use."""
+"""The iterations from a word's arrival in a walk (walk.h) to its first use."""
 
 
 def block_cycles(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
-    """Cycles a frame of one block, in steady state."""
+    """Return the cycles per frame of one block in steady state."""
     block = graph.blocks[index]
     return _steps(graph, index, fold) + depth_of(block, fold, resident(block, fold))
 
@@ -72,7 +73,7 @@ def _steps(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
 
 
 def _busiest(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
-    """Return the words in a frame of a block's busiest stream."""
+    """Return the words per frame of a block's busiest stream."""
     block = graph.blocks[index]
     words = [
         _words(in_shape(graph, index, port), in_values(graph, index, fold, port), in_lanes(block, fold, port))
@@ -86,7 +87,7 @@ def _busiest(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
 
 
 def _slid(graph: g.StreamGraph, index: int, fold: g.Fold, op: MaxPool | g.Window) -> int:
-    """Return the steps of a window or of a max pool."""
+    """Return the iterations of a window or a max pool per frame."""
     slide = _Slide.of(graph, index, op)
     groups = in_values(graph, index, fold) * fold.m // in_lanes(graph.blocks[index], fold)
     parallel = isinstance(op, MaxPool) or fold.style == "parallel"
@@ -94,10 +95,11 @@ def _slid(graph: g.StreamGraph, index: int, fold: g.Fold, op: MaxPool | g.Window
 
 
 def _multiplied(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
-    """Return the steps of a unit's arithmetic.
+    """Return the iterations per frame of a unit's arithmetic.
 
-    Resident units (matrix_vector_resident.h) take a frame's vectors, let every tile meet all positions, or wait for its
-    beats where these are more, and give the results, one after the other.
+    Resident units (matrix_vector_resident.h) have three phases. They read the frame's vectors, multiply every tile with
+    all positions, and write the results. In the second phase, a tile may have more beats in DDR than groups of
+    positions. Its beats then determine the time.
     """
     block, tiles = graph.blocks[index], folds_of(graph, index, fold)
     groups = ceil_div(positions(block), fold.pixels)
@@ -109,25 +111,30 @@ def _multiplied(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
 
 
 def resident(block: g.Block, fold: g.Fold) -> bool:
-    """Whether a unit keeps all vectors of a frame, so that its weights cross DDR once and not for every position."""
+    """Return whether a unit stores all vectors of a frame, to read its weights from DDR once per frame.
+
+    Otherwise it would read them once per group of ``pixels`` positions.
+    """
     return fold.memory == "external" and isinstance(block.op, g.MatrixVector) and positions(block) > fold.pixels
 
 
 def tile_beats(block: g.Block, fold: g.Fold) -> int:
-    """Cycles that a tile of PE · SIMD weights takes to come: beats where it comes from DDR, else one."""
+    """Return the cycles until a tile of PE · SIMD weights has arrived: its beats in DDR, or 1 for weights on chip."""
     if fold.memory != "external" or not isinstance(block.op, g.MatrixVector):
         return 1
     return beats_of(fold.pe * fold.simd, block.op.weight_type.bits, WEIGHT_BEAT_BYTES)
 
 
 def _gathered(graph: g.StreamGraph, index: int, fold: g.Fold, pixels: int) -> int:
-    """Return the steps until a block that first gathers ``pixels`` gives a word."""
+    """Return the iterations of a block before its first output word, which needs ``pixels`` pixels of the input."""
     return pixels * in_values(graph, index, fold) // in_lanes(graph.blocks[index], fold) + WALK_LANDING - 1
 
 
 def gathered_pixels(reorg: g.Reorg, shape: Shape) -> int:
-    """Pixels up to the last one that the first pixel of a reorg needs; all of them where darknet's order crosses its
-    groups of rows."""
+    """Return the input pixels up to the last one that the first output pixel of a reorg needs.
+
+    These are all pixels if ``reorg.stride``² does not divide the height in darknet's order.
+    """
     if reorg.order == "darknet" and shape.height % reorg.stride**2:
         return shape.height * shape.width
     rows = (reorg.stride - 1) * (reorg.stride if reorg.order == "darknet" else 1)
@@ -136,7 +143,16 @@ def gathered_pixels(reorg: g.Reorg, shape: Shape) -> int:
 
 @dataclass(frozen=True)
 class _Slide:
-    """A kernel over a map. kernel: rows and columns that it reaches over, dilation included."""
+    """A kernel that slides over a map.
+
+    Attributes:
+        read: The shape of the input map.
+        out: The shape of the output map. Only its rows and columns are used.
+        kernel: The rows and columns of the map that the kernel covers, dilation included.
+        taps: The taps of the kernel.
+        stride: The stride.
+        padding: The padding.
+    """
 
     read: Shape
     out: Shape
@@ -147,6 +163,7 @@ class _Slide:
 
     @staticmethod
     def of(graph: g.StreamGraph, index: int, op: MaxPool | g.Window) -> _Slide:
+        """Return the slide of block ``index``, whose operation is ``op``."""
         rows, columns = op.window if isinstance(op, MaxPool) else op.kernel
         dilation = 1 if isinstance(op, MaxPool) else op.dilation
         reach = (rows - 1) * dilation + 1, (columns - 1) * dilation + 1
@@ -154,8 +171,10 @@ class _Slide:
         return _Slide(in_shape(graph, index), out, reach, rows * columns, op.stride, op.padding)
 
     def scanned(self, m: int) -> int:
-        """Words of ``m`` pixels that a parallel window or a max pool passes until the last one has come and the last
-        position has left (scan.h)."""
+        """Return the steps per frame of a parallel window or a max pool (scan.h), per group of channels.
+
+        The frame ends when its last word of ``m`` pixels has been read and its last position has been written.
+        """
         row_words = ceil_div(max(self.read.width, self.stride * (self.out.width - 1) + 1), m)
         lag = (self.kernel[0] - 1 - self.padding.top) * row_words + ceil_div(self.kernel[1] - 1 - self.padding.left, m)
         words = self.out.width // max(1, m // self.stride)
@@ -163,7 +182,11 @@ class _Slide:
         return max((self.read.height - 1) * row_words + self.read.width // m, last + lag + 1)
 
     def walked(self, groups: int) -> int:
-        """Steps of a window that gives a word a cycle, ``groups`` words a pixel (window.h)."""
+        """Return the iterations per frame of a default window, which writes a word per cycle (window.h).
+
+        Args:
+            groups: The input words per pixel.
+        """
         positions, pixels = self.out.height * self.out.width, self.read.height * self.read.width
         walked = self._landed(0, 0, groups) + positions * self.taps * groups
         row, last = self.out.height - 1, self.out.width - 1
@@ -171,7 +194,13 @@ class _Slide:
         return max(pixels * groups, walked, last_row, self._landed(row, last, groups) + self.taps * groups)
 
     def _landed(self, y: int, x: int, groups: int) -> int:
-        """Steps until the last word that position (y, x) sees may be used, where a word comes each cycle."""
+        """Return the iterations before the last word of the window at (y, x) can be used, if a word arrives per cycle.
+
+        Args:
+            y: The row of the position.
+            x: The column of the position.
+            groups: The input words per pixel.
+        """
         rows = min(y * self.stride - self.padding.top + self.kernel[0], self.read.height)
         columns = min(x * self.stride - self.padding.left + self.kernel[1], self.read.width)
         return ((rows - 1) * self.read.width + columns) * groups + WALK_LANDING - 1
@@ -182,7 +211,7 @@ def _words(shape: Shape, values: int, lanes: int) -> int:
 
 
 def bottleneck(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> tuple[str, int]:
-    """Name and cycles a frame of the slowest block or converter."""
+    """Return the name and the cycles per frame of the slowest block or converter."""
     slowest, cycles = "", 0
     by_block: dict[int, list[int]] = {}
     for edge in edges(graph, folds):
@@ -196,5 +225,5 @@ def bottleneck(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> tuple[str, int]
 
 
 def frame_cycles(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> int:
-    """Cycles from one frame to the next, all FIFOs deep enough."""
+    """Return the cycles from one frame to the next if all FIFOs are deep enough."""
     return bottleneck(graph, folds)[1]

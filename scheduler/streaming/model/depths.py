@@ -1,4 +1,4 @@
-"""Stages of the blocks' loops, as their headers declare them to the trace."""
+"""The pipeline stages of the blocks' loops. The headers declare the same stages, and the cycle trace uses them."""
 
 from __future__ import annotations
 
@@ -9,53 +9,64 @@ from scheduler.streaming import graph as g
 from scheduler.streaming.blocks.kinds import WALK_DEPTH, kind_of
 
 LEAST_UNIT_DEPTH, RESIDENT_DEPTH = 32, 4
-"""Of units with few products (fold.h), and what those that keep their vectors have beyond."""
+"""The minimum stages of a unit (fold.h), and the further stages of a unit that stores a frame's vectors
+(matrix_vector_resident.h)."""
 
 SCAN_DEPTH = 5
-"""Of parallel windows (scan.h)."""
+"""The stages of a parallel window (scan.h)."""
 
 
 def unit_depth(simd: int) -> int:
-    """Of a unit that adds ``simd`` products a cycle (fold.h)."""
+    """Return the stages of a unit that adds ``simd`` products per cycle (fold.h)."""
     return max(LEAST_UNIT_DEPTH, 2 * simd // 3)
 
 
 def max_pool_depth(size: int) -> int:
-    """Of a pool whose windows have ``size`` rows and columns (max_pool.h)."""
+    """Return the stages of a max pool (max_pool.h). ``size`` is the greater of its window's rows and columns."""
     return max(SCAN_DEPTH, 2 + (size - 1).bit_length())
 
 
 def label_select_depth(pe: int, k: int) -> int:
-    """Of ``k`` labels, chosen of ``pe`` values a cycle (label_select.h)."""
+    """Return the stages of a label select of ``k`` labels that reads ``pe`` values per cycle (label_select.h)."""
     return 3 + k * (pe - 1).bit_length()
 
 
 def softmax_depth(method: str, pe: int) -> int:
-    """Of ``pe`` values a cycle (softmax.h)."""
+    """Return the stages of a softmax that reads ``pe`` values per cycle (softmax.h)."""
     return 4 + pe if method == "argmax" else 10 + pe // 2
 
 
 def inverse_bits(method: str) -> int:
-    """Of the inverse of a sum of powers, and stages of the division that finds it (softmax.h)."""
+    """Return the bits of the inverse of a sum of powers. The division has the same number of stages (softmax.h)."""
     return DIVIDEND_BITS - POWER_BITS if method == "stable" else DIVIDEND_BITS
 
 
 def softmax_lag(method: str, words: int) -> int:
-    """Steps from a word to its shares (softmax.h): the words of a position, for the greatest of them, and as long as
-    their sum and its inverse take. words: of a position."""
+    """Return the iterations from an input word of a softmax to its output word (softmax.h).
+
+    The maximum of a position needs all its words, unless the method is "latency". The sum needs all powers, and the
+    division follows, unless the method is "argmax".
+
+    Args:
+        method: The method.
+        words: The words per position.
+    """
     compared = 0 if method == "latency" else words
     return compared + (0 if method == "argmax" else words - 1 + inverse_bits(method))
 
 
 def late(levels: int) -> int:
-    """Stages of so many thresholds beyond those of a requantiser (activation.h)."""
+    """Return the stages of ``levels`` thresholds in addition to the stages of a requantiser (activation.h)."""
     return levels // 5 if levels > 32 else 0
 
 
 def depth_of(block: g.Block, fold: g.Fold, resident: bool) -> int:
     """Return the stages of a block's pipeline.
 
-    resident: whether a unit keeps all vectors of a frame.
+    Args:
+        block: The block.
+        fold: The block's fold.
+        resident: Whether the block is a unit that stores all vectors of a frame.
     """
     op = block.op
     match op:
@@ -90,5 +101,5 @@ def depth_of(block: g.Block, fold: g.Fold, resident: bool) -> int:
 
 
 def _late_stages(op: g.Computing, block: g.Block) -> int:
-    """Return the stages of a block's thresholds beyond those of a requantiser."""
+    """Return the stages of a block's thresholds in addition to the stages of a requantiser."""
     return late(block.outputs[0].datatype.levels) if isinstance(op.activation, Thresholds) else 0

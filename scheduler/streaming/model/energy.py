@@ -1,4 +1,7 @@
-"""What a block does in a frame, as energy is counted: in every cycle of its own all of its hardware works."""
+"""Counts the operations per frame of a block and of the DMA for the estimate of energy.
+
+All hardware of a block is assumed to work in every cycle that the block needs per frame.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,16 @@ from scheduler.streaming import lanes
 from scheduler.streaming.area.usage import StreamingUsage
 
 BRAM18_PORT_BITS, URAM_PORT_BITS = 36, 72
-"""Bits of a word."""
+"""The bits that a port of a BRAM18 or of a URAM transfers per cycle."""
 
 
 def block_activity(usage: StreamingUsage, cycles: int) -> Activity:
-    """usage: of the block with the converters and FIFOs before it. cycles: of a frame."""
+    """Return the operations of a block per frame.
+
+    Args:
+        usage: The resources of the block, with the converters and FIFOs at its inputs.
+        cycles: The cycles per frame.
+    """
     return Activity(
         dsp=usage.dsp * cycles,
         bram=usage.bram18 * BRAM18_PORT_BITS * cycles,
@@ -23,7 +31,7 @@ def block_activity(usage: StreamingUsage, cycles: int) -> Activity:
 
 
 def dma_activity(graph: g.StreamGraph) -> Activity:
-    """The picture that comes and the maps that leave."""
+    """Return the operations of the DMA per frame: the bits of the image and of all output maps in DDR."""
     bits = 0
     for index, block in enumerate(graph.blocks):
         if isinstance(block.op, g.Source):

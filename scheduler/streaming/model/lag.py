@@ -1,4 +1,4 @@
-"""How far behind what comes a block's words leave."""
+"""The lag of a block's output after its input, in frames."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Lag:
-    """Frames that came less frames that left, when a word leaves: at least, at most."""
+    """The part of a frame that a block has read but not yet written, at the times when it writes a word.
+
+    Attributes:
+        low: The minimum, in frames. It is negative if words are written before the same share of the input is read.
+        up: The maximum, in frames.
+    """
 
     low: float
     up: float
 
     def __add__(self, further: Lag) -> Lag:
+        """Return the lag of two blocks in series, one frame at most, because pipelines empty between frames."""
         return Lag(self.low + further.low, min(1.0, self.up + further.up))
 
 

@@ -1,16 +1,16 @@
-"""How much of a frame must come before a word leaves, of every block as it is folded; what waits where branches meet.
+"""The lags of folded blocks, and the FIFO depths before joins that avoid a deadlock.
 
-Every block's loop decides by its own counters which words it takes and gives in an iteration, and waits for each of
-them. So words that must come do not depend on clocks, and neither does a deadlock. An iteration's results leave when
-its pipeline has moved on, which it does only with the words of the iterations behind it.
+The counters of a block's loop decide which words it reads and writes in an iteration, and the loop waits for each of
+them. The input that a word needs therefore does not depend on clocks, and neither does a deadlock. The results of an
+iteration are written when the pipeline has moved on, and it moves only with the words of later iterations.
 
-    words that came      ├───────────────────────┤
-    words that left      ├──────────────┤  lag   │        frames; at least ``low``, at most ``up``
+    words read           ├───────────────────────┤
+    words written        ├──────────────┤  lag   │        in frames; at least ``low``, at most ``up``
 
-Lags add up along a path, but to no more than a frame: a block begins a frame when it is done with the one before, so
-that its pipeline runs empty in between. Where two branches of a fork meet again, the one of ``up`` may still hold what
-the other one, of ``low``, has given: that waits in the FIFO before the join. A block's lags are those of the worst
-place of its frame.
+Lags add up along a path, but only up to one frame. A block starts a frame after it has finished the previous one, so
+that its pipeline runs empty in between. Two branches of a fork may meet again at a join. If one branch has the lag
+``up`` and the other the lag ``low``, the words of the second wait in the FIFO before the join. A block's lags are the
+extremes over all words of its frame.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ Words = npt.NDArray[np.float64]
 
 
 Inputs = dict[tuple[int, int], Lag]
-"""Lag at (block, input) of what has come on the way there."""
+"""The total lag of the paths from a fork to each (block, input) that they reach."""
 
 
 def waits(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> dict[tuple[int, int], int]:
-    """Words that wait before (block, input), at most, where branches meet again. A map that leaves behind another one
-    waits until that has left: both are of one packet."""
+    """Return the maximum words that wait before each (block, input) at which branches of a fork meet again.
+
+    Sinks count as a join: all output maps are sent in one packet, so a map waits until the maps before it are sent.
+    """
     frames: dict[tuple[int, int], float] = {}
     streams = {(edge.source.block, edge.source.output): edge for edge in edges(graph, folds)}
     lags = [lag_of(graph, folds, index) for index in range(len(graph.blocks))]
@@ -54,6 +56,7 @@ def waits(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> dict[tuple[int, int]
 
 
 def _words(graph: g.StreamGraph, folds: Sequence[g.Fold], place: tuple[int, int], frames: float) -> int:
+    """Return a part of a frame as words at (block, input) ``place``, rounded up, and one more."""
     index, port = place
     shape, block = lanes.in_shape(graph, index, port), graph.blocks[index]
     values = shape.height * shape.width * lanes.in_values(graph, index, folds[index], port)
@@ -63,7 +66,14 @@ def _words(graph: g.StreamGraph, folds: Sequence[g.Fold], place: tuple[int, int]
 def _branch(
     graph: g.StreamGraph, streams: Mapping[tuple[int, int], Edge], lags: Sequence[Lag], start: g.Port
 ) -> Inputs:
-    """Where a fork's output comes to, the longest and the shortest way."""
+    """Return the lags from one output of a fork to all inputs that it reaches, over the shortest and the longest path.
+
+    Args:
+        graph: The graph.
+        streams: Each stream by its writer's (block, output).
+        lags: The lags of all blocks.
+        start: The output of the fork.
+    """
     inputs: Inputs = {}
 
     def give(port: g.Port, lag: Lag) -> None:
@@ -81,11 +91,16 @@ def _branch(
 
 
 Place = tuple[int, int]
-"""A block and its input."""
+"""The indices of a block and of its input."""
 
 
 def _met(graph: g.StreamGraph, branches: Sequence[Inputs]) -> Iterator[tuple[Place, float]]:
-    """Frames that wait at each input of a join, of each branch of a fork for each other one."""
+    """Yield the frames that wait at inputs of joins because another branch of the same fork is slower.
+
+    Args:
+        graph: The graph.
+        branches: The lags of each branch of the fork.
+    """
     for short, long in permutations(branches, 2):
         for place, partners in _joins(graph):
             ups = [long[partner].up for partner in partners if partner in long]
@@ -97,7 +112,7 @@ def _met(graph: g.StreamGraph, branches: Sequence[Inputs]) -> Iterator[tuple[Pla
 
 
 def _joins(graph: g.StreamGraph) -> Iterator[tuple[Place, list[Place]]]:
-    """Each input of a block of several, and its other inputs."""
+    """Yield each input of every block, with the block's other inputs."""
     for index, block in enumerate(graph.blocks):
         places = [(index, port) for port in range(len(block.inputs))]
         for place in places:
@@ -105,23 +120,27 @@ def _joins(graph: g.StreamGraph) -> Iterator[tuple[Place, list[Place]]]:
 
 
 def _leaving(graph: g.StreamGraph) -> Iterator[tuple[Place, list[Place]]]:
-    """Each map that leaves, and those that leave before it."""
+    """Yield the input of each sink, with the inputs of the sinks whose maps are sent before it."""
     sinks = [(index, 0) for index, block in enumerate(graph.blocks) if isinstance(block.op, g.Sink)]
     for number, place in enumerate(sinks):
         yield place, sinks[:number]
 
 
 def _turn(graph: g.StreamGraph, index: int) -> float:
-    """Frames that a join takes of one input before it takes of another."""
+    """Return the frames that a join reads from one input before it reads from the next: a pixel for a concat."""
     shape = lanes.in_shape(graph, index)
     return 1 / (shape.height * shape.width) if isinstance(graph.blocks[index].op, g.Concat) else 0.0
 
 
-# --- of a stream, of a block --------------------------------------------------------------------------------------
+# --- the lag of a stream and of a block ---------------------------------------------------------------------------
 
 
 def edge_lag(edge: Edge) -> Lag:
-    """Of the converters before an input: a pixel where channels come or go, a word of pixels, or a word."""
+    """Return the lag of the converters of a stream.
+
+    A converter of channels stores at most a pixel. A converter of pixels stores at most the pixels of its larger word,
+    and a converter of widths one word of each width.
+    """
     total = NONE
     for converter in edge.converters:
         frames = {
@@ -167,7 +186,10 @@ def lag_of(graph: g.StreamGraph, folds: Sequence[g.Fold], index: int) -> Lag:
 
 
 def _stages(graph: g.StreamGraph, index: int, fold: g.Fold, count: float | None = None) -> float:
-    """What the words of so many iterations are of a frame, one each; None: those of the block's pipeline."""
+    """Return the frames that a block reads in ``count`` iterations, with one word each.
+
+    With None, ``count`` is the stages of the block's pipeline.
+    """
     block = graph.blocks[index]
     shapes = [lanes.in_shape(graph, index, port) for port in range(len(block.inputs))]
     words = sum(
@@ -175,35 +197,35 @@ def _stages(graph: g.StreamGraph, index: int, fold: g.Fold, count: float | None 
         for port, shape in enumerate(shapes)
     )
     if not isinstance(block.op, g.Concat):
-        words /= len(shapes)  # they come together
+        words /= len(shapes)  # an iteration reads a word of every input
     return (depth_of(block, fold, resident(block, fold)) if count is None else count) / words
 
 
 def _wordwise(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
-    """A word leaves with the one that came."""
+    """Return the lag of a block that writes one word for each word that it reads."""
     return Lag(0.0, _stages(graph, index, fold))
 
 
 def _added(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
-    """Of a package's block, as that says."""
+    """Return the lag that a package states for its block, and the lag of the block's pipeline."""
     lag = added_lag(FoldedBlock(graph, {index: fold}, index))
     return Lag(lag.low, lag.up + _stages(graph, index, fold))
 
 
 def _pixelwise(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
-    """A pixel's words come or leave by several streams, one after the other."""
+    """Return the lag of a block that reads or writes the words of a pixel on several streams, one after the other."""
     shape = lanes.in_shape(graph, index)
     pixel = 1 / (shape.height * shape.width)
     return Lag(-pixel, pixel + _stages(graph, index, fold))
 
 
 def _whole(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
-    """Nothing leaves before all of the map has come."""
+    """Return the lag of a block that reads the whole map before it writes."""
     return Lag(0.0, 1 + _stages(graph, index, fold))
 
 
 def _unit(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Unit) -> Lag:
-    """A unit takes the vectors of some positions, and goes over its weights with them."""
+    """Return the lag of a unit, which reads the vectors of a group of positions and then computes with all weights."""
     block = graph.blocks[index]
     if resident(block, fold):
         return _whole(graph, index, fold)
@@ -217,29 +239,30 @@ def _unit(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Unit) -> Lag:
 
 
 def _row(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
-    """A row has to be there before its words leave, in walks that read it several times."""
+    """Return the lag of a walk that reads each row several times, so that it needs a whole row before it writes."""
     return Lag(0.0, 1 / lanes.in_shape(graph, index).height + _walked(graph, index, fold))
 
 
 def _reorg(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Reorg) -> Lag:
+    """Return the lag of a reorg, which needs the pixels of its first output pixel before it writes."""
     shape = lanes.in_shape(graph, index)
     pixels = gathered_pixels(op, shape)
     return Lag(0.0, pixels / (shape.height * shape.width) + _walked(graph, index, fold))
 
 
 def _walked(graph: g.StreamGraph, index: int, fold: g.Fold) -> float:
-    """Of a walk beyond the words that it needs: those that land, and those of its pipeline."""
+    """Return the lag of a walk beyond the words that it needs: the frames in WALK_LANDING and in its pipeline."""
     return _stages(graph, index, fold) + _stages(graph, index, fold, WALK_LANDING + 1)
 
 
 def _shared(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Softmax) -> Lag:
-    """Return the lag of a softmax: the words that its lines hold."""
+    """Return the lag of a softmax, which is the words in its delay lines."""
     held = softmax_lag(op.method, lanes.in_values(graph, index, fold) // fold.pe)
     return Lag(0.0, _stages(graph, index, fold) + _stages(graph, index, fold, held))
 
 
 def _thinned(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.DownSample) -> Lag:
-    """Return the lag of a down-sampler: pixels up to each of those that stay."""
+    """Return the lag of a down-sampler, which reads and drops the pixels between two output pixels."""
     shape, out = lanes.in_shape(graph, index), graph.blocks[index].outputs[0].shape
     y, x = _places(out.height, out.width)
     pixels_came = (y * op.stride * shape.width + x * op.stride) / (shape.height * shape.width)
@@ -249,7 +272,11 @@ def _thinned(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.DownSample) -
 
 
 def _scanned(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Window | MaxPool) -> Lag:
-    """scan.h: a position leaves in the step in which the last pixel comes that it sees, or would come below the map."""
+    """Return the lag of a parallel window or a max pool (scan.h).
+
+    A position is written in the step in which the last pixel of its window arrives. If that pixel is below the map,
+    this is the step in which it would arrive.
+    """
     block, read, out = graph.blocks[index], lanes.in_shape(graph, index), graph.blocks[index].outputs[0].shape
     m, reach = fold.m, _reach(op)
     row, row_words = ceil_div(max(read.width, (out.width - 1) * op.stride + 1), m), read.width // m
@@ -270,8 +297,11 @@ def _scanned(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Window | MaxP
 
 
 def _walked_window(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Window) -> Lag:
-    """walk.h: words are taken until those are there that a position needs, and evenly while positions leave, as long
-    as the buffer has room. In pixels."""
+    """Return the lag of a default window (walk.h), computed in pixels.
+
+    The block reads until it has the pixels of the next position. While it writes positions, it reads at an even pace,
+    as long as its buffer has room.
+    """
     block, read, out = graph.blocks[index], lanes.in_shape(graph, index), graph.blocks[index].outputs[0].shape
     high_reach, wide_reach = _reach(op)
     pixels, positions, taps = read.height * read.width, out.height * out.width, lanes.taps(block)
@@ -282,7 +312,7 @@ def _walked_window(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Window)
     rows_over = max(op.stride * max(read.width, out.width), (read.height - (out.height - 1) * op.stride) * read.width)
     capacity = high_reach * read.width + wide_reach + 1 + max(rows_over, op.stride)
     reads = max(pixels, op.stride * out.height * max(read.width, out.width))
-    pace = taps * reads / max(reads, positions * taps)  # pixels that are taken for a position
+    pace = taps * reads / max(reads, positions * taps)  # pixels that are read while a position is written
     number = np.arange(positions)
     begun = np.maximum.accumulate(needed - number * pace) + number * pace
     frames_left = number / positions
@@ -296,13 +326,13 @@ def _walked_window(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Window)
 
 
 def _reach(op: g.Window | MaxPool) -> tuple[int, int]:
-    """Rows and columns from a window's first pixel to its last."""
+    """Return the distance from a window's first pixel to its last, in rows and in columns."""
     if isinstance(op, MaxPool):
         return op.window[0] - 1, op.window[1] - 1
     return (op.kernel[0] - 1) * op.dilation, (op.kernel[1] - 1) * op.dilation
 
 
 def _places(height: int, width: int) -> tuple[Words, Words]:
-    """Rows and columns of all places of a map, row by row."""
+    """Return the row and the column of every pixel of a map in row-major order, as two arrays."""
     y, x = np.divmod(np.arange(height * width, dtype=np.float64), width)
     return y, x

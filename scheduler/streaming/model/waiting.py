@@ -1,4 +1,4 @@
-"""Depths of FIFOs: estimated from what waits where a map's readers meet again; as traced where there is a trace."""
+"""The depths of FIFOs, either estimated from the data that waits before joins, or taken from a cycle trace."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from scheduler.streaming.model.lags import waits
 
 @lru_cache(maxsize=64)
 def waiting(graph: g.StreamGraph) -> dict[tuple[int, int], int]:
-    """Values that wait at (block, input) for what the other inputs bring later: rows that windows gather first.
+    """Return the values that wait at each (block, input) of a join until the first data arrives at its other inputs.
 
-    A window gives its first position when (KERNEL_H − 1 − TOP) rows and (KERNEL_W − 1 − LEFT) pixels are there, a unit
-    over a whole map and a global pool when all of it is; every block runs at the pace of the frame, so that these
-    fractions of a frame add up along a path. One row is added for what the closed form leaves out; the trace has the
-    last word on depths.
+    A window writes its first position after (KERNEL_H − 1 − TOP) rows and (KERNEL_W − 1 − LEFT) pixels have arrived. A
+    unit over a whole map and a global pool need the whole map. All blocks take the same time per frame, so these
+    fractions of a frame add up along a path. One row is added, because the formula leaves out pipelines. The cycle
+    trace then determines the exact depths.
     """
-    first_word: list[float] = []  # of every block, frames after the picture's
+    first_word: list[float] = []  # per block: the time of its first output word, in frames after the image's first
     words: dict[tuple[int, int], int] = {}
     for index, block in enumerate(graph.blocks):
         arrivals = [first_word[port.block] for port in block.inputs]
@@ -43,7 +43,7 @@ def waiting(graph: g.StreamGraph) -> dict[tuple[int, int], int]:
 
 
 def _fill(graph: g.StreamGraph, index: int) -> float:
-    """Return the frames from a block's first word to its first output."""
+    """Return the frames from a block's first input word to its first output word."""
     block = graph.blocks[index]
     op = block.op
     match op:
@@ -84,49 +84,63 @@ def _fill(graph: g.StreamGraph, index: int) -> float:
 
 
 def _last_pixel(graph: g.StreamGraph, index: int) -> float:
-    """Return the frames up to the last pixel of the map that a block reads."""
+    """Return the frames before the last pixel of a block's input map."""
     shape = lanes.in_shape(graph, index)
     pixels = shape.height * shape.width
     return (pixels - 1) / pixels
 
 
 def _first_position(kernel: tuple[int, int], dilation: int, padding: Padding, shape: Shape) -> float:
-    """Return the frames up to the first position of a window over a map of ``shape``."""
+    """Return the frames before a window's first position is complete, for an input map of ``shape``."""
     rows = (kernel[0] - 1) * dilation - padding.top
     pixels = max(0, rows * shape.width + (kernel[1] - 1) * dilation - padding.left)
     return pixels / (shape.height * shape.width)
 
 
 def depth_of(graph: g.StreamGraph, index: int, port: int, reader: g.Fold) -> int:
-    """Words of the FIFO before an input, as estimated before there is a trace."""
+    """Return the estimated depth in words of the FIFO before input ``port`` of block ``index``.
+
+    The estimate depends on the reader's fold alone, so that a search can use it.
+    """
     wait = waiting(graph).get((index, port), 0)
     return LEAST_FIFO_DEPTH + ceil_div(wait, lanes.in_lanes(graph.blocks[index], reader, port))
 
 
 def depths(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> tuple[tuple[int, int, int], ...]:
-    """(block, input, depth) of the FIFOs that are deeper than the least: before each join as deep as the rows that wait
-    there take, and no less than keeps the pipeline of these folds from coming to a stand."""
+    """Return the estimated depths of the FIFOs before joins, as entries of (block, input, depth in words).
+
+    A FIFO is deep enough for the rows that wait there (``waiting``), and for the words that would otherwise cause a
+    deadlock of these folds (``waits``). All other FIFOs have the minimum depth.
+    """
     words = waits(graph, folds)
     estimated = {place: depth_of(graph, *place, folds[place[0]]) for place in {*waiting(graph), *words}}
     estimated = {place: max(depth, LEAST_FIFO_DEPTH + words.get(place, 0)) for place, depth in estimated.items()}
     return tuple((*place, depth) for place, depth in sorted(estimated.items()))
 
 
-# --- of a stream, its converters' included ---------------------------------------------------------------------------
+# --- the FIFOs of a stream with its converters -----------------------------------------------------------------------
 
 Fifos = tuple[tuple[int, int], ...]
-"""(values of a word, depth) of the FIFOs of one stream, from its writer on."""
+"""The values per word and the depth of each FIFO of one stream, in order from its writer."""
 
 
 @dataclass(frozen=True)
 class TracedStreams:
-    """What the trace of one folding has said of the FIFOs before (block, input)."""
+    """The FIFOs of one folding after a cycle trace.
+
+    Attributes:
+        fifos: The FIFOs of the stream to each (block, input).
+    """
 
     fifos: Mapping[tuple[int, int], Fifos] = field(default_factory=dict)
 
     def of(self, edge: Edge) -> Fifos:
-        """The FIFOs of a stream: as traced under the same words; under others with as many values beyond the least,
-        before the reader; as estimated where there is no trace."""
+        """Return the FIFOs of a stream.
+
+        If the trace had the same words at this stream, its FIFOs are returned. If it had other words, the FIFO before
+        the reader can store the same number of values in addition to the minimum depths. Without a trace of the stream,
+        the depth is estimated.
+        """
         sizes = (*(converter.lanes_in for converter in edge.converters), edge.read.size)
         traced = self.fifos.get((edge.reader, edge.port))
         if traced is None:
