@@ -83,7 +83,7 @@ def check_blocks(layers: Sequence[Layer], columns: int, lanes: int) -> None:
 
     Each channel tile of such a layer reads only whole channel blocks.
     """
-    of_two = [layer.name for layer in layers if layer.of_two_maps]
+    of_two = [layer.name for layer in layers if layer.combines_maps]
     if columns % lanes and of_two:
         below = columns // lanes * lanes
         raise InvalidValueError(

@@ -75,7 +75,14 @@ from scheduler.systolic.network.copies import UPSCALE
 from scheduler.systolic.network.dilated import dilated_layers
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.network.refusals import MAX_ROWS_IN_TURN, check_layers, fusible
-from scheduler.systolic.network.reorg import Part, blocks_apart, darknet_parts, depth_parts, is_in_parts, pad_parts
+from scheduler.systolic.network.reorg import (
+    Part,
+    block_order_weights,
+    darknet_parts,
+    depth_parts,
+    is_in_parts,
+    pad_parts,
+)
 from scheduler.systolic.network.strips import Strips, strips_of
 from scheduler.systolic.network.views import aligned, group_of, spans_of
 
@@ -280,7 +287,7 @@ def _own_layers(network: QuantizedNetwork, strips: Strips, index: int) -> Iterat
             parts = darknet_parts(read)
             yield from (_moved(layer, weights) for layer, weights in _parts(plain, parts))
         case Reorg() as op:
-            yield _moved(replace(plain, stride=op.stride), blocks_apart(read.channels, op.stride))
+            yield _moved(replace(plain, stride=op.stride), block_order_weights(read.channels, op.stride))
         case DepthToSpace() as op:
             parts = depth_parts(op, read)
             yield from (_moved(_spread(layer, op.columns), weights) for layer, weights in _parts(plain, parts))
@@ -298,7 +305,7 @@ def _identity_layer(network: QuantizedNetwork, strips: Strips, index: int) -> La
     """Return the depthwise 1×1 layer that copies what node ``index`` reads to the node's own map."""
     node = network.nodes[index]
     source = resolve(network, node.inputs[0])
-    spans, channels = strips.as_they_lie(spans_of(network, source)), network.nodes[source].shape.channels
+    spans, channels = strips.in_stored_order(spans_of(network, source)), network.nodes[source].shape.channels
     return Layer(
         name=node.name,
         input=source,
@@ -381,7 +388,7 @@ def _spread(layer: Layer, columns: int) -> Layer:
 def _in_turn(network: QuantizedNetwork, strips: Strips, layer: Layer) -> Layer:
     """Return the layer that reads row y of each of its maps before row y + 1 of any."""
     operands = [resolve(network, i) for i in network.nodes[layer.output].inputs]
-    spans = strips.as_they_lie(tuple(span for operand in operands for span in spans_of(network, operand)))
+    spans = strips.in_stored_order(tuple(span for operand in operands for span in spans_of(network, operand)))
     return replace(layer, input=spans[0].node, stride=len(spans), spans=spans, summed=len(spans))
 
 

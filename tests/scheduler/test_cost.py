@@ -61,13 +61,13 @@ def parts(**cycles: int) -> Cycles:
 def test_the_bound_is_what_takes_longest_and_the_overhead_stands_by_itself() -> None:
     """Waiting a tenth of what the array computes bounds nothing; bytes that take longer than the array computes do."""
     mostly_computed = parts(compute=1000, fill=100, drain=40, program=60)
-    assert mostly_computed.bound_by(moving=999) == "compute"
-    assert mostly_computed.bound_by(moving=1000) == "compute"
-    assert mostly_computed.bound_by(moving=1001) == "ddr"
+    assert mostly_computed.bound_by(ddr_cycles=999) == "compute"
+    assert mostly_computed.bound_by(ddr_cycles=1000) == "compute"
+    assert mostly_computed.bound_by(ddr_cycles=1001) == "ddr"
     assert mostly_computed.overhead == Overhead("fill", 100)
-    assert parts(compute=10, drain=900, fill=800).bound_by(moving=850) == "drain"
-    assert parts(compute=10, ddr=900).bound_by(moving=20) == "ddr"
-    assert parts(compute=500, weights=600).bound_by(moving=0) == "weights"
+    assert parts(compute=10, drain=900, fill=800).bound_by(ddr_cycles=850) == "drain"
+    assert parts(compute=10, ddr=900).bound_by(ddr_cycles=20) == "ddr"
+    assert parts(compute=500, weights=600).bound_by(ddr_cycles=0) == "weights"
 
 
 def test_the_bounds_of_layers_follow_from_their_parts_and_their_bytes() -> None:

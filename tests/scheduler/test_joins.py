@@ -78,8 +78,8 @@ def test_a_map_lies_in_two_concats_where_both_can_lie_in_one_row() -> None:
     network = build.network()
     strips = strips_of(network)
     assert strips.nodes == ((1, 2, 4),)
-    assert [span.node for span in strips.as_they_lie(spans_of(network, 5))] == [2, 4]
-    assert lane_places(strips.as_they_lie(spans_of(network, 5)), 8).tolist() == [*range(8, 16), *range(8)]
+    assert [span.node for span in strips.in_stored_order(spans_of(network, 5))] == [2, 4]
+    assert lane_places(strips.in_stored_order(spans_of(network, 5)), 8).tolist() == [*range(8, 16), *range(8)]
 
 
 def test_operands_of_an_addition_are_one_map_of_twice_the_rows() -> None:

@@ -17,9 +17,9 @@ from cnn.requantise import Requantiser
 from scheduler.nodes import resolve
 from scheduler.systolic.layers import lower
 from scheduler.systolic.network import additions
-from scheduler.systolic.network.copies import _blocks_apart, _new_name, _upsampled_in_steps
+from scheduler.systolic.network.copies import _new_name, _upsampled_in_steps, _with_whole_blocks
 from scheduler.systolic.network.refusals import _refuse_upsample, fusible
-from scheduler.systolic.network.reorg import blocks_apart, darknet_parts, depth_parts, is_in_parts
+from scheduler.systolic.network.reorg import block_order_weights, darknet_parts, depth_parts, is_in_parts
 from scheduler.systolic.network.strips import Strips, _grown
 from scheduler.systolic.network.views import ALIGNED, Span, aligned, group_of, lane_places, spans_of
 from tests.support.cases import cases
@@ -171,10 +171,10 @@ def test_spans_lie_side_by_side_where_no_channel_is_between(seed: int) -> None:
             lie.index(channel) if channel in lie else -99 * (1 + n) for n, channel in enumerate(listed(tuple(spans)))
         )
         wanted = places[0] >= 0 and places == list(range(places[0], places[0] + len(places)))
-        assert strips.side_by_side(tuple(spans)) is wanted
+        assert strips.are_adjacent(tuple(spans)) is wanted
         counts[wanted] += 1
         if set(nodes) <= set(strip):
-            ordered = [span.node for span in strips.as_they_lie(tuple(spans))]
+            ordered = [span.node for span in strips.in_stored_order(tuple(spans))]
             assert ordered == sorted(nodes, key=strip.index)
     assert min(counts.values()) > 5
 
@@ -222,7 +222,7 @@ def test_halves_of_many_channels_are_parts_of_their_own() -> None:
 @pytest.mark.parametrize("stride", [1, 2, 3])
 def test_a_reorg_in_blocks_is_one_convolution(stride: int) -> None:
     values = np.arange(1, 1 + 3 * 36).reshape(3, 6, 6)
-    weights, wanted = blocks_apart(3, stride), Reorg(stride, "block").move([values])
+    weights, wanted = block_order_weights(3, stride), Reorg(stride, "block").move([values])
     for f, y, x in np.ndindex(wanted.shape):
         window = values[:, y * stride : (y + 1) * stride, x * stride : (x + 1) * stride]
         assert (weights[f] * window).sum() == wanted[f, y, x]
@@ -344,14 +344,14 @@ def test_blocks_of_depth_to_space_are_copied_where_they_are_no_whole_ones() -> N
         Node("conv", conv, (0,), Shape(8, 2, 2), ""),
         Node("d", DepthToSpace(2, 2), (1,), Shape(2, 4, 4), ""),
     )
-    done = _blocks_apart(Network("net", nodes)).nodes
+    done = _with_whole_blocks(Network("net", nodes)).nodes
     assert [type(node.op).__name__ for node in done[2:]] == ["Slice", "Convolution"] * 4 + ["Concat", "DepthToSpace"]
     slices: list[Any] = [node.op for node in done if isinstance(node.op, Slice)]
     assert [(op.first, op.channels) for op in slices] == [(0, 2), (2, 2), (4, 2), (6, 2)]
     assert done[-2].inputs == (3, 5, 7, 9)
     assert done[-1].inputs == (10,)
     wide = (nodes[0], replace(nodes[1], shape=Shape(256, 2, 2)), replace(nodes[2], shape=Shape(64, 4, 4)))
-    assert _blocks_apart(Network("net", wide)).nodes == wide
+    assert _with_whole_blocks(Network("net", wide)).nodes == wide
 
 
 def test_a_new_name_is_the_first_that_is_free() -> None:
@@ -366,7 +366,7 @@ def test_a_new_name_is_the_first_that_is_free() -> None:
 
 def test_a_layer_s_numbers_are_those_of_its_convolution() -> None:
     layer = lower(Builder(3, 8, 6).conv(8, (3, 5), 2, Padding(1, 2, 1, 2)).network())[0]
-    assert (layer.kernel, layer.column_stride, layer.places, layer.of_two_maps, layer.reads_pixels) == (
+    assert (layer.kernel, layer.column_stride, layer.places, layer.combines_maps, layer.reads_pixels) == (
         (3, 5),
         2,
         1,
@@ -378,7 +378,7 @@ def test_a_layer_s_numbers_are_those_of_its_convolution() -> None:
     assert replace(layer, groups=2).macs == layer.macs // 2
     window, product_of = replace(layer, window=(3, 3)), replace(layer, multiplied=True, summed=2)
     assert (window.kernel, window.places) == ((3, 3), 9)
-    assert (product_of.kernel, product_of.places, product_of.column_stride, product_of.of_two_maps) == (
+    assert (product_of.kernel, product_of.places, product_of.column_stride, product_of.combines_maps) == (
         (2, 1),
         2,
         1,

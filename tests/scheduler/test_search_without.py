@@ -39,7 +39,7 @@ def test_what_a_space_does_not_say_is_as_usual() -> None:
     bare, array = space(), Array(2, 8, 8)
     assert (bare.dsp_clock, bare.dsp_products, bare.dsp_registers) == (1, 0, 0)
     assert (array.dsp_clock, array.dsp_products, array.dsp_registers) == (1, 0, 0)
-    assert (bare.bits, bare.port_bits, bare.map_depths, bare.of_two_maps) == (array.bits, 128, None, ())
+    assert (bare.bits, bare.port_bits, bare.map_depths, bare.combining_layers) == (array.bits, 128, None, ())
     assert (bare.column_tiles, bare.orders) == (MAX_COLUMN_TILES, ORDERS)
     frame = workload_of(NETWORK)
     assert (frame.batch, frame.fused, Goal()) == (1, False, Goal("fps", 0.0, 0.0))
@@ -105,8 +105,8 @@ def test_chunks_cut_the_widest_map_evenly(widest: int, chunks: set[int]) -> None
 def test_lanes_alone_or_columns_alone_end_in_no_block() -> None:
     """Of layers that add maps both together may: with six products a DSP columns are whole halves of the lanes."""
     network = Builder(3, 6, 5).conv(8, 3).conv(8, 3).add(1, 2).network()
-    adding = replace(space(), of_two_maps=tuple(layer for layer in lower(network) if layer.of_two_maps))
-    assert adding.of_two_maps
+    adding = replace(space(), combining_layers=tuple(layer for layer in lower(network) if layer.combines_maps))
+    assert adding.combining_layers
     assert pin(adding, lanes=8).shapes == ((8, 8),)
     assert pin(adding, columns=16).shapes == ((16, 8),)
     with raises(InvalidValueError, where="add3", what="columns", got=12, nearest=(8, 16)):

@@ -28,7 +28,7 @@ from scheduler.systolic.tiling import BufferNeeds
 
 def brute_force(problem: Problem, ddr: DdrTiming, goal: Goal) -> tuple[int, ...] | None:
     """The least key over every array and every combination of tilings; None where nothing fits."""
-    board, space, goal = problem.board, problem.space, goal.of_batches(problem.workload.batch)
+    board, space, goal = problem.board, problem.space, goal.per_batch(problem.workload.batch)
     best: tuple[int, ...] | None = None
     for geometry in problem.geometries:
         task = Task(geometry, problem.networks[geometry.width], board, ddr, goal, space)

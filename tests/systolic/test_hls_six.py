@@ -78,7 +78,7 @@ def test_every_layer_has_the_golden_models_bits(engines: Path, name: str, stay: 
 @pytest.mark.parametrize("name", ["first", *NETWORKS])
 def test_channel_tiles_end_in_the_middle_of_a_block(engines: Path, name: str, stay: bool, ap_int: bool) -> None:
     network = NETWORKS[name](4) if name in NETWORKS else FIRST
-    if any(layer.of_two_maps for layer in lower(network)):
+    if any(layer.combines_maps for layer in lower(network)):
         with raises(InvalidValueError, what="columns", got=24):
             design_of(network, HALF, stay)
         return

@@ -77,7 +77,7 @@ class PassTilings:
         words: Words of one row of the column tile's input.
         bursts: Pieces in which these words are read.
         next_steps: Steps of the weight tile that is loaded for the next pass.
-        resident: 1 if the weights stay on chip, else 0.
+        weights_resident: 1 if the weights stay on chip, else 0.
         inputs_resident: 1 if the input rows stay on chip, else 0.
         overlap: 1 if rows are loaded while the array computes, else 0.
     """
@@ -86,7 +86,7 @@ class PassTilings:
     words: Numbers
     bursts: Numbers
     next_steps: Numbers
-    resident: Numbers
+    weights_resident: Numbers
     inputs_resident: Numbers
     overlap: Numbers
 

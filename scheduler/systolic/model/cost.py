@@ -125,7 +125,7 @@ class LayerCost:
         cycles: Cycles of all passes, by their cause.
         traffic: DDR bytes by kind.
         needs: The smallest buffers that the tiling can run with.
-        moving: Cycles in which the DDR moves the bytes of ``traffic``.
+        ddr_cycles: Cycles in which the DDR moves the bytes of ``traffic``.
     """
 
     shape: LayerShape
@@ -133,7 +133,7 @@ class LayerCost:
     cycles: Cycles
     traffic: Traffic
     needs: BufferNeeds
-    moving: int
+    ddr_cycles: int
 
     @property
     def total(self) -> int:
@@ -148,7 +148,7 @@ class LayerCost:
     @property
     def bound_by(self) -> str:
         """The name of the part that bounds the layer, see ``Cycles.bound_by``."""
-        return self.cycles.bound_by(self.moving)
+        return self.cycles.bound_by(self.ddr_cycles)
 
     @property
     def overhead(self) -> Overhead:
@@ -212,10 +212,10 @@ def layer_cost(
     cycles = Cycles(*(np.asarray(getattr(grid, f.name)).reshape(-1)[0] for f in fields(grid)))
     traffic = layer_traffic(array.rows, array.columns, array.word_bytes, shape, tiling)
     needs = buffer_needs(shape, array.rows, array.columns, tiling, next_steps)
-    return LayerCost(shape, tiling, cycles, traffic, needs, moving_cycles(traffic, ddr))
+    return LayerCost(shape, tiling, cycles, traffic, needs, ddr_cycles(traffic, ddr))
 
 
-def moving_cycles(traffic: Traffic, ddr: DdrTiming) -> int:
+def ddr_cycles(traffic: Traffic, ddr: DdrTiming) -> int:
     """Return the cycles in which the DDR moves these bytes at its sustained rate."""
     return ceil_div(1000 * traffic.total, ddr.milli_bytes)
 

@@ -45,16 +45,16 @@ class Cycles:
         """Return the cycles of ``count`` equal passes or frames."""
         return Cycles(*(getattr(self, name) * count for name in PARTS))
 
-    def bound_by(self, moving: int) -> str:
+    def bound_by(self, ddr_cycles: int) -> str:
         """Return the name of the part that bounds one layer.
 
         It is the largest part of the cycles, or "ddr" if the DDR needs still more cycles to move the layer's bytes.
 
         Args:
-            moving: Cycles in which the DDR moves the layer's bytes.
+            ddr_cycles: Cycles in which the DDR moves the layer's bytes.
         """
         parts = {name: int(getattr(self, name)) for name in PARTS}
-        parts["ddr"] = max(parts["ddr"], moving)
+        parts["ddr"] = max(parts["ddr"], ddr_cycles)
         return max(parts, key=lambda name: (parts[name], name == "compute"))
 
     @property

@@ -231,7 +231,7 @@ class PassGrid:
     @cached_property
     def streams(self) -> npt.NDArray[np.bool_]:
         """Whether the weights are read from DDR again for every row tile."""
-        return np.asarray((self.tilings.resident == 0) & (self.tilings.inputs_resident == 0))
+        return np.asarray((self.tilings.weights_resident == 0) & (self.tilings.inputs_resident == 0))
 
     @cached_property
     def tiles_loaded(self) -> Times:

@@ -24,7 +24,7 @@ from scheduler.systolic.network.views import ALIGNED, spans_of
 MULTIPLIER_BITS, OFFSET_BITS = 32, 48
 """Signed bits of each map's multiplier, and of the offset that is added to the products (systolic/saver/add.h)."""
 
-BEHIND = (QConvolution, QDense, QAveragePool, MaxPool, QActivate)
+FUSIBLE = (QConvolution, QDense, QAveragePool, MaxPool, QActivate)
 """Operations whose layer writes each value of its map once and in order, so that an add can be fused into it."""
 
 
@@ -75,7 +75,7 @@ def _addition(network: QuantizedNetwork, index: int, op: QAdd) -> Addition | Non
     place = operands.index(layer_node)
     other_node = operands[1 - place]
     before = network.nodes[layer_node].op
-    reached = isinstance(before, BEHIND) and not _in_parts(before) and _alone(network, other_node)
+    reached = isinstance(before, FUSIBLE) and not _in_parts(before) and _alone(network, other_node)
     if not reached or _widens(network, index):
         return None
     return _numbers(op, (layer_node, other_node), (op.multipliers[place], op.multipliers[1 - place]))

@@ -29,7 +29,7 @@ from scheduler.systolic.network.views import ALIGNED, ROWS_IN_TURN, spans_of
 UPSCALE = 2
 """The factor of the array's upsample: each value is written this many times in a row, and each row as often."""
 
-MOST_PLACES = 64
+MAX_PLACES = 64
 """The most output pixels per input pixel of an upsample by copies. Each of them needs a pass over the map."""
 
 AnyNetwork = TypeVar("AnyNetwork", bound=Network | QuantizedNetwork)
@@ -46,7 +46,7 @@ def with_copies(network: AnyNetwork, fused: bool = False) -> AnyNetwork:
         network: The network.
         fused: Whether the Saver computes residual adds if it can, see ``strips_of``.
     """
-    network = _blocks_apart(_upsampled_in_blocks(_upsampled_in_steps(network)))
+    network = _with_whole_blocks(_upsampled_in_blocks(_upsampled_in_steps(network)))
     helpless: set[str] = set()
     while True:
         refused = strips_of(network, fused).refused
@@ -135,7 +135,7 @@ def _upsampled_in_blocks(network: AnyNetwork) -> AnyNetwork:
         if not isinstance(op, Upsample) or op.scale != 1 or (op.columns == op.stride and op.stride in (1, UPSCALE)):
             continue
         source, names = nodes_of(network)[node.inputs[0]], set[str]()
-        if source.shape.height * source.shape.width == 1 or op.stride * op.columns > MOST_PLACES:
+        if source.shape.height * source.shape.width == 1 or op.stride * op.columns > MAX_PLACES:
             continue
         added: list[Any] = []
         for _ in range(op.stride * op.columns):
@@ -151,7 +151,7 @@ def _upsampled_in_blocks(network: AnyNetwork) -> AnyNetwork:
     return network
 
 
-def _blocks_apart(network: AnyNetwork) -> AnyNetwork:
+def _with_whole_blocks(network: AnyNetwork) -> AnyNetwork:
     """Return the network with copies before each depth to space, if it needs them.
 
     The channels of each place of a block are sliced and copied, and the copies are joined. Each copy then begins with a
@@ -175,7 +175,7 @@ def _blocks_apart(network: AnyNetwork) -> AnyNetwork:
         name = _new_name(network, f"{node.name}_parts", names)
         added.append(replace(source, name=name, op=Concat(), inputs=copies, source=node.source))
         last: Any = replace(node, inputs=(index + len(added) - 1,))
-        return _blocks_apart(_inserted(network, index, added, last))
+        return _with_whole_blocks(_inserted(network, index, added, last))
     return network
 
 

@@ -108,7 +108,7 @@ class Layer:
         return self.window != (1, 1)
 
     @property
-    def of_two_maps(self) -> bool:
+    def combines_maps(self) -> bool:
         """Whether the layer adds or multiplies maps, on the array or in the Saver."""
         return self.summed > 1 or self.added is not None
 

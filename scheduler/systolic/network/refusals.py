@@ -47,7 +47,7 @@ from contract.geometry import RESULT_BITS
 from scheduler.convolutions import dilation_of
 from scheduler.nodes import check_computes, check_refused, kind_of, nodes_of, resolve
 from scheduler.systolic.network.copies import UPSCALE, with_copies
-from scheduler.systolic.network.reorg import PARTED_STRIDE, copies_of, is_in_parts
+from scheduler.systolic.network.reorg import PARTED_STRIDE, is_in_parts, pad_part_count
 from scheduler.systolic.network.strips import strips_of
 
 READS_PIXELS = (
@@ -155,7 +155,7 @@ def _refuse_operation(node: Node | QNode, source: Node | QNode) -> str | None:
         case MaxPool() as op:
             return _refuse_padding(op.padding, source, is_dense=True)
         case Pad() as op:
-            return _refuse_copies(copies_of(op, source.shape))
+            return _refuse_copies(pad_part_count(op, source.shape))
         case Reorg() as op if is_in_parts(op) and op.stride != PARTED_STRIDE:
             return f"a reorg in darknet's order is mapped with stride {PARTED_STRIDE}, and this one has {op.stride}"
         case Upsample() as op:

@@ -76,7 +76,7 @@ def is_in_parts(op: Reorg) -> bool:
     return op.order == "darknet" and op.stride > 1
 
 
-def blocks_apart(channels: int, stride: int) -> IntArray:
+def block_order_weights(channels: int, stride: int) -> IntArray:
     """Return the weights (filters, channels, stride, stride) of a reorg in the order of blocks."""
     places = stride * stride
     weights = np.zeros((places, channels, channels, places), np.int8)
@@ -106,7 +106,7 @@ def pad_parts(op: Pad, source: Shape) -> Iterator[Part]:
         yield Part(Rows(row, 1, height), Rows(top, 1, height), 0, 1, 1, 0, width, column, left)
 
 
-def copies_of(op: Pad, source: Shape) -> int:
+def pad_part_count(op: Pad, source: Shape) -> int:
     """Return how many parts a ``Pad`` has."""
     rows = _pieces(source.height, op.padding.top, op.padding.bottom, op.mode)
     return len(rows) * len(_pieces(source.width, op.padding.left, op.padding.right, op.mode))

@@ -32,14 +32,14 @@ class Strips:
         """Return the strip of a node's map, which is the node alone if its rows hold no other map."""
         return next((strip for strip in self.nodes if node in strip), (node,))
 
-    def as_they_lie(self, spans: tuple[Span, ...]) -> tuple[Span, ...]:
+    def in_stored_order(self, spans: tuple[Span, ...]) -> tuple[Span, ...]:
         """Return ``spans`` in the order in which they are stored."""
         strip = self.of(spans[0].node)
         return tuple(sorted(spans, key=lambda span: (strip.index(span.node) if span.node in strip else -1, span.first)))
 
-    def side_by_side(self, spans: tuple[Span, ...]) -> bool:
+    def are_adjacent(self, spans: tuple[Span, ...]) -> bool:
         """Return whether ``spans`` are neighbouring channels of one strip, without a gap."""
-        strip, spans = self.of(spans[0].node), self.as_they_lie(spans)
+        strip, spans = self.of(spans[0].node), self.in_stored_order(spans)
         return all(span.node in strip for span in spans) and all(
             strip.index(follower.node) == strip.index(span.node) + 1
             and span.end == span.channels
@@ -170,7 +170,7 @@ def _refuse_reading(strips: Strips, spans: tuple[Span, ...], op: object, by_host
     """
     if (isinstance(op, Slice) or len(spans) > 1) and (by_host or not read):
         return "no layer of the array reads it"
-    if not strips.side_by_side(spans):
+    if not strips.are_adjacent(spans):
         return "its channels are not stored side by side" if isinstance(op, Slice) else ""
     return (
         "the host reads it too, and it is stored next to other maps"

@@ -147,7 +147,7 @@ class _Places:
             node: The node.
             bases: The first word of each strip in DDR.
         """
-        spans = self.strips.as_they_lie(spans_of(self.schedule.network, node))
+        spans = self.strips.in_stored_order(spans_of(self.schedule.network, node))
         strip, lanes = self.strips.of(spans[0].node), self.schedule.array.lanes
         region = self.unplaced(node)
         neighbours = strip[: strip.index(spans[0].node)]

@@ -106,7 +106,7 @@ def _cheapest_near(problem: Problem, fastest: SearchResult, workers: Workers) ->
     cycles, size, transferred = fastest.key
     budget = int(cycles * (1 + goal.tolerance))
     rate = fastest.ddr.clock_mhz * 1e6 / (budget + 0.5)  # half a cycle more, so that rounding cannot lower the budget
-    part = workers.of_part("cheapest of the fastest")
+    part = workers.for_part("cheapest of the fastest")
     cheapest, second = _solve(problem, fastest.ddr, Goal("resources", rate), (size, cycles, transferred), part)
     proof = replace(fastest.proof, arrays=fastest.proof.arrays + second.arrays, tolerance=goal.tolerance)
     if cheapest is None:
@@ -117,7 +117,7 @@ def _cheapest_near(problem: Problem, fastest: SearchResult, workers: Workers) ->
 
 
 def _search(problem: Problem, ddr: DdrTiming, goal: Goal, workers: Workers) -> SearchResult:
-    best, proof = _solve(problem, ddr, goal.of_batches(problem.workload.batch), None, workers)
+    best, proof = _solve(problem, ddr, goal.per_batch(problem.workload.batch), None, workers)
     if best is None:
         raise _too_slow(problem, ddr, goal) or nothing_fits(problem)
     return _result(problem, best, ddr, goal, proof)
@@ -153,7 +153,7 @@ def search_clocks(
         same_time = math.ceil(best.key[0] * ddr.clock_mhz / best.ddr.clock_mhz)  # in cycles of this clock
         if array_cycles >= same_time:
             break
-        part, in_batches = workers.of_part(f"at {ddr.clock_mhz:.4g} MHz"), goal.of_batches(problem.workload.batch)
+        part, in_batches = workers.for_part(f"at {ddr.clock_mhz:.4g} MHz"), goal.per_batch(problem.workload.batch)
         candidate, proof = _solve(problem, ddr, in_batches, (same_time,), part)
         proof = best.proof + proof
         if candidate is not None:

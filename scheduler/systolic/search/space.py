@@ -48,7 +48,7 @@ class Space:
         dsp_products: Multiplications per DSP, for all arrays. 0 is the default of the format.
         dsp_registers: Whether all arrays have additional registers around the DSPs.
         engine: The engine of all arrays.
-        of_two_maps: The layers of the network that read two maps, or whose Saver adds one. They need whole channel
+        combining_layers: The layers of the network that read two maps, or whose Saver adds one. They need whole channel
             blocks.
     """
 
@@ -70,7 +70,7 @@ class Space:
     dsp_products: int = 0
     dsp_registers: bool = False
     engine: str = HLS
-    of_two_maps: tuple[Layer, ...] = ()
+    combining_layers: tuple[Layer, ...] = ()
 
     def depths(self, name: str) -> tuple[int, ...]:
         """Return the depths that are searched for a buffer, by the name of its depth in an Array."""
@@ -78,9 +78,9 @@ class Space:
         return steps
 
     @property
-    def of_all(self) -> dict[str, Any]:
+    def shared(self) -> dict[str, Any]:
         """The numbers that all arrays of the space share, by their names in an Array."""
-        return {name: getattr(self, name) for name in (*_OF_ALL, "engine")}
+        return {name: getattr(self, name) for name in (*_SHARED, "engine")}
 
 
 TOLERANCE = 0.001
@@ -114,12 +114,12 @@ class Goal:
                 remedy="give --fps RATE",
             )
 
-    def of_batches(self, batch: int) -> Goal:
+    def per_batch(self, batch: int) -> Goal:
         """Return the same goal with the frame rate in batches of ``batch`` frames per second."""
         return replace(self, frames_per_second=self.frames_per_second / batch)
 
     def cycle_budget(self, ddr: DdrTiming) -> int:
-        """Return the most cycles that a frame, or a batch after ``of_batches``, may take."""
+        """Return the most cycles that a frame, or a batch after ``per_batch``, may take."""
         if self.frames_per_second == 0:
             return NEVER
         return int(min(NEVER, ddr.clock_mhz * 1e6 / self.frames_per_second))
@@ -173,7 +173,7 @@ def space_for(workload: Workload, board: Board, bits: int | None = None) -> Spac
         kept_depths=tuple(range(512, 8 * 512 + 1, 512)),
         bits=bits,
         port_bits=port_bits,
-        of_two_maps=tuple(layer for layer in layers if layer.of_two_maps),
+        combining_layers=tuple(layer for layer in layers if layer.combines_maps),
     )
 
 
@@ -207,9 +207,9 @@ _LISTS = {
     "kept_depth": "kept_depths",
     "map_depth": "map_depths",
 }
-_OF_ALL = ("dsp_clock", "dsp_products", "dsp_registers")
+_SHARED = ("dsp_clock", "dsp_products", "dsp_registers")
 _LEAST = Array(2, 4, 4, 1, 1, 1)
-_NO_LISTS = ("columns", "lanes", *_OF_ALL)
+_NO_LISTS = ("columns", "lanes", *_SHARED)
 
 
 def pin(space: Space, **numbers: int | str | None) -> Space:
@@ -231,9 +231,9 @@ def pin(space: Space, **numbers: int | str | None) -> Space:
     pins = {name: int(value) for name, value in numbers.items() if value is not None}
     _check_pins(pins, space.bits)
     lists = {_LISTS.get(name, name): (value,) for name, value in pins.items() if name not in _NO_LISTS}
-    of_all = {name: bool(pins[name]) if name == "dsp_registers" else pins[name] for name in _OF_ALL if name in pins}
+    shared = {name: bool(pins[name]) if name == "dsp_registers" else pins[name] for name in _SHARED if name in pins}
     shapes = _pinned_shapes(space, pins)
-    narrowed: Space = replace(space, shapes=shapes, **of_all, **lists)  # type: ignore[arg-type]
+    narrowed: Space = replace(space, shapes=shapes, **shared, **lists)  # type: ignore[arg-type]
     narrowed = replace(narrowed, engine=str(engine or space.engine))
     check(replace(_LEAST, engine=narrowed.engine))
     return narrowed if order is None else replace(narrowed, orders=(str(order),))
@@ -241,13 +241,13 @@ def pin(space: Space, **numbers: int | str | None) -> Space:
 
 def _pinned_shapes(space: Space, pins: Mapping[str, int]) -> tuple[tuple[int, int], ...]:
     """Return the (columns, lanes) of the space with the pinned numbers, which need not be in the space."""
-    in_halves = bool(pins.get("dsp_products")) and not space.of_two_maps
+    in_halves = bool(pins.get("dsp_products")) and not space.combining_layers
     every = _with_halves(space.shapes) if in_halves else space.shapes
     if pins.keys().isdisjoint(("columns", "lanes")):
         return every
     columns = _pinned_or(pins, "columns", (n for n, _ in every))
     lanes = _pinned_or(pins, "lanes", (m for _, m in every))
-    check_blocks(space.of_two_maps, pins.get("columns", 0), pins.get("lanes", 1))
+    check_blocks(space.combining_layers, pins.get("columns", 0), pins.get("lanes", 1))
     parts = 2 if in_halves else 1
     return tuple((n, m) for m in lanes for n in columns if n % (m // parts) == 0)
 
@@ -288,7 +288,7 @@ def weight_words(geometry: Geometry, space: Space, ports: int) -> int:
 def bare_array(geometry: Geometry, board: Board, space: Space) -> Array:
     """Return the PEs of a geometry with the smallest logic around them."""
     bare = Array(*_numbers(geometry), 1, 1, 1, dsp=board.dsp.kind, bits=space.bits)
-    return replace(bare, **space.of_all)
+    return replace(bare, **space.shared)
 
 
 def _numbers(geometry: Geometry) -> tuple[int, int, int]:

@@ -112,7 +112,7 @@ def different_arrays(geometry: Geometry, network: NetworkShapes, board: Board, s
             bits=network.bits,
             weight_words=weight_words(geometry, space, weight_ports),
             **units,
-            **space.of_all,
+            **space.shared,
         )
 
 

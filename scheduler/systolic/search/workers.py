@@ -17,10 +17,10 @@ from boards.progress import Progress, silent
 from scheduler.systolic.search.solve import Candidate, solve
 from scheduler.systolic.search.task import Task
 
-AT_ONCE = 64
+MAX_SUBMITTED = 64
 """The most geometries that are submitted at a time, because an executor does not report its number of workers."""
 
-TRIES = 3
+MAX_TRIES = 3
 """Times that a geometry is submitted to workers before this process prices it."""
 
 Key: TypeAlias = "tuple[int, ...]"
@@ -39,7 +39,7 @@ class Workers:
     executor: Executor | None = None
     progress: Progress = silent
 
-    def of_part(self, part: str) -> Workers:
+    def for_part(self, part: str) -> Workers:
         """Return the same workers, whose progress has the name of a part of the work. Each part counts from zero."""
         return replace(self, progress=lambda words: self.progress(f"{part}: {words}"))
 
@@ -166,7 +166,7 @@ class _Pool:
         best = _Best(key_to_beat)
         priced = arrays = in_vain = 0
         while True:
-            self._fill(waiting, best, min(1 + in_vain, AT_ONCE))
+            self._fill(waiting, best, min(1 + in_vain, MAX_SUBMITTED))
             if not self.running:
                 return best.candidate, priced, arrays
             for future in wait(list(self.running), return_when=FIRST_COMPLETED).done:
@@ -202,7 +202,7 @@ class _Pool:
         except SystolicError:
             raise
         except Exception:
-            if assignment.tries >= TRIES:
+            if assignment.tries >= MAX_TRIES:
                 return solve(assignment.task)
             self._submit(replace(assignment, tries=assignment.tries + 1))
             return None

@@ -114,7 +114,7 @@ class RtlEngine:
         read_bytes = grid.map_bytes * (not grid.shape.from_chip) + grid.weight_bytes
         earliest = start - READ_WORDS * read_bytes / grid.rate
         # Weights that stay come whenever there is time.
-        weight_bytes = np.where(grid.tilings.resident > 0, 0, traffic.weight_bytes)
+        weight_bytes = np.where(grid.tilings.weights_resident > 0, 0, traffic.weight_bytes)
         busy = (traffic.row_bytes + weight_bytes + saved_bytes) / grid.rate
         return changed(saved, ddr_done=latest(state.ddr_done, earliest) + busy)
 

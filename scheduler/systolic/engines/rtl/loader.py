@@ -167,4 +167,4 @@ def _room(grid: PassGrid, phase: WeightPhase, pace: Times) -> Times:
         beyond = coming - latest(0, depth - (2 + further) * steps)
         begun = phase.start - further * phase.feeds
         room = latest(room, np.where(beyond > 0, begun + (beyond * grid.step_words - READ_WORDS) * pace, 0))
-    return np.where(grid.tilings.resident > 0, 0, room)
+    return np.where(grid.tilings.weights_resident > 0, 0, room)

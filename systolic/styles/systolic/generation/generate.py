@@ -317,7 +317,7 @@ def _layer(mapping: SystolicMapping, program: Program, node: int) -> SystolicLay
         first_pass=passes[0],
         last_pass=passes[-1],
         compute_cycles=sum(scheduled.cycles for scheduled in written),
-        bound_by=together.bound_by(sum(cost.moving for cost in priced)),
+        bound_by=together.bound_by(sum(cost.ddr_cycles for cost in priced)),
         overhead=together.overhead.part,
         overhead_cycles=together.overhead.cycles,
     )
