@@ -6,6 +6,7 @@ from systolic.choices import DDR_EFFICIENCY, SHARES
 from systolic.option import Option, real
 
 BOARDS_RATE = "the board's, as booted"
+"""The default of ``--ddr-gbps`` in help texts: the rate that the board's boot image sets."""
 
 
 def memory_arguments(rate: str = BOARDS_RATE, efficiency: str = f"{DDR_EFFICIENCY:g}") -> tuple[Option, Option]:
@@ -39,4 +40,4 @@ SHARE_ARGUMENTS = tuple(
     )
     for name, share in SHARES.items()
 )
-"""The options of every command that maps a network onto a board."""
+"""The options ``--dsp-share`` and so on, of every command that maps a network onto a board."""

@@ -1,4 +1,4 @@
-"""The comparison of several mappings of a network: the parts that both styles share."""
+"""The parts of a comparison of mappings that both styles share."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def budget_from(options: argparse.Namespace) -> Budget:
 
 @dataclass(frozen=True, kw_only=True)
 class HardwareOptions:
-    """Requests about the hardware that both styles have.
+    """The options about the hardware that both styles have.
 
     Attributes:
         ddr_gbps: Peak rate of the DDR in GB/s; None for the rate that the board's boot image sets.

@@ -152,7 +152,7 @@ def test_it_is_told_why_a_map_lies_in_ddr() -> None:
     assert why_in_ddr(first_fit(upsample, SMALL))[0].startswith("maps whose rows are read in turn are stored in DDR")
     design = generate(price(schedule, BOARD, ddr_timing(BOARD, 300)), DesignInputs({}, np.zeros((3, 10, 9), np.uint8)))
     comments = " ".join(design.files["src/top.cpp"].decode().replace("//", " ").split())
-    assert f"its result lies in DDR: {taken}" in comments
+    assert f"its output is stored in DDR: {taken}" in comments
 
 
 @pytest.mark.engine

@@ -72,7 +72,7 @@ def test_the_text_has_a_line_a_layer_and_the_totals(explored: SystolicMapping) -
     text = explored.text()
     for layer in explored.cost.layers:
         assert re.search(rf"(?m)^{layer.shape.name} .*{layer.total:,}", text)
-    assert f"modelled: {explored.cost.cycles:,} cycles a frame" in text
+    assert f"modelled: {explored.cost.cycles:,} cycles per frame" in text
     assert re.search(r"(?m)^DSP +[\d,]+ +1,728 ", text)
     assert re.search(r"(?m)^convor ", text)
     assert "proven best of" in text
@@ -213,7 +213,7 @@ def test_a_row_a_batch() -> None:
     assert [row["schedule"]["batch"] for row in values["rows"]] == [1, 4, 8]
     page = found.page()
     assert "batches of 8 frames</h2>" in page
-    assert "Cycles a layer, 4 frames (modelled)" in page
+    assert "Cycles per layer, 4 frames (modelled)" in page
     with raises(RangeError, what="the number of frames in a batch", got=65, low=1, high=64):
         Alternatives((ZCU104,), batches=(2, 65))
 

@@ -177,7 +177,7 @@ def test_traced_cycles_are_kept_for_the_simulated_board(design: Path, tmp_path: 
     assert save_cycles(tmp_path / "file", report) is None
     regions = report.timing.regions
     gone = replace(report.timing, regions=tuple(region for region in regions if region.label != 0))
-    with raises(MismatchError, what="the passes that the trace holds", got=[1], expected=[0]):
+    with raises(MismatchError, what="the list of traced passes", got=[1], expected=[0]):
         save_cycles(tmp_path, replace(report, timing=gone))
     kept = json.loads((tmp_path / "cycles.json").read_text())
     save_cycles(tmp_path, replace(report, timing=replace(report.timing, regions=regions[::-1])))

@@ -81,7 +81,9 @@ def test_the_schedule_s_figures_are_those_of_the_design(tmp_path: Path) -> None:
     assert [layer["modelled_cycles"] for layer in generated["layers"]] == cycles
     assert [layer["modelled_cycles"] for layer in traced["layers"]] == cycles
     assert sum(layer["cycles"] for layer in traced["layers"]) == traced["cycles_per_frame"]
-    assert f"{scheduled['cycles']:,} cycles a frame, {scheduled['frames_per_second']:.1f} frames/s" in page.read_text()
+    assert (
+        f"{scheduled['cycles']:,} cycles per frame, {scheduled['frames_per_second']:.1f} frames/s" in page.read_text()
+    )
     assert f"{scheduled['cycles']:,}" in (folder / "README.md").read_text()
     slower = json_of("simulate", folder, "--picture", PICTURE, "--cycles", "--ddr-gbps", 0.2)
     assert slower["memory"]["peak_gbps"] == 0.2

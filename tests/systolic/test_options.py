@@ -192,7 +192,7 @@ def test_a_network_that_is_none(tmp_path: Path) -> None:
         **dict.fromkeys(("m.pt", "m.PTH"), "torch.onnx.export"),
         **dict.fromkeys(("m.tflite", "saved_model.pb"), "python -m tf2onnx.convert"),
         "m.caffemodel": "python -m caffe2onnx.convert",
-        **dict.fromkeys(("m.engine", "m.xmodel"), "take the .onnx file that it was made from"),
+        **dict.fromkeys(("m.engine", "m.xmodel"), "use the .onnx file that it was made from"),
     }
     for name, remedy in remedies.items():
         for command in (("generate", name, "-o", tmp_path / "out"), ("schedule", name), ("fold", name)):

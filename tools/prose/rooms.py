@@ -47,7 +47,7 @@ CLEAN = (
     "scheduler/systolic/search",
     "systolic/checking",
     "systolic/evaluation",
-    "systolic/styles/streaming",
+    "systolic/styles",
     "systolic/execution",
     "systolic/front_ends",
     "systolic/report",

@@ -1,4 +1,4 @@
-"""Schedules next to each other, and the Pareto front: as JSON, as tables, and on pages with pictures."""
+"""The comparison of schedules, and the Pareto front: as JSON, as tables, and as pages with pictures."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SystolicComparison(Comparison[SystolicMapping]):
-    """Schedules by the board, array, format and batch that was asked for."""
+    """Several schedules. Each row names the requested board, array, number format and batch."""
 
     head: ClassVar[tuple[str, ...]] = (
         "asked",
         "array",
         "MHz",
-        "cycles a frame",
+        "cycles per frame",
         "frames/s",
         "DSP",
         "BRAM36",
         "URAM",
         "LUT",
-        "µJ a frame",
-        "DDR MB a frame",
+        "µJ per frame",
+        "DDR MB per frame",
         "overhead",
         "bound by, or source",
     )
     note = BASELINE_NOTE
 
     def values(self) -> dict[str, Any]:
-        """Return one JSON object."""
+        """Return the comparison as a JSON object."""
         return {
             "network": self.network,
             "rows": [
@@ -48,17 +48,17 @@ class SystolicComparison(Comparison[SystolicMapping]):
         }
 
     def cells(self) -> list[list[Cell]]:
-        """Return a line per row, and after it the baselines on the same array."""
+        """Return a row for each schedule, followed by a row for each baseline on the same array."""
         return [line for row in self.rows for line in (_cells_of(row), *_baseline_cells(row.mapping))]
 
     def text(self) -> str:
-        """Return a table for a terminal."""
-        head = f"{self.network}, modelled at target clocks, which systolic generate checks on the sources"
+        """Return the table and its note for a terminal, under a line with the network's name."""
+        head = f"{self.network}, modelled at target clocks; systolic generate checks the clock on the sources"
         return f"{head}\n\n{super().text()}"
 
     def pictures(self) -> list[Figure]:
-        """Return a bar per schedule and baseline."""
-        from systolic.report.figures import bars  # matplotlib takes long to import
+        """Return one picture, with a bar for the frame rate of each schedule and each baseline."""
+        from systolic.report.figures import bars  # here, because importing matplotlib is slow
 
         rates: list[tuple[str, float]] = []
         pale: set[int] = set()
@@ -69,7 +69,7 @@ class SystolicComparison(Comparison[SystolicMapping]):
         return [bars(rates, "frames/s (modelled); pale: baselines", pale)]
 
     def page(self, front: Sequence[SystolicMapping] = ()) -> str:
-        """Return one self-contained HTML file. front: see ``pareto_front``."""
+        """Return the comparison as one self-contained HTML file. For ``front`` see ``exploration.pareto_front``."""
         mappings = [mapping for _, mapping in self.found]
         best = max(mappings, key=lambda mapping: mapping.frames_per_second, default=None)
         parts = (self.html(), geometries_html(front, best), *(mapping._repr_html_() for mapping in mappings))
@@ -118,27 +118,34 @@ def _cells_of(row: Candidate[SystolicMapping]) -> list[Cell]:
     ]
 
 
-FRONT_HEAD = ("array", "cycles a frame", "frames/s", "DSP", "BRAM36", "URAM", "LUT", "DDR MB a frame")
+FRONT_HEAD = ("array", "cycles per frame", "frames/s", "DSP", "BRAM36", "URAM", "LUT", "DDR MB per frame")
 
 
 @dataclass(frozen=True, eq=False)
 class ParetoFront:
-    """The schedules that no other beats in both frames/s and DSPs, the fastest first; all of one board and clock."""
+    """The schedules that no other schedule beats in both frames/s and DSPs.
+
+    Attributes:
+        points: The schedules, all for the same board and clock, in descending order of their frame rate.
+    """
 
     points: tuple[SystolicMapping, ...]
 
     @property
     def _title(self) -> str:
-        """Network, board, clock and memory."""
+        """The network, the board, the clock, the memory and the number of schedules."""
         first = self.points[0]
         return (
             f"{first.network.name} on {first.board.title} at {first.clock_mhz:g} MHz, {first.cost.ddr.rate}: "
-            f"{len(self.points)} schedules that no other of a coarse search beats in both frames/s and DSPs"
+            f"{len(self.points)} schedules that no other schedule of a coarse search beats in both frames/s and DSPs"
         )
 
     def values(self) -> dict[str, Any]:
-        """{network, board, clock_mhz, ddr, batch, points: [{array, cycles_per_frame, frames_per_second, usage,
-        ddr_bytes_per_frame}]}"""
+        """Return the front as a JSON object.
+
+        It is {network, board, clock_mhz, ddr, batch, source, points}. Each point is {array, cycles_per_frame,
+        frames_per_second, usage, ddr_bytes_per_frame}.
+        """
         of_all = ("network", "board", "clock_mhz", "ddr", "batch")
         of_each = ("array", "cycles_per_frame", "frames_per_second", "usage", "ddr_bytes_per_frame")
         values = [point.values() for point in self.points]
@@ -149,7 +156,7 @@ class ParetoFront:
         }
 
     def _cells(self) -> list[list[Cell]]:
-        """Return a line per point under FRONT_HEAD."""
+        """Return a row for each point under FRONT_HEAD."""
         return [
             [
                 str(point.schedule.array),
@@ -165,18 +172,18 @@ class ParetoFront:
         ]
 
     def text(self) -> str:
-        """Return a table for a terminal."""
+        """Return a table for a terminal, under the title of the front."""
         return f"{self._title}, modelled\n\n{table(FRONT_HEAD, self._cells())}"
 
     __repr__ = text
 
     def page(self) -> str:
-        """Return one self-contained HTML file."""
+        """Return the front as one self-contained HTML file."""
         return page(self._title, self._repr_html_())
 
     def figure(self, chosen: SystolicMapping | None = None) -> Figure:
-        """Draw frames/s against DSP, BRAM36 and DDR bytes. chosen: a schedule that is marked."""
-        from systolic.styles.systolic.figures import pareto  # matplotlib takes long to import
+        """Draw frames/s against DSP, BRAM36 and DDR bytes, with a mark at the schedule ``chosen``."""
+        from systolic.styles.systolic.figures import pareto  # here, because importing matplotlib is slow
 
         return pareto(self.points, chosen)
 

@@ -34,6 +34,7 @@ from systolic.trace.report import FrameCycles, LayerTime, ReportTable, board_mem
 from systolic.trace.timing import MemoryTiming
 
 MODELLED = ("bound by (modelled)", "overhead (modelled)")
+"""The last columns of the table, from the scheduler's model."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -1,6 +1,7 @@
-"""Schedules by search: the best one, the Pareto front, and boards, arrays and formats side by side.
+"""The search for the best schedule, the comparison of boards, arrays and formats, and the Pareto front.
 
-What ``systolic schedule`` and ``systolic compare`` call; everything told of it is *modelled* unless it says otherwise.
+``systolic schedule``, ``systolic compare`` and ``systolic pareto`` call these functions. All cycles and rates are
+modelled.
 """
 
 from __future__ import annotations
@@ -46,14 +47,19 @@ def explore(
     executor: Executor | None = None,
     tell: Progress = silent,
 ) -> SystolicMapping:
-    """The schedule that the options ask for: a saved one, or the best.
+    """Return the schedule that the options ask for: a saved schedule, or the best one.
 
-    clock_mhz: if it is None, that of the board which gives the least time per frame, the highest for objectives at a
-    rate and for a saved schedule.
+    Args:
+        network: The quantised network.
+        board: The board.
+        clock_mhz: The target clock. None means the clock with the least time per frame. For a saved schedule, and for
+            an objective with a requested frame rate, None means the highest clock.
+        options: The user's requests; None for the defaults.
+        executor: Runs parts of the search in other processes; None for this process alone.
 
     Raises:
-        DoesNotFitError: Nothing fits.
-        MismatchError: A saved schedule is for another batch or another array than the options ask for.
+        DoesNotFitError: No array fits into the budget.
+        MismatchError: The batch or the DSP options differ from the saved schedule.
         SystolicError: One of the errors of ``Board.nearest_clock``, ``SystolicOptions``, ``search`` and ``from_json``.
     """
     options = options or SystolicOptions()
@@ -69,15 +75,18 @@ def explore(
 def _best(
     network: QuantizedNetwork, board: Board, clock_mhz: float | None, options: SystolicOptions, workers: Workers
 ) -> SearchResult:
-    """Of the ways to add maps the first that fits: the Saver adds without a pass of its own, which is never slower.
-    Where the least resources are asked for, the better one."""
+    """Return the best schedule of the first way to add maps that fits.
+
+    The Saver is tried first, because it adds a map without a separate pass and so is never slower. For the objective
+    "resources" both ways are tried, and the better one is the result.
+    """
     results: list[SearchResult] = []
     ways = ways_to_add(network, options)
     for fused in ways:
         try:
             problem = _problem(network, fused, board, options)
             results.append(_search(problem, clock_mhz, options, workers))
-        except SystolicError:  # whatever refuses one way to add, the next one may do; the last one's error is raised
+        except SystolicError:  # the other way to add may still fit, so only the last error is raised
             if fused == ways[-1] and not results:
                 raise
         if results and options.objective != "resources":
@@ -86,20 +95,22 @@ def _best(
 
 
 def ways_to_add(network: QuantizedNetwork, options: SystolicOptions) -> tuple[bool, ...]:
-    """Whether the Saver adds maps: what is tried, in this order; of a network of which it could add none no more than
-    that."""
+    """Return the ways to add maps that are tried, in this order: True for the Saver, False for separate layers.
+
+    Without an addition that the Saver can compute, only False is tried.
+    """
     return options.fused if fused_additions(network) else (False,)
 
 
 def _problem(network: QuantizedNetwork, fused: bool, board: Board, options: SystolicOptions) -> Problem:
-    """Return what is searched within the budget. fused: whether the Saver adds maps where it can."""
+    """Return the problem of the search. fused: whether the Saver computes residual adds if it can."""
     workload = workload_of(with_copies(network, fused), options.frames, fused)
     check_products(workload.network, workload.layers, board.dsp.kind, options.dsp_products)
     return problem_of(workload, room(board, options.budget), pin(space_for(workload, board), **options.pinned))
 
 
 def _search(problem: Problem, clock_mhz: float | None, options: SystolicOptions, workers: Workers) -> SearchResult:
-    """Search within the budget, which the error names if nothing fits."""
+    """Search for the best schedule. If nothing fits, the error names the budget."""
     goal, rate = options.goal, options.ddr_rate(problem.board)
     try:
         if clock_mhz is None:
@@ -112,8 +123,11 @@ def _search(problem: Problem, clock_mhz: float | None, options: SystolicOptions,
 
 
 def _saved(network: QuantizedNetwork, options: SystolicOptions) -> tuple[SystolicSchedule, DdrRate | None]:
-    """Return the schedule, and the memory that it was made for; MismatchError if the options ask for another batch or
-    another array than the file's."""
+    """Return the saved schedule, and the DDR rate that it was made for; None if the file has no rate.
+
+    Raises:
+        MismatchError: The batch or the DSP options differ from the file.
+    """
     assert options.schedule is not None
     text, name = saved_text(options.schedule, "schedule", "systolic schedule --save FILE")
     schedule = from_json(text, with_copies(network, saved_fused(text, name)), name)
@@ -123,24 +137,25 @@ def _saved(network: QuantizedNetwork, options: SystolicOptions) -> tuple[Systoli
             options.batch,
             schedule.batch,
             where=name,
-            remedy="leave --batch out, or save a schedule of that batch",
+            remedy="remove --batch, or save a schedule of that batch",
         )
     for number in ("dsp_clock", "dsp_products"):
         built, pinned = getattr(schedule.array, number), options.pins.get(number)
         if pinned not in (None, built):
             option = f"--{number.replace('_', '-')}"
-            remedy = f"leave {option} out, or save a schedule with it"
+            remedy = f"remove {option}, or save a schedule with it"
             raise MismatchError(option, pinned, built, where=name, remedy=remedy)
     return replace(schedule, array=array_in(schedule, options.engine)), saved_ddr(text, name)
 
 
 def _holds(schedule: SystolicSchedule, board: Board, options: SystolicOptions) -> Holds | None:
+    """Return the lowest clock at which the schedule reaches the requested rate; None if no clock of the board does."""
     clock = lowest_clock(schedule, board, options.fps, options.ddr_rate(board))
     return Holds(options.fps, clock.mhz) if clock else None
 
 
 def _ddr(board: Board, clock_mhz: float | None, rate: DdrRate, dsp_clock: int = 1) -> DdrTiming:
-    """Return the memory at the clock, the highest if none is given. Raises the errors of ``check_dsp_clock``."""
+    """Return the timing of the memory at the clock; None means the highest clock. Raises as ``check_dsp_clock``."""
     highest = board.clocks(highest_mhz(board, dsp_clock))[-1]
     clock = highest if clock_mhz is None else board.nearest_clock(clock_mhz)
     check_dsp_clock(board, clock.mhz, dsp_clock)
@@ -157,10 +172,18 @@ def compare(
     executor: Executor | None = None,
     tell: Progress = silent,
 ) -> SystolicComparison:
-    """Every alternative for every network. networks: by the bits that it was quantised to.
+    """Return the best schedule of every alternative for every network.
 
-    A combination that does not fit is a row with its error. A clock that a board does not make ends the comparison with
-    the error of ``Board.nearest_clock``.
+    A combination without a schedule is a row with its error.
+
+    Args:
+        networks: The networks by their bits: one network that was quantised in several ways.
+        alternatives: The hardware to compare.
+        options: The user's requests; None for the defaults.
+        executor: Runs parts of each search in other processes; None for this process alone.
+
+    Raises:
+        SystolicError: ``Board.nearest_clock`` refuses a clock.
     """
     options, rows = options or SystolicOptions(), []
     hardware = product(alternatives.boards, alternatives.clocks_mhz, alternatives.ddr_gbps)
@@ -178,7 +201,7 @@ def compare(
         clock = None if clock_mhz is None else board.nearest_clock(clock_mhz).mhz
         try:
             rows.append(Candidate(asked, explore(network, board, clock, wishes, executor)))
-        except SystolicError as error:  # whatever refuses one combination is the content of its row
+        except SystolicError as error:  # one failed combination must not end the comparison
             rows.append(Candidate(asked, None, error))
     names = {network.name for network in networks.values()}
     return SystolicComparison(", ".join(sorted(names)), tuple(rows))
@@ -192,10 +215,16 @@ def pareto_front(
     batch: int = 1,
     budget: Budget = Budget(),  # noqa: B008 (frozen)
 ) -> tuple[SystolicMapping, ...]:
-    """The best schedule of every geometry that no other beats in both frames/s and DSPs, the fastest first.
+    """Return the best schedules of all geometries that no other beats in both frames/s and DSPs, the fastest first.
 
-    batch: frames that share the weights' passage; ``space`` is one of the same batch, in which the Saver adds no maps.
-    Without a space it does, as for ``front``, where an array that adds fits.
+    Args:
+        network: The quantised network.
+        board: The board.
+        ddr: The timing of the memory at the clock.
+        space: The arrays to search, for the same batch. With a space, the Saver computes no residual adds. None means
+            the default space, in which the Saver computes them if such an array fits.
+        batch: The number of frames that share each load of the weights.
+        budget: The share of the board that a design may use.
     """
     schedules: tuple[SystolicSchedule, ...] = ()
     for fused in ways_to_add(network, SystolicOptions()) if space is None else (False,):
@@ -213,10 +242,17 @@ def front(
     options: SystolicOptions | None = None,
     tell: Progress = silent,
 ) -> ParetoFront:
-    """The front of the arrays that the options allow (their pins, batch, memory and budget), as a coarse search finds
-    it.
+    """Return the Pareto front of the arrays that the options allow, from a coarse search.
 
-    clock_mhz: the board's highest if it is None. Raises the errors of ``explore``.
+    Args:
+        network: The quantised network.
+        board: The board.
+        clock_mhz: The clock; None for the highest clock of the board.
+        options: The user's requests, of which pins, batch, memory and budget are used; None for the defaults.
+
+    Raises:
+        UnsupportedError: None of the few arrays of the coarse search fits, although others do.
+        SystolicError: One of the errors of ``explore``.
     """
     options = options or SystolicOptions()
     ddr = _ddr(board, clock_mhz, options.ddr_rate(board), options.dsp_clock)
@@ -230,12 +266,12 @@ def front(
         _check_some_fit(network, board, clock_mhz or ddr.clock_mhz, options)
         raise UnsupportedError(
             f"a Pareto front of {network.name} on {board.title} with these pins",
-            "none of the few arrays that it tries fits, and others do",
+            "none of the few arrays that the coarse search tries fits, although others do",
             remedy="pin fewer numbers",
         )
     return ParetoFront(points)
 
 
 def _check_some_fit(network: QuantizedNetwork, board: Board, clock_mhz: float, options: SystolicOptions) -> None:
-    """Raise the error of ``explore`` if none of all arrays fits."""
+    """Raise the error of ``explore`` if no array at all fits."""
     _best(network, board, clock_mhz, replace(options, objective="fps"), Workers())

@@ -1,4 +1,4 @@
-"""Pictures of schedules, as matplotlib figures: what an architect would put on a slide."""
+"""The pictures of schedules, as matplotlib figures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from systolic.styles.systolic.priced import PricedSchedule
 
 
 def roofline(mapping: PricedSchedule) -> Figure:
-    """Operations a second against operations a DDR byte: a point a layer under the array's and the memory's roof."""
+    """Draw a roofline: GOPS against operations per DDR byte, a point per layer, and the roofs of array and memory."""
     figure, axes = blank("Roofline (modelled)")
     clock = mapping.clock_mhz * 1e6
     peak = 2 * mapping.schedule.array.macs_per_cycle * clock / 1e9
@@ -44,14 +44,18 @@ def roofline(mapping: PricedSchedule) -> Figure:
         axes.plot(x, y, "o", color=COLOURS["compute"], ms=5)
         place: dict[str, Any] = {"xy": (x, y), "xytext": (4, 0), "textcoords": "offset points"}
         names.append(axes.annotate(name, **place, fontsize=7, arrowprops=line, in_layout=False))
-    axes.set(xscale="log", yscale="log", xlabel="operations a DDR byte", ylabel="GOPS")
+    axes.set(xscale="log", yscale="log", xlabel="operations per DDR byte", ylabel="GOPS")
     _place(names, roofs)
     return figure
 
 
 def _place(names: Sequence[Annotation], labels: Sequence[Text]) -> None:
-    """Puts every name where none before it is: below its point, the nearer the better, or above it, within the axes."""
-    steps = [-10 - 10 * step for step in range(20)] + [8 + 10 * step for step in range(20)]  # points
+    """Move each name so that it overlaps none of the labels and earlier names, and stays within the axes.
+
+    Positions below the point are preferred to positions above it, and near positions to far ones.
+    """
+    # Offsets in points, in the order of preference.
+    steps = [-10 - 10 * step for step in range(20)] + [8 + 10 * step for step in range(20)]
     figure, axes = names[0].get_figure(root=True), names[0].axes
     assert figure is not None
     assert axes is not None
@@ -68,11 +72,11 @@ def _place(names: Sequence[Annotation], labels: Sequence[Text]) -> None:
 
 
 def cycles(mapping: PricedSchedule) -> Figure:
-    """Cycles of every layer by what they are spent on."""
+    """Draw the cycles of each layer, divided into computing and the kinds of waiting."""
     layers = mapping.cost.layers
     batch = mapping.schedule.batch
     whole = f", {batch} frames" if batch > 1 else ""
-    figure, axes = blank(f"Cycles a layer{whole} (modelled)", max(2.0, 0.9 + 0.3 * len(layers)))
+    figure, axes = blank(f"Cycles per layer{whole} (modelled)", max(2.0, 0.9 + 0.3 * len(layers)))
     names = [layer.shape.name for layer in layers]
     parts = sorted(PARTS, key=lambda part: part != "compute")
     values = {part: [int(getattr(layer.cycles, part)) for layer in layers] for part in parts}
@@ -83,7 +87,7 @@ def cycles(mapping: PricedSchedule) -> Figure:
 
 
 def buffers(mapping: PricedSchedule) -> Figure:
-    """How much of the row, weight, kept-sum and map buffers each layer uses."""
+    """Draw the share of the row, weight, sum and map buffers that each layer uses."""
     array, layers = mapping.schedule.array, mapping.cost.layers
     figure, axes = blank("Buffer occupancy (share of the depth)", max(2.2, 0.9 + 0.42 * len(layers)))
     shades = [("row_depth", COLOURS["rows"]), ("weight_depth", COLOURS["weights"]), ("kept_depth", COLOURS["saver"])]
@@ -97,12 +101,17 @@ def buffers(mapping: PricedSchedule) -> Figure:
 
 
 def pareto(points: Sequence[PricedSchedule], chosen: PricedSchedule | None = None) -> Figure:
-    """Frames a second against DSP, BRAM36 and DDR bytes: the best schedule of every geometry that is on the front."""
+    """Draw the Pareto front: frames/s against DSP, against BRAM36 and against DDR bytes per frame.
+
+    Args:
+        points: The schedules of the front, the fastest first. Only the first one is labelled with its array.
+        chosen: A schedule to mark with a square.
+    """
     figure = Picture(figsize=(WIDTH, 2.9), layout="constrained")
     kinds: tuple[tuple[str, Callable[[PricedSchedule], float]], ...] = (
         ("DSP", lambda e: e.usage.dsp),
         ("BRAM36", lambda e: e.usage.bram36),
-        ("DDR MB a frame", _megabytes),
+        ("DDR MB per frame", _megabytes),
     )
     for number, (name, value) in enumerate(kinds, 1):
         axes = figure.add_subplot(1, 3, number)
@@ -130,4 +139,4 @@ OF_MAPPING: Mapping[str, Callable[[PricedSchedule], Figure]] = {
     "roofline": roofline,
     "buffers": buffers,
 }
-"""The pictures of a whole schedule, by name, as a page shows them."""
+"""The pictures of a whole schedule by name, in the order in which a page shows them."""

@@ -1,4 +1,4 @@
-"""Time of the generated code itself: one traced execution of a design, solved for its board's memory."""
+"""The traced cycles of a systolic design: one recorded execution, solved for the board's memory."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SystolicReport(CycleReport):
     """Traced cycles of one frame, or of one batch of frames.
 
     Attributes:
-        passes: The layers of the manifest, which tell the passes of each layer.
+        passes: The layers of the manifest, with the first and last pass of each.
     """
 
     passes: tuple[SystolicLayer, ...] = ()
@@ -58,18 +58,21 @@ class SystolicReport(CycleReport):
 
     @property
     def pass_cycles(self) -> list[float]:
-        """The cycles of each pass of the program, with an even share of the program's fetches; MismatchError if the
-        trace does not hold all passes."""
+        """The cycles of each pass of the program, each with an equal share of the cycles that fetch the program.
+
+        Raises:
+            MismatchError: The trace does not have all passes.
+        """
         by_pass = {label: cycles for label, cycles in self.timing.cycles_by_label.items() if label >= 0}
         if sorted(by_pass) != list(range(len(by_pass))):
             expected = list(range(len(by_pass)))
-            raise MismatchError("the passes that the trace holds", sorted(by_pass), expected, remedy="trace it again")
+            raise MismatchError("the list of traced passes", sorted(by_pass), expected, remedy="trace the design again")
         fetch = (self.cycles - sum(by_pass.values())) / len(by_pass)
         return [by_pass[number] + fetch for number in range(len(by_pass))]
 
     @property
     def title(self) -> str:
-        """One line, for a timeline."""
+        """The title of a timeline."""
         return f"{self.network}: {self.cycles_per_frame:,} cycles traced{self.of_batch}, {self.rate}"
 
     def values(self) -> dict[str, Any]:
@@ -83,7 +86,7 @@ class SystolicReport(CycleReport):
         return cycle_values(self, "traced", self.timing.memory, processes=processes)
 
     def tables(self) -> list[ReportTable]:
-        """Return the table of the layers, and that of the processes over all passes."""
+        """Return the table of the layers, and the table of the processes over all passes."""
         rows: list[list[Cell]] = [
             [
                 layer.name,
@@ -102,10 +105,10 @@ class SystolicReport(CycleReport):
 
     @property
     def summary(self) -> str:
-        """The rate, the use of the DSPs and the memory."""
+        """The rate, the use of the DSPs and the memory, as text."""
         memory = self.timing.memory
         return (
-            f"{self.title}\n{self.dsp} DSPs multiply, {100 * self.dsp_efficiency:.1f} % of what they could; "
+            f"{self.title}\n{self.dsp} DSPs multiply, {100 * self.dsp_efficiency:.1f} % of their peak; "
             f"DDR {memory.peak_gbps:.4g} GB/s × {memory.efficiency:g} (cycles traced on the generated code; "
             "the clock is a target; modelled: the scheduler's formula at the clock and the memory that the design was "
             "made for)"
@@ -122,8 +125,11 @@ class SystolicReport(CycleReport):
         return [[name, *counts] for name, counts in totals.items()]
 
     def timeline(self, layer: str | None = None) -> Figure:
-        """Draw one lane per process over the frame, or over the passes of one layer; ChoiceError if there is no such
-        layer."""
+        """Draw one lane per process over the whole frame, or over the passes of one layer.
+
+        Raises:
+            ChoiceError: There is no such layer.
+        """
         check_timeline(self.passes, layer)
         names = {described.first_pass: described.name for described in self.passes}
         label = next((number for number, name in names.items() if name == layer), None)
@@ -134,14 +140,19 @@ class SystolicReport(CycleReport):
 
 
 def check_timeline(layers: Sequence[SystolicLayer], layer: str | None) -> None:
-    """Raise ChoiceError if ``layer`` is none of the layers; None stands for all of them."""
+    """Raise ChoiceError if ``layer`` is not the name of a layer. None is valid and means all layers."""
     names = [described.name for described in layers]
     if layer is not None and layer not in names:
         raise ChoiceError("the layer to draw", layer, names)
 
 
 def trace_design(design: SystolicDesign, picture: npt.NDArray[np.uint8], tell: Progress = silent) -> Trace:
-    """Executes one frame, uint8 [channels, height, width], or a batch of it, with every process's clock recorded."""
+    """Execute one batch and record the clock of every process.
+
+    Args:
+        design: The design.
+        picture: The picture of every frame, uint8 of shape (channels, height, width).
+    """
     library = built(lambda path: SystolicLibrary(path, design.manifest), design.path, Variant(trace=True), tell)
     maps, _ = fill_batch(design, (picture,))
     tell("tracing")
@@ -164,8 +175,16 @@ def measure(
     clock_mhz: float | None = None,
     depths: Mapping[str, int] | None = None,
 ) -> SystolicReport:
-    """Solves the trace: no execution. clock_mhz, depths: other than the design's own, which is its target, or what a
-    check found that its sources hold."""
+    """Return the cycles of each layer, computed from the trace without a new execution.
+
+    Args:
+        design: The design.
+        trace: The recorded execution.
+        memory: The timing of the memory.
+        clock_mhz: The clock. None means the design's target clock, or the clock that ``systolic check`` found for its
+            sources.
+        depths: FIFO depths in words, by the name of the stream. None means the design's depths.
+    """
     clock = kept(design.path, design.manifest.clock_mhz) if clock_mhz is None else RateClock(clock_mhz)
     timing = trace.solve(memory, clock.mhz, depths, timeline=True)
     array = Array(**vars(design.manifest.array))
@@ -183,6 +202,7 @@ def measure(
 
 
 def _layer(design: SystolicDesign, layer: SystolicLayer, timing: TraceTiming) -> LayerTime:
+    """Return the cycles of one layer: of its passes, and its share of the cycles that fetch the program."""
     regions = {region.label: region for region in timing.regions if not region.top}
     passes = range(layer.first_pass, layer.last_pass + 1)
     missing = [index for index in passes if index not in regions]
@@ -210,5 +230,8 @@ def _layer(design: SystolicDesign, layer: SystolicLayer, timing: TraceTiming) ->
 
 
 def _share(fetching: int, passes: range, of_all: int) -> int:
-    """Of the cycles in which all passes are fetched those of some of them, evenly: all shares are the whole."""
+    """Return the share of some passes in the cycles that fetch all passes.
+
+    All passes have equal shares up to rounding, and the shares add up to ``fetching``.
+    """
     return fetching * passes.stop // of_all - fetching * passes.start // of_all

@@ -1,4 +1,4 @@
-"""The requests that a user may make of a schedule."""
+"""The options that choose a schedule."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from systolic.styles.options import HardwareOptions, budget_from
 from systolic.styles.systolic.arguments import PINS
 
 DEFAULT_ENGINE = next(iter(LANGUAGES))
-"""The engine that is generated if none is asked for."""
+"""The engine that is generated if the user names none."""
 
 
 @dataclass(frozen=True)
 class SystolicOptions(HardwareOptions):
-    """Requests about a schedule.
+    """The options that choose a schedule. A pinned parameter is fixed before the search.
 
     Attributes:
-        schedule: A saved schedule, as a file or as its JSON, instead of a search.
-        batch: Frames that share each load of the weights; None for the saved schedule's, or 1.
-        objective: fps, ddr or resources.
-        fps: Frames per second that the objectives ddr and resources must hold.
-        array: Pinned rows × columns × lanes, such as "13x16x16".
-        order: A pinned loop order.
-        pins: Other pinned numbers of the array, by the names of PINS.
-        engine: hls or rtl.
+        schedule: A saved schedule to use instead of a search, as a file or as its JSON; None to search.
+        batch: Number of frames that share each load of the weights; None for the saved schedule's batch, or 1.
+        objective: The objective of the search: "fps", "ddr" or "resources".
+        fps: Frames per second that the schedule must reach for the objectives "ddr" and "resources".
+        array: The pinned rows × columns × lanes, such as "13x16x16"; None to search for them.
+        order: The pinned loop order of all layers; None to search for the order of each layer.
+        pins: Other pinned parameters of the array, by their names in PINS.
+        engine: The engine: "hls" or "rtl".
     """
 
     schedule: Path | str | None = None
@@ -51,19 +51,21 @@ class SystolicOptions(HardwareOptions):
 
     @property
     def frames(self) -> int:
-        """Frames per batch of a schedule that is searched."""
+        """The number of frames per batch, if the schedule is searched."""
         return 1 if self.batch is None else self.batch
 
     @property
     def goal(self) -> Goal:
-        """The goal of the search. Raises the errors of ``Goal`` for an unknown objective, and for one without the rate
-        that it is to hold."""
+        """The goal of the search. Raises the errors of ``Goal``: the objective is unknown, or its rate is missing."""
         return Goal(self.objective, self.fps, TOLERANCE)
 
     @property
     def pinned(self) -> dict[str, int | str | None]:
-        """Everything that is pinned except ``fused``, by the name of its number; InvalidValueError for an array that is
-        not ROWSxCOLUMNSxLANES."""
+        """All pinned parameters by name, except ``added_maps``, which ``fused`` has.
+
+        Raises:
+            InvalidValueError: ``array`` is not of the form ROWSxCOLUMNSxLANES.
+        """
         geometry = geometry_pins(self.array) if self.array else {}
         pins = {name: number for name, number in self.pins.items() if name != "added_maps"}
         facts: dict[str, int | str | None] = {"dsp_registers": self.dsp_registers, "engine": self.engine}
@@ -77,37 +79,40 @@ class SystolicOptions(HardwareOptions):
 
     @property
     def dsp_products(self) -> int:
-        """Products per DSP; 0 for as many as the format has."""
+        """Products per DSP; 0 for the default of the number format."""
         return self.pins.get("dsp_products") or 0
 
     @property
     def dsp_registers(self) -> bool:
-        """Whether the engine multiplies six times per DSP and hands weights on in registers."""
+        """Whether rows of DSPs pass weights on in registers, which an engine with six products per DSP can do."""
         return language_named(self.engine).dsp_registers(self.dsp_products)
 
     @property
     def fused(self) -> tuple[bool, ...]:
-        """Whether the Saver adds maps where it can: the values that are tried, in this order. ChoiceError for a pin
-        that is neither 0 nor 1."""
+        """The ways to compute residual adds that are tried, in this order: True for the Saver, False for layers.
+
+        Raises:
+            ChoiceError: The pin ``added_maps`` is neither 0 nor 1.
+        """
         pinned = self.pins.get("added_maps")
         if pinned not in (None, 0, 1):
-            raise ChoiceError("added_maps", pinned, (0, 1), remedy="or leave it out, and the search decides")
+            raise ChoiceError("added_maps", pinned, (0, 1), remedy="or leave it out, so that the search decides")
         return (True, False) if pinned is None else (pinned == 1,)
 
 
 @dataclass(frozen=True)
 class Alternatives:
-    """Designs to compare: every board × array × batch × clock × DDR × DSP clock × DSP products.
+    """The designs to compare: all combinations of board, array, batch, clock, DDR, DSP clock and DSP products.
 
     Attributes:
         boards: The boards.
-        arrays: Pinned arrays, such as "13x16x16"; the geometry is searched if there is none.
-        batches: Frames that share each load of the weights.
-        clocks_mhz: Clocks; None for the best one.
-        ddr_gbps: Peak rates of the DDR; None for the board's.
-        dsp_clocks: As in PINS; None for the options' own.
-        dsp_products: As in PINS; None for the options' own.
-        engine: hls or rtl; None for the engine that has the DSP clock.
+        arrays: Pinned arrays, such as "13x16x16". If empty, the geometry is searched.
+        batches: Numbers of frames that share each load of the weights.
+        clocks_mhz: Target clocks; None for the clock with the least time per frame.
+        ddr_gbps: Peak rates of the DDR in GB/s; None for the board's.
+        dsp_clocks: DSP clocks per clock of the array, as in PINS; None for the options' value.
+        dsp_products: Products per DSP, as in PINS; None for the options' value.
+        engine: The engine, "hls" or "rtl"; None for the first engine that supports the DSP clock.
     """
 
     boards: tuple[Board, ...]
@@ -127,20 +132,23 @@ class Alternatives:
 
     @property
     def dsps(self) -> tuple[dict[str, int], ...]:
-        """The pins of each pair of DSP clock and products, by their names."""
+        """The pins of each combination of DSP clock and DSP products, by name."""
         choices = product(self.dsp_clocks, self.dsp_products)
         names = ("dsp_clock", "dsp_products")
         return tuple({n: pin for n, pin in zip(names, pins, strict=True) if pin is not None} for pins in choices)
 
 
 def words_of_pins(pins: Mapping[str, int]) -> tuple[str, ...]:
-    """Return the pins as a row of a comparison shows them."""
+    """Return the pins as phrases for a row of a comparison."""
     return tuple(f"{name} {number}" for name, number in pins.items())
 
 
 def engine_for(engine: str | None, dsp_clock: int | None) -> str:
-    """Return the engine that is asked for; if none is, the one that has such a clock. ConflictError if the one that is
-    asked for has no such clock."""
+    """Return the requested engine; if none is requested, the first engine that supports the DSP clock.
+
+    Raises:
+        ConflictError: The requested engine does not support the DSP clock.
+    """
     clock = dsp_clock or 1
     chosen = engine or next(name for name, language in LANGUAGES.items() if clock <= 1 or language.fast_dsps)
     check_engine(chosen, clock)
@@ -148,8 +156,16 @@ def engine_for(engine: str | None, dsp_clock: int | None) -> str:
 
 
 def with_dsps(options: SystolicOptions, engine: str | None, pins: Mapping[str, int]) -> SystolicOptions:
-    """Return the options with ``pins``, of the engine that is asked for here or there, or that they need. Raises
-    ConflictError as ``check_engine`` does."""
+    """Return the options with further pins and a suitable engine.
+
+    Args:
+        options: The options.
+        engine: The requested engine. None means the options' engine, or the engine that the pins need.
+        pins: DSP clock and DSP products, by their names in PINS.
+
+    Raises:
+        ConflictError: The requested engine does not support the DSP clock.
+    """
     asked = engine or (options.engine if options.engine != DEFAULT_ENGINE else None)
     merged = {**options.pins, **pins}
     return replace(options, pins=merged, engine=engine_for(asked, merged.get("dsp_clock")))
@@ -161,7 +177,7 @@ def check_engine(engine: str, dsp_clock: int) -> None:
         raise ConflictError(
             (f"--engine {engine}", f"--dsp-clock {dsp_clock}"),
             "only the engine in SystemVerilog clocks its DSPs faster than the logic around them",
-            remedy="add --engine rtl, or leave --dsp-clock out",
+            remedy="add --engine rtl, or remove --dsp-clock",
         )
 
 

@@ -53,10 +53,10 @@ def totals(mapping: PricedSchedule) -> str:
     total_bytes = priced.bytes_per_frame
     of_batch = f"; a batch of {priced.batch} frames: {priced.cycles:,} cycles" if priced.batch > 1 else ""
     lines = [
-        f"modelled: {priced.cycles_per_frame:,} cycles a frame, {priced.frames_per_second:.1f} frames/s{of_batch}, "
+        f"modelled: {priced.cycles_per_frame:,} cycles per frame, {priced.frames_per_second:.1f} frames/s{of_batch}, "
         f"{priced.cycles / mapping.clock_mhz / 1e3:.2f} ms",
-        f"DDR: {total_bytes / 1e6:.2f} MB a frame, {total_bytes * priced.frames_per_second / 1e9:.2f} GB/s",
-        f"MACs: {priced.macs / (priced.array.macs_per_cycle * priced.cycles):.1%} of what the array could do",
+        f"DDR: {total_bytes / 1e6:.2f} MB per frame, {total_bytes * priced.frames_per_second / 1e9:.2f} GB/s",
+        f"MACs: {priced.macs / (priced.array.macs_per_cycle * priced.cycles):.1%} of the array's peak",
     ]
     lines.append(str(mapping.energy))
     primitives = (f"{b.name} in {PRIMITIVES[mapping.placement[b.name]]}" for b in built(mapping.schedule.array))
@@ -68,11 +68,7 @@ def totals(mapping: PricedSchedule) -> str:
         lines.append(
             f"proven best of {proof.geometries} geometries: {proof.priced} priced ({proof.arrays:,} arrays), "
             f"{proof.ruled_out} ruled out by their bound"
-            + (
-                f"; of those within {proof.tolerance:.1%} of its fewest cycles the least area"
-                if proof.tolerance
-                else ""
-            )
+            + (f"; least area within {proof.tolerance:.1%} of the fewest cycles" if proof.tolerance else "")
         )
     return "\n".join(lines)
 
@@ -113,9 +109,10 @@ def baseline_rows(mapping: PricedSchedule) -> list[list[Cell]]:
 
 
 BASELINE_NOTE = (
-    "convor, scale-sim-os and naive are models of other schedules with as many MACs a cycle, and cannot be generated. "
-    "They leave out hand-shakes, fetching passes, waiting for the Saver and for single words of the DDR and, but for "
-    "scale-sim-os, fill and drain of the array. The engine's cycles have all of these: a baseline may come out faster."
+    "convor, scale-sim-os and naive are models of other schedules with the same MACs per cycle. They cannot be "
+    "generated. They do not include handshakes, the fetching of passes, and waiting for the Saver or for single words "
+    "of the DDR. Only scale-sim-os includes fill and drain of the array. The engine's cycles include all of these, so "
+    "a baseline can have fewer cycles."
 )
 
 

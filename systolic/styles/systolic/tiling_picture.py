@@ -1,4 +1,4 @@
-"""How one layer is tiled, as a picture and in words: its tiles, the rows in the row buffer, and what is read again."""
+"""The tiling of one layer as a picture and as text: its tiles, the rows in the row buffer, and the repeated reads."""
 
 from __future__ import annotations
 
@@ -16,23 +16,27 @@ from systolic.report.figures import COLOURS, Picture
 from systolic.styles.systolic.priced import PricedSchedule
 
 WIDTH = 4.3
-"""Inches: two stand beside each other on a page, and one fills a telephone's."""
+"""The width of a picture in inches, so that a page shows two of them next to each other and a telephone one."""
 
 SMALL = 7.5
-"""Points of the labels."""
+"""The size of labels in points."""
 
 SHOWN = 5
-"""Row tiles and channel tiles that the order is shown of; further ones are left out between."""
+"""Limit for the row tiles, and for the channel tiles, whose order is shown. Tiles in the middle are left out."""
 
+# Input rows: read for this row tile, kept from the tile above, and read later.
 ROWS, KEPT, LATER = COLOURS["rows"], "#f3dcb0", "#faf3e3"
+# Output tiles that are computed and being computed; weights that are read.
 DONE, NOW, WEIGHTS = COLOURS["fill"], COLOURS["compute"], COLOURS["weights"]
+# Rows and weights that are already in their buffer.
 STAYS = "#e8e8e8"
 
 
 def tiling(mapping: PricedSchedule, layer: int) -> Figure:
-    """Input rows in the row buffer, the tiles over the output map, and the order of row tiles and channel tiles.
+    """Draw the input rows in the row buffer, the tiles of the output map, and the order of row and channel tiles.
 
-    Drawn while the second row tile of the first column tile is computed, or the only one.
+    The picture shows the moment at which the array computes the second row tile of the first column tile. If there is
+    only one row tile, it shows that one.
     """
     scheduled = mapping.schedule.layers[layer]
     figure = Picture(figsize=(WIDTH, 5.3), layout="constrained")
@@ -54,7 +58,7 @@ def tiling(mapping: PricedSchedule, layer: int) -> Figure:
 
 
 def _draw_rows(axes: Axes, scheduled: ScheduledLayer, strips: Sequence[Strip]) -> None:
-    """strips: of the row tile that is computed, and of the next one."""
+    """Draw the input map. strips: the input rows of the row tile that is computed, and of the next one."""
     shape, (buffered, next_strip) = scheduled.shape, strips
     _map(axes, (shape.in_height, shape.in_width), f"input, {shape.in_channels} ch.")
     first, end = buffered.columns
@@ -65,10 +69,11 @@ def _draw_rows(axes: Axes, scheduled: ScheduledLayer, strips: Sequence[Strip]) -
     _band(axes, (buffered.first, buffered.fresh), (first, end), KEPT)
     _band(axes, (buffered.fresh, buffered.end), (first, end), ROWS)
     stayed, fresh = buffered.fresh - buffered.first, buffered.end - buffered.fresh
-    axes.set_xlabel(f"rows {buffered.first}…{buffered.end - 1}: {stayed} stayed, {fresh} new", fontsize=SMALL)
+    axes.set_xlabel(f"rows {buffered.first}…{buffered.end - 1}: {stayed} kept, {fresh} new", fontsize=SMALL)
 
 
 def _draw_result(axes: Axes, scheduled: ScheduledLayer, row_tile: int) -> None:
+    """Draw the output map with its tiles. row_tile: the row tile that is computed."""
     shape, rows = scheduled.shape, scheduled.array.rows
     _map(axes, (shape.out_height, shape.out_width), f"output, {shape.filters} ch.")
     for number, tile in enumerate(scheduled.tiling.columns.tiles):
@@ -87,7 +92,10 @@ def _result_label(scheduled: ScheduledLayer, tile: ColumnTile, row_tile: int) ->
 
 
 def _map(axes: Axes, size: tuple[int, int], title: str) -> None:
-    """Rows down, columns to the right, to scale unless it would be a line."""
+    """Prepare the axes of a map, with rows downwards and columns to the right.
+
+    A map is drawn to scale unless one side is more than four times the other.
+    """
     height, width = size
     axes.set_title(f"{height:,} × {width:,} {title}", fontsize=SMALL + 0.5)
     axes.set(xlim=(0, width), ylim=(height, 0), xticks=[0, width], yticks=[0, height])
@@ -107,14 +115,14 @@ def _band(axes: Axes, rows: tuple[int, int], columns: tuple[int, int], colour: s
 
 
 def shown_of(count: int) -> list[int | None]:
-    """The numbers below ``count``, or the first and the last of them with None for those between."""
+    """Return the numbers from 0 to ``count`` − 1. Of many numbers, None replaces those in the middle."""
     if count <= SHOWN:
         return list(range(count))
     return [*range(SHOWN - 2), None, count - 1]
 
 
 def _draw_order(axes: Axes, scheduled: ScheduledLayer) -> None:
-    """Row tiles down, channel tiles to the right, each with its number in the order and what it reads."""
+    """Draw the row tiles downwards and the channel tiles to the right, with the order number and the reads of each."""
     down, right = shown_of(scheduled.row_tiles), shown_of(scheduled.channel_tiles)
     for y, row in enumerate(down):
         for x, channel in enumerate(right):
@@ -130,10 +138,10 @@ def _draw_order(axes: Axes, scheduled: ScheduledLayer) -> None:
     axes.set_ylabel(f"row tiles of {scheduled.array.rows} rows", fontsize=SMALL)
     count = scheduled.tiling.columns.count
     again = f", for each of {count} column tiles" if count > 1 else ""
-    axes.set_title(f"order of computing{again}", fontsize=SMALL + 0.5, loc="left")
+    axes.set_title(f"order of computation{again}", fontsize=SMALL + 0.5, loc="left")
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    words = ((ROWS, "rows read"), (WEIGHTS, "weights read"), (STAYS, "in the buffer already"))
+    words = ((ROWS, "rows read"), (WEIGHTS, "weights read"), (STAYS, "already in the buffer"))
     patches = [Patch(facecolor=colour, label=word) for colour, word in words]
     axes.legend(
         handles=patches,
@@ -148,6 +156,7 @@ def _draw_order(axes: Axes, scheduled: ScheduledLayer) -> None:
 
 
 def _step(scheduled: ScheduledLayer, row: int, channel: int) -> tuple[int, Step]:
+    """Return the number of a pair of tiles in the order, and what is read for it."""
     across = scheduled.row_tiles if scheduled.tiling.inputs_resident else scheduled.channel_tiles
     number = channel * across + row if scheduled.tiling.inputs_resident else row * across + channel
     return number, next(islice(steps(scheduled), number, None))
@@ -180,23 +189,23 @@ def _title(mapping: PricedSchedule, layer: int) -> str:
 
 
 def tiling_words(mapping: PricedSchedule, layer: int) -> str:
-    """The same for who cannot see the picture, with the bytes that it comes to."""
+    """Return the content of the picture as text, with the bytes that are read, for readers who cannot see it."""
     scheduled, priced = mapping.schedule.layers[layer], mapping.cost.layers[layer]
     shape, needs, array, reread = scheduled.shape, priced.needs, scheduled.array, reuse(mapping.network, scheduled)
-    rows = "come from the map buffer" if shape.from_chip else f"are read {_times(reread.map_reads)}"
+    rows = "are read from the map buffer" if shape.from_chip else f"are read {_times(reread.map_reads)}"
     moved = "" if shape.from_chip else f", {priced.traffic.maps_read:,} bytes"
     return (
         f"{shape.name}, {scheduled.tiling.order}: {shape.out_height} × {shape.out_width} × {shape.filters} in "
         f"{scheduled.row_tiles} row tile(s) × {scheduled.channel_tiles} channel tile(s) × {reread.passes} column "
         f"tile(s). Rows {rows}{moved}{_while(scheduled)}; the row buffer holds {reread.buffered_rows} of "
-        f"{shape.in_height} rows, in {needs.row_depth:,} of {array.row_depth:,} words a bank. Weights are read "
+        f"{shape.in_height} rows, in {needs.row_depth:,} of {array.row_depth:,} words per bank. Weights are read "
         f"{_times(reread.weight_reads)}, {priced.traffic.weights:,} bytes, through {needs.weight_depth:,} of "
-        f"{array.weight_depth:,} words a column."
+        f"{array.weight_depth:,} words per column."
     )
 
 
 def _while(scheduled: ScheduledLayer) -> str:
-    return ", those of the next row tile while this one is computed" if scheduled.tiling.overlap else ""
+    return ", each row tile's rows while the tile before it is computed" if scheduled.tiling.overlap else ""
 
 
 def _times(count: float) -> str:

@@ -1,4 +1,4 @@
-"""DSPs of the engine's processes, as the schedule counts them. Its memories are counted in parameters.h."""
+"""The estimated DSPs of the engine's processes. The memories are not included, because parameters.h counts them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from systolic.styles.systolic.simulate import SystolicDesign
 
 
 def estimates(design: SystolicDesign) -> Estimates:
-    """The rows of PEs, and the requantisers where the DSPs suffice for them too."""
+    """Return the DSPs of the rows of PEs, and of the requantisers if these are built from DSPs."""
     array, board = Array(**vars(design.manifest.array)), board_room.of_design(design.path, design.manifest.board)
     products = used_by(PRODUCTS, array, "dsp", board).dsp
     row = array.mac_dsps // array.rows

@@ -1,4 +1,4 @@
-"""Schedule → design: every file of the generated folder, in memory."""
+"""The generator of the systolic style: it makes every file of a design from a schedule, in memory."""
 
 from __future__ import annotations
 
@@ -61,14 +61,15 @@ from systolic.styles.systolic.mapping import SystolicMapping
 from systolic.styles.systolic.options import check_engine
 
 CHECK = {"maps": "data/maps.bin", "layers": "data/layers.bin"}
-"""What the host compares a board with, layer by layer: the test bench's frame, and every layer's integers."""
+"""The data with which the host checks a board: the test bench's input, and the integers of every layer."""
 
 
 def generate(mapping: SystolicMapping, inputs: DesignInputs) -> DesignFiles:
-    """Return the whole folder, for the engine of the schedule's array; the same arguments give the same bytes.
+    """Return all files of the design, with the engine that the array names. Equal arguments give equal bytes.
 
     Args:
-        inputs: Frame f of the test bench's batch is their picture, shifted by f columns.
+        mapping: The schedule on its board.
+        inputs: The model's files and a picture. Frame f of the test bench's batch is the picture, shifted by f columns.
     """
     schedule = mapping.schedule
     program = emit(schedule)
@@ -89,7 +90,7 @@ def generate(mapping: SystolicMapping, inputs: DesignInputs) -> DesignFiles:
 
 
 def _engine_files(mapping: SystolicMapping, values: SystolicValues, vendor: VendorValues) -> dict[str, bytes]:
-    """The engine's sources, its simulation, and what a vendor's tool and the host read of it."""
+    """Return the engine's sources, its simulation, the files for the vendor's tools, and the hardware description."""
     array = mapping.schedule.array
     check_engine(array.engine, array.dsp_clock)
     written = _WRITERS[array.engine](mapping, values, vendor)
@@ -110,7 +111,7 @@ class _Written:
     Attributes:
         sources: The files of src/.
         simulation: The files of simulation/.
-        vendor_files: Makes the scripts of the vendor's tools.
+        vendor_files: Returns the files for the vendor's tools.
     """
 
     sources: Mapping[str, str]
@@ -128,13 +129,13 @@ def _rtl(mapping: SystolicMapping, values: SystolicValues, vendor: VendorValues)
 
 
 _WRITERS: Mapping[str, Callable[[SystolicMapping, SystolicValues, VendorValues], _Written]] = {HLS: _hls, RTL: _rtl}
-"""By the name of the engine."""
+"""The function that writes each engine, by the engine's name."""
 
 
 def vendor_values(
     mapping: SystolicMapping, program: Program, sources: tuple[str, ...], outputs: tuple[Output, ...]
 ) -> VendorValues:
-    """What the Tcl scripts, the test bench, the README and the hardware description are made of."""
+    """Return the values for the templates of the Tcl scripts, test bench, README and hardware description."""
     schedule, board, usage = mapping.schedule, mapping.board, mapping.usage
     array, resources = schedule.array, board.resources
     dsp_mhz = array.dsp_clock * mapping.clock.mhz
@@ -143,8 +144,8 @@ def vendor_values(
         Figure("clock", f"{mapping.clock.mhz:g} MHz", "target"),
         *((Figure("clock of the DSPs", f"{dsp_mhz:g} MHz", "target"),) if array.dsp_clock > 1 else ()),
         *((Figure("batch", f"{schedule.batch} frames", "computed"),) if schedule.batch > 1 else ()),
-        Figure("cycles a frame", f"{mapping.cycles_per_frame:,}", "computed"),
-        Figure("frames a second", f"{mapping.frames_per_second:.1f}", "target"),
+        Figure("cycles per frame", f"{mapping.cycles_per_frame:,}", "computed"),
+        Figure("frames per second", f"{mapping.frames_per_second:.1f}", "target"),
         Figure("DSP", f"{usage.dsp} of {resources.dsp}", "estimate"),
         Figure("BRAM36", f"{usage.bram36} of {resources.bram36}", "estimate"),
         Figure("URAM", f"{usage.uram} of {resources.uram}", "estimate"),
@@ -162,7 +163,7 @@ def vendor_values(
 
 
 def images(program: Program) -> dict[str, bytes]:
-    """What the host uploads once: little-endian, as it lies in DDR."""
+    """Return the memory images that the host uploads once, in the byte order of the DDR (little-endian)."""
     weights = {f"data/weights_{port}.bin": image.tobytes() for port, image in enumerate(program.weights)}
     return {
         **weights,
@@ -175,13 +176,13 @@ def images(program: Program) -> dict[str, bytes]:
 
 
 def systolic_values(mapping: SystolicMapping, program: Program) -> SystolicValues:
-    """What the engine's parameters, its top function and the simulation are made of."""
+    """Return the values for the templates of the engine's parameters, its top function and its simulation."""
     schedule, board = mapping.schedule, mapping.board
     array = schedule.array
     doubled = f", its DSPs at {array.dsp_clock * mapping.clock.mhz:g} MHz" if array.dsp_clock > 1 else ""
     reasons = [f"{board.title}, array {array}, target clock {mapping.clock.mhz:g} MHz{doubled}"]
     for scheduled, reason in zip(schedule.layers, why_in_ddr(schedule), strict=True):
-        reasons += [*scheduled.reasons(), *([f"its result lies in DDR: {reason}"] if reason else [])]
+        reasons += [*scheduled.reasons(), *([f"its output is stored in DDR: {reason}"] if reason else [])]
     bounds = {
         "maps": program.maps_words,
         "weights": program.weights[0].shape[0],
@@ -210,7 +211,7 @@ def systolic_values(mapping: SystolicMapping, program: Program) -> SystolicValue
 
 
 def _memory(buffer: Buffer, impl: str, array: Array, board: Board) -> BufferPrimitive:
-    """The primitive, and what the buffer takes of it."""
+    """Return the primitive of a buffer, with its size and the number of primitives as a comment."""
     count, bits, depth = int(buffer.count(array)), int(buffer.bits(array)), int(buffer.depth(array))
     taken = count * units(impl, bits, depth, board.family)
     size = f"{count} × {bits} × {depth} bits" if buffer is PRODUCTS else f"{count} × {depth:,} words of {bits} bits"
@@ -218,15 +219,15 @@ def _memory(buffer: Buffer, impl: str, array: Array, board: Board) -> BufferPrim
 
 
 def _parameters(array: Array) -> tuple[Parameter, ...]:
-    """Return the constants that the engine is compiled for: the array's parameters, and what follows from them."""
+    """Return the constants that the engine is compiled for: the parameters of the array, and derived constants."""
     packing = array.packing
     constants = (
         Parameter("PACK_COLUMNS", packing.columns, f"columns that share a {array.dsp}"),
         Parameter("POSITIONS", packing.positions, f"positions that share a {array.dsp}"),
         Parameter("PACK_SHIFT", packing.shift, "bits of a product's field"),
-        Parameter("PACK_CHAIN", array.pack_chain, "packed products summed before they are taken apart"),
-        Parameter("OUTSTANDING", OUTSTANDING, "bursts on their way at a port"),
-        Parameter("REQUEST_STAGES", REQUEST_STAGES, "cycles that a request to a port takes"),
+        Parameter("PACK_CHAIN", array.pack_chain, "packed products summed before they are separated"),
+        Parameter("OUTSTANDING", OUTSTANDING, "outstanding bursts per port"),
+        Parameter("REQUEST_STAGES", REQUEST_STAGES, "cycles of a request to a port"),
     )
     return header_parameters(array, constants)
 
@@ -237,9 +238,14 @@ def _parameters(array: Array) -> tuple[Parameter, ...]:
 def manifest(
     mapping: SystolicMapping, program: Program, fit: str, uploads: Mapping[str, bytes], check: SystolicCheck
 ) -> SystolicManifest:
-    """Everything that whoever opens the folder needs to know, and nothing to be looked up elsewhere.
+    """Return the manifest, a self-contained description of the design.
 
-    fit: how pictures are brought to size. uploads: the program's ``images``. check: the test frame's files.
+    Args:
+        mapping: The schedule on its board.
+        program: The passes and their memory images.
+        fit: The method that resizes pictures: plain, letterbox or smooth.
+        uploads: The memory images that the host uploads, as ``images`` returns them.
+        check: The files of the test frame.
     """
     schedule = mapping.schedule
     network, array = schedule.network, schedule.array
@@ -292,12 +298,15 @@ def _fetches_alone(array: Array) -> bool:
 
 
 def _cycles(cost: LayerCost, array: Array) -> int:
-    """Return the cycles of a layer, with those in which it is fetched unless that is a loop of its own."""
+    """Return the cycles of a layer. They include the fetching of its passes, unless a separate loop fetches passes."""
     return cost.running if _fetches_alone(array) else cost.total
 
 
 def _layer(mapping: SystolicMapping, program: Program, node: int) -> SystolicLayer:
-    """All that writes the map of ``node``: the passes of one layer, or of several that write a part each."""
+    """Return the manifest's layer for the map of ``node``.
+
+    It combines the passes of all layers of the schedule that write this map, because each may write a part of it.
+    """
     schedule = mapping.schedule
     numbers = [i for i, scheduled in enumerate(schedule.layers) if scheduled.layer.output == node]
     written, priced = [schedule.layers[i] for i in numbers], [mapping.cost.layers[i] for i in numbers]
@@ -324,12 +333,15 @@ def _layer(mapping: SystolicMapping, program: Program, node: int) -> SystolicLay
 
 
 def _added_node(mapping: SystolicMapping, layer: Layer) -> int | None:
-    """In whose map the one lies that the Saver adds."""
+    """Return the node whose memory contains the map that the Saver adds; None if it adds no map."""
     return None if layer.added is None else spans_of(mapping.network, layer.added.other_node)[0].node
 
 
 def manifest_region(schedule: SystolicSchedule, program: Program, node: int) -> dict[str, Any]:
-    """The fields of a node's ``SystolicRegion``: of a batch the first frame's map, those of the others follow."""
+    """Return the fields of a node's ``SystolicRegion``.
+
+    They describe the map of the first frame of a batch. The maps of the other frames follow in memory.
+    """
     described, region, array = schedule.network.nodes[node], program.maps[node], schedule.array
     return {
         **asdict(described.shape),

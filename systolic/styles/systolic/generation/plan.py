@@ -1,4 +1,4 @@
-"""A systolic design in memory, and what is told of it."""
+"""The plan of a systolic design: its files in memory, and its report."""
 
 from __future__ import annotations
 
@@ -17,18 +17,23 @@ from systolic.styles.systolic.mapping import SystolicMapping
 
 @dataclass(frozen=True, eq=False)
 class SystolicPlan:
-    """files: of the whole folder."""
+    """A generated design that is not written yet.
+
+    Attributes:
+        mapping: The schedule on its board.
+        files: The files of the folder.
+    """
 
     mapping: SystolicMapping
     files: DesignFiles
 
     @property
     def is_traced(self) -> bool:
-        """Whether its engine is in C++."""
+        """Whether the engine is in C++."""
         return language_named(self.mapping.schedule.array.engine).is_traced
 
     def values(self) -> dict[str, Any]:
-        """The object of ``plan_values``, with the array and its layers. Cycles are those of a batch."""
+        """Return the object of ``plan_values``, with the array and its layers. All cycles are for a whole batch."""
         mapping = self.mapping
         layers = [
             {
@@ -55,7 +60,11 @@ class SystolicPlan:
         )
 
     def text(self, clock: RateClock | None = None) -> str:
-        """A table for a terminal, a line a layer, and its sums. clock: of its rate, where it was checked."""
+        """Return a table with a row for each layer, and the totals, for a terminal.
+
+        Args:
+            clock: The clock for the frame rate, if a check found one for the sources; None for the target clock.
+        """
         mapping, array = self.mapping, self.mapping.schedule.array
         rows: list[list[Cell]] = [
             [
@@ -84,11 +93,11 @@ class SystolicPlan:
             "channel tiles",
             "column tiles",
         )
-        batches = f" in batches of {mapping.batch} (the table's are those of a batch)" if mapping.batch > 1 else ""
+        batches = f" in batches of {mapping.batch} (the table has the cycles per batch)" if mapping.batch > 1 else ""
         return (
             f"{table(head, rows)}\n\n{mapping.network.name} on {mapping.board.title}: array {array}, "
             f"{mapping.usage.dsp} of {mapping.board.resources.dsp} DSPs (estimate)\n"
-            f"{mapping.cycles_per_frame:,} cycles a frame modelled{batches}, "
+            f"{mapping.cycles_per_frame:,} cycles per frame modelled{batches}, "
             f"{(clock or RateClock(mapping.clock.mhz)).text(mapping.frames_per_second)}"
         )
 

@@ -1,4 +1,4 @@
-"""The engine in SystemVerilog: what its sources are made of."""
+"""The values for the templates of the engine in SystemVerilog."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from systolic.styles.systolic.mapping import SystolicMapping
 
 
 def rtl_values(mapping: SystolicMapping, values: SystolicValues, ports: SystolicPorts) -> RtlValues:
-    """What the SystemVerilog is made of: the same numbers as ``values``, those of the HLS engine."""
+    """Return the values for the templates of the engine in SystemVerilog.
+
+    Args:
+        mapping: The schedule on its board.
+        values: The values of the engine in C++, which has the same parameters.
+        ports: The ports of the engine.
+    """
     array, ddr = mapping.schedule.array, mapping.cost.ddr
     register_map = registers(ports.arguments)
     offsets = {register.name: register.offset for register in register_map}
@@ -31,9 +37,9 @@ def rtl_values(mapping: SystolicMapping, values: SystolicValues, ports: Systolic
         numbers=(
             *(Constant(p.name, p.value, p.reason) for p in values.parameters),
             Constant("REQUANTISE_DSPS", int(products.impl == "dsp"), products.reason),
-            Constant("COUNT_BITS", COUNT_BITS, "bits of rows, blocks and padding that addresses are multiplied by"),
-            Constant("SUM_BITS", array.sum_bits, "bits of a sum, of any weights that the layers may have"),
-            Constant("DSP_CLOCK", array.dsp_clock, "cycles of the DSPs' clock in one of the fabric's"),
+            Constant("COUNT_BITS", COUNT_BITS, "bits of the row, block and padding counts in address products"),
+            Constant("SUM_BITS", array.sum_bits, "bits of a sum, enough for any weights of the layers"),
+            Constant("DSP_CLOCK", array.dsp_clock, "cycles of the DSP clock per cycle of the fabric's clock"),
         ),
         primitives=tuple(memory for memory in primitives.values() if memory.value in STYLES),
         arguments=arguments,

@@ -1,4 +1,4 @@
-"""One frame, or one batch, as a test vector: what lies in DDR before it, and what must lie there after it."""
+"""The test vector of a design: the content of the DDR before one batch, and the outputs expected after it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,15 @@ from scheduler.systolic.schedule import SystolicSchedule
 
 @dataclass(frozen=True, eq=False)
 class Vector:
-    """files: data/maps.bin (the arena with the picture in place), data/expected.bin (the outputs, one after the other),
-    data/layers.bin (the integers [channels, height, width] of every layer, little-endian, one after the other; of the
-    first frame).
+    """A test vector.
 
-    outputs: their regions, in the order of expected.bin.
+    ``data/maps.bin`` is the map arena with the input pictures. ``data/expected.bin`` has the output maps, one after the
+    other. ``data/layers.bin`` has the integers of every layer for the first frame, one layer after the other. They are
+    little-endian and of shape (channels, height, width).
+
+    Attributes:
+        files: The content of these files, by path.
+        outputs: The memory regions of the output maps, in the order of expected.bin.
     """
 
     files: dict[str, bytes]
@@ -36,9 +40,10 @@ class Vector:
 
 
 def make_vector(schedule: SystolicSchedule, program: Program, picture: npt.NDArray[np.uint8]) -> Vector:
-    """picture: uint8 [channels, height, width]. The outputs are those maps that no later layer reads or overwrites.
+    """Return the test vector of a picture, uint8 of shape (channels, height, width).
 
-    Frame f of a batch is the picture shifted by f columns, so that frames in the wrong place are seen.
+    Frame f of a batch is the picture shifted by f columns, so that a test finds frames in the wrong place. The outputs
+    are the maps that no layer reads.
     """
     array = schedule.array
     pictures = [np.roll(picture, frame, axis=2) for frame in range(schedule.batch)]
@@ -56,7 +61,7 @@ def make_vector(schedule: SystolicSchedule, program: Program, picture: npt.NDArr
         outputs.append(Output(layer.name, region.base, region.words))
         for frame in golden:
             integers = frame[layer.output]
-            assert integers is not None  # only the host's tail has no integers, and no layer gives it
+            assert integers is not None  # only nodes that the host computes have no integers
             expected.append(pack_map(region, array, integers))
     files = {
         "data/maps.bin": arena.tobytes(),
@@ -67,7 +72,7 @@ def make_vector(schedule: SystolicSchedule, program: Program, picture: npt.NDArr
 
 
 def _ends(layers: Sequence[Layer]) -> list[Layer]:
-    """Those whose maps no layer reads."""
+    """Return the layers whose maps no layer reads."""
     read = {span.node for layer in layers for span in layer.spans}
     return [layer for layer in layers if layer.output not in read]
 
@@ -79,16 +84,27 @@ def _layer_integers(golden: Sequence[Integers | None], node: int) -> bytes:
 
 
 def pack_pixels(region: MapRegion, array: Array, picture: npt.NDArray[np.uint8]) -> npt.NDArray[np.int8]:
-    """uint8 [channels, height, width] → the bytes of the input map: rows of planes of PIXEL_BYTES wide pixels."""
+    """Return the bytes of the input map: rows of planes with PIXEL_BYTES bytes per pixel.
+
+    Args:
+        region: The memory region of the input map.
+        array: The array.
+        picture: The picture, uint8 of shape (channels, height, width).
+    """
     rows = np.zeros((picture.shape[1], region.row_words * array.word_bytes), np.uint8)
     fill_pixels(picture, rows, PIXEL_BYTES)
     return rows.reshape(-1).view(np.int8)
 
 
 def pack_map(region: MapRegion, array: Array, integers: Integers) -> npt.NDArray[np.int8]:
-    """[channels, height, width] → the bytes of a map, [row][block][column][lane]; lanes without a channel are 0.
+    """Return the bytes of a map in the order [row][block][column][lane]; lanes without a channel are 0.
 
-    The inverse of ``host.systolic.layout.unpack_map``.
+    This is the inverse of ``host.systolic.layout.unpack_map``.
+
+    Args:
+        region: The memory region of the map.
+        array: The array.
+        integers: The map, of shape (channels, height, width).
     """
     channels, height, width = integers.shape
     padded: npt.NDArray[Any] = np.zeros((region.blocks * array.lanes, height, width), integers.dtype)

@@ -11,7 +11,7 @@ static const int VALUE_BITS = 8;  // bits of an activation and of a weight
 static const int PACK_COLUMNS = 2;  // columns that share a DSP48E1
 static const int POSITIONS = 1;  // positions that share a DSP48E1
 static const int PACK_SHIFT = 17;  // bits of a product's field
-static const int PACK_CHAIN = 4;  // packed products summed before they are taken apart
+static const int PACK_CHAIN = 4;  // packed products summed before they are separated
 static const int SAVE_ROWS = 1;  // rows of a position that are requantised per cycle
 static const int MAP_PORTS = 2;  // AXI ports for maps
 static const int WEIGHT_PORTS = 1;  // AXI ports for weights
@@ -30,8 +30,8 @@ static const int TABLE_DEPTH = 0;  // entries of an activation's lookup table; 0
 static const int TABLE_SLOPES = 0;  // 1: tables may be piecewise linear; 0: each value has an entry
 static const int CHUNK = 8;  // columns collected before they are written as bursts
 static const int CHANNEL_TILES = 2;  // channel tiles whose requantisers are stored
-static const int OUTSTANDING = 8;  // bursts on their way at a port
-static const int REQUEST_STAGES = 18;  // cycles that a request to a port takes
+static const int OUTSTANDING = 8;  // outstanding bursts per port
+static const int REQUEST_STAGES = 18;  // cycles of a request to a port
 
 // Primitives of the buffers and of the requantisers' multipliers (impl of BIND_STORAGE and BIND_OP). The scheduler
 // chose those that take the least area and fit the board.
