@@ -1,4 +1,4 @@
-"""The text of a cfg, and the refusal of one that is wrong."""
+"""Tests of the text of a cfg file: how it is read, and which errors a wrong one gives."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_a_damaged_cfg_is_read_or_refused(tmp_path_factory: pytest.TempPathFacto
         last = data.draw(st.integers(first, min(first + 3, len(text))))
         text = text[:first] + data.draw(st.text("0189-,.=[]\n#eax\u0663 \x00", max_size=4)) + text[last:]
     network = None
-    with contextlib.suppress(SystolicError):  # of whichever class
+    with contextlib.suppress(SystolicError):  # of any class of the project
         network = topology(tmp_path_factory.getbasetemp(), text)
     if network is not None:
         assert all(min(n.shape.channels, n.shape.height, n.shape.width) >= 1 for n in network.nodes)

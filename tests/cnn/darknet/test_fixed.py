@@ -1,5 +1,7 @@
-"""Layers of which a file holds none, some or other weights than they compute with, against darknet's loops written
-out."""
+"""Tests of layers whose weights differ from the stored numbers or are not stored at all.
+
+The expected values come from darknet's loops, which are written out here.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,13 @@ NET = "[net]\nwidth=8\nheight=6\nchannels=4\n"
 
 
 def with_numbers(tmp_path: Path, text: str) -> tuple[Network, FloatArray]:
-    """The network of a cfg with random numbers, by a file that holds them; these."""
+    """Read a cfg and fill it from a weights file of random non-negative numbers.
+
+    Check also that writing and reading the weights again keeps them.
+
+    Returns:
+        The network, and the numbers in the order of the file.
+    """
     network = topology(tmp_path, text)
     count = sum(parameter_count(node) for node in network.nodes)
     numbers = np.random.default_rng(1).uniform(-1, 2, count).astype(np.float32)
@@ -64,7 +72,7 @@ def test_zeros_behind_a_map(tmp_path: Path) -> None:
 
 
 def convolved(array: FloatArray, weights: FloatArray, dilation: int) -> FloatArray:
-    """A 3×3 convolution of a map that keeps its size, with zeros around, by loops."""
+    """Convolve a map of shape (channels, rows, columns) with 3×3 windows and zero padding that keeps its size."""
     _, height, width = array.shape
     result = np.zeros((len(weights), height, width))
     for y, x, i, j in np.ndindex(height, width, 3, 3):
@@ -111,7 +119,7 @@ def test_xnor_multiplies_signs(seeded: bool, tmp_path: Path) -> None:
 
 
 def test_reorg3d_takes_blocks_apart(tmp_path: Path) -> None:
-    """reorg_cpu of darknet's src/blas.c, with the sizes that forward_reorg_layer gives it."""
+    """Compare with the loop of reorg_cpu in darknet's src/blas.c, with the sizes that forward_reorg_layer passes."""
     network = topology(tmp_path, NET + "[reorg3d]\nstride=2\n")
     memory, expected = picture().ravel(), np.zeros(4 * 6 * 8, np.float32)
     for k, j, i in np.ndindex(16, 3, 4):

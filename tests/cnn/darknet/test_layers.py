@@ -1,4 +1,4 @@
-"""Sections become nodes with shapes."""
+"""Tests of how sections of a cfg become nodes with shapes."""
 
 from __future__ import annotations
 
@@ -94,7 +94,8 @@ def test_a_convolution_keeps_only_padding_that_is_read(tmp_path: Path) -> None:
 
 
 def test_a_head_of_new_coords_takes_in_the_logistic_layer_before_it(tmp_path: Path) -> None:
-    """The host has the digits that a table has not; layers keep their numbers."""
+    """Check also that routes still count the absorbed layer. Its logistic function runs on the host, which is more
+    exact than a table."""
     head = "[yolo]\nnew_coords=1\nscale_x_y=2.0\nanchors=1,2, 3,4\nnum=2\nclasses=2\n"
     text = "[conv]\nfilters=14\nactivation=logistic\n" + head
     network = topology(tmp_path, NET + text + "[route]\nlayers=0\n[conv]\nfilters=2\nactivation=linear\n")

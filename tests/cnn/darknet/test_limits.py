@@ -1,4 +1,4 @@
-"""Every option of a cfg: its default, the last number that passes, and the first that does not."""
+"""Tests of every option of a cfg: its default, its lowest and highest value, and the first values outside."""
 
 from __future__ import annotations
 
@@ -56,16 +56,17 @@ def test_an_option_lies_within_its_range(section: str, key: str, low: int, high:
         assert isinstance(error, RangeError)
         assert error.what.startswith(f"{key} of [")
         assert (error.got, error.low, error.high) == (value, low, high)
-    for value in (low, high):  # it may not fit its neighbours, and is then refused for that
+    # A value at the limit may be refused because it does not fit the other options, but not for its range.
+    for value in (low, high):
         other = refused(tmp_path, f"{NET}{section}{key}={value}\n")
         assert not (isinstance(other, RangeError) and other.what.startswith(f"{key} of [") and other.got == value)
 
 
 def refused(tmp_path: Path, text: str) -> SystolicError | None:
-    """The error that refuses it; None if it is read."""
+    """Return the error of reading the text, or None if it is read."""
     try:
         topology(tmp_path, text)
-    except SystolicError as error:  # of whichever class
+    except SystolicError as error:  # of any class of the project
         return error
     return None
 
@@ -89,7 +90,7 @@ def test_a_picture_s_sides_and_channels_have_no_default(key: str, high: int, tmp
 DEFAULTS = [
     ("[conv]\n", "filters=1\nsize=1\nstride=1\npad=0\npadding=0\ngroups=1\nbatch_normalize=0\nactivation=logistic\n"),
     ("[conv]\nsize=3\npad=1\n", "padding=0\n"),
-    ("[conv]\nsize=3\npad=1\n", "padding=7\n"),  # which counts where pad is 0
+    ("[conv]\nsize=3\npad=1\n", "padding=7\n"),  # padding has no effect unless pad is 0
     ("[maxpool]\n", "stride=1\nsize=1\npadding=0\n"),
     ("[maxpool]\nstride=3\n", "size=3\npadding=2\n"),
     ("[connected]\n", "output=1\nbatch_normalize=0\nactivation=logistic\n"),
@@ -197,11 +198,11 @@ def test_a_line_is_a_section_or_an_option_with_its_value(line: str, tmp_path: Pa
         topology(tmp_path, f"{NET}[conv]\n{line}\n")
 
 
-# ---------------------------------------------------------------- of the whole network
+# ---------------------------------------------------------------- limits of the whole network
 
 
 def test_layers_up_to_the_most(tmp_path: Path) -> None:
-    """[net] counts; the line is that of the last section."""
+    """Count the [net] section too. The error names the line of the last section."""
     assert len(topology(tmp_path, NET + CONV + "[dropout]\n" * (MAX_LAYERS - 2)).nodes) == 2
     line = f"net.cfg:{11 + MAX_LAYERS - 1}"
     with raises(RangeError, what="the number of layers", got=MAX_LAYERS, high=MAX_LAYERS - 1, where=line):
@@ -209,7 +210,7 @@ def test_layers_up_to_the_most(tmp_path: Path) -> None:
 
 
 def test_sections_up_to_the_most(tmp_path: Path) -> None:
-    """Counted before anybody knows what they are."""
+    """Expect the error before any section is interpreted."""
     with raises(RangeError, what="the number of layers", got=1023):
         topology(tmp_path, NET + "[dropout]\n" * 1023)
     with raises(RangeError, what="the number of sections", got=1025, high=1024, where="net.cfg:1029"):
@@ -224,7 +225,8 @@ def test_bytes_up_to_the_most(tmp_path: Path) -> None:
 
 
 def test_values_of_all_layers_up_to_the_most(tmp_path: Path) -> None:
-    """2³¹: 32 maps of 2²⁶; the picture is none of them, and a [dropout] counts as what it hands on."""
+    """Reach the limit of 2³¹ values by 32 maps of 2²⁶ values. The input image does not count, and a [dropout] counts
+    with the size of its input."""
     text = "[net]\nwidth=8192\nheight=8192\nchannels=1\n"
     largest = "[maxpool]\n"
     assert len(topology(tmp_path, text + 32 * largest).nodes) == 33
@@ -234,7 +236,8 @@ def test_values_of_all_layers_up_to_the_most(tmp_path: Path) -> None:
 
 
 def test_weights_up_to_the_most(tmp_path: Path) -> None:
-    """2²⁸: of 65,535 values to 4,096 outputs with a bias each; what computes nothing adds none."""
+    """Reach the limit of 2²⁸ weights by a dense layer of 65,535 inputs and 4,096 outputs with biases. A [dropout] adds
+    no weights."""
     text = "[net]\nwidth=1\nheight=1\nchannels=65535\n[connected]\noutput=4096\nactivation=linear\n"
     assert len(topology(tmp_path, text + "[dropout]\n" * 3).nodes) == 2
     with raises(RangeError, what="the number of weights", high=1 << 28, where="net.cfg:10"):
@@ -266,12 +269,12 @@ def _cfg(tmp_path: Path, text: str) -> Path:
     return cfg
 
 
-# ---------------------------------------------------------------- what layers take from options
+# ---------------------------------------------------------------- meaning of the options
 
 
 @cases("size", range(1, 8))
 def test_pad_is_half_the_kernel_rounded_down(size: int, tmp_path: Path) -> None:
-    """Rows and columns that no window reads are left out again."""
+    """Padding that no window reads is removed."""
     text = f"{NET}[conv]\nfilters=6\ngroups=2\nsize={size}\npad=1\n"
     node = topology(tmp_path, text).nodes[-1]
     op = next(node.op for node in topology(tmp_path, text).nodes if isinstance(node.op, Convolution))
@@ -328,6 +331,6 @@ def test_a_net_says_whether_its_pictures_keep_their_sides_ratio(value: int, tmp_
 def test_functions_have_darknet_s_parameters(
     name: str, function: tuple[str, tuple[float, ...]], tmp_path: Path
 ) -> None:
-    """src/activations.h."""
+    """Compare with the parameters in darknet's src/activations.h."""
     node = topology(tmp_path, f"{NET}[conv]\nactivation={name}\n").nodes[-1]
     assert node.op == Activate(*function)

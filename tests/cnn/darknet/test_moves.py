@@ -1,4 +1,7 @@
-"""Shortcuts of different shapes, against darknet's loops written out, and cropped pictures."""
+"""Tests of shortcuts of different shapes, of products of maps and of cropped images.
+
+The expected values come from darknet's loops, which are written out here.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ def convolution(filters: int, stride: int = 1) -> str:
 
 
 def shortcut(out: FloatArray, add: FloatArray) -> FloatArray:
-    """shortcut_cpu of darknet's src/blas.c for one picture."""
+    """Add ``add`` to ``out`` by the loop of shortcut_cpu in darknet's src/blas.c, for one image."""
     result, stride = out.copy(), add.shape[1] // out.shape[1]
     for channel in range(min(len(out), len(add))):
         for row in range(out.shape[1]):
@@ -66,7 +69,7 @@ def test_a_route_behind_it_counts_one_layer(tmp_path: Path) -> None:
 @cases("activation", ACTIVATIONS)
 @cases("section", ["sam", "scale_channels"])
 def test_maps_are_multiplied(section: str, activation: str, tmp_path: Path) -> None:
-    """forward_sam_layer and forward_scale_channels_layer, as darknet's loops have them."""
+    """Compare with the formulas of darknet's forward_sam_layer and forward_scale_channels_layer."""
     first = "[convolutional]\nfilters=4\nsize=3\npad=1\nstride=1\nactivation=linear\n"
     second = "[avgpool]\n" * (section == "scale_channels") + "[convolutional]\nfilters=4\nsize=1\nactivation=tanh\n"
     behind = f"[{section}]\nfrom=0\nactivation={activation}\n[route]\nlayers=-1,0\n"

@@ -1,4 +1,4 @@
-"""Windows whose strides down and across differ, by darknet's own formula (``stride_x``, ``stride_y``)."""
+"""Tests of windows with unequal vertical and horizontal strides (``stride_y``, ``stride_x``), by darknet's formula."""
 
 from __future__ import annotations
 
@@ -22,7 +22,18 @@ RANDOM = np.random.default_rng(6)
 
 
 def windows(x: Array, size: int, strides: tuple[int, int], padding: tuple[int, int], around: float) -> Array:
-    """[channels, rows, columns, size, size]. padding: above and to the left, and of both sides together."""
+    """Return all windows of a map.
+
+    Args:
+        x: the map, of shape (channels, rows, columns).
+        size: side of a window.
+        strides: vertical and horizontal stride.
+        padding: padding above and to the left, and the sum of both sides.
+        around: value of the padding.
+
+    Returns:
+        An array of shape (channels, rows, columns, size, size).
+    """
     (first, both), (down, across) = padding, strides
     padded = np.pad(x, ((0, 0), (first, both - first), (first, both - first)), constant_values=around)
     rows, columns = ((side - size) // step + 1 for side, step in zip(padded.shape[1:], strides, strict=True))

@@ -1,4 +1,4 @@
-"""Files of UltraNet's own exporter: config.json with numbered arrays, param.h with config.h, read and refused."""
+"""Tests of the files of UltraNet's own exporter: config.json with numbered arrays, and param.h with config.h."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ CONFIG: dict[str, Any] = {
 
 
 def ours() -> Exported:
-    """The same network in the form of this project."""
+    """Return the network of ``CONFIG`` as read from this project's own format."""
     topology = parsed(*CHAIN, **FORM)
     return make_exported(topology, seeded_arrays(topology, 3))
 
 
 def numbered(network: Exported, epsilon: float = 1e-5) -> dict[str, np.ndarray]:
-    """As the exporter saves them: linear layers as matrices, each batch norm's epsilon behind it."""
+    """Return the arrays with the exporter's names: linear layers are matrices, and an epsilon follows each variance."""
     values: list[np.ndarray] = []
     for name, array in network.arrays.items():
         values.append(array.reshape(len(array), -1) if name in ("conv2_w", "conv3_w") else array)
@@ -196,7 +196,10 @@ def headers(folder: Path, param: str = PARAM, config: str = CONFIG_H) -> Path:
 
 
 def test_words_of_param_h(tmp_path: Path) -> None:
-    """SIMD 2 does not divide three weights: the last word of a filter is not full. A pool is between the layers."""
+    """Use SIMD 2, which does not divide the three weights of a filter: the last word of each filter is partly unused.
+
+    A pool is inserted between the layers, because their shapes differ.
+    """
     np.save(tmp_path / "last_bias.npy", np.array([0.5, -0.25], np.float32))
     network = load(headers(tmp_path), None)
     assert [node.name for node in network.nodes] == ["input", "conv_0", "linear_0_pool", "linear_0"]
@@ -256,7 +259,7 @@ def test_param_h_needs_its_config_and_no_other_numbers(tmp_path: Path) -> None:
         load(path, None)
 
 
-# --- inc and bias that a file gives
+# --- multipliers and biases that a file gives
 
 
 def test_given_multipliers_are_whole_numbers_of_one_shift() -> None:

@@ -1,4 +1,4 @@
-"""Sums of maps, thresholds that a file gives and shifts of single layers in the exported form."""
+"""Tests of sums of maps, given thresholds and shifts per layer in the exported form."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def test_a_sum_is_clipped_at_one(bits: int, out: int) -> None:
     _, a, b, total = outputs(network)
     exact = (a + b) * ((1 << out) - 1) / ((1 << bits) - 1)
     np.testing.assert_array_equal(total, np.minimum(np.floor(exact + 0.5), (1 << out) - 1))
-    assert total.max() == (1 << out) - 1  # some are clipped
+    assert total.max() == (1 << out) - 1  # the test is only useful if some values are clipped
 
 
 def test_a_layer_behind_a_sum_reads_what_it_is_worth() -> None:
     network = exported(convolution(**SAME), {"type": "add", "from": ["a", "a"]}, convolution(output_bits=8))
     exact = run_float(network.network, PIXELS)[-1]
-    rounded = outputs(network)[1] / 15  # the float form does not round activations
+    rounded = outputs(network)[1] / 15  # the float network does not round activations
     assert np.abs(outputs(network)[-1] / 255 - exact).max() < 0.2
     assert rounded.max() <= 1
 

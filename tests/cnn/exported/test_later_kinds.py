@@ -1,4 +1,4 @@
-"""Dense layers, padded pools, heads of darknet's kinds and pictures of many channels in the exported form."""
+"""Tests of dense layers, padded pools, darknet's heads and images of many channels in the exported form."""
 
 from __future__ import annotations
 
@@ -55,7 +55,6 @@ def test_a_padded_pool_is_as_large_as_its_map() -> None:
 
 
 def test_a_pool_may_have_other_columns_than_rows() -> None:
-    """And is written as it is read."""
     pool = {"type": "max_pool", "size": [3, 2], "stride": 2, "padding": [2, 0, 1, 1]}
     topology = parsed(convolution(4), pool)
     assert topology.layers[1].op == MaxPool(3, 2, Padding(2, 0, 1, 1), 2)
@@ -131,7 +130,7 @@ def test_heads(head: dict[str, object], expected: Detection) -> None:
     network = exported(convolution(4), last, head)
     op = network.quantized.nodes[-1].op
     assert isinstance(op, Detection)
-    assert len(op.bias) == 14  # what the last convolution leaves to the host
+    assert len(op.bias) == 14  # the host adds the bias of the last convolution
     assert network.topology.layers[-1].op == expected
 
 

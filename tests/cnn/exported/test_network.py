@@ -1,4 +1,4 @@
-"""From float arrays to the integers of every layer, against the formulas in Python's own whole numbers."""
+"""Tests of how float arrays become the integers of every layer, against the formulas in Python's own arithmetic."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ SKIP = described(
 
 
 def skip(order: str = "RGB") -> Topology:
-    """Convolutions of 1, 2, 4 and 5 bits, a pool, and a skip through a reorg and a concat, to a head."""
+    """Return a network with convolutions of 1, 2, 4 and 5 bits, a pool, a head, and a skip through a reorg and a
+    concat."""
     return parse_topology(json.dumps({**SKIP, "input": {**SKIP["input"], "order": order}}), "skip.json")
 
 
@@ -76,7 +77,7 @@ def requantiser_of(network: QuantizedNetwork, index: int) -> Requantising:
     return as_kind(QConvolution, network.nodes[index].op).requantiser
 
 
-# ---------------------------------------------------------------- the formulas
+# ---------------------------------------------------------------- formulas
 
 
 @pytest.mark.parametrize(("bits", "datatype"), [(1, BIPOLAR), (2, TERNARY), (4, DataType(4, True)), (8, INT8)])
@@ -91,7 +92,7 @@ def test_integer_weights(bits: int, datatype: DataType) -> None:
 
 
 def test_inc_bias_and_shift() -> None:
-    """Against the definitions in float64."""
+    """Compute the definitions in float64."""
     network = made()
     for node, layer in zip(network.quantized.nodes[1:], network.topology.layers, strict=True):
         op = node.op
@@ -109,14 +110,17 @@ def test_inc_bias_and_shift() -> None:
             a = gamma / (math.sqrt(var) + 1e-3)
             one = (2 ** as_kind(int, kernel.output_bits) - 1) * 2**shift
             inc, bias = a * one / (n * (2**in_bits - 1)), (beta - mean * a) * one
-            # float32 has 24 bits, and four of its operations lie between the arrays and the integers.
+            # float32 has 24 bits of precision, and four float32 operations separate the integers from the arrays.
             assert abs(op.requantiser.multiplier[c] - inc) <= 0.5 + abs(inc) * 2**-22
             assert abs(op.requantiser.bias[c] - bias) <= 0.5 + (abs(beta) + abs(mean * a)) * one * 2**-22
 
 
 def test_outputs_are_what_the_trained_network_rounds_to() -> None:
-    """Each layer, from the integers before it: clamp(a · sum + b, 0, 1) in 2^bits − 1 steps, off by one at most,
-    and only where the rounding of inc and bias decides."""
+    """Compare each layer with clamp(a · sum + b, 0, 1), computed from the integers of the layer before it.
+
+    The output has steps of 1 / (2^bits − 1). Multiplier and bias are rounded too, which may add 0.02 steps to the half
+    step of the output's rounding.
+    """
     network = made(3)
     outputs = run_integer(network.quantized, picture_of(network))
     for node, float_node, layer in zip(
@@ -141,7 +145,7 @@ def test_outputs_are_what_the_trained_network_rounds_to() -> None:
 
 
 def small(requantise: str, *bits: tuple[int, str]) -> Exported:
-    """Convolutions of 3×3 with 3-bit weights, one for each (output bits, activation), then a mean and sums."""
+    """Return convolutions of 3×3 with 3-bit weights, one per (output bits, activation), and a last layer of sums."""
     layers = [
         convolution(6, 3, weight_bits=3, output_bits=out, activation=name, name=f"c{i}")
         for i, (out, name) in enumerate(bits)
@@ -154,7 +158,7 @@ def small(requantise: str, *bits: tuple[int, str]) -> Exported:
 @pytest.mark.parametrize("requantise", ["thresholds", "multiply_shift"])
 @pytest.mark.parametrize("bits", [(1, "symmetric"), (2, "symmetric"), (1, "unit"), (3, "unit")])
 def test_thresholds_are_where_the_activation_steps(requantise: str, bits: tuple[int, str]) -> None:
-    """Exact fractions at every threshold and one below it; BIPOLAR has thresholds in any case."""
+    """Check each threshold and the sum just below it in exact fractions. BIPOLAR outputs always have thresholds."""
     network = small(requantise, bits, (4, "unit"))
     datatype = network.quantized.nodes[1].type.datatype
     rough = requantise == "multiply_shift" and datatype != BIPOLAR
@@ -183,7 +187,7 @@ def test_values_of_few_bits_stay_in_integers() -> None:
     assert [one.scale for one in types] == [1.0, 1.0, pytest.approx(1 / 3)]
     outputs = run_integer(network.quantized, picture_of(network))
     floats = run_float(network.network, picture_of(network).astype(np.float32) / np.float32(255))
-    np.testing.assert_array_equal(outputs[1], floats[1])  # nothing was rounded before the sign
+    np.testing.assert_array_equal(outputs[1], floats[1])  # nothing is rounded before the first sign
     rounded = np.rint(floats[2])
     assert (np.asarray(outputs[2]) == rounded).mean() > 0.999
     assert {-1, 0, 1} == set(np.unique(np.asarray(outputs[2])).tolist())
@@ -201,7 +205,7 @@ def test_a_mean_is_rounded_to_the_nearest(sides: tuple[int, int]) -> None:
 
 
 def test_an_epsilon_may_join_the_variance() -> None:
-    """1e-3 beside a variance of 0.01: √0.011 and √0.01 + 0.001 differ by 4 %."""
+    """Use epsilon 1e-3 and a variance of 0.01, for which the two forms √0.011 and √0.01 + 0.001 differ by 4 %."""
     topology = parsed(convolution(4, 1), batch_norm={"epsilon": 1e-3})
     arrays = seeded_arrays(topology, 1)
     arrays["bn0_var"] = np.full(4, 0.01, np.float32)
@@ -213,7 +217,7 @@ def test_an_epsilon_may_join_the_variance() -> None:
     np.testing.assert_allclose(ratio, math.sqrt(0.011) / 0.101, rtol=1e-3)
 
 
-# ---------------------------------------------------------------- the networks
+# ---------------------------------------------------------------- networks
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -225,7 +229,7 @@ def test_the_float_form_stays_near_the_integers(seed: int) -> None:
 
 
 def test_a_bgr_network_sees_an_rgb_picture_as_it_was_trained() -> None:
-    """The same arrays trained on BGR pictures: the same integers for the picture turned round."""
+    """Check that arrays trained on BGR images give the same integers for an image with reversed channels."""
     rgb, bgr = made(2), made(2, "BGR")
     picture = picture_of(rgb)
     for one, other in zip(
@@ -260,7 +264,7 @@ def test_without_a_head_the_bias_is_rounded_to_the_sums() -> None:
 
 @pytest.mark.parametrize("name", ["ultranet", "ultranet-skip", "cnv-w1a1", "mobilenet-w4a4"])
 def test_seeded_networks_live_in_every_layer(name: str) -> None:
-    """At the size that keeps the test fast; the built-in size differs in the picture alone."""
+    """Use an input smaller than the built-in size, to keep the test fast. The layers are the same."""
     values = json.loads(zoo.topology_file(name).read_text())
     values["input"] |= {"height": 64, "width": 96}
     topology = parse_topology(json.dumps(values), name)
@@ -298,7 +302,7 @@ def test_the_zoo_gives_both_forms() -> None:
         zoo.load_exported("shapes")
 
 
-# ---------------------------------------------------------------- what cannot be
+# ---------------------------------------------------------------- refused arrays and layers
 
 
 def changed(name: str, array: np.ndarray) -> None:
@@ -369,7 +373,7 @@ def test_the_integers_survive_their_file() -> None:
 
 
 def saved(tmp_path: Path, epsilon: float = 1e-3) -> tuple[Path, Path]:
-    """The network of ``skip`` by numbers, as np.savez of the exporters has it, and by names."""
+    """Save the arrays of ``skip`` in two files: by numbers, as the exporters' np.savez writes them, and by names."""
     arrays = seeded_arrays(skip(), 1)
     numbered: list[np.ndarray] = []
     for name, array in arrays.items():

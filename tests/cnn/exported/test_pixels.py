@@ -1,4 +1,4 @@
-"""Pictures of a mean and a standard deviation in the exported form."""
+"""Tests of images with a mean and a standard deviation in the exported form."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read(*layers: dict[str, Any], **picture: Any) -> Exported:
 
 
 def trained(network: Exported, padding: int = 0) -> FloatArray:
-    """What training computes of the first layer: the picture normalised, and zeros around it."""
+    """Compute the first layer as in training: on the normalised image, padded with zeros."""
     topology, weights = network.topology, network.arrays["conv0_w"].astype(np.float64)
     picture = PIXELS[::-1] if topology.order == "BGR" else PIXELS
     values = (picture - np.array(topology.mean)[:, None, None]) / topology.std
@@ -57,7 +57,7 @@ def test_pixels_are_what_training_read(padding: int, picture: dict[str, Any]) ->
     integers = run_integer(network.quantized, PICTURE)[1]
     assert integers is not None
     assert np.abs(run_float(network.network, PIXELS)[1] - expected).max() < 1e-5
-    # Half a step, and what a multiplier and a whole pixel of padding round.
+    # The error is half a step of the output. With padding, the multiplier and the padding's integer pixel add 0.01.
     assert np.abs(integers / 63 - expected).max() < 0.6 / 63 + 0.01 * (padding > 0)
     assert 0.05 < expected.mean() < 0.95
     assert fidelity(network.network, network.quantized, PICTURE)[0].worst < 1e-6

@@ -1,4 +1,4 @@
-"""Numbers of a seed: the same on every machine, and such that no layer's values die or saturate."""
+"""Tests of seeded numbers: they are the same on every machine, and no layer's values vanish or saturate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ KINDS = ((8, "unit"), (1, "symmetric"), (2, "symmetric"), (1, "unit"))
 
 
 def behind(output_bits: int, activation: str, *between: str) -> Topology:
-    """A convolution of that kind, poolings of two values a side, and another convolution of one input value."""
+    """Return a convolution of the given kind, pools of the given kinds, and a 1×1 convolution with one weight per
+    filter.
+
+    A max pool is 2×2. An average pool covers the whole map.
+    """
     pools = [
         {"type": "max_pool", "size": 2} if kind == "max" else {"type": "average_pool", "name": "mean"}
         for kind in between
@@ -34,7 +38,7 @@ def behind(output_bits: int, activation: str, *between: str) -> Topology:
     return parse_topology(json.dumps(described(first, *pools, last, requantise="thresholds")), "net.json")
 
 
-# Mean and spread that a layer's values are taken to have, by what gave them.
+# Mean and standard deviation that the generator assumes of a layer's input values, by the layers that produce them.
 VALUES = {
     (): {(8, "unit"): (0.33, 0.3), (1, "symmetric"): (0, 1), (2, "symmetric"): (0, 0.75), (1, "unit"): (0.33, 0.3)},
     ("max",): {
@@ -55,8 +59,10 @@ VALUES = {
 @pytest.mark.parametrize("between", VALUES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_batch_norm_has_the_mean_and_spread_of_its_sums(kind: tuple[int, str], between: tuple[str, ...]) -> None:
-    """A 1×1 kernel of one value: its sum is w · x, with w in steps of 1/7 of 4 bits; the mean is off by less than a
-    third of the spread, the variance by a third."""
+    """Use filters with one weight w, in steps of 1/7 (4 bits), so that a sum is w · x.
+
+    The mean may differ by less than a third of the spread, and the variance by 30 to 40 per cent.
+    """
     middle, spread = VALUES[between][kind]
     topology = behind(*kind, *between)
     arrays = seeded_arrays(topology, 1)
@@ -98,7 +104,10 @@ def test_gains_have_either_sign_and_twice_the_size_around_zero(kind: tuple[int, 
 
 @pytest.mark.parametrize(("channels", "kernel"), [(3, 3), (3, 1), (1, 1), (1, 2)])
 def test_filters_have_the_mean_0_unless_they_have_one_weight(channels: int, kernel: int) -> None:
-    """Sums of two whole numbers −127…127 over as many weights: even centred they stay below four."""
+    """Expect sums of two integers from −127 to 127, divided by 127.
+
+    The values stay below 4 even after the mean is subtracted.
+    """
     topology = parse_topology(
         json.dumps(described(convolution(400, kernel), input={"channels": channels, "height": 12, "width": 20})),
         "net.json",
@@ -124,7 +133,7 @@ def test_the_last_layer_of_sums_has_biases_below_one() -> None:
 
 
 def test_the_same_seed_gives_the_same_numbers_everywhere() -> None:
-    """Recorded: PCG64's integers and float32 arithmetic are the same on every machine."""
+    """Compare with recorded numbers. PCG64 and float32 arithmetic give the same results on every machine."""
     arrays = seeded_arrays(behind(2, "symmetric", "max"), 9)
     assert arrays["conv0_w"].ravel()[:4].tolist() == pytest.approx(
         [-0.6972879, -1.2799650, -0.4059493, 0.2869641], rel=1e-6
@@ -137,7 +146,7 @@ def test_the_same_seed_gives_the_same_numbers_everywhere() -> None:
 
 
 def test_the_mean_of_a_map_is_its_sum_over_its_positions() -> None:
-    """A multiplier of 15 bits, no bias: within half a step and 2⁻¹⁴ of the mean."""
+    """Expect a multiplier of 15 bits and no bias, so that the result is within half a step and 2⁻¹⁴ of the mean."""
     network = make_exported(*(lambda topology: (topology, seeded_arrays(topology, 6)))(behind(8, "unit", "average")))
     (node,) = (node for node in network.quantized.nodes if isinstance(node.op, QAveragePool))
     requantiser = as_kind(MultiplyShift, as_kind(QAveragePool, node.op).requantiser)

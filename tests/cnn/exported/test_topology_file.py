@@ -1,4 +1,4 @@
-"""Topology files: shapes that nobody typed in, and what is said of files that are wrong."""
+"""Tests of topology files: the shapes that are worked out, and the errors of wrong files."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ def test_shapes_of_every_layer() -> None:
 
 
 def test_the_built_in_networks() -> None:
-    """160×320 down to 10×20, 36 channels of a head of six anchors; the skip brings 256 channels more."""
+    """Expect a map of 10×20 from an input of 160×320, with 36 channels for six anchors.
+
+    The skip adds 256 input channels to the second-last convolution.
+    """
     plain, skip = (read_topology(zoo.topology_file(name)) for name in ("ultranet", "ultranet-skip"))
     for topology in (plain, skip):
         assert topology.input == Shape(3, 160, 320)
@@ -173,7 +176,7 @@ def test_the_example_of_the_documentation() -> None:
 
 
 def test_output_bits_up_to_the_most() -> None:
-    """Eight of values 0…1, two of values on both sides of 0."""
+    """Expect at most 8 bits for the activation "unit" and 2 bits for "symmetric"."""
     for activation, most in (("unit", 8), ("symmetric", 2)):
         for bits in (1, most):
             (layer,) = parsed(convolution(output_bits=bits, activation=activation)).layers

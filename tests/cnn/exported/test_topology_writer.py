@@ -1,4 +1,4 @@
-"""What is written of a topology is read as the same topology."""
+"""Tests that a written topology file is read as the same topology."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The trained UltraNet against the integers of every layer, worked out with the winner's own hardware parameters."""
+"""Tests of the trained UltraNet against recorded integers of every layer.
+
+The integers were computed with the hardware parameters of the contest winner.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ def golden(shared: Path) -> dict[str, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def picture(golden: dict[str, np.ndarray]) -> np.ndarray:
-    """RGB, channels first."""
+    """Return the image in RGB order, of shape (channels, rows, columns)."""
     return np.ascontiguousarray(golden["input"][..., ::-1].transpose(2, 0, 1))
 
 

@@ -1,4 +1,4 @@
-"""The cut that an error offers: it leaves a layer, maps in the style that was chosen, and keeps heads."""
+"""Tests of the cut that an error offers: it must keep a layer and the heads, and map in the chosen style."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def saved(model: Any, folder: Path) -> Path:
 
 
 def offered(path: Path, check: Check | None = None, cuts: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """The tensors at which the error of the file offers to cut it."""
+    """Return the tensors at which the error for this file offers to cut the graph."""
     with pytest.raises(SeveralFaultsError) as caught:
         read_onnx(path, cuts=cuts, check=check)
     found = re.search("--cut (.*)$", caught.value.remedy)
@@ -47,7 +47,7 @@ def test_a_view_of_the_input_is_no_cut(tmp_path: Path) -> None:
 
 
 def test_what_is_offered_is_a_tensor_of_the_file_and_a_network(tmp_path: Path) -> None:
-    """The sum inside of a fused operator is none."""
+    """Use a fused operator, whose inner sum is not a tensor of the file."""
     writer = Writer()
     x = conv(writer, "picture", 4, 3)
     fused = writer.put(
@@ -59,14 +59,18 @@ def test_what_is_offered_is_a_tensor_of_the_file_and_a_network(tmp_path: Path) -
 
 
 def halves(writer: Writer) -> tuple[str, Any]:
-    """A convolution of whose channels a half is taken, and what no layer does to that."""
+    """Write a convolution, a slice of half of its channels, and a Sin, which no layer computes.
+
+    Returns:
+        The output of the convolution, and the model.
+    """
     x = conv(writer, "picture", 8, 3)
     half = writer.put("Slice", [x, *(writer.constant([n], np.int64) for n in (0, 4, 1))])
     return x, writer.model([writer.put("Sin", [half])], (1, 3, 6, 8))
 
 
 def test_what_is_offered_maps_in_the_chosen_style(tmp_path: Path) -> None:
-    """A pipeline has no part of channels that leaves."""
+    """Use a slice of channels, with which a streaming pipeline cannot end."""
     x, model = halves(Writer())
     path = saved(model, tmp_path)
     assert offered(path) != (x,)
@@ -86,7 +90,14 @@ def test_the_command_offers_what_its_style_maps(tmp_path: Path) -> None:
 
 
 def detector(writer: Writer, *curves: str) -> tuple[list[tuple[str, str]], Any]:
-    """A head of YOLOv8's layout of as many sizes; the class map of each goes through such an operator."""
+    """Write a head of YOLOv8's layout with one scale per curve.
+
+    Args:
+        curves: per scale, the operator applied to its class map, or "" for none.
+
+    Returns:
+        The box and class tensors per scale, and the model.
+    """
     x, pairs, rows = "picture", [], []
     for number, curve in enumerate(curves):
         x = writer.put("Relu", [conv(writer, x, 4, 4 if number else 3)])

@@ -1,4 +1,4 @@
-"""Tensors that a file annotates with datatypes, as FINN types a graph: their integers are qonnx's, or refused."""
+"""Tests of tensors that a file annotates with datatypes, as FINN does: the integers equal qonnx's or are refused."""
 
 from __future__ import annotations
 
@@ -51,13 +51,21 @@ def test_a_tensor_of_few_values_has_as_few_bits() -> None:
     assert maps == [(4, 0, 1), (2, 0, 1), (2, 0, 1), (3, -4, 1), (16, 0, 1 / 8)]
 
 
-# --- what does not hold -----------------------------------------------------------------------------------------------
+# --- annotations that contradict the values ---------------------------------------------------------------------------
 
 WEIGHTS = np.array([-7, 0, 3, 7] * 36, np.float32).reshape(4, 4, 3, 3)
 
 
 def convolved(weights: Any, behind: str = "") -> Callable[[], tuple[Any, str, str]]:
-    """Return what makes a convolution of these weights: the file, and the names of its weights and of its output."""
+    """Return a function that writes a convolution with these weights.
+
+    Args:
+        weights: the weights of the convolution.
+        behind: the operator after the convolution, or "" for none.
+
+    Returns:
+        A function that returns the model and the names of its weights and of its output.
+    """
 
     def make() -> tuple[Any, str, str]:
         writer = Typed()
@@ -76,7 +84,7 @@ CONTRADICTED: dict[str, tuple[Callable[[], tuple[Any, str, str]], dict[str, str]
     "weights of 0": (convolved(np.sign(WEIGHTS)), {"kernel": "BIPOLAR"}, "kernel", "BIPOLAR"),
     "weights of 2": (convolved(2 * np.sign(WEIGHTS)), {"kernel": "TERNARY"}, "kernel", "TERNARY"),
     "weights of finer steps": (convolved(WEIGHTS / 16), {"kernel": "FIXED<6,3>"}, "kernel", "FIXED<6,3>"),
-    "weights that are no numbers": (convolved(WEIGHTS * np.nan), {"kernel": "INT4"}, "kernel", "INT4"),
+    "weights of NaN": (convolved(WEIGHTS * np.nan), {"kernel": "INT4"}, "kernel", "INT4"),
     "sums of floats": (convolved(WEIGHTS), {"kernel": "INT4", "last": "INT32"}, "last", "INT32"),
     "sums of float weights": (convolved(WEIGHTS / 3), {"picture": "UINT4", "last": "INT32"}, "last", "INT32"),
     "sums beyond their bits": (
@@ -94,7 +102,7 @@ CONTRADICTED: dict[str, tuple[Callable[[], tuple[Any, str, str]], dict[str, str]
     ),
     "a function's values": (convolved(WEIGHTS, "Sigmoid"), {"picture": "UINT4", "last": "UINT8"}, "last", "UINT8"),
 }
-"""A file, its annotations, and the tensor that is named with its datatype."""
+"""Case: a function that writes the model, its annotations, and the tensor and datatype that the error names."""
 
 
 @cases("name", CONTRADICTED)
@@ -111,7 +119,7 @@ def test_an_annotation_that_the_values_contradict_is_refused_with_the_tensor(nam
 
 
 def test_thresholds_give_what_they_are_annotated_with() -> None:
-    """Of UINT4, though the file says UINT3 of their tensor."""
+    """Use thresholds with values of UINT4. The annotation UINT4 of their output is accepted, and UINT3 is refused."""
     model = streamlined()
     name = next(node.output[0] for node in model.graph.node if node.op_type == "MultiThreshold")
     read = read_model(annotated(streamlined(), {name: "UINT4"}), "net.onnx", "net")
@@ -132,6 +140,7 @@ def test_all_annotations_that_do_not_hold_are_named_at_once() -> None:
         read_model(model, "net.onnx", "net")
 
 
+# 5000 characters, a line break and a zero byte must not break the message.
 @cases("text", ["INT0", "UINT65", "int8", "INT-1", "FIXED<4,4>", "FIXED<0,-1>", "U" * 5000, "INT8\n", "\x00"])
 def test_what_is_no_datatype_is_refused(text: str) -> None:
     model, kernel, _ = convolved(WEIGHTS)()
@@ -163,12 +172,11 @@ def test_a_scale_that_an_annotation_tells_is_refused(key: str) -> None:
         read_model(annotated(model, {last: kernel}, key), "net.onnx", "net")
 
 
-# --- what says nothing, or not all ------------------------------------------------------------------------------------
+# --- annotations without effect, or with a part of it -----------------------------------------------------------------
 
 
 @cases("make", [few_bits, streamlined])
 def test_floats_and_scaled_integers_say_nothing(make: Callable[[], Any]) -> None:
-    """Operators tell the rest, and the network stays what it is."""
     plain, model = make(), make()
     annotated(model, {name: "FLOAT32" for node in model.graph.node for name in node.input})
     annotated(model, {node.output[0]: "SCALEDINT<4>" for node in model.graph.node if node.op_type == "Quant"}, "other")
@@ -202,7 +210,7 @@ def test_weights_of_floats_are_told_to_be_left_aside() -> None:
 
 
 def test_sums_that_no_map_holds_are_told_or_refused() -> None:
-    """Of 17 bits and more: those that leave are rounded, with a note; between layers they are none."""
+    """Use sums of 17 bits. As the network's output they are rounded, with a note. Another layer cannot read them."""
     writer = Typed()
     writer.typed("picture", "UINT8")
     last = writer.typed(writer.conv("picture", writer.weights(127 * np.sign(WEIGHTS), "INT8")), "INT32")
@@ -235,7 +243,7 @@ def test_an_annotated_input_has_no_mean_and_std(datatype: str) -> None:
 
 
 def test_an_input_of_fixed_point_is_brought_to_it() -> None:
-    """Pixels of 0…1, in steps of 1/32."""
+    """Use the datatype FIXED<6,1>, which holds pixels from 0 to 1 in steps of 1/32."""
     writer = Typed()
     writer.typed("picture", "FIXED<6,1>")
     last = writer.conv("picture", writer.weights(np.ones((1, 4, 1, 1)), "BIPOLAR"), kernel_shape=[1, 1], pads=[0] * 4)

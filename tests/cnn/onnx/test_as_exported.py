@@ -1,4 +1,4 @@
-"""Forms in which tools leave a file: a fixed batch, functions of its own, and onnxruntime's fused operators."""
+"""Tests of model files as tools export them: with a fixed batch, model-local functions or fused operators."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def flattened(writer: Writer, x: str, *sides: int) -> str:
 
 
 def of_batch(view: Callable[[Writer, str], str], batch: int = 4) -> Any:
-    """A classifier whose maps go through the view to a row."""
+    """Write a classifier for a fixed batch whose map is flattened by ``view``."""
     writer = Writer()
     x = writer.put("Relu", [writer.put("Conv", ["picture", normal(writer, 4, 3, 3, 3)], pads=[1] * 4)])
     x = view(writer, x)
@@ -112,12 +112,12 @@ def function(name: str, nodes: list[Any], inputs: list[str], attributes: tuple[s
 
 
 def handed_on(name: str) -> Any:
-    """A number that is the function's attribute slope."""
+    """Return an attribute whose value is the attribute ``slope`` of the calling function."""
     return onnx.AttributeProto(name=name, type=onnx.AttributeProto.FLOAT, ref_attr_name="slope")
 
 
 def blocks() -> Any:
-    """Two calls of a function that calls another one, with an attribute that it hands on."""
+    """Write two calls of a function that calls another function and passes an attribute on to it."""
     writer = Writer()
     inner = helper.make_node("LeakyRelu", ["a"], ["result"])
     inner.attribute.append(handed_on("alpha"))
@@ -143,7 +143,7 @@ def test_functions_of_the_model_are_inlined(tmp_path: Path) -> None:
 
 
 def doubling(count: int) -> Any:
-    """So many functions, each of which calls the next one twice."""
+    """Write ``count`` functions, each of which calls the next one twice."""
     writer = Writer()
     model = writer.model([writer.put("f0", ["picture"], domain=OWN)], (1, 3, 6, 8))
     functions = []
@@ -160,6 +160,7 @@ def test_what_functions_stand_for_is_bounded_before_it_is_written() -> None:
         parsed(doubling(20).SerializeToString(), "net.onnx")
     with raises(RangeError, what="the depth of nested function calls", high=DEEPEST):
         parsed(doubling(DEEPEST + 9).SerializeToString(), "net.onnx")
+    # The limit is checked before the functions are expanded, so that the refusal is fast.
     assert time.process_time() - begun < 1
     circle = [helper.make_node("f0", ["x"], ["result"], domain=OWN)]
     model = with_functions(doubling(1), function("f0", circle, ["x"]))
@@ -235,7 +236,7 @@ def test_a_fused_matrix_is_its_parts(activation: str) -> None:
 
 
 def test_what_onnxruntime_saves_is_read(tmp_path: Path) -> None:
-    """A residual block, saved as onnxruntime has optimised it."""
+    """Use a residual block, saved after onnxruntime's optimisation."""
     writer = Writer()
     x = writer.put("Relu", [writer.put("Conv", ["picture", normal(writer, 4, 3, 1, 1)])])
     sums = writer.put("Add", [writer.put("Conv", [x, normal(writer, 4, 4, 3, 3)], pads=[1] * 4), x])
@@ -266,11 +267,11 @@ def test_an_activation_that_is_none_is_named() -> None:
             network_of(writer.model([y], (1, 3, 6, 8)), "net.onnx", "net")
 
 
-# --- what is named with its remedy ------------------------------------------------------------------------------------
+# --- unsupported operators and their remedies -------------------------------------------------------------------------
 
 
 def layer_norm(writer: Writer, x: str, form: str) -> str:
-    """Over the channels, by its parts."""
+    """Write a normalisation over the channels with elementary operators, in one of four forms."""
     number = writer.constant
     centred = writer.put("Sub", [x, writer.put("ReduceMean", [x], axes=[1])]) if form != "RMS" else x
     squares = writer.put("Pow", [centred, number(2)]) if form != "Mul" else writer.put("Mul", [centred, centred])
