@@ -34,12 +34,12 @@ from tests.support.darknet import CONV, NET, NORMED, POOL, refusal, topology
 from tests.support.errors import Refusal, check_refusals, raises
 
 
-def test_remarks_spaces_and_carriage_returns_are_no_matter(tmp_path: Path) -> None:
+def test_cfg_comments_spaces_and_carriage_returns_are_ignored(tmp_path: Path) -> None:
     text = "# a\n; b\n[net]\nwidth = 16 # wide\nheight=12\nchannels=4\n\n[conv]\nfilters = 3\nactivation=relu"
     assert str(topology(tmp_path, text.replace("\n", "\r\n")).nodes[-1].shape) == "3×12×16"
 
 
-def test_what_only_prints_is_no_matter(tmp_path: Path) -> None:
+def test_cfg_option_that_only_prints_is_ignored(tmp_path: Path) -> None:
     shown = NET.replace("[net]\n", "[net]\nshow_receptive_field=1\n")
     assert topology(tmp_path, shown + CONV).nodes[-1].shape == topology(tmp_path, NET + CONV).nodes[-1].shape
 
@@ -129,11 +129,11 @@ REFUSALS: list[Refusal] = [
 ]
 
 
-def test_a_refusal_names_the_line(tmp_path: Path) -> None:
+def test_cfg_error_names_the_line(tmp_path: Path) -> None:
     check_refusals(lambda text: topology(tmp_path, text), REFUSALS)
 
 
-def test_an_unknown_option_is_refused_with_the_nearest(tmp_path: Path) -> None:
+def test_cfg_unknown_option_suggests_the_nearest_name(tmp_path: Path) -> None:
     error = refusal(tmp_path, NET + "[convolutional]\nfilter=9\n")
     assert isinstance(error, UnknownKeyError)
     assert (error.keys, error.where) == (["filter"], "net.cfg:7: [convolutional]")
@@ -143,7 +143,7 @@ def test_an_unknown_option_is_refused_with_the_nearest(tmp_path: Path) -> None:
     assert section.nearest() == "convolutional"
 
 
-def test_all_unknown_names_come_at_once(tmp_path: Path) -> None:
+def test_cfg_unknown_names_are_reported_together(tmp_path: Path) -> None:
     with pytest.raises(SeveralFaultsError) as caught:
         topology(tmp_path, NET + "[lstm]\n[conv]\nfliters=3\n[gru]\n" + NET)
     assert caught.value.subject == "net.cfg has 4 faults"
@@ -155,7 +155,7 @@ def test_all_unknown_names_come_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_a_refusal_stays_a_sentence(tmp_path: Path) -> None:
+def test_cfg_error_of_a_huge_text_stays_short(tmp_path: Path) -> None:
     for text in (
         f"[{'x' * 100_000}]\n",
         NET + f"[{'x' * 100_000}]\n",
@@ -167,14 +167,14 @@ def test_a_refusal_stays_a_sentence(tmp_path: Path) -> None:
         assert len(str(refusal(tmp_path, text))) < 3000, text[:60]
 
 
-def test_faults_that_are_left_out_are_counted(tmp_path: Path) -> None:
+def test_cfg_error_counts_the_omitted_faults(tmp_path: Path) -> None:
     error = refusal(tmp_path, NET + "[conv]\n" + "".join(f"option{number}=1\n" for number in range(100)))
     assert isinstance(error, SeveralFaultsError)
     assert len(error.errors) == 100
     assert str(error).endswith(f"and {100 - MAX_FAULTS} more")
 
 
-def test_a_file_name_is_told_on_one_line(tmp_path: Path) -> None:
+def test_cfg_file_name_with_control_characters_is_shown_on_one_line(tmp_path: Path) -> None:
     cfg = tmp_path / "a\tb\n\udcffc.cfg"
     cfg.write_text(NET + CONV)
     assert read_topology(cfg).nodes[-1].source == "a?b??c.cfg:6"
@@ -188,7 +188,7 @@ EVERYTHING = (
 
 @settings(max_examples=150)
 @given(data=st.data())
-def test_a_damaged_cfg_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+def test_damaged_cfg_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     text = EVERYTHING
     for _ in range(data.draw(st.integers(1, 3))):
         first = data.draw(st.integers(0, len(text)))
@@ -202,11 +202,11 @@ def test_a_damaged_cfg_is_read_or_refused(tmp_path_factory: pytest.TempPathFacto
         assert all(i < at for at, n in enumerate(network.nodes) for i in n.inputs)
 
 
-def test_everything_at_once(tmp_path: Path) -> None:
+def test_cfg_with_every_section_is_read(tmp_path: Path) -> None:
     assert len(topology(tmp_path, EVERYTHING).nodes) == 11
 
 
-def test_a_huge_topology_takes_no_memory(tmp_path: Path) -> None:
+def test_topology_without_weights_takes_no_memory(tmp_path: Path) -> None:
     network = topology(tmp_path, NET + "[connected]\noutput=65536\n")
     op = network.nodes[1].op
     assert isinstance(op, Dense)
@@ -214,7 +214,7 @@ def test_a_huge_topology_takes_no_memory(tmp_path: Path) -> None:
     assert op.weights.strides == (0, 0)
 
 
-def test_a_file_that_is_not_a_cfg_is_refused(tmp_path: Path) -> None:
+def test_file_that_is_not_a_cfg_is_refused(tmp_path: Path) -> None:
     missing = tmp_path / "none.cfg"
     with raises(
         FileAccessError, path=str(missing), reason="cannot be read: No such file or directory", what="cfg file"

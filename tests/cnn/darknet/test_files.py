@@ -46,7 +46,7 @@ def weights_file(tmp_path: Path, numbers: np.ndarray, version: tuple[int, int] =
 
 
 @cases("version", [(0, 1), (0, 2), (1, 0)])
-def test_both_headers_and_the_order_of_numbers(tmp_path: Path, version: tuple[int, int]) -> None:
+def test_weights_of_each_version_are_read_in_darknet_order(tmp_path: Path, version: tuple[int, int]) -> None:
     network = topology(tmp_path, NET + NORMED + "[connected]\noutput=2\nbatch_normalize=1\nactivation=linear\n")
     filled = read_weights(network, weights_file(tmp_path, np.arange(values(network)), version))
     conv, dense = filled.nodes[1].op, filled.nodes[2].op
@@ -62,7 +62,7 @@ def test_both_headers_and_the_order_of_numbers(tmp_path: Path, version: tuple[in
     assert [array.flat[0] - begin for array in starts] == [0, 2, 2 + size, 4 + size, 6 + size]
 
 
-def test_a_truncated_file_names_the_layer(tmp_path: Path) -> None:
+def test_truncated_weights_error_names_the_layer(tmp_path: Path) -> None:
     network = topology(tmp_path, NET + CONV + POOL + CONV)
     assert values(network) == 296 + 584
     for count, layer, own in (
@@ -75,7 +75,7 @@ def test_a_truncated_file_names_the_layer(tmp_path: Path) -> None:
             read_weights(network, weights_file(tmp_path, np.zeros(count)))
 
 
-def test_a_file_that_is_too_long_is_refused(tmp_path: Path) -> None:
+def test_weights_that_are_too_long_are_refused(tmp_path: Path) -> None:
     network = topology(tmp_path, NET + CONV)
     what = "the number of weights up to the last layer, 'conv1' (net.cfg:6),"
     with raises(MismatchError, what=what, got=300, expected=296, remedy="check that the file belongs to this cfg"):
@@ -86,7 +86,7 @@ def test_a_file_that_is_too_long_is_refused(tmp_path: Path) -> None:
         read_weights(network, path)
 
 
-def test_a_file_that_is_not_a_weights_file_is_refused(tmp_path: Path) -> None:
+def test_file_that_is_not_a_weights_file_is_refused(tmp_path: Path) -> None:
     network = topology(tmp_path, NET + CONV)
     path = tmp_path / "net.weights"
     path.write_bytes(b"short")
@@ -103,7 +103,7 @@ def test_a_file_that_is_not_a_weights_file_is_refused(tmp_path: Path) -> None:
 
 # 16 bytes are a whole header of version 0.1, but the version of this file, 0.2, needs 20.
 @cases("size", [16, 17, 19])
-def test_a_file_that_ends_within_its_header_is_refused(tmp_path: Path, size: int) -> None:
+def test_weights_file_that_ends_within_its_header_is_refused(tmp_path: Path, size: int) -> None:
     network = topology(tmp_path, NET + CONV)
     path = tmp_path / "net.weights"
     path.write_bytes(write_darknet_weights(network)[:size])
@@ -111,7 +111,7 @@ def test_a_file_that_ends_within_its_header_is_refused(tmp_path: Path, size: int
         read_weights(network, path)
 
 
-def test_numbers_must_be_finite_and_variances_positive(tmp_path: Path) -> None:
+def test_weights_not_finite_or_with_negative_variance_are_refused(tmp_path: Path) -> None:
     network = topology(tmp_path, NET + NORMED)
     where = "net.weights: 'conv1' (net.cfg:6)"
     numbers = np.zeros(values(network))
@@ -133,7 +133,9 @@ def test_numbers_must_be_finite_and_variances_positive(tmp_path: Path) -> None:
     ),
     seed=st.integers(0, 2**64 - 1),
 )
-def test_weights_make_the_round_trip(tmp_path_factory: pytest.TempPathFactory, layers: list[str], seed: int) -> None:
+def test_weights_survive_writing_and_reading(
+    tmp_path_factory: pytest.TempPathFactory, layers: list[str], seed: int
+) -> None:
     folder = tmp_path_factory.mktemp("trip")
     network = topology(folder, NET + "".join(layers).replace(POOL, "[maxpool]\nsize=3\nstride=1\n"))
     data = write_darknet_weights(seeded(seed)(network))
@@ -142,14 +144,14 @@ def test_weights_make_the_round_trip(tmp_path_factory: pytest.TempPathFactory, l
     assert write_darknet_weights(read_weights(network, folder / "w")) == data
 
 
-def test_names_are_kept_as_they_are(tmp_path: Path) -> None:
+def test_names_with_odd_characters_are_kept(tmp_path: Path) -> None:
     network = topology(tmp_path, NET + "[connected]\noutput=3\nactivation=linear\n")
     odd = ("l'été \u2028", ' "quoted" ${HOME}', "*/ // \\n")
     (tmp_path / "n.names").write_bytes("\r\n".join((*odd, "", "")).encode())
     assert read_names(tmp_path / "n.names", network) == odd
 
 
-def test_names_are_counted(tmp_path: Path) -> None:
+def test_number_of_names_must_equal_the_classes(tmp_path: Path) -> None:
     network = topology(tmp_path, NET + "[conv]\nfilters=14\n[region]\nanchors=1,2,3,4\nnum=2\nclasses=2\n")
     (tmp_path / "n.names").write_text("a\nb\nc\n")
     what = "the number of lines, one for each class of 'region1' (net.cfg:8),"
@@ -157,7 +159,7 @@ def test_names_are_counted(tmp_path: Path) -> None:
         read_names(tmp_path / "n.names", network)
 
 
-def test_a_network_without_weights_and_without_a_source_is_refused(tmp_path: Path) -> None:
+def test_network_without_weights_and_source_is_refused(tmp_path: Path) -> None:
     (tmp_path / "net.cfg").write_text(NET + CONV)
     with raises(MissingValueError, what="the weights file of net.cfg"):
         read_darknet(tmp_path / "net.cfg", None)
@@ -165,13 +167,13 @@ def test_a_network_without_weights_and_without_a_source_is_refused(tmp_path: Pat
 
 
 @cases("text, name", [("tiny yolo-v2", "tiny_yolo_v2"), ("2nd", "net_2nd"), ("网络", "net"), ('a"${b}', "a_b")])
-def test_identifiers(text: str, name: str) -> None:
+def test_identifier_of_any_text_is_valid(text: str, name: str) -> None:
     assert identifier(text) == name
 
 
 @pytest.mark.shared
 @cases("stem", ["yolo-lite-voc-trial3-noBatch", "yolo-lite-voc-trial3"])
-def test_trained_files_are_consumed_exactly(shared: Path, stem: str) -> None:
+def test_trained_weights_files_are_read_to_their_last_byte(shared: Path, stem: str) -> None:
     folder = shared / "data" / "networks"
     weights = folder / f"{stem}.weights"
     network = read_darknet(folder / f"{stem}.cfg", weights, folder / "voc.names")
@@ -180,7 +182,7 @@ def test_trained_files_are_consumed_exactly(shared: Path, stem: str) -> None:
 
 
 @cases("version, size", [((0, 0), 16), ((0, 1), 16), ((0, 2), 20), ((1, 0), 20), ((999, 999), 20)])
-def test_the_header_of_every_version(version: tuple[int, int], size: int, tmp_path: Path) -> None:
+def test_header_of_every_version_has_its_length(version: tuple[int, int], size: int, tmp_path: Path) -> None:
     """Versions before 0.2 store the number of seen images in 4 bytes; later versions store it in 8 bytes."""
     network = topology(tmp_path, NET + CONV)
     numbers = np.arange(values(network), dtype="<f4")
@@ -192,19 +194,19 @@ def test_the_header_of_every_version(version: tuple[int, int], size: int, tmp_pa
 
 
 @cases("version", [(1000, 0), (0, 1000), (-1, 0), (0, -1)])
-def test_a_version_that_darknet_does_not_write(version: tuple[int, int], tmp_path: Path) -> None:
+def test_version_that_darknet_does_not_write_is_refused(version: tuple[int, int], tmp_path: Path) -> None:
     path = tmp_path / "net.weights"
     path.write_bytes(struct.pack("<2i", *version) + bytes(100))
     with raises(InvalidValueError, what="the version in the header", got=f"{version[0]}.{version[1]}"):
         read_weights(topology(tmp_path, NET + CONV), path)
 
 
-def test_a_written_file_has_seen_no_picture(tmp_path: Path) -> None:
+def test_written_weights_file_records_no_seen_images(tmp_path: Path) -> None:
     data = write_darknet_weights(topology(tmp_path, NET + CONV))
     assert data[:20] == struct.pack("<3iQ", 0, 2, 0, 0)
 
 
-def test_names_up_to_the_most_bytes(tmp_path: Path) -> None:
+def test_names_file_of_at_most_1_mib_is_read(tmp_path: Path) -> None:
     network, names = topology(tmp_path, NET + "[conv]\nfilters=1\n"), tmp_path / "labels.names"
     names.write_text("x" * (1 << 20))
     assert len(read_names(names, network)[0]) == 1 << 20

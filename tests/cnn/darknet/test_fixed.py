@@ -24,7 +24,7 @@ from tests.support.kinds import as_kind
 NET = "[net]\nwidth=8\nheight=6\nchannels=4\n"
 
 
-def with_numbers(tmp_path: Path, text: str) -> tuple[Network, FloatArray]:
+def with_random_weights(tmp_path: Path, text: str) -> tuple[Network, FloatArray]:
     """Read a cfg and fill it from a weights file of random non-negative numbers.
 
     Check also that writing and reading the weights again keeps them.
@@ -51,8 +51,8 @@ def picture(shape: tuple[int, int, int] = (4, 6, 8)) -> FloatArray:
     return np.random.default_rng(2).random(shape, np.float32)
 
 
-def test_a_batch_norm_of_its_own(tmp_path: Path) -> None:
-    network, numbers = with_numbers(tmp_path, NET + "[batchnorm]\n")
+def test_batch_norm_without_convolution_equals_the_formula(tmp_path: Path) -> None:
+    network, numbers = with_random_weights(tmp_path, NET + "[batchnorm]\n")
     bias, scale, mean, variance = numbers.reshape(4, 4, 1, 1)  # darknet's order
     expected = (picture() - mean) / np.sqrt(variance + 1e-6) * scale + bias
     np.testing.assert_allclose(run_float(network, picture())[-1], expected, rtol=1e-5)
@@ -60,8 +60,8 @@ def test_a_batch_norm_of_its_own(tmp_path: Path) -> None:
     assert as_kind(Convolution, seeded.nodes[-1].op).weights.ravel().tolist() == [1] * 4
 
 
-def test_zeros_behind_a_map(tmp_path: Path) -> None:
-    network, numbers = with_numbers(tmp_path, NET + "[reorg]\nextra=2\n[softmax]\n")
+def test_reorg_with_extra_values_appends_zeros(tmp_path: Path) -> None:
+    network, numbers = with_random_weights(tmp_path, NET + "[reorg]\nextra=2\n[softmax]\n")
     outputs = run_float(network, picture())
     assert len(numbers) == 0
     np.testing.assert_array_equal(outputs[1].ravel(), [*picture().ravel(), 0, 0])
@@ -82,9 +82,9 @@ def convolved(array: FloatArray, weights: FloatArray, dilation: int) -> FloatArr
     return np.asarray(result, np.float32)
 
 
-def test_a_dilated_window_has_its_stored_weights_apart(tmp_path: Path) -> None:
+def test_dilated_convolution_spreads_the_stored_weights(tmp_path: Path) -> None:
     text = NET + "[convolutional]\nfilters=3\nsize=3\npad=1\ndilation=2\nactivation=linear\n"
-    network, numbers = with_numbers(tmp_path, text)
+    network, numbers = with_random_weights(tmp_path, text)
     assert len(numbers) == 3 + 3 * 4 * 9
     bias, weights = numbers[:3].reshape(3, 1, 1), numbers[3:].reshape(3, 4, 3, 3)
     expected = convolved(picture(), weights, 2) + bias
@@ -100,10 +100,10 @@ def test_a_dilated_window_has_its_stored_weights_apart(tmp_path: Path) -> None:
 
 
 @cases("seeded", [False, True])
-def test_xnor_multiplies_signs(seeded: bool, tmp_path: Path) -> None:
+def test_xnor_convolution_multiplies_signs(seeded: bool, tmp_path: Path) -> None:
     first = "[convolutional]\nfilters=5\nsize=1\nactivation=linear\n"
     text = NET + first + "[convolutional]\nxnor=1\nbin_output=1\nfilters=3\nsize=3\npad=1\nactivation=linear\n"
-    network, numbers = with_numbers(tmp_path, text + "[route]\nlayers=1\n")
+    network, numbers = with_random_weights(tmp_path, text + "[route]\nlayers=1\n")
     if seeded:
         network = read_darknet(tmp_path / "net.cfg", None, weight_source=zoo.seeded(1))
     outputs = run_float(network, picture())
@@ -118,7 +118,7 @@ def test_xnor_multiplies_signs(seeded: bool, tmp_path: Path) -> None:
     assert [node.name for node in network.nodes] == ["input", "conv1", "sign1", "conv2"]
 
 
-def test_reorg3d_takes_blocks_apart(tmp_path: Path) -> None:
+def test_reorg3d_equals_darknet_loop(tmp_path: Path) -> None:
     """Compare with the loop of reorg_cpu in darknet's src/blas.c, with the sizes that forward_reorg_layer passes."""
     network = topology(tmp_path, NET + "[reorg3d]\nstride=2\n")
     memory, expected = picture().ravel(), np.zeros(4 * 6 * 8, np.float32)
@@ -129,7 +129,7 @@ def test_reorg3d_takes_blocks_apart(tmp_path: Path) -> None:
     np.testing.assert_array_equal(run_float(network, picture())[-1].ravel(), expected)
 
 
-def test_a_softmax_of_a_temperature_reads_less(tmp_path: Path) -> None:
+def test_softmax_with_temperature_divides_its_input(tmp_path: Path) -> None:
     text = NET + "[avg]\n[softmax]\ntemperature=3\n[route]\nlayers=0,1\n"
     network = topology(tmp_path, text)
     outputs = run_float(network, picture())

@@ -29,7 +29,7 @@ from tests.support.darknet import CONV, NET, NORMED, POOL, topology
 from tests.support.errors import check_refusals, raises
 
 
-def test_every_layer_has_its_shape_name_and_line(tmp_path: Path) -> None:
+def test_section_becomes_a_node_with_shape_name_and_line(tmp_path: Path) -> None:
     text = NET + NORMED + POOL + CONV + "[route]\nlayers=-1,1\n[reorg]\nstride=2\n[avgpool]\n"
     network = topology(tmp_path, text + "[connected]\noutput=5\nactivation=linear\n[softmax]\n")
     found = [(node.name, type(node.op), str(node.shape), node.source) for node in network.nodes[1:]]
@@ -47,13 +47,13 @@ def test_every_layer_has_its_shape_name_and_line(tmp_path: Path) -> None:
     assert network.input_shape == Shape(4, 12, 16)
 
 
-def test_dropout_computes_nothing_but_counts_for_routes(tmp_path: Path) -> None:
+def test_dropout_adds_no_node_but_counts_for_routes(tmp_path: Path) -> None:
     network = topology(tmp_path, NET + CONV + "[dropout]\nprobability=.5\n" + POOL + "[route]\nlayers=1\n" + CONV)
     assert [node.name for node in network.nodes] == ["input", "conv1", "pool1", "conv2"]
     assert network.nodes[3].inputs == (1,)
 
 
-def test_route_groups_take_a_slice(tmp_path: Path) -> None:
+def test_route_with_groups_takes_a_slice(tmp_path: Path) -> None:
     text = NET + CONV + CONV + "[route]\nlayers=-1,-2\ngroups=4\ngroup_id=3\n" + "[shortcut]\nfrom=-1\n"
     network = topology(tmp_path, text)
     assert [type(node.op) for node in network.nodes[3:]] == [Concat, Slice, Add]
@@ -61,7 +61,7 @@ def test_route_groups_take_a_slice(tmp_path: Path) -> None:
     assert network.nodes[5].inputs == (4, 4)
 
 
-def test_upsample_and_shortcut(tmp_path: Path) -> None:
+def test_upsample_and_shortcut_become_nodes(tmp_path: Path) -> None:
     text = NET + CONV + POOL + "[upsample]\nstride=2\nscale=.5\n[shortcut]\nfrom=0\nactivation=relu\n"
     network = topology(tmp_path, text)
     assert network.nodes[3].op == Upsample(2, 0.5)
@@ -87,13 +87,13 @@ def test_max_pool_pads_as_darknet(tmp_path: Path, options: str, shape: str, padd
     assert (str(node.shape), node.op.padding) == (shape, padding)
 
 
-def test_a_convolution_keeps_only_padding_that_is_read(tmp_path: Path) -> None:
+def test_convolution_keeps_only_padding_that_is_read(tmp_path: Path) -> None:
     node = topology(tmp_path, NET + "[convolutional]\nfilters=2\nsize=3\nstride=2\npad=1\nactivation=relu").nodes[1]
     assert isinstance(node.op, Convolution)
     assert (str(node.shape), node.op.padding) == ("2×6×8", Padding(1, 1, 0, 0))
 
 
-def test_a_head_of_new_coords_takes_in_the_logistic_layer_before_it(tmp_path: Path) -> None:
+def test_yolo_with_new_coords_absorbs_the_logistic_layer_before_it(tmp_path: Path) -> None:
     """Check also that routes still count the absorbed layer. Its logistic function runs on the host, which is more
     exact than a table."""
     head = "[yolo]\nnew_coords=1\nscale_x_y=2.0\nanchors=1,2, 3,4\nnum=2\nclasses=2\n"
@@ -108,7 +108,7 @@ def test_a_head_of_new_coords_takes_in_the_logistic_layer_before_it(tmp_path: Pa
     assert network.nodes[2].op == ScaledYolo(((1, 2), (3, 4)), 2, False, 4, (), 2.0)
 
 
-def test_what_a_head_does_not_read_is_refused(tmp_path: Path) -> None:
+def test_yolo_with_wrong_options_is_refused(tmp_path: Path) -> None:
     what = "scale_x_y of [yolo]"
     check_refusals(
         lambda options: topology(
@@ -126,13 +126,13 @@ def test_what_a_head_does_not_read_is_refused(tmp_path: Path) -> None:
 
 
 @cases("head, side", itertools.product(("region", "yolo"), (0, -1, 1e6, 1e300)))
-def test_an_anchor_that_no_host_takes_is_refused(head: str, side: float, tmp_path: Path) -> None:
+def test_anchor_out_of_range_is_refused(head: str, side: float, tmp_path: Path) -> None:
     text = f"[conv]\nfilters=7\nactivation=linear\n[{head}]\nanchors=1,{side:g}\nclasses=2\n"
     with raises(InvalidValueError, what="a side of an anchor", got=side, where="net.cfg:10"):
         topology(tmp_path, NET + text)
 
 
-def test_a_batch_norm_has_darknets_epsilon(tmp_path: Path) -> None:
+def test_batch_norm_has_darknet_epsilon(tmp_path: Path) -> None:
     op = topology(tmp_path, NET + NORMED).nodes[1].op
     assert isinstance(op, Convolution)
     assert op.batch_norm is not None
@@ -145,7 +145,7 @@ def test_yolo_keeps_the_anchors_of_its_mask(tmp_path: Path) -> None:
     assert network.nodes[-1].op == Yolo(((5, 6), (1, 2)), 2, False)
 
 
-def test_region(tmp_path: Path) -> None:
+def test_region_section_becomes_a_region_head(tmp_path: Path) -> None:
     head = "[conv]\nfilters=14\nactivation=linear\n[region]\nanchors=1,2,3.5,4,\nnum=2\nclasses=2\nsoftmax=1\n"
     network = topology(tmp_path, NET + head)
     assert network.nodes[-1].op == Region(((1, 2), (3.5, 4)), 2, True)
@@ -154,13 +154,13 @@ def test_region(tmp_path: Path) -> None:
 DETECTION = "[connected]\noutput=126\n[detection]\nclasses=4\ncoords=4\nside=3\nnum=2\nsqrt=1\nsoftmax=0\nrescore=1\n"
 
 
-def test_the_head_of_yolov1(tmp_path: Path) -> None:
+def test_detection_section_becomes_a_yolov1_head(tmp_path: Path) -> None:
     node = topology(tmp_path, NET + DETECTION).nodes[-1]
     assert node.op == Cells(((1.0, 1.0), (1.0, 1.0)), 4, False, 4, (), 1.0, 3)
     assert (node.name, str(node.shape)) == ("cells1", "126×1×1")
 
 
-def test_what_a_head_of_cells_does_not_read_is_refused(tmp_path: Path) -> None:
+def test_detection_section_with_wrong_options_is_refused(tmp_path: Path) -> None:
     check_refusals(
         lambda change: topology(tmp_path, NET + DETECTION.replace(*change)),
         [
@@ -176,7 +176,7 @@ def test_what_a_head_of_cells_does_not_read_is_refused(tmp_path: Path) -> None:
     )
 
 
-def test_a_head_with_variances(tmp_path: Path) -> None:
+def test_gaussian_yolo_section_becomes_a_head_with_variances(tmp_path: Path) -> None:
     text = NET + "[conv]\nfilters=24\n[Gaussian_yolo]\nanchors=1,2,3,4,5,6\nnum=3\nmask=0,2\nclasses=3\nscale_x_y=1.1\n"
     node = topology(tmp_path, text).nodes[-1]
     assert node.op == GaussianYolo(((1.0, 2.0), (5.0, 6.0)), 3, False, 4, (), 1.1)

@@ -50,19 +50,19 @@ RANGES = [
 
 
 @cases("section, key, low, high", RANGES)
-def test_an_option_lies_within_its_range(section: str, key: str, low: int, high: int, tmp_path: Path) -> None:
+def test_option_outside_its_range_is_refused(section: str, key: str, low: int, high: int, tmp_path: Path) -> None:
     for value in (low - 1, high + 1):
-        error = refused(tmp_path, f"{NET}{section}{key}={value}\n")
+        error = error_of(tmp_path, f"{NET}{section}{key}={value}\n")
         assert isinstance(error, RangeError)
         assert error.what.startswith(f"{key} of [")
         assert (error.got, error.low, error.high) == (value, low, high)
     # A value at the limit may be refused because it does not fit the other options, but not for its range.
     for value in (low, high):
-        other = refused(tmp_path, f"{NET}{section}{key}={value}\n")
+        other = error_of(tmp_path, f"{NET}{section}{key}={value}\n")
         assert not (isinstance(other, RangeError) and other.what.startswith(f"{key} of [") and other.got == value)
 
 
-def refused(tmp_path: Path, text: str) -> SystolicError | None:
+def error_of(tmp_path: Path, text: str) -> SystolicError | None:
     """Return the error of reading the text, or None if it is read."""
     try:
         topology(tmp_path, text)
@@ -72,7 +72,7 @@ def refused(tmp_path: Path, text: str) -> SystolicError | None:
 
 
 @cases("key, high", [("channels", MAX_CHANNELS), ("height", MAX_SIDE), ("width", MAX_SIDE)])
-def test_a_picture_s_sides_and_channels_have_no_default(key: str, high: int, tmp_path: Path) -> None:
+def test_image_sides_and_channels_have_no_default(key: str, high: int, tmp_path: Path) -> None:
     sizes = {"channels": 1, "height": 1, "width": 1}
 
     def text(**changed: int) -> str:
@@ -111,7 +111,7 @@ def described(node: Node) -> tuple[object, ...]:
 
 
 @cases("section, defaults", DEFAULTS)
-def test_what_is_left_out_is_what_darknet_takes(section: str, defaults: str, tmp_path: Path) -> None:
+def test_option_left_out_has_darknet_default(section: str, defaults: str, tmp_path: Path) -> None:
     short, long = (topology(tmp_path, NET + text).nodes for text in (section, section + defaults))
     assert [described(node) for node in short] == [described(node) for node in long]
 
@@ -128,7 +128,7 @@ def test_what_is_left_out_is_what_darknet_takes(section: str, defaults: str, tmp
         ("region", "background", "0"),
     ],
 )
-def test_an_option_that_is_not_supported_has_its_neutral_value(
+def test_unsupported_option_is_accepted_only_with_its_neutral_value(
     kind: str, key: str, neutral: str, tmp_path: Path
 ) -> None:
     sections = {
@@ -145,7 +145,7 @@ def test_an_option_that_is_not_supported_has_its_neutral_value(
 
 
 @cases("channels, filters, groups, whole", [(4, 6, 2, True), (4, 6, 4, False), (4, 6, 3, False)])
-def test_groups_divide_channels_and_filters(
+def test_groups_must_divide_channels_and_filters(
     channels: int, filters: int, groups: int, whole: bool, tmp_path: Path
 ) -> None:
     text = f"{NET}[conv]\nfilters={channels}\n[conv]\nfilters={filters}\ngroups={groups}\n"
@@ -161,7 +161,7 @@ def test_groups_divide_channels_and_filters(
     "shape, whole",
     [((4, 4, 6), True), ((4, 3, 6), False), ((4, 4, 5), False), ((6, 4, 6), False), ((2, 4, 6), False)],
 )
-def test_reorg_divides_both_sides_and_its_square_the_channels(
+def test_reorg_stride_must_divide_sides_and_its_square_the_channels(
     shape: tuple[int, int, int], whole: bool, tmp_path: Path
 ) -> None:
     channels, height, width = shape
@@ -174,14 +174,14 @@ def test_reorg_divides_both_sides_and_its_square_the_channels(
             topology(tmp_path, text)
 
 
-def test_scale_is_one_number(tmp_path: Path) -> None:
+def test_upsample_scale_must_be_one_number(tmp_path: Path) -> None:
     op = topology(tmp_path, NET + "[upsample]\n").nodes[-1].op
     assert op == Upsample(2, 1.0)
     with raises(InvalidValueError, what="scale of [upsample]", got="1,2", required="one number", where="net.cfg:7"):
         topology(tmp_path, NET + "[upsample]\nscale=1,2\n")
 
 
-def test_a_mask_names_anchors_from_0(tmp_path: Path) -> None:
+def test_yolo_mask_numbers_anchors_from_0(tmp_path: Path) -> None:
     yolo = NET + "[conv]\nfilters=7\n[yolo]\nclasses=2\nnum=4\nanchors=1,2,3,4,5,6,7,8\nmask=%s\n"
     for mask in (0, 3):
         op = topology(tmp_path, yolo % mask).nodes[-1].op
@@ -193,7 +193,7 @@ def test_a_mask_names_anchors_from_0(tmp_path: Path) -> None:
 
 
 @cases("line", ["=3", "filters", "filters 3", "="])
-def test_a_line_is_a_section_or_an_option_with_its_value(line: str, tmp_path: Path) -> None:
+def test_line_without_section_or_value_is_refused(line: str, tmp_path: Path) -> None:
     with raises(InvalidValueError, what="a line", got=line.replace(" ", ""), where="net.cfg:7"):
         topology(tmp_path, f"{NET}[conv]\n{line}\n")
 
@@ -201,7 +201,7 @@ def test_a_line_is_a_section_or_an_option_with_its_value(line: str, tmp_path: Pa
 # ---------------------------------------------------------------- limits of the whole network
 
 
-def test_layers_up_to_the_most(tmp_path: Path) -> None:
+def test_layers_above_the_limit_are_refused(tmp_path: Path) -> None:
     """Count the [net] section too. The error names the line of the last section."""
     assert len(topology(tmp_path, NET + CONV + "[dropout]\n" * (MAX_LAYERS - 2)).nodes) == 2
     line = f"net.cfg:{11 + MAX_LAYERS - 1}"
@@ -209,7 +209,7 @@ def test_layers_up_to_the_most(tmp_path: Path) -> None:
         topology(tmp_path, NET + CONV + "[dropout]\n" * (MAX_LAYERS - 1))
 
 
-def test_sections_up_to_the_most(tmp_path: Path) -> None:
+def test_sections_above_the_limit_are_refused(tmp_path: Path) -> None:
     """Expect the error before any section is interpreted."""
     with raises(RangeError, what="the number of layers", got=1023):
         topology(tmp_path, NET + "[dropout]\n" * 1023)
@@ -217,14 +217,14 @@ def test_sections_up_to_the_most(tmp_path: Path) -> None:
         topology(tmp_path, NET + "[dropout]\n" * 1024)
 
 
-def test_bytes_up_to_the_most(tmp_path: Path) -> None:
+def test_cfg_bytes_above_the_limit_are_refused(tmp_path: Path) -> None:
     text = NET + CONV
     topology(tmp_path, text + "#" * ((1 << 20) - len(text)))
     with raises(RangeError, what="the size of the cfg file in bytes", got=(1 << 20) + 1, high=1 << 20):
         topology(tmp_path, text + "#" * ((1 << 20) + 1 - len(text)))
 
 
-def test_values_of_all_layers_up_to_the_most(tmp_path: Path) -> None:
+def test_values_of_all_layers_above_the_limit_are_refused(tmp_path: Path) -> None:
     """Reach the limit of 2³¹ values by 32 maps of 2²⁶ values. The input image does not count, and a [dropout] counts
     with the size of its input."""
     text = "[net]\nwidth=8192\nheight=8192\nchannels=1\n"
@@ -235,7 +235,7 @@ def test_values_of_all_layers_up_to_the_most(tmp_path: Path) -> None:
             topology(tmp_path, text + more)
 
 
-def test_weights_up_to_the_most(tmp_path: Path) -> None:
+def test_weights_above_the_limit_are_refused(tmp_path: Path) -> None:
     """Reach the limit of 2²⁸ weights by a dense layer of 65,535 inputs and 4,096 outputs with biases. A [dropout] adds
     no weights."""
     text = "[net]\nwidth=1\nheight=1\nchannels=65535\n[connected]\noutput=4096\nactivation=linear\n"
@@ -244,23 +244,23 @@ def test_weights_up_to_the_most(tmp_path: Path) -> None:
         topology(tmp_path, text + "[dropout]\n[avg]\n[connected]\noutput=1\n")
 
 
-def labelled(network: Network, tmp_path: Path, count: int) -> tuple[str, ...]:
+def read_numbered_labels(network: Network, tmp_path: Path, count: int) -> tuple[str, ...]:
     names = tmp_path / "labels.names"
     names.write_text("".join(f"class {number}\n" for number in range(count)))
     return read_names(names, network)
 
 
-def test_labels_are_those_of_the_heads_or_of_the_last_layer(tmp_path: Path) -> None:
+def test_number_of_labels_must_equal_the_classes(tmp_path: Path) -> None:
     classifier = read_topology(_cfg(tmp_path, NET + CONV + POOL + "[conv]\nfilters=5\n[avg]\n[softmax]\n"))
-    assert len(labelled(classifier, tmp_path, 5)) == 5
+    assert len(read_numbered_labels(classifier, tmp_path, 5)) == 5
     what = "the number of lines, one for each class of 'softmax1' (net.cfg:18),"
     with raises(MismatchError, what=what, got=8, expected=5, where="labels.names"):
-        labelled(classifier, tmp_path, 8)
+        read_numbered_labels(classifier, tmp_path, 8)
     detector = read_topology(_cfg(tmp_path, NET + "[conv]\nfilters=8\n[region]\nanchors=1,2\nclasses=3\n"))
-    assert len(labelled(detector, tmp_path, 3)) == 3
+    assert len(read_numbered_labels(detector, tmp_path, 3)) == 3
     what = "the number of lines, one for each class of 'region1' (net.cfg:8),"
     with raises(MismatchError, what=what, got=8, expected=3):
-        labelled(detector, tmp_path, 8)
+        read_numbered_labels(detector, tmp_path, 8)
 
 
 def _cfg(tmp_path: Path, text: str) -> Path:
@@ -295,25 +295,25 @@ def test_layers_and_groups_are_numbered_from_0(count: int, tmp_path: Path) -> No
         topology(tmp_path, groups % count)
 
 
-def test_a_shortcut_adds_one_layer(tmp_path: Path) -> None:
+def test_shortcut_of_two_layers_is_refused(tmp_path: Path) -> None:
     with raises(RangeError, what="the number of layers that [shortcut] adds", got=2, low=1, high=1):
         topology(tmp_path, NET + CONV * 3 + "[shortcut]\nfrom=-2,-3\n")
 
 
-def test_a_remark_may_hold_another(tmp_path: Path) -> None:
+def test_comment_may_contain_another_comment(tmp_path: Path) -> None:
     text = "[net]\nwidth=16 # a ; b # width=3\nheight=12 ; c # d ; e\nchannels=4\n" + CONV
     assert str(topology(tmp_path, text).input_shape) == "4×12×16"
 
 
 @cases("first", ["avg", "zoo"])
-def test_a_section_before_net_is_refused(first: str, tmp_path: Path) -> None:
+def test_section_before_net_is_refused(first: str, tmp_path: Path) -> None:
     got = f"[{first if first == 'zoo' else 'avgpool'}]"
     with raises(InvalidValueError, what="the first section of a cfg", got=got, required="[net]", where="net.cfg:1"):
         topology(tmp_path, f"[{first}]\n{NET}[conv]\n")
 
 
 @cases("value", [0, 1])
-def test_a_net_says_whether_its_pictures_keep_their_sides_ratio(value: int, tmp_path: Path) -> None:
+def test_letter_box_option_sets_the_resizing_mode(value: int, tmp_path: Path) -> None:
     assert is_letterboxed(_cfg(tmp_path, NET + CONV)) is False
     assert is_letterboxed(_cfg(tmp_path, f"{NET}letter_box={value}\n{CONV}")) == bool(value)
 
@@ -328,9 +328,7 @@ def test_a_net_says_whether_its_pictures_keep_their_sides_ratio(value: int, tmp_
         ("swish", ("silu", ())),
     ],
 )
-def test_functions_have_darknet_s_parameters(
-    name: str, function: tuple[str, tuple[float, ...]], tmp_path: Path
-) -> None:
+def test_activation_has_darknet_parameters(name: str, function: tuple[str, tuple[float, ...]], tmp_path: Path) -> None:
     """Compare with the parameters in darknet's src/activations.h."""
     node = topology(tmp_path, f"{NET}[conv]\nactivation={name}\n").nodes[-1]
     assert node.op == Activate(*function)

@@ -48,7 +48,9 @@ ACTIVATIONS: dict[str, Callable[[FloatArray], Any]] = {
 
 @cases("activation", ACTIVATIONS)
 @cases("first, second, stride", [(4, 7, 1), (7, 4, 1), (4, 7, 2), (7, 4, 2), (5, 5, 2)])
-def test_what_both_maps_have_is_added(first: int, second: int, stride: int, activation: str, tmp_path: Path) -> None:
+def test_shortcut_adds_the_common_channels_and_positions(
+    first: int, second: int, stride: int, activation: str, tmp_path: Path
+) -> None:
     text = NET + convolution(first) + convolution(second, stride) + f"[shortcut]\nfrom=-2\nactivation={activation}\n"
     (tmp_path / "net.cfg").write_text(text + convolution(3))
     network = read_darknet(tmp_path / "net.cfg", None, weight_source=zoo.seeded(1))
@@ -59,7 +61,7 @@ def test_what_both_maps_have_is_added(first: int, second: int, stride: int, acti
     np.testing.assert_allclose(outputs[last.inputs[0]], expected, rtol=1e-6, atol=1e-6)
 
 
-def test_a_route_behind_it_counts_one_layer(tmp_path: Path) -> None:
+def test_shortcut_counts_as_one_layer_for_routes(tmp_path: Path) -> None:
     text = NET + convolution(4) + convolution(7, 2) + "[shortcut]\nfrom=-2\nactivation=leaky\n[route]\nlayers=2\n"
     network = topology(tmp_path, text + convolution(3) + "[route]\nlayers=1,3\n")
     names = [network.nodes[i].name for i in network.nodes[-1].inputs]
@@ -68,12 +70,12 @@ def test_a_route_behind_it_counts_one_layer(tmp_path: Path) -> None:
 
 @cases("activation", ACTIVATIONS)
 @cases("section", ["sam", "scale_channels"])
-def test_maps_are_multiplied(section: str, activation: str, tmp_path: Path) -> None:
+def test_sam_and_scale_channels_multiply_maps(section: str, activation: str, tmp_path: Path) -> None:
     """Compare with the formulas of darknet's forward_sam_layer and forward_scale_channels_layer."""
     first = "[convolutional]\nfilters=4\nsize=3\npad=1\nstride=1\nactivation=linear\n"
     second = "[avgpool]\n" * (section == "scale_channels") + "[convolutional]\nfilters=4\nsize=1\nactivation=tanh\n"
-    behind = f"[{section}]\nfrom=0\nactivation={activation}\n[route]\nlayers=-1,0\n"
-    (tmp_path / "net.cfg").write_text(NET + first + second + behind)
+    layers = f"[{section}]\nfrom=0\nactivation={activation}\n[route]\nlayers=-1,0\n"
+    (tmp_path / "net.cfg").write_text(NET + first + second + layers)
     network = read_darknet(tmp_path / "net.cfg", None, weight_source=zoo.seeded(1))
     outputs = run_float(network, np.random.default_rng(2).random((3, 8, 16), np.float32))
     maps = {node.name: output for node, output in zip(network.nodes, outputs, strict=True)}
@@ -81,7 +83,7 @@ def test_maps_are_multiplied(section: str, activation: str, tmp_path: Path) -> N
     np.testing.assert_allclose(maps["route1"], np.concatenate([expected, maps["conv1"]]), rtol=1e-5, atol=1e-6)
 
 
-def test_maps_that_cannot_be_multiplied_are_refused(tmp_path: Path) -> None:
+def test_sam_and_scale_channels_of_unequal_shapes_are_refused(tmp_path: Path) -> None:
     check_refusals(
         lambda text: topology(tmp_path, NET + convolution(4) + convolution(5) + text),
         [
@@ -94,7 +96,7 @@ def test_maps_that_cannot_be_multiplied_are_refused(tmp_path: Path) -> None:
     )
 
 
-def test_a_crop_is_the_size_of_the_picture(tmp_path: Path) -> None:
+def test_crop_sets_the_input_shape(tmp_path: Path) -> None:
     text = NET + "[crop]\ncrop_width=12\ncrop_height=6\nflip=1\n{}" + convolution(2) + "[route]\nlayers=0\n"
     (tmp_path / "net.cfg").write_text(text.format(""))
     network = read_darknet(tmp_path / "net.cfg", None, weight_source=zoo.seeded(1))

@@ -59,7 +59,7 @@ CONVOLUTIONS = {
 
 @cases("name", CONVOLUTIONS)
 @cases("norm", [False, True])
-def test_a_convolution_of_two_strides(name: str, norm: bool, tmp_path: Path) -> None:
+def test_convolution_with_two_strides_equals_darknet_formula(name: str, norm: bool, tmp_path: Path) -> None:
     options = dict(line.split("=") for line in CONVOLUTIONS[name].split())
     value = {key: int(options.get(key, default)) for key, default in (("stride", 1), ("groups", 1), ("dilation", 1))}
     size, strides = int(options["size"]), tuple(int(options.get(f"stride_{s}", value["stride"])) for s in "yx")
@@ -100,7 +100,7 @@ POOLS = {
 
 
 @cases("name", POOLS)
-def test_a_pool_of_two_strides(name: str, tmp_path: Path) -> None:
+def test_max_pool_with_two_strides_equals_darknet_formula(name: str, tmp_path: Path) -> None:
     options = {key: int(value) for key, value in (line.split("=") for line in POOLS[name].split())}
     strides = (options.get("stride_y", options.get("stride", 1)), options.get("stride_x", options.get("stride", 1)))
     both = options.get("padding", options["size"] - 1)
@@ -112,7 +112,7 @@ def test_a_pool_of_two_strides(name: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(run_float(network, picture)[index], expected, rtol=0, atol=1e-6)
 
 
-def test_a_seeded_network_of_two_strides_is_that_of_its_file(tmp_path: Path) -> None:
+def test_seeded_network_with_two_strides_equals_its_file(tmp_path: Path) -> None:
     (tmp_path / "net.cfg").write_text(f"{NET}[conv]\nfilters=8\nbatch_normalize=1\n{CONVOLUTIONS['across']}")
     network = read_darknet(tmp_path / "net.cfg", None, None, weight_source=seeded(1))
     (tmp_path / "net.weights").write_bytes(write_darknet_weights(network))
@@ -121,7 +121,7 @@ def test_a_seeded_network_of_two_strides_is_that_of_its_file(tmp_path: Path) -> 
     assert np.array_equal(run_float(network, picture)[-1], run_float(again, picture)[-1])
 
 
-def test_the_window_that_two_strides_make_is_bounded(tmp_path: Path) -> None:
+def test_window_for_two_strides_above_the_limit_is_refused(tmp_path: Path) -> None:
     what = "a side of the window for strides of 60 rows and 7 columns"
     with raises(RangeError, what=what, got=414, high=64, where="net.cfg:6"):
         topology(tmp_path, f"{NET}[conv]\nfilters=1\nsize=1\nstride_y=60\nstride_x=7\n")

@@ -40,7 +40,7 @@ CONFIG: dict[str, Any] = {
 }
 
 
-def ours() -> Exported:
+def own_format() -> Exported:
     """Return the network of ``CONFIG`` as read from this project's own format."""
     topology = parsed(*CHAIN, **FORM)
     return make_exported(topology, seeded_arrays(topology, 3))
@@ -70,18 +70,18 @@ def write(folder: Path, config: dict[str, Any], arrays: dict[str, np.ndarray]) -
 
 
 @pytest.mark.parametrize("epsilon", [1e-5, 1e-3])
-def test_config_json_with_numbered_arrays_has_the_integers_of_our_form(epsilon: float, tmp_path: Path) -> None:
+def test_config_json_with_numbered_arrays_gives_the_same_integers_as_our_format(epsilon: float, tmp_path: Path) -> None:
     topology = parsed(*CHAIN, **{**FORM, "batch_norm": {"added_to": "root", "epsilon": epsilon}})
     network = make_exported(topology, seeded_arrays(topology, 3))
     check_equal(load(*write(tmp_path, CONFIG, numbered(network, epsilon))), network.quantized)
 
 
-def test_config_json_with_named_arrays(tmp_path: Path) -> None:
-    network = ours()
+def test_config_json_with_named_arrays_gives_the_same_integers_as_our_format(tmp_path: Path) -> None:
+    network = own_format()
     check_equal(load(*write(tmp_path, CONFIG, dict(network.arrays))), network.quantized)
 
 
-def test_bits_and_what_is_around_the_layers(tmp_path: Path) -> None:
+def test_config_json_with_bits_and_network_entries_is_read(tmp_path: Path) -> None:
     network = {"name": "mine", "input": {"order": "RGB"}, "fit": "letterbox", "labels": ["a"]}
     head = {"type": "one_object", "anchors": [[8, 8]]}
     config = {
@@ -102,8 +102,8 @@ def test_bits_and_what_is_around_the_layers(tmp_path: Path) -> None:
     assert (read.name, read.labels, read.nodes[-1].op) == ("mine", ("a",), expected.quantized.nodes[-1].op)
 
 
-def test_a_bias_beside_a_batch_norm_is_a_part_of_its_mean() -> None:
-    with_bias = ours()
+def test_bias_before_a_batch_norm_is_subtracted_from_the_mean() -> None:
+    with_bias = own_format()
     arrays = dict(with_bias.arrays)
     arrays["bn1_mean"] = arrays["bn1_mean"] - arrays.pop("conv1_b")
     plain = [{key: value for key, value in layer.items() if key != "bias"} for layer in CHAIN]
@@ -113,8 +113,8 @@ def test_a_bias_beside_a_batch_norm_is_a_part_of_its_mean() -> None:
     assert node.op.batch_norm.mean.tolist() == arrays["bn1_mean"].tolist()  # type: ignore[union-attr]
 
 
-def test_what_is_no_config(tmp_path: Path) -> None:
-    arrays = numbered(ours())
+def test_wrong_config_json_is_refused(tmp_path: Path) -> None:
+    arrays = numbered(own_format())
     first, second = CONFIG["conv_0"], CONFIG["conv_1"]
     refusals: list[Refusal] = [
         (
@@ -142,8 +142,8 @@ def test_what_is_no_config(tmp_path: Path) -> None:
     check_refusals(lambda changed: load(*write(tmp_path, {**CONFIG, **changed}, arrays)), refusals)
 
 
-def test_what_are_no_numbered_arrays(tmp_path: Path) -> None:
-    arrays = numbered(ours())
+def test_wrong_numbered_arrays_are_refused(tmp_path: Path) -> None:
+    arrays = numbered(own_format())
     refusals: list[Refusal] = [
         ({"arr_21": np.zeros(3, np.float32)}, ChoiceError, {"got": 2, "where": "net.npz"}),
         ({"arr_5": np.array(1e-3)}, MismatchError, {"got": 1e-5, "expected": 1e-3, "where": "net.npz"}),
@@ -153,7 +153,7 @@ def test_what_are_no_numbered_arrays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["net.json", "net.cfg"])
-def test_other_files_are_not_the_contests(file: str, tmp_path: Path) -> None:
+def test_files_of_other_formats_are_not_contest_files(file: str, tmp_path: Path) -> None:
     path = tmp_path / file
     path.write_text('{"format": "systolic exported network 1", "conv_0": {}}')
     assert not is_contest(path)
@@ -195,7 +195,7 @@ def headers(folder: Path, param: str = PARAM, config: str = CONFIG_H) -> Path:
     return folder / "param.h"
 
 
-def test_words_of_param_h(tmp_path: Path) -> None:
+def test_param_h_words_are_unpacked_into_weights(tmp_path: Path) -> None:
     """Use SIMD 2, which does not divide the three weights of a filter: the last word of each filter is partly unused.
 
     A pool is inserted between the layers, because their shapes differ.
@@ -218,7 +218,7 @@ def test_words_of_param_h(tmp_path: Path) -> None:
     assert last.requantiser.bias.tolist() == [round(0.5 / scale), round(-0.25 / scale)]  # type: ignore[union-attr]
 
 
-def test_what_is_no_param_h(tmp_path: Path) -> None:
+def test_wrong_param_h_is_refused(tmp_path: Path) -> None:
     words = {"where": "param.h", "what": "a word of conv_0_w"}
     refusals: list[Refusal] = [
         (('"0x91", ', ""), MismatchError, {"where": "param.h", "got": 7, "expected": 8}),
@@ -250,7 +250,7 @@ def test_what_is_no_param_h(tmp_path: Path) -> None:
     check_refusals(edited, refusals)
 
 
-def test_param_h_needs_its_config_and_no_other_numbers(tmp_path: Path) -> None:
+def test_param_h_needs_its_config_and_no_weights_file(tmp_path: Path) -> None:
     path = headers(tmp_path)
     with raises(ConflictError, subjects=("--weights", "param.h"), remedy="leave out --weights"):
         load(path, tmp_path / "net.npz")
@@ -262,7 +262,7 @@ def test_param_h_needs_its_config_and_no_other_numbers(tmp_path: Path) -> None:
 # --- multipliers and biases that a file gives
 
 
-def test_given_multipliers_are_whole_numbers_of_one_shift() -> None:
+def test_given_multipliers_are_integers_with_one_shift() -> None:
     topology = parsed(convolution(2, 1, requantise="given_multiply_shift"))
     arrays: dict[str, np.ndarray] = {"conv0_w": np.ones((2, 3, 1, 1), np.float32), "conv0_inc": np.array([5, -3])}
     bias: Any = np.array([(1 << 40) + 1, -7], np.float64)
@@ -277,7 +277,7 @@ def test_given_multipliers_are_whole_numbers_of_one_shift() -> None:
         seeded_arrays(topology, 1)
 
 
-def test_what_no_multiplier_gives() -> None:
+def test_given_multipliers_with_bias_or_sign_activation_are_refused() -> None:
     values = np.ones(2, np.float32)
     arrays = {"conv0_w": np.ones((2, 3, 1, 1), np.float32), "conv0_inc": values, "conv0_bias": values}
     refusals: list[Refusal] = [

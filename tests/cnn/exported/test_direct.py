@@ -37,7 +37,7 @@ def outputs(network: Exported) -> list[Integers]:
     return [np.asarray(values).astype(np.int64) for values in run_integer(network.quantized, PICTURE)]
 
 
-def test_sums_leave_in_the_narrowest_datatype_that_holds_them() -> None:
+def test_add_output_has_the_narrowest_sufficient_datatype() -> None:
     network = exported(convolution(**SAME), convolution(padding=1, name="b"), {"type": "add", "from": ["a", "b"]})
     _, a, b, total = outputs(network)
     assert network.quantized.nodes[-1].type.datatype == DataType(5, False)
@@ -45,7 +45,7 @@ def test_sums_leave_in_the_narrowest_datatype_that_holds_them() -> None:
     assert network.quantized.nodes[-1].type.scale == 1 / 15
 
 
-def test_sums_beyond_8_bits_leave_in_16() -> None:
+def test_add_output_beyond_8_bits_has_16_bits() -> None:
     network = exported(convolution(output_bits=8, **SAME), {"type": "add", "from": ["a", "a", "a"]})
     _, a, total = outputs(network)
     assert network.quantized.nodes[-1].type.datatype == INT16
@@ -53,7 +53,7 @@ def test_sums_beyond_8_bits_leave_in_16() -> None:
 
 
 @pytest.mark.parametrize(("bits", "out"), [(4, 4), (4, 8), (8, 3), (2, 5)])
-def test_a_sum_is_clipped_at_one(bits: int, out: int) -> None:
+def test_add_output_with_given_bits_is_clipped_at_one(bits: int, out: int) -> None:
     layers = (convolution(output_bits=bits, **SAME), convolution(output_bits=bits, padding=1, name="b"))
     network = exported(*layers, {"type": "add", "from": ["a", "b"], "output_bits": out})
     _, a, b, total = outputs(network)
@@ -62,7 +62,7 @@ def test_a_sum_is_clipped_at_one(bits: int, out: int) -> None:
     assert total.max() == (1 << out) - 1  # the test is only useful if some values are clipped
 
 
-def test_a_layer_behind_a_sum_reads_what_it_is_worth() -> None:
+def test_convolution_after_an_add_reads_its_scale() -> None:
     network = exported(convolution(**SAME), {"type": "add", "from": ["a", "a"]}, convolution(output_bits=8))
     exact = run_float(network.network, PIXELS)[-1]
     rounded = outputs(network)[1] / 15  # the float network does not round activations
@@ -70,7 +70,7 @@ def test_a_layer_behind_a_sum_reads_what_it_is_worth() -> None:
     assert rounded.max() <= 1
 
 
-def test_thresholds_count_in_either_direction() -> None:
+def test_given_thresholds_may_ascend_or_descend() -> None:
     first = {"type": "convolution", "filters": 2, "kernel": 1, "weight_bits": 4, "integers": True, "output_bits": 2}
     arrays: dict[str, FloatArray] = {
         "conv0_w": np.array([[1, 0, 0], [0, 1, 0]], np.float32).reshape(2, 3, 1, 1),
@@ -90,7 +90,7 @@ def test_thresholds_count_in_either_direction() -> None:
 @pytest.mark.parametrize(
     ("bits", "activation"), [(1, "symmetric"), (2, "symmetric"), (1, "unit"), (4, "unit"), (8, "unit")]
 )
-def test_seeded_thresholds_give_every_value(bits: int, activation: str) -> None:
+def test_seeded_thresholds_give_most_values(bits: int, activation: str) -> None:
     layer = convolution(8, output_bits=bits, activation=activation)
     network = exported(layer, requantise="given_thresholds")
     values = outputs(network)[1]
@@ -98,20 +98,20 @@ def test_seeded_thresholds_give_every_value(bits: int, activation: str) -> None:
     assert len(np.unique(values)) > 0.75 * (datatype.levels + 1)
 
 
-def test_thresholds_that_rise_and_fall_are_refused() -> None:
+def test_given_thresholds_that_rise_and_fall_are_refused() -> None:
     rows = np.array([[0, 1, 2], [0, 2, 1]], np.float32)
     what = "the thresholds of filter 1 of 'convolution1'"
     with raises(InvalidValueError, what=what, got=[0, 2, 1], where="small.json: layer 1"):
         exported(convolution(2, output_bits=2, requantise="given_thresholds"), arrays={"conv0_t": rows})
 
 
-def test_a_layer_has_a_shift_of_its_own() -> None:
+def test_layer_may_have_its_own_extra_bits() -> None:
     network = exported(convolution(name="a"), convolution(extra_bits=3), extra_bits=6)
     shifts = [as_kind(QConvolution, node.op).requantiser for node in network.quantized.nodes[1:]]
     assert [int(as_kind(MultiplyShift, by).shift[0]) for by in shifts] == [3 + 8 + 6, 3 + 4 + 3]
 
 
-def test_what_is_no_layer() -> None:
+def test_wrong_layer_is_refused() -> None:
     pool = {"type": "max_pool", "size": 2}
     refusals: list[Refusal] = [
         ([{"type": "add", "from": ["input"]}], RangeError, {"what": "the number of inputs of an add", "got": 1}),
@@ -126,18 +126,18 @@ def test_what_is_no_layer() -> None:
     check_refusals(lambda layers: parsed(*layers), refusals)
 
 
-def test_maps_of_different_datatypes_are_not_added() -> None:
+def test_add_of_maps_with_different_datatypes_is_refused() -> None:
     layers = (convolution(**SAME), convolution(padding=1, name="b", output_bits=3))
     with raises(ShapeError, what="the inputs of an add", got="UINT4 of 0.0666667, UINT3 of 0.142857"):
         exported(*layers, {"type": "add", "from": ["a", "b"]})
 
 
-def test_the_picture_is_not_added() -> None:
+def test_add_of_the_image_is_refused() -> None:
     with raises(UnsupportedError, subject="an add that reads the picture", where="small.json: layer 1"):
         exported({"type": "add", "from": ["input", "input"]})
 
 
-def test_the_new_keys_come_back_from_their_file() -> None:
+def test_add_and_requantise_keys_survive_writing_and_reading() -> None:
     layers = (
         convolution(requantise="given_thresholds", **SAME),
         convolution(padding=1, name="b", extra_bits=3, requantise="multiply_shift"),

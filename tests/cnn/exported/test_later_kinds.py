@@ -36,7 +36,7 @@ def exported(*layers: dict[str, object], **others: object) -> Exported:
     return make_exported(topology, seeded_arrays(topology, 1))
 
 
-def test_a_dense_layer_is_a_window_of_the_whole_map() -> None:
+def test_dense_equals_a_convolution_over_the_whole_map() -> None:
     picture = np.random.default_rng(1).integers(0, 256, (3, 8, 8), np.uint8)
     pool = {"type": "max_pool", "size": 2}
     dense = exported(convolution(5, padding=1), pool, DENSE, {**DENSE, "outputs": 4}, input=SQUARE)
@@ -48,13 +48,13 @@ def test_a_dense_layer_is_a_window_of_the_whole_map() -> None:
     np.testing.assert_array_equal(np.asarray(outputs[-1]), np.asarray(expected[-1]))
 
 
-def test_a_padded_pool_is_as_large_as_its_map() -> None:
+def test_padded_pool_keeps_the_size_of_the_map() -> None:
     topology = parsed(convolution(4), {"type": "max_pool", "size": 3, "stride": 1, "padding": 1})
     assert topology.layers[1].op == MaxPool(3, 1, Padding(1, 1, 1, 1))
     assert topology.layers[1].shape == topology.layers[0].shape
 
 
-def test_a_pool_may_have_other_columns_than_rows() -> None:
+def test_pool_with_unequal_sides_survives_writing_and_reading() -> None:
     pool = {"type": "max_pool", "size": [3, 2], "stride": 2, "padding": [2, 0, 1, 1]}
     topology = parsed(convolution(4), pool)
     assert topology.layers[1].op == MaxPool(3, 2, Padding(2, 0, 1, 1), 2)
@@ -65,7 +65,7 @@ def test_a_pool_may_have_other_columns_than_rows() -> None:
 
 
 @pytest.mark.parametrize("labels", [True, False])
-def test_a_choice_is_of_integers(labels: bool) -> None:
+def test_top_k_gives_labels_or_integers(labels: bool) -> None:
     last = {"type": "convolution", "filters": 14, "kernel": 1, "weight_bits": 4}
     network = exported(convolution(4), last, {"type": "top_k", "k": 3, "labels": labels})
     *_, sums, choice = network.quantized.nodes
@@ -76,7 +76,7 @@ def test_a_choice_is_of_integers(labels: bool) -> None:
 
 
 @pytest.mark.parametrize("method", ["none", "stable", "latency", "argmax"])
-def test_a_softmax_is_the_hosts_or_of_integers(method: str) -> None:
+def test_softmax_runs_on_the_host_or_on_integers(method: str) -> None:
     layers = [convolution(4), {"type": "average_pool"}, {"type": "softmax", "method": method}]
     network = exported(*layers)
     *_, pooled, last = network.quantized.nodes
@@ -90,7 +90,7 @@ def test_a_softmax_is_the_hosts_or_of_integers(method: str) -> None:
     assert written == network.topology.layers[-1].op
 
 
-def test_the_hosts_softmax_is_over_the_channels_of_each_position() -> None:
+def test_host_softmax_is_over_the_channels_of_each_position() -> None:
     sums = {"type": "convolution", "filters": 14, "kernel": 1, "weight_bits": 4}
     network = exported(convolution(4), sums, {"type": "softmax"})
     assert network.network.nodes[-1].op == network.quantized.nodes[-1].op == Softmax(each=True)
@@ -102,7 +102,7 @@ def test_the_hosts_softmax_is_over_the_channels_of_each_position() -> None:
     assert written == Softmax(each=True)
 
 
-def test_a_softmax_of_sums_is_by_argmax() -> None:
+def test_softmax_of_wide_sums_needs_argmax() -> None:
     sums = {"type": "convolution", "filters": 14, "kernel": 1, "weight_bits": 4}
     what = "the bits that a softmax by stable looks up"
     with raises(RangeError, what=what, got=16, high=8, where="small.json: layer 3"):
@@ -125,7 +125,7 @@ def test_a_softmax_of_sums_is_by_argmax() -> None:
         ({"type": "segmentation"}, Segmentation((), 14, True)),
     ],
 )
-def test_heads(head: dict[str, object], expected: Detection) -> None:
+def test_head_becomes_a_detection_head(head: dict[str, object], expected: Detection) -> None:
     last = {"type": "convolution", "filters": 14, "kernel": 1, "weight_bits": 4}
     network = exported(convolution(4), last, head)
     op = network.quantized.nodes[-1].op
@@ -134,7 +134,7 @@ def test_heads(head: dict[str, object], expected: Detection) -> None:
     assert network.topology.layers[-1].op == expected
 
 
-def test_a_picture_may_have_many_channels() -> None:
+def test_image_of_64_channels_is_read() -> None:
     network = exported(convolution(4), input={"channels": 64, "height": 6, "width": 6})
     picture = np.random.default_rng(2).integers(0, 256, (64, 6, 6), np.uint8)
     last = run_integer(network.quantized, picture)[-1]
@@ -142,7 +142,7 @@ def test_a_picture_may_have_many_channels() -> None:
     assert last.shape == (4, 4, 4)
 
 
-def test_what_is_no_layer() -> None:
+def test_wrong_layer_is_refused() -> None:
     pool, uneven = {"type": "max_pool", "size": 2}, {"type": "max_pool", "size": [3, 2], "stride": 1}
     refusals: list[Refusal] = [
         (DENSE, ShapeError, {"what": "the map that a dense reads", "got": "shape 3×12×20"}),
@@ -160,6 +160,6 @@ def test_what_is_no_layer() -> None:
     check_refusals(parsed, refusals)
 
 
-def test_a_picture_of_too_many_channels() -> None:
+def test_image_of_65_channels_is_refused() -> None:
     with raises(RangeError, what="'channels'", got=65, low=1, high=64):
         parsed(convolution(4), input={"channels": 65, "height": 6, "width": 6})

@@ -63,7 +63,7 @@ def skip(order: str = "RGB") -> Topology:
     return parse_topology(json.dumps({**SKIP, "input": {**SKIP["input"], "order": order}}), "skip.json")
 
 
-def made(seed: int = 1, order: str = "RGB") -> Exported:
+def seeded_network(seed: int = 1, order: str = "RGB") -> Exported:
     topology = skip(order)
     return make_exported(topology, seeded_arrays(topology, seed))
 
@@ -81,7 +81,7 @@ def requantiser_of(network: QuantizedNetwork, index: int) -> Requantising:
 
 
 @pytest.mark.parametrize(("bits", "datatype"), [(1, BIPOLAR), (2, TERNARY), (4, DataType(4, True)), (8, INT8)])
-def test_integer_weights(bits: int, datatype: DataType) -> None:
+def test_weight_of_each_bit_width_is_rounded_by_the_formula(bits: int, datatype: DataType) -> None:
     weights = np.random.default_rng(bits).normal(0, 1, (3, 2, 3, 3)).astype(np.float32)
     integers, found = integer_weights(weights, bits, "here")
     assert found == datatype
@@ -91,9 +91,9 @@ def test_integer_weights(bits: int, datatype: DataType) -> None:
         assert integer == ((1 if w >= 0 else -1) if bits == 1 else round(n * math.tanh(w) / most))
 
 
-def test_inc_bias_and_shift() -> None:
+def test_multiplier_bias_and_shift_equal_their_definitions() -> None:
     """Compute the definitions in float64."""
-    network = made()
+    network = seeded_network()
     for node, layer in zip(network.quantized.nodes[1:], network.topology.layers, strict=True):
         op = node.op
         if not isinstance(op, QConvolution) or not isinstance(op.requantiser, MultiplyShift):
@@ -115,13 +115,13 @@ def test_inc_bias_and_shift() -> None:
             assert abs(op.requantiser.bias[c] - bias) <= 0.5 + (abs(beta) + abs(mean * a)) * one * 2**-22
 
 
-def test_outputs_are_what_the_trained_network_rounds_to() -> None:
+def test_outputs_differ_from_the_trained_network_by_at_most_a_rounding() -> None:
     """Compare each layer with clamp(a · sum + b, 0, 1), computed from the integers of the layer before it.
 
     The output has steps of 1 / (2^bits − 1). Multiplier and bias are rounded too, which may add 0.02 steps to the half
     step of the output's rounding.
     """
-    network = made(3)
+    network = seeded_network(3)
     outputs = run_integer(network.quantized, picture_of(network))
     for node, float_node, layer in zip(
         network.quantized.nodes[1:], network.network.nodes[1:], network.topology.layers, strict=True
@@ -157,7 +157,7 @@ def small(requantise: str, *bits: tuple[int, str]) -> Exported:
 
 @pytest.mark.parametrize("requantise", ["thresholds", "multiply_shift"])
 @pytest.mark.parametrize("bits", [(1, "symmetric"), (2, "symmetric"), (1, "unit"), (3, "unit")])
-def test_thresholds_are_where_the_activation_steps(requantise: str, bits: tuple[int, str]) -> None:
+def test_thresholds_are_at_the_steps_of_the_activation(requantise: str, bits: tuple[int, str]) -> None:
     """Check each threshold and the sum just below it in exact fractions. BIPOLAR outputs always have thresholds."""
     network = small(requantise, bits, (4, "unit"))
     datatype = network.quantized.nodes[1].type.datatype
@@ -180,7 +180,7 @@ def test_thresholds_are_where_the_activation_steps(requantise: str, bits: tuple[
             assert values[1] < edge + off
 
 
-def test_values_of_few_bits_stay_in_integers() -> None:
+def test_binary_and_ternary_outputs_are_exact_integers() -> None:
     network = small("thresholds", (1, "symmetric"), (2, "symmetric"), (2, "unit"))
     types = [node.type for node in network.quantized.nodes[1:4]]
     assert [one.datatype.name for one in types] == ["BIPOLAR", "TERNARY", "UINT2"]
@@ -194,7 +194,7 @@ def test_values_of_few_bits_stay_in_integers() -> None:
 
 
 @pytest.mark.parametrize("sides", [(1, 1), (3, 5), (12, 20), (64, 100)])
-def test_a_mean_is_rounded_to_the_nearest(sides: tuple[int, int]) -> None:
+def test_average_pool_is_rounded_to_the_nearest(sides: tuple[int, int]) -> None:
     high, wide = sides
     topology = parsed(convolution(5, 1), {"type": "average_pool"}, input={"channels": 3, "height": high, "width": wide})
     network = make_exported(topology, seeded_arrays(topology, 1))
@@ -204,7 +204,7 @@ def test_a_mean_is_rounded_to_the_nearest(sides: tuple[int, int]) -> None:
         assert abs(int(mean[c, 0, 0]) - exact) <= Fraction(1, 2) + Fraction(1, 1000)
 
 
-def test_an_epsilon_may_join_the_variance() -> None:
+def test_epsilon_is_added_to_the_variance_or_to_its_root() -> None:
     """Use epsilon 1e-3 and a variance of 0.01, for which the two forms √0.011 and √0.01 + 0.001 differ by 4 %."""
     topology = parsed(convolution(4, 1), batch_norm={"epsilon": 1e-3})
     arrays = seeded_arrays(topology, 1)
@@ -221,16 +221,16 @@ def test_an_epsilon_may_join_the_variance() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_float_form_stays_near_the_integers(seed: int) -> None:
-    network = made(seed)
+def test_float_form_stays_near_the_integers(seed: int) -> None:
+    network = seeded_network(seed)
     layers = {layer.name: layer for layer in fidelity(network.network, network.quantized, picture_of(network))}
     assert min(layers[name].sqnr_db for name in ("c0", "p0", "reorg")) > 25
     assert min(layer.sqnr_db for layer in layers.values()) > 8
 
 
-def test_a_bgr_network_sees_an_rgb_picture_as_it_was_trained() -> None:
+def test_bgr_network_reads_the_channels_in_reverse() -> None:
     """Check that arrays trained on BGR images give the same integers for an image with reversed channels."""
-    rgb, bgr = made(2), made(2, "BGR")
+    rgb, bgr = seeded_network(2), seeded_network(2, "BGR")
     picture = picture_of(rgb)
     for one, other in zip(
         run_integer(rgb.quantized, picture)[1:],
@@ -242,8 +242,8 @@ def test_a_bgr_network_sees_an_rgb_picture_as_it_was_trained() -> None:
     assert not np.array_equal(first, second)
 
 
-def test_a_head_takes_the_bias_that_its_convolution_leaves() -> None:
-    network = made()
+def test_head_takes_the_bias_of_its_convolution() -> None:
+    network = seeded_network()
     sums, head = network.quantized.nodes[-2], network.quantized.nodes[-1]
     assert isinstance(head.op, Detection)
     assert head.op.bias == tuple(network.arrays["conv4_b"].tolist())
@@ -253,7 +253,7 @@ def test_a_head_takes_the_bias_that_its_convolution_leaves() -> None:
     assert sums.type.scale == pytest.approx(1 / (7 * 7))
 
 
-def test_without_a_head_the_bias_is_rounded_to_the_sums() -> None:
+def test_last_layer_without_a_head_rounds_its_bias_to_the_sums() -> None:
     topology = parsed({"type": "convolution", "filters": 5, "kernel": 1, "weight_bits": 4})
     arrays = seeded_arrays(topology, 1)
     requantiser = requantiser_of(make_exported(topology, arrays).quantized, 1)
@@ -263,7 +263,7 @@ def test_without_a_head_the_bias_is_rounded_to_the_sums() -> None:
 
 
 @pytest.mark.parametrize("name", ["ultranet", "ultranet-skip", "cnv-w1a1", "mobilenet-w4a4"])
-def test_seeded_networks_live_in_every_layer(name: str) -> None:
+def test_seeded_network_has_few_constant_channels(name: str) -> None:
     """Use an input smaller than the built-in size, to keep the test fast. The layers are the same."""
     values = json.loads(zoo.topology_file(name).read_text())
     values["input"] |= {"height": 64, "width": 96}
@@ -283,7 +283,7 @@ def test_seeded_networks_live_in_every_layer(name: str) -> None:
     assert 0.15 < np.mean(falls) < 0.35
 
 
-def test_a_seed_gives_the_same_network_and_another_another() -> None:
+def test_seed_determines_the_network() -> None:
     topology = skip()
     one, same, other = (make_exported(topology, seeded_arrays(topology, seed)) for seed in (5, 5, 6))
     assert to_npz(one.quantized) == to_npz(same.quantized) != to_npz(other.quantized)
@@ -292,7 +292,7 @@ def test_a_seed_gives_the_same_network_and_another_another() -> None:
         seeded_arrays(topology, -1)
 
 
-def test_the_zoo_gives_both_forms() -> None:
+def test_zoo_gives_the_float_and_the_integer_form() -> None:
     network = zoo.load_exported("ultranet", 1)
     loaded = as_kind(Convolution, zoo.load("ultranet", 1).nodes[1].op)
     np.testing.assert_array_equal(loaded.weights, as_kind(Convolution, network.network.nodes[1].op).weights)
@@ -305,12 +305,12 @@ def test_the_zoo_gives_both_forms() -> None:
 # ---------------------------------------------------------------- refused arrays and layers
 
 
-def changed(name: str, array: np.ndarray) -> None:
+def make_with_array(name: str, array: np.ndarray) -> None:
     topology = skip()
     make_exported(topology, {**seeded_arrays(topology, 1), name: array})
 
 
-def test_arrays_that_give_no_network() -> None:
+def test_arrays_out_of_range_are_refused() -> None:
     arrays, layer = seeded_arrays(skip(), 1), "skip.json: layer 1"
     beta = 1e12 + arrays["bn1_beta"]
     refusals: list[Refusal] = [
@@ -324,20 +324,20 @@ def test_arrays_that_give_no_network() -> None:
             {"what": "bias of 'c1'", "high": (1 << 47) - 1},
         ),
     ]
-    check_refusals(lambda case: changed(case[0], np.asarray(case[1], np.float32)), refusals)
+    check_refusals(lambda case: make_with_array(case[0], np.asarray(case[1], np.float32)), refusals)
     topology = parsed(convolution(4, 1), batch_norm={"epsilon": 0})
     with raises(RangeError, got=0.0, low=0, exclusive=True):
         make_exported(topology, {**seeded_arrays(topology, 1), "bn0_var": np.zeros(4, np.float32)})
 
 
-def test_a_sum_that_needs_more_than_32_bits() -> None:
+def test_sum_of_more_than_32_bits_is_refused() -> None:
     sums = {"type": "convolution", "filters": 2, "kernel": 1, "weight_bits": 8}
     topology = parsed(convolution(2, 1), sums)
     with raises(RangeError, high=(1 << 31) - 1, where="small.json: layer 2"):
         make_exported(topology, {**seeded_arrays(topology, 1), "conv1_b": np.full(2, 1e9, np.float32)})
 
 
-def test_a_bgr_picture_is_read_by_convolutions_alone() -> None:
+def test_bgr_image_read_by_another_layer_than_a_convolution_is_refused() -> None:
     bgr, layer = {"channels": 3, "height": 12, "width": 20, "order": "BGR"}, "small.json: layer 1"
     topology = parsed({"type": "max_pool", "size": 2}, convolution(4, 1), input=bgr)
     with raises(UnsupportedError, subject="'max_pool1' that reads a picture in BGR order", where=layer):
@@ -347,7 +347,7 @@ def test_a_bgr_picture_is_read_by_convolutions_alone() -> None:
         make_exported(topology, seeded_arrays(topology, 1))
 
 
-def test_a_concat_of_different_bits() -> None:
+def test_concat_of_different_bits_is_refused() -> None:
     topology = parsed(
         convolution(4, 1, name="a"),
         convolution(4, 1, name="b", output_bits=2, **{"from": "input"}),
@@ -357,8 +357,8 @@ def test_a_concat_of_different_bits() -> None:
         make_exported(topology, seeded_arrays(topology, 1))
 
 
-def test_the_integers_survive_their_file() -> None:
-    network = made(4)
+def test_integers_survive_writing_and_reading() -> None:
+    network = seeded_network(4)
     data = to_npz(network.quantized)
     again = from_npz(data)
     assert to_npz(again) == data
@@ -388,7 +388,7 @@ def saved(tmp_path: Path, epsilon: float = 1e-3) -> tuple[Path, Path]:
     return tmp_path / "numbered.npz", tmp_path / "named.npz"
 
 
-def test_named_and_numbered_arrays_are_one_network(tmp_path: Path) -> None:
+def test_named_and_numbered_arrays_give_one_network(tmp_path: Path) -> None:
     numbered, named = saved(tmp_path)
     (tmp_path / "skip.json").write_text(json.dumps(SKIP))
     one, other = (read_exported(tmp_path / "skip.json", path) for path in (numbered, named))
@@ -396,14 +396,14 @@ def test_named_and_numbered_arrays_are_one_network(tmp_path: Path) -> None:
     assert list(one.arrays) == list(other.arrays) == list(array_shapes(skip()))
 
 
-def test_an_epsilon_that_is_not_the_networks(tmp_path: Path) -> None:
+def test_epsilon_of_arrays_must_equal_the_network(tmp_path: Path) -> None:
     numbered, _ = saved(tmp_path, 1e-5)
     (tmp_path / "skip.json").write_text(json.dumps(SKIP))
     with raises(MismatchError, got=1e-5, expected=1e-3, where="numbered.npz"):
         read_exported(tmp_path / "skip.json", numbered)
 
 
-def test_arrays_of_another_network(tmp_path: Path) -> None:
+def test_arrays_of_another_network_are_refused(tmp_path: Path) -> None:
     numbered, named = saved(tmp_path)
     with raises(MissingValueError, what="the array 'conv0_b' (4,)", where="named.npz"):
         read_exported(tmp_path / "other.json", named)
@@ -412,7 +412,7 @@ def test_arrays_of_another_network(tmp_path: Path) -> None:
     assert list(caught.value.keys)[:2] == ["arr_2", "arr_3"]
 
 
-def test_whole_numbers_are_taken_as_they_are_and_others_refused() -> None:
+def test_integer_weights_are_kept_and_fractions_refused() -> None:
     described_whole = described(
         {"type": "convolution", "filters": 2, "kernel": 1, "weight_bits": 4, "integers": True, "scale": 0.5}
     )

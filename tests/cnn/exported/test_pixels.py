@@ -51,7 +51,7 @@ def trained(network: Exported, padding: int = 0) -> FloatArray:
         (1, {"std": 0.5}),
     ],
 )
-def test_pixels_are_what_training_read(padding: int, picture: dict[str, Any]) -> None:
+def test_first_layer_with_mean_and_std_equals_training(padding: int, picture: dict[str, Any]) -> None:
     network = read(convolution(8, padding=padding, output_bits=6, extra_bits=6), **picture)
     expected = trained(network, padding)
     integers = run_integer(network.quantized, PICTURE)[1]
@@ -63,7 +63,7 @@ def test_pixels_are_what_training_read(padding: int, picture: dict[str, Any]) ->
     assert fidelity(network.network, network.quantized, PICTURE)[0].worst < 1e-6
 
 
-def test_what_cannot_be_folded() -> None:
+def test_mean_and_std_that_cannot_be_folded_are_refused() -> None:
     sums, pool = {"type": "convolution", "filters": 2, "kernel": 1, "weight_bits": 4}, {"type": "max_pool", "size": 2}
     given = convolution(requantise="given_thresholds")
     no_norm = {"what": "the batch norm of 'convolution1'", "where": LAYER}
@@ -84,7 +84,7 @@ def test_what_cannot_be_folded() -> None:
     check_refusals(lambda case: read(case[0], **case[1]), refusals)
 
 
-def test_mean_and_deviation_come_back_from_their_file() -> None:
+def test_mean_and_std_survive_writing_and_reading() -> None:
     values = described(convolution(), input={"channels": 3, "height": 12, "width": 20, "mean": 0.5, "std": 0.25})
     topology = parsed(*values["layers"], input=values["input"])
     again = parse_topology(topology_text(topology), "small.json")

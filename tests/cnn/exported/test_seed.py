@@ -23,7 +23,7 @@ from tests.support.kinds import as_kind
 KINDS = ((8, "unit"), (1, "symmetric"), (2, "symmetric"), (1, "unit"))
 
 
-def behind(output_bits: int, activation: str, *between: str) -> Topology:
+def two_convolutions(output_bits: int, activation: str, *between: str) -> Topology:
     """Return a convolution of the given kind, pools of the given kinds, and a 1×1 convolution with one weight per
     filter.
 
@@ -58,13 +58,13 @@ VALUES = {
 
 @pytest.mark.parametrize("between", VALUES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_batch_norm_has_the_mean_and_spread_of_its_sums(kind: tuple[int, str], between: tuple[str, ...]) -> None:
+def test_batch_norm_fits_the_mean_and_spread_of_its_sums(kind: tuple[int, str], between: tuple[str, ...]) -> None:
     """Use filters with one weight w, in steps of 1/7 (4 bits), so that a sum is w · x.
 
     The mean may differ by less than a third of the spread, and the variance by 30 to 40 per cent.
     """
     middle, spread = VALUES[between][kind]
-    topology = behind(*kind, *between)
+    topology = two_convolutions(*kind, *between)
     arrays = seeded_arrays(topology, 1)
     kernel = topology.kernels[-1][1]
     assert kernel.weights == (64, 1, 1, 1)
@@ -80,7 +80,7 @@ def test_a_batch_norm_has_the_mean_and_spread_of_its_sums(kind: tuple[int, str],
     assert off.max() > 0.2
 
 
-def test_a_picture_s_values_are_taken_to_be_alike() -> None:
+def test_channels_of_the_image_are_assumed_correlated() -> None:
     topology = parse_topology(json.dumps(described(convolution(64, 1), requantise="thresholds")), "net.json")
     arrays = seeded_arrays(topology, 3)
     weights = np.tanh(arrays["conv0_w"].reshape(64, 3).astype(float))
@@ -92,8 +92,8 @@ def test_a_picture_s_values_are_taken_to_be_alike() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_gains_have_either_sign_and_twice_the_size_around_zero(kind: tuple[int, str]) -> None:
-    arrays = seeded_arrays(behind(*kind), 5)
+def test_gains_have_both_signs_and_double_size_for_symmetric_activations(kind: tuple[int, str]) -> None:
+    arrays = seeded_arrays(two_convolutions(*kind), 5)
     factor, lower = (1, 0.0) if kind[1] == "unit" else (2, 0.3)
     sizes = np.abs(arrays["bn0_gamma"]) / factor
     assert 0.25 <= sizes.min() < sizes.max() <= 0.45
@@ -103,7 +103,7 @@ def test_gains_have_either_sign_and_twice_the_size_around_zero(kind: tuple[int, 
 
 
 @pytest.mark.parametrize(("channels", "kernel"), [(3, 3), (3, 1), (1, 1), (1, 2)])
-def test_filters_have_the_mean_0_unless_they_have_one_weight(channels: int, kernel: int) -> None:
+def test_filters_have_mean_0_unless_they_have_one_weight(channels: int, kernel: int) -> None:
     """Expect sums of two integers from −127 to 127, divided by 127.
 
     The values stay below 4 even after the mean is subtracted.
@@ -125,29 +125,31 @@ def test_filters_have_the_mean_0_unless_they_have_one_weight(channels: int, kern
     assert weights.std() == pytest.approx(math.sqrt(2 * (255**2 - 1) / 12 * (1 - 1 / fan)) / 127, rel=0.06)
 
 
-def test_the_last_layer_of_sums_has_biases_below_one() -> None:
+def test_last_layer_has_biases_below_one() -> None:
     last = {"type": "convolution", "filters": 500, "kernel": 1, "weight_bits": 4, "name": "sums"}
     arrays = seeded_arrays(parse_topology(json.dumps(described(convolution(), last)), "net.json"), 4)
     assert -1 <= arrays["conv1_b"].min() < -0.9
     assert 0.4 < arrays["conv1_b"].max() <= 0.5
 
 
-def test_the_same_seed_gives_the_same_numbers_everywhere() -> None:
+def test_seed_gives_recorded_numbers() -> None:
     """Compare with recorded numbers. PCG64 and float32 arithmetic give the same results on every machine."""
-    arrays = seeded_arrays(behind(2, "symmetric", "max"), 9)
+    arrays = seeded_arrays(two_convolutions(2, "symmetric", "max"), 9)
     assert arrays["conv0_w"].ravel()[:4].tolist() == pytest.approx(
         [-0.6972879, -1.2799650, -0.4059493, 0.2869641], rel=1e-6
     )
     for seed in (0, LARGEST_SEED):
-        assert seeded_arrays(behind(8, "unit"), seed)["conv0_w"].shape == (16, 3, 3, 3)
+        assert seeded_arrays(two_convolutions(8, "unit"), seed)["conv0_w"].shape == (16, 3, 3, 3)
     for seed in (-1, LARGEST_SEED + 1):
         with raises(RangeError, what="the seed", got=seed, low=0, high=LARGEST_SEED):
-            seeded_arrays(behind(8, "unit"), seed)
+            seeded_arrays(two_convolutions(8, "unit"), seed)
 
 
-def test_the_mean_of_a_map_is_its_sum_over_its_positions() -> None:
+def test_average_pool_multiplier_is_the_inverse_of_the_positions() -> None:
     """Expect a multiplier of 15 bits and no bias, so that the result is within half a step and 2⁻¹⁴ of the mean."""
-    network = make_exported(*(lambda topology: (topology, seeded_arrays(topology, 6)))(behind(8, "unit", "average")))
+    network = make_exported(
+        *(lambda topology: (topology, seeded_arrays(topology, 6)))(two_convolutions(8, "unit", "average"))
+    )
     (node,) = (node for node in network.quantized.nodes if isinstance(node.op, QAveragePool))
     requantiser = as_kind(MultiplyShift, as_kind(QAveragePool, node.op).requantiser)
     positions = 12 * 20

@@ -28,7 +28,7 @@ from tests.support.errors import Refusal, check_refusals, raises
 from tests.support.exported import convolution, described, parsed
 
 
-def test_shapes_of_every_layer() -> None:
+def test_shape_of_every_layer_is_worked_out() -> None:
     topology = parsed(
         convolution(8, padding=1),
         {"type": "max_pool", "size": 2},
@@ -55,7 +55,7 @@ def test_shapes_of_every_layer() -> None:
     assert (topology.epsilon, topology.epsilon_of) == (1e-5, "variance")
 
 
-def test_the_built_in_networks() -> None:
+def test_built_in_networks_have_their_published_shapes() -> None:
     """Expect a map of 10×20 from an input of 160×320, with 36 channels for six anchors.
 
     The skip adds 256 input channels to the second-last convolution.
@@ -74,7 +74,7 @@ def test_the_built_in_networks() -> None:
 
 HEAD = {"type": "one_object", "anchors": [[20, 20]], "classes": 1}
 LAYER = "small.json: layer 1"
-BEHIND_AN_ENDING = {"where": "small.json: layer 3", "reason": "these layers must be the last of the network"}
+AFTER_A_LAST_LAYER = {"where": "small.json: layer 3", "reason": "these layers must be the last of the network"}
 
 WRONG: list[Refusal] = [
     (described(), RangeError, {"where": "small.json", "what": "the number of layers", "got": 0, "high": 1000}),
@@ -123,9 +123,9 @@ WRONG: list[Refusal] = [
     (described(convolution(6), {**HEAD, "anchors": []}), RangeError, {"what": "the number of anchors", "low": 1}),
     (described(convolution(6), {**HEAD, "anchors": [[20, 0]]}), InvalidValueError, {"got": [20, 0]}),
     (described(convolution(6), {"type": "top_k", "k": 7}), RangeError, {"what": "'k'", "got": 7, "high": 6}),
-    (described(convolution(6), HEAD, convolution()), UnsupportedError, BEHIND_AN_ENDING),
-    (described(convolution(6), {"type": "top_k"}, convolution()), UnsupportedError, BEHIND_AN_ENDING),
-    (described(convolution(6), {"type": "softmax"}, convolution()), UnsupportedError, BEHIND_AN_ENDING),
+    (described(convolution(6), HEAD, convolution()), UnsupportedError, AFTER_A_LAST_LAYER),
+    (described(convolution(6), {"type": "top_k"}, convolution()), UnsupportedError, AFTER_A_LAST_LAYER),
+    (described(convolution(6), {"type": "softmax"}, convolution()), UnsupportedError, AFTER_A_LAST_LAYER),
     (described(convolution(6), {"type": "softmax", "method": "exact"}), ChoiceError, {"got": "exact"}),
     (
         described(convolution(), input={"height": 4, "width": 9000}),
@@ -140,11 +140,11 @@ WRONG: list[Refusal] = [
 ]
 
 
-def test_a_wrong_file_is_refused() -> None:
+def test_wrong_file_is_refused() -> None:
     check_refusals(lambda values: parse_topology(json.dumps(values), "small.json"), WRONG)
 
 
-def test_text_that_is_no_json() -> None:
+def test_text_that_is_not_json_is_refused() -> None:
     texts = ("", "[", "[" * 100_000, '{"a": NaN', "9" * 10_000)
     check_refusals(
         lambda text: parse_topology(text, "small.json"),
@@ -152,7 +152,7 @@ def test_text_that_is_no_json() -> None:
     )
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_or_huge_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "no.json"
     with raises(FileAccessError, path=str(path), reason="cannot be read: No such file or directory"):
         read_topology(path)
@@ -161,13 +161,13 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         read_topology(path)
 
 
-def test_kernels_are_numbered_in_the_order_of_the_file() -> None:
+def test_kernels_are_numbered_in_file_order() -> None:
     topology = parsed(convolution(4, 1), {"type": "max_pool", "size": 1}, convolution(4, 1), convolution(4, 1))
     assert [kernel.number for _, kernel in topology.kernels] == [0, 1, 2]
     assert all(isinstance(kernel, Kernel) for _, kernel in topology.kernels)
 
 
-def test_the_example_of_the_documentation() -> None:
+def test_documented_example_is_read() -> None:
     text = (Path(__file__).resolve().parents[3] / "docs/reference/exported.md").read_text("utf-8")
     example = text.split("```json\n")[1].split("```")[0]
     topology = parse_topology(example, "example.json")
@@ -175,7 +175,7 @@ def test_the_example_of_the_documentation() -> None:
     assert (topology.order, topology.fit, topology.epsilon_of) == ("BGR", "smooth", "root")
 
 
-def test_output_bits_up_to_the_most() -> None:
+def test_output_bits_outside_the_activation_range_are_refused() -> None:
     """Expect at most 8 bits for the activation "unit" and 2 bits for "symmetric"."""
     for activation, most in (("unit", 8), ("symmetric", 2)):
         for bits in (1, most):
@@ -187,7 +187,7 @@ def test_output_bits_up_to_the_most() -> None:
                 parsed(convolution(output_bits=bits, activation=activation))
 
 
-def test_a_layer_that_is_not_there_gets_the_names_before_it_the_last_one_first() -> None:
+def test_unknown_layer_error_lists_earlier_names_in_reverse() -> None:
     layers = [convolution(name=f"c{number}", padding=1) for number in range(3)]
     with raises(ChoiceError, got="none", choices=["c2", "c1", "c0", "input"]):
         parsed(*layers, {**convolution(name="last"), "from": "none"})

@@ -27,12 +27,12 @@ def without_sources(topology: Topology) -> Topology:
 
 
 @pytest.mark.parametrize("name", EXPORTED)
-def test_built_in_networks_come_back(name: str) -> None:
+def test_built_in_network_survives_writing_and_reading(name: str) -> None:
     topology = read(name)
     assert without_sources(parse_topology(topology_text(topology), name)) == without_sources(topology)
 
 
-def test_whole_numbers_scales_and_uneven_padding_come_back() -> None:
+def test_integers_scales_and_uneven_padding_survive_writing_and_reading() -> None:
     topology = read("ultranet")
     layers = list(topology.layers)
     for index, layer in enumerate(layers):
@@ -44,7 +44,7 @@ def test_whole_numbers_scales_and_uneven_padding_come_back() -> None:
     assert without_sources(parse_topology(topology_text(topology), "x")) == without_sources(topology)
 
 
-def test_a_head_of_no_such_file_is_refused() -> None:
+def test_head_without_a_file_form_is_refused() -> None:
     topology = read("ultranet")
     head = Ssd(((1.0, 1.0),), 2, True)
     layers = (*topology.layers[:-1], replace(topology.layers[-1], op=head, source="x:9"))

@@ -42,7 +42,7 @@ def picture(golden: dict[str, np.ndarray]) -> np.ndarray:
 
 
 @pytest.mark.shared
-def test_all_nine_layers_are_equal_in_every_element(
+def test_outputs_of_all_nine_layers_equal_the_recorded_integers(
     ultranet: Exported, golden: dict[str, np.ndarray], picture: np.ndarray
 ) -> None:
     names = [node.name for node in ultranet.quantized.nodes]
@@ -53,7 +53,7 @@ def test_all_nine_layers_are_equal_in_every_element(
 
 
 @pytest.mark.shared
-def test_all_nine_accumulators_are_equal_in_every_element(
+def test_accumulators_of_all_nine_layers_equal_the_recorded_integers(
     ultranet: Exported, golden: dict[str, np.ndarray], picture: np.ndarray
 ) -> None:
     nodes = ultranet.quantized.nodes
@@ -70,7 +70,9 @@ def test_all_nine_accumulators_are_equal_in_every_element(
 
 
 @pytest.mark.shared
-def test_some_gammas_are_negative_and_the_float_form_agrees(ultranet: Exported, picture: np.ndarray) -> None:
+def test_trained_network_has_negative_gammas_and_agrees_with_its_float_form(
+    ultranet: Exported, picture: np.ndarray
+) -> None:
     requantiser = as_kind(QConvolution, ultranet.quantized.nodes[1].op).requantiser
     assert (as_kind(MultiplyShift, requantiser).multiplier < 0).any()
     assert min(layer.sqnr_db for layer in fidelity(ultranet.network, ultranet.quantized, picture)) > 20

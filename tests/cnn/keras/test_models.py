@@ -61,7 +61,7 @@ def sides_of(network: Any) -> tuple[int, int, int]:
     return shape.channels, shape.height, shape.width
 
 
-def test_a_classifier_of_many_layers() -> None:
+def test_classifier_of_many_layers_equals_keras() -> None:
     """Use a model with MobileNet blocks, squeeze and excitation, joins and a flattened map."""
 
     def build(x: Any) -> Any:
@@ -90,14 +90,14 @@ DECODERS = {
 
 
 @cases("name", DECODERS)
-def test_a_transposed_convolution(name: str) -> None:
+def test_transposed_convolution_equals_keras(name: str) -> None:
     kernel, stride, padding = DECODERS[name]
     check(functional(lambda x: Layers.Conv2DTranspose(4, kernel, strides=stride, padding=padding)(x)))
 
 
 @cases("extra", [0, 1])
 @cases("name", DECODERS)
-def test_a_transposed_convolution_with_an_output_padding(name: str, extra: int) -> None:
+def test_transposed_convolution_with_output_padding_equals_keras(name: str, extra: int) -> None:
     kernel, stride, padding = DECODERS[name]
     layer = Layers.Conv2DTranspose(4, kernel, strides=stride, padding=padding, output_padding=extra)
     check(functional(lambda x: layer(x)))
@@ -171,11 +171,11 @@ LAYERS: dict[str, Callable[[Any], Any]] = {
 
 
 @cases("name", LAYERS)
-def test_a_layer(name: str) -> None:
+def test_layer_equals_keras(name: str) -> None:
     check(functional(LAYERS[name]))
 
 
-def test_a_signal() -> None:
+def test_signal_model_equals_keras() -> None:
     def build(x: Any) -> Any:
         x = Layers.MaxPooling1D(2)(Layers.Conv1D(6, 3, padding="same", activation="relu")(x))
         return Layers.Dense(3)(Layers.GlobalAveragePooling1D()(x))
@@ -184,7 +184,7 @@ def test_a_signal() -> None:
 
 
 @cases("dilation", [1, 3])
-def test_a_signal_that_is_padded_in_front_cropped_and_repeated(dilation: int) -> None:
+def test_signal_with_causal_padding_cropping_and_repeating_equals_keras(dilation: int) -> None:
     def build(x: Any) -> Any:
         x = Layers.Conv1D(4, 3, padding="causal", dilation_rate=dilation)(x)
         return Layers.UpSampling1D(2)(Layers.Cropping1D((2, 1))(x))
@@ -193,12 +193,12 @@ def test_a_signal_that_is_padded_in_front_cropped_and_repeated(dilation: int) ->
 
 
 @cases("axis", [1, 2, -2])
-def test_a_softmax_over_rows_or_columns_is_refused(axis: int) -> None:
+def test_softmax_over_rows_or_columns_is_refused(axis: int) -> None:
     with raises_among(InvalidValueError, what="its axis", got=axis):
         systolic.load(functional(lambda x: Layers.Softmax(axis=axis)(x)))
 
 
-def test_what_no_operation_is_is_told() -> None:
+def test_operation_outside_of_layers_is_refused() -> None:
     with raises_among(ChoiceError, what="an operation outside of layers", got="Roll", remedy="use a layer for it"):
         systolic.load(functional(lambda x: keras.ops.roll(x, 1, axis=1)))
     with raises_among(ShapeError, what="its constant", got=(12, 10, 3)):
@@ -231,19 +231,19 @@ UNKNOWN = "it is not one of the layers that become operators (docs/reference/onn
         (lambda x: Layers.RandomCrop(4, 4)(x), UnsupportedError, {"reason": UNKNOWN}),
     ],
 )
-def test_what_is_another_form_is_told(
+def test_unsupported_options_of_a_layer_are_refused(
     build: Callable[[Any], Any], kind: type[SystolicError], fields: dict[str, object]
 ) -> None:
     with raises_among(kind, **fields):
         systolic.load(functional(build))
 
 
-def test_a_sequence_with_a_model_inside() -> None:
+def test_nested_sequential_model_equals_keras() -> None:
     inner = keras.Sequential([keras.Input(SHAPE), Layers.Conv2D(4, 3, activation="relu")], name="stem")
     check(keras.Sequential([keras.Input(SHAPE), inner, Layers.Conv2D(2, 1)], name="net"))
 
 
-def test_all_that_is_refused_is_told_at_once() -> None:
+def test_all_refused_layers_are_reported_together() -> None:
     def build(x: Any) -> Any:
         x = Layers.Lambda(lambda values: values * 2, name="own")(x)
         x = Layers.UpSampling2D(interpolation="bicubic", name="smooth")(x)
@@ -257,7 +257,7 @@ def test_all_that_is_refused_is_told_at_once() -> None:
     assert faults_of(caught.value, ChoiceError, what="its activation", got="soft_shrink", where="Conv2D 'curve'")
 
 
-def test_what_is_no_graph_of_layers() -> None:
+def test_model_without_a_fixed_graph_is_refused() -> None:
     with raises(UnsupportedError, subject="a model with its own call method", where="open"):
         systolic.load(keras.Sequential([Layers.Conv2D(2, 1)], name="open"))
     with raises(InvalidValueError, what="the shapes of the model's inputs", got=[(None, None, None, 3)], where="net"):
@@ -266,7 +266,7 @@ def test_what_is_no_graph_of_layers() -> None:
         systolic.load(functional(lambda x: Layers.Conv2D(2, 1)(x)), seed=1)
 
 
-def test_a_layer_that_reads_two_sizes_is_told() -> None:
+def test_layer_shared_by_inputs_of_two_sizes_is_refused() -> None:
     entry, flat = keras.Input(SHAPE), Layers.Flatten()
     smaller = Layers.MaxPooling2D(2)(entry)
     model = keras.Model(entry, Layers.Concatenate()([Layers.Dense(2)(flat(entry)), Layers.Dense(2)(flat(smaller))]))

@@ -39,14 +39,14 @@ def offered(path: Path, check: Check | None = None, cuts: tuple[str, ...] = ()) 
     return tuple(found[1].split()) if found else ()
 
 
-def test_a_view_of_the_input_is_no_cut(tmp_path: Path) -> None:
+def test_cut_at_a_view_of_the_input_is_not_offered(tmp_path: Path) -> None:
     writer = Writer()
     view = writer.put("Reshape", ["picture", writer.constant([1, 3, 48], np.int64)])
     path = saved(writer.model([writer.put("Sin", [view])], (1, 3, 6, 8)), tmp_path)
     assert offered(path) == ()
 
 
-def test_what_is_offered_is_a_tensor_of_the_file_and_a_network(tmp_path: Path) -> None:
+def test_offered_cut_is_a_tensor_of_the_file(tmp_path: Path) -> None:
     """Use a fused operator, whose inner sum is not a tensor of the file."""
     writer = Writer()
     x = conv(writer, "picture", 4, 3)
@@ -69,7 +69,7 @@ def halves(writer: Writer) -> tuple[str, Any]:
     return x, writer.model([writer.put("Sin", [half])], (1, 3, 6, 8))
 
 
-def test_what_is_offered_maps_in_the_chosen_style(tmp_path: Path) -> None:
+def test_offered_cut_maps_in_the_chosen_style(tmp_path: Path) -> None:
     """Use a slice of channels, with which a streaming pipeline cannot end."""
     x, model = halves(Writer())
     path = saved(model, tmp_path)
@@ -78,7 +78,7 @@ def test_what_is_offered_maps_in_the_chosen_style(tmp_path: Path) -> None:
     check_mappable(read_onnx(path, cuts=(x,)).network)
 
 
-def test_the_command_offers_what_its_style_maps(tmp_path: Path) -> None:
+def test_command_offers_a_cut_that_its_style_maps(tmp_path: Path) -> None:
     x, model = halves(Writer())
     path = saved(model, tmp_path)
     pipeline = ("--board", "zcu104", "--fps", "100")
@@ -115,7 +115,7 @@ def detector(writer: Writer, *curves: str) -> tuple[list[tuple[str, str]], Any]:
     return pairs, writer.model([writer.put("Conv", [bins, mean])], (1, 3, 16, 16))
 
 
-def test_a_cut_keeps_the_heads_that_map(tmp_path: Path) -> None:
+def test_offered_cut_keeps_the_heads_that_map(tmp_path: Path) -> None:
     pairs, model = detector(Writer(), "", "Sin")
     path = saved(model, tmp_path)
     cuts = offered(path)
@@ -124,7 +124,7 @@ def test_a_cut_keeps_the_heads_that_map(tmp_path: Path) -> None:
     assert [node.op.kind for node in network.nodes if isinstance(node.op, Detection)] == ["anchor-free"]
 
 
-def test_a_cut_at_all_tensors_of_a_head_keeps_it(tmp_path: Path) -> None:
+def test_cut_at_all_tensors_of_a_head_keeps_the_head(tmp_path: Path) -> None:
     pairs, model = detector(Writer(), "", "")
     path = saved(model, tmp_path)
     automatic = [node.name for node in read_onnx(path).network.nodes]

@@ -20,7 +20,7 @@ from tests.support.onnx.trained import few_bits, streamlined
 
 
 @cases("name", GRAPHS)
-def test_integers_of_annotated_tensors_are_those_of_qonnx(name: str) -> None:
+def test_integers_of_annotated_tensors_equal_qonnx(name: str) -> None:
     wrapper = pytest.importorskip("qonnx.core.modelwrapper", reason="qonnx executes its own operators")
     from qonnx.core.onnx_exec import execute_onnx
     from qonnx.transformation.infer_shapes import InferShapes
@@ -43,7 +43,7 @@ def test_integers_of_annotated_tensors_are_those_of_qonnx(name: str) -> None:
         assert len(np.unique(floats)) > 2
 
 
-def test_a_tensor_of_few_values_has_as_few_bits() -> None:
+def test_annotated_tensor_has_the_bits_of_its_datatype() -> None:
     read = read_model(added(), "net.onnx", "net")
     assert read.quantized is not None
     nodes = read.quantized.nodes
@@ -56,12 +56,12 @@ def test_a_tensor_of_few_values_has_as_few_bits() -> None:
 WEIGHTS = np.array([-7, 0, 3, 7] * 36, np.float32).reshape(4, 4, 3, 3)
 
 
-def convolved(weights: Any, behind: str = "") -> Callable[[], tuple[Any, str, str]]:
+def convolved(weights: Any, following: str = "") -> Callable[[], tuple[Any, str, str]]:
     """Return a function that writes a convolution with these weights.
 
     Args:
         weights: the weights of the convolution.
-        behind: the operator after the convolution, or "" for none.
+        following: the operator after the convolution, or "" for none.
 
     Returns:
         A function that returns the model and the names of its weights and of its output.
@@ -71,7 +71,7 @@ def convolved(weights: Any, behind: str = "") -> Callable[[], tuple[Any, str, st
         writer = Typed()
         kernel = writer.constant(weights)
         last = writer.conv("picture", kernel)
-        last = writer.put(behind, [last]) if behind else last
+        last = writer.put(following, [last]) if following else last
         return writer.annotated_file(last), kernel, last
 
     return make
@@ -106,7 +106,7 @@ CONTRADICTED: dict[str, tuple[Callable[[], tuple[Any, str, str]], dict[str, str]
 
 
 @cases("name", CONTRADICTED)
-def test_an_annotation_that_the_values_contradict_is_refused_with_the_tensor(name: str) -> None:
+def test_annotation_that_contradicts_the_values_is_refused(name: str) -> None:
     make, datatypes, tensor, datatype = CONTRADICTED[name]
     model, kernel, last = make()
     names = {"kernel": kernel, "last": last, "picture": "picture"}
@@ -118,7 +118,7 @@ def test_an_annotation_that_the_values_contradict_is_refused_with_the_tensor(nam
     assert caught.value.where.startswith("net.onnx")
 
 
-def test_thresholds_give_what_they_are_annotated_with() -> None:
+def test_annotation_narrower_than_the_thresholds_is_refused() -> None:
     """Use thresholds with values of UINT4. The annotation UINT4 of their output is accepted, and UINT3 is refused."""
     model = streamlined()
     name = next(node.output[0] for node in model.graph.node if node.op_type == "MultiThreshold")
@@ -129,7 +129,7 @@ def test_thresholds_give_what_they_are_annotated_with() -> None:
     assert repr(name) in caught.value.what
 
 
-def test_all_annotations_that_do_not_hold_are_named_at_once() -> None:
+def test_wrong_annotations_are_named() -> None:
     model, kernel, last = convolved(WEIGHTS)()
     annotated(model, {kernel: "INT4", "picture": "UINT4", last: "INT4", "of nobody": "INT99"})
     with raises(InvalidValueError, what="the datatype that the tensor 'of nobody' is annotated with", got="INT99"):
@@ -142,13 +142,13 @@ def test_all_annotations_that_do_not_hold_are_named_at_once() -> None:
 
 # 5000 characters, a line break and a zero byte must not break the message.
 @cases("text", ["INT0", "UINT65", "int8", "INT-1", "FIXED<4,4>", "FIXED<0,-1>", "U" * 5000, "INT8\n", "\x00"])
-def test_what_is_no_datatype_is_refused(text: str) -> None:
+def test_annotation_that_is_not_a_datatype_is_refused(text: str) -> None:
     model, kernel, _ = convolved(WEIGHTS)()
     with raises(InvalidValueError, what=f"the datatype that the tensor '{kernel}' is annotated with", got=text):
         read_model(annotated(model, {kernel: text}), "net.onnx", "net")
 
 
-def test_two_annotations_of_a_tensor_are_one_or_refused() -> None:
+def test_two_annotations_of_a_tensor_must_be_equal() -> None:
     model, kernel, _ = convolved(WEIGHTS)()
     read_model(annotated(annotated(model, {kernel: "INT4"}), {kernel: "INT4"}), "net.onnx", "net")
     what = f"the datatype that the tensor '{kernel}' is annotated with"
@@ -157,7 +157,7 @@ def test_two_annotations_of_a_tensor_are_one_or_refused() -> None:
 
 
 @cases("key, value", [(b"finn_\xff", b"INT8"), (b"finn_datatype", b"INT8\xff")])
-def test_an_annotation_that_is_no_text_is_refused(key: bytes, value: bytes) -> None:
+def test_annotation_that_is_not_utf8_text_is_refused(key: bytes, value: bytes) -> None:
     model, kernel, _ = convolved(WEIGHTS)()
     data = annotated(model, {kernel: "INT4_"}, "finn_datatype").SerializeToString()
     data = data.replace(b"finn_datatype", key.ljust(13, b"\xff")).replace(b"INT4_", value.ljust(5, b"\xff"))
@@ -166,7 +166,7 @@ def test_an_annotation_that_is_no_text_is_refused(key: bytes, value: bytes) -> N
 
 
 @cases("key", ["SCALE_TENSOR", "ZERO_POINT_TENSOR"])
-def test_a_scale_that_an_annotation_tells_is_refused(key: str) -> None:
+def test_scale_given_by_an_annotation_is_refused(key: str) -> None:
     model, kernel, last = convolved(WEIGHTS)()
     with raises(UnsupportedError, subject=f"the tensor '{last}'"):
         read_model(annotated(model, {last: kernel}, key), "net.onnx", "net")
@@ -176,7 +176,7 @@ def test_a_scale_that_an_annotation_tells_is_refused(key: str) -> None:
 
 
 @cases("make", [few_bits, streamlined])
-def test_floats_and_scaled_integers_say_nothing(make: Callable[[], Any]) -> None:
+def test_annotations_of_floats_and_scaled_integers_have_no_effect(make: Callable[[], Any]) -> None:
     plain, model = make(), make()
     annotated(model, {name: "FLOAT32" for node in model.graph.node for name in node.input})
     annotated(model, {node.output[0]: "SCALEDINT<4>" for node in model.graph.node if node.op_type == "Quant"}, "other")
@@ -188,7 +188,7 @@ def test_floats_and_scaled_integers_say_nothing(make: Callable[[], Any]) -> None
 
 
 @cases("make", [few_bits, streamlined])
-def test_what_qonnx_infers_of_its_own_operators_holds(make: Callable[[], Any]) -> None:
+def test_datatypes_inferred_by_qonnx_have_no_effect_on_its_own_operators(make: Callable[[], Any]) -> None:
     wrapper = pytest.importorskip("qonnx.core.modelwrapper", reason="qonnx infers the datatypes")
     from qonnx.transformation.infer_datatypes import InferDataTypes
     from qonnx.transformation.infer_shapes import InferShapes
@@ -201,7 +201,7 @@ def test_what_qonnx_infers_of_its_own_operators_holds(make: Callable[[], Any]) -
     assert [node.type for node in ours.nodes] == [node.type for node in theirs.nodes]
 
 
-def test_weights_of_floats_are_told_to_be_left_aside() -> None:
+def test_annotated_weights_with_float_sums_are_noted_and_ignored() -> None:
     model, kernel, _ = convolved(WEIGHTS)()
     read = read_model(annotated(model, {kernel: "INT4"}), "net.onnx", "net")
     assert read.quantized is None
@@ -209,7 +209,7 @@ def test_weights_of_floats_are_told_to_be_left_aside() -> None:
     assert kernel in read.notes[0]
 
 
-def test_sums_that_no_map_holds_are_told_or_refused() -> None:
+def test_sums_of_more_than_16_bits_are_rounded_at_the_output_and_refused_inside() -> None:
     """Use sums of 17 bits. As the network's output they are rounded, with a note. Another layer cannot read them."""
     writer = Typed()
     writer.typed("picture", "UINT8")
@@ -223,7 +223,7 @@ def test_sums_that_no_map_holds_are_told_or_refused() -> None:
         read_model(writer.annotated_file(behind), "net.onnx", "net")
 
 
-def test_an_input_of_few_bits_says_what_its_pixels_are() -> None:
+def test_annotated_input_of_few_bits_clips_the_pixels() -> None:
     read = read_model(sums(), "net.onnx", "net")
     assert read.quantized is not None
     assert len(read.notes) == 1
@@ -235,14 +235,14 @@ def test_an_input_of_few_bits_says_what_its_pixels_are() -> None:
 
 
 @cases("datatype", ["UINT8", "INT4", "TERNARY", "FIXED<6,1>"])
-def test_an_annotated_input_has_no_mean_and_std(datatype: str) -> None:
+def test_annotated_input_with_a_mean_is_refused(datatype: str) -> None:
     model, _, _ = convolved(WEIGHTS)()
     data = annotated(model, {"picture": datatype}).SerializeToString()
     with raises(ConflictError, subjects=("a mean, std or order", "an input of integers")):
         preprocessed(data, "net", Preprocessing((0.5,)))
 
 
-def test_an_input_of_fixed_point_is_brought_to_it() -> None:
+def test_annotated_input_of_fixed_point_is_quantised() -> None:
     """Use the datatype FIXED<6,1>, which holds pixels from 0 to 1 in steps of 1/32."""
     writer = Typed()
     writer.typed("picture", "FIXED<6,1>")

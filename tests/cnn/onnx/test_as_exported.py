@@ -43,7 +43,7 @@ def flattened(writer: Writer, x: str, *sides: int) -> str:
     return writer.put("Reshape", [x, writer.constant(sides, np.int64)])
 
 
-def of_batch(view: Callable[[Writer, str], str], batch: int = 4) -> Any:
+def with_batch(view: Callable[[Writer, str], str], batch: int = 4) -> Any:
     """Write a classifier for a fixed batch whose map is flattened by ``view``."""
     writer = Writer()
     x = writer.put("Relu", [writer.put("Conv", ["picture", normal(writer, 4, 3, 3, 3)], pads=[1] * 4)])
@@ -69,8 +69,8 @@ VIEWS: dict[str, Callable[[Writer, str], str]] = {
 
 
 @cases("name", VIEWS)
-def test_a_fixed_batch_is_read_as_one(name: str, tmp_path: Path) -> None:
-    model = of_batch(VIEWS[name])
+def test_fixed_batch_is_read_as_one_image(name: str, tmp_path: Path) -> None:
+    model = with_batch(VIEWS[name])
     onnx.save(model, tmp_path / "net.onnx")
     read = read_onnx(tmp_path / "net.onnx")
     assert [note for note in read.notes if "a batch of 4" in note]
@@ -92,9 +92,9 @@ MOVED: dict[str, Callable[[Writer, str], str]] = {
 
 
 @cases("kind", MOVED)
-def test_a_batch_that_is_no_batch_is_refused(kind: str) -> None:
+def test_batch_that_does_not_stay_the_first_side_is_refused(kind: str) -> None:
     with raises_among(UnsupportedError, reason="the batch of 4 does not stay the first side"):
-        network_of(of_batch(MOVED[kind]), "net.onnx", "net")
+        network_of(with_batch(MOVED[kind]), "net.onnx", "net")
 
 
 # --- functions --------------------------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ def function(name: str, nodes: list[Any], inputs: list[str], attributes: tuple[s
     return helper.make_function(OWN, name, inputs, ["result"], nodes, imports, list(attributes))
 
 
-def handed_on(name: str) -> Any:
+def slope_attribute(name: str) -> Any:
     """Return an attribute whose value is the attribute ``slope`` of the calling function."""
     return onnx.AttributeProto(name=name, type=onnx.AttributeProto.FLOAT, ref_attr_name="slope")
 
@@ -120,9 +120,9 @@ def blocks() -> Any:
     """Write two calls of a function that calls another function and passes an attribute on to it."""
     writer = Writer()
     inner = helper.make_node("LeakyRelu", ["a"], ["result"])
-    inner.attribute.append(handed_on("alpha"))
+    inner.attribute.append(slope_attribute("alpha"))
     called = helper.make_node("Curve", ["sums"], ["result"], domain=OWN)
-    called.attribute.append(handed_on("slope"))
+    called.attribute.append(slope_attribute("slope"))
     block = [helper.make_node("Conv", ["x", "w", "b"], ["sums"], pads=[1] * 4), called]
     x = "picture"
     for channels, slope in ((3, 0.1), (4, 0.25)):
@@ -133,7 +133,7 @@ def blocks() -> Any:
     return with_functions(model, block_function, function("Curve", [inner], ["a"], ("slope",)))
 
 
-def test_functions_of_the_model_are_inlined(tmp_path: Path) -> None:
+def test_model_local_functions_are_inlined(tmp_path: Path) -> None:
     model, picture = blocks(), pixels(3, 6, 8)
     onnx.save(model, tmp_path / "net.onnx")
     network = read_onnx(tmp_path / "net.onnx").network
@@ -142,7 +142,7 @@ def test_functions_of_the_model_are_inlined(tmp_path: Path) -> None:
     assert [node.name for node in network.nodes] == ["input", "conv1", "conv2", "leaky_relu1"]
 
 
-def doubling(count: int) -> Any:
+def doubling_functions(count: int) -> Any:
     """Write ``count`` functions, each of which calls the next one twice."""
     writer = Writer()
     model = writer.model([writer.put("f0", ["picture"], domain=OWN)], (1, 3, 6, 8))
@@ -154,27 +154,27 @@ def doubling(count: int) -> Any:
     return with_functions(model, *functions)
 
 
-def test_what_functions_stand_for_is_bounded_before_it_is_written() -> None:
+def test_functions_that_expand_beyond_the_limit_are_refused() -> None:
     begun = time.process_time()
     with raises(RangeError, what="the number of operations, with its functions expanded,", got=1 << 20, high=8192):
-        parsed(doubling(20).SerializeToString(), "net.onnx")
+        parsed(doubling_functions(20).SerializeToString(), "net.onnx")
     with raises(RangeError, what="the depth of nested function calls", high=DEEPEST):
-        parsed(doubling(DEEPEST + 9).SerializeToString(), "net.onnx")
+        parsed(doubling_functions(DEEPEST + 9).SerializeToString(), "net.onnx")
     # The limit is checked before the functions are expanded, so that the refusal is fast.
     assert time.process_time() - begun < 1
     circle = [helper.make_node("f0", ["x"], ["result"], domain=OWN)]
-    model = with_functions(doubling(1), function("f0", circle, ["x"]))
+    model = with_functions(doubling_functions(1), function("f0", circle, ["x"]))
     del model.functions[0]
     with raises(DamagedFileError, reason="has a function that calls itself: 'f0'", path="net.onnx"):
         parsed(model.SerializeToString(), "net.onnx")
-    called = doubling(1)
+    called = doubling_functions(1)
     called.graph.node[0].input.append("picture")
     with raises(DamagedFileError, reason="calls 'f0' with 2 inputs and 1 outputs; it has 1 and 1"):
         parsed(called.SerializeToString(), "net.onnx")
 
 
-def test_a_function_of_another_opset_says_so() -> None:
-    model = with_functions(doubling(1), function("g", [], ["x"]))
+def test_function_of_another_opset_is_refused() -> None:
+    model = with_functions(doubling_functions(1), function("g", [], ["x"]))
     del model.functions[:]
     model.functions.append(function("f0", [helper.make_node("Relu", ["x"], ["result"])], ["x"], opset=9))
     with raises(
@@ -198,7 +198,7 @@ LISTS = {
 
 @cases("activation", LISTS)
 @cases("summed", [False, True])
-def test_a_fused_convolution_is_its_parts(activation: str, summed: bool) -> None:
+def test_fused_convolution_equals_its_parts(activation: str, summed: bool) -> None:
     writer = Writer()
     x = writer.put("Conv", ["picture", normal(writer, 4, 3, 1, 1)])
     inputs = [x, normal(writer, 4, 4, 3, 3), *([normal(writer, 4), x] if summed else [])]
@@ -224,7 +224,7 @@ NAMED: dict[str, dict[str, float]] = {
 
 
 @cases("activation", NAMED)
-def test_a_fused_matrix_is_its_parts(activation: str) -> None:
+def test_fused_gemm_equals_its_parts(activation: str) -> None:
     writer = Writer()
     flat = writer.put("Flatten", ["picture"])
     named: dict[str, Any] = {f"activation_{key}": value for key, value in NAMED[activation].items()}
@@ -235,7 +235,7 @@ def test_a_fused_matrix_is_its_parts(activation: str) -> None:
     check_against_runtime(model, pixels(3, 6, 8))
 
 
-def test_what_onnxruntime_saves_is_read(tmp_path: Path) -> None:
+def test_model_saved_by_onnxruntime_is_read(tmp_path: Path) -> None:
     """Use a residual block, saved after onnxruntime's optimisation."""
     writer = Writer()
     x = writer.put("Relu", [writer.put("Conv", ["picture", normal(writer, 4, 3, 1, 1)])])
@@ -253,7 +253,7 @@ def test_what_onnxruntime_saves_is_read(tmp_path: Path) -> None:
     check_against_runtime(saved, pixels(3, 6, 8))
 
 
-def test_an_activation_that_is_none_is_named() -> None:
+def test_fused_activation_that_is_unknown_is_refused() -> None:
     for attributes, expected in (
         ({"activation": "Twist"}, ChoiceError("activation", "Twist", ())),
         (
@@ -287,7 +287,7 @@ def layer_norm(writer: Writer, x: str, form: str) -> str:
 
 
 @cases("form", ["Div", "Mul", "Pow", "RMS"])
-def test_a_norm_that_is_written_out_is_named(form: str) -> None:
+def test_normalisation_written_out_is_refused_by_its_name(form: str) -> None:
     writer = Writer()
     x = layer_norm(writer, writer.put("Conv", ["picture", normal(writer, 4, 3, 3, 3)]), form)
     model = writer.model([writer.put("Conv", [x, normal(writer, 2, 4, 1, 1)])], (1, 3, 6, 8))
@@ -310,7 +310,7 @@ def test_a_norm_that_is_written_out_is_named(form: str) -> None:
         ("com.amd.quark.ExtendedQuantizeLinear", "XINT8"),
     ],
 )
-def test_operators_of_other_quantisers_are_named_with_a_remedy(kind: str, remedy: str) -> None:
+def test_operator_of_other_quantisers_is_refused_with_a_remedy(kind: str, remedy: str) -> None:
     writer = Writer()
     domain, _, name = kind.rpartition(".")
     x = writer.put(name, [writer.put("Conv", ["picture", normal(writer, 4, 3, 3, 3)])], domain=domain)
