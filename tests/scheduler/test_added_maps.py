@@ -1,4 +1,4 @@
-"""Additions that the Saver does behind the layer before them: which they are, every bit of them, and the model."""
+"""Residual adds that the Saver computes: their choice, their values on the engine, and their modelled cost."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ from tests.support.traced import kept, traced
 
 
 def fused(network: QuantizedNetwork) -> list[str]:
-    """The additions that are."""
+    """Return the names of the additions that are fused."""
     return [network.nodes[layer.output].name for layer in lower(network, fused=True) if layer.added]
 
 
-def test_which_additions_are_fused() -> None:
+def test_lower_fused_gives_the_expected_additions() -> None:
     assert fused(residual()) == ["add4", "add8", "add12", "add14"]
     assert fused(with_copies(behind(), True)) == ["add5", "add8", "add12"]
     assert fused(with_copies(own(), True)) == ["add16"]
@@ -56,7 +56,7 @@ def test_which_additions_are_fused() -> None:
 @pytest.mark.engine
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("name", ARRAYS)
-def test_they_are_executed_bit_exactly(name: str, network: str, run: Run) -> None:
+def test_engine_fused_additions_are_bit_exact(name: str, network: str, run: Run) -> None:
     array = ARRAYS[name]
     schedule = first_fit(with_copies(NETWORKS[network](array.bits), True), array)
     layers = [scheduled.layer for scheduled in schedule.layers]
@@ -66,20 +66,20 @@ def test_they_are_executed_bit_exactly(name: str, network: str, run: Run) -> Non
 
 
 @pytest.mark.engine
-def test_those_of_a_batch_are_executed_bit_exactly(run: Run) -> None:
+def test_engine_fused_additions_of_a_batch_are_bit_exact(run: Run) -> None:
     for network in (residual(), with_copies(behind(), True)):
         assert run("8 bits", check_schedule(first_fit(network, ARRAYS["8 bits"], 3)), 2) == 0
 
 
 @pytest.mark.engine
-def test_ap_int_gives_the_same_bits(run: Run) -> None:
+def test_engine_fused_additions_with_ap_int_are_bit_exact(run: Run) -> None:
     schedule = first_fit(residual(4), ARRAYS["4 bits"])
     assert run("4 bits", check_schedule(schedule), 3, Variant(ap_int=True)) == 0
 
 
 @pytest.mark.engine
-def test_a_wrong_factor_is_seen(run: Run) -> None:
-    """The same program with another multiplier of the added map: every integer that is compared would tell."""
+def test_engine_wrong_multiplier_gives_mismatches(run: Run) -> None:
+    # A program with another multiplier of the added map must give mismatches.
     build = Builder(3, 11, 9, seed=3).conv(12, 3).conv(12, 3).add(1, 2, multipliers=(7, 9), slope=1)
     network = build.network()
     (_, layer) = lower(network, fused=True)
@@ -100,7 +100,7 @@ TRACED = Array(
 
 @pytest.mark.engine
 @pytest.mark.parametrize("share", [0.85, 0.4])
-def test_the_model_is_within_3_percent_of_the_trace(share: float, tmp_path: Path) -> None:
+def test_cost_fused_additions_is_within_3_percent_of_the_trace(share: float, tmp_path: Path) -> None:
     schedule = kept(first_fit(stage(32, 40), TRACED))
     opened, trace = traced(schedule, BOARD, 300, tmp_path / "design")
     report = measure(opened, trace, board_memory(opened, share, 19.2))
@@ -112,7 +112,7 @@ def test_the_model_is_within_3_percent_of_the_trace(share: float, tmp_path: Path
         assert not layer.shape.added or layer.running == pytest.approx(time, rel=0.03), layer.shape.name
 
 
-def test_it_takes_less_than_a_pass_of_its_own() -> None:
+def test_cost_fused_addition_is_below_a_separate_pass() -> None:
     network, ddr = stage(64, 52), ddr_timing(BOARD, 300)
     fused, own = (cost(first_fit(network, replace(TRACED, added_maps=added)), ddr) for added in (True, False))
     assert len(fused.layers) == len(own.layers) - 2
@@ -123,7 +123,7 @@ def test_it_takes_less_than_a_pass_of_its_own() -> None:
     assert fused.traffic.program == program.words.nbytes
 
 
-def test_the_bytes_are_those_of_the_maps() -> None:
+def test_traffic_fused_additions_equals_the_words_of_the_maps() -> None:
     schedule = first_fit(stage(32, 20), TRACED)
     maps, layers = emit(schedule).maps, [scheduled.layer for scheduled in schedule.layers]
     moved = cost(schedule, ddr_timing(BOARD, 300)).traffic
@@ -133,7 +133,7 @@ def test_the_bytes_are_those_of_the_maps() -> None:
 
 
 @pytest.mark.engine
-def test_the_search_adds_in_the_saver_where_it_may() -> None:
+def test_explore_fuses_additions_unless_pinned() -> None:
     pins = {"rows": 4, "columns": 8, "lanes": 8, "chunk": 16, "save_rows": 2, "map_ports": 2, "weight_ports": 1}
     network = stage(16, 12)
     fused, own = (
@@ -150,7 +150,7 @@ def test_the_search_adds_in_the_saver_where_it_may() -> None:
     assert smallest.schedule.array.added_maps == 0
 
 
-def test_what_is_tried() -> None:
+def test_ways_to_add_are_both_if_additions_can_be_fused() -> None:
     assert ways_to_add(residual(), SystolicOptions()) == (True, False)
     assert ways_to_add(residual(), SystolicOptions(engine=RTL)) == (True, False)
     assert ways_to_add(Builder(3, 8, 8).conv(8, 3).network(), SystolicOptions()) == (False,)
@@ -165,7 +165,7 @@ CHANGES = {
 }
 
 
-def test_words_of_a_pass_that_adds_are_bounded(tmp_path: Path) -> None:
+def test_check_program_added_words_out_of_bounds_are_refused(tmp_path: Path) -> None:
     schedule = first_fit(residual(), ARRAYS["8 bits"])
     picture = np.zeros((3, 11, 9), np.uint8)
     write(generate(price(schedule, BOARD, ddr_timing(BOARD, 300)), DesignInputs({}, picture)), tmp_path / "design")

@@ -1,5 +1,4 @@
-"""Dilated convolutions as the array has them: layers that compute with the places of their windows alone, and together
-give what the convolution with zeros between gives."""
+"""Dilated convolutions on the array: layers without the zeros between weights, which together compute the same map."""
 
 from __future__ import annotations
 
@@ -64,7 +63,7 @@ def with_zeros_between(network: QuantizedNetwork) -> QuantizedNetwork:
 
 
 def sums_of(layer: Layer, read: Integers, rows: int, columns: int) -> Integers:
-    """What the layer's address arithmetic says of its sums [filters, rows, columns], before the requantiser."""
+    """Return a layer's sums (filters, rows, columns) before the requantiser, addressed by its fields."""
     reads = layer.part.reads if layer.part else Rows(0, 1, read.shape[1])
     pieces = layer.joined if layer.row_step else 1
     out = np.zeros((len(layer.weights), rows, columns), np.int64)
@@ -81,6 +80,7 @@ def sums_of(layer: Layer, read: Integers, rows: int, columns: int) -> Integers:
 
 
 def by_definition(op: QConvolution, read: Integers, shape: tuple[int, int]) -> Integers:
+    """Return the sums of a convolution, computed from its definition. shape: rows and columns of the output."""
     p = op.padding
     padded = np.pad(read, ((0, 0), (p.top, p.bottom), (p.left, p.right)), constant_values=op.around)
     out = np.zeros((len(op.weights), *shape), np.int64)
@@ -110,7 +110,7 @@ FORMS: tuple[dict[str, Any], ...] = (
 
 
 @cases("form", FORMS, ids=str)
-def test_parts_together_give_the_dilated_convolution(form: dict[str, Any]) -> None:
+def test_lower_dilated_parts_together_compute_the_convolution(form: dict[str, Any]) -> None:
     network = dilated(**form)
     node, source = network.nodes[-1], network.nodes[1].shape
     assert isinstance(node.op, QConvolution)
@@ -142,7 +142,7 @@ def test_lower_zeros_written_out_gives_the_layers_of_the_dilation(form: dict[str
     assert all(np.array_equal(own, other) for own, other in zip(units, written, strict=True))
 
 
-def test_what_is_computed_with_is_the_dense_window_without_the_rows_of_padding() -> None:
+def test_lower_dilated_by_taps_skips_zeros_and_rows_of_padding() -> None:
     network = dilated((32, 32), (6, 6), Padding(6, 6, 6, 6))
     parts = [layer for layer in lower(network) if layer.output == 2]
     assert [layer.name for layer in parts] == ["conv2.1", "conv2.2", "conv2.3"]
@@ -154,21 +154,21 @@ def test_what_is_computed_with_is_the_dense_window_without_the_rows_of_padding()
     assert sum(layer.macs for layer in parts) == 4 * 4 * 3 * 32 * (6 * 2 + 20 * 3 + 6 * 2)
 
 
-def test_a_signal_is_one_layer_whose_columns_lie_apart() -> None:
+def test_lower_dilated_row_gives_one_layer_with_column_step() -> None:
     network = dilated((1, 600), (1, 256), Padding(0, 512, 0, 0), kernel=(1, 3))
     layer = lower(network)[-1]
     assert (layer.kernel, layer.column_step, layer.part, layer.reach) == ((1, 3), 256, None, 513)
 
 
-def test_zeros_stay_where_phases_of_a_depthwise_layer_would_cost_more() -> None:
+def test_lower_dilated_depthwise_keeps_zeros_if_phases_cost_more() -> None:
     low = lower(dilated((6, 6), (2, 2), Padding(2, 2, 2, 2), depthwise=True))
     high = lower(dilated((40, 6), (2, 2), Padding(2, 2, 2, 2), depthwise=True))
     assert [layer.kernel for layer in low[1:]] == [(5, 3)]
     assert [layer.kernel for layer in high[1:]] == [(3, 3), (3, 3)]
 
 
-def test_nothing_is_added_by_the_saver_behind_parts() -> None:
-    """Each part would have to add its own rows; a layer of its own adds them all."""
+def test_fused_additions_after_parts_are_empty() -> None:
+    # The Saver does not add to a map that several layers write. A separate layer adds all rows.
     made = Layers(3, 8, 8, "INT8", "INT8").conv(8, 1).conv(8, 3, 1, Padding(1, 1, 1, 1))
     fused = made.sum(1, 2).network()
     assert fused_additions(fused)
@@ -189,7 +189,7 @@ def test_nothing_is_added_by_the_saver_behind_parts() -> None:
         ((1, 1, 1, 1), (1, 1)),
     ],
 )
-def test_a_dilation_is_the_greatest_step_that_meets_all_places(shape: tuple[int, ...], steps: tuple[int, int]) -> None:
+def test_total_dilation_is_the_largest_step_between_non_zeros(shape: tuple[int, ...], steps: tuple[int, int]) -> None:
     weights = np.zeros(shape, np.int8)
     weights[:, :, :: steps[0], :: steps[1]] = 1
     places = tuple(len(range(0, side, step)) for side, step in zip(shape[2:], steps, strict=True))
@@ -199,7 +199,7 @@ def test_a_dilation_is_the_greatest_step_that_meets_all_places(shape: tuple[int,
     assert dense(weights, (1, 1))[0].shape[2:] == places
 
 
-def test_the_pipeline_gathers_the_places_alone() -> None:
+def test_lower_to_blocks_dilated_window_has_no_zeros() -> None:
     graph = lower_to_blocks(dilated((9, 8), (2, 2), Padding(2, 2, 2, 2)))
     (window,) = (block.op for block in graph.blocks if isinstance(block.op, g.Window))
     assert (window.kernel, window.dilation) == ((3, 3), 2)
@@ -208,13 +208,13 @@ def test_the_pipeline_gathers_the_places_alone() -> None:
     assert unit.weights.shape == (4, 4, 3, 3)
 
 
-def test_rows_and_columns_that_lie_apart_differently_have_a_common_step_in_the_pipeline() -> None:
+def test_lower_to_blocks_different_dilations_give_a_common_step() -> None:
     graph = lower_to_blocks(dilated((9, 12), (2, 4), Padding(2, 4, 2, 4)))
     (window,) = (block.op for block in graph.blocks if isinstance(block.op, g.Window))
     assert (window.kernel, window.dilation) == ((3, 5), 2)
 
 
-def test_padding_that_a_pass_cannot_hold_is_named() -> None:
+def test_lower_too_much_padding_is_refused() -> None:
     network = dilated((600, 1), (1, 1), Padding(300, 0, 0, 0), kernel=(3, 1))
     with raises(SeveralFaultsError):
         lower(network)

@@ -1,4 +1,4 @@
-"""What the array makes of a network before any tiling, against lists of channels, rows and places, one by one."""
+"""The lowering of a network before tiling, compared with explicit lists of channels, rows and places."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.support.quantised import Builder
 
 
 def drawn(random: Any) -> Network:
-    """Maps, and concats and slices of what is there already."""
+    """Return a random network of maps, and of concats and slices of earlier nodes."""
     nodes = [Node("n0", Input(), (), Shape(5, 1, 1), "")]
     for index in range(1, 10):
         kind = int(random.integers(3)) if index > 3 else 2
@@ -48,7 +48,7 @@ def drawn(random: Any) -> Network:
 
 
 def channels_of(network: Network, index: int) -> list[tuple[int, int]]:
-    """Node and channel of each channel that is read."""
+    """Return the (node, channel) of each channel of a view."""
     node = network.nodes[index]
     if isinstance(node.op, Concat):
         return [channel for source in node.inputs for channel in channels_of(network, source)]
@@ -62,7 +62,7 @@ def listed(spans: tuple[Span, ...]) -> list[tuple[int, int]]:
 
 
 @cases("seed", range(40))
-def test_spans_are_runs_of_channels_in_the_order_in_which_they_are_read(seed: int) -> None:
+def test_spans_of_random_views_list_the_channels_in_order(seed: int) -> None:
     random = np.random.default_rng(seed)
     network = drawn(random)
     for index in range(1, 10):
@@ -79,7 +79,7 @@ def test_spans_are_runs_of_channels_in_the_order_in_which_they_are_read(seed: in
                 assert part[0].start == 0
 
 
-def test_slices_that_follow_each_other_are_one() -> None:
+def test_spans_of_neighbouring_slices_are_merged() -> None:
     network = Builder(3, 2, 2).conv(9, 1).part(0, 3).at(1).part(3, 2).at(1).part(6, 3).concat(2, 3, 4).network()
     assert spans_of(network, 5) == (Span(1, 9, 0, 5, 0), Span(1, 9, 6, 9, 5))
     again = Builder(3, 2, 2).conv(9, 1).part(3, 2).at(1).part(0, 3).concat(2, 3).network()
@@ -87,8 +87,8 @@ def test_slices_that_follow_each_other_are_one() -> None:
 
 
 @cases("lanes", [1, 2, 4, 8])
-def test_a_channel_s_lane_is_counted_over_the_blocks_that_are_read(lanes: int) -> None:
-    """Block by block of each span: every lane of it, whether it is of a channel or not."""
+def test_lane_places_random_views_count_lanes_over_all_blocks(lanes: int) -> None:
+    # All lanes of all blocks of each span are counted, also unused ones.
     random = np.random.default_rng(lanes)
     for _ in range(20):
         network = drawn(random)
@@ -105,7 +105,7 @@ def test_a_channel_s_lane_is_counted_over_the_blocks_that_are_read(lanes: int) -
             assert (np.diff(places) > 0).all()
 
 
-def test_channels_are_aligned_where_each_run_begins_a_block_of_every_array() -> None:
+def test_aligned_is_true_if_every_span_begins_a_block() -> None:
     whole = ALIGNED
     first, second = Span(1, whole, 0, whole, 0), Span(2, 2 * whole, whole, 2 * whole, whole)
     assert aligned((first,))
@@ -116,7 +116,7 @@ def test_channels_are_aligned_where_each_run_begins_a_block_of_every_array() -> 
     assert not aligned((first, replace(second, start=whole - 1)))
 
 
-def test_a_route_of_one_layer_is_that_layer() -> None:
+def test_resolve_concat_of_one_input_gives_that_input() -> None:
     nodes = [
         Node("a", Input(), (), Shape(2, 1, 1), ""),
         *(Node("r", Concat(), (i,), Shape(2, 1, 1), "") for i in (0, 1)),
@@ -129,13 +129,13 @@ def test_a_route_of_one_layer_is_that_layer() -> None:
 
 
 def is_run(strip: tuple[int, ...], nodes: tuple[int, ...]) -> bool:
-    """Whether the nodes lie side by side in it."""
+    """Return whether the nodes are neighbours in the strip."""
     places = sorted(strip.index(node) for node in nodes)
     return places == list(range(places[0], places[0] + len(nodes)))
 
 
-def test_a_strip_grows_at_an_end_so_that_all_lie_side_by_side() -> None:
-    """It stays as it is where they do already."""
+def test_grown_extends_a_strip_at_one_end_or_gives_none() -> None:
+    # A strip whose nodes are neighbours already is not changed.
     random = np.random.default_rng(3)
     outcomes = set()
     for _ in range(400):
@@ -152,8 +152,8 @@ def test_a_strip_grows_at_an_end_so_that_all_lie_side_by_side() -> None:
 
 
 @cases("seed", range(10))
-def test_spans_lie_side_by_side_where_no_channel_is_between(seed: int) -> None:
-    """By the channels of the whole strip, one behind the other."""
+def test_are_adjacent_is_true_without_a_channel_between(seed: int) -> None:
+    # The reference is a list of all channels of the strip.
     random = np.random.default_rng(seed)
     strips = Strips(((4, 2, 7), (1, 3)), {})
     sizes = {node: int(random.integers(1, 4)) for node in range(9)}
@@ -183,8 +183,10 @@ def test_spans_lie_side_by_side_where_no_channel_is_between(seed: int) -> None:
 
 
 def executed(parts: Any, values: Any, shape: tuple[int, int, int], columns: int = 1) -> Any:
-    """What the parts write, row by row and place by place; a group's part reads its own channels. columns: that each
-    position becomes."""
+    """Return the map that the parts write, computed value by value. A part with a group reads that group's channels.
+
+    columns: Output columns per position.
+    """
     result = np.full(shape, -1, np.int64)
     for part, weights in parts:
         filters, channels, height, width = weights.shape
@@ -203,7 +205,7 @@ def executed(parts: Any, values: Any, shape: tuple[int, int, int], columns: int 
 
 
 @cases("channels, height, width", [(4, 2, 2), (4, 6, 4), (8, 4, 2), (12, 10, 2), (4, 4, 6)])
-def test_parts_of_a_reorg_write_what_darknet_s_does(channels: int, height: int, width: int) -> None:
+def test_darknet_parts_together_compute_the_reorg(channels: int, height: int, width: int) -> None:
     values = np.arange(1, 1 + channels * height * width).reshape(channels, height, width)
     parts = list(darknet_parts(Shape(channels, height, width)))
     wanted = Reorg(2).move([values])
@@ -212,15 +214,15 @@ def test_parts_of_a_reorg_write_what_darknet_s_does(channels: int, height: int, 
     assert all(set(np.unique(weights)) <= {0, 1} for _, weights in parts)
 
 
-def test_halves_of_many_channels_are_parts_of_their_own() -> None:
-    """Where each begins a block of every array: 2 · 64 filters, and so 32 channels."""
+def test_darknet_parts_many_channels_are_split_into_halves() -> None:
+    # A half is a part if it begins with a whole block on every array, which needs 2 · 64 filters of 32 channels.
     firsts = {part.channel for part, _ in darknet_parts(Shape(32, 4, 2))}
     assert firsts == {0, 64}
     assert {part.channel for part, _ in darknet_parts(Shape(16, 4, 2))} == {0}
 
 
 @pytest.mark.parametrize("stride", [1, 2, 3])
-def test_a_reorg_in_blocks_is_one_convolution(stride: int) -> None:
+def test_block_order_weights_compute_the_reorg(stride: int) -> None:
     values = np.arange(1, 1 + 3 * 36).reshape(3, 6, 6)
     weights, wanted = block_order_weights(3, stride), Reorg(stride, "block").move([values])
     for f, y, x in np.ndindex(wanted.shape):
@@ -229,8 +231,8 @@ def test_a_reorg_in_blocks_is_one_convolution(stride: int) -> None:
 
 
 @cases("rows, columns", [(1, 2), (2, 1), (2, 2), (3, 2)])
-def test_a_row_of_a_block_is_a_part_of_depth_to_space(rows: int, columns: int) -> None:
-    """Channel (row · columns + column) · C + c is at that place of its block."""
+def test_depth_parts_give_one_part_per_row_of_a_block(rows: int, columns: int) -> None:
+    """Channel (row · columns + column) · C + c is channel c at that row and column of its block."""
     values = np.arange(1, 1 + 2 * rows * columns * 6).reshape(2 * rows * columns, 3, 2)
     wanted = np.zeros((2, 3 * rows, 2 * columns), np.int64)
     for c, y, x in np.ndindex(wanted.shape):
@@ -243,7 +245,7 @@ def test_a_row_of_a_block_is_a_part_of_depth_to_space(rows: int, columns: int) -
 
 
 @cases("op, parted", [(Reorg(2), True), (Reorg(1), False), (Reorg(2, "block"), False)])
-def test_reorg_in_darknets_order_is_in_parts(op: Reorg, parted: bool) -> None:
+def test_is_in_parts_is_true_for_darknet_order(op: Reorg, parted: bool) -> None:
     assert is_in_parts(op) is parted
 
 
@@ -257,8 +259,8 @@ def adds(bias: int = 3, multiplier: int = 5, negative: int = 5, shift: int = 4, 
 
 
 @pytest.mark.parametrize(("bias", "shift"), [(0, 1), (-9, 3), (100, 8)])
-def test_both_multiplications_are_one(bias: int, shift: int) -> None:
-    """((7 a + 11 b + bias) · m + half) >> s, for all small a and b."""
+def test_numbers_merge_both_multiplications_exactly(bias: int, shift: int) -> None:
+    # The reference is ((7 a + 11 b + bias) · m + half) >> s, for all small a and b.
     addition = additions._numbers(adds(bias, 13, 13, shift), (4, 6), (7, 11))
     assert addition is not None
     assert (addition.own_node, addition.other_node, addition.shift, addition.least_sum) == (4, 6, shift, None)
@@ -268,8 +270,8 @@ def test_both_multiplications_are_one(bias: int, shift: int) -> None:
         assert ours == twice
 
 
-def test_numbers_that_the_saver_does_not_hold_are_not_fused() -> None:
-    """32 bits of a multiplier and 48 of the offset, with their signs."""
+def test_numbers_beyond_the_saver_give_none() -> None:
+    # A multiplier has 32 bits and the offset has 48 bits, both signed.
     assert additions._numbers(adds(negative=0), (1, 2), (7, 11)) is not None
     assert additions._numbers(adds(negative=0), (1, 2), (7, 11)).least_sum == 0  # type: ignore[union-attr]
     assert additions._numbers(adds(negative=1), (1, 2), (7, 11)) is None
@@ -287,7 +289,7 @@ def test_numbers_that_the_saver_does_not_hold_are_not_fused() -> None:
 # --- pools, upsamples, names ------------------------------------------------------------------------------------------
 
 
-def test_the_saver_pools_by_2_where_nothing_lies_before_the_map() -> None:
+def test_fusible_is_true_for_pools_by_2_without_padding_before() -> None:
     source = Shape(3, 5, 6)
     for size, stride, top, left in product((1, 2, 3), (1, 2, 3), (0, 1), (0, 1)):
         for pooled in (source, Shape(3, 4, 6), Shape(3, 5, 5), Shape(3, 2, 3)):
@@ -311,13 +313,13 @@ def test_the_saver_pools_by_2_where_nothing_lies_before_the_map() -> None:
         (Upsample(3), 3, 6, "by 3,"),
     ],
 )
-def test_an_upsample_is_by_2_or_of_one_value(op: Upsample, height: int, width: int, factor: str | None) -> None:
+def test_refuse_upsample_names_unsupported_factors(op: Upsample, height: int, width: int, factor: str | None) -> None:
     reason = _refuse_upsample(op, Shape(2, height, width))
     assert reason is None if factor is None else factor in str(reason)
 
 
 @cases("factor, steps", [(1, [1]), (2, [2]), (3, [3]), (4, [2, 2]), (6, [3, 2]), (8, [2, 2, 2]), (12, [3, 2, 2])])
-def test_an_even_upsample_is_halved_till_it_is_odd_or_2(factor: int, steps: list[int]) -> None:
+def test_upsampled_in_steps_halves_even_factors(factor: int, steps: list[int]) -> None:
     nodes = (
         Node("in", Input(), (), Shape(2, 3, 2), ""),
         Node("up", Upsample(factor), (0,), Shape(2, 3 * factor, 2 * factor), ""),
@@ -335,8 +337,8 @@ def test_an_even_upsample_is_halved_till_it_is_odd_or_2(factor: int, steps: list
     assert _upsampled_in_steps(Network("net", alone)).nodes == alone
 
 
-def test_blocks_of_depth_to_space_are_copied_where_they_are_no_whole_ones() -> None:
-    """Of 2 · 2 places a slice and a copy each, and a concat; of 64 channels a place none."""
+def test_with_whole_blocks_copies_partial_blocks_of_depth_to_space() -> None:
+    # Each of 2 · 2 places gets a slice and a copy, followed by a concat. Places of 64 channels get none.
     weights = np.ones((8, 1, 1, 1), np.float32)
     conv = Convolution(weights, np.zeros(8, np.float32), None, 1, Padding(), 1, "linear")
     nodes = (
@@ -354,7 +356,7 @@ def test_blocks_of_depth_to_space_are_copied_where_they_are_no_whole_ones() -> N
     assert _with_whole_blocks(Network("net", wide)).nodes == wide
 
 
-def test_a_new_name_is_the_first_that_is_free() -> None:
+def test_new_name_is_the_first_free_one() -> None:
     network: Any = SimpleNamespace(nodes=[SimpleNamespace(name=name) for name in ("a", "a1", "b")])
     used = {"c"}
     assert [_new_name(network, stem, used) for stem in ("a", "a", "b", "c", "d")] == ["a2", "a3", "b1", "c1", "d"]
@@ -364,7 +366,7 @@ def test_a_new_name_is_the_first_that_is_free() -> None:
 # --- layers -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_layer_s_numbers_are_those_of_its_convolution() -> None:
+def test_layer_properties_follow_from_its_fields() -> None:
     layer = lower(Builder(3, 8, 6).conv(8, (3, 5), 2, Padding(1, 2, 1, 2)).network())[0]
     assert (layer.kernel, layer.column_stride, layer.places, layer.combines_maps, layer.reads_pixels) == (
         (3, 5),
