@@ -1,1 +1,1 @@
-"""How a folding is searched for: exact with a proof, greedy as FINN publishes it, annealing."""
+"""The searches for a folding: an exact search with a proof, FINN's greedy search, and annealing."""

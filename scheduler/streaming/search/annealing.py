@@ -1,10 +1,12 @@
-"""The folding search that has been proposed for FINN: annealing (scipy's dual_annealing), a few blocks at a time.
+"""A folding search by annealing (scipy's dual_annealing), as proposed for FINN, a few blocks at a time.
 
-What it does: of every block the foldings are put in a row, and a point of the search is a place in each row. A network
-has too many blocks for one search, so that it is cut into partitions of a few neighbours, which are annealed one after
-the other with the rest as it is; then, in larger partitions, which memories and multipliers are taken. It starts from
-the greedy folding. It needs the cuts and an effort, and it proves nothing: it is here to be compared with exact.py,
-with the same candidates, the same area and the same constraints.
+The folds of every block are put in a row, and a point of the search is an index into each row. A network has too many
+blocks for a single search, so it is divided into partitions of a few neighbouring blocks. The partitions are annealed
+one after the other while all other blocks stay unchanged. This first decides the lanes, and then, in larger partitions,
+the memories and multipliers. The search starts from the greedy folding.
+
+The result depends on the partitions and on the effort, and nothing is proven. The search exists for comparisons with
+exact.py, and uses the same candidates, area and constraints.
 """
 
 from __future__ import annotations
@@ -27,19 +29,25 @@ from scheduler.streaming.search.prune import Numbers, Vectors
 from scheduler.streaming.search.space import RESOURCES, Space, space_of
 
 BLOCKS_TOGETHER, KINDS_TOGETHER = 3, 8
-"""Blocks of a partition: while lanes are chosen, and while memories and multipliers are."""
+"""The blocks per partition, for the search for lanes and for the search for memories and multipliers."""
 
 ACCEPT, VISIT = -5.0, 2.0
-"""Parameters of dual_annealing: how readily a worse point is accepted, how far is jumped."""
+"""Parameters of dual_annealing: the acceptance of worse points, and the distance of jumps."""
 
 PENALTY, APART = 1e6, 1e12
-"""Boards that a whole board of resources too many counts for, and words which cannot meet: no folding that fits is
-worth one that is not legal."""
+"""Penalties in boards: per board of resources above the limits, and per stream whose words no converter connects.
+They exceed the area of any folding, so that a legal folding always wins."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """evaluations: of a partition, a block. attempts: how often all partitions are gone through."""
+    """The effort of a search.
+
+    Attributes:
+        evaluations: The evaluations per block of a partition.
+        attempts: The number of sweeps over all partitions.
+        seed: The random seed.
+    """
 
     evaluations: int = 200
     attempts: int = 2
@@ -54,11 +62,19 @@ def fold(
     effort: Effort | None = None,
     space: Space | None = None,
 ) -> FoldingResult:
-    """Return a folding of ``goal.cycles`` or less.
+    """Return a folding of at most ``goal.cycles`` cycles per frame.
+
+    Args:
+        graph: The graph.
+        board: The board.
+        goal: The goal. It must have ``cycles``.
+        options: The folds that the search may use.
+        effort: The effort of the search.
+        space: The result of ``space_of`` for the same graph, board and options, if it exists already.
 
     Raises:
-        MissingValueError: No rate is asked for.
-        RangeError: A block cannot be so fast.
+        MissingValueError: The goal has no ``cycles``.
+        RangeError: A block has no fold of so few cycles.
         MissingToolError: scipy is not installed.
     """
     if goal.cycles is None:
@@ -76,12 +92,12 @@ def fold(
 
 Lanes = tuple[int, str, int, int, int, int, int]
 Rows = list[Numbers]
-"""Of every block the choices that a search goes along."""
+"""For each block, the choices in the order in which the search indexes them."""
 
 
 @dataclass(eq=False)
 class _Annealing:
-    """``chosen``: the choice of every block so far."""
+    """An annealing search. The attribute ``chosen`` has the present choice of every block."""
 
     space: Space
     goal: Goal
@@ -102,7 +118,7 @@ class _Annealing:
         self.chosen = self._start()
 
     def _start(self) -> Numbers:
-        """Of every block the choice that looks most like the greedy folding."""
+        """Return for each block the choice that is most similar to its fold in the greedy folding."""
         goal = replace(self.goal, cycles=self.cycles)
         greedily = greedy.fold(self.space.graph, self.space.board, goal, strict=False, external=self.external)
         nearest = [
@@ -116,7 +132,13 @@ class _Annealing:
         return chosen
 
     def _meet(self, number: int, chosen: Numbers, nearest: list[list[int]]) -> None:
-        """Change the choices of a window and of its one reader to the nearest ones whose words can meet."""
+        """Change the choices of a window and its reader to the most similar ones whose words are compatible.
+
+        Args:
+            number: The stream from the window to its reader.
+            chosen: The choices, which are changed.
+            nearest: The choices of each block, the most similar to the greedy folding first.
+        """
         space, stream = self.space, self.space.streams[number]
         meets = np.isfinite(self.tables[number][:, :, 0])
         for choice in nearest[stream.reader]:
@@ -127,11 +149,11 @@ class _Annealing:
                 return
 
     def folds(self) -> list[g.Fold]:
-        """Those of the choices so far."""
+        """Return the folds of the present choices."""
         return [block.folds[int(choice)] for block, choice in zip(self.space.blocks, self.chosen, strict=True)]
 
     def rows_of_lanes(self) -> Rows:
-        """Of every block one choice for each of its lanes, the one of least area by itself."""
+        """Return for each block one choice per different lanes, pixels and padding: the choice with the least area."""
         rows = []
         for block, fast in zip(self.space.blocks, self.fast, strict=True):
             best: dict[Lanes, int] = {}
@@ -144,7 +166,7 @@ class _Annealing:
         return rows
 
     def rows_of_kinds(self) -> Rows:
-        """Of every block the choices that have its lanes as they are now."""
+        """Return for each block the choices with the lanes, pixels and padding of its present choice."""
         rows = []
         for block, fast, fold in zip(self.space.blocks, self.fast, self.folds(), strict=True):
             alike = [choice for choice in fast.tolist() if _lanes(block.folds[choice]) == _lanes(fold)]
@@ -152,13 +174,14 @@ class _Annealing:
         return rows
 
     def go_through(self, rows: Rows, together: int) -> None:
-        """Anneals all blocks, so many neighbours at a time."""
+        """Anneal all blocks, in partitions of ``together`` neighbours. Blocks with a single choice are skipped."""
         for first in range(0, len(rows), together):
             part = [i for i in range(first, min(first + together, len(rows))) if len(rows[i]) > 1]
             if part:
                 self._anneal(part, rows)
 
     def _anneal(self, part: list[int], rows: Rows) -> None:
+        """Anneal the blocks of ``part`` and keep the best choices that were found."""
         best, lowest = self.chosen.copy(), self.energy(self.chosen)
 
         def energy(point: Vectors) -> float:
@@ -186,7 +209,7 @@ class _Annealing:
         self.chosen = best
 
     def energy(self, chosen: Numbers) -> float:
-        """The area in boards, and what is not allowed on top."""
+        """Return the area of ``chosen`` in boards, plus penalties for everything that is not allowed."""
         space = self.space
         total = np.zeros(len(RESOURCES))
         for block, choice in zip(space.blocks, chosen, strict=True):
@@ -209,7 +232,7 @@ def _lanes(fold: g.Fold) -> Lanes:
 
 
 def _distance(fold: g.Fold, other: g.Fold) -> tuple[object, ...]:
-    """Lanes first: how far apart, and where as far, the smaller one."""
+    """Return a sort key for the similarity of ``fold`` to ``other``. Among equally similar folds, smaller lanes win."""
     return (
         fold.pad_in + fold.pad_out,
         fold.m != other.m,

@@ -1,7 +1,7 @@
-"""Every fold that a block may take: legal by construction, so that a search only has to choose.
+"""Lists all legal folds of a block, from which a search chooses.
 
-Where channels may be padded, of all paddings that give the same number of folds the least is taken: PE = ⌈C / folds⌉,
-padding = folds · PE − C. A larger PE for the same folds takes more and saves no cycle.
+If channels may be padded, the least padding per number of folds is listed: PE = ⌈C / folds⌉, padding = folds · PE − C.
+A larger PE with the same number of folds would take more resources and save no cycle.
 """
 
 from __future__ import annotations
@@ -22,11 +22,15 @@ from scheduler.streaming.rules import legal
 
 @dataclass(frozen=True)
 class Options:
-    """What a search may use.
+    """The folds that a search may use.
 
-    max_padding: channels that may be added to a map; pad_ends: also to what the network's first blocks read and its
-    last ones give. max_pixels: M and PIXELS, powers of two. external: names of layers whose weights stay in DDR.
-    uram_weights: URAM for weights, which have to be written at the start, because URAM has no initial contents (UG573).
+    Attributes:
+        max_padding: The maximum channels of padding per map.
+        pad_ends: Whether the input image and the output maps may be padded too.
+        max_pixels: The maximum of ``Fold.m`` and ``Fold.pixels``, which are powers of two.
+        external: The names of the layers whose weights stay in DDR.
+        uram_weights: Whether weights may be stored in URAM. They are then written at the start, because URAM has no
+            initial contents (UG573).
     """
 
     max_padding: int = 0
@@ -38,13 +42,13 @@ class Options:
 
 @lru_cache(maxsize=4096)
 def divisors(value: int) -> tuple[int, ...]:
-    """Ascending."""
+    """Return the divisors of ``value`` in ascending order."""
     return tuple(divisor for divisor in range(1, value + 1) if value % divisor == 0)
 
 
 @lru_cache(maxsize=4096)
 def lanes_of(channels: int, max_padding: int) -> tuple[tuple[int, int], ...]:
-    """(lanes, padding) that fold ``channels``."""
+    """Return the pairs of (lanes, channels of padding) with which ``channels`` can be folded."""
     fewest = ((ceil_div(channels, folds), folds) for folds in range(1, channels + 1))
     pairs = {(count, folds * count - channels) for count, folds in fewest}
     return tuple(sorted((count, padding) for count, padding in pairs if padding <= max_padding))
@@ -52,19 +56,19 @@ def lanes_of(channels: int, max_padding: int) -> tuple[tuple[int, int], ...]:
 
 @lru_cache(maxsize=4096)
 def paddings(channels: int, max_padding: int) -> tuple[int, ...]:
-    """Channels that it is of use to add, none among them."""
+    """Return the numbers of channels of padding that allow a new number of folds, including 0."""
     return tuple(sorted({padding for _, padding in lanes_of(channels, max_padding)}))
 
 
 def candidates(graph: g.StreamGraph, index: int, board: Board, options: Options) -> list[g.Fold]:
-    """Folds of block ``index`` that keep every row of the constraint table that looks at one block."""
+    """Return the folds of block ``index`` that satisfy all constraints on a single block."""
     place = _Place(graph, index, board, options)
     return [fold for fold in _folds(place) if legal(graph, {index: fold}, index)]
 
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """A block of a graph on a board, and what a search may use."""
+    """A block of a graph on a board, with the options of the search."""
 
     graph: g.StreamGraph
     index: int
@@ -77,12 +81,12 @@ class _Place:
 
     @property
     def channels(self) -> int:
-        """Of the map that is read."""
+        """The channels of the first input map."""
         return lanes.in_shape(self.graph, self.index).channels
 
     @property
     def read_padding(self) -> int:
-        """max_padding of what is read: none behind the source, unless the ends may be padded."""
+        """The maximum padding of the input map. The image has none unless ``pad_ends`` is set."""
         if self.options.pad_ends:
             return self.options.max_padding
         is_picture = any(_is_picture(self.graph, port) for port in self.block.inputs)
@@ -90,12 +94,15 @@ class _Place:
 
     @property
     def leaves(self) -> bool:
-        """Whether a sink reads the block, and the ends may not be padded."""
+        """Whether a sink reads the block's output and ``pad_ends`` is not set, so that the output has no padding."""
         sinks = (block for block in self.graph.blocks if isinstance(block.op, g.Sink))
         return not self.options.pad_ends and any(sink.inputs[0].block == self.index for sink in sinks)
 
     def pixel_counts(self, stride: int = 1) -> list[int]:
-        """M that divide the widths of what comes and of what leaves."""
+        """Return the possible pixels per word: 1, and the powers of two that divide the widths of all maps.
+
+        They must also be multiples of ``stride``.
+        """
         counts, m = [1], 2
         while m <= self.options.max_pixels:
             read = all(self.graph.type_of(port).shape.width % m == 0 for port in self.block.inputs)
@@ -107,12 +114,12 @@ class _Place:
 
     @property
     def map_rams(self) -> list[str]:
-        """RAM of rows of maps."""
+        """The primitives that can store the map rows of a window."""
         return ["lutram", "bram"] + ["uram"] * (self.board.resources.uram > 0)
 
     @property
     def weight_memories(self) -> list[tuple[str, str]]:
-        """(memory, ram) of weights; in DDR, the RAM is that of the vectors which wait for them (model/cycles.py)."""
+        """The possible (memory, ram) for weights. For weights in DDR, ``ram`` stores the vectors that wait for them."""
         has_uram = self.board.resources.uram > 0
         if self.block.name in self.options.external:
             return [("external", "auto")] + [("external", "uram")] * has_uram
@@ -120,13 +127,13 @@ class _Place:
         return on_chip + [("decoupled", "uram")] * (has_uram and self.options.uram_weights)
 
     def multipliers(self, weight_bits: int) -> list[str]:
-        """One-bit operands select: they need no DSP."""
+        """Return the possible multipliers. Operands of one bit need no DSP."""
         value_bits = self.graph.type_of(self.block.inputs[0]).datatype.bits
         return ["dsp", "lut"] if min(weight_bits, value_bits) > 1 else ["lut"]
 
 
 def _is_picture(graph: g.StreamGraph, port: g.Port) -> bool:
-    """Whether the map is the picture, as it came or gathered."""
+    """Return whether ``port`` has the input image, possibly windowed, duplicated or down-sampled."""
     block = graph.blocks[port.block]
     if isinstance(block.op, g.Source):
         return True
@@ -134,6 +141,7 @@ def _is_picture(graph: g.StreamGraph, port: g.Port) -> bool:
 
 
 def _folds(place: _Place) -> Iterator[g.Fold]:
+    """Yield the folds of a block, including a few that violate constraints."""
     op = place.block.op
     match op:
         case g.Window():
@@ -187,7 +195,7 @@ def _matrix_vectors(place: _Place, op: g.MatrixVector) -> Iterator[g.Fold]:
 
 
 def _shared(place: _Place) -> Iterator[tuple[int, int]]:
-    """(m, pixels): pixels of a word, pixels that one pass over the weights serves."""
+    """Yield the pairs of ``Fold.m`` and ``Fold.pixels`` of a matrix-vector unit."""
     block = place.block
     if lanes.in_shape(place.graph, place.index).width == block.outputs[0].shape.width:
         yield from ((m, m) for m in place.pixel_counts())
@@ -216,7 +224,7 @@ def _elementwise(place: _Place, op: g.BlockOp, stride: int = 1) -> Iterator[g.Fo
 
 
 def _movers(place: _Place, op: g.BlockOp) -> Iterator[g.Fold]:
-    """Of what takes and gives the network's own channels, packages' blocks too."""
+    """Yield the folds of blocks without channel padding, among them the blocks of packages."""
     kind = kind_of(op)
     pixels = place.pixel_counts() if kind.several else [1]
     for m, count, ram in product(pixels, divisors(lanes.common_channels(place.graph, place.index)), kind.rams):

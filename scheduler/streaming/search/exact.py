@@ -1,11 +1,11 @@
-"""The exact folding search: the cheapest folding for a frame rate, or the highest rate that fits, and the proof.
+"""The exact folding search: the least area for a frame rate, or the highest frame rate that fits, with a proof.
 
-goal                     what is solved (solve.py), each a 0-1 program (program.py)
-cycles a frame           one program: the least area
-the highest frame rate   bisection over all cycle counts that a frame can take, any folding will do; then the least area
-                         at the count that it ended with
+goal                     0-1 programs (program.py) that are solved (solve.py)
+cycles per frame         one program for the least area
+highest frame rate       a bisection over all possible cycles per frame, each with a program for any folding; then one
+                         program for the least area at the least cycles
 
-Choices that another one beats whatever stands beside them never become columns (prune.py).
+prune.py removes the choices that the best folding never needs before a program is built.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from scheduler.streaming.search.solve import Solution, Stop, seconds_left, solve
 from scheduler.streaming.search.space import Space, space_of
 
 ENDLESS = Budget(*[1e6] * 5)
+"""A budget without limits, to compute the resources that a network lacks."""
 
 
 def fold(
@@ -39,15 +40,22 @@ def fold(
     deadline: float | None = None,
     space: Space | None = None,
 ) -> FoldingResult:
-    """The cheapest folding that keeps ``goal.cycles`` in the budget, or the fastest one, and of these the cheapest.
+    """Return the folding of least area within the budget that takes at most ``goal.cycles`` per frame.
 
-    deadline: seconds; then the best that was found, with its proven gap. space: as ``space_of`` made it, where several
-    goals are asked for.
+    Without ``goal.cycles``, return the fastest folding, and of several the one of least area.
+
+    Args:
+        graph: The graph.
+        board: The board.
+        goal: The goal.
+        options: The folds that the search may use.
+        deadline: The time limit in seconds. After it, the best folding so far is returned with its proven gap.
+        space: The result of ``space_of`` for the same graph, board and options, to share it between several goals.
 
     Raises:
-        DoesNotFitError: The board is too small; infeasible.py says why.
+        DoesNotFitError: The board is too small. The error names the resources that are missing (infeasible.py).
         RangeError: No folding has so few cycles, on any board.
-        ToolError: The time was up before the solver had found a folding.
+        ToolError: The time limit passed before the solver found a folding.
         MissingToolError: A solver is not installed.
     """
     targets = _targets(graph, board, goal, options or Options(), deadline, space)
@@ -57,16 +65,21 @@ def fold(
 def least_cycles(
     graph: g.StreamGraph, board: Board, goal: Goal, options: Options | None = None, deadline: float | None = None
 ) -> int:
-    """The cycles of the fastest folding in the budget, without looking for the cheapest one that has them; errors as of
-    ``fold``."""
+    """Return the cycles per frame of the fastest folding within the budget, without a search for the least area.
+
+    The arguments and errors are the same as for ``fold``.
+    """
     return _targets(graph, board, goal, options or Options(), deadline).fewest()
 
 
 def keeps(
     graph: g.StreamGraph, board: Board, goal: Goal, options: Options | None = None, deadline: float | None = None
 ) -> bool:
-    """Whether a folding of ``goal.cycles`` in the budget was found: any will do. Raises MissingToolError without
-    a solver."""
+    """Return whether a folding within the budget was found that takes at most ``goal.cycles`` per frame.
+
+    Raises:
+        MissingToolError: A solver is not installed.
+    """
     assert goal.cycles is not None
     options = options or Options()
     if infeasible.too_many_weights(graph, board, goal.budget, options.external, options.uram_weights):
@@ -92,8 +105,14 @@ def _targets(
 
 @dataclass(frozen=True)
 class _Bisected:
-    """cycles: the least for which a folding was found, None where none was; possible: the least that are not proven
-    impossible. undecided: whether the time was up before a target was decided."""
+    """The result of a bisection.
+
+    Attributes:
+        cycles: The least cycles per frame for which a folding was found, or None.
+        possible: The least cycles per frame that are not proven impossible.
+        undecided: Whether the time limit passed at a target before the solver found a folding or proved that none
+            exists.
+    """
 
     cycles: int | None
     possible: int
@@ -102,7 +121,16 @@ class _Bisected:
 
 @dataclass(frozen=True)
 class _Targets:
-    """The search over targets, cycle counts. foldings: what the bisection found on its way."""
+    """The search over targets, which are cycles per frame.
+
+    Attributes:
+        space: The choices of all blocks.
+        goal: The goal.
+        options: The folds that the search may use.
+        deadline: The time limit in seconds, or None.
+        start: The start of the search, by time.perf_counter().
+        foldings: The foldings that the bisection has found.
+    """
 
     space: Space
     goal: Goal
@@ -112,7 +140,7 @@ class _Targets:
     foldings: list[tuple[g.Fold, ...]] = field(default_factory=list)
 
     def cheapest(self, cycles: int, rate_gap: float = 0.0) -> FoldingResult:
-        """The folding of least area that takes ``cycles`` or less."""
+        """Return the folding of least area that takes at most ``cycles``. ``rate_gap`` is stored in the result."""
         solution = self._solve(cycles)
         if not solution.folds:
             raise self._nothing(cycles, solution.state)
@@ -123,24 +151,25 @@ class _Targets:
         return replace(result, state=state, gap=gap, seconds=seconds, rate_gap=rate_gap)
 
     def fastest(self) -> FoldingResult:
-        """The least cycle count that fits, then the cheapest folding that keeps it."""
+        """Return the folding of least area with the least cycle count for which any folding fits."""
         counts = self.space.cycle_counts()
         bisected = self._bisect(counts)
         if bisected.cycles is not None:
             return self.cheapest(bisected.cycles, 1 - bisected.possible / bisected.cycles)
         if not bisected.undecided:
             raise self._nothing(counts[-1], "infeasible")
-        return self.cheapest(counts[-1], 1 - counts[0] / counts[-1])  # the greedy search may still know a folding
+        return self.cheapest(counts[-1], 1 - counts[0] / counts[-1])  # the greedy search may have found a folding
 
     def fewest(self) -> int:
-        """The least cycle count for which a folding was found."""
+        """Return the least cycle count for which a folding was found."""
         return self._bisect(self.space.cycle_counts()).cycles or self.fastest().cycles
 
     def any_folding(self, cycles: int) -> bool:
-        """Whether one was found that takes ``cycles`` or less."""
+        """Return whether a folding was found that takes at most ``cycles``."""
         return bool(self._solve(cycles, any_folding=True).folds)
 
     def _bisect(self, counts: list[int]) -> _Bisected:
+        """Find the least of ``counts``, ascending cycle counts, for which a folding fits."""
         low, high, impossible, undecided = -1, len(counts), -1, False
         while high - low > 1:
             middle = (low + high) // 2
@@ -168,7 +197,10 @@ class _Targets:
         return seconds_left(self.deadline, self.start)
 
     def _known(self, cycles: int) -> Solution:
-        """What the greedy search or the bisection found, where it fits: nothing of more area has to be looked at."""
+        """Return the smallest folding that the greedy search or the bisection found and that fits.
+
+        The solver then skips all foldings of more area.
+        """
         graph, board, goal = self.space.graph, self.space.board, replace(self.goal, cycles=cycles)
         external = self.options.external
         results = [greedy.fold(graph, board, goal, strict=strict, external=external) for strict in (False, True)]
@@ -177,9 +209,10 @@ class _Targets:
         best = min(fitting, key=lambda result: result.area, default=None)
         return Solution("feasible", best.folding.folds, best.area) if best else Solution("unknown")
 
-    # --- why nothing was found ---------------------------------------------------------------------------------
+    # --- errors if no folding was found ------------------------------------------------------------------------
 
     def _nothing(self, cycles: int, state: str) -> SystolicError:
+        """Return the error for a solver that ended in ``state`` without a folding of at most ``cycles``."""
         graph = self.space.graph
         if state != "infeasible":
             reason = f"found no folding of {graph.name} in {self.deadline or 0:g} s"
@@ -191,7 +224,10 @@ class _Targets:
         return self._excess(cycles)
 
     def _excess(self, cycles: int) -> DoesNotFitError:
-        """Return what the cheapest folding on an endless board takes beyond this one, and what would fit."""
+        """Return the error with the resources that are missing, and with a proposal that fits.
+
+        They follow from the folding of least area on a board without limits.
+        """
         graph, board = self.space.graph, self.space.board
         subject = f"{graph.name} on {board.title} at {cycles:,} cycles per frame, in {self.goal.budget} of it,"
         endless = replace(self.goal, cycles=cycles, budget=ENDLESS)
@@ -212,6 +248,7 @@ class _Targets:
         return error
 
     def _what_fits(self, cycles: int) -> Proposal:
+        """Return a proposal: a lower frame rate if any folding fits, else another board or weights in DDR."""
         slower = self._bisect([count for count in self.space.cycle_counts() if count > cycles])
         if slower.cycles is None:
             refused = Refused(self.space.graph, self.space.board, self.goal, self.options, self._seconds_left())

@@ -1,8 +1,8 @@
-"""FINN's SetFolding, as published: SIMD, then PE, is raised block by block until the cycle target holds.
+"""FINN's greedy search SetFolding as published. Block by block, it raises SIMD and then PE until the target is met.
 
-Source: Xilinx/finn, src/finn/transformation/fpgadataflow/set_folding.py. It looks at cycles alone: neither at resources
-nor at the converters between blocks. It stops raising where ``cycles < target``, so that a block exactly on target is
-unfolded once too often; that is kept (``strict``), because it is what users of it get.
+Source: Xilinx/finn, src/finn/transformation/fpgadataflow/set_folding.py. The search considers cycles only, and neither
+resources nor the converters between blocks. It raises until ``cycles < target``, so that a block exactly on target is
+unfolded one step too far. ``strict`` keeps this, because users of FINN get it too.
 """
 
 from __future__ import annotations
@@ -23,15 +23,20 @@ from scheduler.streaming.rules import legal
 from scheduler.streaming.search.candidates import divisors
 
 WIDEST_WEIGHTS = 36
-"""Bits of a PE's weights beyond which SIMD is not raised (mvau_wwidth_max)."""
+"""The bits of weights per PE and cycle above which SIMD is not raised (FINN's mvau_wwidth_max)."""
 
 
 def fold(
     graph: g.StreamGraph, board: Board, goal: Goal, *, strict: bool = True, external: tuple[str, ...] = ()
 ) -> FoldingResult:
-    """Folds for ``goal.cycles`` (None: 1, all that it can unfold). strict: compare with < as published.
+    """Return the greedy folding.
 
-    external: layers whose weights stay in DDR.
+    Args:
+        graph: The graph.
+        board: The board.
+        goal: The goal. Without ``cycles`` the target is one cycle, so that all blocks are unfolded completely.
+        strict: Whether the cycles must be below the target, as published, or may equal it.
+        external: The names of the layers whose weights stay in DDR.
     """
     start = time.perf_counter()
     target = goal.cycles or 1
@@ -70,7 +75,10 @@ Keys = tuple[str, ...]
 
 
 def _raise(graph: g.StreamGraph, index: int, fold: g.Fold, keys: Keys, dividend: int, meets: Meets) -> g.Fold:
-    """FINN's optimize_attribute_val: the first divisor that meets the target, or the last that is legal."""
+    """Return ``fold`` with ``keys`` set to the first divisor that meets the target, or to the last one that is legal.
+
+    This is FINN's optimize_attribute_val.
+    """
     highest = fold
     for value in divisors(dividend):
         tried = replace(fold, **dict.fromkeys(keys, value))  # type: ignore[arg-type]
@@ -83,6 +91,7 @@ def _raise(graph: g.StreamGraph, index: int, fold: g.Fold, keys: Keys, dividend:
 
 
 def _matrix_vector(graph: g.StreamGraph, index: int, op: g.MatrixVector, meets: Meets, fold: g.Fold) -> g.Fold:
+    """Return the fold of a matrix-vector unit: SIMD raised up to WIDEST_WEIGHTS, then PE."""
     height, width = lanes.matrix(graph, index, fold)
     for simd in divisors(width):
         tried = replace(fold, simd=simd)
@@ -98,8 +107,11 @@ def _matrix_vector(graph: g.StreamGraph, index: int, op: g.MatrixVector, meets: 
 
 
 def _vector_vector(graph: g.StreamGraph, index: int, meets: Meets, target: int) -> g.Fold:
-    """FINN raises SIMD where all channels at once are too slow. Where a word cannot hold the whole windows of all of
-    them, the most channels are taken whose windows it holds, if that is faster."""
+    """Return the fold of a vector-vector unit.
+
+    FINN raises PE first, and SIMD only if PE = all channels is too slow. If a word is too narrow for the windows of all
+    channels, PE becomes the most channels whose windows fit a word, if that is faster.
+    """
     channels, taps = lanes.matrix(graph, index, g.Fold())
     fold = _raise(graph, index, g.Fold(), ("pe",), channels, meets)
     if block_cycles(graph, index, fold) <= target:
@@ -119,6 +131,7 @@ def _gathering(unit: g.Fold) -> g.Fold:
 
 
 def _window(graph: g.StreamGraph, index: int, meets: Meets, target: int) -> g.Fold:
+    """Return the fold of a window, with style "parallel" if it is too slow with all channels in parallel."""
     channels = lanes.in_shape(graph, index).channels
     fold = _raise(graph, index, g.Fold(), ("simd",), channels, meets)
     parallel = replace(fold, style="parallel")

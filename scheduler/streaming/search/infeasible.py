@@ -1,4 +1,4 @@
-"""Why nothing fits: which resource lacks how much, and what would fit."""
+"""Finds the resources that a network lacks on a board, and which weights could stay in DDR instead."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from scheduler.streaming.area.budget import limits
 from scheduler.streaming.area.usage import StreamingUsage
 
 FREE, SAFE = 0.9, 0.6
-"""Of the memory on the chip, what weights may take where something is proposed: maps and FIFOs need the rest, and what
-memories of whole blocks waste (SAFE: where weights of fewer bits than the chip has did not fit)."""
+"""The shares of the on-chip memory that weights may take in a proposal. Maps, FIFOs and the unused bits of whole memory
+blocks need the rest. SAFE is used if weights did not fit although the memory has more bits."""
 
 
 def weight_bits(graph: g.StreamGraph) -> dict[str, int]:
-    """Bits of the weights of every layer that has any."""
+    """Return the bits of the weights of each layer with weights, by the layer's name."""
     return {name: unit.weights.size * unit.weight_type.bits for name, unit in _units(graph).items()}
 
 
@@ -27,16 +27,21 @@ def _units(graph: g.StreamGraph) -> dict[str, g.Unit]:
 
 
 def on_chip_bits(board: Board, uram: bool = True) -> int:
-    """Of BRAM and URAM, or of BRAM alone."""
+    """Return the bits of the board's BRAM and, with ``uram``, of its URAM."""
     return board.resources.bram36 * BRAM36_BITS + uram * board.resources.uram * URAM_BITS
 
 
 def too_many_weights(
     graph: g.StreamGraph, board: Board, budget: Budget, external: Sequence[str], uram: bool = True
 ) -> DoesNotFitError | None:
-    """Return the error if the weights that stay are more than all memory of the chip, LUTs included; else None.
+    """Return an error if the on-chip weights exceed all memory that the budget allows, LUTs included, else None.
 
-    uram: whether weights may be in URAM, which starts empty.
+    Args:
+        graph: The graph.
+        board: The board.
+        budget: The share of the board that may be used.
+        external: The names of the layers whose weights stay in DDR.
+        uram: Whether weights may be stored in URAM, which has no initial contents.
     """
     layers = {name: bits for name, bits in weight_bits(graph).items() if name not in external}
     total, limit = sum(layers.values()), limits(board, budget)
@@ -53,7 +58,7 @@ def too_many_weights(
 
 
 def _memory(total: int, board: Board, uram: bool) -> tuple[str, int]:
-    """Return the memory of the board that so many bits are compared with, in words and in bits."""
+    """Return the board's memory that ``total`` bits of weights are compared with, as a text and in bits."""
     r, memory = board.resources, on_chip_bits(board)
     brams = f"{r.bram36} BRAM36"
     if not r.uram:
@@ -66,15 +71,24 @@ def _memory(total: int, board: Board, uram: bool) -> tuple[str, int]:
 
 
 def _weights(graph: g.StreamGraph, layers: dict[str, int]) -> str:
-    """Return the number and the types of the weights of ``layers``, in words."""
+    """Return the number and the types of the weights of ``layers`` as a text."""
     units = [unit for name, unit in _units(graph).items() if name in layers]
     kinds, count = {unit.weight_type.name for unit in units}, sum(unit.weights.size for unit in units)
     return f"{count / 1e6:.2f} M weights of {' and '.join(sorted(kinds))}"
 
 
 def from_ddr(graph: g.StreamGraph, memory: float, external: Sequence[str], share: float) -> tuple[str, ...]:
-    """``external`` and so many of the largest layers, one at least, that the rest takes ``share`` of ``memory``; of the
-    layers whose weights can come from DDR, which those of a depthwise convolution cannot."""
+    """Return the names of layers whose weights should stay in DDR: ``external`` and the largest other layers.
+
+    At least one layer is added, and more until the rest of the weights takes at most ``share`` of ``memory``. Depthwise
+    convolutions are not considered, because their weights cannot be in DDR.
+
+    Args:
+        graph: The graph.
+        memory: The bits of on-chip memory.
+        external: The names of the layers whose weights stay in DDR already.
+        share: The share of ``memory`` that weights may take.
+    """
     units = {block.name for block in graph.blocks if isinstance(block.op, g.MatrixVector)}
     layers = {name: bits for name, bits in weight_bits(graph).items() if name in units - set(external)}
     largest: list[str] = []
@@ -90,7 +104,7 @@ def _megabytes(bits: int) -> float:
 
 
 def excess(usage: StreamingUsage, board: Board, budget: Budget) -> list[tuple[str, int, int]]:
-    """Return every resource of which ``usage`` takes more than the budget: its name, the need, what is allowed."""
+    """Return the resources of which ``usage`` exceeds the budget, each with its name, the need and the limit."""
     limit = limits(board, budget)
     rows = (
         ("LUT", usage.lut, limit.lut),

@@ -1,13 +1,11 @@
-"""A folding as a 0-1 program: columns that are taken or not, and rows that say which go together.
+"""The search for a folding as a 0-1 program, which minimises the area.
 
-column   a choice of a block; on a stream a pair of (words that leave, words that are taken), with what the converters
-         and the FIFO between them take
-row      of a block: exactly one of its choices. Of the words at one end of a stream: as many pairs with these words as
-         choices with them. So pairs are tied to choices as in a transport problem, and the linear relaxation is nearly
-         whole
-limit    of a resource: what the columns that are taken use together
-
-What is made least is the area, a sum over the columns that are taken.
+column   One choice of a block, with its resources. On a stream, a pair of written words and read words, with the
+         resources of the converters and FIFOs between them.
+row      For a block: exactly one of its choices is taken. For each kind of words at an end of a stream: the number of
+         taken pairs with these words equals the number of taken choices with them. Pairs are tied to choices as in a
+         transport problem, so that the solution of the linear relaxation is nearly integer.
+limit    For a resource: the maximum of the sum over the taken columns.
 """
 
 from __future__ import annotations
@@ -28,7 +26,13 @@ from scheduler.streaming.search.space import RESOURCES, Space, vector
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """Σ factors · columns = right."""
+    """The equation Σ factors · columns = right.
+
+    Attributes:
+        columns: The indices of the columns.
+        factors: One factor per entry of ``columns``.
+        right: The right side.
+    """
 
     columns: Numbers
     factors: Numbers
@@ -37,10 +41,15 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The program of one target.
+    """The program for one target of cycles per frame.
 
-    choices: of every block those that have a column; first: the column of the first of these. usage: [column,
-    resource]. limits: [resource].
+    Attributes:
+        space: The choices of all blocks.
+        choices: The choices of each block that have a column.
+        first: The column of the first of these choices, per block.
+        usage: The resources of each column, [column, resource].
+        rows: The equations.
+        limits: The maximum of each resource, [resource].
     """
 
     space: Space
@@ -52,15 +61,16 @@ class Program:
 
     @property
     def columns(self) -> int:
+        """The number of columns."""
         return len(self.usage)
 
     @cached_property
     def area(self) -> Vectors:
-        """[column], in 10⁻⁹ boards."""
+        """The area of each column in 10⁻⁹ boards, [column]."""
         return np.asarray(self.usage @ self.space.unit_areas, np.float64)
 
     def folds(self, chosen: Numbers) -> tuple[g.Fold, ...]:
-        """The folds of the columns that are 1 in ``chosen``."""
+        """Return the folds of the solution ``chosen``, which has 0 or 1 for each column."""
         by_block = (
             choices[np.flatnonzero(chosen[first : first + len(choices)])[0]]
             for first, choices in zip(self.first, self.choices, strict=True)
@@ -69,7 +79,10 @@ class Program:
 
 
 def program_of(space: Space, goal: Goal, cycles: int) -> Program | None:
-    """The foldings of ``cycles`` a frame or less within the goal's budget; None where a block has no fold so fast."""
+    """Return the program of all foldings within the goal's budget that take at most ``cycles`` per frame.
+
+    Return None if a block has no choice that is so fast.
+    """
     choices = space.within(cycles)
     if not all(len(block) for block in choices):
         return None
@@ -89,20 +102,27 @@ def program_of(space: Space, goal: Goal, cycles: int) -> Program | None:
 
 
 def resource_limits(space: Space, goal: Goal, cycles: int) -> Vectors:
-    """The most of every resource that a folding of ``cycles`` a frame may take."""
+    """Return the maximum of each resource for a folding of ``cycles`` per frame, [resource]."""
     most_of_each = np.array(vector(limits(space.board, goal.budget)), np.float64)
     most_of_each[RESOURCES.index("ddr_bits")] = ddr_limit(space.board, goal, cycles)
     return most_of_each
 
 
 def _one_of(start: int, count: int) -> Row:
+    """Return the row that exactly one of ``count`` columns from ``start`` on is taken."""
     return Row(start + np.arange(count), np.ones(count, np.int64), 1)
 
 
 @dataclass(frozen=True, eq=False)
 class _End:
-    """One end of a stream. words: the different ones there; of_choices: those of the block's choices [choice];
-    of_pairs: of every pair the place of its words in ``words``."""
+    """One end of a stream.
+
+    Attributes:
+        block: The block at this end.
+        words: The numbers of the different words at this end.
+        of_choices: The words of each choice of the block, [choice].
+        of_pairs: The index in ``words`` of the words of each pair, [pair].
+    """
 
     block: int
     words: Numbers
@@ -112,7 +132,13 @@ class _End:
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """The words that can meet on a stream. usage: [pair, resource]."""
+    """The compatible pairs of words of a stream.
+
+    Attributes:
+        usage: The resources between the words of each pair, [pair, resource].
+        writer: The end of the writer.
+        reader: The end of the reader.
+    """
 
     usage: Vectors
     writer: _End
@@ -120,6 +146,7 @@ class _Pairs:
 
 
 def _pairs(space: Space, choices: list[Numbers], number: int, cycles: int) -> _Pairs:
+    """Return the pairs of stream ``number`` whose converters take at most ``cycles`` per frame."""
     stream = space.streams[number]
     written = space.words(number, True)[choices[stream.writer]]
     read = space.words(number, False)[choices[stream.reader]]
@@ -134,7 +161,13 @@ def _pairs(space: Space, choices: list[Numbers], number: int, cycles: int) -> _P
 
 
 def _tied(end: _End, first_choice: int, first_pair: int) -> Iterator[Row]:
-    """As many pairs with each words of an end as choices."""
+    """Yield a row for each kind of words at an end: taken pairs with these words = taken choices with them.
+
+    Args:
+        end: The end of the stream.
+        first_choice: The column of the block's first choice.
+        first_pair: The column of the stream's first pair.
+    """
     for place, words in enumerate(end.words):
         pairs = first_pair + np.flatnonzero(end.of_pairs == place)
         choices = first_choice + np.flatnonzero(end.of_choices == words)

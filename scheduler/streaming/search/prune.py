@@ -1,9 +1,10 @@
-"""Leaving out what no best folding needs, before a solver sees it.
+"""Removes choices that the best folding never needs, before a solver runs.
 
-A choice is left out where another one of its block takes no more of any resource, whatever its neighbours choose: its
-own resources, and the most that its words may take more than the other's in converters and FIFOs, stream by stream.
-What stands between words K and the neighbour's words P takes B[K, P]; instead of K, K' takes at most the greatest
-B[K', P] − B[K, P] more. Such bounds add up along a chain of replacements, so that choices may be left out one by one.
+A choice is removed if another choice of its block (its rival) takes at most the same amount of every resource for all
+choices of the neighbours. The comparison covers the block itself and the converters and FIFOs of its streams. Between
+words K and the neighbour's words P they take B[K, P]. A rival with words K' therefore takes at most
+max over P of (B[K', P] − B[K, P]) more. These bounds add up along a chain of replacements, so that choices may be
+removed one by one.
 """
 
 from __future__ import annotations
@@ -19,33 +20,44 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Side:
-    """One stream of a block: the words of each choice there, and B[words, neighbour's words, resource] (inf: these
-    cannot meet)."""
+    """One stream of a block, as seen from this block.
+
+    Attributes:
+        words: The number of the words of each choice of the block, [choice].
+        between: The resources of converters and FIFOs, [words, neighbour's words, resource], with infinity for words
+            that are not compatible.
+    """
 
     words: Numbers
     between: Vectors
 
     def extra(self) -> Vectors:
-        """[K', K, resource]: how much more K' may take than K."""
+        """Return the maximum that words K' take more than words K, [K', K, resource]."""
         count = len(self.between)
         extra = np.zeros((count, count, self.between.shape[2]))
         meets: npt.NDArray[np.bool_] = np.asarray(np.isfinite(self.between).all(axis=2))
         for k in range(count):
             met = meets[k]
-            if met.any():  # where nothing meets K, anything else will do
+            if met.any():  # words K that no neighbour's words are compatible with are replaced at no cost
                 extra[:, k] = (self.between[:, met] - self.between[k, met]).max(axis=1)
         return extra
 
 
 def needed(usage: Vectors, area: Numbers, sides: list[Side]) -> list[int]:
-    """The choices that have to stay, by number. usage: of the block itself, [choice, resource]; area: [choice]."""
+    """Return the choices of a block that remain.
+
+    Args:
+        usage: The resources of the block itself, [choice, resource].
+        area: The area of the block itself, [choice].
+        sides: The streams of the block.
+    """
     extras = [side.extra() for side in sides]
     order = np.argsort(area, kind="stable")
     staying = np.empty(len(order), np.int64)
     count = 0
     for choice in order:
         rivals = staying[:count]
-        bound = usage[rivals]  # what a rival takes at most, beside any neighbour
+        bound = usage[rivals]  # the most that a rival takes, for all choices of the neighbours
         for side, extra in zip(sides, extras, strict=True):
             bound = bound + extra[side.words[rivals], side.words[choice]]
         if not (bound <= usage[choice]).all(axis=1).any():

@@ -1,4 +1,4 @@
-"""What would fit where nothing does: proposals, each of them priced before it is made."""
+"""Proposes a change with which a network fits a board. Each proposal has been tested with a search."""
 
 from __future__ import annotations
 
@@ -17,12 +17,21 @@ from scheduler.streaming.search.solve import Solution, Stop, solve
 from scheduler.streaming.search.space import space_of
 
 SHARES = (infeasible.FREE, infeasible.SAFE, 0.0)
-"""Of the memory on the chip, what is left to the weights that stay, from one proposal to the next; 0: none stays."""
+"""The shares of the on-chip memory for weights, in the order in which proposals try them. 0 moves all weights to DDR.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Refused:
-    """A network that does not fit a board. seconds: that the search for a folding may take, None for no limit."""
+    """A network that does not fit a board.
+
+    Attributes:
+        graph: The network's graph.
+        board: The board.
+        goal: The goal of the search that failed.
+        options: The options of that search.
+        seconds: The time limit of each further search, or None for no limit.
+    """
 
     graph: g.StreamGraph
     board: Board
@@ -33,11 +42,11 @@ class Refused:
 
 @dataclass(frozen=True)
 class Proposal:
-    """What to do if a network does not fit: ``nearest`` and ``remedy`` of a DoesNotFitError.
+    """The fields ``nearest`` and ``remedy`` of a DoesNotFitError.
 
     Attributes:
-        nearest: A way that was priced and fits, a noun phrase; empty if there is none.
-        remedy: What the other style can do if there is none.
+        nearest: A change with which the network fits, as a noun phrase. It is empty if none was found.
+        remedy: A sentence on the systolic style if no change was found.
     """
 
     nearest: str
@@ -45,7 +54,7 @@ class Proposal:
 
 
 def what_would_fit(refused: Refused) -> Proposal:
-    """Return one way that was priced and fits, or that there is none and what the other style can do."""
+    """Return a proposal: first layers with weights in DDR, then a larger board, then the systolic style."""
     for external in _external(refused):
         options = replace(refused.options, external=external)
         result = _priced(refused, refused.board, options)
@@ -57,19 +66,19 @@ def what_would_fit(refused: Refused) -> Proposal:
         result = _priced(refused, board, refused.options)
         if result is not None:
             return Proposal(f"{board.title} (--board {board.name}){_rate(refused, result)}")
-    nothing = "nothing else that was priced fits, neither weights from DDR nor another board"
+    nothing = "no tested change fits, neither weights from DDR nor another board"
     return Proposal("", f"{nothing}; {_other_style(refused)}")
 
 
 def _rate(refused: Refused, result: FoldingResult) -> str:
-    """Whether it is the rate that was asked for."""
+    """Return whether ``result`` reaches the goal's rate, as the end of a sentence."""
     if refused.goal.cycles is None:
         return ""
     return ", at this rate" if result.cycles <= refused.goal.cycles else ", at a lower rate"
 
 
 def _external(refused: Refused) -> Iterator[tuple[str, ...]]:
-    """More and more of the largest layers."""
+    """Yield sets of layers whose weights stay in DDR, each with more of the largest layers than the one before."""
     memory = infeasible.on_chip_bits(refused.board, refused.options.uram_weights)
     tried = {refused.options.external}
     for share in SHARES:
@@ -80,7 +89,7 @@ def _external(refused: Refused) -> Iterator[tuple[str, ...]]:
 
 
 def _larger_boards(board: Board) -> Iterator[Board]:
-    """Those that have more of some resource, the smallest first."""
+    """Yield the boards that have more of any resource, in ascending order of LUTs."""
     boards = [board_room.load(name) for name in board_room.names() if name != board.name]
     has = board.resources
     for larger in sorted(boards, key=lambda candidate: candidate.resources.lut):
@@ -90,7 +99,10 @@ def _larger_boards(board: Board) -> Iterator[Board]:
 
 
 def _priced(refused: Refused, board: Board, options: Options) -> FoldingResult | None:
-    """A folding that fits: fast enough, or the slowest of all where none is; None where none fits."""
+    """Return a folding that fits, or None if there is none.
+
+    The search tries the goal's cycles first, and then the most cycles that any folding takes.
+    """
     if infeasible.too_many_weights(refused.graph, board, refused.goal.budget, options.external, options.uram_weights):
         return None
     space = space_of(refused.graph, board, options, refused.goal.traced)
@@ -106,7 +118,7 @@ def _priced(refused: Refused, board: Board, options: Options) -> FoldingResult |
 
 
 def _other_style(refused: Refused) -> str:
-    """The array keeps weights and maps in DDR, where it has the network's layers."""
+    """Return a sentence on whether to use the systolic style, which keeps weights and maps in DDR."""
     routing = (g.Add, g.Multiply, g.Concat, g.Reorg, g.Split, g.DepthToSpace, g.Upsample, g.Custom)
     if any(isinstance(block.op, routing) for block in refused.graph.blocks):
         return "the systolic style, which keeps weights in DDR, does not have all of its layers"

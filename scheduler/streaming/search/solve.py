@@ -1,10 +1,10 @@
-"""The 0-1 program of a target, solved with a proof.
+"""Solves the 0-1 program of a target and proves that the solution is optimal.
 
-1. The linear relaxation (HiGHS, in scipy) bounds the area from below, and says of each column how much more area a
-   folding that takes it has at least, its excess.
-2. CP-SAT (OR-tools) finds the best folding among few columns of little excess, then among more.
-3. Columns whose excess is above that of a folding that is known cannot be part of a better one: where all others have
-   been searched, the best folding is proven.
+1. The linear relaxation (HiGHS, in scipy) gives a lower bound of the area. It also gives an excess for each column: a
+   folding with this column has at least this much more area than the bound.
+2. CP-SAT (OR-tools) finds the best folding among a few columns with a small excess, and then among more columns.
+3. A column cannot be part of a better folding if its excess is above the excess of a known folding. When all other
+   columns have been searched, the best folding is proven.
 
 Both solvers are in the extra [solver].
 """
@@ -24,19 +24,21 @@ from scheduler.streaming.search.program import Program
 from scheduler.streaming.search.prune import Numbers, Vectors
 
 WORKERS = 1
-"""One: the same network gives the same folding, and more are hardly faster on programs as small as these."""
+"""The threads of CP-SAT. With one, the same network always gives the same folding. More threads are hardly faster on
+programs of this size."""
 
 LINEARISED = 2
-"""CP-SAT keeps every row in its linear relaxation, which is nearly whole here: a proof takes a quarter of the time."""
+"""CP-SAT's level of linearisation: all rows are in its linear relaxation. The relaxation is nearly integer here, so
+that a proof takes a quarter of the time."""
 
 FEW, WIDER = 500, 3
-"""Columns among which a first folding is looked for, and how many times more are then taken."""
+"""The columns of the first search, and the factor by which each further search has more."""
 
 LEAST_SECONDS = 0.05
-"""What a solver is given at least, and what is no time to go on with."""
+"""The minimum time limit of a solver in seconds. If no more time is left, no further search starts."""
 
 MARGIN = 1e-6
-"""Of the area: what floating point may be wrong by."""
+"""The tolerance for rounding errors, as a fraction of the area."""
 
 OPTIMAL = 0
 INFEASIBLE = 2
@@ -45,9 +47,13 @@ INFEASIBLE = 2
 
 @dataclass(frozen=True)
 class Solution:
-    """state: "optimal", "feasible", "infeasible" or "unknown". folds: one a block, empty where none was found.
+    """The result of a solver.
 
-    area: in 10⁻⁹ boards; bound: no folding has less.
+    Attributes:
+        state: "optimal", "feasible", "infeasible" or "unknown".
+        folds: One fold per block. Empty if no folding was found.
+        area: The area of the folding in 10⁻⁹ boards.
+        bound: A lower bound of the area of all foldings in 10⁻⁹ boards.
     """
 
     state: str
@@ -58,7 +64,12 @@ class Solution:
 
 @dataclass(frozen=True)
 class Stop:
-    """When a search ends. at_first: with any folding, else with the one of least area. seconds: None for no limit."""
+    """The end of a search.
+
+    Attributes:
+        at_first: Whether the search ends with the first folding, and not with the one of least area.
+        seconds: The time limit, or None for no limit.
+    """
 
     at_first: bool = False
     seconds: float | None = None
@@ -66,21 +77,32 @@ class Stop:
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """bound: the least area. excess: [column], how much more a folding that takes the column has at least."""
+    """The solution of the linear relaxation, in 10⁻⁹ boards.
+
+    Attributes:
+        bound: A lower bound of the area.
+        excess: The minimum area above ``bound`` of a folding with the column, [column].
+    """
 
     bound: float
     excess: Vectors
 
 
 def seconds_left(limit: float | None, start: float) -> float | None:
-    """Of ``limit`` since ``start``, never less than LEAST_SECONDS; None for no limit."""
+    """Return the seconds left of ``limit`` since ``start``, at least LEAST_SECONDS, or None without a limit."""
     return None if limit is None else max(LEAST_SECONDS, limit - (time.perf_counter() - start))
 
 
 def solve(program: Program, stop: Stop, known: Solution) -> Solution:
-    """The folding of least area, or any: ``known`` itself where nothing is better.
+    """Return the folding of least area, or with ``stop.at_first`` any folding.
 
-    Raises MissingToolError if a solver is not installed.
+    Args:
+        program: The program.
+        stop: The end of the search.
+        known: A folding that is known already. It is returned if no better one is found.
+
+    Raises:
+        MissingToolError: A solver is not installed.
     """
     start = time.perf_counter()
     relaxed = relax(program)
@@ -96,7 +118,7 @@ def solve(program: Program, stop: Stop, known: Solution) -> Solution:
         best = solution if solution.folds else best
         if stop.at_first and best.folds:
             return best
-        if reach >= gainful or len(columns) == len(excess):  # nothing better is outside
+        if reach >= gainful or len(columns) == len(excess):  # no column outside can be part of a better folding
             return _concluded(solution, best, bound)
         if seconds is not None and seconds <= LEAST_SECONDS:
             return Solution("feasible" if best.folds else "unknown", best.folds, best.area, bound)
@@ -104,7 +126,13 @@ def solve(program: Program, stop: Stop, known: Solution) -> Solution:
 
 
 def _concluded(last: Solution, best: Solution, bound: float) -> Solution:
-    """What ``last``, the search over everything that could be better than ``best``, has shown."""
+    """Return the final result.
+
+    Args:
+        last: The result of the search over all columns that a better folding could have.
+        best: The best folding so far.
+        bound: The bound of the linear relaxation.
+    """
     if last.state in ("optimal", "infeasible"):
         return Solution("optimal", best.folds, best.area, best.area) if best.folds else last
     proven = min(best.area, max(bound, last.bound))
@@ -112,7 +140,11 @@ def _concluded(last: Solution, best: Solution, bound: float) -> Solution:
 
 
 def relax(program: Program) -> Relaxation | None:
-    """The linear relaxation; None where even this has no solution. Raises MissingToolError without scipy."""
+    """Return the solution of the linear relaxation, or None if it has no solution.
+
+    Raises:
+        MissingToolError: scipy is not installed.
+    """
     optimize, sparse = _scipy()
     rows = np.concatenate([np.full(len(row.columns), number) for number, row in enumerate(program.rows)])
     columns = np.concatenate([row.columns for row in program.rows])
@@ -138,7 +170,14 @@ def relax(program: Program) -> Relaxation | None:
 
 
 def search_among(program: Program, columns: Numbers, stop: Stop, best: Solution) -> Solution:
-    """What CP-SAT finds with ``columns`` alone, of less area than ``best``."""
+    """Return the folding that CP-SAT finds among ``columns``, with less area than ``best``.
+
+    Args:
+        program: The program.
+        columns: The columns that may be taken.
+        stop: The end of the search.
+        best: The best folding so far, or a solution without folds.
+    """
     cp_model = _cp_model()
     model = cp_model.CpModel()
     variables = {int(column): model.new_bool_var("") for column in columns}
@@ -164,7 +203,11 @@ def search_among(program: Program, columns: Numbers, stop: Stop, best: Solution)
 
 
 def _solved(solver: Any, model: Any) -> Any:
-    """CP-SAT's status. It would take Ctrl-C for itself, and leave the process without Python's own handler."""
+    """Run the solver and return its status, so that Ctrl-C interrupts it.
+
+    CP-SAT's own handler of SIGINT would replace Python's. Therefore the solver runs in a thread without that handler,
+    and is stopped by an exception in this thread.
+    """
     solver.parameters.catch_sigint_signal = False
     with ThreadPoolExecutor(1, "CP-SAT") as pool:
         status = pool.submit(solver.solve, model)
@@ -176,7 +219,7 @@ def _solved(solver: Any, model: Any) -> Any:
 
 
 def _add_rows(model: Any, program: Program, variables: dict[int, Any]) -> bool:
-    """False where a row has none of the columns that it needs."""
+    """Add all rows to the model. Return False if a row needs columns but has none of ``variables``."""
     for row in program.rows:
         terms = [
             (int(factor), variables[column])
@@ -193,7 +236,7 @@ def _add_rows(model: Any, program: Program, variables: dict[int, Any]) -> bool:
 
 
 def _add_limits(cp_model: Any, model: Any, program: Program, variables: dict[int, Any]) -> Any:
-    """Bounds every resource; the expression of the area."""
+    """Add the limits of all resources to the model, and return the expression of the area."""
     columns, weighted_sum = list(variables), cp_model.LinearExpr.weighted_sum
     for resource, limit in enumerate(program.limits):
         amounts = program.usage[columns, resource].astype(np.int64)

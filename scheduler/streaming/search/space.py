@@ -1,4 +1,8 @@
-"""All choices of a network on a board: what each takes, and what stands between any two neighbours."""
+"""All choices of folds for a network on a board, with the resources of blocks and of converters between them.
+
+At each of its streams, the different words of a block's choices are numbered. Tables between two neighbouring blocks
+are indexed by these numbers, because many choices have the same words.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +25,21 @@ from scheduler.streaming.search.candidates import Options, candidates
 from scheduler.streaming.search.prune import Numbers, Side, Vectors, needed
 
 Key = tuple[int, ...]
-"""What a neighbour sees of a fold at one stream: its words, padding included."""
+"""The properties of a fold that matter to the neighbour at one stream: the words, with channel padding."""
 
 RESOURCES = ("lut", "lutram", "dsp", "bram18", "uram", "ddr_bits")
 
 
 @dataclass(frozen=True, eq=False)
 class BlockChoices:
-    """The choices of a block: folds, cycles a frame [choice], what each uses [choice, resource], and of each of its
-    streams (inputs, then outputs) which words a choice has there."""
+    """The choices of a block.
+
+    Attributes:
+        folds: The fold of each choice.
+        cycles: The cycles per frame, [choice].
+        usage: The resources without converters and FIFOs, [choice, resource].
+        words: For each stream of the block (inputs, then outputs) the number of the words, [choice].
+    """
 
     folds: list[g.Fold]
     cycles: Numbers
@@ -39,7 +49,7 @@ class BlockChoices:
 
 @dataclass(frozen=True)
 class Stream:
-    """From block ``writer`` to input ``port`` of block ``reader``."""
+    """A stream from output ``output`` of block ``writer`` to input ``port`` of block ``reader``."""
 
     writer: int
     output: int
@@ -49,8 +59,14 @@ class Stream:
 
 @dataclass(frozen=True, eq=False)
 class Between:
-    """What stands between words that leave and words that are taken: usage [leaves, takes, resource], cycles [leaves,
-    takes]; infinite where they cannot meet."""
+    """The converters and FIFOs of a stream for each pair of words at its ends.
+
+    Values are infinite for words that are not compatible.
+
+    Attributes:
+        usage: The resources, [written words, read words, resource].
+        cycles: The cycles per frame of the slowest converter, [written words, read words].
+    """
 
     usage: Vectors
     cycles: Vectors
@@ -58,7 +74,15 @@ class Between:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """blocks: in the graph's order. tables: one a stream."""
+    """All choices of a network on a board.
+
+    Attributes:
+        graph: The graph.
+        board: The board.
+        blocks: The choices of each block, in the graph's order.
+        streams: The streams of the graph.
+        tables: One table per stream.
+    """
 
     graph: g.StreamGraph
     board: Board
@@ -68,25 +92,29 @@ class Space:
 
     @property
     def unit_areas(self) -> Numbers:
-        """The area of one of each resource."""
+        """The area of one unit of each resource in 10⁻⁹ boards, [resource]."""
         return np.array(vector(unit_areas(self.board)), np.int64)
 
     def words(self, stream: int, writes: bool) -> Numbers:
-        """Of every choice of the writer or the reader of ``stream``."""
+        """Return the words at ``stream`` of each choice of its writer or, without ``writes``, of its reader."""
         s = self.streams[stream]
         if not writes:
             return self.blocks[s.reader].words[s.port]
         return self.blocks[s.writer].words[len(self.graph.blocks[s.writer].inputs) + s.output]
 
     def cycle_counts(self) -> list[int]:
-        """Every number of cycles that a block or a converter can take, ascending: a frame takes one of them."""
+        """Return all possible cycles per frame in ascending order.
+
+        The slowest block or converter determines a frame's cycles, so these are the cycles of all choices and
+        converters. Counts that some block cannot reach are left out.
+        """
         counts = [block.cycles for block in self.blocks]
         counts += [table.cycles[np.isfinite(table.cycles)].astype(np.int64) for table in self.tables]
         fastest = max(int(block.cycles.min()) for block in self.blocks)
         return [int(count) for count in np.unique(np.concatenate(counts)) if count >= fastest]
 
     def within(self, cycles: int) -> list[Numbers]:
-        """Of every block the choices that keep ``cycles`` and that no other is better than, whatever stands beside."""
+        """Return for each block the choices that take at most ``cycles``, without those that prune.py removes."""
         choices = [np.flatnonzero(block.cycles <= cycles) for block in self.blocks]
         if all(len(block) for block in choices):
             for index in range(len(choices)):
@@ -96,7 +124,10 @@ class Space:
         return choices
 
     def _undominated(self, choices: list[Numbers], index: int) -> Numbers:
-        """Of choices with the same words those that no other is at least as good as: cheap, and most of the work."""
+        """Remove choices of a block for which another choice with the same words takes no more of any resource.
+
+        This needs no tables, and removes most of the choices.
+        """
         block = self.blocks[index]
         alike: dict[tuple[int, ...], list[int]] = {}
         for choice in choices[index]:
@@ -108,6 +139,7 @@ class Space:
         return np.array(sorted(staying), np.int64)
 
     def _needed(self, choices: list[Numbers], index: int, cycles: int) -> Numbers:
+        """Remove choices of a block for which another choice is as good with any choices of the neighbours."""
         sides = [
             self._side(choices, number, index, cycles)
             for number, stream in enumerate(self.streams)
@@ -117,7 +149,7 @@ class Space:
         return choices[index][needed(usage.astype(np.float64), usage @ self.unit_areas, sides)]
 
     def _side(self, choices: list[Numbers], stream: int, index: int, cycles: int) -> Side:
-        """``stream`` as block ``index`` sees it, over the words that are left on both ends."""
+        """Return ``stream`` as seen from block ``index``, with only the words of the remaining ``choices``."""
         writes = self.streams[stream].writer == index
         neighbour = self.streams[stream].reader if writes else self.streams[stream].writer
         ours, numbered = np.unique(self.words(stream, writes)[choices[index]], return_inverse=True)
@@ -128,18 +160,25 @@ class Space:
         return Side(numbered, between[np.ix_(theirs, ours)].transpose(1, 0, 2))
 
     def between(self, stream: int, cycles: int) -> Vectors:
-        """The table of ``stream`` where what is too slow cannot meet either."""
+        """Return the resources in the table of ``stream``, infinite if a converter takes more than ``cycles``."""
         table = self.tables[stream]
         return np.where((table.cycles <= cycles)[:, :, None], table.usage, np.inf)
 
 
 def vector(usage: StreamingUsage) -> tuple[int, ...]:
-    """In the order of RESOURCES."""
+    """Return ``usage`` as a tuple in the order of RESOURCES."""
     return tuple(int(getattr(usage, name)) for name in RESOURCES)
 
 
 def space_of(graph: g.StreamGraph, board: Board, options: Options, traced: TracedStreams = UNTRACED) -> Space:
-    """Everything that there is to choose, counted once, with FIFOs as estimated or traced."""
+    """Return all choices of ``graph`` on ``board``.
+
+    Args:
+        graph: The graph.
+        board: The board.
+        options: The folds that the search may use.
+        traced: The FIFOs of an earlier trace. FIFOs that it does not contain have estimated depths.
+    """
     streams = [
         Stream(source.block, source.output, index, port)
         for index, block in enumerate(graph.blocks)
@@ -167,10 +206,11 @@ def space_of(graph: g.StreamGraph, board: Board, options: Options, traced: Trace
 
 
 Keys = tuple[Numbers, list[int]]
-"""The number of the words of every choice at a stream, and of every such number the first choice."""
+"""The number of the words of each choice at a stream, [choice], and the first choice with each number."""
 
 
 def _keys(graph: g.StreamGraph, index: int, folds: Sequence[g.Fold]) -> list[Keys]:
+    """Return the numbered words of ``folds`` at each stream of block ``index``: the inputs, then the outputs."""
     block = graph.blocks[index]
     reading = [_numbered([in_key(graph, index, port, fold) for fold in folds]) for port in range(len(block.inputs))]
     leaving = [
@@ -180,6 +220,7 @@ def _keys(graph: g.StreamGraph, index: int, folds: Sequence[g.Fold]) -> list[Key
 
 
 def _numbered(keys: list[Key]) -> Keys:
+    """Number the different keys in the order of their first use."""
     numbers: dict[Key, int] = {}
     first: list[int] = []
     for choice, key in enumerate(keys):
@@ -190,14 +231,14 @@ def _numbered(keys: list[Key]) -> Keys:
 
 
 def in_key(graph: g.StreamGraph, index: int, port: int, fold: g.Fold) -> Key:
-    """What the writer of input ``port`` sees of ``fold``."""
+    """Return the properties of ``fold`` that matter to the writer of input ``port``."""
     block = graph.blocks[index]
     group = fold.pe if isinstance(block.op, g.VectorVector) else 0
     return lanes.in_lanes(block, fold, port), fold.m, lanes.in_values(graph, index, fold, port), group
 
 
 def out_key(graph: g.StreamGraph, index: int, output: int, fold: g.Fold) -> Key:
-    """What the reader of ``output`` sees of ``fold``."""
+    """Return the properties of ``fold`` that matter to the reader of ``output``."""
     block = graph.blocks[index]
     depthwise = isinstance(block.op, g.Window) and block.op.depthwise
     values = lanes.out_values(graph, index, fold, output)
@@ -205,7 +246,15 @@ def out_key(graph: g.StreamGraph, index: int, output: int, fold: g.Fold) -> Key:
 
 
 def _between(space: Space, traced: TracedStreams, stream: Stream, leaves: list[g.Fold], takes: list[g.Fold]) -> Between:
-    """leaves, takes: one fold of the writer, of the reader, for each of their different words."""
+    """Return the table of ``stream``.
+
+    Args:
+        space: The space, whose tables may still be empty.
+        traced: The FIFOs of an earlier trace.
+        stream: The stream.
+        leaves: One fold of the writer for each of its different words.
+        takes: One fold of the reader for each of its different words.
+    """
     graph = space.graph
     usage = np.full((len(leaves), len(takes), len(RESOURCES)), np.inf)
     cycles = np.full((len(leaves), len(takes)), np.inf)
@@ -214,7 +263,7 @@ def _between(space: Space, traced: TracedStreams, stream: Stream, leaves: list[g
         written = out_key(graph, stream.writer, stream.output, writer)
         for j, reader in enumerate(takes):
             if gathered and written[2:] != in_key(graph, stream.reader, stream.port, reader)[2:]:
-                continue  # padding and groups of a window are those of its reader
+                continue  # a window and its reader must have the same channel padding and channel groups
             edge = Edge(graph, stream.reader, stream.port, writer, reader)
             cycles[i, j] = max((converter.cycles for converter in edge.converters), default=0)
             usage[i, j] = vector(edge_usage(edge, space.board, traced))
@@ -222,9 +271,10 @@ def _between(space: Space, traced: TracedStreams, stream: Stream, leaves: list[g
 
 
 def least_area(graph: g.StreamGraph, index: int, board: Board, options: Options, cycles: int) -> float:
-    """Of block ``index`` alone, over its folds that take ``cycles`` or less, in 10⁻⁹ boards; infinite where none does.
+    """Return the least area of block ``index`` among its folds that take at most ``cycles``, in 10⁻⁹ boards.
 
-    What stands between blocks is not counted: this compares blocks, a search compares foldings.
+    The result is infinite if no fold is so fast. Converters and FIFOs are not counted, because this function compares
+    single blocks, and not whole foldings.
     """
     folds = (fold for fold in candidates(graph, index, board, options) if block_cycles(graph, index, fold) <= cycles)
     return min((float(area(block_usage(graph, index, fold, board), board)) for fold in folds), default=np.inf)
