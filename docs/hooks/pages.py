@@ -40,7 +40,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
     pages = {page_of(package): package_page(package) for package in packages()}
     pages |= {f"{name.lower()}.md": root_page(name) for name in ("CONTRIBUTING", "CHANGELOG")}
-    pages["glossary.md"] = (ROOT / GLOSSARY).read_text("utf-8")
+    pages["glossary.md"] = glossary_page()
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
     return files
@@ -131,6 +131,16 @@ def _sentence(text: str) -> str:
 def root_page(name: str) -> str:
     """Return a page of the repository's root, with its links relative to docs/."""
     return (ROOT / f"{name}.md").read_text("utf-8").replace(f"]({GLOSSARY})", "](glossary.md)").replace("](docs/", "](")
+
+
+def glossary_page() -> str:
+    """Return the glossary with an anchor per term, so that pages can link to ``glossary.md#pass``."""
+
+    def anchored(row: re.Match[str]) -> str:
+        name = row[1].split(",")[0].lower()
+        return f'| <a id="{re.sub("[^a-z0-9]+", "-", name).strip("-")}"></a>{row[1]} |'
+
+    return re.sub(r"^\| (?!word |---)([^|]+?) \|", anchored, (ROOT / GLOSSARY).read_text("utf-8"), flags=re.M)
 
 
 def headers_list() -> str:
