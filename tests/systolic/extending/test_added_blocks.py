@@ -242,7 +242,7 @@ def test_a_layer_that_cannot_read_its_map(files: Path) -> None:
     with raises_among(ToolError, tool="acme_shuffle", where="org.acme.Shuffle 'shuffled'") as caught:
         load_model(files / "five.onnx")
     (error,) = faults_of(caught.value, ToolError, tool="acme_shuffle")
-    assert error.reason.startswith("cannot read 12×8×12 with parameters 5: so many groups have to")
+    assert error.reason.startswith("cannot read 12×8×12 with parameters 5: the number of groups must")
 
 
 def test_without_its_package(quantised: QuantizedNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
