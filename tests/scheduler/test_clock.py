@@ -1,4 +1,4 @@
-"""Clocks: the lowest that holds a rate, and how much a lower one can win by."""
+"""Clocks: the lowest clock for a frame rate, and the search over all clocks."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ ZCU104 = load("zcu104")
 
 
 @pytest.mark.parametrize(("board", "efficiency"), [("zcu104", 0.85), ("ultra96-v2", 0.3)])
-def test_the_lowest_clock_that_holds_a_rate(board: str, efficiency: float) -> None:
-    """The rate lies between those of two clocks next to each other."""
+def test_lowest_clock_is_the_first_that_reaches_the_rate(board: str, efficiency: float) -> None:
+    # The required rate is between the rates of two neighbouring clocks.
     on = load(board)
     memory = ddr_rate(on, efficiency=efficiency)
     schedule = first_fit(NETWORKS["pools"], Array(3, 8, 8, chunk=8))
@@ -41,12 +41,12 @@ def test_the_lowest_clock_that_holds_a_rate(board: str, efficiency: float) -> No
 
 
 def few(network: QuantizedNetwork, board: Board) -> Space:
-    """Four geometries or so, that every clock is searched in no time."""
+    """Return a space of about four geometries, so that searching every clock is quick."""
     pinned = pin(space_of(network, board), save_rows=1, chunk=8, map_ports=1, weight_ports=2)
     return replace(pinned, rows=(3, 7), shapes=((8, 8),), row_depths=(1024, 8192), column_tiles=2)
 
 
-def test_no_clock_holds_what_is_too_fast() -> None:
+def test_lowest_clock_unreachable_rate_gives_none() -> None:
     schedule = first_fit(NETWORKS["pools"], Array(3, 8, 8, chunk=8))
     assert lowest_clock(schedule, ZCU104, 1e6) is None
 
@@ -64,11 +64,11 @@ CASES = [
 
 @pytest.mark.engine
 @pytest.mark.parametrize(("network", "board", "axi", "lower"), CASES)
-def test_the_search_over_clocks_finds_what_searching_each_finds(
+def test_search_clocks_equals_the_best_search_of_every_clock(
     network: str, board: str, axi: float, lower: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All clocks of the board, down to a fifth of the highest. A lower one wins where the memory gives the highest an
-    eighth of its bytes a cycle."""
+    # All clocks of the board down to a fifth of the highest are searched. A lower clock wins if the memory moves only
+    # an eighth of the bytes per cycle at the highest clock.
     on, drawn = load(board), NETWORKS[network]
     on = replace(on, fmax=replace(on.fmax, axi=min(axi, on.fmax.axi)))
     space = few(drawn, on)
@@ -95,7 +95,7 @@ def test_the_search_over_clocks_finds_what_searching_each_finds(
     assert (found.ddr.clock_mhz < clocks[-1]) == lower
 
 
-def test_a_rate_is_held_at_the_highest_clock() -> None:
+def test_search_clocks_required_rate_takes_the_highest_clock() -> None:
     drawn = NETWORKS["pools"]
     found = search_clocks(problem(drawn, ZCU104, few(drawn, ZCU104)), Goal("resources", 1000))
     assert found.ddr.clock_mhz == ZCU104.clocks()[-1].mhz

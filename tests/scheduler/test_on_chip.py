@@ -1,4 +1,4 @@
-"""Which maps stay on chip, where they lie there, and that the search keeps them where it pays."""
+"""Maps on chip: which maps may stay, their places, and the search that keeps them."""
 
 from __future__ import annotations
 
@@ -30,29 +30,30 @@ ZCU104 = load("zcu104")
 LINK = ddr_timing(ZCU104, 300)
 ARRAY = Array(5, 8, 8, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16, map_depth=512)
 CHAIN = Builder(3, 20, 24).conv(16, 3).pool().conv(24, 3).conv(16, 3).conv(8, 1).network()
-"""Maps of 10×12×16 (72 words of 8 lanes a bank of 5 rows), 10×12×24 (72), 10×12×16 (48) and the result."""
+"""Its maps have 10×12×16 values (48 words per bank, with 8 lanes and 5 banks), 10×12×24 (72), 10×12×16 (48), and the
+result."""
 
 
 def kept(network: QuantizedNetwork, array: Array) -> SystolicSchedule:
-    """Every map that may and fits stays."""
+    """Return a schedule in which every map stays on chip that may and fits."""
     return check_schedule(with_on_chip(first_fit(network, array), staying(network, lower(network), array)))
 
 
-def test_all_but_the_result_stay_where_there_is_room() -> None:
+def test_staying_keeps_all_maps_but_the_result_if_they_fit() -> None:
     assert staying(CHAIN, lower(CHAIN), ARRAY) == (True, True, True, False)
     assert staying(CHAIN, lower(CHAIN), replace(ARRAY, map_depth=71)) == (True, False, True, False)
     assert staying(CHAIN, lower(CHAIN), replace(ARRAY, map_depth=72)) == (True, True, True, False)
     assert staying(CHAIN, lower(CHAIN), replace(ARRAY, map_depth=0)) == (False,) * 4
 
 
-def test_a_map_that_is_read_with_a_larger_stride_leaves() -> None:
+def test_hindrances_large_stride_sends_the_map_to_ddr() -> None:
     network = Builder(3, 20, 24).conv(16, 3).conv(24, 3, 8).conv(8, 1).network()
     assert [stay.may for stay in stays_of(network, lower(network))] == [False, True, False]
     (reason,) = hindrances(handovers(network, lower(network))[0])
     assert reason.endswith("(stride 8)")
 
 
-def test_nothing_stays_in_a_batch() -> None:
+def test_stays_of_batch_keeps_no_map() -> None:
     jobs = lower(CHAIN, 2)
     assert not any(stay.may for stay in stays_of(CHAIN, jobs))
     assert "a map stays on chip only in designs of one frame per batch (a batch of 2)" in hindrances(
@@ -60,19 +61,19 @@ def test_nothing_stays_in_a_batch() -> None:
     )
 
 
-def test_a_map_never_stays_in_the_buffer_that_its_layer_reads() -> None:
+def test_places_of_alternates_between_the_buffers() -> None:
     chain = [Stay(True, number - 1 if number else None, None, number + 1, 1) for number in range(6)]
     places = places_of(chain, (True, True, True, False, True, False), Room((5,) * 6, 9))
     assert places == tuple(Place(buffer, 0) for buffer in (1, 2, 1, 0, 1, 0))
 
 
-def test_passes_say_where_their_maps_lie() -> None:
+def test_emit_passes_name_the_buffers_of_their_maps() -> None:
     words = emit(kept(CHAIN, ARRAY)).words.astype(int)
     fields = {name: words[:, PASS_FIELDS.index(name)].tolist() for name in ("in_buffer", "out_buffer", "out_turn")}
     assert fields == {"in_buffer": [0, 1, 2, 1], "out_buffer": [1, 2, 1, 0], "out_turn": [1, 1, 0, 0]}
 
 
-def test_a_schedule_that_keeps_too_much_is_refused_with_the_rule() -> None:
+def test_check_schedule_too_many_maps_on_chip_is_refused() -> None:
     schedule = kept(CHAIN, ARRAY)
     on_chip = [True] * len(schedule.layers)
     with raises_among(UnsupportedError, where="conv5", subject="on_chip") as caught:
@@ -83,7 +84,7 @@ def test_a_schedule_that_keeps_too_much_is_refused_with_the_rule() -> None:
         check_schedule(small)
 
 
-def test_every_depth_holds_one_map_more_as_far_as_the_board_has_memory() -> None:
+def test_map_depths_each_hold_more_maps_within_the_board() -> None:
     layers = network_shapes(workload_of(CHAIN), (8, 8), space_of(CHAIN, ZCU104))
     task = Task(Geometry(5, 8, 8), layers, ZCU104, LINK, Goal(), space_of(CHAIN, ZCU104))
     sizes = map_depths(task)
@@ -95,7 +96,7 @@ def test_every_depth_holds_one_map_more_as_far_as_the_board_has_memory() -> None
     assert map_depths(replace(task, space=pin(task.space, map_depth=50))) == (50,)
 
 
-def test_the_search_keeps_maps_and_moves_fewer_bytes_for_it() -> None:
+def test_search_keeps_maps_on_chip_and_moves_fewer_bytes() -> None:
     space = pin(space_of(CHAIN, ZCU104), rows=5, columns=8, lanes=8)
     free = search(problem(CHAIN, ZCU104, space), LINK)
     in_ddr = search(problem(CHAIN, ZCU104, pin(space, map_depth=0)), LINK)

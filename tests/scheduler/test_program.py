@@ -1,4 +1,4 @@
-"""What lies in DDR: regions that never overlap while alive, images."""
+"""The data in DDR: regions of maps, weights, requantisers and the words of passes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support.schedules import first_fit
 ARRAY = Array(5, 8, 8, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16)
 
 
-def test_each_column_tile_is_a_pass() -> None:
+def test_emit_gives_one_pass_per_column_tile() -> None:
     network = Builder(3, 26, 60).conv(64, 3).conv(16, 3).network()
     schedule = first_fit(
         network, Array(5, 8, 8, row_depth=256, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16)
@@ -41,14 +41,14 @@ def test_each_column_tile_is_a_pass() -> None:
 
 
 def branching() -> Builder:
-    """conv1 is read again after conv3, so its region has to stay."""
+    """Return a network that reads conv1 again after conv3, so that the region of conv1 must not be reused before."""
     build = Builder(3, 12, 12).conv(16, 3).conv(16, 3).conv(16, 3)
     build.nodes.append(QNode("back", Concat(), (1,), Shape(16, 12, 12), build.nodes[1].type, "x:1"))
     return build.conv(8, 1)
 
 
 @pytest.mark.parametrize("network", [tiny_yolo(96), branching().network()], ids=["chain", "branch"])
-def test_maps_that_live_together_do_not_overlap(network: object) -> None:
+def test_place_maps_live_maps_do_not_overlap(network: object) -> None:
     schedule = first_fit(network, Array(13, 16, 16, channel_tiles=64))  # type: ignore[arg-type]
     maps, size = place_maps(schedule)
     read_last = {t.layer.input: i for i, t in enumerate(schedule.layers)}
@@ -61,15 +61,15 @@ def test_maps_that_live_together_do_not_overlap(network: object) -> None:
                 assert out.base + out.words <= region.base or region.base + region.words <= out.base
 
 
-def test_a_chain_needs_two_regions_only() -> None:
+def test_place_maps_chain_needs_two_regions() -> None:
     network = tiny_yolo(96)
     maps, size = place_maps(first_fit(network, Array(13, 16, 16, channel_tiles=64)))
     largest = sorted(m.words for m in maps.values())[-2:]
     assert size <= sum(largest)
 
 
-def test_weights_lie_lane_by_lane_column_by_column() -> None:
-    """[tile][ky][kx][block][lane][column] flat; every weight is there once, the rest is 0."""
+def test_weight_image_has_order_lane_column() -> None:
+    # The order is (tile, ky, kx, block, lane, column). Every weight occurs once, and all other values are 0.
     network = Builder(3, 6, 6).conv(16, 1).conv(20, 3).network()
     schedule = first_fit(network, ARRAY)
     image = weight_image(schedule.layers[1].layer, ARRAY).reshape(3, 3, 3, 2, 8, 8)
@@ -80,7 +80,7 @@ def test_weights_lie_lane_by_lane_column_by_column() -> None:
         assert image[tile_number, ky, kx, block, lane, column] == wanted
 
 
-def test_pixels_are_unrolled_over_the_kernel() -> None:
+def test_weight_image_pixels_are_unrolled_over_kernel_columns() -> None:
     network = Builder(3, 6, 6).conv(8, 3).network()
     schedule = first_fit(network, ARRAY)
     image = weight_image(schedule.layers[0].layer, ARRAY).reshape(1, 3, 2, 2, PIXEL_BYTES, 8)
@@ -91,7 +91,7 @@ def test_pixels_are_unrolled_over_the_kernel() -> None:
         assert image[0, ky, group, pixel, channel, column] == wanted
 
 
-def test_depthwise_weights_stand_on_the_diagonal() -> None:
+def test_weight_image_depthwise_is_diagonal() -> None:
     network = Builder(3, 6, 6).conv(8, 1).conv(0, 3, depthwise=True).network()
     schedule = first_fit(network, ARRAY)
     image = weight_image(schedule.layers[1].layer, ARRAY).reshape(3, 3, 8, 8)
@@ -100,7 +100,7 @@ def test_depthwise_weights_stand_on_the_diagonal() -> None:
         assert image[ky, kx, lane, column] == wanted
 
 
-def test_weights_are_dealt_to_the_ports_in_turn() -> None:
+def test_emit_weights_alternate_between_the_ports() -> None:
     network = Builder(3, 6, 6).conv(16, 1).conv(20, 3).network()
     schedule = first_fit(network, ARRAY)
     whole = np.concatenate([weight_image(t.layer, ARRAY) for t in schedule.layers])
@@ -109,7 +109,7 @@ def test_weights_are_dealt_to_the_ports_in_turn() -> None:
     assert np.array_equal(np.stack(dealt, 1).reshape(whole.shape), whole)
 
 
-def test_pixels_are_centred_through_the_bias() -> None:
+def test_requantiser_image_bias_compensates_centred_pixels() -> None:
     network = Builder(3, 6, 6).conv(8, 3).network()
     scheduled = first_fit(network, ARRAY).layers[0]
     image = requantiser_image(scheduled, network)
@@ -117,7 +117,7 @@ def test_pixels_are_centred_through_the_bias() -> None:
     assert np.array_equal(image[:8, 0].view(np.int32), bias)
 
 
-def test_a_sum_beyond_32_bits_is_refused() -> None:
+def test_emit_sum_beyond_32_bits_is_refused() -> None:
     build = Builder(3, 6, 6).conv(8, 3)
     op = as_kind(QConvolution, build.nodes[1].op)
     old = as_kind(Requantiser, op.requantiser)
@@ -129,8 +129,8 @@ def test_a_sum_beyond_32_bits_is_refused() -> None:
     assert "channel 7" in caught.value.what
 
 
-def test_a_pass_beyond_32_bits_is_refused() -> None:
-    """64 · 64 steps of a row tile and a channel tile, 512 row tiles, 1,024 channel tiles: 2^31, one too many."""
+def test_emit_word_of_a_pass_beyond_32_bits_is_refused() -> None:
+    """64 · 64 steps per row tile and channel tile, 512 row tiles and 1,024 channel tiles give 2^31, one too many."""
     array = Array(4, 4, 4, row_depth=1 << 16, weight_depth=128, channel_tiles=1024)
     rows = {
         height: first_fit(Builder(3, height, 64).conv(256, 1).conv(4096, 1).network(), array) for height in (2044, 2045)
@@ -141,9 +141,9 @@ def test_a_pass_beyond_32_bits_is_refused() -> None:
     assert caught.value.what.startswith("array_steps ")
 
 
-def test_requantisers_as_words() -> None:
-    """[bias, multiplier and negative << 16, shift, 0] of each channel; 12 filters leave 4 of 16 channels, which give 0:
-    a product of 0, shifted by 1."""
+def test_requantiser_image_gives_bias_multipliers_and_shift() -> None:
+    # Each channel has the words bias, multiplier + (negative << 16), shift and 0. 12 filters fill 12 of 16 channels.
+    # The other 4 give 0, a product of 0 that is shifted by 1.
     network = Builder(3, 6, 6).conv(16, 1).conv(12, 3).network()
     scheduled = first_fit(network, ARRAY).layers[1]
     by = as_kind(Requantiser, scheduled.layer.requantiser)
@@ -156,7 +156,7 @@ def test_requantisers_as_words() -> None:
 
 
 @pytest.mark.parametrize(("bits", "offset"), [(4, 136), (8, 128), (16, 0)])
-def test_what_a_format_takes_off_pixels_is_made_good(bits: int, offset: int) -> None:
+def test_requantiser_image_bias_compensates_the_pixel_offset(bits: int, offset: int) -> None:
     network = Builder(3, 6, 6, bits=bits).conv(8, 3).network()
     scheduled = first_fit(network, replace(ARRAY, bits=bits)).layers[0]
     sums = [sum(weights.ravel().tolist()) for weights in scheduled.layer.weights]
@@ -164,8 +164,8 @@ def test_what_a_format_takes_off_pixels_is_made_good(bits: int, offset: int) -> 
     assert requantiser_image(scheduled, network)[:, 0].view(np.int32).tolist() == expected
 
 
-def test_the_greatest_sum_that_32_bits_hold() -> None:
-    """Of a map of INT8: Σ|w| · 128 + |bias| = 2³¹ − 1, and one more."""
+def test_requantiser_image_largest_sum_of_32_bits_is_accepted() -> None:
+    # For a map of INT8, Σ|w| · 128 + |bias| may be 2³¹ − 1, but not one more.
     build = Builder(3, 6, 6).conv(8, 1).conv(8, 3)
     op = as_kind(QConvolution, build.nodes[2].op)
     old = as_kind(Requantiser, op.requantiser)
@@ -183,8 +183,8 @@ def test_the_greatest_sum_that_32_bits_hold() -> None:
             assert "channel 3" in caught.value.what
 
 
-def test_the_greatest_sum_of_pixels_that_32_bits_hold() -> None:
-    """At 16 bits a pixel is 0…255 as it is."""
+def test_requantiser_image_largest_sum_of_pixels_is_accepted() -> None:
+    # On arrays of 16 bits, pixels are 0…255 without an offset.
     build = Builder(3, 6, 6, bits=16).conv(8, 3)
     op = as_kind(QConvolution, build.nodes[1].op)
     old = as_kind(Requantiser, op.requantiser)
@@ -202,8 +202,9 @@ def test_the_greatest_sum_of_pixels_that_32_bits_hold() -> None:
             assert "channel 2" in caught.value.what
 
 
-def test_the_picture_lies_in_pixels_and_maps_in_words_of_their_values() -> None:
-    """Where 16 bits hold maps of 12, a block is a word; results of 16 bits are two where lanes have 8."""
+def test_place_maps_gives_the_words_and_bits_of_values() -> None:
+    # A block of 12-bit values is one word on lanes of 16 bits. A block of 16-bit results is two words on lanes of 8
+    # bits.
     build = Builder(3, 6, 6, bits=16)
     build.type = replace(build.type, datatype=DataType(12, True))
     maps, _ = place_maps(first_fit(build.conv(8, 3).conv(8, 1).network(), replace(ARRAY, bits=16)))
@@ -222,8 +223,8 @@ def test_the_picture_lies_in_pixels_and_maps_in_words_of_their_values() -> None:
 
 
 @pytest.mark.parametrize("rows", [2, 3])
-def test_weights_of_rows_that_are_joined(rows: int) -> None:
-    """A map of some rows of 2 columns as one row: [kx][row of the map][block][lane][column]."""
+def test_weight_image_joined_rows_have_order_column_row(rows: int) -> None:
+    # A map of ``rows`` rows and 2 columns is read as one row. The order is (kx, row of the map, block, lane, column).
     network = Builder(1, 2 * rows, 4).conv(16, 3).pool().dense(5).network()
     layer = first_fit(network, ARRAY, batch=3).layers[1].layer
     assert (layer.joined, layer.kernel) == (rows, (1, 2))
@@ -234,8 +235,8 @@ def test_weights_of_rows_that_are_joined(rows: int) -> None:
 
 
 @pytest.mark.parametrize(("bits", "pixels", "lanes"), [(4, 2, 16), (8, 2, 8), (16, 2, 8)])
-def test_pixels_of_every_format(bits: int, pixels: int, lanes: int) -> None:
-    """Of each pixel 4 channels, at 4 bits each one twice: its low and its high nibble meet the same weight."""
+def test_weight_image_pixels_of_every_format(bits: int, pixels: int, lanes: int) -> None:
+    # A pixel has 4 channels. On arrays of 4 bits, each has two lanes with the same weight, for its two nibbles.
     array = replace(ARRAY, bits=bits, lanes=lanes, columns=16)
     network = Builder(3, 6, 6, bits=bits).conv(16, (2, 3)).network()
     layer = first_fit(network, array).layers[0].layer
@@ -249,7 +250,7 @@ def test_pixels_of_every_format(bits: int, pixels: int, lanes: int) -> None:
 
 
 def unpacked(image: np.ndarray, bits: int) -> np.ndarray:
-    """The values of bytes, the first in the lowest bits."""
+    """Return the values in bytes, the first one in the lowest bits."""
     if bits != 4:
         return image.view(f"int{bits}")
     nibbles = np.stack([image & 15, image >> 4 & 15], axis=-1)

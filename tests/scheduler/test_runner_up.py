@@ -1,4 +1,4 @@
-"""What is said of the next best tiling: by hand, and against all others of a schedule that nobody searched."""
+"""The sentence about the next best tiling, by hand, and compared with all other tilings of a schedule."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DDR = ddr_timing(load("zcu104"), 300)
 
 
 def costed(total: int, traffic: int, overlap: bool = True, count: int = 2, **parts: int) -> Any:
-    """What a layer takes with a tiling."""
+    """Return the cost of a layer under a tiling."""
     return SimpleNamespace(
         total=total,
         traffic=SimpleNamespace(total=traffic),
@@ -46,18 +46,18 @@ CHOSEN = costed(1000, 5000, count=1, compute=700, ddr=300)
         (costed(900, 5000, compute=700, ddr=200), "-100 cycles (fill +0), +0 bytes"),
     ],
 )
-def test_a_rival_loses_by_the_part_that_grows_most(rival: Any, line: str) -> None:
+def test_comparison_names_the_part_that_grows_most(rival: Any, line: str) -> None:
     assert _comparison(CHOSEN, rival) == f"weights-resident, 2 column tile(s): {line}"
 
 
 @cases("ours", [True, False])
 @cases("theirs", [True, False])
-def test_an_overlap_is_told_where_the_rival_alone_has_none(ours: bool, theirs: bool) -> None:
+def test_comparison_says_no_overlap_if_only_the_rival_lacks_it(ours: bool, theirs: bool) -> None:
     line = _comparison(costed(10, 10, overlap=ours), costed(10, 10, overlap=theirs))
     assert (", no overlap" in line) == (ours and not theirs)
 
 
-def test_a_rival_fits_each_buffer_to_its_last_word() -> None:
+def test_fits_is_false_if_any_buffer_is_one_word_short() -> None:
     array: Any = SimpleNamespace(row_depth=4, weight_depth=5, kept_depth=6, channel_tiles=7, map_depth=8)
     needs = BufferNeeds(4, 5, 6, 7, 8)
     assert fits(needs, array)
@@ -66,7 +66,7 @@ def test_a_rival_fits_each_buffer_to_its_last_word() -> None:
         assert not fits(needs, shallow)
 
 
-def test_the_runner_up_is_the_least_of_all_others_that_fit() -> None:
+def test_runners_up_are_the_cheapest_other_tilings_that_fit() -> None:
     network = Builder(3, 4, 2).conv(12, 3).conv(12, 1).network()
     schedule = first_fit(network, ARRAY)
     costs, shapes = cost(schedule, DDR), [layer.shape for layer in schedule.layers]

@@ -1,4 +1,4 @@
-"""What the searches are made of, by hand: coarse spaces, fronts, and what a board lacks."""
+"""Parts of the search with results by hand: coarse spaces, Pareto fronts, and the resources that a board lacks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ZCU104 = load("zcu104")
 WIDE = replace(SMALL, save_rows=(1, 2, 3, 4, 8), chunks=(4, 8, 16), map_ports=(1, 2, 3), weight_ports=(1, 2, 4))
 
 
-def test_a_coarse_space_has_few_of_each_number() -> None:
+def test_coarse_keeps_few_values_per_number_and_all_pins() -> None:
     coarse = pareto._coarse(WIDE, ZCU104)
     assert (coarse.save_rows, coarse.chunks, coarse.column_tiles) == ((1, 2, 4), (16,), 4)
     assert (coarse.map_ports, coarse.weight_ports) == ((2,), (2,))
@@ -45,15 +45,15 @@ def test_a_coarse_space_has_few_of_each_number() -> None:
 
 
 @cases("ports, few", [(5, 2), (6, 2), (4, 1), (3, 1)])
-def test_a_board_of_few_ports_has_one_for_maps_and_one_for_weights(ports: int, few: int) -> None:
-    """Two and two, and one for the program."""
+def test_coarse_board_of_few_ports_has_one_port_of_each_kind(ports: int, few: int) -> None:
+    # Two ports for maps, two for weights and one for the program need a board with five ports.
     board = replace(ZCU104, ports=tuple(ZCU104.ports[0] for _ in range(ports)))
     coarse = pareto._coarse(WIDE, board)
     assert (coarse.map_ports, coarse.weight_ports) == ((few,), (few,))
 
 
-def test_areas_of_all_depths_are_those_of_each_array_placed() -> None:
-    """On a board that has not the room for all of them."""
+def test_areas_equal_the_placement_of_each_array() -> None:
+    # The board is too small for some of the arrays.
     arrays = [Array(2, 8, 8, save_rows=rows) for rows in (1, 2)]
     depths = Depths(((64, 16_384), (64, 4096, 8192), (512, 4096)))
     board = replace(ZCU104, resources=replace(ZCU104.resources, bram36=40, uram=4, lutram=4000))
@@ -67,7 +67,7 @@ def test_areas_of_all_depths_are_those_of_each_array_placed() -> None:
     assert 3 < placed < 20
 
 
-def test_where_each_buffer_holds_each_layer_but_not_both_it_is_said_how_deep_they_are() -> None:
+def test_nothing_fits_buffers_too_shallow_together_names_their_depths() -> None:
     network = Builder(3, 7, 6).conv(8, 3).pool().conv(12, 1).network()
     space = replace(SMALL, shapes=((8, 4),), row_depths=(2, 10), weight_depths=(2, 11), kept_depths=(512, 4096))
     error = nothing_fits(problem(network, ZCU104, space))
@@ -75,11 +75,12 @@ def test_where_each_buffer_holds_each_layer_but_not_both_it_is_said_how_deep_the
     assert (error.need, error.have, error.remedy) == (None, 10, "allow deeper buffers")
     assert error.subject.endswith(", with a weight buffer of 11 steps,")
     held = nothing_fits(problem(network, replace(ZCU104, ports=ZCU104.ports[:2]), replace(space, row_depths=(2, 12))))
-    assert "with the smallest array that holds it" in held.message()  # under another tiling than that of fewest rows
+    assert "with the smallest array that holds it" in held.message()  # under another tiling than the one of fewest rows
 
 
-def test_search_rule_that_leaves_no_tiling_gives_its_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new rule is a row of one table: the search keeps it, and the error of a search without result is that row's."""
+def test_search_rule_without_a_tiling_gives_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A new rule is a row of one table. The search keeps the rule, and the error of a failed search is that row's
+    # error.
     network = Builder(3, 7, 6).conv(8, 3).pool().conv(12, 1).network()
     assert search(problem(network, ZCU104, SMALL)).schedule.tilings[0].order != "streamed"
     toy = TilingRule(
@@ -94,7 +95,7 @@ def test_search_rule_that_leaves_no_tiling_gives_its_sentence(monkeypatch: pytes
         search(problem(network, ZCU104, replace(SMALL, rows=(4,))))
 
 
-def test_search_rule_that_leaves_no_array_gives_its_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_rule_without_an_array_gives_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
     toy = Rule(lambda array: array.map_ports != 2, lambda array: RangeError("map_ports", array.map_ports, high=1))
     monkeypatch.setattr("scheduler.systolic.array.RULES", (*RULES, toy))
     network = Builder(3, 7, 6).conv(8, 3).network()
@@ -106,7 +107,7 @@ def test_search_rule_that_leaves_no_array_gives_its_sentence(monkeypatch: pytest
 @cases(
     "needs, lack",
     [
-        # words of rows, steps of weights and sums that wait; the depths are 4, 8 and 10
+        # words of rows, steps of weights and stored sums; the deepest buffers have 4, 8 and 10
         ((7, 9, 11), (7, 4, "row_depth 8, or more rows")),
         ((7, 8, 10), (7, 4, "row_depth 8, or more rows")),
         ((6, 8, 10), (6, 4, "row_depth 6, or more rows")),
@@ -116,10 +117,10 @@ def test_search_rule_that_leaves_no_array_gives_its_sentence(monkeypatch: pytest
         ((4, 8, 10), None),
     ],
 )
-def test_the_first_buffer_that_holds_a_layer_under_no_tiling_is_named(
+def test_too_large_names_the_first_buffer_too_shallow_for_all_tilings(
     needs: tuple[int, int, int], lack: tuple[int, int, str] | None
 ) -> None:
-    """Each beside a tiling that needs more of everything."""
+    # Each layer has a second tiling that needs more of every buffer.
     layer: Any = SimpleNamespace(name="conv", steps=5)
     small = replace(SMALL, row_depths=(2, 4), weight_depths=(4, 8), kept_depths=(5, 10))
     rows, weights, sums = needs
@@ -139,8 +140,8 @@ def test_the_first_buffer_that_holds_a_layer_under_no_tiling_is_named(
     assert "(3 columns)" in error.subject or rows == 4
 
 
-def test_a_geometry_that_may_just_be_fast_enough_is_visited() -> None:
-    """A frame has as many cycles as the bound, or one fewer."""
+def test_visits_include_a_bound_equal_to_the_budget() -> None:
+    # The budget of cycles per frame equals the bound, or is one cycle below.
     network = Builder(3, 7, 6).conv(8, 3).pool().conv(12, 1).network()
     ddr = ddr_timing(ZCU104, 300)
     every = _visits(problem(network, ZCU104, SMALL), ddr, Goal(), None)
@@ -152,7 +153,7 @@ def test_a_geometry_that_may_just_be_fast_enough_is_visited() -> None:
         assert sorted(visit.bound[1] for visit in visits) == [bound for bound in bounds if bound <= budget]
 
 
-def test_where_no_tiling_of_a_layer_fits_nothing_is_priced() -> None:
+def test_geometry_costs_layer_without_a_tiling_prices_nothing() -> None:
     network = Builder(3, 7, 6).conv(8, 3).pool().conv(12, 1).network()
     tiny = replace(SMALL, weight_depths=(2,))
     task = _visits(problem(network, ZCU104, tiny), ddr_timing(ZCU104, 300), Goal(), None)[0].task
@@ -161,8 +162,8 @@ def test_where_no_tiling_of_a_layer_fits_nothing_is_priced() -> None:
     assert [len(layer.tilings) for layer in costs.priced.values()] == [0]
 
 
-def test_the_cheapest_of_the_fastest_is_looked_for_among_prices_that_are_known() -> None:
-    """The second search prices nothing again, and finds what it finds where it does."""
+def test_cheapest_near_reuses_known_prices() -> None:
+    # The second search prices no layer again, and finds the same schedule with an empty cache.
     network = Builder(3, 40, 40).conv(24, 3).pool().conv(40, 3).network()
     ddr, small = ddr_timing(ZCU104, 300), problem(network, ZCU104, SMALL)
     fastest = _search(small, ddr, Goal(tolerance=TOLERANCE), ALONE)
@@ -175,8 +176,11 @@ def test_the_cheapest_of_the_fastest_is_looked_for_among_prices_that_are_known()
     assert (found.key, found.schedule.array, found.proof) == (anew.key, anew.schedule.array, anew.proof)
 
 
-def test_layers_that_are_alike_are_priced_once() -> None:
-    """Three of four, behind a layer like their own; the last one has no weights to load behind it."""
+def test_geometry_costs_equal_layers_are_priced_once() -> None:
+    """Four equal layers are priced three times: the first of the frame, the two in the middle, and the last one.
+
+    The last one has no following layer whose weights it loads.
+    """
     network = Builder(16, 20, 20).conv(16, 3).conv(16, 3).conv(16, 3).conv(16, 3).network()
     task = _visits(problem(network, ZCU104, SMALL), ddr_timing(ZCU104, 300), Goal(), None)[0].task
     before = _cycles.cache_info()
@@ -188,11 +192,11 @@ def test_layers_that_are_alike_are_priced_once() -> None:
 
 
 def point(cycles: int, dsps: int) -> Any:
-    """Of a front."""
+    """Return a point of a front."""
     return SimpleNamespace(cycles=cycles, dsps=dsps)
 
 
-def test_a_front_holds_what_nothing_dominates() -> None:
+def test_with_point_keeps_undominated_points() -> None:
     front = [point(100, 4), point(50, 8)]
     assert pareto._with_point(front, point(100, 4)) is front
     assert pareto._with_point(front, point(101, 4)) is front
@@ -204,7 +208,7 @@ def test_a_front_holds_what_nothing_dominates() -> None:
     assert [pareto._cycles_to_beat(front, dsps) for dsps in (3, 4, 7, 8, 9)] == [None, 100, 100, 50, 50]
 
 
-def test_every_resource_that_is_missing_is_told() -> None:
+def test_shortfalls_name_every_missing_resource() -> None:
     resources = ZCU104.resources
     array = Array(2, 4, 4, map_ports=2, weight_ports=2)
     whole: dict[str, Any] = {name: getattr(resources, name) for name in ("dsp", "bram36", "uram", "lut", "lutram")}
@@ -218,7 +222,7 @@ def test_every_resource_that_is_missing_is_told() -> None:
     assert shortfalls(array, usage, few) == [("AXI ports for maps, weights and the program", 5, 4)]
 
 
-def test_what_is_pinned_is_given_up_before_the_board() -> None:
+def test_advice_gives_up_pins_before_the_board() -> None:
     assert (
         _advice(replace(SMALL, orders=ORDERS[:1]))
         == f"leave out --order {ORDERS[0]}, which pins how every layer is tiled"

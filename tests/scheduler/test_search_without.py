@@ -1,4 +1,4 @@
-"""Searches that price nothing, and spaces that say nothing of what they do not need."""
+"""Searches without a candidate, and the defaults of spaces."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ NONE = replace(ZCU104, title="No board", resources=replace(ZCU104.resources, lut
 
 
 def space() -> Space:
-    """One of each, and nothing of what has a usual value."""
+    """Return a space with one value per number, and with all defaults."""
     return Space((2,), ((8, 8),), (1,), (8,), (1,), (1,), (16,), (64,), (32,))
 
 
-def test_what_a_space_does_not_say_is_as_usual() -> None:
-    """As of an array that says nothing of it either: DSPs at one clock that multiply by themselves."""
+def test_space_defaults_equal_those_of_an_array() -> None:
+    # The defaults are DSPs at the clock of the array, without packing beyond the format's.
     bare, array = space(), Array(2, 8, 8)
     assert (bare.dsp_clock, bare.dsp_products, bare.dsp_registers) == (1, 0, 0)
     assert (array.dsp_clock, array.dsp_products, array.dsp_registers) == (1, 0, 0)
@@ -45,7 +45,7 @@ def test_what_a_space_does_not_say_is_as_usual() -> None:
     assert (frame.batch, frame.fused, Goal()) == (1, False, Goal("fps", 0.0, 0.0))
 
 
-def test_a_board_without_room_has_no_candidate_and_no_array() -> None:
+def test_solve_board_without_room_gives_no_candidate() -> None:
     task = Task(Geometry(2, 8, 8), network_shapes(workload_of(NETWORK), (8, 8), space()), ZCU104, DDR, Goal(), space())
     best, count = solve(task)
     assert best is not None
@@ -56,15 +56,15 @@ def test_a_board_without_room_has_no_candidate_and_no_array() -> None:
 
 
 @pytest.mark.parametrize("goal", [Goal(), Goal("resources", 1.0), Goal("ddr", 1e9)], ids=lambda goal: goal.objective)
-def test_where_nothing_fits_no_rate_is_to_blame(goal: Goal) -> None:
+def test_search_nothing_fits_names_the_smallest_array_and_no_rate(goal: Goal) -> None:
     with raises(DoesNotFitError) as caught:
         search(problem(NETWORK, NONE, space()), DDR, goal)
     assert "on No board, with the smallest array that holds it" in caught.value.subject
 
 
 @pytest.mark.parametrize("bits", [4, 8, 16])
-def test_a_pin_breaks_no_rule_of_what_is_left_open(bits: int) -> None:
-    """What is legal beside some other numbers may be pinned: columns and lanes of every array of two weight ports."""
+def test_pin_numbers_of_a_legal_array_are_accepted(bits: int) -> None:
+    # The columns and lanes of every legal array with two weight ports can be pinned.
     for lanes, factor in product((4, 8, 16, 32), (1, 2, 3, 5)):
         array = Array(64, factor * lanes, lanes, 1, 1, 2, bits=bits)
         if all(rule.holds(array) for rule in RULES):
@@ -79,8 +79,8 @@ def test_a_pin_breaks_no_rule_of_what_is_left_open(bits: int) -> None:
         *((4, 32, {8}), (4, 128, {8, 16, 32}), (4, 256, {8, 16, 32, 64}), (16, 128, {4, 8}), (16, 64, {4})),
     ],
 )
-def test_lanes_are_those_of_a_word_and_columns_whole_lanes(bits: int, port_bits: int, lanes: set[int]) -> None:
-    """Up to 256 columns, and up to 64 times the lanes of them."""
+def test_widths_have_lanes_of_a_word_and_columns_of_whole_lanes(bits: int, port_bits: int, lanes: set[int]) -> None:
+    """There are at most 256 columns, and at most 64 · lanes columns."""
     wanted = {(columns, count) for count in lanes for columns in range(count, 257, count) if columns <= 64 * count}
     assert set(_widths(bits, port_bits)) == wanted
     assert len(_widths(bits, port_bits)) == len(wanted)
@@ -96,14 +96,14 @@ def test_lanes_are_those_of_a_word_and_columns_whole_lanes(bits: int, port_bits:
         (1000, {16, 32, 64, 125}),
     ],
 )
-def test_chunks_cut_the_widest_map_evenly(widest: int, chunks: set[int]) -> None:
-    """In one to eight parts, of 8 to 128 columns; and round ones."""
+def test_chunks_divide_the_widest_map_evenly(widest: int, chunks: set[int]) -> None:
+    # The widest map is divided into one to eight chunks of 8 to 128 columns. 16, 32 and 64 are added.
     assert set(_chunks([3, widest, 1])) == chunks
     assert list(_chunks([widest])) == sorted(chunks)
 
 
-def test_lanes_alone_or_columns_alone_end_in_no_block() -> None:
-    """Of layers that add maps both together may: with six products a DSP columns are whole halves of the lanes."""
+def test_pin_columns_or_lanes_alone_keep_whole_blocks() -> None:
+    # With six products per DSP, columns may be a multiple of half of the lanes, but not if a layer adds maps.
     network = Builder(3, 6, 5).conv(8, 3).conv(8, 3).add(1, 2).network()
     adding = replace(space(), combining_layers=tuple(layer for layer in lower(network) if layer.combines_maps))
     assert adding.combining_layers
