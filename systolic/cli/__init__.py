@@ -1,5 +1,6 @@
-"""The ``systolic`` command: ``main`` assembles the modules of ``commands``, one per command.
+"""The ``systolic`` command line.
 
-``options`` has the options of each command as data, and those of several sections in ``options/common.py``; ``output``
-is how commands answer, ``progress`` what they report meanwhile.
+``main`` parses a command line and runs one module of ``commands``. ``table`` lists the commands, and ``options`` has
+their options as data. ``output`` prints results, ``messages`` prints notes and errors, and ``progress`` shows the step
+that is running.
 """

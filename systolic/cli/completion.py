@@ -1,4 +1,4 @@
-"""What a shell completes, by listing folders: no room is imported."""
+"""Completion in a shell. It lists folders instead of importing other rooms, so that it answers at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Completer = Callable[..., list[str]]
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(systolic.__file__)))  # noqa: PTH100, PTH120
-"""The folder of the packages."""
+"""The folder that contains the packages."""
 
 NETWORK_ENDINGS = (".cfg", ".onnx", ".json", ".h")
 
@@ -41,11 +41,15 @@ COMPLETERS = {
     "design": (list, ()),
     "folding": (lambda: list(SEARCHES), (".json",)),
 }
-"""What an option completes: names, and files with these endings."""
+"""Kind of value → (function that returns the names to offer, endings of the files to offer)."""
 
 
 def completer(complete: str | tuple[str, ...]) -> Completer:
-    """Return what ``argcomplete`` calls with the beginning of a word."""
+    """Return the function that ``argcomplete`` calls with the beginning of a word.
+
+    Args:
+        complete: A key of ``COMPLETERS``, or the words to offer.
+    """
 
     def words(prefix: str, **_: Any) -> list[str]:
         if not isinstance(complete, str):

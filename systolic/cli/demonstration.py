@@ -1,4 +1,4 @@
-"""What ``systolic demo`` does: the whole path with an embedded trained network and a picture of its samples."""
+"""The demonstration of ``systolic demo``: all steps with a built-in trained network and one of its samples."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from systolic.model import sample_pictures
 
 @dataclass(frozen=True)
 class Demonstration:
-    """What a style shows.
+    """The demonstration of one style.
 
     Attributes:
         network: A built-in, trained network.
-        picture: One of its samples.
-        options: Options of the style.
+        picture: The stem of one of its sample pictures.
+        options: Options of the style that differ from the defaults.
     """
 
     network: str
@@ -48,17 +48,17 @@ class Demonstration:
 
 BY_STYLE = {
     "systolic": Demonstration("shapes", "hills"),
-    # What takes longest is left out: the highest rate, and the search of all foldings.
+    # A lower rate and the greedy search, because the highest rate and the exact search take longest.
     "streaming": Demonstration("ultranet-small", "hillside", {"fps": 1000.0, "search": "greedy"}),
 }
 """The demonstration of each style."""
 
 VARIANT = Variant(quick=True)
-"""One picture executes for less time than optimising would take."""
+"""The build without compiler optimisation: optimising takes longer than it saves when one picture is executed."""
 
 
 def demonstrate(options: argparse.Namespace) -> int:
-    """Generate, execute and run an accelerator, and print what came out; return the exit status."""
+    """Generate an accelerator, execute it on a sample, print the results and return the exit status."""
     board, shown = board_room.load(options.board), BY_STYLE[options.style]
     _check_folder(options.output)
     picture = next(path for path in sample_pictures(shown.network) if path.stem == shown.picture)
@@ -95,35 +95,38 @@ def demonstrate(options: argparse.Namespace) -> int:
 
 
 def _next_steps(folder: Path, picture: Path) -> str:
-    """Return what to do next, each with its command."""
+    """Return the next steps that a user can take, each with its command."""
     design, sample = shlex.quote(str(folder)), shlex.quote(str(picture))
     steps = {
         "find objects in a picture of your own": f"systolic run {design} PICTURE -o boxes.png",
         "trace its cycles": f"systolic simulate {design} --picture {sample} --cycles",
         "see the built-in networks": "systolic networks",
-        "take a network of your own": "systolic generate NET.cfg --weights NET.weights --names NET.names -o DIR",
+        "use a network of your own": "systolic generate NET.cfg --weights NET.weights --names NET.names -o DIR",
     }
     width = max(map(len, steps)) + 2
     return "\n".join(["next:", *(f"  {step:{width}}{command}" for step, command in steps.items())])
 
 
 def objects_of(sample: Path) -> list[Detection]:
-    """What was drawn into an embedded sample, by the truth beside it."""
+    """Return the objects in a sample picture, read from truth.json in its folder."""
     entries = json.loads((sample.parent / "truth.json").read_text())
     objects = next(entry["objects"] for entry in entries if entry["file"] == sample.name)
     return [Detection(each["label"], 1.0, tuple(each["box"])) for each in objects]
 
 
 def _sentence(truth: Agreement) -> str:
-    overlap = f", which overlap their boxes by {truth.mean_iou:.2f} (mean IoU)" if truth.matched else ""
+    overlap = f" with a mean IoU of {truth.mean_iou:.2f}" if truth.matched else ""
     return (
-        f"{truth.matched} of {truth.matched + truth.missed} objects that were drawn are found{overlap}; "
-        f"boxes besides: {truth.added}"
+        f"{truth.matched} of {truth.matched + truth.missed} objects in the picture are found{overlap}; "
+        f"false detections: {truth.added}"
     )
 
 
 def _check_folder(folder: Path) -> None:
-    """The demo may be repeated, also after it was killed: it replaces its own folder and no other."""
+    """Raise FileAccessError if the folder has files that the demo did not write.
+
+    The demo can be repeated, also after it was killed: it replaces its own folder and no other one.
+    """
     if folder.exists() and not folder.is_dir():
         raise FileAccessError(str(folder), "is a file", "folder of the demo", remedy="choose another one with -o DIR")
     accelerator, annotated = _places(folder)
@@ -131,12 +134,12 @@ def _check_folder(folder: Path) -> None:
     if folder.exists() and not is_design(accelerator) and not ours.issuperset(folder.iterdir()):
         raise FileAccessError(
             str(folder),
-            "has other files and is left alone",
+            "has other files and is not replaced",
             "folder of the demo",
             remedy="choose another one with -o DIR",
         )
 
 
 def _places(folder: Path) -> tuple[Path, Path]:
-    """What the demo writes: the accelerator's folder, and the annotated picture."""
+    """Return the two places that the demo writes: the accelerator's folder, and the annotated picture."""
     return folder / "accelerator", folder / "boxes.png"

@@ -1,4 +1,7 @@
-"""What options name: a network, pictures to calibrate on, files to write. Wrong ones are refused before the work."""
+"""Reading and checking the inputs that options name: networks, calibration pictures, saved files, numbers.
+
+Wrong inputs are refused before the work starts.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +25,18 @@ from systolic.transforming import transform
 
 
 def check_network(name: str) -> None:
-    """Raise the errors of ``front_end_named`` for a name that is not a network's."""
+    """Raise the errors of ``front_end_named`` if a name is not the name or the file of a network."""
     front_end_named(name)
 
 
 def model_of(
     options: argparse.Namespace, seed: int | None, names: Path | None = None, check: Check | None = None
 ) -> Model:
-    """Return the network that the options name, transformed by the passes that they name.
+    """Return the network that the options name, after the passes that they name, and print the reader's notes.
 
-    Notes of the reader are printed. check: raises an error for a network that cannot be mapped.
+    Args:
+        names: The file of class labels.
+        check: A function that raises an error for a network that cannot be mapped.
     """
     given = LoadOptions(options.weights, names, seed, options.size, tuple(options.cut), check)
     model = load_named(options.network, given)
@@ -42,7 +47,7 @@ def model_of(
 
 
 def seed_of(options: argparse.Namespace) -> int | None:
-    """Return the seed of random weights for a network of which only the shapes matter; None if it has weights."""
+    """Return the seed of random weights for a command that needs only the shapes; None if the network has weights."""
     name = options.network
     has_numbers = name in zoo.names() and zoo.has_numbers(name)
     needs_numbers = "weights" in front_end_named(name).takes and not has_numbers
@@ -50,7 +55,11 @@ def seed_of(options: argparse.Namespace) -> int | None:
 
 
 def calibration_from(options: argparse.Namespace) -> Calibration:
-    """Return the calibration that the options ask for. Raises ConflictError for options that exclude each other."""
+    """Return the calibration that the options describe.
+
+    Raises:
+        ConflictError: Two options exclude each other.
+    """
     reconstruct, zero_points = (getattr(options, name, False) for name in ("reconstruct", "zero_points"))
     pictures = picture_files(options.calibrate) or sample_pictures()
     if options.mixed is not None and options.bits is not None:
@@ -69,13 +78,13 @@ def calibration_from(options: argparse.Namespace) -> Calibration:
 
 
 def check_search(options: argparse.Namespace) -> None:
-    """Raise an error if a search of schedules cannot start."""
+    """Raise an error if the inputs of a search of schedules are wrong."""
     check_network(options.network)
     check_whole("--workers", options.workers, 1)
 
 
 def check_saved(schedule: Path | None, folding: str) -> None:
-    """Raise an error for a saved schedule or folding that cannot be read, before anything is calibrated."""
+    """Raise an error if a saved schedule or folding cannot be read. It runs before the calibration, which is slow."""
     if schedule is not None:
         saved_text(schedule, "schedule", "systolic schedule --save FILE")
     if folding not in SEARCHES:
@@ -83,12 +92,12 @@ def check_saved(schedule: Path | None, folding: str) -> None:
 
 
 def check_whole(flag: str, value: int | None, low: int, high: int | None = None) -> None:
-    """Raise RangeError for a number that an option may not have."""
+    """Raise RangeError if a given number is not between ``low`` and ``high``."""
     if value is not None and (value < low or (high is not None and value > high)):
         raise RangeError(flag, value, low, high, integer=True)
 
 
 def check_share(flag: str, value: float) -> None:
-    """Raise RangeError for a number that is not between 0 and 1."""
+    """Raise RangeError if a number is not between 0 and 1."""
     if not 0 <= value <= 1:
         raise RangeError(flag, value, 0, 1)

@@ -1,4 +1,4 @@
-"""The ``systolic`` command: parse, import what the command needs, run it, answer errors with a sentence."""
+"""The ``systolic`` command: parse the line, import the command's module, run it, and print errors as sentences."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ __all__ = ["main", "parser"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit status.
 
-    0: done. 1: mismatches were found, or a design does not fit. 2: the input is not usable; the sentence is on standard
-    error. 128 and the number of a signal: that signal stopped the command. Without a command the help is printed.
+    Without a command the help is printed.
+
+    Returns:
+        0 for success. 1 if mismatches were found or a design does not fit. 2 for unusable input, which a sentence on
+        standard error explains. 128 plus the number of a signal if that signal stopped the command.
     """
     if "_ARGCOMPLETE" in os.environ:
         _complete()
@@ -40,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Import and run a command; an error becomes a sentence and an exit status."""
+    """Import and run a command; turn an error into a sentence and an exit status."""
     from systolic.cli.stopping import Stopped, ended_by_interrupts, stopped_by_signals
 
     with ended_by_interrupts():
@@ -57,10 +60,10 @@ def _run(options: argparse.Namespace) -> int:
             return status
     except SystolicError as error:
         return print_refusal(error)
-    except BrokenPipeError:  # the reader of a pipe has seen enough
+    except BrokenPipeError:  # the reader of the pipe, such as head, has closed it
         _drop_output()
         return 0
-    except OSError as error:  # a full disk, a file that is gone meanwhile
+    except OSError as error:  # for example a full disk, or a file that was deleted meanwhile
         _drop_output()
         return print_error(2, f"{cut(error.filename or 'standard output')}: {cut(error.strerror or error)}")
     except Stopped as signal:
@@ -70,7 +73,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _drop_output() -> None:
-    """Discard what standard output still holds if it cannot be written."""
+    """Discard the buffered output if standard output cannot be written."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -78,7 +81,7 @@ def _drop_output() -> None:
 
 
 def _complete() -> None:
-    """Answer the shell with completions (docs/reference/commands.md), and end the process."""
+    """Print completions for the shell (docs/reference/commands.md), and end the process."""
     import argcomplete
 
     commands = completion_command(os.environ.get("COMP_LINE", ""))

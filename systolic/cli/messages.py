@@ -1,7 +1,7 @@
-"""Notes, warnings and errors of a command on standard error, by the ``logging`` module.
+"""Notes, warnings and errors of a command on standard error.
 
-The library logs to the logger ``systolic``; the command shows what its level lets through: notes and warnings, with
-``-v`` also each step, with ``-q`` errors only.
+The library logs to the logger ``systolic``. A command shows its notes, warnings and errors. ``-v`` adds each step, and
+``-q`` shows errors only.
 """
 
 from __future__ import annotations
@@ -23,17 +23,20 @@ log = logging.getLogger("systolic")
 
 
 class _Shown(logging.Handler):
-    """Write each record as one line to the standard error of that moment, above the line of progress."""
+    """A handler that writes each record as one line to standard error, above the line of progress.
+
+    It looks up ``sys.stderr`` for each record, because tests and notebooks replace it.
+    """
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record; a full disk behind standard error loses it."""
+        """Write a record; drop it if standard error cannot be written, for example to a full disk."""
         with suppress(OSError), progress.line_cleared():
             print(f"systolic: {shown_as_text(record.getMessage())}", file=sys.stderr, flush=True)
 
 
 @contextmanager
 def messages(options: argparse.Namespace) -> Iterator[None]:
-    """Show the messages of a command as its options ask for them."""
+    """Show the messages of a command, with the level that -q or -v selects."""
     handler, level, above = _Shown(), log.level, log.propagate
     quiet, verbose = getattr(options, "quiet", False), getattr(options, "verbose", False)
     log.setLevel(logging.ERROR if quiet else logging.DEBUG if verbose else logging.INFO)
@@ -50,12 +53,12 @@ def messages(options: argparse.Namespace) -> Iterator[None]:
 
 
 def print_refusal(error: SystolicError) -> int:
-    """Print an error of the project, and return the exit status of unusable input."""
+    """Print an error of the project, and return 2, the exit status of unusable input."""
     return print_error(2, cut(error, MAX_SENTENCE_LENGTH))
 
 
 def print_error(status: int, sentence: str) -> int:
-    """Print an error and return the exit status."""
+    """Print a sentence to standard error, and return the given exit status."""
     with suppress(OSError):  # standard error may be a file on a full disk
         name = "\x1b[31msystolic:\x1b[0m" if takes_colour(sys.stderr) else "systolic:"
         print(f"{name} {shown_as_text(sentence)}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The answer of a command: one JSON object or a text, and files."""
+"""The output of a command: one JSON object or a text, and files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from systolic.cli.streams import shown_as_text
 
 
 def check_files(options: argparse.Namespace) -> None:
-    """Raise FileAccessError if a file that the command is to write cannot be written: before it works."""
+    """Raise FileAccessError, before the work starts, if an output file of the command cannot be written."""
     for name in ("json", "save", "report"):
         path = getattr(options, name, None)
         if path is not None and str(path) != "-":
@@ -24,7 +24,10 @@ def check_files(options: argparse.Namespace) -> None:
 
 
 def give(options: argparse.Namespace, values: Mapping[str, Any], text: str) -> None:
-    """Write the object to the file of --json, and the text to standard output unless the object goes there."""
+    """Print the text, and write the object to the file of --json.
+
+    ``--json -`` prints the object instead of the text.
+    """
     as_json = shown_as_text(json.dumps(values, indent=1, ensure_ascii=False)) if options.json else ""
     if options.json == "-":
         print(as_json)
@@ -35,12 +38,16 @@ def give(options: argparse.Namespace, values: Mapping[str, Any], text: str) -> N
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all. Raises FileAccessError if it cannot be written."""
+    """Write a file. An existing file is replaced only after the whole text is written.
+
+    Raises:
+        FileAccessError: The file cannot be written.
+    """
     write_bytes(path, text.encode())
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file as ``write_text`` does."""
+    """Write a file; see ``write_text``."""
     with _refusal(path):
         write_whole(path, data)
 

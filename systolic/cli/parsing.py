@@ -1,4 +1,4 @@
-"""The parser of the command line, built of the table of commands and of each command's options."""
+"""The parser of the command line, built from the table of commands and the options of each command."""
 
 from __future__ import annotations
 
@@ -20,24 +20,25 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 MAX_SENTENCE_LENGTH = 2900
-"""Characters of an error: a path may have thousands."""
+"""The number of characters at which an error is cut, because a path in it can have thousands."""
 
 HELP_COLUMN = 28
-"""Where the sentences of a help begin."""
+"""The column in which the sentences of a help begin."""
 
 GENERAL = (
     Option("-q", "--quiet", action="store_true", help="Print results and errors only"),
-    Option("-v", "--verbose", action="store_true", help="Print each step, and what it took"),
+    Option("-v", "--verbose", action="store_true", help="Print each step and its duration"),
 )
-JSON = Option("--json", metavar="FILE", help="Write one JSON object to FILE; - for standard output")
+JSON = Option("--json", metavar="FILE", help="Write the result as JSON to FILE; - for standard output")
 
 
 def parser(commands: Iterable[str] = tuple(COMMANDS), completing: bool = False) -> Parser:
     """Return the parser of the whole command line.
 
     Args:
-        commands: Those that get a parser with their options; of the others only the names are known.
-        completing: The shell asks for completions.
+        commands: The commands that get a parser with their options. For the others only the names are known, because
+            building a parser takes time.
+        completing: Whether the shell asks for completions.
     """
     top = Parser(
         prog="systolic",
@@ -51,7 +52,7 @@ def parser(commands: Iterable[str] = tuple(COMMANDS), completing: bool = False) 
     parsers = top.add_subparsers(prog="systolic", metavar="COMMAND", help=argparse.SUPPRESS)
     wanted = frozenset(commands)
     for name, summary in COMMANDS.items():
-        if name not in wanted:  # its name alone: a parser takes longer than all names together
+        if name not in wanted:  # only the name: one parser takes longer to build than all names together
             parsers._name_parser_map[name] = top
             continue
         command = parsers.add_parser(name, help=summary, description=f"{summary}.", formatter_class=_Formatter)
@@ -61,7 +62,7 @@ def parser(commands: Iterable[str] = tuple(COMMANDS), completing: bool = False) 
 
 
 def words_of(top: Parser, words: Sequence[str]) -> Sequence[str]:
-    """Return the words of a command line; ends the program for one of which argparse would make an empty list."""
+    """Return the words of a command line; end the program if one ends in ``=--``, which argparse reads as no value."""
     for word in words:
         if word.startswith("--") and word.endswith("=--"):
             top.error(f"{word[:-3]} needs a value; got --")
@@ -75,11 +76,11 @@ def named(words: Sequence[str]) -> tuple[str, ...]:
 
 
 class Parser(argparse.ArgumentParser):
-    """The parser of the whole command and, since argparse makes them of the same class, of each command."""
+    """The parser of the whole command line, and of each command, because argparse uses the same class for them."""
 
     def error(self, message: str) -> NoReturn:
         """Print one sentence to standard error and end with exit status 2."""
-        if "_ARGCOMPLETE" in os.environ:  # a line that is not complete yet is none of the user's errors
+        if "_ARGCOMPLETE" in os.environ:  # an incomplete line is not an error while the user types it
             sys.exit(2)
         from boards.errors import cut
 
@@ -87,7 +88,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"systolic: {sentence}; see {self.prog} --help\n")
 
     def unknown(self, words: Sequence[str]) -> NoReturn:
-        """End with a sentence about words that the command does not take, and with the nearest option."""
+        """End the program with a sentence about an unknown word, which also names the nearest option."""
         word = next((word for word in words if word.startswith("-")), words[0]).split("=")[0]
         what = "option" if word.startswith("-") else "argument"
         self.error(f"{self.prog} has no {what} {_shown(word)}{_meant(word, self._option_string_actions)}")
@@ -105,7 +106,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """One line per option in 100 columns: ``-o, --output DIR  Write the design to DIR``."""
+    """The format of a help: one line per option in 100 columns, ``-o, --output DIR  Write the design to DIR``."""
 
     def __init__(self, prog: str, **settings: Any) -> None:
         super().__init__(prog, max_help_position=HELP_COLUMN, width=_columns() - 2, **settings)
@@ -122,7 +123,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class _Renamed(argparse.Action):
-    """Store the value of an option under its old name, and remember to say so."""
+    """The action of an old option: store the value for the new option, and add a note to ``notes``."""
 
     def __init__(self, new: str, **settings: Any) -> None:
         super().__init__(**settings)
@@ -137,7 +138,7 @@ class _Renamed(argparse.Action):
 
 
 def _fill(command: argparse.ArgumentParser, form: Form, completing: bool) -> None:
-    """Add a command's options, in the groups of its help."""
+    """Add a command's options to its parser, in the groups of its help."""
     positional, first = command._positionals, command._optionals
     positional.title, first.title = "arguments", "options"
     general = command.add_argument_group("general")
@@ -163,7 +164,7 @@ def _place(option: Option) -> str:
 
 
 def _show_last(command: argparse.ArgumentParser, general: argparse._ArgumentGroup) -> None:
-    """Put a group, and --help in it, at the end of the help."""
+    """Move ``--help`` into a group, and move the group to the end of the help."""
     helps = [action for action in command._optionals._group_actions if action.dest == "help"]
     for action in helps:
         action.help = "Show this help and exit"
@@ -193,15 +194,18 @@ def _add(command: argparse.ArgumentParser, group: argparse._ArgumentGroup, optio
 
 
 def _columns() -> int:
-    """Return the width of the terminal, as ``shutil`` would, whose import takes longer than the rest of a help."""
+    """Return the width of the terminal.
+
+    ``shutil`` has a function for this, but its import takes longer than the rest of a help.
+    """
     try:
         return int(os.environ.get("COLUMNS", 0)) or os.get_terminal_size(1).columns or 80
-    except (ValueError, OSError):  # no number, no terminal
+    except (ValueError, OSError):  # COLUMNS is not a number, or standard output is not a terminal
         return 80
 
 
 def _overview() -> str:
-    """Return the commands by section, and where to begin."""
+    """Return the commands by section, an example, and how to show the help of a command."""
     width = max(map(len, COMMANDS)) + 2
     lines = []
     for title, commands in SECTIONS.items():
@@ -210,7 +214,7 @@ def _overview() -> str:
 
 
 def _plain(message: str) -> str:
-    """Return a sentence of argparse in the words of this project's."""
+    """Return a sentence of argparse in the form of this project's errors."""
     missing = re.fullmatch(r"the following arguments are required: (.*)", message, re.DOTALL)
     if missing:
         several = "are" if "," in missing[1] else "is"
@@ -223,7 +227,7 @@ def _plain(message: str) -> str:
 
 
 def _meant(word: str, known: Iterable[str]) -> str:
-    """Return a question with the nearest name; an old one is answered with the new one."""
+    """Return a question with the nearest known name, or with the new name of an old option; "" if none is near."""
     import difflib
 
     near = difflib.get_close_matches(word[:100], list(known), 1)

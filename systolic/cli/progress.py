@@ -1,4 +1,4 @@
-"""The line on a terminal that says what a command does, how far it is, and how long it will take."""
+"""The line on a terminal with the running step of a command, its percentage and the remaining time."""
 
 from __future__ import annotations
 
@@ -17,33 +17,38 @@ from systolic.cli.streams import shown_as_text
 log = logging.getLogger("systolic.steps")
 
 AFTER_SECONDS = 0.5
-"""Shorter work shows nothing on a terminal."""
+"""The time before a terminal shows a line, so that short work shows nothing."""
 
 BEAT_SECONDS = 1.0
-"""Seconds between two looks at the time, so that they count on during a long step."""
+"""The time between two updates of the line, so that the seconds advance during a long step."""
 
 FIRST_LINE_SECONDS = 2.0
-"""Seconds until the first line if there is no terminal."""
+"""The time before the first line if standard error is not a terminal."""
 
 KNOWN_SECONDS, KNOWN_SHARE = 2.0, 0.05
-"""A step tells how long it will take after this time and this share of its work."""
+"""The time and the share of a step's work after which its remaining time is shown."""
 
 VARIABLE = "SYSTOLIC_PROGRESS"
-"""Seconds between two lines if standard error is no terminal; without it nothing is written there."""
+"""The environment variable with the seconds between two lines if standard error is not a terminal.
+
+Without it no progress is written there.
+"""
 
 WIDTH = 78
 _CLEAR = "\r\x1b[2K"
 
 _shown: list[StatusLine] = []
-"""The line that is on the terminal, if there is one."""
+"""The status lines on the terminal: one or none."""
 
 
 class StatusLine:
-    """The progress of one command; ``tell`` is its ``Progress``.
+    """The progress of one command; its method ``tell`` is a ``Progress``.
 
-    It is a context: meanwhile a thread looks at the time, since a compiler or a solver tells nothing of itself.
-    Standard error gets one line that changes if it is a terminal, and nothing otherwise; nothing at all with ``-q``.
-    With ``-v`` the log gets each step, and what it took.
+    It is a context manager. Inside the context a thread updates the time, because a compiler or a solver does not
+    report progress.
+
+    If standard error is a terminal, it shows one line that changes. Otherwise it shows a line after each period of
+    ``VARIABLE``, if that is set. With ``-q`` it shows nothing. With ``-v`` the log has each step and its duration.
     """
 
     def __init__(self) -> None:
@@ -58,7 +63,10 @@ class StatusLine:
         self._thread = threading.Thread(target=self._beat, daemon=True)
 
     def tell(self, text: str) -> None:
-        """Show what is going on; the step that was told before is over, or continues if it has the same first word."""
+        """Show the running step.
+
+        The step before it has ended, unless ``text`` begins with the same word: then the same step continues.
+        """
         step = text if isinstance(text, ProgressStep) else ProgressStep(text)
         with self._lock:
             now = time.monotonic()
@@ -85,7 +93,7 @@ class StatusLine:
             self._step.log_end(time.monotonic())
 
     def clear(self) -> None:
-        """Remove the line from the terminal, until the next one is shown."""
+        """Remove the line from the terminal until the next update."""
         with self._lock:
             if self._terminal and self._line:
                 self._write(_CLEAR)
@@ -117,27 +125,27 @@ class StatusLine:
 
 @contextmanager
 def line_cleared() -> Iterator[None]:
-    """Take the line of progress from the terminal while something else is written there."""
+    """Remove the line of progress from the terminal before other text is written there."""
     for line in _shown:
         line.clear()
     yield
 
 
 class _Running:
-    """A step that has begun: its first report, its last one, and when it began."""
+    """A step that has begun: its first report, its last report, and the time at which it began."""
 
     def __init__(self, step: ProgressStep, since: float) -> None:
         self.first = self.last = step
         self.since = since
 
     def continues(self, step: ProgressStep) -> bool:
-        """Return whether a report is of this step: the same first word, and not less done than before."""
+        """Return whether a report belongs to this step: it has the same first word and no smaller share."""
         if self.last.split(" ")[0].rstrip(",:") != step.split(" ")[0].rstrip(",:"):
             return False
         return self.last.share is None or (step.share is not None and step.share >= self.last.share)
 
     def times(self, now: float) -> str:
-        """Return what the step took, and how long it will still take if that is known."""
+        """Return the duration of the step so far, and the remaining time if it is known."""
         took, done, begun = now - self.since, self.last.share, self.first.share
         if took < 1:
             return ""
@@ -149,7 +157,7 @@ class _Running:
         return f"{text}, {_duration(took * (1 - done) / (done - begun))} left"
 
     def log_end(self, now: float) -> None:
-        """Log what the step took."""
+        """Log the duration of the step."""
         if self.last:
             log.debug("%s: %.1f s", self.last.split(",")[0], now - self.since)
 
@@ -165,7 +173,7 @@ def _duration(seconds: float) -> str:
 
 
 def _seconds_between() -> float:
-    """Return the number in VARIABLE, 0 if there is none."""
+    """Return the number in ``VARIABLE``; 0 if it is not set or not a number."""
     try:
         return max(0.0, float(os.environ.get(VARIABLE, 0)))
     except ValueError:

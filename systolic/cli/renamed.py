@@ -1,17 +1,17 @@
-"""Old names of options and commands. They still work, are not shown, and say what to write instead."""
+"""Old names of options and commands. They still work, but help hides them, and a note gives the new name."""
 
 from __future__ import annotations
 
 REMOVED_IN = "0.3"
-"""The version that no longer knows the old names."""
+"""The version that will no longer accept the old names."""
 
 OPTIONS = {"--threshold": "--conf", "--overlap": "--iou", "--rate": "--lr"}
-"""Old option → new option: values and their meaning are the same."""
+"""Old option → new option, with the same values and meaning."""
 
 COMMANDS = {"generate list": "networks"}
 """Old command → new command."""
 
 
 def note(old: str, new: str) -> str:
-    """Return the sentence for whoever writes an old name."""
-    return f"{old} is called {new} now; version {REMOVED_IN} will not know the old name"
+    """Return the note to a user who wrote an old name."""
+    return f"{old} is called {new} now; version {REMOVED_IN} will not accept the old name"

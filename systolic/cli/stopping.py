@@ -1,4 +1,4 @@
-"""A command that a signal ends clears up as after Ctrl-C."""
+"""Signals that stop a command: SIGTERM and SIGHUP clean up in the same way as Ctrl-C."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ class Stopped(KeyboardInterrupt):
 
 @contextmanager
 def ended_by_interrupts() -> Iterator[None]:
-    """Let Ctrl-C end the process without more words, while modules are imported: their state is undefined after it."""
+    """Let Ctrl-C end the process at once while modules are imported.
+
+    Modules are half loaded after an interrupted import, so code that handles KeyboardInterrupt could fail.
+    """
     ours = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGINT)
     if not ours or before is not signal.default_int_handler:
@@ -39,7 +42,7 @@ def ended_by_interrupts() -> Iterator[None]:
 
 @contextmanager
 def stopped_by_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise Stopped, unless whoever started the process has them ignored (nohup)."""
+    """Let SIGTERM and SIGHUP raise Stopped, unless the parent process set them to be ignored, as nohup does."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

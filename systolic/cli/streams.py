@@ -1,4 +1,4 @@
-"""Standard output and standard error, whatever they are, and text that a terminal may show."""
+"""Preparation of standard output and standard error, and text that is safe to show on a terminal."""
 
 from __future__ import annotations
 
@@ -13,18 +13,22 @@ _ESCAPED = {code: f"\\u{code:04x}" for code in (*_CONTROLS, *_DIRECTIONS, *_SURR
 
 
 def shown_as_text(text: str) -> str:
-    """Return the text with an escape for each character that steers a terminal, turns its direction or has no encoding.
+    """Return the text with its unsafe characters escaped.
 
-    Names in files are anybody's. The escapes are JSON's, so that an object stays the same object.
+    Unsafe characters control a terminal, change the direction of text, or cannot be encoded. Names in untrusted files
+    can contain them. The escapes have JSON's form, so that an escaped JSON object keeps its value.
     """
     return text.translate(_ESCAPED)
 
 
 def prepare() -> None:
-    """Make both streams take any text: a closed one drops it, and one of few characters gets escapes for the others."""
+    """Make both streams accept any text.
+
+    A closed stream drops its text. Characters that a stream's encoding lacks are written as escapes.
+    """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if stream is None:  # the parent process closed it; pathlib would cost --help some milliseconds
+        if stream is None:  # the parent process closed it; open() instead of pathlib, whose import slows --help
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

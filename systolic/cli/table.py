@@ -1,6 +1,6 @@
-"""The commands: name → summary.
+"""The table of commands, by section of the help: name → summary.
 
-A module of ``options`` for each section of the help says what its commands take, and ``commands/NAME.py`` does it.
+Each section has one module in ``options`` with the options of its commands. ``commands/NAME.py`` runs a command.
 """
 
 from __future__ import annotations
@@ -15,37 +15,37 @@ if TYPE_CHECKING:
 
 SECTIONS = {
     "start": {
-        "demo": "Show the whole path with a built-in trained network and picture",
+        "demo": "Run all steps with a built-in trained network and picture",
         "networks": "List the built-in networks",
         "boards": "List the boards and their facts",
     },
     "build and run an accelerator": {
-        "generate": "Generate the accelerator of a network",
+        "generate": "Generate an accelerator for a network",
         "simulate": "Execute the generated code and compare every integer with the golden model",
-        "run": "Find objects in pictures or a video with an accelerator",
-        "check": "Derive interval, depth and clock of every loop from the generated C++",
+        "run": "Run an accelerator on a picture, a folder of pictures or a video",
+        "check": "Derive II, depth and clock of every loop from the generated C++",
         "package": "Package an accelerator for its board as one wheel",
         "vendor": "Compare a design's claims with the reports of Vitis HLS and Vivado",
     },
     "explore mappings": {
-        "schedule": "Find the best array and tiling for a network, and say why",
+        "schedule": "Find the best array and tiling for a network, with the reasons",
         "compare": "Compare boards, arrays, formats, batches, clocks and memories",
-        "pareto": "Find the Pareto front of frame rate and DSPs by a coarse search",
-        "fold": "Find the folding of a network as a streaming pipeline",
+        "pareto": "Find the Pareto front of frame rate and DSPs with a coarse search",
+        "fold": "Find the best folding of a network as a streaming pipeline",
     },
     "train and measure networks": {
-        "evaluate": "Measure accuracy on labelled pictures, float and quantised",
-        "train": "Train a network of few bits on labelled pictures",
-        "export": "Write a quantised network as ONNX or as files of DAC-SDC's exporters",
+        "evaluate": "Measure a network's accuracy on labelled pictures, float and quantised",
+        "train": "Train a low-precision network on labelled pictures",
+        "export": "Write a quantised network as ONNX, or as files of the DAC-SDC contest",
     },
 }
-"""The commands by the section of the help."""
+"""Section of the help → its commands, each with its summary."""
 
 COMMANDS = {name: summary for section in SECTIONS.values() for name, summary in section.items()}
 
 _MODULES = ("start", "accelerators", "mappings", "training")
 _OPTIONS = {name: module for module, section in zip(_MODULES, SECTIONS.values(), strict=True) for name in section}
-"""For each command the module of its options: one for each section, in their order."""
+"""Command → the module of its options; ``_MODULES`` has one module per section, in the same order."""
 
 
 def form_of(name: str) -> Form:
@@ -55,7 +55,7 @@ def form_of(name: str) -> Form:
 
 
 def run_of(name: str) -> Callable[[Any], int]:
-    """Import what a command does, with all that it needs."""
+    """Import a command's module with everything that it needs, and return its function ``run``."""
     run: Callable[[Any], int] = _module(f"systolic.cli.commands.{name}").run
     return run
 

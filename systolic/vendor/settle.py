@@ -38,7 +38,7 @@ class Wishes:
             raise ConflictError(
                 ("--csynth", "--reports"),
                 "--csynth writes its reports to the design's folder",
-                remedy="remove --reports",
+                remedy="leave out --reports",
             )
 
 

@@ -352,7 +352,7 @@ def test_the_demo_finds_what_was_drawn(style: str, tmp_path: Path) -> None:
 def test_the_demo_ends_with_commands_that_exist_and_may_be_repeated(tmp_path: Path, pinned_demo: None) -> None:
     folder = tmp_path / "a demo"
     done = call("demo", "-o", folder)
-    assert done.error.startswith("systolic: showing the whole path")
+    assert done.error.startswith("systolic: running all steps")
     _, _, steps = done.out.partition("\nnext:\n")
     commands = [shlex.split(line[line.index("systolic ") :]) for line in steps.splitlines()]
     assert [words[:2] for words in commands[:2]] == [["systolic", "run"], ["systolic", "simulate"]]

@@ -152,5 +152,5 @@ def test_classes_without_names_are_warned_of(tiny: tuple[Any, ...], tmp_path: Pa
     done = call(*without, "--calibrate", SAMPLES[0], "--schedule", tmp_path / "schedule.json")
     assert done.code == 0
     assert done.error == (
-        "systolic: no names for 3 classes: boxes will say class 0, class 1 and so on; give --names FILE, one a line\n"
+        "systolic: no names for 3 classes: boxes will say class 0, class 1 and so on; give --names FILE, one per line\n"
     )

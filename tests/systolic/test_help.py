@@ -205,7 +205,7 @@ def test_an_argument_of_thousands_of_characters_gives_a_sentence(words: tuple[st
 def test_an_old_option_sets_the_new_one_and_is_hidden(command: tuple[str, ...], old: str, new: str, name: str) -> None:
     before, after = (parser([command[0]]).parse_args([*command, option, "0.125"]) for option in (old, new))
     assert getattr(before, name) == getattr(after, name) == 0.125
-    assert before.notes == [f"{old} is called {new} now; version 0.3 will not know the old name"]
+    assert before.notes == [f"{old} is called {new} now; version 0.3 will not accept the old name"]
     assert not hasattr(after, "notes")
     help_text = call(command[0], "--help").out
     assert (old in help_text, new in help_text) == (False, True)
@@ -215,8 +215,8 @@ def test_an_old_option_sets_the_new_one_and_is_hidden(command: tuple[str, ...], 
 def test_an_old_option_is_told_once_on_standard_error(tmp_path: Path) -> None:
     done = call("run", tmp_path, "y", "--threshold", "1", "--threshold", "0.5", "--overlap", "0.5")
     assert done.error.splitlines()[:2] == [
-        "systolic: --threshold is called --conf now; version 0.3 will not know the old name",
-        "systolic: --overlap is called --iou now; version 0.3 will not know the old name",
+        "systolic: --threshold is called --conf now; version 0.3 will not accept the old name",
+        "systolic: --overlap is called --iou now; version 0.3 will not accept the old name",
     ]
     quiet = call("run", tmp_path, "y", "--threshold", "1", "-q")
     assert "--threshold" not in quiet.error
@@ -226,7 +226,7 @@ def test_generate_list_still_lists_the_networks() -> None:
     done = call("generate", "list")
     assert (done.code, done.out.split()) == (0, list(model.networks()))
     assert done.error == (
-        "systolic: systolic generate list is called systolic networks now; version 0.3 will not know the old name\n"
+        "systolic: systolic generate list is called systolic networks now; version 0.3 will not accept the old name\n"
     )
 
 

@@ -82,7 +82,12 @@ def test_options_of_a_trace_need_it(tmp_path: Path) -> None:
         (("--fifos", "--clock", 100), "--fifos, --clock"),
         (("--ddr-efficiency", 0.5), "--ddr-efficiency"),
     ):
-        refused(call(*simulate, *options), MissingValueError, what="--cycles", reason=f"only a cycle trace has {flags}")
+        refused(
+            call(*simulate, *options),
+            MissingValueError,
+            what="--cycles",
+            reason=f"{flags} has an effect only on a cycle trace",
+        )
     refused(call(*simulate, "--hls"), MissingValueError, what="--cycles")
     refused(call(*simulate, "--cycles", "--layer", "a"), MissingValueError, what="--timeline FILE.png")
     refused(call(*simulate, "-o", "a.fst"), MissingValueError, what="--waves LAYER")
@@ -250,7 +255,7 @@ def test_a_wheel_says_how_it_is_installed(tiny_design: Path, tmp_path: Path) -> 
     assert "simulated board" in done.out
     design = shutil.copytree(tiny_design, tmp_path / "design", ignore=shutil.ignore_patterns("build"))
     write_built(design)
-    assert "; on the board: pip install --no-deps" in call("package", design, "-o", tmp_path).out
+    assert "; install it on the board: pip install --no-deps" in call("package", design, "-o", tmp_path).out
 
 
 def test_a_saved_schedule_that_is_not_legal_is_named_once() -> None:

@@ -71,7 +71,7 @@ def test_the_command_prints_and_keeps_them(folder: Path, picture: Path, capsys: 
     assert f"{values['cycles_per_frame']:,} cycles counted" in told
     assert "HLS" not in told
     assert main([*command, "--clock", "100"]) == 2
-    assert "leave out --clock; --waves LAYER records signals" in capsys.readouterr().err
+    assert "leave out --clock; use --waves LAYER to record signals" in capsys.readouterr().err
     assert main([*command[:-1], "--hls"]) == 2
     assert "--cycles is missing (--hls compares traced cycles with counted ones)" in capsys.readouterr().err
 

@@ -146,6 +146,6 @@ def test_the_demo_says_what_it_does_before_it_imports_the_rooms(tmp_path: Path) 
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     line, modules = json.loads(done.stdout)
-    assert line.startswith("systolic: showing the whole path")
+    assert line.startswith("systolic: running all steps")
     heavy = {"numpy", "PIL", "cnn", "scheduler", "hls_templates", "systolic.designs"}
     assert heavy.isdisjoint(modules), "the first line is there within a second"

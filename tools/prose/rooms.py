@@ -46,6 +46,7 @@ CLEAN = (
     "scheduler/systolic/program",
     "scheduler/systolic/search",
     "systolic/checking",
+    "systolic/cli",
     "systolic/evaluation",
     "systolic/styles",
     "systolic/execution",

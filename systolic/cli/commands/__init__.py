@@ -1,1 +1,1 @@
-"""One file a command: its arguments, its callable, and what it prints."""
+"""One module per command. Its function ``run`` takes the parsed options, prints the result, and returns the status."""

@@ -15,7 +15,7 @@ from systolic.report.tables import table
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: {boards: [every fact of each board]}."""
+    """Print the boards. JSON: {boards: [every fact of each board]}."""
     loaded = (board_room.load(options.board),) if options.board else boards()
     values = {"boards": [{**_values(board), "clocks_mhz": [clock.mhz for clock in board.clocks()]} for board in loaded]}
     give(options, values, _facts(loaded[0]) if options.board else _overview(loaded))
@@ -45,7 +45,7 @@ def _overview(loaded: Sequence[Board]) -> str:
         for board in loaded
     ]
     head = ("board", "title", "part", "DSP", "BRAM36", "URAM", "LUT", "DDR GB/s", "ports", "MHz")
-    return table(head, rows) + "\n\nDDR GB/s: peak at the speed the board's preset programs. MHz: highest PL clock."
+    return table(head, rows) + "\n\nDDR GB/s: peak rate at the DDR speed of the board's preset. MHz: highest PL clock."
 
 
 def _facts(board: Board) -> str:

@@ -19,7 +19,7 @@ from systolic.styles.systolic.workers import workers
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: ``SystolicComparison.values``."""
+    """Compare schedules for all combinations of the given values. JSON: ``SystolicComparison.values``."""
     check_search(options)
     for dsp_clock in options.dsp_clock or ():
         engine_for(options.engine, dsp_clock)
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _alternatives(options: argparse.Namespace) -> Alternatives:
-    """What was given, and where nothing was, what it stands for."""
+    """Return the values to compare; an option that was not given has one value, its default."""
     chosen = (options.clock, options.ddr_gbps, options.dsp_clock, options.dsp_products)
     clocks_mhz, ddr_gbps, dsp_clocks, dsp_products = (tuple(numbers or (None,)) for numbers in chosen)
     boards = tuple(board_room.load(name) for name in options.board or ["zcu104"])

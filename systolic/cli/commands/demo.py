@@ -1,4 +1,4 @@
-"""``systolic demo``: the whole path with an embedded trained network and a picture of its samples."""
+"""``systolic demo``: all steps with a built-in trained network and one of its sample pictures."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from systolic.cli.messages import log
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: {generate, simulate, run}: the objects of the three commands; truth: {matched, missed, added, mean_iou} of
-    the objects that were drawn and the boxes."""
-    log.info("showing the whole path, which takes up to a minute: %s", PATH)
-    from systolic.cli.demonstration import demonstrate  # after the first line, since its imports take a second
+    """Run the demonstration.
+
+    JSON: {generate, simulate, run, truth}. The first three are the objects of these commands. truth compares the boxes
+    with the objects in the picture: {matched, missed, added, mean_iou}.
+    """
+    log.info("running all steps, which takes up to a minute: %s", PATH)
+    from systolic.cli.demonstration import demonstrate  # after the first line, because its imports take a second
 
     return demonstrate(options)
 
 
-PATH = "quantise a trained network, search a mapping, generate, compile and execute it, find objects in a picture"
+PATH = "quantise a trained network, search a mapping, generate and compile the code, find objects in a picture"

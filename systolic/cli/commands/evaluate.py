@@ -1,4 +1,4 @@
-"""``systolic evaluate``: the accuracy of a network on labelled pictures, float and quantised."""
+"""``systolic evaluate``: the accuracy of the float and the quantised network on labelled pictures."""
 
 from __future__ import annotations
 
@@ -38,11 +38,15 @@ OF_A_NETWORK = (
     "mixed",
     "board",
 )
-"""Options that were decided when a design was generated."""
+"""Options that a generated design does not accept, because they were chosen when it was generated."""
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: ``Evaluation.values``. 1 where an executed integer differs from the golden model."""
+    """Measure the accuracy of a network or a design. JSON: ``Evaluation.values``.
+
+    Returns:
+        1 if an integer of the executed code differs from the golden model, else 0.
+    """
     _check(options)
     workers = options.workers or cores()
     wishes = EvaluationOptions(options.data, options.split, options.pictures, options.conf, workers, options.executed)
@@ -54,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
             save_worst(evaluation, options.worst)
     for warning in evaluation.warnings:
         log.warning("%s", warning)
-    written = f"\n\nworst cases in {options.worst}" if options.worst is not None else ""
+    written = f"\n\nworst cases are drawn in {options.worst}" if options.worst is not None else ""
     give(options, evaluation.values(), evaluation.text() + written)
     return 1 if evaluation.executed is not None and evaluation.executed.mismatches else 0
 
@@ -73,13 +77,15 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _subject(options: argparse.Namespace, status: StatusLine) -> tuple[Subject, OpenedDesign | None]:
-    """Return the network of a generated design, or quantise one now."""
+    """Return the networks to compare, and the design if the option names one; else quantise the network now."""
     folder = Path(options.network)
     if is_design(folder):
         flags = [f"--{name.replace('_', '-')}" for name in OF_A_NETWORK if getattr(options, name)]
         if flags:
             raise ConflictError(
-                (str(folder), *flags), "a generated design has its network and its bits", remedy=f"leave out {flags[0]}"
+                (str(folder), *flags),
+                "a generated design already has its network and bits",
+                remedy=f"leave out {flags[0]}",
             )
         design = open_design(folder)
         network = replace(reload(folder), labels=tuple(design.manifest.labels))
@@ -100,10 +106,10 @@ def _subject(options: argparse.Namespace, status: StatusLine) -> tuple[Subject, 
 
 
 def _calibration(options: argparse.Namespace) -> Calibration:
-    """Return the calibration, with --mixed for the board of --board."""
+    """Return the calibration. With --mixed, its frame rate is the one on the board of --board."""
     calibration = calibration_from(options)
     if options.board is None:
         return calibration
     if options.mixed is None:
-        raise MissingValueError("--mixed SHARE", "it is a share of the frame rate on --board")
+        raise MissingValueError("--mixed SHARE", "--board has an effect only on the frame rate of --mixed")
     return replace(calibration, pipeline=Pipeline(board_room.load(options.board)))

@@ -1,4 +1,4 @@
-"""``systolic export``: a quantised network as an ONNX file, or in the files of DAC-SDC's exporters, for other tools."""
+"""``systolic export``: a quantised network for other tools, as an ONNX file or in the files of the DAC-SDC contest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,13 @@ from systolic.styles.registry import open_design
 
 @dataclass(frozen=True, eq=False)
 class ExportSource:
-    """What is exported: integers, how pictures are brought to size, and the files that the network came in."""
+    """The network to export.
+
+    Attributes:
+        network: The quantised network.
+        fit: How pictures are resized to the network's input.
+        files: Name → content of the files from which the network was read.
+    """
 
     network: QuantizedNetwork
     fit: str
@@ -31,7 +37,7 @@ class ExportSource:
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: {file, dialect, layers}."""
+    """Write the exported files. JSON: {file, dialect, layers}."""
     with StatusLine() as status:
         source = _source(options, status)
         network = source.network
@@ -43,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     text = f"{network.name}: {len(network.nodes)} layers written to {options.output} as {options.dialect}"
     late = any(isinstance(node.requantiser, MultiplyShift) for node in network.nodes)
     if late and options.dialect == "qonnx":
-        text += ", which other tools execute in floats: --dialect finn keeps every integer there too"
+        text += "; other tools execute this dialect in floating point, so use --dialect finn to keep every integer"
     give(options, values, text)
     return 0
 
@@ -63,9 +69,10 @@ def _source(options: argparse.Namespace, status: StatusLine) -> ExportSource:
 
 
 def write_folder(folder: Path, files: dict[str, bytes]) -> None:
-    """Write the files into an empty folder: those of two networks would not fit together.
+    """Write the files into an empty folder, so that files of two networks are never mixed.
 
-    Raises FileAccessError if the folder cannot be written or has files already.
+    Raises:
+        FileAccessError: The folder cannot be written, or it already has files.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""``systolic fold``: a network as a streaming pipeline, and how several searches fold it."""
+"""``systolic fold``: the folding of a network as a streaming pipeline, by one search or by several."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ from systolic.styles.streaming.options import options_from
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: {network, board, clock_mhz, foldings: [{search, cycles, frames_per_second, lut, dsp, bram18, uram,
-    converters, fifo_bits, energy, area, fits, reached, state, gap, seconds, reason}]}."""
+    """Search foldings and print them.
+
+    JSON: {network, board, clock_mhz, foldings: [{search, cycles, frames_per_second, lut, dsp, bram18, uram,
+    converters, fifo_bits, energy, area, fits, reached, state, gap, seconds, reason}]}.
+    """
     check_network(options.network)
     board = board_room.load(options.board)
     wishes = options_from(options)
@@ -42,12 +45,16 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _network(options: argparse.Namespace, pipeline: Pipeline, status: StatusLine) -> QuantizedNetwork:
-    """With bits by layer numbers count too, and pictures; else shapes alone do."""
+    """Return the network to fold.
+
+    With --mixed it is calibrated, because weights and pictures decide the bits of each layer. Without --mixed only the
+    shapes of its layers matter.
+    """
     if options.mixed is None:
         flags = [f"--{name}" for name in ("calibrate", "fit") if getattr(options, name)]
         if flags:
             raise MissingValueError(
-                "--mixed SHARE", f"without it only the shapes of layers matter, and not {' and '.join(flags)}"
+                "--mixed SHARE", f"without it only the shapes of layers matter, and {' and '.join(flags)} has no effect"
             )
         status.tell("reading the network")
         model = model_of(options, seed_of(options), check=check_mappable)

@@ -1,4 +1,4 @@
-"""``systolic generate``: generate the accelerator of a trained network, in either style."""
+"""``systolic generate``: an accelerator for a trained network, in either style."""
 
 from __future__ import annotations
 
@@ -26,10 +26,13 @@ if TYPE_CHECKING:
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: {folder, digest, heads: {sqnr_db: by head, pictures}, check: {holds, highest_clock_mhz, rate}} and what the
-    style's plan tells of itself.
+    """Generate a design.
 
-    1 where it does not fit the board, or its sources do not hold its clock.
+    JSON: {folder, digest, heads: {sqnr_db: {head: value}, pictures}, check: {holds, highest_clock_mhz, rate}} and the
+    values of the style's plan.
+
+    Returns:
+        1 if the design does not fit the board, or if its sources do not reach its clock, else 0.
     """
     if options.network == "list":
         print("\n".join(networks()))
@@ -41,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     check_saved(options.schedule, options.folding)
     board = board_room.load(options.board)
     calibration = calibration_from(options)
-    from systolic.checking.design import generated_clock  # the demo takes this module's text, and checks no clock
+    from systolic.checking.design import generated_clock  # not above: the demo imports this module and does not need it
 
     with output_folder(options.output, options.force) as output, StatusLine() as status:
         status.tell("reading the network")
@@ -58,25 +61,28 @@ def run(options: argparse.Namespace) -> int:
     told = [text(design, options.output, clock.rate_clock), clock.sentence]
     give(options, values(design, options.output, clock.check), "\n".join(filter(None, told)))
     if not design.mapping.fits:
-        log.error("the design is written, but it does not fit %s as estimated", board.title)
+        log.error("the design is written, but its estimated resources do not fit %s", board.title)
         return 1
     if clock.rate_clock is not None and not clock.rate_clock.holds:
-        log.error("the design is written, but its sources do not hold its clock: see systolic check %s", options.output)
+        log.error(
+            "the design is written, but its sources do not reach its clock: see systolic check %s", options.output
+        )
         return 1
     return 0
 
 
 def _warnings(options: argparse.Namespace, model: Model, design: GeneratedDesign) -> list[str]:
-    """Return a sentence for each thing that the user may not have meant."""
+    """Return a sentence for each setting that the user may not have intended."""
     sentences = []
     if not options.calibrate and model.quantized is None:
         sentences.append(
-            f"calibrated on the {len(sample_pictures())} embedded samples; for real use give --calibrate PICTURE..."
+            f"calibrated on the {len(sample_pictures())} built-in sample pictures; for real use, pass pictures of "
+            "your own with --calibrate PICTURE..."
         )
     classes = max((node.op.classes for node in model.network.nodes if isinstance(node.op, Detection)), default=0)
     if classes > 1 and not model.network.labels:
         takes_names = "names" in front_end_named(options.network).takes
-        place = "--names FILE, one a line" if takes_names else f"labels in {options.network}"
+        place = "--names FILE, one per line" if takes_names else f"labels in {options.network}"
         sentences.append(f"no names for {classes} classes: boxes will say class 0, class 1 and so on; give {place}")
     if design.fidelity and design.fidelity.warning:
         sentences.append(design.fidelity.warning)
@@ -95,7 +101,11 @@ def check_style(options: argparse.Namespace) -> None:
 
 
 def values(design: GeneratedDesign, folder: Path, check: DesignCheck | None = None) -> dict[str, Any]:
-    """Return the JSON of a design that was written to ``folder``. check: what was derived from its sources."""
+    """Return the JSON of a design that was written to ``folder``.
+
+    Args:
+        check: The figures derived from its sources; None if it was not checked.
+    """
     heads = design.fidelity.values() if design.fidelity else None
     found = check and check.values()
     checked = {"check": {key: found[key] for key in ("holds", "highest_clock_mhz", "rate")}} if found else {}
@@ -104,10 +114,14 @@ def values(design: GeneratedDesign, folder: Path, check: DesignCheck | None = No
 
 
 def text(design: GeneratedDesign, folder: Path, clock: RateClock | None = None) -> str:
-    """Return the text for a terminal. clock: what its rate is told at, where its sources were checked."""
+    """Return the text for a terminal.
+
+    Args:
+        clock: The clock of the reported frame rate; None if the sources were not checked.
+    """
     fidelity = f"{design.fidelity.text()}\n" if design.fidelity else ""
     traced = design.plan.is_traced
-    engine = "" if traced else "DSPs are counted as of the engine in C++; "
+    engine = "" if traced else "the DSP count is an estimate for the C++ engine; "
     nearer = (
         "systolic simulate --cycles traces the generated code"
         if traced

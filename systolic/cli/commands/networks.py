@@ -14,13 +14,17 @@ from systolic.cli.output import give
 from systolic.report.tables import table
 
 NOTES = (
-    "bits: float networks are quantised to 4, 8 or 16 bits by generate; the others were trained in these bits.\n"
-    "weights: give --weights FILE for a network without trained ones, or --seed 1 for random ones."
+    "bits: generate quantises float networks to 4, 8 or 16 bits; the other networks were trained with these bits.\n"
+    "weights: if a network has none, give --weights FILE for trained weights or --seed 1 for random ones."
 )
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: {networks: [{name, width, height, channels, layers, classes, bits, trained}]}; bits is null for float."""
+    """List the built-in networks.
+
+    JSON: {networks: [{name, width, height, channels, layers, classes, bits, trained}]}; bits is null for a float
+    network.
+    """
     facts = [_facts(name) for name in zoo.names()]
     rows = [
         (
@@ -39,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _facts(name: str) -> dict[str, Any]:
-    """Return what a table shows of a built-in network; its weights are not read."""
+    """Return the facts of a built-in network that the table shows; its weights are not read."""
     path = zoo.topology_file(name)
     if path.suffix == ".json":
         exported = topology_file.read_topology(path)

@@ -1,4 +1,4 @@
-"""``systolic pareto``: what frames/s cost in DSPs."""
+"""``systolic pareto``: the Pareto front of frame rate and DSP count."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from systolic.trace.timeline import save as save_picture
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: ``ParetoFront.values``."""
+    """Search the Pareto front of frame rate and DSP count. JSON: ``ParetoFront.values``."""
     check_network(options.network)
     board = board_room.load(options.board)
     wishes = SystolicOptions(

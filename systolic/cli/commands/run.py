@@ -1,4 +1,4 @@
-"""``systolic run``: what the accelerator sees, on a picture, a folder of them or a video."""
+"""``systolic run``: the accelerator's result for a picture, a folder of pictures or a video."""
 
 from __future__ import annotations
 
@@ -18,11 +18,21 @@ from systolic.styles.registry import open_design
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: {picture, width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], tensors: [{name, sides,
-    least, greatest, values where they are few}], mismatches}; instead of detections of a classifier classes: [{label,
-    probability}], of a segmentation segments: [{label, share}], of a network without a head nothing; for a folder or a
-    video {frames: [the same without mismatches, and with tensors only where there is no head, of a video with its
-    number "frame"], frames_per_second, seconds_by_stage, bound_by, label}."""
+    """Run the accelerator and print its results.
+
+    JSON of a picture: {picture, width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], tensors:
+    [{name, sides, least, greatest, values}], mismatches}. A tensor has values only if they are few.
+
+    A classifier has classes instead of detections: [{label, probability}]. A segmentation has segments: [{label,
+    share}]. A network without a head has neither.
+
+    JSON of a folder or a video: {frames, frames_per_second, seconds_by_stage, bound_by, label}. Each frame is the
+    object of its picture without mismatches. It has tensors only if the network has no head. A frame of a video also
+    has its number "frame".
+
+    Returns:
+        1 if a simulated integer of a picture differs from the golden model, else 0.
+    """
     check_share("--conf", options.conf)
     check_share("--iou", options.iou)
     design = open_design(options.folder)
@@ -39,7 +49,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def text(answer: Run, output: Path | None) -> str:
-    """For a terminal. output: where the picture with its boxes went."""
+    """Return the text for a terminal.
+
+    Args:
+        output: The file of the picture with its boxes; None if it was not drawn.
+    """
     return answer.text() + (f"\n\nwritten to {output}" if output is not None else "")
 
 

@@ -1,4 +1,4 @@
-"""``systolic schedule``: the best array and tiling for a network, and why."""
+"""``systolic schedule``: the best array and tiling for a network, with the reasons."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from systolic.styles.systolic.workers import workers
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: ``SystolicMapping.values``."""
+    """Search a schedule, or evaluate a saved one. JSON: ``SystolicMapping.values``."""
     check_search(options)
     board = board_room.load(options.board)
     with StatusLine() as status, workers(options.workers, options.dask) as executor:
@@ -52,6 +52,6 @@ def _wishes(options: argparse.Namespace) -> SystolicOptions:
 
 
 def read_model(options: argparse.Namespace, status: StatusLine) -> Model:
-    """The network of a command in which shapes alone decide."""
+    """Read the network of a command whose result depends only on the shapes of layers."""
     status.tell("reading the network")
     return model_of(options, seed_of(options), check=check_mappable)

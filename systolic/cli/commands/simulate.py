@@ -27,9 +27,16 @@ from systolic.trace.timeline import save as save_timeline
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: ``SimulationResult.values``, with ``--waves`` also waves: ``Waves.values``; with ``--cycles`` that of
-    ``cycle_values``, and bandwidth, loops: "declared" or "derived", and fifos: with ``--fifos``; these three are null
-    of an engine in SystemVerilog, which is not traced."""
+    """Execute a design, or trace its cycles.
+
+    JSON: ``SimulationResult.values``; with --waves also waves, ``Waves.values``.
+
+    JSON with --cycles: the values of the cycle report, bandwidth, loops ("declared" or "derived") and, with --fifos,
+    fifos. The last three are null for an engine in SystemVerilog, which is not traced.
+
+    Returns:
+        1 if an integer differs from the golden model, else 0.
+    """
     _check(options)
     design = open_design(options.folder)
     frames = [fit_picture(design, load_frame(picture))[0] for picture in options.picture]
@@ -67,8 +74,9 @@ def _count(options: argparse.Namespace, design: OpenedDesign, pixels: Pixels) ->
     if traced:
         raise UnsupportedError(
             f"{listed(traced)} with {design.path}",
-            "the cycles of an engine in SystemVerilog are counted as it executes, and only C++ is traced",
-            remedy=f"leave out {traced[0]}; --waves LAYER records signals, generate sets another clock or memory",
+            "only engines in C++ are traced; the cycles of an engine in SystemVerilog are counted in its simulation",
+            remedy=f"leave out {traced[0]}; use --waves LAYER to record signals, "
+            "and generate again for another clock or memory",
         )
     with StatusLine() as status:
         counts = style_of(design).count(design, pixels, options.hls, status.tell)
@@ -106,7 +114,7 @@ def _trace(options: argparse.Namespace, design: OpenedDesign, pixels: Pixels) ->
 
 
 _OF_A_TRACE = ("bandwidth", "loops", "fifos")
-"""Keys of the JSON that only a trace has values for."""
+"""Keys of the JSON that are null without a trace."""
 
 _LOOPS = {False: "declared", True: "derived"}
 
@@ -115,22 +123,29 @@ def _check(options: argparse.Namespace) -> None:
     """Raise an error if an option has no effect or a wrong value."""
     traced, native = flags_set(options, TRACED), flags_set(options, NATIVE)
     if traced and not options.cycles:
-        raise MissingValueError("--cycles", f"only a cycle trace has {listed(traced)}")
+        raise MissingValueError("--cycles", f"{listed(traced)} has an effect only on a cycle trace")
     if options.hls and not options.cycles:
         raise MissingValueError("--cycles", "--hls compares traced cycles with counted ones")
     if options.layer is not None and options.timeline is None:
-        raise MissingValueError("--timeline FILE.png", "--layer chooses what it draws")
+        raise MissingValueError("--timeline FILE.png", "--layer chooses the layer that it draws")
     if options.cycles and native:
         raise ConflictError(
-            ("--cycles", *native), "the native code alone is traced", remedy="run simulate twice, once without --cycles"
+            ("--cycles", *native),
+            "a cycle trace executes the code without them",
+            remedy="run simulate twice, once without --cycles",
         )
     if options.output is not None and options.waves is None:
-        raise MissingValueError("--waves LAYER", "-o names the file of its signals")
+        raise MissingValueError("--waves LAYER", "-o names the file of the recorded signals")
     _check_values(options)
 
 
 def _check_values(options: argparse.Namespace) -> None:
-    """Raise RangeError for a wrong clock or memory, FileAccessError for a picture that cannot be written."""
+    """Check the values of options before the work starts.
+
+    Raises:
+        RangeError: The clock or the memory's rate is out of range.
+        FileAccessError: A picture cannot be written.
+    """
     if options.clock is not None and not 0 < options.clock < math.inf:
         raise RangeError("--clock in MHz", options.clock, 0, exclusive=True)
     DdrRate(

@@ -1,4 +1,4 @@
-"""``systolic train``: train a network of few bits on labelled pictures."""
+"""``systolic train``: train a low-precision network on labelled pictures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: the settings, pictures, losses, and the files of the network and its weights."""
+    """Train a network. JSON: the settings, pictures, losses, network and weights; the last two are files."""
     _check(options)
     check_pytorch()
     from systolic.training.loop import Settings, train
@@ -75,7 +75,7 @@ def _data(model: Model, options: argparse.Namespace) -> TrainingData:
     if not labelled.is_labelled:
         raise MissingValueError(
             f"labels in {options.data}",
-            "a network is trained on labelled pictures",
+            "training needs labelled pictures",
             remedy="see docs/how-to/evaluate.md",
         )
     for note in labelled.notes:
@@ -100,7 +100,8 @@ def _values(settings: Settings, data: TrainingData, trained: Trained) -> dict[st
 def _text(trained: Trained) -> str:
     name = trained.topology
     return (
-        f"{name} and {trained.numbers.name} hold the network: systolic evaluate {name} --data FOLDER says how good it "
-        f"is, systolic generate {name} --style streaming makes an accelerator of it, systolic export {name} an "
-        "ONNX file"
+        f"the trained network is in {name} and {trained.numbers.name}\n"
+        f"measure its accuracy: systolic evaluate {name} --data FOLDER\n"
+        f"generate an accelerator: systolic generate {name} --style streaming -o DIR\n"
+        f"write an ONNX file: systolic export {name} -o FILE.onnx"
     )

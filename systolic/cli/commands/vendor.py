@@ -1,4 +1,4 @@
-"""``systolic vendor``: the design's claims beside what Vitis HLS and Vivado say."""
+"""``systolic vendor``: comparison of a design's claims with the reports of Vitis HLS and Vivado."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from systolic.vendor.settle import Wishes, settle
 
 
 def run(options: argparse.Namespace) -> int:
-    """JSON: ``systolic.vendor.report.values``. 1 where a fact is worse than its claim."""
+    """Compare a design's claims with the vendor's reports. JSON: ``systolic.vendor.report.values``.
+
+    Returns:
+        1 if a reported fact is worse than its claim, else 0.
+    """
     wishes = Wishes(options.reports, options.only, options.csynth, options.derived)
     with StatusLine() as status:
         report = settle(options.folder, wishes, status.tell)

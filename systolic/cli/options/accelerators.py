@@ -32,7 +32,7 @@ GENERATE = Form(
     "systolic generate yolo.cfg --weights yolo.weights --names voc.names --calibrate a.jpg b.jpg -o DIR",
     (NETWORK,),
     (
-        Option("-o", "--output", type=path, metavar="DIR", help="Write the design to DIR, a new folder"),
+        Option("-o", "--output", type=path, metavar="DIR", help="Write the design to the new folder DIR"),
         WEIGHTS,
         NAMES,
         BOARD,
@@ -47,7 +47,7 @@ GENERATE = Form(
         ),
         HIGHEST_CLOCK.but(help="Set the target clock (default: the best for the array or pipeline)"),
         INPUT_SIZE,
-        Option("--force", action="store_true", help="Replace a design that is in DIR already"),
+        Option("--force", action="store_true", help="Replace a design that DIR already contains"),
     ),
     (
         SEED,
@@ -63,22 +63,22 @@ GENERATE = Form(
 
 
 AP_INT = Option("--ap-int", action="store_true", help="Execute with the vendor's ap_int types and packed products")
-WAVES = Option("--waves", metavar="LAYER", help="Record the signals of LAYER, a name or number (SystemVerilog)")
+WAVES = Option("--waves", metavar="LAYER", help="Record the signals of LAYER, a name or a number (SystemVerilog)")
 GOLDEN = Option("--golden", action="store_true", help="Also run the standalone C++ golden program")
 NATIVE = (AP_INT, WAVES, GOLDEN)
-"""Options of an execution without --cycles."""
+"""Options of an execution; they exclude --cycles."""
 
 TIMELINE = Option("--timeline", type=path, metavar="FILE", help="With --cycles: draw a timeline, one lane per process")
 BANDWIDTH = Option("--bandwidth", type=path, metavar="FILE", help="With --cycles: draw the DDR's bandwidth over time")
-FIFOS = Option("--fifos", action="store_true", help="With --cycles: find the least FIFO depths that lose nothing")
-CLOCK = Option("--clock", type=real, metavar="MHZ", help="With --cycles: take this clock (default: the design's)")
-DERIVED = Option("--derived", action="store_true", help="With --cycles: take loops as derived by systolic check")
+FIFOS = Option("--fifos", action="store_true", help="With --cycles: find the least FIFO depths at full speed")
+CLOCK = Option("--clock", type=real, metavar="MHZ", help="With --cycles: use this clock (default: the design's)")
+DERIVED = Option("--derived", action="store_true", help="With --cycles: use II and depth that systolic check derives")
 MEMORY = tuple(
     option.but(help=f"With --cycles: {option.help[0].lower()}{option.help[1:]}")
     for option in memory_arguments("the design's", "the design's")
 )
 TRACED = (TIMELINE, BANDWIDTH, FIFOS, CLOCK, DERIVED, *MEMORY)
-"""Options of a traced execution, which C++ alone has."""
+"""Options of a cycle trace, which only engines in C++ have."""
 
 SIMULATE = Form(
     "systolic simulate DIR --picture dog.jpg --ap-int\n"
@@ -91,9 +91,9 @@ SIMULATE = Form(
             required=True,
             nargs="+",
             metavar="PICTURE",
-            help="Execute this picture; several for a design with --batch",
+            help="Run the code on this picture; several for a design with --batch",
         ),
-        Option("--cycles", action="store_true", help="Trace cycles and frames/s, compared with the model"),
+        Option("--cycles", action="store_true", help="Trace cycles and frames/s, and compare them with the model"),
         TIMELINE,
         FIFOS,
         CLOCK,
@@ -115,7 +115,7 @@ SIMULATE = Form(
 RUN = Form(
     "systolic run DIR dog.jpg -o boxes.png",
     (
-        DESIGN.but(help="Folder of a generated design; pynq drives it if it is installed"),
+        DESIGN.but(help="Folder of a generated design; it runs on the board if pynq is installed"),
         Option("picture", type=path, metavar="PICTURE", help="Picture, folder of pictures, video or array (.npy)"),
     ),
     (
@@ -124,7 +124,7 @@ RUN = Form(
             "--output",
             type=path,
             metavar="FILE",
-            help="Draw boxes into FILE: a picture, a folder, or a video (.mp4, .avi)",
+            help="Draw the boxes to FILE: a picture, a folder or a video (.mp4, .avi)",
         ),
         CONF,
         OVERLAP,
@@ -154,7 +154,7 @@ PACKAGE = Form(
         Option(
             "--without-bitstream",
             action="store_true",
-            help="Package the simulation library, for this kind of machine",
+            help="Package the simulation library, which runs on this kind of machine",
         ),
     ),
 )
@@ -166,9 +166,9 @@ VENDOR = Form(
     (
         Option("--reports", type=path, metavar="DIR", help="Read the tools' reports in DIR (default: the design)"),
         Option("--csynth", action="store_true", help="Run C synthesis first; needs Vitis HLS on the PATH"),
-        Option("--only", metavar="FUNCTION", help="Synthesise FUNCTION alone, as a top of its own"),
-        Option("--derived", action="store_true", help="Also show what systolic check derives for each loop"),
-        REPORT.but(help="Write one self-contained HTML file"),
+        Option("--only", metavar="FUNCTION", help="Compare FUNCTION only; with --csynth, synthesise it as a top"),
+        Option("--derived", action="store_true", help="Also show II and depth that systolic check derives"),
+        REPORT.but(help="Write a self-contained HTML report"),
     ),
 )
 

@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ NETWORK = Option(
     "network",
     metavar="NET",
     complete="network",
-    help="Network: a .cfg, .onnx, .json or param.h, or one of systolic networks",
+    help="Network: a .cfg, .onnx, .json or param.h, or the name of a built-in one",
 )
-NETWORK_OR_DESIGN = NETWORK.but(metavar="NET|DIR", help="Network as for generate, or the folder of a generated design")
+NETWORK_OR_DESIGN = NETWORK.but(metavar="NET|DIR", help="Network as in generate, or the folder of a generated design")
 DESIGN = Option("folder", type=path, metavar="DIR", complete="design", help="Folder of a generated design")
 
 WEIGHTS = Option("--weights", type=path, metavar="FILE", help="Read weights: .weights for a .cfg, .npz for a .json")
 NAMES = Option("--names", type=path, metavar="FILE", help="Read class labels, one per line")
-SEED = Option("--seed", type=whole, metavar="N", help="Draw random weights from this seed instead of trained ones")
+SEED = Option("--seed", type=whole, metavar="N", help="Use random weights from this seed instead of trained ones")
 INPUT_SIZE = Option("--size", type=size, metavar="WxH", help="Set the input size in pixels (default: the network's)")
 CUT = Option(
     "--cut",
     nargs="+",
     default=[],
     metavar="TENSOR",
-    help="End an ONNX graph at these tensors, or at those of a heads file",
+    help="End an ONNX graph at these tensors, or at the tensors of a heads file",
 )
 PREPROCESSING = (
     Option(
@@ -43,21 +43,21 @@ PREPROCESSING = (
         type=reals,
         default=(),
         metavar="R,G,B",
-        help="Subtract this mean from pixels of 0 to 1 (default: 0)",
+        help="Subtract this mean from pixels scaled to 0…1 (default: 0)",
     ),
     Option(
         "--std",
         type=reals,
         default=(),
         metavar="R,G,B",
-        help="Divide by this; 0.00392157 for pixels of 0 to 255 (default: 1)",
+        help="Then divide by this; 0.00392157 restores 0…255 (default: 1)",
     ),
     Option(
         "--channel-order",
         default="RGB",
         choices=CHANNEL_ORDERS,
         metavar="ORDER",
-        help="Give the network its channels as RGB or BGR (default: %(default)s)",
+        help="Pass the channels to the network as RGB or BGR (default: %(default)s)",
     ),
 )
 
@@ -68,20 +68,20 @@ PASS = Option(
     default=[],
     metavar="NAME",
     complete=FLOAT_PASSES,
-    help="Transform the network first by passes, such as convolve_picture",
+    help="First transform the network by passes, such as convolve_picture",
 )
 
 SHAPES = (
-    WEIGHTS.but(help="Read weights (not needed: the shapes of layers decide)"),
-    SEED.but(help="Draw random weights from this seed (default: 1 without --weights)"),
+    WEIGHTS.but(help="Read weights (optional: only the shapes of layers matter)"),
+    SEED.but(help="Use random weights from this seed (default: 1 without --weights)"),
     CUT,
     *PREPROCESSING,
     PASS,
 )
-"""Options of a network that is searched, of which the shapes of layers matter."""
+"""Options of the network in commands for which only the shapes of layers matter."""
 
 BITS = Option(
-    "--bits", type=whole, choices=FORMATS, help="Set the bits of weights and activations (default: its own, or 8)"
+    "--bits", type=whole, choices=FORMATS, help="Set the bits of weights and activations (default: NET's, or 8)"
 )
 CALIBRATE = Option(
     "--calibrate",
@@ -89,7 +89,7 @@ CALIBRATE = Option(
     nargs="+",
     default=[],
     metavar="PICTURE",
-    help="Measure ranges on these pictures or folders (default: the samples)",
+    help="Measure ranges on these pictures or folders (default: samples)",
 )
 FIT = Option(
     "--fit", metavar="METHOD", choices=FITS, help="Resize pictures: plain, letterbox, smooth (default: as in training)"
@@ -105,7 +105,7 @@ MIXED = Option(
     "--mixed",
     type=real,
     metavar="SHARE",
-    help="Choose 4 or 8 bits per layer, at SHARE of the 4-bit rate (streaming)",
+    help="Use 4 or 8 bits per layer at SHARE of the 4-bit rate (streaming)",
 )
 RECONSTRUCT = Option(
     "--reconstruct", action="store_true", help="Fit weights to the calibration pictures, layer by layer (for 4 bits)"
@@ -118,7 +118,7 @@ BOARD = Option(
     default="zcu104",
     metavar="BOARD",
     complete="board",
-    help="Map onto this board, or a board file (.toml) (default: %(default)s)",
+    help="Map onto this board: a name or a .toml file (default: %(default)s)",
 )
 HIGHEST_CLOCK = Option("--clock", type=real, metavar="MHZ", help="Set a clock of the board (default: its highest)")
 BEST_CLOCK = HIGHEST_CLOCK.but(help="Set a clock of the board (default: the best; with --fps the highest)")
@@ -131,11 +131,11 @@ CONF = Option(
     help="Keep boxes of at least this confidence (default: 0.24)",
 )
 OVERLAP = Option(
-    "--iou", type=real, metavar="SHARE", default=IOU, help="Merge boxes of a class above this IoU (default: 0.45)"
+    "--iou", type=real, metavar="SHARE", default=IOU, help="Suppress boxes of a class above this IoU (default: 0.45)"
 )
 
-SAVE = Option("--save", type=path, metavar="FILE", help="Write the result as JSON, to edit by hand and to give back")
-REPORT = Option("--report", type=path, metavar="FILE", help="Write one self-contained HTML file with pictures")
+SAVE = Option("--save", type=path, metavar="FILE", help="Write the result as JSON, which other commands can read")
+REPORT = Option("--report", type=path, metavar="FILE", help="Write a self-contained HTML report with pictures")
 
 OBJECTIVE = Option(
     "--objective",
@@ -143,12 +143,12 @@ OBJECTIVE = Option(
     default="fps",
     metavar="GOAL",
     complete=OBJECTIVES,
-    help="Seek fps, ddr or resources (default: fps)",
+    help="Maximise fps, or minimise ddr or resources (default: fps)",
 )
 HELD_RATE = Option(
-    "--fps", type=real, default=0.0, metavar="RATE", help="Hold RATE frames/s (objectives ddr and resources)"
+    "--fps", type=real, default=0.0, metavar="RATE", help="Reach RATE frames/s (objectives ddr and resources)"
 )
-WORKERS = Option("--workers", type=whole, default=1, metavar="N", help="Search in N processes (default: 1)")
+WORKERS = Option("--workers", type=whole, default=1, metavar="N", help="Search with N processes (default: 1)")
 DASK = Option("--dask", metavar="ADDRESS", help="Search on the Dask cluster at ADDRESS")
-ARRAY = Option("--array", metavar="MxNxL", help="Pin rows × columns × lanes of the array")
-ORDER = Option("--order", metavar="ORDER", complete=LOOP_ORDERS, help=f"Pin the loop order: {', '.join(LOOP_ORDERS)}")
+ARRAY = Option("--array", metavar="MxNxL", help="Set rows × columns × lanes of the array")
+ORDER = Option("--order", metavar="ORDER", complete=LOOP_ORDERS, help=f"Set the loop order: {', '.join(LOOP_ORDERS)}")

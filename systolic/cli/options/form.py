@@ -1,4 +1,4 @@
-"""The type of a command's options."""
+"""The options of one command as a value."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ if TYPE_CHECKING:
     from systolic.option import Option
 
 MOST_FIRST = 10
-"""Options that a help shows before the advanced ones."""
+"""The largest number of options that a help shows before the advanced ones."""
 
 
 class Form:
-    """What a command takes, in the order of its help.
+    """The arguments and options of a command, in the order of its help.
 
     Attributes:
-        example: Calls that work, one per line.
+        example: Valid command lines, one per line.
         positionals: Arguments without a flag.
         first: The options that people use first, at most ``MOST_FIRST``.
         advanced: The other options.
-        groups: Further options by the title of their group.
-        json: The command takes ``--json``.
+        groups: Title of a group → its options.
+        json: Whether the command takes ``--json``.
     """
 
     def __init__(

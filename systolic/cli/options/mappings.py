@@ -53,7 +53,7 @@ SCHEDULE = Form(
         INPUT_SIZE,
         OBJECTIVE,
         HELD_RATE,
-        Option("--schedule", type=path, metavar="FILE", help="Price this saved schedule instead of searching"),
+        Option("--schedule", type=path, metavar="FILE", help="Evaluate this saved schedule instead of searching"),
         SAVE,
         REPORT,
     ),
@@ -67,10 +67,10 @@ SCHEDULE = Form(
         DASK,
     ),
     {
-        "pinned numbers of the array": (
+        "parameters of the array": (
             ORDER,
             *(
-                Option(f"--{name.replace('_', '-')}", type=whole, metavar="N", help=f"Pin {meaning}")
+                Option(f"--{name.replace('_', '-')}", type=whole, metavar="N", help=f"Set {meaning}")
                 for name, meaning in PINS.items()
             ),
         )
@@ -79,7 +79,7 @@ SCHEDULE = Form(
 
 
 def several(option: Option, help: str = "") -> Option:
-    """Return the option as one that may be given several times."""
+    """Return the option as one that can be given several times."""
     return option.but(f"{help or option.help}; {SEVERAL}", action="append")
 
 
@@ -121,7 +121,7 @@ PARETO = Form(
         BITS,
         ARRAY,
         INPUT_SIZE,
-        Option("--picture", type=path, metavar="FILE", help="Draw the front as .png, .svg or .pdf"),
+        Option("--picture", type=path, metavar="FILE", help="Draw the front to a .png, .svg or .pdf file"),
         REPORT,
     ),
     (BATCH, SEARCHED_ENGINE, *DSP_ARGUMENTS, *memory_arguments(), *SHAPES, *SHARE_ARGUMENTS),
@@ -151,7 +151,7 @@ FOLD = Form(
         MAX_PIXELS,
         PAD_ENDS,
         SOFTMAX,
-        ESTIMATED_FIFOS.but(HIDDEN),  # nothing is traced here
+        ESTIMATED_FIFOS.but(HIDDEN),  # fold does not trace, so the option has no effect
         MIXED,
         CALIBRATE.but(help="With --mixed: measure ranges on these pictures (default: the samples)"),
         METHOD,

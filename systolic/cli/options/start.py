@@ -16,7 +16,7 @@ DEMO = Form(
             type=path,
             default="systolic-demo",
             metavar="DIR",
-            help="Write accelerator and picture to DIR (default: %(default)s)",
+            help="Write the accelerator and the picture to DIR (default: %(default)s)",
         ),
         Option(
             "--style",
@@ -37,7 +37,11 @@ BOARDS = Form(
     "systolic boards zcu104",
     (
         Option(
-            "board", nargs="?", metavar="BOARD", complete="board", help="Board or board file (.toml) to show in full"
+            "board",
+            nargs="?",
+            metavar="BOARD",
+            complete="board",
+            help="Board name or board file (.toml) whose facts are shown",
         ),
     ),
 )

@@ -31,17 +31,17 @@ EVALUATE = Form(
             type=path,
             required=True,
             metavar="FOLDER",
-            help="Measure on labelled pictures: YOLO, VOC, COCO, DAC-SDC, folders",
+            help="Use these labelled pictures: YOLO, VOC, COCO, DAC-SDC, class folders",
         ),
-        Option("--split", metavar="NAME", help="Take this part of the set, such as val"),
-        Option("--pictures", type=whole, metavar="N", help="Take N pictures, evenly spread (default: all)"),
+        Option("--split", metavar="NAME", help="Use this part of the data set, such as val"),
+        Option("--pictures", type=whole, metavar="N", help="Use N evenly spaced pictures (default: all)"),
         WEIGHTS,
         NAMES,
         CALIBRATE,
         BITS,
         CONF,
         OVERLAP,
-        Option("--worst", type=path, metavar="FILE", help="Draw the cases that differ most"),
+        Option("--worst", type=path, metavar="FILE", help="Draw the pictures with the largest differences to FILE"),
     ),
     (
         Option(
@@ -49,7 +49,7 @@ EVALUATE = Form(
             type=whole,
             default=0,
             metavar="N",
-            help="Also execute the first N pictures on the design in DIR",
+            help="Also execute the generated code in DIR on the first N pictures",
         ),
         Option("--workers", type=whole, metavar="N", help="Use N processes (default: one per core)"),
         SEED,
@@ -57,7 +57,7 @@ EVALUATE = Form(
         CUT,
         *PREPROCESSING,
         *QUANTISING,
-        BOARD.but(default=None, help=f"With --mixed: take the frame rate on this board (default: {USUAL_BOARD})"),
+        BOARD.but(default=None, help=f"With --mixed: use the frame rate on this board (default: {USUAL_BOARD})"),
     ),
 )
 
@@ -71,7 +71,7 @@ TRAIN = Form(
             type=path,
             required=True,
             metavar="FOLDER",
-            help="Train on these labelled pictures, as evaluate does",
+            help="Train on these labelled pictures, in the formats of evaluate",
         ),
         Option(
             "-o",
@@ -81,27 +81,31 @@ TRAIN = Form(
             metavar="DIR",
             help="Write NAME.json, NAME.npz and a checkpoint to DIR",
         ),
-        Option("--split", metavar="NAME", help="Take this part of the set, such as train"),
-        WEIGHTS.but(help="Begin with these weights: .weights for a .cfg, .npz for a .json"),
+        Option("--split", metavar="NAME", help="Use this part of the data set, such as train"),
+        WEIGHTS.but(help="Start from these weights: .weights for a .cfg, .npz for a .json"),
         NAMES,
         Option(
-            "--bits", type=whole, default=4, metavar="N", help="Set the bits of weights and values, 2 to 8 (default: 4)"
+            "--bits",
+            type=whole,
+            default=4,
+            metavar="N",
+            help="Set the bits of weights and activations, 2 to 8 (default: 4)",
         ),
         Option("--epochs", type=whole, default=10, metavar="N", help="Train for N epochs (default: 10)"),
-        Option("--batch", type=whole, default=32, metavar="N", help="Take N pictures per step (default: 32)"),
+        Option("--batch", type=whole, default=32, metavar="N", help="Use N pictures per step (default: 32)"),
         Option(
             "--lr",
             dest="rate",
             type=real,
             default=1e-3,
             metavar="RATE",
-            help="Set the highest learning rate (default: 0.001)",
+            help="Set the peak learning rate (default: 0.001)",
         ),
         Option(
             "--device",
             choices=("auto", "cpu", "cuda"),
             default="auto",
-            help="Train on this device (default: a GPU if any)",
+            help="Train on this device (default: a GPU if there is one)",
         ),
     ),
     (
@@ -111,7 +115,7 @@ TRAIN = Form(
             metavar="METHOD",
             choices=TRAINING_METHODS,
             default="lsq",
-            help="Learn step sizes (lsq), or scale by tanh (dorefa) (default: lsq)",
+            help="Learn step sizes (lsq) or scale by tanh (dorefa) (default: lsq)",
         ),
         Option(
             "--prune",
@@ -123,14 +127,14 @@ TRAIN = Form(
         Option(
             "--order", type=whole, default=1, metavar="SEED", help="Set the seed of all random choices (default: 1)"
         ),
-        Option("--threads", type=whole, default=1, metavar="N", help="Give PyTorch N threads (default: 1)"),
+        Option("--threads", type=whole, default=1, metavar="N", help="Run PyTorch with N threads (default: 1)"),
         Option(
             "--fit",
             metavar="METHOD",
             choices=FITS,
             help="Resize pictures: plain, letterbox, smooth (default: the network's)",
         ),
-        SEED.but(help="Begin with random weights of this seed"),
+        SEED.but(help="Start from random weights of this seed"),
         INPUT_SIZE,
         CUT,
         *PREPROCESSING,
@@ -139,7 +143,7 @@ TRAIN = Form(
 
 
 CONTEST = "contest"
-"""The dialect of the exporters of DAC-SDC's teams."""
+"""The dialect of the exporters that teams of the DAC-SDC contest used."""
 
 EXPORT = Form(
     "systolic export DIR -o net.onnx",
@@ -151,14 +155,14 @@ EXPORT = Form(
             type=path,
             required=True,
             metavar="FILE",
-            help="Write the .onnx file, or the folder of the contest dialect",
+            help="Write to this .onnx file, or for contest to this folder",
         ),
         Option(
             "--dialect",
             metavar="DIALECT",
             choices=(*DIALECTS, CONTEST),
             default=DIALECTS[0],
-            help="Write qonnx, finn, or contest: UltraNet's files (default: %(default)s)",
+            help="Write qonnx, finn or contest, UltraNet's files (default: %(default)s)",
         ),
         WEIGHTS,
         NAMES,

@@ -92,5 +92,5 @@ def test_the_command_writes_what_is_read_again(tmp_path: Path, capsys: pytest.Ca
     assert main(["export", "ultranet", "--seed", "1", "--size", "32x32", "-o", str(file)]) == 0
     told = capsys.readouterr().out
     assert told.endswith(
-        "as qonnx, which other tools execute in floats: --dialect finn keeps every integer there too\n"
+        "as qonnx; other tools execute this dialect in floating point, so use --dialect finn to keep every integer\n"
     )
