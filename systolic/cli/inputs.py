@@ -64,13 +64,13 @@ def calibration_from(options: argparse.Namespace) -> Calibration:
     pictures = picture_files(options.calibrate) or sample_pictures()
     if options.mixed is not None and options.bits is not None:
         raise ConflictError(
-            ("--mixed", "--bits"), "--mixed chooses the bits of each layer", remedy="leave one of them out"
+            ("--mixed", "--bits"), "--mixed chooses the bits of each layer", remedy="leave out one of them"
         )
     if options.mixed is not None and zero_points:
         raise ConflictError(
             ("--mixed", "--zero-points"),
             "layers whose bits --mixed chooses have no zero points",
-            remedy="leave one of them out, or give --bits instead of --mixed",
+            remedy="leave out one of them, or give --bits instead of --mixed",
         )
     return Calibration(
         pictures, options.method, options.fit, options.bits, reconstruct, options.mixed, zero_points=zero_points
