@@ -1,4 +1,4 @@
-"""The cost: its parts, its bounds, and cycles held against the trace of the generated code."""
+"""The cost: its parts, its bounds, and cycles compared with the trace of the generated code."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def parts(**cycles: int) -> Cycles:
     return Cycles(**{name: np.int64(cycles.get(name, 0)) for name in PARTS})
 
 
-def test_the_bound_is_what_takes_longest_and_the_overhead_stands_by_itself() -> None:
-    """Waiting a tenth of what the array computes bounds nothing; bytes that take longer than the array computes do."""
+def test_bound_by_and_overhead_name_the_largest_parts() -> None:
+    # A wait of a tenth of the compute cycles bounds nothing. Bytes that take longer than the compute cycles do.
     mostly_computed = parts(compute=1000, fill=100, drain=40, program=60)
     assert mostly_computed.bound_by(ddr_cycles=999) == "compute"
     assert mostly_computed.bound_by(ddr_cycles=1000) == "compute"
@@ -70,7 +70,7 @@ def test_the_bound_is_what_takes_longest_and_the_overhead_stands_by_itself() -> 
     assert parts(compute=500, weights=600).bound_by(ddr_cycles=0) == "weights"
 
 
-def test_the_bounds_of_layers_follow_from_their_parts_and_their_bytes() -> None:
+def test_cost_bound_by_follows_from_parts_and_bytes() -> None:
     priced = cost(first_fit(tiny_yolo(), ARRAY), LINK)
     bytes_a_cycle = LINK.rate.gbps * LINK.rate.efficiency * 1000 / LINK.clock_mhz
     for layer in priced.layers:
@@ -83,7 +83,7 @@ def test_the_bounds_of_layers_follow_from_their_parts_and_their_bytes() -> None:
     assert {layer.bound_by for layer in priced.layers} >= {"compute"}
 
 
-def test_parts_add_up() -> None:
+def test_cost_parts_add_up_to_the_total() -> None:
     priced = cost(first_fit(tiny_yolo(), ARRAY), LINK)
     for layer in priced.layers:
         assert layer.total == sum(int(getattr(layer.cycles, part)) for part in PARTS)
@@ -93,8 +93,8 @@ def test_parts_add_up() -> None:
     ]
 
 
-def test_bytes_are_those_of_the_images_and_maps() -> None:
-    """Every map and every weight of tiny-YOLOv2 crosses once on this array."""
+def test_cost_traffic_equals_the_bytes_of_the_program() -> None:
+    # Every map and every weight of tiny-YOLOv2 is moved once on this array.
     schedule = first_fit(tiny_yolo(), ARRAY)
     program, moved = emit(schedule), cost(schedule, LINK).traffic
     assert moved.weights == sum(image.nbytes for image in program.weights)
@@ -105,7 +105,7 @@ def test_bytes_are_those_of_the_images_and_maps() -> None:
     assert moved.maps_read == 16 * sum(maps[t.layer.input].words for t in schedule.layers)
 
 
-def test_a_slower_memory_never_takes_fewer_cycles() -> None:
+def test_cost_slower_memory_takes_more_cycles() -> None:
     schedule = first_fit(tiny_yolo(96), ARRAY)
     cycles = [cost(schedule, replace(LINK, milli_bytes=rate)).cycles for rate in (1_000, 4_000, 16_000, 64_000)]
     assert cycles == sorted(cycles, reverse=True)
@@ -131,7 +131,7 @@ def test_a_slower_memory_never_takes_fewer_cycles() -> None:
     st.sampled_from((1, 2, 5)),
     st.integers(2, 40),
 )
-def test_no_way_takes_fewer_cycles_or_bytes_than_the_bounds(
+def test_layer_cycles_and_traffic_are_not_below_the_bounds(
     rows: int,
     shape: tuple[int, int],
     save_rows: int,
@@ -149,8 +149,9 @@ def test_no_way_takes_fewer_cycles_or_bytes_than_the_bounds(
     batch: int,
     rate: int,
 ) -> None:
-    """What the search rules out with, layer by layer: first rows and weights, positions × steps, all weights through
-    the DDR, the last results; every weight once, and every map that cannot stay on chip. units: of a dense layer."""
+    # The lower bounds of the search hold for every tiling of each layer. They count the first rows and weights,
+    # positions × steps, all weights from DDR and the last results. In bytes, they count every weight and every map
+    # that cannot stay on chip once. units: Outputs of two dense layers, or None.
     ddr = replace(LINK, milli_bytes=1000 * rate)
     build = Builder(3, height, width).conv(filters, kernel, stride)
     if pool is not None:
@@ -184,7 +185,7 @@ def test_no_way_takes_fewer_cycles_or_bytes_than_the_bounds(
         assert all(a >= b for a, b in zip(at_least, where_all_stay, strict=True))
 
 
-def test_a_grid_is_priced_as_its_members() -> None:
+def test_layer_cycles_grid_equals_its_members() -> None:
     network = Builder(3, 40, 52).conv(24, 3).pool().conv(40, 3).network()
     layer = lower(network)[0]
     shape = shape_of(network, layer, ARRAY)
@@ -194,7 +195,7 @@ def test_a_grid_is_priced_as_its_members() -> None:
     assert np.broadcast_to(grid, (len(choices),)).tolist() == alone
 
 
-def test_baselines_are_rows_to_compare_with() -> None:
+def test_baselines_order_and_scale_sim_by_hand() -> None:
     network = tiny_yolo()
     own = cost(first_fit(network, ARRAY), LINK)
     by_name = {baseline.name: baseline for baseline in baselines(workload_of(network), own.array, LINK)}
@@ -207,12 +208,12 @@ def test_baselines_are_rows_to_compare_with() -> None:
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One array is compiled once: networks are data."""
+    """Return the folder of compiled engines. An array is compiled once for all networks."""
     return tmp_path_factory.mktemp("traced")
 
 
 def compare_with_trace(schedule: SystolicSchedule, folder: Path, shares: tuple[float, ...], first: int = 0) -> None:
-    """Layers from ``first`` on, with shares of the DDR's rate; of one that has parts all of them together."""
+    """Compare the layers from ``first`` on, at several shares of the DDR's rate. Parts of a layer count together."""
     opened, trace = traced(schedule, BOARD, 300, folder)
     for share in shares:
         report = measure(opened, trace, board_memory(opened, share, RATED))
@@ -226,13 +227,13 @@ def compare_with_trace(schedule: SystolicSchedule, folder: Path, shares: tuple[f
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", TRACED)
-def test_modelled_cycles_are_within_3_percent_of_the_traced_ones(name: str, compiled: Path) -> None:
+def test_cost_is_within_3_percent_of_the_trace(name: str, compiled: Path) -> None:
     schedule = first_fit(TRACED[name], TRACED_ARRAY, {"batch of two": 2, "batch of five": 5}.get(name, 1))
     compare_with_trace(schedule, compiled / "two ports", SHARES[name])
 
 
 @pytest.mark.engine
-def test_they_are_where_rows_and_columns_of_a_window_lie_apart(compiled: Path) -> None:
+def test_cost_dilated_window_matches_the_trace(compiled: Path) -> None:
     schedule = first_fit(APART, TRACED_ARRAY)
     assert len(schedule.layers) > len(APART.nodes)
     compare_with_trace(schedule, compiled / "two ports", (0.85, 0.4))
@@ -240,76 +241,82 @@ def test_they_are_where_rows_and_columns_of_a_window_lie_apart(compiled: Path) -
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", SHORT_OF_DDR)
-def test_they_are_where_ports_ask_for_more_than_the_ddr_gives(name: str, compiled: Path) -> None:
-    """Each by what it waits for; without it the model is off by 4 to 18 %."""
+def test_cost_short_of_ddr_matches_the_trace(name: str, compiled: Path) -> None:
+    # Each network waits for another cause. Without it, the error of the model is 4 to 18 %.
     network, shares = SHORT_OF_DDR[name]
     compare_with_trace(first_fit(network, FOUR_PORTS), compiled / "four ports", shares)
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", HELD_UP)
-def test_they_are_where_results_wait(name: str, compiled: Path) -> None:
-    """For ports that await answers, and with them what comes before. Without the waits at a chunk's end the first is 4
-    to 5 % off, with the array's pace for all that is held the second 13 %."""
+def test_cost_waiting_results_match_the_trace(name: str, compiled: Path) -> None:
+    """Results wait for ports that await responses, and the processes before them wait too.
+
+    Without the waits at a chunk's end, the error of the first network is 4 to 5 %. With the array's pace for all
+    results that are held, the error of the second network is 13 %.
+    """
     compare_with_trace(first_fit(HELD_UP[name], JOINING), compiled / "joining", (0.85, 0.4))
 
 
 @pytest.mark.engine
-def test_they_are_where_a_large_window_ends(compiled: Path) -> None:
-    """Results that stand in the pipelines then drain, and do not wait for further windows: 9 % more if they did."""
+def test_cost_end_of_a_large_window_matches_the_trace(compiled: Path) -> None:
+    """Results in the pipelines drain without waiting for further windows. The model is 9 % too high if they wait."""
     compare_with_trace(first_fit(LARGE_WINDOW, LARGE_WINDOWS), compiled / "large windows", (0.85, 0.4))
 
 
 @pytest.mark.engine
-def test_they_are_where_weights_are_asked_for_between_two_tiles(compiled: Path) -> None:
-    """A reader that asks for a tile gives no words of the one before: 4 to 7 % less if its port hid that."""
+def test_cost_weights_requested_between_tiles_match_the_trace(compiled: Path) -> None:
+    # A reader that requests a tile outputs no words meanwhile. The model is 4 to 7 % too low if its port hides this.
     compare_with_trace(first_fit(ASKED_BETWEEN, TRACED_ARRAY), compiled / "two ports", (0.85, 0.4), first=1)
 
 
 @pytest.mark.engine
-def test_they_are_where_rows_are_asked_for_while_others_come(compiled: Path) -> None:
-    """Where the DDR is what bounds, asking for pieces of rows takes no cycles beside it: 6 % more if it did."""
+def test_cost_rows_requested_while_others_arrive_match_the_trace(compiled: Path) -> None:
+    # If the DDR bounds the layer, requests of pieces add no cycles. The model is 6 % too high if they do.
     schedule = first_fit(Builder(3, 48, 80).conv(64, 1).conv(32, 1).network(), TRACED_ARRAY)
     compare_with_trace(schedule, compiled / "two ports", (0.3,), first=1)
 
 
 @pytest.mark.engine
-def test_they_are_where_ports_hold_the_next_layers_weights(compiled: Path) -> None:
+def test_cost_ports_holding_next_weights_match_the_trace(compiled: Path) -> None:
     network = Builder(3, 32, 40).conv(40, 3, 2).conv(16, 3).pool().dense(48).network()
     compare_with_trace(kept(first_fit(network, FOUR_PORTS)), compiled / "four ports and maps on chip", (0.2,))
 
 
 @pytest.mark.engine
-def test_they_are_where_loading_outlasts_the_array(compiled: Path) -> None:
-    """Most rows of the next tile come when the last channel tile is through. With weights that wait for them all it is
-    7 % more."""
+def test_cost_loading_longer_than_the_array_matches_the_trace(compiled: Path) -> None:
+    """Most rows of the next tile arrive after the last channel tile is computed.
+
+    The model is 7 % too high if the weights wait for all of these rows.
+    """
     schedule = first_fit(Builder(3, 40, 40).conv(32, 3).conv(64, 1, 2).network(), TRACED_ARRAY)
     compare_with_trace(schedule, compiled / "two ports", (0.1, 0.15), first=1)
 
 
 @pytest.mark.engine
-def test_they_are_where_pieces_are_asked_for_behind_a_blocked_array(compiled: Path) -> None:
-    """What asks stands as long as the Saver blocks the array, however many words the port has: 3.5 % less without."""
+def test_cost_pieces_requested_while_blocked_match_the_trace(compiled: Path) -> None:
+    # The requesting process is blocked as long as the Saver blocks the array. The model is 3.5 % too low without
+    # this.
     compare_with_trace(pooled_in_columns(), compiled / "deep rows", (0.85,))
 
 
 @pytest.mark.engine
-def test_they_are_where_the_ddr_has_little_but_results_to_move(compiled: Path) -> None:
-    """It moves nothing before the first burst is whole, and one burst after the other: 9 % less without either."""
+def test_cost_ddr_moving_mostly_results_matches_the_trace(compiled: Path) -> None:
+    # The DDR waits for the first whole burst, and moves one burst after the other. The model is 9 % too low without.
     network = Builder(3, 32, 40).conv(96, 1).conv(8, 1, wide=True).network()
     compare_with_trace(kept(first_fit(network, FOUR_PORTS)), compiled / "four ports and maps on chip", (0.3,), first=1)
 
 
 @pytest.mark.engine
-def test_they_are_where_rows_come_while_results_leave(compiled: Path) -> None:
-    """Answers are as late as the DDR is busy with rows: 3.4 % less if it moved results alone."""
+def test_cost_rows_arriving_while_results_are_written_match_the_trace(compiled: Path) -> None:
+    """Responses are late because the DDR also moves rows. The model is 3.4 % too low if it moves only results."""
     compare_with_trace(of_a_wide_picture(), compiled / "wide pictures", (0.755,))
 
 
 @pytest.mark.engine
-def test_they_are_where_rows_come_in_short_pieces(compiled: Path) -> None:
-    """Of a map that is read in column tiles: while further pieces are asked for, those before them are on their way.
-    One after the other they would be 8 % more."""
+def test_cost_rows_in_short_pieces_match_the_trace(compiled: Path) -> None:
+    # A map is read in column tiles. While further pieces are requested, earlier ones arrive. The model is 8 % too
+    # high if they arrive only one after the other.
     network = Builder(3, 9, 30).conv(20, 3, 2).conv(70, 1).conv(9, 3).network()
     whole = first_fit(network, TRACED_ARRAY)
     legal = legal_tilings(network, TRACED_ARRAY, 1)[-1]

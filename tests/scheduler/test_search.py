@@ -1,4 +1,4 @@
-"""The search against pricing every candidate by itself, its sentences, and workers that die."""
+"""The search compared with pricing every candidate, its errors, and workers that die."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ GOALS = (Goal(), Goal("ddr", 20_000), Goal("resources", 20_000), Goal("ddr", 40_
 @pytest.mark.engine
 @pytest.mark.parametrize("goal", GOALS, ids=lambda g: f"{g.objective}-{g.frames_per_second:g}")
 @pytest.mark.parametrize("name", NETWORKS)
-def test_the_search_finds_what_pricing_everything_finds(name: str, goal: Goal) -> None:
+def test_search_equals_brute_force(name: str, goal: Goal) -> None:
     ddr = replace(LINK, milli_bytes=6_000)  # a memory that matters
     wanted = brute_force(problem(NETWORKS[name], ZCU104, SMALL), ddr, goal)
     if wanted is None:
@@ -74,8 +74,9 @@ def test_the_search_finds_what_pricing_everything_finds(name: str, goal: Goal) -
 @pytest.mark.parametrize(
     ("name", "tolerance"), [("strides", 0.001), ("strides", 0.1), ("strides", 0.5), ("dense", 0.1), ("pools", 0.001)]
 )
-def test_near_the_fastest_it_takes_the_cheapest(name: str, tolerance: float) -> None:
-    """As pricing everything finds it: first the fewest cycles, then the least area within the tolerance of them."""
+def test_search_tolerance_takes_the_smallest_area(name: str, tolerance: float) -> None:
+    # The reference prices every candidate twice, for the fewest cycles and for the smallest area within the
+    # tolerance.
     ddr = replace(LINK, milli_bytes=6_000)
     fastest = brute_force(problem(NETWORKS[name], ZCU104, SMALL), ddr, Goal())
     assert fastest is not None
@@ -92,8 +93,8 @@ def test_near_the_fastest_it_takes_the_cheapest(name: str, tolerance: float) -> 
 
 @pytest.mark.parametrize("goal", GOALS, ids=lambda g: f"{g.objective}-{g.frames_per_second:g}")
 @pytest.mark.parametrize("name", NETWORKS)
-def test_a_bound_cuts_off_what_does_not_beat_it_and_no_more(name: str, goal: Goal) -> None:
-    """Geometry by geometry: the best is found again where the key to beat is a little worse, and not where it is it."""
+def test_solve_key_to_beat_excludes_equal_keys_only(name: str, goal: Goal) -> None:
+    # For each geometry, the best is found again if the key to beat is slightly worse, but not if it is equal.
     workload = workload_of(NETWORKS[name])
     ddr = replace(LINK, milli_bytes=6_000)
     found = 0
@@ -114,7 +115,7 @@ TINY = replace(SMALL, rows=(3,), map_ports=(1,), row_depths=(64,))
 
 
 @pytest.mark.parametrize("goal", [GOALS[0], *GOALS[1::2]], ids=lambda g: f"{g.objective}-{g.frames_per_second:g}")
-def test_of_few_arrays_too(goal: Goal) -> None:
+def test_search_few_arrays_equals_brute_force(goal: Goal) -> None:
     ddr = replace(LINK, milli_bytes=6_000)
     found = search(problem(NETWORKS["dense"], ZCU104, TINY), ddr, goal)
     assert found.key == brute_force(problem(NETWORKS["dense"], ZCU104, TINY), ddr, goal)
@@ -123,7 +124,7 @@ def test_of_few_arrays_too(goal: Goal) -> None:
 
 @pytest.mark.engine
 @pytest.mark.parametrize("goal", [Goal(), Goal("ddr", 20_000)], ids=lambda g: g.objective)
-def test_the_search_over_batches_finds_what_pricing_everything_finds(goal: Goal) -> None:
+def test_search_batch_equals_brute_force(goal: Goal) -> None:
     ddr = replace(LINK, milli_bytes=6_000)
     wanted = brute_force(problem(NETWORKS["dense"], ZCU104, SMALL, 5), ddr, goal)
     assert wanted is not None
@@ -133,8 +134,8 @@ def test_the_search_over_batches_finds_what_pricing_everything_finds(goal: Goal)
 
 
 @pytest.mark.engine
-def test_it_finds_thirteen_rows_for_tiny_yolo() -> None:
-    """All map heights are multiples of 13: no other geometry of 1664 DSPs wastes no row."""
+def test_search_tiny_yolo_takes_thirteen_rows() -> None:
+    # All heights of maps are multiples of 13, so 13 rows of PEs waste no row.
     found = search(problem(tiny_yolo(), ZCU104), LINK)
     array = found.schedule.array
     assert (array.rows, array.columns, array.lanes) == (13, 16, 16)
@@ -145,7 +146,7 @@ def test_it_finds_thirteen_rows_for_tiny_yolo() -> None:
 
 @pytest.fixture
 def layers_priced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The layers that are priced from here on, again where a map lies elsewhere."""
+    """Return the list of layers that are priced during the test. A layer is priced once per place of its maps."""
     priced: list[int] = []
     price = GeometryCosts._price
 
@@ -158,9 +159,11 @@ def layers_priced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.engine
-def test_where_the_ddr_s_weights_bound_everything_little_is_priced(layers_priced: list[int]) -> None:
-    """Many geometries are nearly as good: the bounds know what the weights take, though not the results that stand in
-    the Saver at the end of such a layer, and few layers show the rest."""
+def test_search_bound_by_weights_prices_few_geometries(layers_priced: list[int]) -> None:
+    """Many geometries are nearly equal. The bounds include the weights, but not the last results in the Saver.
+
+    Few layers per geometry are priced to rule out the rest.
+    """
     network = Builder(3, 32, 32).conv(16, 3).pool().dense(1024).dense(1024).network()
     proof = search(problem(network, ZCU104), LINK).proof
     assert proof.geometries > 600
@@ -169,7 +172,7 @@ def test_where_the_ddr_s_weights_bound_everything_little_is_priced(layers_priced
 
 
 @pytest.mark.engine
-def test_arrays_that_a_board_does_not_hold_are_not_priced(layers_priced: list[int]) -> None:
+def test_solve_arrays_beyond_the_board_are_not_priced(layers_priced: list[int]) -> None:
     board, network = load("kv260"), tiny_yolo()
 
     def priced(rows: int, columns: int, lanes: int) -> tuple[Candidate | None, int]:
@@ -183,7 +186,7 @@ def test_arrays_that_a_board_does_not_hold_are_not_priced(layers_priced: list[in
     assert set(layers_priced) == set(range(9))
 
 
-def test_pins_are_kept() -> None:
+def test_search_keeps_pins() -> None:
     space = pin(space_of(tiny_yolo(96), ZCU104), rows=8, columns=16, lanes=16, save_rows=4, order="weights-resident")
     schedule = search(problem(tiny_yolo(96), ZCU104, space), LINK).schedule
     assert (schedule.array.rows, schedule.array.save_rows) == (8, 4)
@@ -203,18 +206,18 @@ PINS: dict[str, tuple[dict[str, Any], type[SystolicError], dict[str, Any]]] = {
 
 
 @cases("name", PINS)
-def test_a_pin_that_breaks_a_rule_gets_its_error(name: str) -> None:
+def test_pin_breaking_a_rule_raises_its_error(name: str) -> None:
     pins, kind, fields = PINS[name]
     with raises_among(kind, **fields):
         pin(space_of(tiny_yolo(96), ZCU104), **pins)
 
 
-def test_a_pinned_order_that_is_none_is_refused() -> None:
+def test_pin_unknown_order_is_refused() -> None:
     with raises(ChoiceError, what="the loop order", got="both", choices=ORDERS):
         pin(space_of(tiny_yolo(96), ZCU104), order="both")
 
 
-def test_a_goal_that_is_none_is_refused() -> None:
+def test_goal_invalid_is_refused() -> None:
     with raises(ChoiceError, what="the objective", got="speed", choices=OBJECTIVES):
         Goal("speed")
     for rate in (-1.0, float("inf")):
@@ -225,23 +228,25 @@ def test_a_goal_that_is_none_is_refused() -> None:
             Goal(objective)
 
 
-def test_a_clock_is_positive() -> None:
+def test_ddr_timing_negative_clock_is_refused() -> None:
     with raises(RangeError, what="the clock in MHz", got=-5, low=0, exclusive=True):
         ddr_timing(ZCU104, -5)
 
 
 @pytest.mark.engine
-def test_too_small_a_board_gets_what_it_lacks() -> None:
+def test_search_small_board_names_the_missing_resources() -> None:
     tiny = replace(ZCU104, title="Tiny board", resources=replace(ZCU104.resources, dsp=40, bram36=10, uram=2))
-    with raises(DoesNotFitError, resource="DSPs", need=256, have=40) as caught:  # requantisers multiply in LUTs then
+    with raises(
+        DoesNotFitError, resource="DSPs", need=256, have=40
+    ) as caught:  # the requantisers then multiply in LUTs
         search(problem(tiny_yolo(), tiny, pin(space_of(tiny_yolo(), tiny), lanes=16)), LINK)
     assert "tiny-yolo-416 on Tiny board" in caught.value.subject
     memory = {name: (need, have) for name, need, have in caught.value.others}["LUT as memory"]
-    assert memory[0] > memory[1] == 101760  # what 10 BRAM36 and 2 URAM do not hold
+    assert memory[0] > memory[1] == 101760  # the memory that 10 BRAM36 and 2 URAM do not hold
 
 
 @pytest.mark.engine
-def test_a_rate_that_nothing_reaches_names_the_fastest() -> None:
+def test_search_unreachable_rate_names_the_fastest() -> None:
     with raises(DoesNotFitError, resource="frames/s", need=400) as caught:
         search(problem(tiny_yolo(), ZCU104), LINK, Goal("resources", 400))
     assert caught.value.have is not None
@@ -250,7 +255,7 @@ def test_a_rate_that_nothing_reaches_names_the_fastest() -> None:
 
 
 @pytest.mark.engine
-def test_choose_is_the_search() -> None:
+def test_choose_equals_the_search_with_tolerance() -> None:
     network = tiny_yolo()
     assert (
         choose(network, ZCU104, 300).schedule.array
@@ -259,7 +264,7 @@ def test_choose_is_the_search() -> None:
 
 
 @pytest.mark.engine
-def test_fewer_resources_suffice_for_a_lower_rate() -> None:
+def test_search_lower_rate_takes_a_smaller_area() -> None:
     network = tiny_yolo(96)
     space = pin(space_of(network, ZCU104), lanes=16, chunk=24)
     fast, slow = (search(problem(network, ZCU104, space), LINK, Goal("resources", rate)) for rate in (500, 100))
@@ -270,7 +275,7 @@ def test_fewer_resources_suffice_for_a_lower_rate() -> None:
 # --- executors -----------------------------------------------------------------------------------------------------
 
 
-def test_threads_and_processes_find_the_same() -> None:
+def test_search_threads_and_processes_find_the_same_key() -> None:
     network = NETWORKS["pools"]
     alone = search(problem(network, ZCU104, SMALL), LINK)
     with ThreadPoolExecutor(2) as threads:
@@ -284,9 +289,10 @@ Visits = Callable[[Callable[[int], None]], list[Visit]]
 
 @pytest.fixture
 def visits(monkeypatch: pytest.MonkeyPatch) -> Visits:
-    """Geometries of 2…19 rows: the first two have key 100, all others 30, and none from 6 rows on less than 40.
+    """Return a function that makes visits of geometries with 2…19 rows.
 
-    What is given is called with the rows of each that is priced, before its key is there.
+    The first two geometries have the key 100, and all others 30. From 6 rows on, the bound is 40. The function's
+    argument is called with the rows of each geometry before it is priced.
     """
 
     def make(asked: Callable[[int], None]) -> list[Visit]:
@@ -307,8 +313,8 @@ def visits(monkeypatch: pytest.MonkeyPatch) -> Visits:
     return make
 
 
-def test_workers_price_little_that_a_key_rules_out(visits: Visits) -> None:
-    """One geometry until one is in vain, then two, of which the later one's key is there first."""
+def test_visit_all_workers_price_few_ruled_out_geometries(visits: Visits) -> None:
+    # One geometry runs until one does not improve the key. Then two run, and the later one finishes first.
     seen: list[int] = []
     fourth = threading.Event()
 
@@ -322,22 +328,25 @@ def test_workers_price_little_that_a_key_rules_out(visits: Visits) -> None:
     with ThreadPoolExecutor(2) as threads:
         found, priced, _ = visit_all(visits(asked), None, Workers(threads))
     assert found is not None
-    assert (found.key, found.array.rows) == ((30,), 4)  # the first visit's of two equal keys, though it ended last
+    assert (found.key, found.array.rows) == (
+        (30,),
+        4,
+    )  # of two equal keys, the first visit's counts, although it finished last
     assert sorted(seen) == [2, 3, 4, 5]
     assert priced == 4
 
 
-def test_a_visit_that_is_given_again_is_found_though_a_later_one_is_as_good(visits: Visits) -> None:
+def test_visit_all_resubmitted_visit_wins_over_a_later_equal_one(visits: Visits) -> None:
     seen: list[int] = []
     with Mortal(1, killed=(2,)) as executor:
         found, _, _ = visit_all(visits(seen.append), None, Workers(executor))
     assert found is not None
     assert found.array.rows == 4
-    assert seen == [2, 3, 5, 4]  # the worker that had the fourth died
+    assert seen == [2, 3, 5, 4]  # the worker with 4 rows died
 
 
-def test_the_more_are_priced_in_vain_the_more_are_given_at_once(visits: Visits) -> None:
-    """Three visits, before which three were in vain, wait for each other."""
+def test_visit_all_submits_more_after_visits_in_vain(visits: Visits) -> None:
+    """Three visits wait for each other. Three visits before them did not improve the key."""
     together = threading.Barrier(3, timeout=120)
 
     def asked(rows: int) -> None:
@@ -352,7 +361,7 @@ def test_the_more_are_priced_in_vain_the_more_are_given_at_once(visits: Visits) 
 
 
 class Mortal(ThreadPoolExecutor):
-    """Some of its workers die, as a killed process's futures do."""
+    """An executor of which some workers die. Their futures raise errors like the futures of a killed process."""
 
     def __init__(self, workers: int, killed: Sequence[int] = (0, 1, 2)) -> None:
         super().__init__(workers)
@@ -368,7 +377,7 @@ class Mortal(ThreadPoolExecutor):
         return super().submit(fn, *args, **kwargs)
 
 
-def test_a_killed_worker_loses_no_result() -> None:
+def test_search_dead_worker_loses_no_result() -> None:
     network = NETWORKS["pools"]
     with Mortal(1) as executor:
         found = search(problem(network, ZCU104, SMALL), LINK, workers=Workers(executor))
@@ -377,7 +386,7 @@ def test_a_killed_worker_loses_no_result() -> None:
 
 
 class Killing(ProcessPoolExecutor):
-    """Kills one of its processes when it is given the second task."""
+    """An executor that kills one of its processes when the second task is submitted."""
 
     given = 0
 
@@ -389,7 +398,7 @@ class Killing(ProcessPoolExecutor):
         return future
 
 
-def test_a_killed_process_loses_no_result() -> None:
+def test_search_killed_process_loses_no_result() -> None:
     network = NETWORKS["dense"]
     alone = search(problem(network, ZCU104, SMALL), LINK)
     with Killing(1) as executor:
@@ -398,7 +407,7 @@ def test_a_killed_process_loses_no_result() -> None:
     assert to_json(found.schedule) == to_json(alone.schedule)
 
 
-def test_a_pool_that_is_gone_is_done_without() -> None:
+def test_search_closed_pool_is_replaced_by_this_process() -> None:
     executor = ThreadPoolExecutor(1)
     executor.shutdown()
     network = NETWORKS["dense"]

@@ -1,4 +1,4 @@
-"""One geometry's numbers, drawn: the best cell and tilings against trying every one of them."""
+"""The best cell and tilings of one geometry with random numbers, compared with trying all of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ARRAYS = [Array(2, 8, 8, 1), Array(2, 8, 8, 2)]
 
 
 def layer(random: Any, count: int) -> LayerCosts:
-    """Each fits the deepest buffers; few different numbers, so that keys tie."""
+    """Return the costs of a layer. Its tilings fit the deepest buffers, and few different numbers make keys equal."""
     needs = tuple(
         BufferNeeds(int(random.integers(1, 9)), int(random.integers(1, 7)), int(random.integers(0, 6)), 1, 0)
         for _ in range(count)
@@ -43,7 +43,7 @@ def cells(seed: int, objective: str, budget: int, best: tuple[int, ...] | None =
 
 
 def holds(cell: tuple[int, ...], needs: BufferNeeds) -> bool:
-    """Whether the buffers of a cell are deep enough."""
+    """Return whether the buffers of a cell are deep enough."""
     depths = tuple(steps[index] for steps, index in zip(DEPTHS.steps, cell[1:], strict=True))
     return all(
         need <= depth
@@ -52,7 +52,7 @@ def holds(cell: tuple[int, ...], needs: BufferNeeds) -> bool:
 
 
 def every(made: Any, budget: int) -> list[tuple[int, int, int]]:
-    """Cycles, bytes and area of every combination in every cell that the board has."""
+    """Return cycles, bytes and area of every combination of tilings in every cell that fits the board."""
     found = []
     for cell in np.ndindex(made.areas.shape):
         if made.areas[cell] == NEVER:
@@ -68,14 +68,14 @@ def every(made: Any, budget: int) -> list[tuple[int, int, int]]:
 
 @pytest.mark.parametrize("budget", [NEVER, 24, 20, 18])
 @pytest.mark.parametrize("objective", ["fps", "resources", "ddr"])
-def test_the_best_is_that_of_all_cells_and_tilings(objective: str, budget: int) -> None:
+def test_fewest_cycles_and_bytes_equal_the_best_of_all_cells(objective: str, budget: int) -> None:
     order = {"ddr": (1, 0, 2), "resources": (2, 0, 1)}.get(objective, (0, 2, 1))
-    tell = solve._fewest_bytes if objective == "ddr" else solve._fewest_cycles
+    fewest = solve._fewest_bytes if objective == "ddr" else solve._fewest_cycles
     several = 0
     for seed in range(25):
         made = cells(seed, objective, budget)
         keys = [tuple(entry[place] for place in order) for entry in every(made, budget)]
-        best = tell(made)
+        best = fewest(made)
         if not keys:
             assert best is None
             continue
@@ -93,13 +93,13 @@ def test_the_best_is_that_of_all_cells_and_tilings(objective: str, budget: int) 
         )
         assert tuple(taken[place] for place in order) == best.key
         for worse, beaten in ((1, True), (0, False), (-1, False)):
-            again = tell(cells(seed, objective, budget, (*best.key[:2], best.key[2] + worse)))
+            again = fewest(cells(seed, objective, budget, (*best.key[:2], best.key[2] + worse)))
             assert (again is not None and again.key == best.key) == beaten
     assert several > 3
 
 
 @cases("seed", range(6))
-def test_the_least_key_of_a_cell_is_that_of_what_it_holds(seed: int) -> None:
+def test_least_keys_equal_the_minimum_of_fitting_tilings(seed: int) -> None:
     made = cells(seed, "fps", NEVER)
     first = made.layers[0]
     table = made.least_keys(first, first.cycles)
@@ -121,7 +121,7 @@ def test_the_least_key_of_a_cell_is_that_of_what_it_holds(seed: int) -> None:
         ("resources", 100, (50, 1), 101, 1, True),
     ],
 )
-def test_what_cannot_beat_the_best_is_left(
+def test_cannot_beat_compares_budget_and_best(
     objective: str, budget: int, best: tuple[int, ...] | None, cycles: int, traffic: int, hopeless: bool
 ) -> None:
     goal = SimpleNamespace(objective=objective, cycle_budget=lambda _: budget)
@@ -130,8 +130,8 @@ def test_what_cannot_beat_the_best_is_left(
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_of_tilings_that_are_as_fast_the_one_of_fewer_bytes_is_taken(order: int) -> None:
-    """Up to 2^32 − 1 of them, which is more than the largest network moves for a layer."""
+def test_fewest_cycles_equal_cycles_take_the_fewest_bytes(order: int) -> None:
+    # The bytes may be up to 2^32 − 1, which is more than any known network moves per layer.
     last = (1 << 32) - 1
     needs = (BufferNeeds(1, 1, 1, 1, 0),) * 2
     tilings: Any = ("tiling 0", "tiling 1")

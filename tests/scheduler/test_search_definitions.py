@@ -1,4 +1,4 @@
-"""Parts of the search by slow definitions, on networks of few layers: bounds, spaces, fronts, runners-up, clocks."""
+"""The search and its parts, compared with slow definitions on small networks."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ SPACES = {
 
 
 @pytest.mark.parametrize(("name", "space", "goal"), pairwise(name=tuple(NETWORKS), space=tuple(SPACES), goal=GOALS))
-def test_of_few_candidates_the_search_finds_what_pricing_each_finds(name: str, space: str, goal: Goal) -> None:
+def test_search_small_space_equals_brute_force(name: str, space: str, goal: Goal) -> None:
     asked = problem(NETWORKS[name], ZCU104, SPACES[space])
     wanted = brute_force(asked, DDR, goal)
     if wanted is None:
@@ -101,13 +101,13 @@ def test_of_few_candidates_the_search_finds_what_pricing_each_finds(name: str, s
 
 
 @pytest.mark.parametrize("goal", [Goal(), Goal("ddr", 100_000)], ids=lambda goal: goal.objective)
-def test_of_few_candidates_of_a_batch_too(goal: Goal) -> None:
+def test_search_batch_in_small_space_equals_brute_force(goal: Goal) -> None:
     asked = problem(NETWORKS["dense"], ZCU104, SPACES["rows"], 3)
     best = search(asked, DDR, goal)
     assert best.key == brute_force(asked, DDR, goal)
 
 
-def test_a_rate_that_is_not_reached_is_told_beside_that_of_the_fastest() -> None:
+def test_search_unreachable_rate_names_the_fastest_array() -> None:
     asked, goal = problem(NETWORKS["pooled"], ZCU104, QUICK), Goal("ddr", 2_000_000)
     assert brute_force(asked, DDR, goal) is None
     fastest = search(asked, DDR)
@@ -118,7 +118,7 @@ def test_a_rate_that_is_not_reached_is_told_beside_that_of_the_fastest() -> None
 
 
 @pytest.mark.parametrize("tolerance", [0.02, 0.4])
-def test_near_the_fastest_the_cheapest_is_proven_by_all_that_was_priced(tolerance: float) -> None:
+def test_search_tolerance_takes_the_smallest_area_and_adds_up_proofs(tolerance: float) -> None:
     network = NETWORKS["pooled"]
     space = SPACES["rows"]
     fastest = search(problem(network, ZCU104, space), DDR)
@@ -134,7 +134,7 @@ def test_near_the_fastest_the_cheapest_is_proven_by_all_that_was_priced(toleranc
     assert told[-1].startswith("cheapest of the fastest: searching, ")
 
 
-def test_no_clock_is_faster_than_the_one_that_is_chosen() -> None:
+def test_search_clocks_chosen_clock_is_the_fastest() -> None:
     board, network = replace(ZCU104, plls=ZCU104.plls[:1]), NETWORKS["strided"]
     told: list[str] = []
     best = search_clocks(problem(network, board, QUICK), workers=Workers(progress=told.append))
@@ -156,7 +156,7 @@ def test_no_clock_is_faster_than_the_one_that_is_chosen() -> None:
     assert held.ddr.clock_mhz == clocks[0]
 
 
-def test_what_is_not_priced_is_ruled_out() -> None:
+def test_search_proof_priced_and_ruled_out_cover_all_geometries() -> None:
     space = replace(SPACES["rows"], rows=(2, 3, 4, 5, 6, 7), row_depths=(64,), weight_depths=(256,))
     proof = search(problem(NETWORKS["dense"], ZCU104, space), DDR, Goal("resources", 1000)).proof
     assert (proof.priced + proof.ruled_out, proof.geometries) == (6, 6)
@@ -164,8 +164,8 @@ def test_what_is_not_priced_is_ruled_out() -> None:
     assert 0 < proof.arrays <= proof.priced
 
 
-def test_within_a_tolerance_the_rate_is_that_of_the_last_cycle() -> None:
-    """Of a budget of whole cycles none is lost: the fastest itself is within a tolerance of next to nothing."""
+def test_search_tiny_tolerance_finds_the_fastest_again() -> None:
+    """Rounding does not lower the budget of cycles: the fastest schedule is within a tiny tolerance of itself."""
     space = replace(SPACES["rows"], rows=(3,), row_depths=(64,), weight_depths=(256,))
     fastest = search(problem(NETWORKS["dense"], ZCU104, space), DDR)
     near = search(problem(NETWORKS["dense"], ZCU104, space), DDR, Goal(tolerance=1e-9))
@@ -175,8 +175,8 @@ def test_within_a_tolerance_the_rate_is_that_of_the_last_cycle() -> None:
 
 
 @pytest.mark.parametrize(("budget", "cycles"), [(969, 878), (970, 970)])
-def test_a_cheaper_one_is_taken_from_its_last_cycle_on(budget: int, cycles: int) -> None:
-    """The fastest takes 877, the cheapest 970."""
+def test_search_tolerance_takes_a_schedule_of_exactly_the_budget(budget: int, cycles: int) -> None:
+    # The fastest schedule takes 877 cycles, and the one with the smallest area 970.
     asked = problem(NETWORKS["dense"], ZCU104, QUICK)
     assert search(asked, DDR).key[0] == 877
     near = search(asked, DDR, Goal(tolerance=(budget + 0.5) / 877 - 1))
@@ -184,17 +184,17 @@ def test_a_cheaper_one_is_taken_from_its_last_cycle_on(budget: int, cycles: int)
     assert near.key[0] <= budget
 
 
-def test_proofs_add_up() -> None:
+def test_proof_addition_adds_the_counts() -> None:
     assert Proof(10, 3, 7, 40, 0.5) + Proof(21, 12, 9, 200) == Proof(31, 15, 16, 240, 0.0)
 
 
-def test_without_a_clock_the_highest_is_searched() -> None:
+def test_search_without_ddr_takes_the_highest_clock() -> None:
     space = replace(QUICK, save_rows=(1,), row_depths=(64,), weight_depths=(256,), map_depths=(0,))
     best = search(problem(NETWORKS["dense"], ZCU104, space))
     assert best.ddr == ddr_timing(ZCU104, max(clock.mhz for clock in ZCU104.clocks()))
 
 
-def test_frames_come_one_by_one_where_nothing_else_is_said() -> None:
+def test_choose_and_workload_of_default_to_one_frame() -> None:
     assert inspect.signature(choose).parameters["batch"].default == workload_of(NETWORKS["dense"]).batch == 1
     with raises(RangeError, what="the clock in MHz", got=-5):
         choose(NETWORKS["dense"], ZCU104, -5)
@@ -209,8 +209,14 @@ def test_frames_come_one_by_one_where_nothing_else_is_said() -> None:
 
 
 def pass_bound(task: Task, index: int, first: bool, following: int) -> int:
-    """Of one pass over a whole layer: what arrives, computes and drains, tile after tile. following: steps of the next
-    pass's first weights."""
+    """Return the least cycles of a pass over a whole layer, tile by tile.
+
+    Args:
+        task: The geometry.
+        index: The layer.
+        first: Whether the pass waits for its own first weights.
+        following: Steps of the next pass's first weights.
+    """
     geometry, space, ddr, network = task.geometry, task.space, task.ddr, task.network
     shape = with_maps_on_chip(network.shapes, network.may_stay)[index]
     beats = {ports: weight_words(geometry, space, ports) for ports in space.weight_ports}
@@ -251,7 +257,7 @@ SPACE = replace(
 
 
 def tasks(board_space: Space = SPACE, batch: int = 1, milli_bytes: int = 6_000) -> list[Task]:
-    """The tall network on every geometry of the space."""
+    """Return the tasks of the network TALL on every geometry of the space."""
     workload = workload_of(TALL, batch)
     ddr = replace(DDR, milli_bytes=milli_bytes)
     return [
@@ -261,9 +267,9 @@ def tasks(board_space: Space = SPACE, batch: int = 1, milli_bytes: int = 6_000) 
 
 
 @cases("milli_bytes, batch", [(500, 1), (6_000, 1), (60_000, 1), (6_000, 2), (6_000, 4)])
-def test_a_bound_is_what_arrives_computes_and_drains(milli_bytes: int, batch: int) -> None:
-    """Frames of a batch that are executed one after the other are passes each, of which only the first waits for its
-    own weights; the last prefetches those of the next layer."""
+def test_least_cycles_equal_the_definition(milli_bytes: int, batch: int) -> None:
+    # Each frame of a batch that is executed one after the other is a pass. Only the first of these passes waits for
+    # its own weights. The last one prefetches the weights of the next layer.
     assert len(tasks()) == 4
     for task in tasks(batch=batch, milli_bytes=milli_bytes):
         shapes = task.network.shapes
@@ -277,7 +283,7 @@ def test_a_bound_is_what_arrives_computes_and_drains(milli_bytes: int, batch: in
 @pytest.mark.parametrize(
     "depths", [(24,), pytest.param((0,), marks=pytest.mark.engine), pytest.param((400,), marks=pytest.mark.engine)]
 )
-def test_no_tiling_takes_fewer_cycles_or_bytes_than_the_bounds(depths: tuple[int, ...]) -> None:
+def test_least_cycles_and_bytes_are_below_every_tiling(depths: tuple[int, ...]) -> None:
     for task in tasks(replace(SPACE, map_depths=depths))[:2]:
         cycles = least_cycles(task.geometry, task.network, task.ddr, task.space)
         traffic = least_bytes(task.geometry, task.network)
@@ -294,7 +300,7 @@ def test_no_tiling_takes_fewer_cycles_or_bytes_than_the_bounds(depths: tuple[int
             assert traffic[index] <= min((price.traffic.total for price in prices), default=1 << 60)
 
 
-def test_least_bytes_are_those_of_weights_that_cross_once() -> None:
+def test_least_bytes_equal_the_smallest_traffic_of_a_tiling() -> None:
     for task in tasks():
         shapes = with_maps_on_chip(task.network.shapes, task.network.may_stay)
         assert least_bytes(task.geometry, task.network) == [
@@ -309,8 +315,8 @@ def test_least_bytes_are_those_of_weights_that_cross_once() -> None:
 # --- spaces ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_space_of_a_network_is_all_that_the_engine_builds() -> None:
-    """A ZCU104 has UltraRAM and ports of 128 bits: words of 4, 8 or 16 lanes of INT8."""
+def test_space_for_lists_all_supported_numbers() -> None:
+    # A ZCU104 has UltraRAM and ports of 128 bits, which hold words of 4, 8 or 16 lanes of INT8.
     space = space_of(Builder(3, 13, 12).conv(8, 3).network(), ZCU104)
     assert space.rows == (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13)
     wanted = [(n, lanes) for lanes in (4, 8, 16) for n in range(2, 257, 2) if n % lanes == 0 and n <= 64 * lanes]
@@ -320,7 +326,7 @@ def test_the_space_of_a_network_is_all_that_the_engine_builds() -> None:
     assert space.weight_depths == tuple(4096 * step for step in range(1, 9))
     assert space.kept_depths == tuple(512 * step for step in range(1, 9))
     assert (space.bits, space.port_bits, space.column_tiles, space.orders) == (8, 128, 8, ORDERS)
-    assert space.chunks == (12, 16, 32, 64)  # a twelve is whole; 6, 4 … are below 8
+    assert space.chunks == (12, 16, 32, 64)  # 12 is the whole width, and its parts 6, 4 … are below 8
     smaller = replace(ZCU104, resources=replace(ZCU104.resources, uram=0))
     assert space_of(TALL, smaller).weight_depths == tuple(512 * step for step in range(1, 17))
 
@@ -333,15 +339,15 @@ def test_the_space_of_a_network_is_all_that_the_engine_builds() -> None:
         (70, 64, (9, 10, 12, 14, 16, 18, 24, 32, 35, 64, 70)),
     ],
 )
-def test_rows_and_chunks_follow_the_largest_map(side: int, rows: int, chunks: tuple[int, ...]) -> None:
+def test_space_for_rows_and_chunks_follow_the_largest_map(side: int, rows: int, chunks: tuple[int, ...]) -> None:
     space = space_of(Builder(1, side, side).conv(2, 1).network(), ZCU104)
     assert space.rows == tuple(range(2, rows + 1))
     assert space.chunks == chunks
 
 
 @pytest.mark.parametrize(("bits", "lanes"), [(4, 8), (8, 4), (16, 4)])
-def test_a_pin_is_legal_where_some_other_numbers_are(bits: int, lanes: int) -> None:
-    """Of lanes of 4 bits there are at least 8."""
+def test_pin_accepts_numbers_that_some_array_has(bits: int, lanes: int) -> None:
+    """Arrays of 4 bits have at least 8 lanes."""
     space = replace(QUICK, bits=bits)
     assert pin(space, rows=7).rows == (7,)
     assert pin(space, columns=3 * lanes, lanes=lanes).shapes == ((3 * lanes, lanes),)
@@ -350,14 +356,14 @@ def test_a_pin_is_legal_where_some_other_numbers_are(bits: int, lanes: int) -> N
         pin(space, columns=3 * lanes + 1, lanes=lanes)
 
 
-def test_lanes_of_other_bits_make_other_shapes() -> None:
+def test_space_for_lanes_depend_on_the_bits() -> None:
     network = Builder(1, 4, 4).conv(2, 1).network()
     assert {lanes for _, lanes in space_of(network, ZCU104, 16).shapes} == {4, 8}
     assert {lanes for _, lanes in space_of(network, ZCU104, 4).shapes} == {8, 16, 32}
 
 
 @cases("bits, port_bits", [(8, 128), (8, 64), (4, 128), (16, 128)])
-def test_a_cycle_brings_as_many_words_as_a_port_is_wide(bits: int, port_bits: int) -> None:
+def test_weight_words_fill_the_width_of_a_port(bits: int, port_bits: int) -> None:
     space = replace(QUICK, bits=bits, port_bits=port_bits)
     for lanes, factor, ports in product((4, 8, 16), range(1, 9), (1, 2, 4)):
         columns = lanes * factor
@@ -375,7 +381,7 @@ FEW = replace(SPACES["rows"], rows=(2, 3, 4), shapes=((8, 8), (8, 4)), row_depth
 
 
 def few(network: str = "strided") -> list[Task]:
-    """A network on six geometries, of one array each."""
+    """Return the tasks of a network on six geometries, each with a single array."""
     workload = workload_of(NETWORKS[network])
     return [
         Task(geometry, network_shapes(workload, geometry.width, FEW), ZCU104, DDR, Goal(), FEW)
@@ -383,7 +389,7 @@ def few(network: str = "strided") -> list[Task]:
     ]
 
 
-def test_a_front_is_what_no_other_geometry_beats() -> None:
+def test_pareto_front_equals_the_undominated_geometries() -> None:
     points = []
     for task in few():
         best, count = solve(task)
@@ -402,8 +408,8 @@ def test_a_front_is_what_no_other_geometry_beats() -> None:
     assert len(told) == 6
 
 
-def test_arrays_have_the_units_that_a_layer_needs() -> None:
-    """And no other: each of them by itself, on the second of two layers."""
+def test_arrays_of_have_the_units_that_a_layer_needs() -> None:
+    # Each unit is needed alone, by the second of two layers, and the arrays have no other unit.
     plain = Builder(3, 6, 5).conv(8, 1)
     units = {
         "windows": Builder(3, 6, 5).conv(8, 1).window(3).network(),
@@ -421,23 +427,23 @@ def test_arrays_have_the_units_that_a_layer_needs() -> None:
         assert (array.upscale, array.save_rows, array.map_ports, array.weight_ports, array.chunk) == (1, 1, 1, 2, 8)
 
 
-def test_a_map_buffer_holds_one_map_more_each_time() -> None:
-    """Two maps may stay, of 6 × 5 values of 40 channels and of 3 × 3 of 24: on 2 rows, in words of 8, a bank has 3 rows
-    of 5 · 5 words of the one, and 2 rows of 3 · 3 of the other."""
+def test_map_depths_are_the_sizes_of_maps() -> None:
+    # Two maps may stay, with 6 × 5 values of 40 channels and 3 × 3 values of 24 channels. On 2 rows and 8 lanes, a
+    # bank has 3 rows of 5 · 5 words of the first map, and 2 rows of 3 · 3 words of the second.
     assert [map_depths(task) for task in tasks()] == [(0, 18, 75), (0, 9, 50), (0, 36, 150), (0, 18, 100)]
     assert [map_depths(task) for task in tasks(replace(SPACE, map_depths=(7, 9)))] == [(7, 9)] * 4
     bare = replace(ZCU104, resources=replace(ZCU104.resources, bram36=1, uram=0, lutram=100))
     assert [map_depths(replace(task, board=bare)) for task in tasks()] == [(0,)] * 4
 
 
-def test_the_least_array_of_a_geometry_has_one_of_each() -> None:
+def test_bare_array_has_one_of_each() -> None:
     array = bare_array(Geometry(3, 16, 8), ZCU104, replace(SPACE, bits=4))
     assert (array.rows, array.columns, array.lanes, array.bits, array.dsp) == (3, 16, 8, 4, "DSP48E2")
     assert (array.save_rows, array.map_ports, array.weight_ports) == (1, 1, 1)
-    assert (QUICK.bits, QUICK.port_bits) == (8, 128)  # where nothing is said
+    assert (QUICK.bits, QUICK.port_bits) == (8, 128)  # the defaults
 
 
-def test_geometries_are_those_whose_elements_are_legal_and_there() -> None:
+def test_geometries_are_legal_and_within_the_dsps() -> None:
     board = replace(ZCU104, resources=replace(ZCU104.resources, dsp=100))
     space = replace(FEW, rows=(2, 3, 5, 7), shapes=((8, 8), (8, 4), (12, 8), (16, 8), (4, 4)))
     wanted = [
@@ -451,7 +457,7 @@ def test_geometries_are_those_whose_elements_are_legal_and_there() -> None:
 
 
 @pytest.mark.engine
-def test_a_runner_up_is_the_next_best_on_the_same_array() -> None:
+def test_runners_up_equal_the_best_of_all_other_tilings() -> None:
     space = replace(SPACE, rows=(2,), shapes=((8, 8),), map_ports=(1,), weight_ports=(2,), save_rows=(1,))
     schedule = search(problem(TALL, ZCU104, replace(space, map_depths=(0,))), DDR).schedule
     costs, array = cost(schedule, DDR), schedule.array
@@ -484,8 +490,8 @@ def test_a_runner_up_is_the_next_best_on_the_same_array() -> None:
     assert ": -" in faster
 
 
-def test_every_array_that_the_board_holds_is_counted() -> None:
-    """Depths beyond the first that holds every tiling are no other arrays, nor those of a board without the LUTs."""
+def test_solve_counts_every_array_that_fits_the_board() -> None:
+    """Depths beyond the first that holds every tiling are not counted, nor arrays with too many LUTs for the board."""
     space = replace(
         FEW, rows=(3,), shapes=((8, 8),), save_rows=(1, 2, 4), row_depths=(8, 16, 64), weight_depths=(64, 256)
     )
@@ -515,8 +521,8 @@ def test_every_array_that_the_board_holds_is_counted() -> None:
     assert min(counts) < max(counts) == len(sized)
 
 
-def test_tilings_are_those_that_the_deepest_buffers_hold() -> None:
-    """Of each buffer: one step less, and there are fewer of them."""
+def test_tilings_of_fit_the_deepest_buffers() -> None:
+    # If a buffer is one word shallower, fewer tilings fit.
     task = tasks()[0]
     shape, cuts = task.network.shapes[0], task.network.cuts[0]
     every = [buffer_needs(shape, 2, 8, tiling, 5) for tiling in tilings(shape, 2, cuts)]
@@ -532,7 +538,7 @@ def test_tilings_are_those_that_the_deepest_buffers_hold() -> None:
         assert len(fewer) < len(every)
 
 
-def test_where_no_depth_holds_every_tiling_all_are_useful() -> None:
+def test_useful_depths_are_all_if_none_holds_every_tiling() -> None:
     grid = np.zeros((1, 2), np.int64)
     layer = LayerCosts((), (BufferNeeds(50, 100, 7, 1, 0), BufferNeeds(20, 400, 3, 1, 0)), grid, grid[0])
     space = replace(FEW, row_depths=(8, 16, 32, 40), weight_depths=(100, 200, 400, 800), kept_depths=(1, 2, 7))
@@ -543,8 +549,8 @@ def test_where_no_depth_holds_every_tiling_all_are_useful() -> None:
 # --- what does not fit -----------------------------------------------------------------------------------------------
 
 
-def test_the_least_array_has_the_first_of_every_number_that_holds_each_layer() -> None:
-    """The first layer's kernel reads three rows beyond a tile of two; its map has 10 columns and 2 of padding."""
+def test_least_arrays_have_the_smallest_sufficient_depths() -> None:
+    # The first layer's kernel reads more rows than a tile has. Its map has 10 columns and 2 columns of padding.
     space = replace(
         SPACE, save_rows=(2, 1), chunks=(9, 8), map_ports=(2, 1), weight_ports=(4, 1), map_depths=(48, 24), bits=8
     )
@@ -565,7 +571,7 @@ def _depths(rows: int) -> Any:
     )
 
 
-def test_a_board_is_too_small_by_what_the_nearest_array_lacks() -> None:
+def test_nothing_fits_small_board_names_what_the_nearest_array_lacks() -> None:
     resources = replace(ZCU104.resources, dsp=40, bram36=6, uram=0, lut=9_000, lutram=900)
     board = replace(ZCU104, title="Tiny board", resources=resources)
     nearest: list[tuple[float, Array, Usage]] = []
@@ -580,7 +586,7 @@ def test_a_board_is_too_small_by_what_the_nearest_array_lacks() -> None:
     assert [(error.resource, error.need, error.have), *error.others] == infeasible.shortfalls(array, usage, board)
 
 
-def test_layers_that_the_deepest_buffers_do_not_hold_are_told_with_what_would() -> None:
+def test_nothing_fits_shallow_buffers_name_layers_and_sufficient_depths() -> None:
     small = replace(SPACE, row_depths=(2,), weight_depths=(2, 8))
     error = infeasible.nothing_fits(problem(TALL, ZCU104, small))
     assert isinstance(error, SeveralFaultsError)
@@ -610,8 +616,8 @@ def test_layers_that_the_deepest_buffers_do_not_hold_are_told_with_what_would() 
 # --- who prices ------------------------------------------------------------------------------------------------------
 
 
-def test_the_first_bound_that_cannot_win_ends_the_search() -> None:
-    """In the order of the bounds nothing behind it can win either, which is why no other is looked at."""
+def test_visit_all_ends_at_the_first_bound_that_cannot_win() -> None:
+    # The visits are sorted by their bounds, so no later visit can win either.
     visits = [Visit((bound,), task) for bound, task in zip((1, 1 << 40, 1), few()[2::-1], strict=True)]
     told: list[str] = []
     best, priced, arrays = visit_all(visits, None, Workers(progress=told.append))
@@ -623,7 +629,7 @@ def test_the_first_bound_that_cannot_win_ends_the_search() -> None:
     layers = len(visits[0].task.network.shapes)
     assert told[0] == first
     assert told[1:] == [f"{first}; {done} of {layers} layers of the next" for done in range(layers)], (
-        "a geometry that takes long tells how far it is"
+        "a geometry that takes long reports its layers"
     )
     _, priced, arrays = visit_all([visits[0], visits[2]], None, Workers(progress=told.append))
     assert (priced, arrays) == (2, 2)
@@ -632,8 +638,8 @@ def test_the_first_bound_that_cannot_win_ends_the_search() -> None:
     assert second == f"searching, 1 of at most 2 geometries priced, best {alone.array}"
 
 
-def test_a_key_that_rules_geometries_out_is_told_by_a_lower_count() -> None:
-    """Of four geometries that wait for their turn, two cannot beat what the first one gives."""
+def test_visit_all_reports_fewer_geometries_after_a_better_key() -> None:
+    # Two of four geometries cannot beat the key of the first one.
     tasks = few()[2::-1]
     bounds = [(1,), (2,), (1 << 40,), (1 << 41,)]
     visits = [Visit(bound, task) for bound, task in zip(bounds, [*tasks, tasks[0]], strict=True)]
