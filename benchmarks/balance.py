@@ -30,7 +30,7 @@ from systolic.execution.frames import save_cycles
 from systolic.loading import load_model
 from systolic.model import sample_pictures
 from systolic.report.tables import Cell, table
-from systolic.styles.systolic.measure import measure, trace_design
+from systolic.styles.systolic.measure import cycle_report, trace_design
 from systolic.styles.systolic.simulate import open_design
 from systolic.trace.report import board_memory
 
@@ -69,7 +69,7 @@ def make(folder: Path) -> None:
     shape = opened.network.input_shape
     build(folder, Variant(trace=True))
     trace = trace_design(opened, np.zeros((shape.channels, shape.height, shape.width), np.uint8))
-    save_cycles(folder, measure(opened, trace, board_memory(opened)))
+    save_cycles(folder, cycle_report(opened, trace, board_memory(opened)))
 
 
 def executed_once(folder: Path, name: str) -> Path:

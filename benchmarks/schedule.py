@@ -35,7 +35,7 @@ from scheduler.systolic.search.problem import problem_of
 from scheduler.systolic.search.search import search
 from scheduler.systolic.workload import workload_of
 from systolic.report.tables import Cell, table
-from systolic.styles.systolic.measure import SystolicReport, measure
+from systolic.styles.systolic.measure import SystolicReport, cycle_report
 from systolic.trace.report import board_memory
 from tests.support.quantised import Builder, tiny_yolo
 from tests.support.schedules import first_fit
@@ -133,7 +133,7 @@ def compare(
     Return the error of each layer, and the report of the traced frame.
     """
     opened, trace = traced(schedule, board, mhz, folder)
-    report = measure(opened, trace, board_memory(opened))
+    report = cycle_report(opened, trace, board_memory(opened))
     modelled = cost(schedule, ddr_timing(board, board.nearest_clock(mhz).mhz)).layers
     case = f"{name}, {board.name}, {schedule.array}, int{schedule.array.bits}"
     errors = [

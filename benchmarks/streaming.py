@@ -40,7 +40,7 @@ from systolic.model import DesignInputs, sample_pictures
 from systolic.styles.streaming.fifos import Fifos, size_fifos
 from systolic.styles.streaming.generation.generate import FoldedNetwork, parts
 from systolic.styles.streaming.mapping import StreamingMapping
-from systolic.styles.streaming.measure import measure as measure_cycles
+from systolic.styles.streaming.measure import cycle_report as measure_cycles
 from systolic.styles.streaming.measure import trace_design
 from systolic.styles.streaming.simulate import StreamingDesign, open_design, simulate
 from systolic.trace.report import board_memory
@@ -112,7 +112,7 @@ def main() -> None:
     parser.add_argument("--ap-int", action="store_true", help="execute with the vendor's ap_int too")
     options = vars(parser.parse_args())
     cases = [case for case in CASES if options[case]] or list(CASES)
-    results = [measure(case, options["ap_int"]) for case in cases]
+    results = [cycle_report(case, options["ap_int"]) for case in cases]
     wrong = [f"{result.case}: {result.mismatches} mismatches" for result in results if result.mismatches]
     slow = [result for result in results if result.interval > (1 + WITHIN) * result.folded.cycles]
     wrong += [f"{result.case}: traced {result.interval}" for result in slow]
@@ -120,7 +120,7 @@ def main() -> None:
         sys.exit("\n".join(wrong))
 
 
-def measure(case: str, ap_int: bool) -> Measured:
+def cycle_report(case: str, ap_int: bool) -> Measured:
     """Fold, generate, trace and execute one of CASES, and print its table."""
     name, cycles = CASES[case]
     board, model = load(name), load_model("ultranet", seed=1)

@@ -256,13 +256,13 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
         The picture is repeated to fill the batch.
         """
 
-    def count(self, design: DesignT, picture: Pixels, beside_hls: bool, tell: Progress) -> Counts:
+    def count(self, design: DesignT, picture: Pixels, compare_with_hls: bool, tell: Progress) -> Counts:
         """Simulate one start of an engine in SystemVerilog and count its cycles.
 
         Args:
             design: The design.
             picture: The picture, which is repeated to fill the batch.
-            beside_hls: Whether to also trace the engine in C++ with the same schedule, to compare the cycles.
+            compare_with_hls: Whether to also trace the engine in C++ with the same schedule, to compare the cycles.
 
         Raises:
             UnsupportedError: The design is in C++.

@@ -30,7 +30,7 @@ from systolic.model import DesignInputs
 from systolic.styles.systolic.exploration import explore, ways_to_add
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
-from systolic.styles.systolic.measure import measure
+from systolic.styles.systolic.measure import cycle_report
 from systolic.styles.systolic.options import SystolicOptions
 from systolic.trace.report import board_memory
 from tests.support.arrays.added_maps import ARRAYS, NETWORKS, behind, own, residual, stage
@@ -103,7 +103,7 @@ TRACED = Array(
 def test_cost_fused_additions_is_within_3_percent_of_the_trace(share: float, tmp_path: Path) -> None:
     schedule = kept(first_fit(stage(32, 40), TRACED))
     opened, trace = traced(schedule, BOARD, 300, tmp_path / "design")
-    report = measure(opened, trace, board_memory(opened, share, 19.2))
+    report = cycle_report(opened, trace, board_memory(opened, share, 19.2))
     modelled = cost(schedule, ddr_timing(BOARD, 300, DdrRate(19.2, share))).layers
     assert sum(layer.shape.added for layer in modelled) == 2
     times = [time.running for time in report.layers]

@@ -25,7 +25,7 @@ from scheduler.systolic.tiling import row_slots
 from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
-from systolic.styles.systolic.measure import measure
+from systolic.styles.systolic.measure import cycle_report
 from systolic.trace.report import board_memory
 from tests.support.arrays.concats import (
     ARRAYS,
@@ -164,7 +164,7 @@ def test_the_model_is_within_3_percent_of_the_trace(tmp_path: Path) -> None:
     schedule = check_schedule(kept_there(first_fit(network, array)))
     assert [layer.shape.from_chip for layer in schedule.layers] == [False, *[True] * 7]
     opened, trace = traced(schedule, BOARD, 300, tmp_path / "design")
-    report = measure(opened, trace, board_memory(opened, 0.85, 19.2))
+    report = cycle_report(opened, trace, board_memory(opened, 0.85, 19.2))
     modelled = cost(schedule, ddr_timing(BOARD, 300, DdrRate(19.2, 0.85))).layers
     for layer, time in zip(modelled, report.layers, strict=True):
         assert layer.running == pytest.approx(time.running, rel=0.03, abs=20), layer.shape.name

@@ -26,7 +26,7 @@ from scheduler.systolic.search.task import network_shapes
 from scheduler.systolic.shape import shape_of, steps_after, with_maps_on_chip
 from scheduler.systolic.tiling import column_cuts, tilings
 from scheduler.systolic.workload import workload_of
-from systolic.styles.systolic.measure import measure
+from systolic.styles.systolic.measure import cycle_report
 from systolic.trace.report import board_memory
 from tests.support.arrays.traced_models import (
     APART,
@@ -216,7 +216,7 @@ def compare_with_trace(schedule: SystolicSchedule, folder: Path, shares: tuple[f
     """Compare the layers from ``first`` on, at several shares of the DDR's rate. Parts of a layer count together."""
     opened, trace = traced(schedule, BOARD, 300, folder)
     for share in shares:
-        report = measure(opened, trace, board_memory(opened, share, RATED))
+        report = cycle_report(opened, trace, board_memory(opened, share, RATED))
         modelled: dict[int, int] = {}
         costs = cost(schedule, ddr_timing(BOARD, 300, DdrRate(RATED, share))).layers
         for scheduled, layer in zip(schedule.layers, costs, strict=True):

@@ -17,7 +17,7 @@ from scheduler.systolic.model.cost import cost
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.rules import check_schedule
 from systolic.styles.systolic.exploration import explore
-from systolic.styles.systolic.measure import measure
+from systolic.styles.systolic.measure import cycle_report
 from systolic.styles.systolic.options import SystolicOptions
 from systolic.trace.report import board_memory
 from tests.support.arrays.map_strides import ARRAYS, SMALL, halved, networks, shortcut
@@ -65,7 +65,7 @@ def test_the_model_is_within_3_percent_of_the_trace(rows: int, tmp_path: Path) -
     schedule = kept(first_fit(build.conv(16, 1, 2).network(), array))
     assert [layer.shape.from_chip for layer in schedule.layers] == [False, True, True, True, True]
     opened, trace = traced(schedule, BOARD, 300, tmp_path / "design")
-    report = measure(opened, trace, board_memory(opened, 0.85, 19.2))
+    report = cycle_report(opened, trace, board_memory(opened, 0.85, 19.2))
     modelled = cost(schedule, ddr_timing(BOARD, 300, DdrRate(19.2, 0.85))).layers
     for layer, time in zip(modelled, report.layers, strict=True):
         # The array waits for the Saver in the 1 × 1: its model is 4 % off there with stride 1 too.

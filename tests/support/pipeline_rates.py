@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scheduler.streaming import graph as g
 from systolic.styles.streaming.fifos import FIXED_DEPTH
-from systolic.styles.streaming.measure import StreamingReport, measure, trace_design
+from systolic.styles.streaming.measure import StreamingReport, cycle_report, trace_design
 from systolic.trace.report import board_memory
 from tests.support.pipelines import (
     Made,
@@ -15,7 +15,7 @@ def deep_report(made: Made) -> StreamingReport:
     """Traced with FIFOs that never fill."""
     trace = trace_design(made.pipeline, made.picture)
     deep = {fifo.name: FIXED_DEPTH for fifo in made.pipeline.manifest.fifos}
-    return measure(made.pipeline, trace, board_memory(made.pipeline), depths=deep)
+    return cycle_report(made.pipeline, trace, board_memory(made.pipeline), depths=deep)
 
 
 def check_rate(made: Made, report: StreamingReport) -> None:

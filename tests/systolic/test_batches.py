@@ -24,7 +24,7 @@ from scheduler.systolic.search.search import search
 from scheduler.systolic.search.space import pin
 from systolic.execution.build import Variant, build
 from systolic.files import write
-from systolic.styles.systolic.measure import measure, trace_design
+from systolic.styles.systolic.measure import cycle_report, trace_design
 from systolic.styles.systolic.simulate import fill_batch, open_design, simulate, simulate_batch
 from systolic.trace.report import board_memory
 from systolic.trace.solver import Trace
@@ -151,7 +151,7 @@ def test_traced_cycles_a_frame_fall_as_modelled(accelerator: GiveAccelerator) ->
     traced = {}
     for batch in (1, ROWS):
         folder = made.load(NETWORK, batch)
-        traced[batch] = measure(folder, trace_design(folder, picture_for(NETWORK)), board_memory(folder))
+        traced[batch] = cycle_report(folder, trace_design(folder, picture_for(NETWORK)), board_memory(folder))
     assert traced[ROWS].cycles_per_frame < 0.6 * traced[1].cycles_per_frame
     assert traced[ROWS].frames_per_second == pytest.approx(
         traced[ROWS].clock_mhz * 1e6 * ROWS / traced[ROWS].timing.cycles

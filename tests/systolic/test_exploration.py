@@ -40,7 +40,7 @@ from systolic.styles.systolic.comparison import SystolicComparison
 from systolic.styles.systolic.exploration import compare, explore, front, pareto_front
 from systolic.styles.systolic.mapping import SystolicMapping, price
 from systolic.styles.systolic.options import Alternatives, SystolicOptions, geometry_pins
-from systolic.styles.systolic.report import telling_layers
+from systolic.styles.systolic.report import shown_layers
 from systolic.styles.systolic.tiling_picture import tiling, tiling_words
 from systolic.styles.systolic.workers import workers
 from tests.support.cases import cases
@@ -346,7 +346,7 @@ def test_chromium_shows_a_readable_page(
 
 
 def pictures_of(mapping: SystolicMapping) -> int:
-    return len(figures.OF_MAPPING) + len(telling_layers(mapping))
+    return len(figures.OF_MAPPING) + len(shown_layers(mapping))
 
 
 @pytest.mark.engine

@@ -19,7 +19,7 @@ from systolic.cli.main import main
 from systolic.execution.frames import run_frames, save_cycles
 from systolic.execution.run import run
 from systolic.pictures import picture_files, pictures_in
-from systolic.styles.systolic.measure import measure, trace_design
+from systolic.styles.systolic.measure import cycle_report, trace_design
 from systolic.styles.systolic.simulate import open_design
 from systolic.trace.report import board_memory
 from tests.support.detectors import write_tiny_design
@@ -165,7 +165,7 @@ def test_traced_cycles_are_kept_for_the_simulated_board(design: Path, tmp_path: 
     folder = open_design(design)
     shape = folder.network.input_shape
     trace = trace_design(folder, np.zeros((shape.channels, shape.height, shape.width), np.uint8))
-    report = measure(folder, trace, board_memory(folder))
+    report = cycle_report(folder, trace, board_memory(folder))
     save_cycles(tmp_path, report)
     found = pace(tmp_path, read_manifest(design), 1.0)
     assert found is not None

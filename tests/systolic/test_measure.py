@@ -11,7 +11,7 @@ import pytest
 from boards.board import load
 from boards.errors import MissingValueError
 from scheduler.hardware.ddr import DDR_EFFICIENCY
-from systolic.styles.systolic.measure import measure, trace_design
+from systolic.styles.systolic.measure import cycle_report, trace_design
 from systolic.styles.systolic.simulate import SystolicDesign, open_design
 from systolic.trace.report import board_memory
 from systolic.trace.solver import Trace
@@ -36,7 +36,7 @@ def test_the_memory_is_the_boards(folder: SystolicDesign) -> None:
 
 
 def test_layers_take_at_least_their_compute(folder: SystolicDesign, trace: Trace) -> None:
-    report = measure(folder, trace, board_memory(folder))
+    report = cycle_report(folder, trace, board_memory(folder))
     assert [layer.name for layer in report.layers] == ["conv1", "conv2"]
     for layer, described in zip(report.layers, folder.manifest.layers, strict=True):
         assert layer.cycles > described.compute_cycles
@@ -50,26 +50,29 @@ def test_layers_take_at_least_their_compute(folder: SystolicDesign, trace: Trace
 def test_cycles_do_not_depend_on_the_picture(folder: SystolicDesign, trace: Trace) -> None:
     other = trace_design(folder, np.random.default_rng(0).integers(0, 256, (3, 28, 36), np.uint8))
     memory = board_memory(folder)
-    assert measure(folder, other, memory).cycles_per_frame == measure(folder, trace, memory).cycles_per_frame
+    assert cycle_report(folder, other, memory).cycles_per_frame == cycle_report(folder, trace, memory).cycles_per_frame
 
 
 def test_a_slower_memory_costs_cycles_without_a_new_execution(folder: SystolicDesign, trace: Trace) -> None:
-    fast, slow = (measure(folder, trace, board_memory(folder, None, peak)) for peak in (20.0, 0.2))
+    fast, slow = (cycle_report(folder, trace, board_memory(folder, None, peak)) for peak in (20.0, 0.2))
     assert slow.cycles_per_frame > 1.5 * fast.cycles_per_frame
     assert "DDR" in slow._repr_html_() or "memory" in slow._repr_html_()
 
 
 def test_a_slower_clock_meets_a_faster_memory(folder: SystolicDesign, trace: Trace) -> None:
     memory = board_memory(folder)
-    assert measure(folder, trace, memory, 50).cycles_per_frame <= measure(folder, trace, memory, 250).cycles_per_frame
-    assert measure(folder, trace, memory, 50).clock_mhz == 50
+    assert (
+        cycle_report(folder, trace, memory, 50).cycles_per_frame
+        <= cycle_report(folder, trace, memory, 250).cycles_per_frame
+    )
+    assert cycle_report(folder, trace, memory, 50).clock_mhz == 50
 
 
 def test_the_declared_fifos_lose_little(folder: SystolicDesign, trace: Trace) -> None:
     memory = board_memory(folder)
     advice = trace.advise(memory, folder.manifest.clock_mhz)
     assert set(advice.declared) >= {"rows", "weights", "sums", "results"}
-    assert advice.best_cycles <= measure(folder, trace, memory).cycles_per_frame
+    assert advice.best_cycles <= cycle_report(folder, trace, memory).cycles_per_frame
     assert advice.declared_cycles is not None
     assert advice.best_cycles <= advice.declared_cycles < 1.005 * advice.best_cycles
     shallow = dict(advice.curve)[2]
@@ -81,4 +84,4 @@ def test_a_pass_that_was_not_traced(folder: SystolicDesign, trace: Trace) -> Non
     layers = tuple(replace(layer, last_pass=layer.last_pass + 7) for layer in folder.manifest.layers)
     damaged = replace(folder, manifest=replace(folder.manifest, layers=layers))
     with raises(MissingValueError, what="pass 2 of conv1", where="the trace"):
-        measure(damaged, trace, board_memory(folder))
+        cycle_report(damaged, trace, board_memory(folder))

@@ -14,7 +14,7 @@ from systolic.checking.design import GeneratedClock, check_design
 from systolic.checking.record import CHECKED, keep, kept
 from systolic.cli.main import main
 from systolic.report.clock import RateClock
-from systolic.styles.systolic.measure import measure, trace_design
+from systolic.styles.systolic.measure import cycle_report, trace_design
 from systolic.styles.systolic.simulate import SystolicDesign, open_design
 from systolic.trace.report import board_memory
 from tests.support.cases import cases
@@ -81,11 +81,11 @@ def design(tiny_design: Path) -> SystolicDesign:
 @pytest.mark.engine
 def test_a_report_of_a_design_that_failed_its_check_tells_the_derived_clock(design: SystolicDesign) -> None:
     traced, target = trace_design(design, np.full((3, 28, 36), 77, np.uint8)), design.manifest.clock_mhz
-    before = measure(design, traced, board_memory(design))
+    before = cycle_report(design, traced, board_memory(design))
     keep(design.path, RateClock(target, holds=False, held_mhz=target / 4))
     try:
-        after = measure(design, traced, board_memory(design))
-        asked = measure(design, traced, board_memory(design), target)
+        after = cycle_report(design, traced, board_memory(design))
+        asked = cycle_report(design, traced, board_memory(design), target)
     finally:
         (design.path / CHECKED).unlink()
     assert (before.clock_mhz, before.clock_source, after.clock_mhz) == (target, "target", target / 4)

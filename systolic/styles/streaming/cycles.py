@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from boards.progress import Progress, silent
 from host.vision.picture import Pixels
 from systolic.styles.streaming.fifos import Fifos, estimated_fifos, size_fifos
-from systolic.styles.streaming.measure import StreamingReport, measure, trace_design
+from systolic.styles.streaming.measure import StreamingReport, cycle_report, trace_design
 from systolic.styles.streaming.simulate import StreamingDesign
 from systolic.styles.style import DesignTrace
 from systolic.trace.report import FifoDepths, board_memory
@@ -30,7 +30,7 @@ class StreamingTrace(DesignTrace):
         self, memory: MemoryTiming, clock_mhz: float | None, depths: Mapping[str, int] | None
     ) -> StreamingReport:
         """Return the cycles of each block."""
-        return measure(self.design, self.trace, memory, clock_mhz, depths)
+        return cycle_report(self.design, self.trace, memory, clock_mhz, depths)
 
     def least_depths(self, memory: MemoryTiming, clock_mhz: float) -> FifoDepths:
         """Return the least FIFO depths that lose no throughput, and the declared depths to compare them with."""

@@ -176,7 +176,7 @@ def unbounded(trace: Trace, names: Collection[str]) -> dict[str, int]:
     return greatest({stream.name: max(LEAST_FIFO_DEPTH, stream.elements)} for stream in streams)
 
 
-def measure(
+def cycle_report(
     design: StreamingDesign,
     trace: Trace,
     memory: MemoryTiming,

@@ -15,7 +15,7 @@ from scheduler.streaming.search.candidates import Options
 from systolic.styles.options import HardwareOptions, budget_from
 from systolic.styles.streaming.arguments import SEARCHES
 
-MOST_CYCLES = 1 << 40
+MAX_CYCLES = 1 << 40
 """Limit for the requested cycles per frame. No pipeline is so slow, so a lower rate would not make it smaller."""
 
 
@@ -80,7 +80,7 @@ class StreamingOptions(HardwareOptions):
         Raises:
             RangeError: The requested rate allows less than one cycle per frame.
         """
-        cycles = None if self.fps is None else int(min(MOST_CYCLES, clock_mhz * 1e6 / self.fps))
+        cycles = None if self.fps is None else int(min(MAX_CYCLES, clock_mhz * 1e6 / self.fps))
         if cycles == 0:
             raise RangeError(f"--fps in frames/s at {clock_mhz:g} MHz", self.fps, 0, clock_mhz * 1e6, exclusive=True)
         return Goal(cycles, clock_mhz, self.budget, self.ddr_rate(board), traced)

@@ -101,7 +101,7 @@ class StreamingStyle:
         """Execute a few frames of the picture in a row, and record their reads and writes."""
         return StreamingTrace.of(design, picture, tell)
 
-    def count(self, design: StreamingDesign, picture: Pixels, beside_hls: bool, tell: Progress) -> Counts:
+    def count(self, design: StreamingDesign, picture: Pixels, compare_with_hls: bool, tell: Progress) -> Counts:
         """Raise UnsupportedError: a pipeline is in C++."""
         raise UnsupportedError(
             f"counting cycles of {design.path}",

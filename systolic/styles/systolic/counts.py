@@ -62,8 +62,8 @@ class SystolicCounts(FrameCycles):
 
     def tables(self) -> list[ReportTable]:
         """Return the table of the layers, with a last row for all of them together."""
-        beside = ("HLS, traced", "difference %") if self._traced else ()
-        head = ("layer", "counted", "modelled", "error %", *beside, "MACs", "PEs busy %", *MODELLED)
+        comparison = ("HLS, traced", "difference %") if self._traced else ()
+        head = ("layer", "counted", "modelled", "error %", *comparison, "MACs", "PEs busy %", *MODELLED)
         rows = [
             [
                 layer.name,
@@ -114,18 +114,18 @@ class SystolicCounts(FrameCycles):
         return [*cells, layer.hls_cycles, 100 * (layer.hls_cycles / layer.cycles - 1)]
 
 
-def count(design: SystolicDesign, picture: Pixels, beside_hls: bool, tell: Progress) -> SystolicCounts:
+def count(design: SystolicDesign, picture: Pixels, compare_with_hls: bool, tell: Progress) -> SystolicCounts:
     """Simulate one batch and return its counted cycles.
 
     Args:
         design: A design whose engine is in SystemVerilog.
         picture: The picture, uint8 of shape (channels, height, width), which is repeated to fill the batch.
-        beside_hls: Whether to also generate, compile and trace the engine in C++ with the same schedule.
+        compare_with_hls: Whether to also generate, compile and trace the engine in C++ with the same schedule.
     """
     manifest = design.manifest
     frames = simulate_batch(design, (picture,), progress=tell)
     counted = frames[0]
-    traced = _traced(design, picture, tell) if beside_hls else [None] * len(manifest.layers)
+    traced = _traced(design, picture, tell) if compare_with_hls else [None] * len(manifest.layers)
     array = Array(**vars(manifest.array))
     peak = array.macs_per_cycle
     layers = tuple(

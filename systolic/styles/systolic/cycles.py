@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from boards.progress import Progress, silent
 from host.vision.picture import Pixels
 from systolic.styles.style import DesignTrace
-from systolic.styles.systolic.measure import SystolicReport, measure, trace_design
+from systolic.styles.systolic.measure import SystolicReport, cycle_report, trace_design
 from systolic.styles.systolic.simulate import SystolicDesign
 from systolic.trace.report import FifoDepths
 from systolic.trace.timing import MemoryTiming
@@ -29,7 +29,7 @@ class SystolicTrace(DesignTrace):
         self, memory: MemoryTiming, clock_mhz: float | None, depths: Mapping[str, int] | None
     ) -> SystolicReport:
         """Return the cycles of each layer."""
-        return measure(self.design, self.trace, memory, clock_mhz, depths)
+        return cycle_report(self.design, self.trace, memory, clock_mhz, depths)
 
     def least_depths(self, memory: MemoryTiming, clock_mhz: float) -> FifoDepths:
         """Return the FIFO depths that the solver advises. Each FIFO has one depth, which is enough for all passes."""

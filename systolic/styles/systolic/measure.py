@@ -168,7 +168,7 @@ def trace_design(design: SystolicDesign, picture: npt.NDArray[np.uint8], tell: P
     return trace
 
 
-def measure(
+def cycle_report(
     design: SystolicDesign,
     trace: Trace,
     memory: MemoryTiming,

@@ -152,12 +152,12 @@ def _body(mapping: PricedSchedule) -> str:
             html_table(BASELINE_HEAD, baseline_rows(mapping)),
             f'<p class="note">{escape(BASELINE_NOTE)}</p>',
             *map(picture, pictures),
-            pair([(tiling(mapping, layer), tiling_words(mapping, layer)) for layer in telling_layers(mapping)]),
+            pair([(tiling(mapping, layer), tiling_words(mapping, layer)) for layer in shown_layers(mapping)]),
         ]
     )
 
 
-def telling_layers(mapping: PricedSchedule) -> list[int]:
+def shown_layers(mapping: PricedSchedule) -> list[int]:
     """Return the layers whose tiling is shown: the first layer, and the slowest layer of each loop order."""
     layers = mapping.cost.layers
     slowest = {

@@ -105,7 +105,7 @@ class SystolicStyle:
         """Execute one batch of copies of the picture, and record its reads and writes."""
         return SystolicTrace.of(design, picture, tell)
 
-    def count(self, design: SystolicDesign, picture: Pixels, beside_hls: bool, tell: Progress) -> SystolicCounts:
+    def count(self, design: SystolicDesign, picture: Pixels, compare_with_hls: bool, tell: Progress) -> SystolicCounts:
         """Count the cycles of one batch of copies of the picture. Raises UnsupportedError if the engine is in C++."""
         if self.is_traced(design):
             raise UnsupportedError(
@@ -113,7 +113,7 @@ class SystolicStyle:
                 "it holds an engine in C++, whose cycles are traced",
                 remedy="leave --hls out",
             )
-        return count(design, picture, beside_hls, tell)
+        return count(design, picture, compare_with_hls, tell)
 
     def is_traced(self, design: SystolicDesign) -> bool:
         """Return whether the design's engine is in C++."""

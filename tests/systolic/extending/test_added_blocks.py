@@ -55,7 +55,7 @@ from systolic.model import DesignInputs
 from systolic.styles.streaming.exploration import explore
 from systolic.styles.streaming.flow import generate_with_fifos
 from systolic.styles.streaming.generation.wiring.wire_up import wire_up
-from systolic.styles.streaming.measure import measure, trace_design
+from systolic.styles.streaming.measure import cycle_report, trace_design
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.streaming.simulate import open_design, simulate
 from systolic.trace.report import board_memory
@@ -149,7 +149,7 @@ def test_its_integers_are_the_golden_models(files: Path, variant: Variant) -> No
 @pytest.mark.engine
 def test_its_traced_cycles_are_the_modelled_ones(files: Path) -> None:
     design = open_design(files / "design")
-    report = measure(design, trace_design(design, picture(files)), board_memory(design))
+    report = cycle_report(design, trace_design(design, picture(files)), board_memory(design))
     (block,) = (layer for layer in report.layers if layer.name == "shuffle1")
     (written,) = (block for block in design.manifest.blocks if block.kind == "acme_shuffle")
     assert block.cycles == block.modelled_cycles == written.modelled_cycles > 0
@@ -309,7 +309,7 @@ def test_two_of_them_under_a_folding_that_no_search_would_choose(seed: int, tmp_
     write(plan.files, tmp_path / "design")
     design = open_design(tmp_path / "design")
     assert [layer.mismatches for layer in simulate(design, noise).layers] == [0] * 4
-    report = measure(design, trace_design(design, noise), board_memory(design))
+    report = cycle_report(design, trace_design(design, noise), board_memory(design))
     times = {layer.name: (layer.cycles, layer.modelled_cycles) for layer in report.layers}
     for name in ("shuffle2", "greater3"):
         assert times[name][0] == times[name][1]

@@ -26,7 +26,7 @@ from scheduler.streaming.search.candidates import Options, candidates
 from systolic.execution.build import Variant, build
 from systolic.styles.streaming import measure as measure_room
 from systolic.styles.streaming.fifos import FIXED_DEPTH, size_fifos
-from systolic.styles.streaming.measure import FRAMES, measure, trace_design
+from systolic.styles.streaming.measure import FRAMES, cycle_report, trace_design
 from systolic.styles.streaming.simulate import open_design, pack_picture, simulate
 from systolic.trace.report import board_memory
 from systolic.trace.solver import DeadlockError
@@ -266,7 +266,7 @@ def test_a_skip_deadlocks_with_shallow_fifos_and_the_trace_says_what_frees_it(fo
     memory = board_memory(forked.pipeline)
     names = forked.pipeline.fifo_bits
     with raises(DeadlockError) as caught:
-        measure(forked.pipeline, trace, memory, depths=dict.fromkeys(names, 2))
+        cycle_report(forked.pipeline, trace, memory, depths=dict.fromkeys(names, 2))
     assert len(caught.value.ring) >= 2
     assert {waiting.waits_for for waiting in caught.value.ring} == {"data", "space"}
     assert caught.value.cure is not None
@@ -274,12 +274,12 @@ def test_a_skip_deadlocks_with_shallow_fifos_and_the_trace_says_what_frees_it(fo
     assert sized.interval == sized.best_interval
     assert 2 < max(sized.depths.values()) < FIXED_DEPTH
     assert sized.bits < sized.fixed_bits / 4
-    report = measure(forked.pipeline, trace, memory, depths=sized.depths)
+    report = cycle_report(forked.pipeline, trace, memory, depths=sized.depths)
     assert report.cycles_per_frame == sized.interval
     deepest = max(sized.depths, key=lambda name: sized.depths[name])
     shallower = {**sized.depths, deepest: sized.depths[deepest] // 4}
     with contextlib.suppress(DeadlockError):
-        assert measure(forked.pipeline, trace, memory, depths=shallower).cycles_per_frame > sized.interval
+        assert cycle_report(forked.pipeline, trace, memory, depths=shallower).cycles_per_frame > sized.interval
 
 
 @pytest.mark.engine

@@ -21,7 +21,7 @@ from systolic.model import DesignInputs
 from systolic.styles.streaming.fifos import FIXED_DEPTH
 from systolic.styles.streaming.generation.generate import FoldedNetwork, generate
 from systolic.styles.streaming.mapping import StreamingMapping
-from systolic.styles.streaming.measure import measure, trace_design
+from systolic.styles.streaming.measure import cycle_report, trace_design
 from systolic.styles.streaming.simulate import StreamingDesign, open_design, simulate
 from systolic.trace.report import board_memory
 
@@ -88,6 +88,6 @@ def test_the_rate_of_the_contests_fastest_design_fits(
     assert folded.usage.dsp <= BOARD.resources.dsp
     trace = trace_design(pipeline, _picture(shared))
     deep = {fifo.name: FIXED_DEPTH for fifo in pipeline.manifest.fifos}
-    report = measure(pipeline, trace, board_memory(pipeline), depths=deep)
+    report = cycle_report(pipeline, trace, board_memory(pipeline), depths=deep)
     assert folded.cycles <= BALANCE
     assert folded.cycles <= report.cycles_per_frame <= 1.02 * folded.cycles

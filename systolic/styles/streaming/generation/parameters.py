@@ -7,7 +7,7 @@ from cnn.requantise import UP, MultiplyShift
 from hls_templates.param_header import LayerParameters, header_files
 from scheduler.streaming.graph import Block, DownSample, Fold, MatrixVector, StreamingFolding, VectorVector, Window
 
-MOST_WEIGHTS = 1 << 20
+MAX_WEIGHTS = 1 << 20
 """Limit for the weights in headers. More weights would give many megabytes of text, which compilers handle badly."""
 
 
@@ -21,7 +21,7 @@ def can_be_written(folding: StreamingFolding) -> bool:
         for block, fold in zip(folding.graph.blocks, folding.folds, strict=True)
         if isinstance(block.op, (MatrixVector, VectorVector))
     ]
-    few = sum(op.weights.size for op, _ in folds) <= MOST_WEIGHTS
+    few = sum(op.weights.size for op, _ in folds) <= MAX_WEIGHTS
     return few and all(fold.pad_in == fold.pad_out == 0 for _, fold in folds)
 
 

@@ -25,7 +25,7 @@ def source(net: Netlist, site: Site) -> None:
 
 
 def sink(net: Netlist, site: Site) -> None:
-    """Store the stream of an output map. ``leave`` adds its functions, because the beat depends on all output maps."""
+    """Store the stream of an output map for ``pack_outputs``: the beat of the packet depends on all output maps."""
     if net.datatype_in(site).few == "BIPOLAR":
         raise UnsupportedError(
             "a BIPOLAR output map of the pipeline",
@@ -36,7 +36,7 @@ def sink(net: Netlist, site: Site) -> None:
     net.sinks[site.index] = site.reads[0]
 
 
-def leave(net: Netlist) -> None:
+def pack_outputs(net: Netlist) -> None:
     """Add the functions that pack the output maps, one after the other, into one packet."""
     widths = [_sink_word(net, index) for index in net.sinks]
     beat = _beat_bytes(max(word * size for word, size, _, _ in widths))

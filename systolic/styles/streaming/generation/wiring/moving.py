@@ -17,7 +17,7 @@ from systolic.styles.streaming.generation.wiring.netlist import RAM, Call, Netli
 # --- between two blocks ----------------------------------------------------------------------------------------
 
 
-def arriving(net: Netlist, index: int, port: int) -> str:
+def input_stream(net: Netlist, index: int, port: int) -> str:
     """Add the converters in front of input ``port`` of block ``index``, and return the stream that the block reads.
 
     Without converters this is the stream of the writing block.
@@ -29,7 +29,7 @@ def arriving(net: Netlist, index: int, port: int) -> str:
         net.wire(wire, carrier(datatype, converter.lanes_out))
         _convert(net, f"{converter.kind}_{wire}", converter, stream, wire)
         stream = wire
-    _deepen(net, index, port, stream)
+    _use_estimated_depth(net, index, port, stream)
     return stream
 
 
@@ -41,7 +41,7 @@ def edge_wires(edge: Edge) -> list[str]:
     return [map_wire(edge.graph, edge.source), *(f"to_{name}{suffix}" for suffix in steps)]
 
 
-def _deepen(net: Netlist, index: int, port: int, stream: str) -> None:
+def _use_estimated_depth(net: Netlist, index: int, port: int, stream: str) -> None:
     """Give a stream the depth that the folding estimates, unless ``net.depths`` has one.
 
     At a join, the FIFO of the shorter path must hold words until the longer path has written its first one.
@@ -131,13 +131,13 @@ def max_pool(net: Netlist, site: Site, op: MaxPool) -> None:
 def duplicate(net: Netlist, site: Site) -> None:
     """Add a function that copies one stream to several readers."""
     call = Call("duplicate", "duplicate.h", (_lanes(site), _words(net, site)))
-    _several(net, site, call, "one stream to several readers")
+    _add_in_order(net, site, call, "one stream to several readers")
 
 
 def discard(net: Netlist, site: Site) -> None:
     """Add a function that reads and drops a stream without a reader."""
     call = Call("discard", "discard.h", (_lanes(site), _words(net, site)))
-    _several(net, site, call, "drops channels that no block reads")
+    _add_in_order(net, site, call, "drops channels that no block reads")
 
 
 def concat(net: Netlist, site: Site) -> None:
@@ -153,19 +153,19 @@ def split(net: Netlist, site: Site, op: g.Split) -> None:
     """Add a function that splits the channels of a map into parts, one stream per part."""
     shape = site.block.outputs[0].shape
     call = Call("split", "split.h", (_lanes(site), shape.height * shape.width, *op.parts))
-    _several(net, site, call, "splits the channels of a map")
+    _add_in_order(net, site, call, "splits the channels of a map")
 
 
 def reorg(net: Netlist, site: Site, op: g.Reorg) -> None:
     """Add a space-to-depth function, in darknet's order or block by block."""
     call = Call(f"reorg_{op.order}", "reorg.h", (_lanes(site), *net.map_in(site), op.stride, RAM[site.fold.ram]))
-    _several(net, site, call, "space to depth")
+    _add_in_order(net, site, call, "space to depth")
 
 
 def depth_to_space(net: Netlist, site: Site, op: g.DepthToSpace) -> None:
     """Add a depth-to-space function, which turns the channels of a pixel into a block of pixels."""
     sizes = (_lanes(site), *net.map_in(site), op.rows, op.columns, RAM[site.fold.ram])
-    _several(net, site, Call("depth_to_space", "reorg.h", sizes), "depth to space")
+    _add_in_order(net, site, Call("depth_to_space", "reorg.h", sizes), "depth to space")
 
 
 def upsample(net: Netlist, site: Site, op: g.Upsample) -> None:
@@ -175,13 +175,13 @@ def upsample(net: Netlist, site: Site, op: g.Upsample) -> None:
     if op.columns != op.rows:
         larger = site.block.outputs[0].shape
         call = Call("resize_nearest", "resize.h", (*sizes, larger.height, larger.width, ram))
-    _several(net, site, call, "every pixel repeated")
+    _add_in_order(net, site, call, "every pixel repeated")
 
 
 def down_sample(net: Netlist, site: Site, op: g.DownSample) -> None:
     """Add a function that keeps every n-th pixel of every n-th row, where n is the stride."""
     call = Call("down_sample", "down_sample.h", (_lanes(site), *net.map_in(site), op.stride))
-    _several(net, site, call, f"every {op.stride}th pixel and row")
+    _add_in_order(net, site, call, f"every {op.stride}th pixel and row")
 
 
 def custom(net: Netlist, site: Site, op: g.Custom) -> None:
@@ -200,7 +200,7 @@ def custom(net: Netlist, site: Site, op: g.Custom) -> None:
                 remedy="give one of them another name",
             )
     arguments = arguments_of(FoldedBlock(net.graph, net.folding.folds, site.index))
-    _several(net, site, Call(block.function, block.header, arguments), f"layer {op.layer} of a package")
+    _add_in_order(net, site, Call(block.function, block.header, arguments), f"layer {op.layer} of a package")
 
 
 def _lanes(site: Site) -> int:
@@ -212,7 +212,7 @@ def _words(net: Netlist, site: Site) -> int:
     return values * height * width // _lanes(site)
 
 
-def _several(net: Netlist, site: Site, call: Call, reason: str) -> None:
+def _add_in_order(net: Netlist, site: Site, call: Call, reason: str) -> None:
     """Add a block whose call lists all inputs and then all outputs: in or in0, in1, …, out or out0, out1, …"""
     ins = [("in" if len(site.reads) == 1 else f"in{i}", name) for i, name in enumerate(site.reads)]
     outs = [("out" if len(site.writes) == 1 else f"out{i}", name) for i, name in enumerate(site.writes)]

@@ -68,7 +68,7 @@ def wire_up(folding: g.StreamingFolding, depths: Mapping[str, int], dsp: str) ->
     net = Netlist(folding, depths, dsp)
     for index in range(len(folding.graph.blocks)):
         _block(net, index)
-    ends.leave(net)
+    ends.pack_outputs(net)
     return Wiring(
         tuple(net.instances),
         tuple(net.wires.values()),
@@ -84,7 +84,7 @@ def wire_up(folding: g.StreamingFolding, depths: Mapping[str, int], dsp: str) ->
 
 def _block(net: Netlist, index: int) -> None:
     block, fold = net.graph.blocks[index], net.folding.folds[index]
-    reads = tuple(moving.arriving(net, index, port) for port in range(len(block.inputs)))
+    reads = tuple(moving.input_stream(net, index, port) for port in range(len(block.inputs)))
     writes = tuple(_output(net, index, output) for output in range(len(block.outputs)))
     _make(net, Site(index, block, fold, reads, writes))
     if block.node is not None and block.node not in net.layers and not isinstance(block.op, (g.Source, g.Sink)):
