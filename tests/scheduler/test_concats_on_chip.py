@@ -1,4 +1,4 @@
-"""Maps of several layers that lie side by side in a map buffer: a concat is read there as one map."""
+"""Maps of several layers in one strip of a map buffer, so that a concat is read there as one map."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def layers_of(schedule: SystolicSchedule) -> list[Layer]:
 
 
 def kept(network: QuantizedNetwork, array: Array) -> SystolicSchedule:
-    """Every map that may and fits stays."""
+    """Return a schedule in which every map stays on chip that may and fits."""
     schedule = first_fit(network, array)
     return check_schedule(with_on_chip(schedule, staying(network, layers_of(schedule), array)))
 
@@ -58,7 +58,7 @@ def kept(network: QuantizedNetwork, array: Array) -> SystolicSchedule:
 @pytest.mark.engine
 @pytest.mark.parametrize("array", ARRAYS)
 @pytest.mark.parametrize("name", NETWORKS)
-def test_every_bit_is_that_of_the_maps_in_ddr(name: str, array: str, run: Run) -> None:
+def test_engine_concats_on_chip_are_bit_exact(name: str, array: str, run: Run) -> None:
     schedule = kept(NETWORKS[name](ARRAYS[array].bits), ARRAYS[array])
     on_chip = tuple(tiling.on_chip for tiling in schedule.tilings)
     assert on_chip == STAYING[name]
@@ -69,8 +69,8 @@ def test_every_bit_is_that_of_the_maps_in_ddr(name: str, array: str, run: Run) -
         assert run(array, chosen, 1) == 0
 
 
-def test_a_layer_reads_and_writes_side_by_side() -> None:
-    """What reads one map, several, and a slice; what is written beside another, and what is added beside the sum."""
+def test_emit_concats_on_chip_address_their_parts_of_the_strip() -> None:
+    """Layers read one map, several maps and a slice. They write next to another map, and a sum next to its operand."""
     schedule = kept(residuals(), ARRAYS["5 rows"])
     program, pitch = emit(schedule), 6 * 32
     words = program.words.astype(int)
@@ -90,9 +90,9 @@ def test_a_layer_reads_and_writes_side_by_side() -> None:
     assert (own - added)[[2, 4]].tolist() == [6 * 8, 6 * 8]
 
 
-def test_a_map_is_read_from_the_bank_that_its_first_row_has() -> None:
-    """A 3 × 3 and a 1 × 1 read the same map: its banks are turned by the row of padding of the one, and the row buffer
-    of the other begins with the second bank, a slot deeper."""
+def test_emit_readers_with_other_padding_start_at_another_bank() -> None:
+    # A 3 × 3 and a 1 × 1 convolution read the same map. The map's banks are rotated by the row of padding of the 3 ×
+    # 3 convolution. The row buffer of the 1 × 1 convolution begins with the second bank, and needs one more slot.
     schedule = kept(fire(), ARRAYS["4 rows"])
     words = emit(schedule).words.astype(int)
     rows = {
@@ -110,7 +110,7 @@ def test_a_map_is_read_from_the_bank_that_its_first_row_has() -> None:
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", NETWORKS)
-def test_a_host_that_looks_inside_finds_every_map_in_ddr(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_design_run_layer_by_layer_writes_every_map_to_ddr(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     schedule = kept(NETWORKS[name](), ARRAYS["5 rows"])
     shape, folder = schedule.network.input_shape, tmp_path_factory.getbasetemp() / "looked-inside"
     picture = np.random.default_rng(3).integers(0, 256, (shape.channels, shape.height, shape.width), np.uint8)
@@ -119,7 +119,7 @@ def test_a_host_that_looks_inside_finds_every_map_in_ddr(name: str, tmp_path_fac
 
 
 @pytest.mark.engine
-def test_what_stays_moves_no_bytes_and_the_search_takes_it() -> None:
+def test_search_keeps_concats_on_chip_which_move_no_bytes() -> None:
     network = fire()
     space = pin(space_of(network, BOARD), rows=5, columns=8, lanes=8)
     ddr = ddr_timing(BOARD, 300)
@@ -133,15 +133,15 @@ def test_what_stays_moves_no_bytes_and_the_search_takes_it() -> None:
     assert near.traffic.maps_read + near.traffic.maps_written == ends < far.traffic.maps_written
 
 
-def test_what_does_not_fit_beside_the_others_is_told() -> None:
+def test_check_schedule_strip_larger_than_a_buffer_is_refused() -> None:
     schedule = kept(fire(), ARRAYS["4 rows"])
     small = replace(schedule.array, map_depth=80)
     with raises_among(DoesNotFitError, where="conv3", have=80):
         check_schedule(schedule_of(schedule.network, small, schedule.tilings))
 
 
-def test_it_is_told_why_a_map_lies_in_ddr() -> None:
-    """Two that are written beside maps of the buffer that their layers read; one that has no room; one for the host."""
+def test_why_in_ddr_gives_the_reason_per_layer() -> None:
+    # Two maps compete with maps that save more, one map has no room, and operands of an add on the array are in DDR.
     schedule = kept(cross_stage(), ARRAYS["4 rows"])
     taken = "the map buffers hold maps that save more DDR traffic, or its layer reads the only buffer with room"
     assert why_in_ddr(schedule) == ("", taken, taken, "", "", "", "")
@@ -156,8 +156,8 @@ def test_it_is_told_why_a_map_lies_in_ddr() -> None:
 
 
 @pytest.mark.engine
-def test_the_model_is_within_3_percent_of_the_trace(tmp_path: Path) -> None:
-    """Layers that read and write side by side, with and without rows of padding, and one that upsamples on chip."""
+def test_cost_concats_on_chip_are_within_3_percent_of_the_trace(tmp_path: Path) -> None:
+    # The layers read and write strips, with and without rows of padding. One of them upsamples on chip.
     build = Builder(3, 40, 40, seed=7).conv(32, 3).conv(48, 3).at(1).conv(32, 1).concat(2, 3).conv(32, 1).pool()
     network = build.conv(48, 3).upsample().concat(8, 5).conv(48, 3).conv(16, 1).network()
     array = Array(8, 16, 16, row_depth=4096, weight_depth=8192, channel_tiles=16, map_stride=2, upscale=2, map_ports=2)

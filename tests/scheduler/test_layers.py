@@ -1,4 +1,4 @@
-"""Networks become jobs: every layer a convolution with a fused pool, and what cannot be is said at once."""
+"""The lowering of networks to layers, and the errors for layers that the array cannot map."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def node(build: Builder, op: object, shape: Shape, inputs: tuple[int, ...] | Non
     return build
 
 
-def test_a_pool_is_fused_into_the_convolution_before_it() -> None:
+def test_lower_pool_is_fused_into_the_convolution() -> None:
     (job,) = lower(Builder(3, 13, 9).conv(8, 3).pool().network())
     assert (job.pool_size, job.pool_stride) == (2, 2)
     assert job.out == Shape(8, 13, 9)
@@ -37,13 +37,13 @@ def test_a_pool_is_fused_into_the_convolution_before_it() -> None:
     assert (job.input, job.node, job.output) == (0, 1, 2)
 
 
-def test_a_pool_that_drops_an_odd_edge_does_not_compute_it() -> None:
+def test_lower_pool_without_odd_edge_does_not_compute_it() -> None:
     build = Builder(3, 13, 9).conv(8, 3)
     (job,) = lower(node(build, MaxPool(2, 2, Padding()), Shape(8, 6, 4)).network())
     assert job.out == Shape(8, 12, 8)
 
 
-def test_a_pool_whose_input_has_another_reader_is_a_job_of_its_own() -> None:
+def test_lower_pool_of_map_with_two_readers_is_a_layer() -> None:
     build = Builder(3, 8, 8).conv(8, 3).pool()
     node(build, Concat(), Shape(8, 8, 8), (1,))
     jobs = lower(build.conv(4, 1).network())
@@ -56,7 +56,7 @@ def test_a_pool_whose_input_has_another_reader_is_a_job_of_its_own() -> None:
     assert jobs[2].input == 1  # the route is the layer it routes
 
 
-def test_a_connected_layer_is_a_convolution_as_large_as_its_map() -> None:
+def test_lower_dense_gives_a_kernel_of_the_map_size() -> None:
     network = Builder(3, 6, 4).conv(8, 3).dense(10).network()
     job = lower(network)[1]
     assert job.kernel == (6, 4)
@@ -64,31 +64,31 @@ def test_a_connected_layer_is_a_convolution_as_large_as_its_map() -> None:
     assert np.array_equal(job.weights.reshape(10, -1), network.nodes[2].op.weights)  # type: ignore[union-attr]
 
 
-def test_an_average_sums_with_ones() -> None:
+def test_lower_average_pool_gives_weights_of_one() -> None:
     job = lower(Builder(3, 6, 4).conv(8, 3).average().network())[1]
     assert job.depthwise
     assert job.kernel == (6, 4)
     assert int(job.weights.sum()) == 8 * 24
 
 
-def test_a_depthwise_convolution_stays_on_its_channels() -> None:
+def test_lower_depthwise_gives_a_depthwise_layer() -> None:
     job = lower(Builder(3, 6, 4).conv(8, 3).conv(0, 3, depthwise=True).network())[1]
     assert job.depthwise
     assert job.weights.shape == (8, 1, 3, 3)
 
 
-def test_macs_are_those_of_the_network() -> None:
+def test_lower_macs_equal_those_of_the_network() -> None:
     job = lower(Builder(3, 6, 4).conv(8, 3).network())[0]
     assert job.macs == 8 * 3 * 9 * 6 * 4
 
 
-def test_a_chain_of_routes_is_resolved() -> None:
+def test_resolve_chain_of_concats_gives_the_first_map() -> None:
     build = Builder(3, 6, 4).conv(8, 3)
     node(node(build, Concat(), Shape(8, 6, 4), (1,)), Concat(), Shape(8, 6, 4), (2,))
     assert resolve(build.network(), 3) == 1
 
 
-def test_all_unsupported_layers_are_listed_with_their_lines() -> None:
+def test_lower_unsupported_layers_are_all_listed_with_their_lines() -> None:
     build = Builder(3, 8, 8).conv(8, 3)
     node(build, Reorg(4), Shape(128, 2, 2))
     node(build, Upsample(3), Shape(384, 6, 6))
@@ -111,7 +111,7 @@ POOLS = {
 
 
 @pytest.mark.parametrize("name", POOLS)
-def test_pools_that_are_not_fused_are_windows_of_their_own(name: str) -> None:
+def test_lower_other_pools_give_layers_with_a_window(name: str) -> None:
     op, shape = POOLS[name]
     layers = lower(node(Builder(3, 8, 8).conv(8, 3), op, shape).network())
     assert [layer.window for layer in layers] == [(1, 1), op.window]
@@ -120,12 +120,12 @@ def test_pools_that_are_not_fused_are_windows_of_their_own(name: str) -> None:
     assert (layers[1].out, layers[1].pool_size) == (shape, 1)
 
 
-def test_nothing_but_a_function_is_fused_behind_a_window() -> None:
+def test_lower_window_is_fused_with_a_table_only() -> None:
     build = Builder(3, 8, 8).conv(8, 3).window(3).curve(rising=True).pool().window(3).upsample()
     assert [layer.name for layer in lower(build.network())] == ["conv1", "pool2", "pool4", "pool5", "upsample6"]
 
 
-def test_an_array_without_windows_refuses_a_layer_that_is_one() -> None:
+def test_schedule_window_on_array_without_windows_is_refused() -> None:
     array = Array(5, 8, 8, row_depth=1024, weight_depth=512, chunk=8, windows=True)
     network = Builder(3, 8, 8).conv(8, 3).window(3).network()
     first_fit(network, array)
@@ -134,23 +134,24 @@ def test_an_array_without_windows_refuses_a_layer_that_is_one() -> None:
 
 
 @cases("filters, groups, depthwise", [(8, 2, True), (8, 4, True), (12, 4, False), (4, 4, False), (24, 8, False)])
-def test_groups_are_read_by_themselves_where_tiles_end_with_them(filters: int, groups: int, depthwise: bool) -> None:
-    """Groups of as many filters as channels, a power of two; all others have weights of 0 between groups."""
+def test_lower_groups_of_a_power_of_two_are_depthwise(filters: int, groups: int, depthwise: bool) -> None:
+    # A group is depthwise if it has equal numbers of filters and channels, a power of two. Other groups become
+    # convolutions with weights of 0 between groups.
     layer = lower(Builder(3, 8, 8).conv(8, 3).conv(filters, 3, groups=groups).network())[1]
     assert layer.depthwise == depthwise
     assert layer.macs == filters * (8 // groups) * 9 * 64
     assert layer.weights.shape[1] == (8 // groups if depthwise else 8)
 
 
-def test_the_pictures_channels_are_groups_of_one_tile() -> None:
-    """A pixel is one block, so that no channel tile has blocks of its own."""
+def test_lower_depthwise_on_the_image_is_a_full_convolution() -> None:
+    # A pixel is a single block, so that channel tiles have no blocks of their own.
     layer = lower(Builder(3, 8, 8).conv(0, 3, depthwise=True).network())[0]
     assert not layer.depthwise
     assert layer.weights.shape == (3, 3, 3, 3)
 
 
-def test_unsigned_maps_take_a_bit_more_than_they_have() -> None:
-    """Lanes are signed: 0…15 in lanes of 4 bits would be −8…7."""
+def test_least_bits_unsigned_map_needs_one_more_bit() -> None:
+    """Lanes are signed, and a lane of 4 bits holds only −8…7, not 0…15."""
     build = Builder(3, 6, 6, bits=4)
     build.type = TensorType(DataType(4, False), 1.0)
     network = build.conv(8, 3).conv(8, 3).network()

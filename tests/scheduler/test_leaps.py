@@ -1,4 +1,4 @@
-"""Maps on chip that are read with strides of 3 to 7: of each row stride its rows, from whatever banks they lie in."""
+"""Maps on chip that are read with strides of 3 to 7. The rows of a row stride are in different banks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.support.schedules import first_fit, staying, with_on_chip
 
 @pytest.mark.engine
 @pytest.mark.parametrize("array", ARRAYS)
-def test_every_bit_is_that_of_the_map_in_ddr(array: str, run: Run) -> None:
+def test_engine_strides_3_to_7_on_chip_are_bit_exact(array: str, run: Run) -> None:
     for name, network in networks().items():
         schedule = first_fit(network, ARRAYS[array])
         layers = [scheduled.layer for scheduled in schedule.layers]
@@ -40,7 +40,7 @@ def test_every_bit_is_that_of_the_map_in_ddr(array: str, run: Run) -> None:
 
 @pytest.mark.engine
 @pytest.mark.parametrize("rows", [2, 3, 5])
-def test_the_linter_finds_nothing(rows: int) -> None:
+def test_generate_strides_3_to_7_on_chip_passes_the_linter(rows: int) -> None:
     schedule = first_fit(leaping(3, 3), replace(SMALL, rows=rows, map_stride=7))
     design = generate(price(schedule, BOARD, ddr_timing(BOARD, 300)), DesignInputs({}, np.zeros((3, 31, 11), np.uint8)))
     sources = {path: data.decode() for path, data in design.files.items() if path.endswith((".h", ".cpp"))}
@@ -50,8 +50,8 @@ def test_the_linter_finds_nothing(rows: int) -> None:
     )
 
 
-def test_row_strides_move_together_that_lie_in_other_banks() -> None:
-    """By the banks themselves: of so many row strides no two begin in the same one."""
+def test_moved_together_counts_row_strides_in_different_banks() -> None:
+    # The reference lists the banks: no two of the row strides that are moved together begin in the same bank.
     shape = with_stride = first_fit(leaping(3, 3), SMALL).layers[1].shape
     for rows in range(2, 17):
         for stride in range(3, MAX_MAP_STRIDE + 1):
@@ -62,13 +62,13 @@ def test_row_strides_move_together_that_lie_in_other_banks() -> None:
                 assert stride * count % rows == 0
 
 
-def test_further_apart_it_lies_in_ddr() -> None:
+def test_hindrances_stride_8_keeps_the_map_in_ddr() -> None:
     network = Builder(3, 20, 9).conv(16, 3).conv(16, 8, 8).conv(5, 1, wide=True).network()
     (reason,) = hindrances(handovers(network, lower(network))[0])
     assert reason.endswith("(stride 8)")
 
 
-def test_an_array_without_it_is_told() -> None:
+def test_check_schedule_map_stride_too_small_is_refused() -> None:
     schedule = first_fit(leaping(3, 3), replace(SMALL, map_stride=2))
     with raises_among(RangeError, where="conv2", what="map_stride of the array", got=2, low=3):
         check_schedule(with_on_chip(schedule, (True, False, False, False, False)))

@@ -1,4 +1,4 @@
-"""Where in the buffers a map on chip lies, for how long, and which maps stay where not all can."""
+"""The places of maps in the map buffers, how long they stay, and the choice of maps if not all fit."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ARRAY = Array(
 
 
 def blocks(count: int) -> QuantizedNetwork:
-    """A convolution, and blocks of two and an addition; the last one is read by a 1 × 1."""
+    """Return a convolution, followed by residual blocks of two convolutions and an add, and by a last convolution."""
     build = Builder(3, 11, 9, seed=8).conv(16, 3)
     for _ in range(count):
         source = len(build.nodes) - 1
@@ -49,19 +49,19 @@ def blocks(count: int) -> QuantizedNetwork:
 
 
 def bottleneck() -> QuantizedNetwork:
-    """MobileNetV2's block: three convolutions between a map and its sum."""
+    """Return a block of MobileNetV2, with three convolutions between a map and its sum."""
     build = Builder(3, 10, 9, seed=9).conv(16, 1).conv(32, 1).conv(32, 3, depthwise=True).conv(16, 1)
     return build.add(1, 4, slope=1).conv(5, 1, wide=True).network()
 
 
 def squeeze(second: int = 1) -> QuantizedNetwork:
-    """A map that two layers read, whose results are joined."""
+    """Return a network with a map that two layers read, and a concat of their results."""
     build = Builder(3, 10, 9, seed=10).conv(16, 3).conv(16, 1).conv(24, 1).at(2).conv(16, second).concat(3, 4)
     return build.conv(5, 1, wide=True).network()
 
 
 def strided(above: int) -> QuantizedNetwork:
-    """A map that two layers read with stride 2, one of them under so many rows of padding."""
+    """Return a network with a map that two layers read with stride 2, one of them with ``above`` rows of padding."""
     build = Builder(3, 10, 9, seed=11).conv(16, 3).conv(16, 3, 2).at(1).conv(16, 3, 2, Padding(above, 1, 2 - above, 1))
     return build.concat(2, 3).conv(5, 1, wide=True).network()
 
@@ -71,37 +71,39 @@ def stays(network: QuantizedNetwork) -> tuple[Stay, ...]:
 
 
 def in_buffers(relations: tuple[Stay, ...], on_chip: tuple[bool, ...]) -> tuple[int, ...] | None:
-    """Buffers that have room for one map each."""
+    """Return the buffer per map, or None, if each buffer has room for one map."""
     places = places_of(relations, on_chip, Room((5,) * len(on_chip), 9))
     return None if places is None else tuple(place.buffer for place in places)
 
 
-def test_a_sum_takes_the_place_of_what_is_added() -> None:
+def test_places_of_sum_takes_the_place_of_the_added_map() -> None:
     network = blocks(2)
     may = tuple(stay.may for stay in stays(network))
     assert may == (*[True] * 5, False)
     assert in_buffers(stays(network), may) == (1, 2, 1, 2, 1, 0)
-    # Without the map between, the sum still lies over the one that it adds; without that, it may lie anywhere.
+    # Without the map between them, the sum still replaces the map that it adds. Without that map, it may be anywhere.
     assert in_buffers(stays(network), (True, False, True, False, True, False)) == (1, 0, 1, 0, 1, 0)
     assert in_buffers(stays(network), (False, True, True, True, False, False)) == (0, 1, 2, 1, 0, 0)
 
 
-def test_of_three_convolutions_in_a_block_one_map_leaves() -> None:
-    """The block's input takes one buffer till its end, where the last convolution reads the other: so the first one
-    cannot hand its map on there, or the second one cannot."""
+def test_maps_that_stay_bottleneck_sends_one_map_to_ddr() -> None:
+    # The block's input occupies one buffer until the end of the block, where the last convolution reads the other
+    # one. The first convolution, or the second one, can therefore not keep its map on chip.
     network = bottleneck()
     wanted = tuple(stay.may for stay in stays(network))
     assert wanted == (True, True, True, True, False)
     assert in_buffers(stays(network), wanted) is None
-    room = Room((5,) * 5, 10)  # for two maps in each buffer: the last convolution reads one of them all the same
+    room = Room(
+        (5,) * 5, 10
+    )  # for two maps per buffer, which does not help: the last convolution still reads one buffer
     assert places_of(stays(network), wanted, room) is None
     chosen = maps_that_stay(stays(network), room, (30, 20, 20, 30, 0))
     assert chosen in ((True, True, False, True, False), (True, False, True, True, False))
     assert maps_that_stay(stays(network), room, (1, 50, 50, 1, 0)) == (False, True, True, True, False)
 
 
-def test_a_map_that_two_layers_read_stays_for_both() -> None:
-    """Also where one of them has rows of padding and the other has none; and both write side by side."""
+def test_stays_of_map_with_two_readers_stays_for_both() -> None:
+    # This is also true if only one reader has rows of padding. Both readers write to the same strip.
     for network in (squeeze(), squeeze(3)):
         assert [stay.may for stay in stays(network)] == [True, True, True, True, False]
         assert in_buffers(stays(network), (True, True, True, True, False)) == (1, 2, 1, 1, 0)
@@ -109,7 +111,7 @@ def test_a_map_that_two_layers_read_stays_for_both() -> None:
     assert stays(squeeze(3))[1].turn == 1
 
 
-def test_it_is_refused_where_rows_of_other_parity_are_read_with_stride_2() -> None:
+def test_check_schedule_stride_2_with_different_padding_is_refused() -> None:
     assert [stay.may for stay in stays(strided(1))] == [True, True, True, False]
     schedule = first_fit(strided(0), ARRAY)
     with raises_among(UnsupportedError, where="conv1", subject="on_chip") as caught:
@@ -117,22 +119,22 @@ def test_it_is_refused_where_rows_of_other_parity_are_read_with_stride_2() -> No
     assert "0 and 1 rows" in str(caught.value)
 
 
-def test_maps_side_by_side_stay_together() -> None:
+def test_check_schedule_part_of_a_strip_on_chip_is_refused() -> None:
     schedule = first_fit(squeeze(), ARRAY)
     with raises_among(UnsupportedError, where="conv3", subject="on_chip") as caught:
         check_schedule(with_on_chip(schedule, (True, True, True, False, False)))
     assert "together" in str(caught.value)
 
 
-def test_a_schedule_that_keeps_more_than_two_buffers_hold_is_refused() -> None:
+def test_check_schedule_more_maps_than_the_buffers_hold_is_refused() -> None:
     schedule = first_fit(bottleneck(), ARRAY)
     with raises_among(UnsupportedError, subject="on_chip") as caught:
         check_schedule(with_on_chip(schedule, (True, True, True, True, False)))
     assert "the two map buffers cannot hold this map" in str(caught.value)
 
 
-def test_a_buffer_holds_as_many_maps_as_have_room() -> None:
-    """The first and the third of four maps are read last of all; the fourth lies where the second was."""
+def test_places_of_stores_several_maps_in_one_buffer() -> None:
+    # The first and the third of four maps are read last. The fourth map takes the place of the second.
     relations = (
         Stay(True, None, None, 4, 0),
         Stay(True, None, None, 2, 0),
@@ -146,8 +148,8 @@ def test_a_buffer_holds_as_many_maps_as_have_room() -> None:
     assert places_of(relations, kept, Room((5, 3, 5, 5, 0), 9)) is None
 
 
-def test_a_map_that_only_a_saver_reads_lies_as_the_sum() -> None:
-    """A shortcut's convolution of 1 × 1 beside one of 3 × 3: nothing reads its map but the Saver of the latter."""
+def test_stays_of_map_read_only_by_the_saver_has_the_turn_of_the_sum() -> None:
+    # A shortcut has a 1 × 1 convolution. Only the Saver of the 3 × 3 convolution reads its map.
     build = Builder(3, 10, 9, seed=9).conv(16, 3).conv(16, 1).at(1).conv(16, 3).conv(16, 3).add(2, 4, slope=1)
     network = build.conv(5, 3, wide=True).network()
     relations = stays(network)
@@ -159,8 +161,8 @@ def test_a_map_that_only_a_saver_reads_lies_as_the_sum() -> None:
 @pytest.mark.parametrize(
     "network", [blocks(2), bottleneck(), squeeze(), squeeze(3)], ids=["blocks", "bottleneck", "squeeze", "squeeze 3"]
 )
-def test_any_of_them_may_stay_and_every_bit_is_the_same(network: QuantizedNetwork, run: Run) -> None:
-    """What is added comes from DDR or from a buffer, and the sum goes to one or the other: all that are legal."""
+def test_engine_every_legal_choice_of_maps_is_bit_exact(network: QuantizedNetwork, run: Run) -> None:
+    # The added map is read from DDR or from a buffer, and the sum is written to either. All legal choices are run.
     schedule, relations = first_fit(network, ARRAY), stays(network)
     pairs = set()
     for on_chip in product(*((False, True) if stay.may else (False,) for stay in relations)):
@@ -175,10 +177,10 @@ def test_any_of_them_may_stay_and_every_bit_is_the_same(network: QuantizedNetwor
 
 @st.composite
 def random_relations(draw: st.DrawFn) -> tuple[tuple[Stay, ...], Room, tuple[int, ...]]:
-    """Readers, adders and maps side by side, all at random; what two buffers have room for, and what a map spares."""
+    """Draw random readers, adders and strips, the room of two buffers, and the words that each map spares."""
     count = draw(st.integers(2, 7))
     first = [draw(st.sampled_from((n, *range(n)))) if draw(st.booleans()) else n for n in range(count)]
-    first = [f if first[f] == f else n for n, f in enumerate(first)]  # those beside an earlier one begin nothing
+    first = [f if first[f] == f else n for n, f in enumerate(first)]  # a map in an earlier strip begins no strip
     reads = [None, *(draw(st.none() | st.sampled_from([first[m] for m in range(n)])) for n in range(1, count))]
     adds = [None, *(draw(st.none() | st.sampled_from([first[m] for m in range(n)])) for n in range(1, count))]
     last = [max(n, *(m for m in range(count) if first[n] in (reads[m], adds[m], first[m]))) for n in range(count)]
@@ -202,8 +204,8 @@ def random_relations(draw: st.DrawFn) -> tuple[tuple[Stay, ...], Room, tuple[int
 
 
 @given(random_relations())
-def test_the_maps_that_stay_are_those_that_spare_most(drawn: tuple[tuple[Stay, ...], Room, tuple[int, ...]]) -> None:
-    """Against all ways to choose, for random readers."""
+def test_maps_that_stay_equal_the_best_of_all_choices(drawn: tuple[tuple[Stay, ...], Room, tuple[int, ...]]) -> None:
+    # The reference tries all choices, for random readers.
     relations, room, words = drawn
     allowed = [stay.may and size <= room.depth for stay, size in zip(relations, room.sizes, strict=True)]
 
@@ -225,8 +227,11 @@ def test_the_maps_that_stay_are_those_that_spare_most(drawn: tuple[tuple[Stay, .
 
 
 def _is_legal(relations: tuple[Stay, ...], room: Room, buffers: tuple[int, ...]) -> bool:
-    """By definition: no layer writes the buffer that it reads, what is still to be read stays where it is, and maps
-    take the first words that are free."""
+    """Return whether a choice of buffers is legal by definition.
+
+    No layer writes the buffer that it reads. A map that is still to be read is not overwritten. Maps take the first
+    words that are free.
+    """
     start: dict[int, int] = {}
     for n, stay in enumerate(relations):
         root = n if stay.beside is None else stay.beside
@@ -255,7 +260,7 @@ def _is_legal(relations: tuple[Stay, ...], room: Room, buffers: tuple[int, ...])
     return True
 
 
-def test_what_stays_moves_no_bytes() -> None:
+def test_cost_maps_on_chip_move_no_bytes() -> None:
     network = blocks(2)
     in_ddr = first_fit(network, ARRAY)
     layers = [scheduled.layer for scheduled in in_ddr.layers]

@@ -1,4 +1,4 @@
-"""Maps on chip that are read with stride 2: every row comes from the bank in which it was written."""
+"""Maps on chip that are read with stride 2. Every row is read from the bank to which it was written."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.support.traced import kept, traced
 
 @pytest.mark.engine
 @pytest.mark.parametrize("array", ARRAYS)
-def test_every_bit_is_that_of_the_map_in_ddr(array: str, run: Run) -> None:
+def test_engine_stride_2_on_chip_is_bit_exact(array: str, run: Run) -> None:
     for name, network in networks().items():
         schedule = first_fit(network, ARRAYS[array])
         layers = [scheduled.layer for scheduled in schedule.layers]
@@ -41,8 +41,9 @@ def test_every_bit_is_that_of_the_map_in_ddr(array: str, run: Run) -> None:
             assert run(array, chosen, 1) == 0, (name, on_chip)
 
 
-def test_a_shortcut_finds_the_rows_that_its_block_has_turned() -> None:
-    """The 3 × 3 has a row of padding above and the 1 × 1 none: of two rows it takes the second in the banks."""
+def test_emit_shortcut_reads_the_rotated_banks() -> None:
+    # The 3 × 3 convolution has a row of padding above, and the 1 × 1 convolution none, so it starts at the second
+    # bank.
     network = shortcut()
     layers = lower(network, fused=True)
     assert stays_of(network, layers)[0].turn == 1
@@ -58,8 +59,8 @@ def test_a_shortcut_finds_the_rows_that_its_block_has_turned() -> None:
 
 @pytest.mark.engine
 @pytest.mark.parametrize("rows", [7, 8])
-def test_the_model_is_within_3_percent_of_the_trace(rows: int, tmp_path: Path) -> None:
-    """Where the rows of a tile come in a cycle a word, and where in two."""
+def test_cost_stride_2_on_chip_is_within_3_percent_of_the_trace(rows: int, tmp_path: Path) -> None:
+    # The rows of a tile take one cycle per word with 7 rows, and two cycles with 8 rows.
     build = Builder(3, 48, 48, seed=5).conv(32, 3).conv(48, 3, 2).conv(48, 3).at(1).conv(48, 1, 2).add(3, 4, slope=1)
     array = Array(rows, 16, 16, row_depth=2048, weight_depth=4096, channel_tiles=16, map_stride=2, added_maps=True)
     schedule = kept(first_fit(build.conv(16, 1, 2).network(), array))
@@ -68,14 +69,14 @@ def test_the_model_is_within_3_percent_of_the_trace(rows: int, tmp_path: Path) -
     report = cycle_report(opened, trace, board_memory(opened, 0.85, 19.2))
     modelled = cost(schedule, ddr_timing(BOARD, 300, DdrRate(19.2, 0.85))).layers
     for layer, time in zip(modelled, report.layers, strict=True):
-        # The array waits for the Saver in the 1 × 1: its model is 4 % off there with stride 1 too.
+        # The array waits for the Saver in the 1 × 1 layer. The error is 4 % there, also with stride 1.
         waits = int(layer.cycles.saver) > int(layer.cycles.compute) // 20
         cycles, share = time.running, 0.05 if waits else 0.03
         assert layer.running == pytest.approx(cycles, rel=share, abs=20), layer.shape.name
 
 
 @pytest.mark.engine
-def test_the_search_asks_for_it_where_a_map_stays_for_such_a_layer() -> None:
+def test_explore_takes_map_stride_2_if_a_map_stays_for_it() -> None:
     pins = {"rows": 4, "columns": 8, "lanes": 8, "chunk": 16, "save_rows": 2, "map_ports": 2, "weight_ports": 1}
     best = explore(shortcut(), BOARD, 300, SystolicOptions(pins=pins)).schedule
     assert best.array.map_stride == 2
@@ -84,7 +85,7 @@ def test_the_search_asks_for_it_where_a_map_stays_for_such_a_layer() -> None:
     assert explore(plain, BOARD, 300, SystolicOptions(pins=pins)).schedule.array.map_stride == 1
 
 
-def test_an_array_without_it_is_told() -> None:
+def test_check_schedule_map_stride_1_is_refused() -> None:
     schedule = first_fit(halved(3), SMALL)
     with raises_among(RangeError, where="conv2", what="map_stride of the array", got=1, low=2):
         check_schedule(with_on_chip(schedule, (True, False, False)))

@@ -1,4 +1,4 @@
-"""What a reader is told of a tiling, tile by tile, comes to the sums of the model."""
+"""The report of a tiling, tile by tile, compared with the sums of the model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NETWORKS = {
 
 
 def scheduled_layers(name: str) -> Iterator[tuple[ScheduledLayer, int]]:
-    """Every tiling of the network's last layer on five rows."""
+    """Yield every tiling of the network's last layer on five rows, with the weight tiles that the model counts."""
     network = NETWORKS[name]
     array = Array(5, 16, 8)
     layer = lower(network)[-1]
@@ -36,7 +36,7 @@ def scheduled_layers(name: str) -> Iterator[tuple[ScheduledLayer, int]]:
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_the_steps_read_what_the_model_counts(name: str) -> None:
+def test_steps_read_the_weights_and_rows_that_the_model_counts(name: str) -> None:
     for scheduled, weight_tiles in scheduled_layers(name):
         order = list(steps(scheduled))
         places = {(step.row_tile, step.channel_tile) for step in order}
@@ -50,7 +50,7 @@ def test_the_steps_read_what_the_model_counts(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_the_strips_follow_each_other_and_are_all_rows(name: str) -> None:
+def test_strip_row_tiles_together_read_all_rows_once(name: str) -> None:
     for scheduled, _ in scheduled_layers(name):
         tile = scheduled.tiling.columns.tiles[0]
         strips = [strip(NETWORKS[name], scheduled, number, tile) for number in range(scheduled.row_tiles)]

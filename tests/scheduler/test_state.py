@@ -1,4 +1,4 @@
-"""Tiles that are taken together cost what they cost one after the other."""
+"""Tiles that the model extrapolates cost the same as tiles that it steps through one after the other."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=1024, ch
     ids=["tiny-yolo", "many tiles"],
 )
 @pytest.mark.parametrize("share", [0.85, 0.1])
-def test_tiles_by_their_growth(network: QuantizedNetwork, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sweep_extrapolation_equals_stepping(
+    network: QuantizedNetwork, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     schedule, ddr = (
         first_fit(network, ARRAY),
         ddr_timing(load("zcu104"), 300, ddr_rate(load("zcu104"), efficiency=share)),
@@ -35,8 +37,8 @@ def test_tiles_by_their_growth(network: QuantizedNetwork, share: float, monkeypa
     assert together == pytest.approx(stepped, rel=0.01)
 
 
-def test_tiles_of_two_kinds_that_end_in_half_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pool of 8 row tiles of 13 rows, of which seven and six leave in turn: what is stepped over is whole turns."""
+def test_sweep_half_a_period_at_the_end_equals_stepping(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A pool has 8 row tiles of 13 rows, which write seven and six rows in turn. Only whole periods are extrapolated.
     network = Builder(3, 130, 128).conv(16, 1).pool().at(1).conv(8, 1, 2).network()
     schedule, ddr = first_fit(network, ARRAY), ddr_timing(load("zcu104"), 300)
     together = cost(schedule, ddr).layers[1].total
@@ -44,8 +46,8 @@ def test_tiles_of_two_kinds_that_end_in_half_a_turn(monkeypatch: pytest.MonkeyPa
     assert together == pytest.approx(cost(schedule, ddr).layers[1].total, rel=0.002)
 
 
-def test_weights_that_fall_behind_only_after_many_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four frames of a fully connected layer: 256 tiles of weights, each a little later than the one before."""
+def test_sweep_weights_that_get_late_slowly_equal_stepping(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four frames of a fully connected layer have 256 weight tiles, each slightly later than the one before."""
     network = Builder(3, 2, 2).conv(64, 1).dense(8192).network()
     array = Array(2, 32, 16, 1, 2, 2, row_depth=64, weight_depth=64, kept_depth=64, chunk=8, channel_tiles=256)
     ddr = replace(ddr_timing(load("zcu104"), 300), milli_bytes=25_837)

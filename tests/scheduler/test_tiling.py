@@ -1,4 +1,4 @@
-"""Tilings: what a schedule of them says of itself, and what is said where a layer has none that fits."""
+"""Tilings: the reasons that a schedule gives for them, and the errors for layers without a tiling that fits."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=1024, ch
 YOLO = tiny_yolo()
 
 
-def test_tiny_yolo_takes_positions_times_steps() -> None:
-    """3.486 GMAC on 3328 PEs, the first layer three steps a position: 1,064,960 cycles."""
+def test_schedule_tiny_yolo_cycles_equal_positions_times_steps() -> None:
+    """3.486 GMAC on 3328 PEs take 1,064,960 cycles. The first layer takes three steps per position."""
     schedule = first_fit(YOLO, ARRAY)
     assert schedule.cycles == 1_064_960
     assert [t.shape.steps for t in schedule.layers] == [3, 9, 18, 36, 72, 144, 288, 576, 64]
 
 
-def test_small_layers_keep_their_weights_large_ones_stream_them() -> None:
+def test_reasons_small_layers_keep_weights_and_large_ones_stream_them() -> None:
     schedule = first_fit(YOLO, ARRAY)
     assert [t.tiling.weights_resident for t in schedule.layers] == [True] * 5 + [False] * 4
     assert "weights resident: 3 steps in the buffer, read once per pass" in schedule.layers[0].reasons()[1]
@@ -40,7 +40,7 @@ def test_small_layers_keep_their_weights_large_ones_stream_them() -> None:
     assert streamed in schedule.layers[7].reasons()[1]
 
 
-def test_a_narrow_row_buffer_cuts_a_layer_into_column_tiles() -> None:
+def test_first_fit_shallow_row_buffer_gives_column_tiles() -> None:
     network = Builder(3, 26, 60).conv(64, 3).conv(16, 3).network()
     whole, cut = first_fit(network, replace(ARRAY, row_depth=1024)), first_fit(network, replace(ARRAY, row_depth=256))
     assert whole.tilings[1].columns.count == 1
@@ -61,7 +61,7 @@ DOES_NOT_FIT: dict[str, tuple[dict[str, int], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", DOES_NOT_FIT)
-def test_layers_that_do_not_fit_are_named_with_what_would(name: str) -> None:
+def test_search_layers_that_do_not_fit_name_sufficient_depths(name: str) -> None:
     change, fields = DOES_NOT_FIT[name]
     space = pin(space_of(YOLO, ZCU104), rows=13, columns=16, lanes=16, **change)
     with raises_among(DoesNotFitError, **fields) as caught:
@@ -71,7 +71,7 @@ def test_layers_that_do_not_fit_are_named_with_what_would(name: str) -> None:
 
 
 @pytest.mark.engine
-def test_the_depth_that_is_named_does_fit() -> None:
+def test_search_depth_that_an_error_names_fits() -> None:
     space = pin(space_of(YOLO, ZCU104), rows=13, columns=16, lanes=16)
     search(problem(YOLO, ZCU104, pin(space, weight_depth=1152)))
     with raises_among(DoesNotFitError, nearest="weight_depth 1152, or more lanes"):
@@ -88,8 +88,8 @@ def refusal(network: QuantizedNetwork, **pins: int) -> SeveralFaultsError | None
     return None
 
 
-def test_all_layers_that_do_not_fit_are_named() -> None:
-    """Weights beyond the weight buffer, rows beyond the row buffer."""
+def test_search_all_layers_that_do_not_fit_are_named() -> None:
+    # One layer has too many weights for the weight buffer, and one has too many rows for the row buffer.
     network = Builder(3, 8, 8).conv(48, 1).conv(40, 3).conv(8, 7).network("large")
     error = refusal(network, rows=4, columns=8, lanes=8, row_depth=64, weight_depth=100, kept_depth=8)
     assert error is not None
@@ -101,8 +101,8 @@ def test_all_layers_that_do_not_fit_are_named() -> None:
     assert rows.nearest == "row_depth 106, or more rows"
 
 
-def test_a_pool_whose_sums_wait_in_vain() -> None:
-    """Of one channel tile, because inputs may stay."""
+def test_search_sums_of_a_pool_beyond_kept_depth_are_refused() -> None:
+    # The pool needs the depth for one channel tile only, because the inputs may stay on chip.
     network = Builder(3, 12, 30).conv(16, 3).pool(1).network()
     error = refusal(network, rows=5, columns=8, lanes=8, kept_depth=8)
     nearest = "kept_depth 30, or an even number of rows"
@@ -110,8 +110,8 @@ def test_a_pool_whose_sums_wait_in_vain() -> None:
 
 
 @pytest.mark.parametrize("number", ["row_depth", "weight_depth"])
-def test_what_is_named_as_nearest_fits(number: str) -> None:
-    """The numbers of the error are followed until every layer fits."""
+def test_search_following_the_nearest_depths_fits(number: str) -> None:
+    # The depths that the errors name are taken until every layer fits.
     depths = {"row_depth": 16, "weight_depth": 16}
     network = Builder(3, 20, 20).conv(24, 5).pool().conv(24, 5).network()
     for _ in range(8):
@@ -126,7 +126,7 @@ def test_what_is_named_as_nearest_fits(number: str) -> None:
     assert depths[number] > 16
 
 
-def test_column_tiles_read_what_their_kernels_touch() -> None:
+def test_input_columns_equal_the_columns_of_the_kernels() -> None:
     network = Builder(3, 9, 30).conv(8, 3).conv(8, 5, 2).network()
     layer = lower(network)[1]
     for cut in column_cuts(network, layer, ARRAY):
