@@ -70,8 +70,8 @@ def test_energy_kind_is_count_times_mean_of_bounds() -> None:
 @pytest.mark.parametrize(
     ("kind", "least", "most"),
     [
-        # At 45 nm and 0.9 V, a product of 32 × 32 bits takes 3.1 pJ, and an addition of 32 bits 0.1 pJ. A DSP multiplies
-        # 27 × 18 bits and adds 48 bits.
+        # At 45 nm and 0.9 V, a product of 32 × 32 bits takes 3.1 pJ, and an addition of 32 bits 0.1 pJ. A DSP
+        # multiplies 27 × 18 bits and adds 48 bits.
         ("dsp", 3.1 * 486 / 1024 + 0.15, 14 * (3.1 * 486 / 1024 + 0.15)),
         ("bram", 0.15625, 14 * 0.15625),
         ("uram", 0.3125, 14 * 0.3125),
