@@ -1,5 +1,6 @@
-"""Training in low precision on labelled pictures: a loaded network goes in, a network of few bits comes out.
+"""Low-precision training of a loaded network on labelled pictures.
 
-data brings pictures and labels to the network's input, losses says how wrong an answer is, loop trains, checkpoint
-holds what a stopped training goes on from. All but data need PyTorch.
+``data`` makes batches of pictures and labels at the network's input size. ``losses`` computes the loss, and ``loop``
+trains. ``checkpoint`` stores the state from which a stopped training resumes. ``darknet`` writes the trained network in
+darknet's format. All modules but ``data`` and ``darknet`` need PyTorch.
 """

@@ -1,4 +1,4 @@
-"""What a training that was stopped goes on from: one .npz, without pickle, written whole or not at all."""
+"""The checkpoint from which a stopped training resumes: one .npz file without pickle."""
 
 from __future__ import annotations
 
@@ -22,15 +22,24 @@ _HEADER, _MODEL, _OPTIMISER = "header", "model.", "optimiser."
 
 @dataclass(frozen=True)
 class TrainingProgress:
-    """epoch: how many are done. wishes: what decides the course of the training, which must be the same to go on."""
+    """The progress of a training.
+
+    Attributes:
+        epoch: The number of finished epochs.
+        options: The options and inputs that determine the result. A training resumes only if they are unchanged.
+    """
 
     epoch: int
-    wishes: Mapping[str, Any]
+    options: Mapping[str, Any]
 
 
 def save(path: Path, model: torch.nn.Module, optimiser: torch.optim.Optimizer, progress: TrainingProgress) -> None:
-    """Write the checkpoint; OSError if that fails."""
-    header = json.dumps({"format": FORMAT, "epoch": progress.epoch, "wishes": progress.wishes}, sort_keys=True)
+    """Write the checkpoint. An existing file is replaced only after the new one is complete.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    header = json.dumps({"format": FORMAT, "epoch": progress.epoch, "wishes": progress.options}, sort_keys=True)
     arrays: dict[str, npt.NDArray[Any]] = {_HEADER: np.frombuffer(header.encode(), np.uint8)}
     arrays.update({_MODEL + name: values.cpu().numpy() for name, values in model.state_dict().items()})
     for index, state in optimiser.state_dict()["state"].items():
@@ -38,12 +47,12 @@ def save(path: Path, model: torch.nn.Module, optimiser: torch.optim.Optimizer, p
     write_whole(path, write_arrays(arrays))
 
 
-def restore(path: Path, model: torch.nn.Module, optimiser: torch.optim.Optimizer, wishes: Mapping[str, Any]) -> int:
-    """How many epochs are done: 0 where there is no file, else model and optimiser are as they were.
+def restore(path: Path, model: torch.nn.Module, optimiser: torch.optim.Optimizer, options: Mapping[str, Any]) -> int:
+    """Load the checkpoint into the model and the optimiser, if there is a file; return the number of finished epochs.
 
     Raises:
         DamagedFileError: The file is not a checkpoint.
-        MismatchError: It is of another training.
+        MismatchError: The file belongs to another training.
     """
     if not path.is_file():
         return 0
@@ -51,13 +60,13 @@ def restore(path: Path, model: torch.nn.Module, optimiser: torch.optim.Optimizer
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(bytes(arrays.pop(_HEADER)))
-        found, wanted = (header["format"], header["wishes"]), (FORMAT, json.loads(json.dumps(wishes)))
+        found, wanted = (header["format"], header["wishes"]), (FORMAT, json.loads(json.dumps(options)))
         epoch = int(header["epoch"])
-    except Exception as error:  # zipfile and numpy raise nearly anything where an archive is damaged
+    except Exception as error:  # zipfile and numpy raise nearly any exception for a damaged archive
         reason = f"is not a checkpoint of a training ({cut(error)})"
-        raise DamagedFileError(str(path), reason, remedy="remove it to begin anew") from error
+        raise DamagedFileError(str(path), reason, remedy="delete it to start again") from error
     if found != wanted:
-        remedy = "give those, name another folder, or remove it to begin anew"
+        remedy = "give the values of the checkpoint, choose another folder, or delete the file to start again"
         what = f"the network, the pictures or the options of the training in {path}"
         raise MismatchError(what, wanted, found, remedy=remedy)
     model.load_state_dict(_tensors(arrays, _MODEL))

@@ -1,6 +1,7 @@
-"""What was trained as darknet's cfg and weights: the float form, without the rounding of values.
+"""The trained network as darknet's cfg and weights: the float form, in which activations are not rounded.
 
-Values clipped to 0…1 are darknet's relu6 of values six times as large, and what reads them divides by six.
+The trained network clips activations to 0…1, and darknet's relu6 clips to 0…6. Layers are therefore scaled so that
+their outputs are six times as large, and the layers that read them divide by six.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from cnn.ops import BatchNorm, Convolution, Dense
 from cnn.quantisation.batch_norm import fold_batch_norms
 
 LARGEST = 6.0
-"""Of relu6."""
+"""The largest output of relu6."""
 
 _SECTION = re.compile(r"(?m)^(?=\s*\[)")
 _HIDDEN = re.compile(r"(?m)^(\s*activation\s*=\s*)(?!linear)\w+")
@@ -29,8 +30,13 @@ _FILTERS = re.compile(r"(?m)^(\s*filters\s*=\s*)\d+")
 
 
 def darknet_files(cfg: str, source: Network, exported: Exported) -> tuple[bytes, bytes]:
-    """cfg and weights. cfg: of the network that training began with. source: that network, as it was trained: without
-    the filters that were left out."""
+    """Return the content of the cfg file and the weights file.
+
+    Args:
+        cfg: The cfg of the network from which training started.
+        source: That network without the filters that were pruned.
+        exported: The trained network.
+    """
     trained = exported.network
     folded = fold_batch_norms(trained)
     biases = {
@@ -43,7 +49,8 @@ def darknet_files(cfg: str, source: Network, exported: Exported) -> tuple[bytes,
         if isinstance(node.op, (Convolution, Dense)):
             form = (trained if node.op.batch_norm is not None else folded).nodes[index]
             op = _scaled(node.op, form, reads_picture=node.inputs == (0,))
-            node = replace(node, op=replace(op, bias=biases.get(node.name, op.bias)))  # else the host adds it
+            # A layer whose outputs are not quantised has its bias outside the trained graph, where the host adds it.
+            node = replace(node, op=replace(op, bias=biases.get(node.name, op.bias)))
         nodes.append(node)
     filters = [node.op.weights.shape[0] for node in nodes if isinstance(node.op, Convolution)]
     weights = write_darknet_weights(replace(source, nodes=tuple(nodes)))
@@ -51,9 +58,15 @@ def darknet_files(cfg: str, source: Network, exported: Exported) -> tuple[bytes,
 
 
 def _scaled(op: Convolution | Dense, trained: Node, reads_picture: bool) -> Convolution | Dense:
-    """The numbers of a trained layer whose inputs and outputs are LARGEST times as large."""
+    """Return the operation with the trained numbers, scaled for inputs and outputs that are LARGEST times as large.
+
+    Args:
+        op: The operation of the source network, whose weights have the required shape.
+        trained: The same layer of the trained network.
+        reads_picture: Whether the layer reads the input picture, which is not scaled.
+    """
     form = trained.op
-    assert isinstance(form, Convolution)  # as topologies have dense layers, too
+    assert isinstance(form, Convolution)  # topologies represent dense layers as convolutions, too
     inputs = 1.0 if reads_picture else LARGEST
     outputs = LARGEST if form.activation == UNIT else 1.0
     norm = form.batch_norm
@@ -72,7 +85,7 @@ def _single(values: np.ndarray[tuple[int, ...], np.dtype[np.floating]]) -> Float
 
 
 def _rewritten(cfg: str, filters: Sequence[int]) -> str:
-    """With relu6 in the hidden layers, and the filters that are left."""
+    """Return the cfg with relu6 in the hidden layers and with the numbers of filters after pruning."""
     remaining = iter(filters)
     sections = []
     for section in _SECTION.split(cfg):

@@ -1,4 +1,4 @@
-"""Labelled pictures as batches at the network's input size, lit and mirrored at random."""
+"""Labelled pictures as batches at the network's input size, with random brightness, contrast and mirroring."""
 
 from __future__ import annotations
 
@@ -16,15 +16,20 @@ from systolic.evaluation.layouts.labelled import LabelledPicture
 Random = np.random.Generator
 
 CACHE = 1 << 30
-"""Bytes of pictures that stay in memory; others are read each time."""
+"""The size in bytes of the pictures that are kept in memory; the others are read from disk in each epoch."""
 LEAST_SIDE = 1.0
-"""Pixels of a box at the network's input; smaller ones are nothing that it could see."""
+"""The smallest side of a box, in pixels of the network's input. Smaller boxes are ignored."""
 
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """pixels: uint8 [channels, height, width]. truths: float32 [objects, 5], class and x0, y0, x1, y1 in pixels of
-    the input. category: the class of the picture, −1 where it has none."""
+    """One picture with its labels.
+
+    Attributes:
+        pixels: uint8 array of (channels, height, width).
+        truths: float32 array of (objects, 5): class, x0, y0, x1, y1, in pixels of the network's input.
+        category: The class of the picture; −1 if it has none.
+    """
 
     pixels: npt.NDArray[np.uint8]
     truths: FloatArray
@@ -33,7 +38,13 @@ class Example:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """pictures: float32 [n, channels, height, width], 0…1; the rest by picture as in an ``Example``."""
+    """Several pictures with their labels.
+
+    Attributes:
+        pictures: float32 array of (pictures, channels, height, width), values in 0…1.
+        truths: The truths of each picture, as in ``Example``.
+        categories: The class of each picture; −1 if it has none.
+    """
 
     pictures: FloatArray
     truths: list[FloatArray]
@@ -42,7 +53,13 @@ class Batch:
 
 @dataclass(eq=False)
 class TrainingData:
-    """labels: of the classes, by their number. shape: of the network's input. fit: one of FITS."""
+    """The labelled pictures of a training.
+
+    Attributes:
+        labels: The label of each class, in the order of the class numbers.
+        shape: The shape of the network's input.
+        fit: The method of resizing, one of FITS.
+    """
 
     pictures: tuple[LabelledPicture, ...]
     labels: tuple[str, ...]
@@ -51,23 +68,29 @@ class TrainingData:
     _examples: dict[int, Example] = field(default_factory=dict)
 
     def epoch(self, random: Random, size: int) -> Iterator[Batch]:
-        """All pictures in random order, ``size`` at a time; what does not fill the last batch is left out.
+        """Yield the batches of an epoch: ``size`` pictures each, in random order. An incomplete batch is dropped.
 
-        Raises RangeError as ``steps`` does, and the errors of ``load_frame`` for a picture that cannot be used.
+        Raises:
+            RangeError: There are fewer than ``size`` pictures.
+            SystolicError: A picture cannot be used; see ``load_frame``.
         """
         order = random.permutation(len(self.pictures))
         for start in range(0, self.steps(size) * size, size):
             yield varied([self.example(int(index)) for index in order[start : start + size]], random)
 
     def steps(self, size: int) -> int:
-        """Return the number of batches of an epoch; RangeError if there are fewer pictures than one batch takes."""
+        """Return the number of batches per epoch.
+
+        Raises:
+            RangeError: There are fewer than ``size`` pictures.
+        """
         if len(self.pictures) < size:
             remedy = "give more pictures, or a smaller --batch"
             raise RangeError("the number of pictures for one batch", len(self.pictures), size, remedy=remedy)
         return len(self.pictures) // size
 
     def example(self, index: int) -> Example:
-        """The picture of that number, as it is."""
+        """Return the picture of that number, resized but not varied."""
         example = self._examples.get(index)
         if example is None:
             example = self._read(self.pictures[index])
@@ -92,7 +115,7 @@ class TrainingData:
 
 
 def varied(examples: list[Example], random: Random) -> Batch:
-    """With light and contrast changed at random, and half of the pictures mirrored."""
+    """Return the examples as a batch, with random brightness and contrast, and each mirrored with probability 0.5."""
     flips = random.random(len(examples)) < 0.5
     pixels = np.stack([e.pixels[:, :, ::-1] if f else e.pixels for e, f in zip(examples, flips, strict=True)])
     channels = pixels.shape[1]
@@ -102,11 +125,11 @@ def varied(examples: list[Example], random: Random) -> Batch:
     values = np.clip(pixels.astype(np.float32) / 255 * gain.astype(np.float32) + lift.astype(np.float32), 0, 1)
     width = pixels.shape[3]
     truths = [mirrored(e.truths, width) if f else e.truths for e, f in zip(examples, flips, strict=True)]
-    # Whole levels, as pictures have them: the integers read nothing between.
+    # Rounded to the 256 levels of a picture, because the quantised network reads only these.
     values = np.rint(values * 255) / np.float32(255)
     return Batch(np.asarray(values, np.float32), truths, np.array([e.category for e in examples], np.int64))
 
 
 def mirrored(truths: FloatArray, width: float) -> FloatArray:
-    """Truths [objects, 5] of the same picture, ``width`` pixels wide, turned left to right."""
+    """Return the truths (objects, 5) of the mirrored picture, which is ``width`` pixels wide."""
     return np.stack([truths[:, 0], width - truths[:, 3], truths[:, 2], width - truths[:, 1], truths[:, 4]], 1)

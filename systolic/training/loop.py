@@ -1,4 +1,4 @@
-"""The training itself: epochs of steps, a checkpoint after each, and the files of the network that comes out."""
+"""The training loop: it writes a checkpoint and the files of the network after each epoch."""
 
 from __future__ import annotations
 
@@ -34,18 +34,28 @@ from systolic.training.losses import loss_of
 
 CHECKPOINT = "checkpoint.npz"
 SETTLING = 0.25
-"""Of the training, at its end: batch norms keep their means and variances, as the integers have them."""
+"""The last share of the training, in which batch norms use their fixed means and variances, as the integers do."""
 LARGEST_GRADIENT = 20.0
+"""The norm at which the gradient is clipped."""
 BEGINNING = 32
-"""Pictures that the steps are chosen by."""
+"""The number of pictures from which the initial quantisation steps are chosen."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """bits: of weights and activations, 2…8. method: lsq or dorefa. batch: pictures a step. rate: the highest learning
-    rate. order: seed of the order of pictures, and of all else that is random. device: cpu, cuda, or auto for a GPU if
-    there is one. name: of the network that comes out, where it is not that of the one that goes in. prune: the share
-    of filters that is left out before."""
+    """The options of a training.
+
+    Attributes:
+        bits: The bits of weights and activations, 2 to 8.
+        method: lsq or dorefa.
+        batch: The number of pictures per step.
+        rate: The peak learning rate.
+        order: The seed of the order of the pictures and of all other random choices.
+        threads: The number of PyTorch's threads.
+        device: cpu, cuda, or auto for a GPU if there is one.
+        name: The name of the trained network; None for the name of the original one.
+        prune: The share of filters that is removed before the training.
+    """
 
     bits: int = 4
     method: str = "lsq"
@@ -61,7 +71,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class Trained:
-    """files: of the network, topology and numbers. losses: the mean of each epoch that this run did."""
+    """The result of a training.
+
+    Attributes:
+        topology: The file NAME.json.
+        numbers: The file NAME.npz, with the weights.
+        losses: The mean loss of each epoch of this run.
+    """
 
     topology: Path
     numbers: Path
@@ -69,14 +85,17 @@ class Trained:
 
 
 def train(model: Model, data: TrainingData, settings: Settings, folder: Path, tell: Progress, log: Progress) -> Trained:
-    """NAME.json and NAME.npz in ``folder``, after each epoch; a training that was stopped there goes on.
+    """Train a network, and write NAME.json and NAME.npz into ``folder`` after each epoch.
 
-    tell: is told what is going on. log: is given one line per epoch.
+    If ``folder`` has the checkpoint of a stopped training, the training resumes from it.
+
+    Args:
+        log: The function that receives one line per epoch.
 
     Raises:
         UnsupportedError: The network cannot be trained.
-        RangeError: The loss is not finite, or there are fewer pictures than one batch takes.
-        SystolicError: One of the errors of ``TrainingData`` for pictures that cannot be used, or of ``restore``.
+        RangeError: The loss is not finite, or there are fewer pictures than one batch needs.
+        SystolicError: A picture or the checkpoint cannot be used; see ``TrainingData`` and ``restore``.
     """
     torch.manual_seed(settings.order)
     torch.set_num_threads(settings.threads)
@@ -86,24 +105,24 @@ def train(model: Model, data: TrainingData, settings: Settings, folder: Path, te
     trained = QuantisedNetwork(topology, settings.method, normalised(network, topology))
     loss = loss_of(topology)
     data.steps(settings.batch)
-    tell("choosing where training begins")
+    tell("choosing the initial quantisation steps")
     random = np.random.default_rng([settings.order, 0])
     first = random.permutation(len(data.pictures))[:BEGINNING]
     begin(trained, network, _pictures(np.stack([data.example(int(i)).pixels for i in first]) / np.float32(255)))
     trained = trained.to(device)
     optimiser = torch.optim.AdamW(trained.parameters(), settings.rate, weight_decay=0.0)
-    wishes = _wishes(model, data, settings)
+    options = _decisive_options(model, data, settings)
     title = settings.name or network.name
     folder.mkdir(parents=True, exist_ok=True)
-    first_epoch = checkpoint.restore(folder / CHECKPOINT, trained, optimiser, wishes)
+    first_epoch = checkpoint.restore(folder / CHECKPOINT, trained, optimiser, options)
     if first_epoch:
-        log(f"going on after epoch {first_epoch} of {settings.epochs}")
+        log(f"resuming after epoch {first_epoch} of {settings.epochs}")
     losses = []
     for epoch in range(first_epoch, settings.epochs):
         course = _Course(settings, epoch, device, tell)
         losses.append(course.run(trained, optimiser, data, loss))
         write_files(trained, folder, title)
-        checkpoint.save(folder / CHECKPOINT, trained, optimiser, checkpoint.TrainingProgress(epoch + 1, wishes))
+        checkpoint.save(folder / CHECKPOINT, trained, optimiser, checkpoint.TrainingProgress(epoch + 1, options))
         log(f"epoch {epoch + 1} of {settings.epochs}: loss {losses[-1]:.4f}")
     topology_file, numbers = write_files(trained, folder, title)
     _write_darknet(model, network, trained, folder / title)
@@ -112,7 +131,7 @@ def train(model: Model, data: TrainingData, settings: Settings, folder: Path, te
 
 @dataclass(frozen=True)
 class _Course:
-    """One epoch."""
+    """One epoch of a training."""
 
     settings: Settings
     epoch: int
@@ -120,7 +139,7 @@ class _Course:
     tell: Progress
 
     def run(self, trained: QuantisedNetwork, optimiser: torch.optim.Optimizer, data: TrainingData, loss: Any) -> float:
-        """The mean loss."""
+        """Train for the epoch, and return its mean loss."""
         trained.train()
         steps, total = data.steps(self.settings.batch), 0.0
         random = np.random.default_rng([self.settings.order, 1 + self.epoch])
@@ -153,7 +172,7 @@ def write_files(trained: QuantisedNetwork, folder: Path, name: str) -> tuple[Pat
     """Write NAME.json and NAME.npz, which ``generate`` and ``evaluate`` read; OSError if they cannot be written."""
     topology, arrays = trained.exported()
     topology = replace(topology, name=identifier(name))
-    make_exported(topology, arrays)  # nothing is written that breaks the arithmetic contract
+    make_exported(topology, arrays)  # raises an error before a network is written that breaks the arithmetic contract
     files = folder / f"{name}.json", folder / f"{name}.npz"
     write_whole(files[0], topology_text(topology).encode())
     write_whole(files[1], write_arrays(_narrow(topology, arrays)))
@@ -161,8 +180,10 @@ def write_files(trained: QuantisedNetwork, folder: Path, name: str) -> tuple[Pat
 
 
 def _write_darknet(model: Model, network: Network, trained: QuantisedNetwork, place: Path) -> None:
-    """NAME-float.cfg and NAME-float.weights, where the training began with a cfg; not with additions, which clip what a
-    cfg does not."""
+    """Write NAME-float.cfg and NAME-float.weights if the training started from a cfg without residual additions.
+
+    Residual additions are excluded, because the trained network clips their sums and darknet does not.
+    """
     cfg = model.files.get("model/network.cfg")
     if cfg is not None and not any(isinstance(layer.op, Sum) for layer in trained.topology.layers):
         files = darknet_files(cfg.decode(), network, make_exported(*trained.exported()))
@@ -171,7 +192,7 @@ def _write_darknet(model: Model, network: Network, trained: QuantisedNetwork, pl
 
 
 def _narrow(topology: Topology, arrays: Mapping[str, FloatArray]) -> dict[str, npt.NDArray[Any]]:
-    """The same, with whole numbers in half the bytes: float16 holds them."""
+    """Return the arrays with integer weights as float16, which represents them exactly in half of the bytes."""
     integers = {f"conv{kernel.number}_w" for _, kernel in topology.kernels if kernel.integers}
     return {name: values.astype(np.float16) if name in integers else values for name, values in arrays.items()}
 
@@ -180,7 +201,7 @@ def _pictures(values: Any) -> torch.Tensor:
     return torch.from_numpy(np.asarray(values, np.float32))
 
 
-def _wishes(model: Model, data: TrainingData, settings: Settings) -> dict[str, Any]:
+def _decisive_options(model: Model, data: TrainingData, settings: Settings) -> dict[str, Any]:
     digest = hashlib.sha256(b"".join(model.files[name] for name in sorted(model.files))).hexdigest()
     decisive = {name: value for name, value in asdict(settings).items() if name not in ("threads", "device", "name")}
     return {**decisive, "network": digest, "pictures": len(data.pictures), "fit": data.fit}

@@ -1,4 +1,4 @@
-"""How wrong a network's answers are, by its heads."""
+"""The loss of a network, chosen by its heads."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from cnn.training.loss import head_losses, one_object_loss
 from systolic.training.data import Batch
 
 Loss = Callable[[Sequence[Tensor], Batch], Tensor]
-"""What the heads read, and the truth → a scalar."""
+"""(inputs of the heads, batch with the truths) → scalar loss."""
 
 
 def loss_of(topology: Topology) -> Loss:
-    """Return the loss of detection heads, all of one kind, or of a classifier; UnsupportedError for a network that ends
-    otherwise."""
+    """Return the loss function of a detector or a classifier.
+
+    Raises:
+        UnsupportedError: The network ends neither in detection heads of one kind nor in one value per class.
+    """
     heads = [layer for layer in topology.layers if isinstance(layer.op, Detection)]
     if not heads:
         shape = topology.layers[-1].shape

@@ -85,7 +85,7 @@ def test_a_training_that_was_killed_goes_on_as_if_it_had_not_been(tmp_path: Path
     killed_after_an_epoch(train_line(tmp_path, data, "--epochs", epochs, "-o", parts))
     assert (parts / "tiny.npz").read_bytes() != (whole / "tiny.npz").read_bytes()
     done = train(tmp_path, data, "--epochs", epochs, "-o", parts)
-    assert re.search(rf"going on after epoch \d+ of {epochs}", done.error)
+    assert re.search(rf"resuming after epoch \d+ of {epochs}", done.error)
     for name in ("tiny.json", "tiny.npz", "checkpoint.npz"):
         assert (parts / name).read_bytes() == (whole / name).read_bytes(), name
     refused(train(tmp_path, data, "--epochs", 4, "-o", parts), "checkpoint.npz is of a training of another network")
