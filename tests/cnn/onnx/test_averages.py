@@ -1,4 +1,4 @@
-"""Averages of windows: whatever they count at the border, and where windows end behind the map."""
+"""Tests of average pooling: windows that cover padding or the end of the map divide by the right count."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SIDES = (1, 3, 7, 9)
 
 
 def averaged(sides: tuple[int, ...] = SIDES, **attributes: Any) -> Any:
-    """An average between two convolutions, with ReLUs."""
+    """Write an average pool between two convolutions, with ReLUs."""
     writer = Writer(19)
     source = writer.put("Relu", [convolved(writer, "picture", 3, 4, pads=[1, 1, 1, 1])])
     source = writer.put("AveragePool", [source], **attributes)

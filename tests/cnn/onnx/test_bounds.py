@@ -1,4 +1,4 @@
-"""What a network of an ONNX file may be at the most, at the last number and at the next, and what is kept of one."""
+"""Tests of the size limits of a network from an ONNX file, at the highest value and the next, and of pruning."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def node(op: Any, *inputs: int, shape: Shape = PICTURE, name: str = "node") -> N
 
 
 def layers(*nodes: Node, **values: Any) -> Layers:
-    """Nodes behind a picture, whose values are those and each is read once."""
+    """Return layers of these nodes after an input image, with these named values, each of which is read once."""
     readers = dict.fromkeys((*values, "x", "y"), 1)
     return Layers("net.onnx", (node(Input(), name="input"), *nodes), {}, values, readers, 17)
 
@@ -81,7 +81,8 @@ def test_there_are_as_many_layers_as_an_input_leaves() -> None:
 
 
 def filled(values: int = 1, weights: int = 1, kind: Any = Convolution) -> tuple[Node, ...]:
-    """Two nodes of so many values and weights together; nothing is taken for them."""
+    """Return two nodes with the given total of values and weights. The arrays are broadcast, so that they take no
+    memory."""
     array = np.broadcast_to(np.float32(0), (weights, 1, 1, 1))
     op = conv() if kind is Convolution else Dense(array, array[:, 0, 0, 0], None, "linear")
     return (
@@ -91,7 +92,7 @@ def filled(values: int = 1, weights: int = 1, kind: Any = Convolution) -> tuple[
 
 
 def vars_of(op: Any) -> tuple[Any, ...]:
-    """All of a convolution but its weights."""
+    """Return all arguments of a convolution after its weights."""
     return op.bias, op.batch_norm, op.stride, op.padding, op.groups, op.activation
 
 
@@ -107,7 +108,7 @@ def test_a_network_is_no_larger_than_all_are(kind: Any) -> None:
 
 
 def test_bytes_that_a_file_may_have_and_make() -> None:
-    """A byte of INT8 is a float32, and moved once more; a file is the weights of the largest network and 64 MiB."""
+    """Count 4 bytes per float32 and one more byte per integer. A file may hold the largest network and 64 MiB."""
     assert np.dtype(np.float32).itemsize + np.dtype(np.int8).itemsize == EACH_WORKED_OUT
     assert MOST_WORKED_OUT == 128 * 1024 * 1024 == 2 * MOST_SHARED
     assert np.dtype(np.float32).itemsize * MAX_WEIGHTS + 64 * 1024 * 1024 == LARGEST_FILE
@@ -131,11 +132,11 @@ def test_every_number_of_a_layer_is_finite(bad: float) -> None:
     _check_numbers(Activate("clip", (-np.inf, np.inf)))
 
 
-# --- what is kept -----------------------------------------------------------------------------------------------------
+# --- pruning and names ------------------------------------------------------------------------------------------------
 
 
 def test_what_no_output_needs_is_pruned_and_the_rest_moves_up() -> None:
-    """The picture stays whatever reads it; marks and values move with their nodes."""
+    """Check also that the input image stays, and that marks and values follow their nodes."""
     nodes = [node(conv(), 0, name="dead"), node(conv(), 0, name="first"), node(RELU, 1, name="also dead")]
     nodes.append(node(RELU, 2, name="last"))
     mark, view = Mark(scale=np.ones(1, np.float32)), (1, 3, 4, 5)
@@ -193,7 +194,8 @@ def test_an_opset_is_that_of_the_format_s_own_domain() -> None:
 
 
 def test_advice_names_what_nothing_that_maps_reads() -> None:
-    """Of a chain its end; of names that no command line takes, of what is still padded, and of the input, none."""
+    """Expect only the last tensors of a chain. Names unfit for a command line, maps with pending padding and the input
+    are not offered."""
     long, longer = "x" * MAX_VALUE_LENGTH, "x" * (MAX_VALUE_LENGTH + 1)
     chain = (("x", "a"), ("a", "b"), ("x", "c"), ("x", "d"), ("a", long), ("a", longer), ("a", "a\nb"))
     operations = [OnnxOperation(name, "Relu", (source,), (name,), {}) for source, name in chain]
@@ -208,7 +210,7 @@ def test_advice_names_what_nothing_that_maps_reads() -> None:
     assert advice(graph, layers(x=Map(0, view)), tensors, (), None) == ""
 
 
-# --- integers of maps that are joined ---------------------------------------------------------------------------------
+# --- integers of joined maps ------------------------------------------------------------------------------------------
 
 
 @cases(
@@ -221,7 +223,7 @@ def test_advice_names_what_nothing_that_maps_reads() -> None:
     ],
 )
 def test_the_negative_of_integers_has_a_type_that_holds_all_of_them(type_: TensorType) -> None:
-    """Whole steps of the same scale, with no bit more where the integers are signed."""
+    """Expect the same scale, and one more bit only for unsigned integers."""
     grown, index = _negative(
         layers(x=Map(0, (1, 3, 4, 5))).typed(0, type_), OnnxOperation("it", "Sub", ("x",), ("y",), {}), 0
     )
@@ -239,7 +241,7 @@ def test_the_negative_of_integers_has_a_type_that_holds_all_of_them(type_: Tenso
 
 
 def test_maps_of_several_types_are_brought_to_one_that_holds_all() -> None:
-    """Its least integer is the least value of any, its greatest the greatest, to half a step."""
+    """Check that its range covers the lowest and the highest value of all maps, to half a step."""
     types = [TensorType(DataType(8, True), 0.02, -128), TensorType(DataType(8, True), 0.01, 50)]
     whole = layers(node(RELU, 0), x=Map(0, (1, 3, 4, 5))).typed(0, types[0]).typed(1, types[1])
     asked = OnnxOperation("it", "Max", ("x",), ("y",), {})

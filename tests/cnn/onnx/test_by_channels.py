@@ -1,4 +1,4 @@
-"""The greater and the lesser of a map and a number for each channel, and slopes of channels, floats and integers."""
+"""Tests of the maximum or minimum of a map and a constant per channel, and of slopes per channel (PRelu)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_an_extreme_of_a_map_and_a_number_for_each_channel(kind: str, behind: bo
     last = writer.put(kind, inputs[::-1] if behind else inputs)
     network = check_against_runtime(writer.model([last], SHAPE), pixels(*SHAPE[1:]))
     assert [node.name for node in network.nodes] == ["input", "conv1", "conv2"], (
-        "the first takes in its offset and relu"
+        "the first convolution must include the offset and the ReLU"
     )
 
 
@@ -46,7 +46,7 @@ def test_a_map_that_others_read_stays_as_it_is() -> None:
 
 
 class Stepped(Writer):
-    """Maps of unsigned integers around 117."""
+    """Writer of maps of unsigned 8-bit integers with a zero point of 117."""
 
     def stepped(self, source: str, scale: float, zero: int) -> str:
         grid = [self.constant(scale), self.constant(zero, np.uint8)]
@@ -84,4 +84,4 @@ def test_slopes_of_channels_of_integers_are_within_a_step(slopes: Any, tmp_path:
     network = read_onnx(tmp_path / "net.onnx").quantized
     assert network is not None
     (added,) = (node for node in network.nodes if hasattr(node.op, "multipliers"))
-    assert len({network.nodes[i].type for i in added.inputs}) == 1, "of one scale, so that the sum rounds nothing"
+    assert len({network.nodes[i].type for i in added.inputs}) == 1, "the inputs must have one scale"

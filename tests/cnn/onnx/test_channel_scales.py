@@ -1,4 +1,4 @@
-"""Maps with a scale for each channel before depthwise convolutions: Brevitas' scaling_per_output_channel."""
+"""Tests of maps with a scale per channel before depthwise convolutions (Brevitas' scaling_per_output_channel)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.support.errors import raises_among
 from tests.support.onnx.trained import SIDES, Trained
 
 SCALES = np.array([0.0613, 0.271, 0.0193, 0.117, 0.0431, 0.0717], np.float32)
-"""They are no powers of two, so that sums are hardly ever halves."""
+"""Scales per channel. They are not powers of two, so that sums rarely end in exact halves."""
 
 
 class Scaled(Trained):
-    """This writer has convolutions of whole numbers, and quantises maps with a scale for each channel."""
+    """Writer of integer convolutions, and of maps that are quantised with a scale per channel."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,16 +33,16 @@ class Scaled(Trained):
         return self.quant(self.constant(self.random.normal(0, 0.4, shape)), 4, scale, narrow=1)
 
     def pixels(self) -> str:
-        """Return the picture as it comes."""
+        """Return the image, quantised to its 8-bit pixels."""
         return self.quant("picture", 8, 1 / 255, signed=0)
 
     def first(self) -> str:
-        """Return a convolution of the picture, with a bias."""
+        """Return a convolution of the image, with a bias."""
         inputs = [self.pixels(), self.weights(6, 3, 3, 3), self.constant(self.random.normal(0, 0.2, 6))]
         return self.put("Conv", inputs, kernel_shape=[3, 3], pads=[1] * 4)
 
     def channelwise(self, source: str, scales: Any = SCALES, **attributes: Any) -> str:
-        """Return the map, quantised with a scale for each channel."""
+        """Return the map, quantised with a scale per channel."""
         return self.quant(source, 4, np.reshape(scales, (1, -1, 1, 1)), **attributes)
 
     def depthwise(self, source: str, filters: int = 6, bias: bool = False, **attributes: Any) -> str:
@@ -58,33 +58,33 @@ def plain(writer: Scaled) -> str:
 
 
 def unsigned(writer: Scaled) -> str:
-    """A relu before, a bias behind, and a pointwise convolution at the end."""
+    """Write a ReLU before the depthwise convolution, its bias, and a pointwise convolution after it."""
     source = writer.channelwise(writer.put("Relu", [writer.first()]), signed=0)
     last = writer.depthwise(source, bias=True, strides=[2, 2])
     return writer.quant(writer.put("Conv", [last, writer.weights(4, 6, 1, 1)], kernel_shape=[1, 1]), 8, 0.0319)
 
 
 def several_filters(writer: Scaled) -> str:
-    """Two filters for each channel."""
+    """Write two filters per channel."""
     return writer.depthwise(writer.channelwise(writer.first()), 12, bias=True)
 
 
 def pooled(writer: Scaled) -> str:
-    """A pool between, and two convolutions that read the map."""
+    """Write a pool before the depthwise convolution, and two convolutions that read the pooled map."""
     source = writer.channelwise(writer.put("Relu", [writer.first()]), signed=0)
     source = writer.put("MaxPool", [source], kernel_shape=[2, 2], strides=[2, 2])
     return writer.put("Concat", [writer.depthwise(source), writer.depthwise(source)], axis=1)
 
 
 def normed(writer: Scaled) -> str:
-    """Norms before and behind."""
+    """Write batch norms before and after the depthwise convolution."""
     source = writer.channelwise(writer.normed(writer.first(), 6))
     inputs = [source, writer.weights(6, 1, 3, 3)]
     return writer.quant(writer.normed(writer.put("Conv", inputs, kernel_shape=[3, 3], group=6), 6), 6, 0.13)
 
 
 def in_three(writer: Scaled) -> str:
-    """QuantizeLinear, Clip and DequantizeLinear, as Brevitas' QCDQ has them."""
+    """Write QuantizeLinear, Clip and DequantizeLinear, as Brevitas' QCDQ export does."""
     grid = [writer.constant(SCALES), writer.constant(np.zeros(6), np.int8)]
     integers = writer.put("QuantizeLinear", [writer.first(), *grid], axis=1)
     cut = writer.put("Clip", [integers, writer.constant(-8, np.int8), writer.constant(7, np.int8)])
@@ -92,7 +92,7 @@ def in_three(writer: Scaled) -> str:
 
 
 def in_two(writer: Scaled) -> str:
-    """QuantizeLinear and DequantizeLinear, with a zero point."""
+    """Write QuantizeLinear and DequantizeLinear with a zero point."""
     grid = [writer.constant(SCALES / 8), writer.constant(np.full(6, 110), np.uint8)]
     integers = writer.put("QuantizeLinear", [writer.first(), *grid], axis=1)
     return writer.depthwise(writer.put("DequantizeLinear", [integers, *grid], axis=1))
@@ -121,34 +121,34 @@ def test_scales_of_channels_move_into_depthwise_weights(make: Callable[[Scaled],
     assert len(np.unique(ours)) > 4
     assert np.count_nonzero(steps) == 0
     convolutions = [node for node in read.network.nodes if isinstance(node.op, Convolution)]
-    assert len(convolutions) == sum(node.op_type == "Conv" for node in model.graph.node), "no layer more"
+    assert len(convolutions) == sum(node.op_type == "Conv" for node in model.graph.node), "no layer may be added"
 
 
 def dense(writer: Scaled) -> str:
-    """A convolution of all channels reads it."""
+    """Write a convolution over all channels that reads the scaled map."""
     inputs = [writer.channelwise(writer.first()), writer.weights(4, 6, 3, 3)]
     return writer.put("Conv", inputs, kernel_shape=[3, 3])
 
 
 def leaving(writer: Scaled) -> str:
-    """It leaves the network."""
+    """Write the scaled map as the network's output."""
     return writer.channelwise(writer.first())
 
 
 def shared(writer: Scaled) -> str:
-    """An addition reads it besides."""
+    """Write an addition as a second reader of the scaled map."""
     source = writer.channelwise(writer.first())
     return writer.quant(writer.put("Add", [writer.depthwise(source), source]), 8, 0.1)
 
 
 def of_zero_points(writer: Scaled) -> str:
-    """A zero point for each channel, too."""
+    """Write a zero point per channel as well."""
     numbers = np.arange(6).reshape(1, 6, 1, 1)
     return writer.depthwise(writer.quant(writer.first(), 4, np.reshape(SCALES, (1, 6, 1, 1)), numbers))
 
 
 def rows(writer: Scaled) -> str:
-    """Scales of rows, not of channels."""
+    """Write scales per row instead of per channel."""
     source = writer.quant(writer.first(), 4, np.linspace(0.1, 0.2, SIDES[2]).reshape(1, 1, -1, 1))
     return writer.depthwise(source)
 
@@ -168,7 +168,7 @@ def test_where_the_scales_of_channels_cannot_move_the_layer_is_named(make: Calla
 
 
 def test_a_quantiser_that_reads_itself_is_named() -> None:
-    """A file that is damaged so has no end of operators before it."""
+    """Check that the search for the operator before it ends, although the damaged file has a cycle."""
     writer = Scaled()
     model = writer.file(plain(writer))
     quant = next(node for node in model.graph.node if node.op_type == "Quant" and "conv" in node.input[0])

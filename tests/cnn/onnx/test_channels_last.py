@@ -1,4 +1,4 @@
-"""Channels that stand last, as TensorFlow's exporters have them: floats, integers and designs."""
+"""Tests of networks with channels last, as TensorFlow's exporters write them: floats, integers and designs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ RANDOM = np.random.default_rng(7)
 
 
 def model_of(body: Callable[[Writer, str], str], opset: int = 17, sides: tuple[int, ...] = SIDES) -> Any:
-    """A convolution of the picture, whose channels stand last, and of what the body makes of it so."""
+    """Write a convolution of a channels-last image, and the operators of ``body``, which read its channels-last
+    output."""
     writer = Writer(opset)
     source = writer.put("Relu", [convolved(writer, turned(writer, "picture"), 3, 4, pads=[1] * 4)])
     model = writer.model([body(writer, turned(writer, source, LAST))], sides)
@@ -48,7 +49,7 @@ def model_of(body: Callable[[Writer, str], str], opset: int = 17, sides: tuple[i
 
 
 def by(kind: str, *constants: Any, **attributes: Any) -> Callable[[Writer, str], str]:
-    """One operator, and the convolution behind it."""
+    """Return a function that writes one operator with these constants and attributes."""
 
     def body(writer: Writer, source: str) -> str:
         arrays = [writer.constant(array, np.asarray(array).dtype) for array in constants]
@@ -67,7 +68,7 @@ def _split(writer: Writer, source: str) -> str:
 
 
 def _squeezed(writer: Writer, source: str) -> str:
-    """Squeeze and excitation as Keras has it."""
+    """Write squeeze and excitation as Keras exports it."""
     mean = writer.put("ReduceMean", [source], axes=[1, 2], keepdims=0)
     gate = writer.put("Sigmoid", [writer.put("MatMul", [mean, writer.constant(_numbers(4, 4))])])
     gate = writer.put("Reshape", [gate, writer.constant([1, 1, 1, 4], np.int64)])
@@ -75,7 +76,7 @@ def _squeezed(writer: Writer, source: str) -> str:
 
 
 def _classified(writer: Writer, source: str) -> str:
-    """Flatten and Dense: rows in the order of channels last."""
+    """Write Flatten and Dense, whose weight rows are in channels-last order."""
     flat = writer.put("Reshape", [source, writer.constant([1, -1], np.int64)])
     return writer.put(
         "Add", [writer.put("MatMul", [flat, writer.constant(_numbers(384, 5))]), writer.constant(_numbers(5))]
@@ -92,7 +93,7 @@ def _gemm(turn: int) -> Callable[[Writer, str], str]:
 
 
 def _dense(writer: Writer, source: str) -> str:
-    """Dense of every position, twice, and a bias."""
+    """Write Dense for every position, twice, with a bias."""
     last = writer.put(
         "Add", [writer.put("MatMul", [source, writer.constant(_numbers(4, 6))]), writer.constant(_numbers(6))]
     )
@@ -100,7 +101,7 @@ def _dense(writer: Writer, source: str) -> str:
 
 
 def _tokens(writer: Writer, source: str) -> str:
-    """Positions in a row, each by a matrix."""
+    """Write positions as rows of a matrix, and a matrix product for each."""
     row = writer.put("Reshape", [source, writer.constant([1, 96, 4], np.int64)])
     last = writer.put("Relu", [writer.put("MatMul", [row, writer.constant(_numbers(4, 6))])])
     return writer.put("Reshape", [last, writer.constant([1, 8, 12, 6], np.int64)])
@@ -149,7 +150,7 @@ def test_an_operator_of_channels_last(name: str) -> None:
 
 @cases("name", ["Relu", "Pad", "two maps", "dense", "tokens", "Split and Concat", "squeezed", "Resize"])
 def test_its_channels_come_back_to_the_front(name: str) -> None:
-    """A convolution behind it; a Pad goes into that."""
+    """Check also that a Pad is merged into the convolution."""
     filters = {"dense": 2, "tokens": 6, "Split and Concat": 8}.get(name, 4)
 
     def body(writer: Writer, source: str) -> str:
@@ -182,7 +183,7 @@ def test_signals_and_matrices_of_three_sides() -> None:
 
 @cases("kind, axis", [("ArgMax", 3), ("ArgMax", -1), ("LogSoftmax", 3), ("TopK", None)])
 def test_a_choice_alone_is_over_the_last_side(kind: str, axis: int | None) -> None:
-    """TopK's axis is the last where none is named."""
+    """Check also TopK's default axis, which is the last."""
     writer = Writer()
     inputs = ["picture", writer.constant([2], np.int64)] if kind == "TopK" else ["picture"]
     last = writer.put(kind, inputs, outputs=1 + (kind == "TopK"), **({} if axis is None else {"axis": axis}))
@@ -195,7 +196,7 @@ def test_a_choice_alone_is_over_the_last_side(kind: str, axis: int | None) -> No
 
 @cases("axis", [2, None])
 def test_a_choice_over_another_side_is_none_of_channels(axis: int | None) -> None:
-    """ArgMax is over the batch where no axis is named."""
+    """Check also ArgMax without an axis, which is over the batch."""
     writer = Writer()
     model = writer.model([writer.put("ArgMax", ["picture"], **({} if axis is None else {"axis": axis}))], (1, 4, 5, 3))
     with raises_among(InvalidValueError, what="its axis", got=axis or 0, where="ArgMax '/ArgMax_0'"):
@@ -221,7 +222,7 @@ def test_open_sides_are_those_before_the_channels(tmp_path: Path) -> None:
 
 
 def _network(writer: Writer, source: str) -> str:
-    """Most of it."""
+    """Write a network with most of the operators above."""
     last = _squeezed(writer, _joined(writer, source))
     last = writer.put("Relu", [convolved(writer, turned(writer, _dense(writer, last)), 2, 4, strides=[2, 2])])
     flat = writer.put("Flatten", [turned(writer, last, LAST)])
@@ -242,7 +243,7 @@ FORMS = [Form(), Form(per_channel=True), Form(activations="QUInt8"), Form("QOper
 def test_what_onnxruntime_quantises_keeps_its_integers(
     form: Form, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    random = np.random.default_rng(4)  # with an offset that is far from whole steps of its map
+    random = np.random.default_rng(4)  # this seed gives an offset that is far from integer steps of its map
     monkeypatch.setattr("tests.cnn.onnx.test_channels_last.RANDOM", random)
 
     def body(writer: Writer, source: str) -> str:
@@ -366,7 +367,7 @@ def test_what_is_not_read_with_its_channels_last(body: Any, fault: SystolicError
 
 
 SQUARE = (1, 3, 3, 3)
-"""Sides that tell nothing of which of them are the channels."""
+"""An input shape with equal sides, from which the position of the channels cannot be inferred."""
 
 
 def squares(writer: Writer, *sides: int) -> str:
@@ -396,7 +397,7 @@ READ: dict[str, tuple[Callable[[Writer], str], bool, str]] = {
     ),
     "one number": (lambda w: squares(w, 1), False, ""),
 }
-"""Of a square input what is read, whether its channels are last, and what is told of it."""
+"""Case: the operators after a square input, whether its channels are last, and the note about it."""
 
 
 @cases("name", READ)
@@ -453,7 +454,7 @@ def test_sides_that_are_equal_are_read_as_onnxruntime_reads_them(name: str) -> N
     ],
 )
 def test_numbers_of_columns_are_none_of_channels(body: Callable[[Writer], str], fault: SystolicError) -> None:
-    """However equal the sides are."""
+    """Check that equal sides do not make a constant per column pass for one per channel."""
     writer = Writer()
     with refused(fault):
         network_of(writer.model([body(writer)], SQUARE), "net.onnx", "net")
@@ -495,7 +496,7 @@ def test_a_guess_is_told_once_by_every_command_that_reads_the_network(tmp_path: 
 
 
 def test_what_is_no_layer_in_any_order_is_told_so() -> None:
-    """And not to be turned, which would not help: ConvNeXt's norms, an operator that nobody knows."""
+    """Use ConvNeXt's LayerNormalization and an unknown operator, for which a Transpose would not help."""
     writer = Writer()
     source = writer.put("Transpose", [convolved(writer, "picture", 3, 4)], perm=[0, 2, 3, 1])
     norm = writer.put("LayerNormalization", [source, writer.constant(np.ones(4))])

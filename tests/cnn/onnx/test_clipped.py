@@ -1,4 +1,4 @@
-"""QuantizeLinear, Clip and DequantizeLinear, as Brevitas exports fewer bits than integers are stored in (QCDQ)."""
+"""Tests of QuantizeLinear, Clip and DequantizeLinear (QCDQ), Brevitas' form of integers narrower than their storage."""
 
 from __future__ import annotations
 
@@ -21,30 +21,34 @@ SHAPE = (1, 3, 9, 7)
 
 
 class Clipped(Writer):
-    """Three operators for each value that is quantised."""
+    """Writer of values that are quantised by three operators."""
 
     def grid(self, scale: Any, zero: Any, kind: Any) -> list[str]:
-        """Scale and zero point, one or one a channel."""
+        """Return the names of scale and zero point, one for the map or one per channel."""
         return [self.constant(scale), self.constant(zero, kind)]
 
     def stepped(self, source: str, grid: list[str], ends: tuple[int, int], kind: Any, readers: int = 1) -> list[str]:
-        """All three; the last one so many times."""
+        """Write the three operators, with one DequantizeLinear per reader."""
         integers = self.put("QuantizeLinear", [source, *grid], axis=0)
         return self.cut(integers, grid, ends, kind, readers)
 
     def cut(self, integers: str, grid: list[str], ends: tuple[int, int], kind: Any, readers: int = 1) -> list[str]:
-        """The last two."""
+        """Write Clip and one DequantizeLinear per reader."""
         cut = self.put("Clip", [integers, *(self.constant(end, kind) for end in ends)])
         return [self.put("DequantizeLinear", [cut, *grid], axis=0) for _ in range(readers)]
 
     def pixels(self) -> str:
-        """As the picture has them."""
+        """Return the image, quantised to its 8-bit pixels."""
         grid = self.grid(1 / 255, 0, np.uint8)
         return self.put("DequantizeLinear", [self.put("QuantizeLinear", ["picture", *grid]), *grid])
 
 
 def kernel(writer: Clipped, rounded: bool) -> str:
-    """Weights of 4 bits without their least value, one scale a filter; rounded: by the file, else in it as integers."""
+    """Write weights of 4 bits without −8, with one scale per filter.
+
+    Args:
+        rounded: whether the file stores floats and rounds them, or stores the integers.
+    """
     random, grid = np.random.default_rng(3), writer.grid(np.linspace(0.02, 0.05, 6), [0] * 6, np.int8)
     if rounded:
         floats = writer.constant(random.normal(0, 0.15, (6, 3, 3, 3)))
@@ -83,9 +87,9 @@ def test_integers_have_the_bits_that_the_ends_say(
     assert result is not None
     steps = np.abs((result.astype(np.int64) - type_.zero_point) - np.rint(expected[0] / np.float32(0.11)))
     assert steps.max() <= 1
-    assert np.count_nonzero(steps) <= result.size // 100, "but for what is near a half"
+    assert np.count_nonzero(steps) <= result.size // 100, "only values near a half may differ"
     values = {low + type_.zero_point for low in np.rint([expected.min() / 0.11, expected.max() / 0.11])}
-    assert {int(result.min()), int(result.max())} == values, "both ends are reached"
+    assert {int(result.min()), int(result.max())} == values, "both ends of the range must be reached"
 
 
 def test_a_map_that_several_read_is_quantised_once(tmp_path: Path) -> None:
@@ -100,7 +104,7 @@ def test_a_map_that_several_read_is_quantised_once(tmp_path: Path) -> None:
 
 @cases("ends, other", [((-3, 7), False), ((0, 15), True)])
 def test_what_is_no_three_of_one_grid_is_refused(ends: tuple[int, int], other: bool, tmp_path: Path) -> None:
-    """Ends that no bits have; a scale that is another one behind the Clip."""
+    """Use a range that no number of bits has, and another scale after the Clip."""
     writer = Clipped()
     sums = writer.put("Conv", [writer.pixels(), kernel(writer, True)])
     kind, grid = (np.uint8 if ends[0] == 0 else np.int8), 0.2

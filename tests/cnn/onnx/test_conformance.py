@@ -1,4 +1,4 @@
-"""The cases that the package onnx brings for its backends."""
+"""Tests with the backend test cases of the package onnx."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from tests.support.onnx.conformance import (
 )
 
 EXECUTED = ("test_Conv1d_dilated", "test_convinteger_with_padding")
-"""Of those with weights; python -m tests.support.onnx.conformance systolic streaming executes all."""
+"""Cases with weights whose designs are executed. ``python -m tests.support.onnx.conformance systolic streaming``
+executes all."""
 
 
 def test_every_case_is_right_or_refused_with_a_reason_that_is_known() -> None:
@@ -39,7 +40,7 @@ def test_every_case_is_right_or_refused_with_a_reason_that_is_known() -> None:
     assert {name: error for name, error in errors.items() if not error <= PRINTED.get(name, TOLERANCE)} == {}
     if onnx.__version__.startswith(COUNTED):
         counts = {reason.told: reason.count for reason in SKIPPED}
-        update = f"where that is right, put these counts into COMPUTED and SKIPPED of conformance.py:\n{summary}"
+        update = f"if that is right, put these counts into COMPUTED and SKIPPED of conformance.py:\n{summary}"
         assert (len(errors), {reason: len(names) for reason, names in reasons.items()}) == (COMPUTED, counts), update
     kinds = {re.split(r"_|[12]d", name.removeprefix("test_"))[0].lower() for name in errors}
     assert kinds >= {"batchnorm", "basic", "conv", "globalaveragepool", "maxpool", "spacetodepth", "relu"}

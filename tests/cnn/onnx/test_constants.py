@@ -1,4 +1,4 @@
-"""What exporters compute of constants before a layer reads it, beside onnxruntime; and what is too large for it."""
+"""Tests of operators on constants that exporters write before a layer, against onnxruntime, and of their limits."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ def integers(writer: Writer, *values: int) -> str:
 
 
 def pads_of_old_exporters(writer: Writer) -> str:
-    """torch.nn.functional.pad(x, (2, 0)) as PyTorch's TorchScript exporter writes it: its pads, the last side first,
-    behind zeros for all other sides, and the order turned."""
+    """Write torch.nn.functional.pad(x, (2, 0)) as PyTorch's TorchScript exporter does.
+
+    The exporter appends zeros for all other sides to the given pads, last side first, and then reverses the order.
+    """
     given = integers(writer, 2, 0)
     length = writer.put("Gather", [writer.put("Shape", [given]), integers(writer, 0)], axis=0)
     missing = writer.put("Sub", [writer.put("Mul", [integers(writer, 3), integers(writer, 2)]), length])
@@ -39,7 +41,7 @@ def pads_of_old_exporters(writer: Writer) -> str:
 
 
 def shares(writer: Writer) -> str:
-    """Weights of a sum that are trained, cut off at 0 and divided by their sum (BiFPN)."""
+    """Write a sum weighted by trained numbers, which are clipped at 0 and divided by their sum (BiFPN)."""
     weights = writer.put("Relu", [writer.constant([0.7, -0.2, 0.4])])
     axes: dict[str, Any] = {"axes": [0]} if writer.opset < 13 else {}
     over = [integers(writer, 0)] if writer.opset >= 13 else []
@@ -54,7 +56,7 @@ def shares(writer: Writer) -> str:
 
 
 def repeated(writer: Writer) -> str:
-    """A number for each channel, chosen, counted, expanded and repeated."""
+    """Write a constant per channel, made by Range, Tile, Where and Expand."""
     axes: dict[str, Any] = {"axes": [0, 2]} if writer.opset < 13 else {}
     over = [integers(writer, 0, 2)] if writer.opset >= 13 else []
     steps = writer.put("Cast", [writer.put("Range", [integers_scalar(writer, each) for each in (0, 4, 2)])], to=1)

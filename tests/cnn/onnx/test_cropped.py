@@ -1,4 +1,4 @@
-"""Slice of rows and columns: crops, and every so manieth of both; floats, integers and designs."""
+"""Tests of Slice and Gather on rows and columns: crops and steps, as floats, integers and designs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,11 @@ END = (1 << 63) - 1
 
 
 def put(writer: Writer, source: str, *cuts: tuple[int, int, int, int]) -> str:
-    """Slice; cuts: axis, start, end and step."""
+    """Write a Slice.
+
+    Args:
+        cuts: axis, start, end and step of each sliced side.
+    """
     axes, starts, ends, steps = zip(*cuts, strict=True)
     return writer.put("Slice", [source, *(writer.constant(row, np.int64) for row in (starts, ends, axes, steps))])
 
@@ -40,7 +44,11 @@ def sliced(*cuts: tuple[int, int, int, int], sides: tuple[int, ...] = SIDES) -> 
 
 
 def focus(direct: bool) -> Any:
-    """Every second pixel of the picture, four times, as YOLOv5 and YOLOX begin. direct: both sides in one Slice."""
+    """Write the first layers of YOLOv5 and YOLOX, which take every second pixel of the image at four offsets.
+
+    Args:
+        direct: whether one Slice takes both sides, or each side has its own.
+    """
     writer, parts = Writer(), []
     for column in (0, 1):
         for row in (0, 1):
@@ -101,13 +109,13 @@ def picked(index: Any, axis: int, sides: tuple[int, ...]) -> Any:
     ],
 )
 def test_a_gather_picks_places(index: Any, axis: int, sides: tuple[int, ...]) -> None:
-    """The last step of a signal, a row, a channel; a number takes the side away."""
+    """Use the last sample of a signal, a row, a column and a channel. An index that is not a list removes the side."""
     model = picked(index, axis, sides)
     assert difference(model, np.random.default_rng(5).random(sides, np.float32)) < 1e-5
 
 
 def test_the_last_step_of_a_signal_is_classified() -> None:
-    """As networks of causal convolutions end: x[:, :, -1], and a matrix."""
+    """Write x[:, :, -1] and a matrix product, the end of many causal networks."""
     writer, sides = Writer(), (1, 3, 13)
     causal = writer.put("Conv", ["picture", writer.constant(np.random.default_rng(4).normal(0, 0.3, (5, 3, 3)))])
     last = writer.put("Gather", [causal, writer.constant(-1, np.int64)], axis=2)
@@ -135,7 +143,8 @@ def test_a_gather_with_the_channels_last(index: Any, axis: int, fits: bool) -> N
 
 
 def test_one_behind_the_other() -> None:
-    """Rows wait for the columns; a channel is cut out between them."""
+    """Use a slice of channels between a step of the rows and a step of the columns, which can only be taken
+    together."""
     writer = Writer()
     source = put(writer, convolved(writer, "picture", 3, 4), (2, 1, END, 2))
     source = put(writer, put(writer, source, (1, 1, 3, 1)), (3, 0, END, 2), (2, 1, 3, 1))
@@ -163,7 +172,7 @@ def test_with_the_channels_last() -> None:
 def test_a_picture_in_four_parts(direct: bool) -> None:
     network = check_against_runtime(focus(direct), pixels(*SIDES[1:]))
     kinds = [node.op for node in network.nodes[1:5]]
-    assert all(isinstance(op, Convolution) and op.stride == 2 for op in kinds)  # what reads the picture computes
+    assert all(isinstance(op, Convolution) and op.stride == 2 for op in kinds)  # no pool reads the image
 
 
 def test_the_first_of_every_two_needs_no_weights() -> None:

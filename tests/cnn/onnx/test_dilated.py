@@ -1,4 +1,4 @@
-"""Dilated and long windows of convolutions and pools, compared with onnxruntime and executed."""
+"""Tests of dilated and long windows of convolutions and pools, against onnxruntime and as designs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SIDES = (1, 3, 9, 8)
 
 
 def spread(sides: tuple[int, ...] = SIDES, channels: int = 4, **attributes: Any) -> Any:
-    """A dilated convolution of a map, between two others."""
+    """Write a dilated convolution between two others."""
     writer, random = Writer(), np.random.default_rng(1)
     source = convolved(writer, "picture", sides[1], channels, pads=[1] * 4)
     kernel = attributes.pop("kernel", (3, 3))
@@ -40,7 +40,7 @@ def spread(sides: tuple[int, ...] = SIDES, channels: int = 4, **attributes: Any)
 
 
 def signal(length: int, size: int, stride: int = 1, dilation: int = 1, pads: tuple[int, int] = (0, 0)) -> Any:
-    """Raw samples, a long or dilated window over them, and a short one behind it."""
+    """Write a long or dilated window over raw samples, a pool, and a short window after it."""
     writer, random = Writer(), np.random.default_rng(2)
     weights = random.normal(0, 0.2, (4, 1, size))
     source = writer.put(
@@ -61,7 +61,7 @@ def compared(model: Any, length: int) -> Any:
 
 
 def atrous(steps: tuple[int, ...], side: int) -> Any:
-    """Windows of several dilations over one map, side by side, as heads of segmentations have them."""
+    """Write parallel windows of several dilations over one map, as segmentation heads have them."""
     writer, random = Writer(), np.random.default_rng(3)
     source = convolved(writer, "picture", 3, 8, pads=[1] * 4)
     branches = []
@@ -74,7 +74,7 @@ def atrous(steps: tuple[int, ...], side: int) -> Any:
 
 
 def temporal(steps: tuple[int, ...], length: int) -> Any:
-    """A signal through windows of growing dilation that see no later sample, to which what they read is added."""
+    """Write causal windows of growing dilation over a signal, with a residual add around each."""
     writer, random = Writer(), np.random.default_rng(4)
     weights = random.normal(0, 0.4, (8, 1, 1))
     source = writer.put("Relu", [writer.put("Conv", ["picture", writer.constant(weights)])])
@@ -105,7 +105,8 @@ def test_a_dilated_convolution(attributes: dict[str, Any]) -> None:
 
 
 def test_rows_and_columns_of_a_window_that_see_padding_alone_are_left_out() -> None:
-    """By 8 of the 9 rows the outermost see a row each, and of 8 columns none."""
+    """Use a dilation of 8 on a map of 9 rows and 8 columns: the outer window rows see one row each, the outer columns
+    none."""
     network = network_of(spread(dilations=[8, 8], pads=[8] * 4), "net.onnx", "net")
     op = network.nodes[2].op
     assert isinstance(op, Convolution)
@@ -115,7 +116,7 @@ def test_rows_and_columns_of_a_window_that_see_padding_alone_are_left_out() -> N
 
 @cases("dilation", [1, 64, 512])
 def test_a_dilated_convolution_of_a_signal(dilation: int) -> None:
-    """As temporal convolutions have it, to which only samples before are known."""
+    """Pad only before the first sample, as causal convolutions do."""
     compared(signal(3000, 2, 1, dilation, (dilation, 0)), 3000)
 
 
@@ -166,7 +167,7 @@ def test_designs_of_dilated_convolutions_are_golden(attributes: dict[str, Any], 
 @pytest.mark.parametrize("engine", ["hls", "rtl"])
 @pytest.mark.parametrize("form", [Form(), Form(activations="QUInt8")], ids=str)
 def test_both_engines_compute_what_a_file_says_of_dilated_convolutions(engine: str, form: Form, tmp_path: Path) -> None:
-    """Above 36 rows, where padding that is no zero goes by phases; in a batch, whose frames follow each other."""
+    """Use more than 36 rows, for which non-zero padding is written in phases, and a batch of two frames."""
     sides = (1, 3, 36, 7)
     network = systolic.load(quantised(spread(sides, 8, dilations=[2, 3], pads=[2, 3, 2, 3]), tmp_path, form, sides))
     pictures = np.random.default_rng(1).integers(0, 256, (2, 36, 7, 3), np.uint8)
@@ -216,7 +217,7 @@ def test_what_is_no_window(attributes: dict[str, Any], fault: RangeError) -> Non
 
 
 def test_a_small_file_takes_no_memory_that_only_large_ones_may() -> None:
-    """By 63 a window of three has 127 rows and columns: of the file's few weights thousands of times as many."""
+    """Use a dilation of 63: a window of three has 127 rows and columns, thousands of times the weights of the file."""
     writer, channels = Writer(), 4000
     source = convolved(writer, "picture", 3, channels, pads=[1] * 4)
     attributes: dict[str, Any] = {"dilations": [63, 63], "pads": [63] * 4, "kernel_shape": [3, 3]}
@@ -229,7 +230,7 @@ def test_a_small_file_takes_no_memory_that_only_large_ones_may() -> None:
 
 
 def test_network_of_wide_dilation_keeps_the_places_alone(tmp_path: Path) -> None:
-    """The windows cover 25 rows and columns; with the zeros they would have 2,048 × 256 × 625 weights."""
+    """Check the shape of the weights. With zeros, the windows of 25×25 would have 2,048 × 256 × 625 weights."""
     writer = Writer()
     source = convolved(writer, "picture", 3, 2048, pads=[1] * 4)
     weights = writer.constant(np.broadcast_to(np.float32(0.01), (256, 2048, 3, 3)))

@@ -1,4 +1,4 @@
-"""MaxPool with dilations: smaller maps, pooled each by itself; floats, integers and designs."""
+"""Tests of MaxPool with dilations, which is computed by pools of smaller maps: floats, integers and designs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SIDES = (1, 3, 8, 12)
 
 
 def pooled(sides: tuple[int, ...] = SIDES, channels: int = 4, **attributes: Any) -> Any:
-    """A pool of values of both signs, between two convolutions."""
+    """Write a pool of values of both signs between two convolutions."""
     writer = Writer()
     source = convolved(writer, "picture", sides[1], channels, pads=[1] * 4)
     source = writer.put("MaxPool", [source], **attributes)
@@ -38,7 +38,7 @@ def of(size: int, step: int, **attributes: Any) -> dict[str, Any]:
 
 
 FORMS = [
-    of(3, 2, pads=[2] * 4),  # as segmentation has it: the map's size stays
+    of(3, 2, pads=[2] * 4),  # keeps the size of the map, as in segmentation networks
     of(2, 2),
     of(3, 2, strides=[2, 2], pads=[2] * 4),
     of(3, 2, strides=[4, 4], pads=[1, 2, 1, 2]),
@@ -52,7 +52,7 @@ FORMS = [
     {"kernel_shape": [2, 3], "dilations": [3, 2], "strides": [3, 1], "pads": [1, 2, 0, 1]},
     {"kernel_shape": [3, 1], "dilations": [2, 1], "strides": [1, 2]},
     {"kernel_shape": [2, 2], "dilations": [2, 2], "strides": [4, 2]},
-    {"kernel_shape": [2, 2], "dilations": [2, 2], "strides": [7, 7]},  # leaves rows out that no window reads
+    {"kernel_shape": [2, 2], "dilations": [2, 2], "strides": [7, 7]},  # no window reads some of the rows
 ]
 
 
@@ -65,7 +65,7 @@ def test_a_dilated_pool(attributes: dict[str, Any], sides: tuple[int, ...]) -> N
 @cases("mode", ["SAME_UPPER", "SAME_LOWER"])
 @cases("strides", [{}, {"strides": [1, 3]}, {"strides": [2, 3]}], ids=str)
 def test_its_pads_are_those_of_the_sides(strides: dict[str, Any], mode: str) -> None:
-    """Of 8 rows and 11 columns, where the last window of a stride of 3 is whole."""
+    """Use 8 rows and 11 columns, in which the last window of a stride of 3 is complete."""
     sides = (1, 3, 8, 11)
     attributes = {"kernel_shape": [1 + ("strides" in strides), 2], "auto_pad": mode, **strides}
     check_against_runtime(pooled(sides, **attributes), pixels(*sides[1:]))
@@ -83,7 +83,7 @@ def test_along_a_length(length: int, stride: int) -> None:
 
 
 def test_a_map_of_whole_parts_is_pooled_at_once() -> None:
-    """No weight is multiplied by a zero, and one pool does it."""
+    """Check also that no convolution is needed to rearrange the map."""
     network = network_of(pooled(**of(3, 2, pads=[2] * 4)), "net.onnx", "net")
     kinds = [type(node.op) for node in network.nodes[1:]]
     assert kinds == [Convolution, Reorg, MaxPool, DepthToSpace, Convolution]
@@ -139,7 +139,11 @@ def test_what_onnxruntime_quantises_keeps_its_integers(attributes: dict[str, Any
             ),
         ),
         (
-            {"kernel_shape": [2, 2], "strides": [1, 3], "auto_pad": "SAME_UPPER"},  # which leaves a column out
+            {
+                "kernel_shape": [2, 2],
+                "strides": [1, 3],
+                "auto_pad": "SAME_UPPER",
+            },  # one column is unread
             UnsupportedError(
                 "MaxPool '/MaxPool_1'",
                 "onnx and onnxruntime read auto_pad of such a pool differently; give it explicit pads",

@@ -1,4 +1,4 @@
-"""Pads that repeat a map's edges, compared with onnxruntime."""
+"""Tests of Pad operators that repeat values of the map, against onnxruntime."""
 
 from __future__ import annotations
 
@@ -35,7 +35,15 @@ SIDES = (1, 3, 7, 6)
 def repeated(
     repeats: tuple[int, ...], kind: str = "MaxPool", mode: str = "edge", first: Any = None, **attributes: Any
 ) -> Any:
-    """A map of both signs, its edges repeated, and what reads it. repeats: above, left, below, right."""
+    """Write a map of both signs, a Pad, and an operator that reads the padded map.
+
+    Args:
+        repeats: rows and columns added above, left, below and right.
+        kind: the operator that reads the padded map.
+        mode: the mode of the Pad.
+        first: zero padding before the Pad, in the same order.
+        attributes: attributes of the reading operator.
+    """
     writer = Writer()
     source = convolved(writer, "picture", 3, 4, pads=[1] * 4)
     if first is not None:
@@ -50,7 +58,7 @@ def repeated(
 
 TINY: dict[str, Any] = {"kernel_shape": [2, 2], "strides": [1, 1]}
 FORMS: list[tuple[tuple[int, ...], dict[str, Any]]] = [
-    ((0, 0, 1, 1), TINY),  # as ports of tiny detectors have it
+    ((0, 0, 1, 1), TINY),  # as exported tiny detectors write it
     ((1, 1, 0, 0), TINY),
     ((2, 1, 2, 1), {"kernel_shape": [3, 3], "strides": [2, 2]}),
     ((1, 2, 0, 1), {"kernel_shape": [3, 4], "strides": [2, 2], "pads": [1, 1, 1, 0]}),
@@ -85,7 +93,7 @@ def test_pad_of_values_before_any_operator_is_a_layer(pads: tuple[int, ...], att
 
 
 def test_pad_of_many_values_is_a_layer_for_rows_and_one_for_columns() -> None:
-    """Together they would be 8 rows by 9 columns that are copied one by one."""
+    """Use a Pad that would need 8 × 9 copies as one layer."""
     model = repeated((5, 4, 2, 4), kind="Conv", mode="reflect")
     check_against_runtime(model, pixels(*SIDES[1:]))
     ops = [node.op for node in network_of(model, "net.onnx", "net").nodes if isinstance(node.op, Pad)]

@@ -1,4 +1,4 @@
-"""Networks that were quantised here, as QONNX and FINN-ONNX: executed by qonnx, and read again."""
+"""Tests of quantised networks written as QONNX and FINN-ONNX: qonnx executes them, and they are read again."""
 
 from __future__ import annotations
 

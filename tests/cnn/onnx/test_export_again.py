@@ -1,4 +1,4 @@
-"""What is written as QONNX and FINN-ONNX, read again: the same integers, layer by layer."""
+"""Tests that networks written as QONNX and FINN-ONNX are read again with the same integers in every layer."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def exported(network: QuantizedNetwork, dialect: str) -> Any:
 
 
 def nodes_of(model: Any) -> tuple[QNode, ...]:
-    """Return the layers that the exported file is read as."""
+    """Return the layers of the network read from the exported model."""
     network = read_model(model, "net.onnx", "net").quantized
     assert network is not None
     return network.nodes
 
 
 def steps_off(network: QuantizedNetwork, dialect: str) -> int:
-    """Of the outputs, the greatest difference in steps."""
+    """Return the greatest difference of the outputs, in steps."""
     again = read_model(exported(network, dialect), "net.onnx", "net").quantized
     assert again is not None
     shape, worst = network.input_shape, 0
@@ -57,7 +57,7 @@ def steps_off(network: QuantizedNetwork, dialect: str) -> int:
 
 
 def _steps(network: QuantizedNetwork, integers: Any) -> Any:
-    """Above the least integer, so that zero points and signs make no difference."""
+    """Return the steps above the lowest integer, so that zero points and signs make no difference."""
     datatype = network.nodes[-1].type.datatype
     return (integers.astype(np.int64) - datatype.low) // datatype.step
 
@@ -86,7 +86,7 @@ def test_export_values_around_a_map_keeps_integers(dialect: str, mode: str) -> N
     assert steps_off(network, dialect) == 0
 
 
-# --- by hand
+# --- networks written by hand
 
 
 BOTH_SIGNS = MultiplyShift(full(900, -900, 0), full(40000, -30000, 5 << 16), full(16, 16, 16))
@@ -169,7 +169,7 @@ def test_every_number_of_an_operator_stands_in_the_file() -> None:
     assert attributes["MaxPool"] == {"kernel_shape": [3, 3], "strides": [1, 1], "pads": [2, 0, 1, 1]}
     assert attributes["Softmax"] == {"axis": 1}
     quants = [{a.name: a.i for a in node.attribute} for node in model.graph.node if node.op_type == "Quant"]
-    assert [quant["narrow"] for quant in quants] == [0, 1, 0, 1, 0]  # of the picture, then weights and their map
+    assert [quant["narrow"] for quant in quants] == [0, 1, 0, 1, 0]  # the image, then weights and map of two layers
     assert [quant["signed"] for quant in quants] == [0, 1, 1, 1, 1]
     ends = [np.frombuffer(arrays[name].raw_data, np.int64).tolist() for name in kinds["Slice"].input[1:]]
     assert ends == [[1], [3], [1]]
@@ -192,7 +192,7 @@ def test_a_softmax_of_parts_is_refused() -> None:
 
 @cases("name", ["leaky", "logistic", "gated"])
 def test_a_table_is_a_gather_of_its_floats(name: str) -> None:
-    """As onnx's own reference computes it, for every integer of the table."""
+    """Compare with onnx's reference implementation for every integer of the table."""
     network = read_model(INTEGERS[name](), "net.onnx", "net").quantized
     assert network is not None
     node, source = network.nodes[-1], network.nodes[-2]

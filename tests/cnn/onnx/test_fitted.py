@@ -1,4 +1,4 @@
-"""Requantisers of quantised files: chosen by all sums that a layer reaches, and compared with onnxruntime and qonnx."""
+"""Tests of the requantisers of quantised files, which are fitted to all sums that a layer can reach."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EVERY_PIXEL = np.resize(np.arange(256), SIDES[1:]).astype(np.uint8)
 
 
 def steps_off(model: Any, folder: Path) -> dict[str, int]:
-    """By layer, for pictures that have each pixel."""
+    """Return the greatest difference in steps per layer, for images that contain each pixel value."""
     path = folder / "net.onnx"
     onnx.save(model, path)
     read = read_onnx(path)
@@ -41,7 +41,7 @@ def steps_off(model: Any, folder: Path) -> dict[str, int]:
     return {name: max(each[name] for each in found) for name in found[0]}
 
 
-# --- files ------------------------------------------------------------------------------------------------------------
+# --- whole files ------------------------------------------------------------------------------------------------------
 
 
 @cases("scale, zero", [(0.003906, 0), (0.0035, 3), (0.0041, 0), (0.02, 17), (0.0005, 0), (1 / 256, 0), (1 / 255, 5)])
@@ -55,7 +55,7 @@ def test_pixels_of_any_scale_are_the_integers_of_the_file(scale: float, zero: in
 
 
 def test_a_scale_that_is_nearly_that_of_pixels_counts_as_it_stands(tmp_path: Path) -> None:
-    """.003922 gives every pixel its own integer, and the next layer sums that are 1.0001 as much."""
+    """Use the scale 0.003922: every pixel keeps its own integer, and the next layer's sums are greater by 1.0001."""
     writer = Grids()
     integers = writer.integers_of("picture", writer.grid(0.003922, 0, np.uint8))
     weights = writer.floats_of([writer.constant(np.full((4, 3, 1, 1), 127), np.int8), *writer.grid(0.02)])
@@ -67,7 +67,7 @@ def test_a_scale_that_is_nearly_that_of_pixels_counts_as_it_stands(tmp_path: Pat
 
 @cases("bits, ratio", [(2, 0.37), (3, 0.613), (4, 0.0573)])
 def test_unsigned_maps_of_few_bits_are_the_integers_of_the_file(bits: int, ratio: float) -> None:
-    """Their zero point is a half of the integers, and a sum a great part of a step."""
+    """Check few bits, for which the zero point is half of the range and one sum is a large part of a step."""
     writer = Trained()
     last, before = writer.quant("picture", 8, 1 / 255, signed=0), 1 / 255
     for number in range(2):
@@ -89,7 +89,7 @@ def test_unsigned_maps_of_few_bits_are_the_integers_of_the_file(bits: int, ratio
 
 
 def dead_filter() -> Any:
-    """QONNX: a filter of zeros, of which a batch norm with a tiny variance makes 0.3, and a sum many steps."""
+    """Write a QONNX file with a filter of zeros, followed by a batch norm with a tiny variance and a bias of 0.3."""
     writer = Trained()
     pixels = writer.quant("picture", 8, 1 / 255, signed=0)
     kernel = writer.quant(writer.constant([[[[16]]], [[[0]]]]), 2, 16, narrow=1)
@@ -99,7 +99,7 @@ def dead_filter() -> Any:
 
 
 def test_a_dead_filter_gives_its_bias() -> None:
-    """Qonnx: 30 everywhere in channel 1, and 0 where a black pixel is."""
+    """Expect qonnx's values: 30 at each position of channel 1, and 0 for a black pixel in channel 0."""
     model = dead_filter()
     model.opset_import.append(helper.make_opsetid(DOMAIN, 1))
     read = read_model(model, "net.onnx", "net")
@@ -112,7 +112,7 @@ def test_a_dead_filter_gives_its_bias() -> None:
 
 @pytest.mark.parametrize("activations", ["QUInt8", "QInt8"])
 def test_biases_beyond_32_bits_are_cut_off_where_outputs_are(activations: str, tmp_path: Path) -> None:
-    """Weights of 1e-9 with biases of −4.5…5: a bias is more than 2^31 of its sums."""
+    """Use weights of 1e-9 with biases from −4.5 to 5: a bias in units of the sums needs more than 32 bits."""
     writer, random = Writer(), np.random.default_rng(4)
     biases = [writer.constant(np.linspace(-4.5, 5, 8)), writer.constant(random.normal(0, 1, 4))]
     weights = [
@@ -127,11 +127,11 @@ def test_biases_beyond_32_bits_are_cut_off_where_outputs_are(activations: str, t
     assert max(differences(path, read, EVERY_PIXEL).values()) == 0
 
 
-# --- the choice -------------------------------------------------------------------------------------------------------
+# --- the fit ----------------------------------------------------------------------------------------------------------
 
 
 def drawn(random: np.random.Generator, datatype: DataType) -> tuple[FileRequantiser, Reach]:
-    """Of three channels whose sums take a few thousand values."""
+    """Return a random requantiser of three channels, and ranges of a few thousand sums."""
     ends = random.integers(1, 3000, 3)
     ratio = np.exp2(random.uniform(-9, 2, 3))
     offset = random.uniform(-1, 1, 3) * datatype.high * random.choice([1, 1e6])
@@ -140,7 +140,7 @@ def drawn(random: np.random.Generator, datatype: DataType) -> tuple[FileRequanti
 
 
 def counted(rule: FileRequantiser, reach: Reach, fit: Fit) -> list[int]:
-    """Of how many sums of each channel the integers differ, one sum after the other."""
+    """Count per channel the sums for which the integers differ, by evaluating every sum."""
     found = []
     for channel, (low, high) in enumerate(zip(reach.low, reach.high, strict=True)):
         sums = np.tile(np.arange(low, high + 1), (rule.channels, 1))
@@ -160,7 +160,7 @@ def test_the_sums_that_differ_are_counted_exactly(bits: int) -> None:
 
 
 def test_few_sums_differ_at_a_factor_that_is_no_power_of_two() -> None:
-    """At most 1 in 1,000; none of most layers whose sums take some thousand values."""
+    """Expect at most 1 differing sum in 1,000, and none for most layers with a few thousand sums."""
     random, clean = np.random.default_rng(1), 0
     for _ in range(100):
         rule, reach = drawn(random, DataType(8, True))
@@ -171,7 +171,7 @@ def test_few_sums_differ_at_a_factor_that_is_no_power_of_two() -> None:
 
 
 def test_an_offset_that_is_no_whole_sum_is_added_to_the_product() -> None:
-    """A sum is 3.17 steps, and 1.2 steps are no whole sum."""
+    """Use a sum of 3.17 steps and an offset of 1.2 steps, which is not an integer multiple."""
     ends = np.full(1, 300, np.int64)
     rule = FileRequantiser(np.array([3.17]), np.array([1.2]), 0, DataType(8, True), 1.0)
     fit = fitted(rule, Reach(-ends, ends, ends), "linear", NODE)
@@ -181,7 +181,7 @@ def test_an_offset_that_is_no_whole_sum_is_added_to_the_product() -> None:
 
 
 def test_integers_that_are_looked_at_have_both_parities() -> None:
-    """Of 16 bits in many channels only some are, and every second sum is a half."""
+    """Use 16-bit sums in many channels, of which only some are sampled. Every second sum is a half."""
     ends = np.full(256, 30000, np.int64)
     rule = FileRequantiser(np.full(256, 0.5), np.zeros(256), 0, DataType(16, True), 1.0)
     assert fitted(rule, Reach(-ends, ends, ends), "linear", NODE).by.halves == EVEN

@@ -1,4 +1,4 @@
-"""Weights and maps of 4 bits, of which the format packs two into a byte."""
+"""Tests of weights and maps of 4 bits, which ONNX packs two per byte."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def stepped(writer: Writer, source: str, scale: float, zero: Any) -> str:
 
 
 def packed(kind: str, folder: Path, map_kind: Any = np.uint8, outside: bool = False) -> Path:
-    """135 weights, which end within a byte, a zero point and a scale for each filter; a map behind."""
+    """Write a convolution with 135 packed weights, which end within a byte, with a zero point and scale per filter."""
     writer, random, type_ = Writer(21), np.random.default_rng(5), getattr(ml_dtypes, kind)
     low, zero = (-8, 0) if kind == "int4" else (0, 7)
     weights = writer.constant(random.integers(low, low + 16, (5, 3, 3, 3)), type_)

@@ -1,4 +1,4 @@
-"""Functions directly on quantised sums, against onnxruntime for every sum that there can be."""
+"""Tests of functions applied directly to quantised sums, against onnxruntime for every possible sum."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FUNCTIONS: dict[str, tuple[float, bool, dict[str, Any]]] = {
     "ThresholdedRelu": (6.0, True, {"alpha": 1.7123}),
     "HardSigmoid": (1.0, False, {}),
 }
-"""How far the outputs reach, whether they are signed, and attributes."""
+"""Per function: the upper limit of its outputs, whether they are signed, and the attributes."""
 
 CASES: tuple[tuple[int, float, tuple[float, ...]], ...] = (
     (8, 0.02, ()),
@@ -39,15 +39,15 @@ CASES: tuple[tuple[int, float, tuple[float, ...]], ...] = (
     (8, 0.003, (1.0, 0.37)),
     (4, 0.0013, (1.0, 0.37)),
 )
-"""Bits of the output, the float of a sum's 1, and what the channels' are of it, where they are not all the same."""
+"""Bits of the output, the float value of one unit of a sum, and the gain per channel if the channels differ."""
 
 
 FLOAT_TIES = 4
-"""Of 7,688 values those that lie so near the middle of two integers that float32 decides."""
+"""Number of values, of 7,688, so close to the middle between two integers that float32 rounding decides."""
 
 
 def function(writer: OfSums, kind: str, source: str) -> str:
-    """Return the tensor of a function of another tensor."""
+    """Write the function of a tensor, and return the output."""
     if kind == "SiLU":
         return writer.put("Mul", [source, writer.put("Sigmoid", [source])])
     return writer.put(kind, [source], **FUNCTIONS[kind][2])
@@ -55,8 +55,10 @@ def function(writer: OfSums, kind: str, source: str) -> str:
 
 @pytest.mark.parametrize("kind", by_default(3, FUNCTIONS))
 def test_a_function_of_sums_is_the_files_for_every_sum(kind: str, tmp_path: Path) -> None:
-    """Exact where the sums of all channels are whole steps of one unit, of which 4,096 are told apart; else at most a
-    step off, for some of them."""
+    """Expect equality if the sums of all channels are multiples of one unit, up to 4,096 of them.
+
+    Otherwise some values may differ by one step.
+    """
     reach, signed, _ = FUNCTIONS[kind]
     for bits, step, gains in CASES:
         writer = OfSums(20)
@@ -88,8 +90,7 @@ def test_every_sum_has_a_position_in_the_picture() -> None:
 def test_sums_that_are_told_apart_have_an_entry_of_the_table_each(
     step: float, bits: int, exact: bool, tmp_path: Path
 ) -> None:
-    """Of all INT16, in 256 pieces, tanh was up to 27 steps off. At most 4,096 have an entry each, else some share
-    one."""
+    """Expect sums of at most 12 bits. More than 4,096 sums share entries, which is noted and may differ by a step."""
     writer = OfSums(20)
     offsets = (0, -300) if exact else (0, -900)
     path = writer.saved(writer.stepped(writer.put("Tanh", [writer.sums(step, offsets)]), 0.0078), tmp_path)
@@ -106,7 +107,7 @@ def test_sums_that_are_told_apart_have_an_entry_of_the_table_each(
 def test_channels_whose_steps_are_whole_multiples_are_the_files_for_every_sum(
     gains: tuple[float, ...], kind: str, tmp_path: Path
 ) -> None:
-    """They have entries for the steps of the finest. Zero points are no whole sums of the others."""
+    """Use gains that are multiples of the lowest, which sets the table's step, and zero points between those steps."""
     writer = OfSums(20)
     last = function(writer, kind, writer.sums(1 / 60, (7, -300, 11), gains))
     path = writer.saved(writer.stepped(last, 0.9 * FUNCTIONS[kind][0] / 127), tmp_path)
@@ -116,7 +117,7 @@ def test_channels_whose_steps_are_whole_multiples_are_the_files_for_every_sum(
 
 
 def test_channels_of_float_biases_are_the_files_for_nearly_every_sum(tmp_path: Path) -> None:
-    """As Brevitas leaves them: parts of a step, which are added to the product."""
+    """Use biases that are fractions of a step, as Brevitas exports them. They are added to the product."""
     writer = OfSums(20)
     bias = writer.constant(np.array([0.3718, -1.0271]).reshape(1, 2, 1, 1))
     shifted = writer.put("Add", [writer.sums(1 / 256), bias])
@@ -127,7 +128,7 @@ def test_channels_of_float_biases_are_the_files_for_nearly_every_sum(tmp_path: P
 
 
 def test_sums_that_differ_from_the_file_are_counted_and_named(tmp_path: Path) -> None:
-    """Channels whose steps differ share no table that is right for each of their sums."""
+    """Use channels with different steps, for which no shared table is right for every sum."""
     writer = OfSums(20)
     last = writer.put("Tanh", [writer.sums(1 / 1024, gains=(1.0, 0.37))])
     path = writer.saved(writer.stepped(last, 1 / 127), tmp_path)
@@ -146,8 +147,8 @@ def test_sums_that_differ_from_the_file_are_counted_and_named(tmp_path: Path) ->
     "low, high, scale, zero, signed, table",
     [
         (0.0, 1.0, 1 / 255, 0, False, False),  # both saturate at the same integers
-        (-1.0, 1.0, 1 / 127, 0, True, True),  # −128 is beyond
-        (0.0, 1.3, 1 / 127, 0, True, False),  # a relu, and saturated before 1.3
+        (-1.0, 1.0, 1 / 127, 0, True, True),  # −128 is below the range of the Clip
+        (0.0, 1.3, 1 / 127, 0, True, False),  # a ReLU; the integers saturate below 1.3
         (-0.31, 0.77, 1 / 100, 3, True, True),
         (0.0, 6.0, 0.0507, 20, False, True),
     ],
@@ -167,7 +168,7 @@ def test_a_clip_between_sums_and_their_quantiser_is_exact(
     steps = off(path, read)
     plain = OfSums(20)
     bare = plain.saved(plain.stepped(plain.sums(1 / 256), scale, zero, 8, signed), tmp_path)
-    assert np.count_nonzero(steps) <= np.count_nonzero(off(bare, read_onnx(bare))), "the Clip adds nothing to roundings"
+    assert np.count_nonzero(steps) <= np.count_nonzero(off(bare, read_onnx(bare))), "the Clip must not round"
     assert steps.max() <= 1
 
 
@@ -182,7 +183,7 @@ def test_a_clip_that_other_layers_read_before_is_a_function_of_sums(tmp_path: Pa
 
 
 def test_functions_are_exact_where_other_layers_read_the_sums_too(tmp_path: Path) -> None:
-    """A Clip to 0…6 of what others read is a convolution of the sums; these are whole for it, and for the function."""
+    """Use a Clip to 0…6 of shared sums, which becomes a convolution. Both readers need exact sums."""
     writer = OfSums(20)
     sums = writer.sums(1 / 256, (0,))
     writer.stepped(writer.put("Clip", [sums, writer.constant(0.0), writer.constant(6.0)]), 1 / 32.7)
@@ -206,7 +207,7 @@ def test_functions_are_exact_where_other_layers_read_the_sums_too(tmp_path: Path
 
 @cases("kind", ["Add", "Mul", "GlobalAveragePool"])
 def test_functions_of_sums_of_maps_are_the_files(kind: str, tmp_path: Path) -> None:
-    """Of maps whose scales are the same, so that all their sums are whole steps; of means there are a million."""
+    """Use maps of equal scales, so that their sums are multiples of one step. A mean has about a million values."""
     writer = OfSums(20)
     first = writer.stepped(writer.sums(0.00371), 1 / 20)
     second = writer.stepped(writer.sums(0.00419, (5, 77)), 1 / 20)
@@ -220,7 +221,7 @@ def test_functions_of_sums_of_maps_are_the_files(kind: str, tmp_path: Path) -> N
 
 
 def test_several_quantisers_of_one_sum_are_each_the_files(tmp_path: Path) -> None:
-    """One of them after a function, one that saturates early, and one of few bits."""
+    """Use one quantiser after a function, one that saturates early, and one of few bits."""
     writer = OfSums(20)
     sums = writer.sums(1 / 256, (0, -300))
     ends = [

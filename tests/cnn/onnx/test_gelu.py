@@ -1,4 +1,4 @@
-"""GELU by its parts, in the forms that exporters write, is one function; what is nearly one is not taken for it."""
+"""Tests that GELU written with elementary operators, as exporters do, becomes one function, and near misses do not."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.support.onnx.networks import check_against_runtime, convolved, pixels
 from tests.support.onnx.writer import Writer
 
 Form = Callable[[Writer, str], str]
-"""What is behind a tensor."""
+"""A function that writes operators after a tensor and returns their output."""
 
 ROOT, KAPPA, BETA = math.sqrt(2), 0.044715, math.sqrt(2 / math.pi)
 
 
 class Parts:
-    """Operators of two inputs, a number among them or not."""
+    """Writer of operators by name, with tensors and numbers as inputs."""
 
     def __init__(self, writer: Writer, kind: type = np.float32) -> None:
         self._writer, self._kind = writer, kind
@@ -35,19 +35,19 @@ class Parts:
 
 
 def pytorch(writer: Writer, x: str) -> str:
-    """torch.nn.GELU() before opset 20."""
+    """Write torch.nn.GELU() as exported before opset 20."""
     put = Parts(writer)
     return put.Mul(put.Mul(x, put.Add(put.Erf(put.Div(x, ROOT)), 1.0)), 0.5)
 
 
 def tensorflow(writer: Writer, x: str) -> str:
-    """tf.nn.gelu as tf2onnx writes it."""
+    """Write tf.nn.gelu as tf2onnx exports it."""
     put = Parts(writer)
     return put.Mul(put.Mul(0.5, x), put.Add(1.0, put.Erf(put.Div(x, ROOT))))
 
 
 def keras(writer: Writer, x: str) -> str:
-    """The cumulative distribution first, and a factor instead of a divisor."""
+    """Write the cumulative distribution first, and a factor instead of a divisor."""
     put = Parts(writer)
     return put.Mul(x, put.Mul(put.Add(put.Erf(put.Mul(x, 1 / ROOT)), 1.0), 0.5))
 
@@ -58,7 +58,7 @@ def halved_at_the_end(writer: Writer, x: str) -> str:
 
 
 def of_a_worked_out_root(writer: Writer, x: str) -> str:
-    """Its constants are operators themselves."""
+    """Write the root as an operator on a constant."""
     put = Parts(writer)
     root = writer.put("Sqrt", [writer.constant(2.0)])
     return put.Mul(put.Mul(x, put.Add(put.Erf(put.Div(x, root)), 1.0)), 0.5)
@@ -71,21 +71,21 @@ def of_constants_of_16_bits(writer: Writer, x: str) -> str:
 
 
 def by_tanh(writer: Writer, x: str) -> str:
-    """torch.nn.GELU("tanh"): x³ by two products."""
+    """Write torch.nn.GELU("tanh") with x³ as two products."""
     put = Parts(writer)
     inner = put.Mul(put.Add(x, put.Mul(put.Mul(put.Mul(x, x), x), KAPPA)), BETA)
     return put.Mul(put.Mul(0.5, x), put.Add(put.Tanh(inner), 1.0))
 
 
 def by_tanh_of_a_power(writer: Writer, x: str) -> str:
-    """tf.nn.gelu(approximate=True)."""
+    """Write tf.nn.gelu(approximate=True)."""
     put = Parts(writer)
     inner = put.Mul(BETA, put.Add(x, put.Mul(KAPPA, put.Pow(x, 3.0))))
     return put.Mul(0.5, put.Mul(x, put.Add(1.0, put.Tanh(inner))))
 
 
 def by_tanh_factored(writer: Writer, x: str) -> str:
-    """x · (1 + κ · x²), as Hugging Face's NewGELU's fast form has it."""
+    """Write x · (1 + κ · x²), as the fast form of Hugging Face's NewGELU does."""
     put = Parts(writer)
     inner = put.Mul(put.Mul(x, BETA), put.Add(1.0, put.Mul(put.Mul(x, KAPPA), x)))
     return put.Mul(put.Mul(x, 0.5), put.Add(1.0, put.Tanh(inner)))
@@ -96,7 +96,7 @@ BY_TANH: tuple[Form, ...] = (by_tanh, by_tanh_of_a_power, by_tanh_factored)
 
 
 def behind_a_convolution(form: Form) -> Network:
-    """Held to onnxruntime, to 1e-4 of the greatest value."""
+    """Read a convolution followed by the form, and compare its outputs with onnxruntime's."""
     writer = Writer(13)
     model = writer.model([form(writer, convolved(writer, "picture", 3, 4))], (1, 3, 14, 18))
     return check_against_runtime(model, pixels(3, 14, 18))
@@ -122,7 +122,7 @@ def test_one_behind_the_other_are_two() -> None:
 
 
 def test_a_part_that_is_read_elsewhere_stays() -> None:
-    """The sum 1 + erf is an output too, and so a layer of its own."""
+    """Read the sum 1 + erf a second time, so that it is also a layer."""
 
     def form(writer: Writer, x: str) -> str:
         put = Parts(writer)
@@ -151,7 +151,7 @@ def a_factor_for_each_channel(writer: Writer, x: str) -> str:
 
 @cases("form", [off_by_a_constant, of_two_tensors, a_factor_for_each_channel])
 def test_what_is_nearly_a_gelu_is_what_it_says(form: Form) -> None:
-    """Its operators are layers by themselves, and give what onnxruntime gives."""
+    """Check also that the layers give onnxruntime's outputs."""
     network = behind_a_convolution(form)
     assert Activate("erf") in [node.op for node in network.nodes]
     assert not [node.name for node in network.nodes if node.name.startswith("gelu")]

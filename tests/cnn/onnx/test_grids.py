@@ -1,4 +1,4 @@
-"""Scales, zero points and bits: what a file says of a map and of weights, each against its formula written out."""
+"""Tests of the scales, zero points and bits that a file gives for maps and weights, each against its formula."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Array = np.ndarray[Any, Any]
 
 
 def cut(kind: str, scale: float, zero: int) -> Any:
-    """A convolution whose activation ends its values, quantised."""
+    """Write a convolution and an activation, whose output is quantised."""
     writer = Grids()
     last = writer.conv()
     if kind == "Clip":
@@ -122,7 +122,7 @@ def test_a_picture_of_another_type_is_brought_to_it(scale: float, zero: int, tmp
 
 
 def test_zero_points_that_are_left_out() -> None:
-    """Of a map they are those of unsigned integers, or what its layer has; of weights 0."""
+    """Expect the zero point of unsigned integers or of the same layer for a map, and 0 for weights."""
     writer = Grids()
     scale, other = writer.constant(PIXEL), writer.constant(0.05)
     last = writer.put("DequantizeLinear", [writer.put("QuantizeLinear", ["picture", scale]), scale])
@@ -140,7 +140,7 @@ def test_zero_points_that_are_left_out() -> None:
 
 
 def test_a_map_keeps_the_type_that_it_has() -> None:
-    """Brought to it again it is the same map; to another one it is a layer more, as for each part of a concat."""
+    """Expect no layer for the same type and one layer for another type, also per input of a Concat."""
     writer = Grids()
     grid = writer.grid(0.05, -7)
     last = writer.integers_of(writer.conv(), grid)
@@ -160,7 +160,7 @@ def test_a_map_keeps_the_type_that_it_has() -> None:
 
 
 def test_pixels_of_a_file_that_takes_integers() -> None:
-    """The input is uint8 already: what the grid says is the float of a pixel."""
+    """Use a uint8 input, whose DequantizeLinear gives the float of a pixel."""
     writer = Grids()
     last = writer.put("DequantizeLinear", ["picture", *writer.grid(0.02, 100, np.uint8)])
     network = read(writer.floats(writer.integers_of(writer.conv(last), writer.grid(0.05, -7))))
@@ -274,7 +274,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], SystolicError]] = {
             "scale and zero point", "0.06 and -7", "0.05 and -7", where="DequantizeLinear '/DequantizeLinear_5'"
         ),
     ),
-    "pixels that are none": (
+    "a zero point of -128 for uint8": (
         lambda: _read_as(lambda w: w.grid(PIXEL, -128)),
         MismatchError(
             "scale and zero point", "0.00392157 and -128", "0.05 and -7", where="DequantizeLinear '/DequantizeLinear_5'"
@@ -320,7 +320,7 @@ def test_axes_count_from_either_end() -> None:
 
 
 def _summed(zero: int, weight_zero: int = 0) -> Any:
-    """ConvInteger of a map with the zero point −7."""
+    """Write a ConvInteger of a map with the zero point −7."""
     writer = Grids()
     integers = writer.integers_of(writer.conv(), writer.grid(0.05, -7))[0]
     inputs = [integers, writer.whole(-9, 9, 2, 4, 1, 1), writer.constant(zero, np.int8)]
@@ -352,7 +352,7 @@ def test_sums_of_another_zero_point_are_refused() -> None:
 
 
 def _trained(values: Any, bits: int = 4, scale: float = 0.25, zero: float = 0, **attributes: Any) -> Array:
-    """The weights that a file's Quant gives, in steps."""
+    """Return the weights that the file's Quant gives, in steps."""
     writer = Trained()
     last = writer.quant("picture", 8, 1 / 255, signed=0)
     kernel = writer.quant(writer.constant(np.reshape(values, (-1, 3, 1, 1))), bits, scale, zero, **attributes)
@@ -623,7 +623,7 @@ def test_thresholds_that_are_none_are_refused(case: str) -> None:
 
 
 def test_thresholds_are_of_sums_and_their_steps_of_what_leaves() -> None:
-    """Sums are those of pixels, of which a step is 1/255: a threshold of 0.1 is reached by 25.5 and more, so by 26."""
+    """Use sums of pixels, in steps of 1/255: the threshold 0.1 is 25.5 steps, so that 26 is the first sum above."""
     quantized = read(reaching([[-0.1, 0.1, 0.2]], out_scale=0.5, out_bias=-1.5)).quantized
     assert quantized is not None
     node = quantized.nodes[-1]

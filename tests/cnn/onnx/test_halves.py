@@ -1,4 +1,4 @@
-"""Halves of a file's integers become what the file makes of them: scales are powers of two, so that there are many."""
+"""Tests that halves are rounded as the file's tool does. Scales are powers of two, so that there are many halves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORMS: dict[str, Callable[[Power], Any]] = {}
 
 
 class Power(Grids):
-    """Maps of one kind of integers, with scales that are powers of two and zero points around the middle."""
+    """Writer of integer maps with scales that are powers of two, and zero points around the middle."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()
@@ -31,38 +31,38 @@ class Power(Grids):
         self.kind = (np.int8, np.uint8)[seed % 2]
 
     def step(self, least: int, greatest: int) -> float:
-        """2^−least … 2^−greatest."""
+        """Return a random step from 2^−least to 2^−greatest."""
         return 2.0 ** -int(self.random.integers(least, greatest + 1))
 
     def power(self, least: int, greatest: int) -> list[str]:
-        """A grid with such a step."""
+        """Return scale and zero point with such a step."""
         middle = 0 if self.kind is np.int8 else 128
         return self.grid(self.step(least, greatest), middle + int(self.random.integers(-9, 10)), self.kind)
 
     def map(self) -> list[str]:
-        """The integers of a 1×1 convolution of the pixels, with their grid."""
+        """Return the integers of a 1×1 convolution of the pixels, with scale and zero point."""
         pixels = self.grid(1 / 255, -128 if self.kind is np.int8 else 0, self.kind)
         weights, grid = [self.whole(-40, 40, 4, 3, 1, 1), *self.grid(2**-4)], self.power(5, 6)
         integers = self.put("QuantizeLinear", ["picture", *pixels])
         return [self.put("QLinearConv", [integers, *pixels, *weights, *grid], kernel_shape=[1, 1]), *grid]
 
     def weights(self, channels: int, inputs: int) -> list[str]:
-        """3×3, with a scale for each filter."""
+        """Return 3×3 weights with a scale per filter."""
         scales = self.constant(2.0 ** -self.random.integers(3, 6, channels))
         return [self.whole(-9, 9, channels, inputs, 3, 3), scales, self.constant([0] * channels, np.int8)]
 
     def ends(self, kind: str, inputs: list[str], *steps: int, **options: Any) -> Any:
-        """The file that ends with one of Microsoft's operators."""
+        """Write a file that ends with one of Microsoft's operators."""
         grid = self.power(*steps)
         return self.floats([self.put(kind, [*inputs, *grid], domain=MICROSOFT, **options), *grid])
 
     def quantised(self, floats: str, *steps: int) -> Any:
-        """The file that ends with a QuantizeLinear of what is given."""
+        """Write a file that ends with a QuantizeLinear of the given floats."""
         return self.floats(self.integers_of(floats, self.power(*steps)))
 
 
 def form(make: Callable[[Power], Any]) -> Callable[[Power], Any]:
-    """Name the file by its function."""
+    """Register the file under the name of its function."""
     FORMS[make.__name__] = make
     return make
 
@@ -155,7 +155,7 @@ def mean_of_windows_between(w: Power) -> Any:
 
 @form
 def mean_of_what_is_inside_between(w: Power) -> Any:
-    """Of windows at the border of 1, 2 or 4 values."""
+    """Write windows that cover 1, 2 or 4 values at the border."""
     options: dict[str, Any] = {"kernel_shape": [2, 2], "strides": [2, 2], "pads": [1] * 4, "count_include_pad": 0}
     return w.quantised(w.put("AveragePool", [w.floats_of(w.map())], **options), 5, 8)
 
@@ -203,7 +203,7 @@ def pool_between(w: Power) -> Any:
 
 @pytest.mark.parametrize("name", FORMS)
 def test_halves_are_those_of_onnxruntime(name: str, tmp_path: Path) -> None:
-    """Signed and unsigned, with zero points of both parities and scales for each filter."""
+    """Check signed and unsigned integers, zero points of both parities, and scales per filter."""
     path = tmp_path / "net.onnx"
     for seed in range(8):
         writer = Power(seed)
@@ -222,7 +222,7 @@ PIXELS = np.tile(np.arange(256, dtype=np.uint8), 3).reshape(3, 16, 16)
 
 
 def test_a_zero_point_is_added_before_a_function_is_rounded() -> None:
-    """QONNX: of 2.5 steps above a zero point of 1 it makes 4, where QuantizeLinear makes 3."""
+    """Expect qonnx's rounding: 2.5 steps and a zero point of 1 give 4, where QuantizeLinear gives 3."""
     quant = pytest.importorskip("qonnx.custom_op.general.quant").quant
     writer = Trained()
     first = writer.quant("picture", 8, 2**-8, signed=0)
@@ -241,7 +241,11 @@ def test_a_zero_point_is_added_before_a_function_is_rounded() -> None:
 
 
 def trained(bits: int, signed: bool, zero: int, factor: float, unit: float) -> tuple[Any, Any, float]:
-    """A QONNX file of three 1×1 filters, what their sums are of each pixel, and the step of their integers."""
+    """Write a QONNX file of three 1×1 filters.
+
+    Returns:
+        The model, the filters' sums for each pixel, and the step of the quantiser.
+    """
     writer, whole = Trained(), np.random.default_rng(bits).integers(-6, 7, (3, 1, 1, 1)) * 2 + 1
     scales = (factor * np.array([1, 2, 0.5])).astype(np.float32).reshape(3, 1, 1, 1)
     step = unit * 2.0 ** (max(1, 10 - bits) - 8)
@@ -258,9 +262,10 @@ def trained(bits: int, signed: bool, zero: int, factor: float, unit: float) -> t
 @cases("signed", [True, False])
 @pytest.mark.parametrize("bits", [2, 3, 4, 5, 8, 12, 15])
 def test_halves_are_those_of_qonnx(bits: int, signed: bool, factor: float, unit: float) -> None:
-    """Every pixel, of 2 to 15 bits, symmetric and not, with a scale for each filter; zero points are added first.
+    """Check every pixel for 2 to 15 bits, signed and unsigned, with a scale per filter.
 
-    Of scales that are no power of two those that float32 multiplies exactly, so that halves are halves there."""
+    Scales that are not powers of two are exact products in float32, so that halves are exact halves.
+    """
     quant = pytest.importorskip("qonnx.custom_op.general.quant").quant
     for zero in (0, 1) if bits < 9 else (1,):
         model, floats, step = trained(bits, signed, zero, factor, unit)

@@ -1,4 +1,4 @@
-"""Heads of ONNX files: known by their layout, or told by a file beside the network."""
+"""Tests of the heads of ONNX files, which are recognised by their layout or described in a heads file."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_head_of_an_ultralytics_export_is_known(exported: Path, tmp_path: Pa
     network, data = read.network, read.data
     assert [(head.kind, head.classes, head.bins) for head in heads(network)] == [("anchor-free", 3, 16)] * 3
     assert [str(node.shape) for node in network.nodes[-3:]] == ["67×8×8", "67×4×4", "67×2×2"]
-    # The file that a design keeps gives the same network again.
+    # The file that a design stores must give the same network again.
     (tmp_path / "again.onnx").write_bytes(data)
     again = read_onnx(tmp_path / "again.onnx")
     assert again.data == data
@@ -92,7 +92,7 @@ def test_other_weights_are_no_mark_of_a_known_layout(exported: Path, tmp_path: P
 
 @pytest.fixture
 def two_maps(tmp_path: Path) -> Path:
-    """Tensors "conv0" and "conv1" of 12 and 6 channels."""
+    """Return a file with the tensors "conv0" of 12 channels and "conv1" of 6 channels."""
     writer = Writer()
     for filters in (12, 6):
         weights = writer.constant(np.ones((filters, 3, 1, 1)))
