@@ -48,20 +48,20 @@ def averaged(sides: tuple[int, ...] = SIDES, **attributes: Any) -> Any:
         {"kernel_shape": [2, 2], "strides": [2, 2]},
     ],
 )
-def test_an_average_divides_by_what_it_counts(attributes: dict[str, Any], counted: int, up: int) -> None:
+def test_average_pool_equals_onnxruntime(attributes: dict[str, Any], counted: int, up: int) -> None:
     for sides in (SIDES, (1, 3, 3, 10)):
         model = averaged(sides, **attributes, count_include_pad=counted, ceil_mode=up)
         check_against_runtime(model, pixels(*sides[1:]))
 
 
-def test_a_window_that_is_inside_everywhere_needs_no_factors() -> None:
+def test_average_pool_has_factors_only_if_its_divisor_varies() -> None:
     nodes = network_of(averaged(kernel_shape=[3, 3], pads=[1] * 4, count_include_pad=1), "net.onnx", "net").nodes
     assert not any(isinstance(node.op, Multiply) for node in nodes)
     nodes = network_of(averaged(kernel_shape=[3, 3], pads=[1] * 4), "net.onnx", "net").nodes
     assert [node.name for node in nodes[2:6]] == ["average1", "ones1", "factors1", "multiply1"]
 
 
-def test_along_a_length() -> None:
+def test_average_pool_of_a_signal_equals_onnxruntime() -> None:
     writer = Writer()
     model = writer.model([writer.put("AveragePool", ["picture"], kernel_shape=[4], pads=[2, 1])], (1, 3, 9))
     signal = pixels(3, 9)
@@ -72,7 +72,7 @@ def test_along_a_length() -> None:
 
 @pytest.mark.engine
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
-def test_designs_are_golden(style: str, tmp_path: Path) -> None:
+def test_design_with_average_pool_equals_golden_model(style: str, tmp_path: Path) -> None:
     onnx.save(averaged(kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2]), tmp_path / "net.onnx")
     result = executed(tmp_path / "net.onnx", style)
     assert result.mismatches == 0
@@ -93,14 +93,16 @@ def test_designs_are_golden(style: str, tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_what_onnxruntime_quantises_keeps_its_integers(attributes: dict[str, Any], form: Form, tmp_path: Path) -> None:
+def test_quantised_average_pool_is_within_a_step_of_onnxruntime(
+    attributes: dict[str, Any], form: Form, tmp_path: Path
+) -> None:
     path = quantised(averaged(kernel_shape=[3, 3], **attributes), tmp_path, form, SIDES)
     steps = steps_on_noise(path)
     assert len(steps) > 2
     assert max(steps.values()) <= 1, steps
 
 
-def test_integers_of_too_many_divisors_are_refused(tmp_path: Path) -> None:
+def test_quantised_average_pool_with_too_many_divisors_is_refused(tmp_path: Path) -> None:
     path = quantised(averaged(kernel_shape=[7, 7], pads=[6, 6, 6, 6]), tmp_path, Form(), SIDES)
     with raises(SeveralFaultsError) as caught:
         read_onnx(path)
@@ -111,7 +113,7 @@ def test_integers_of_too_many_divisors_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.engine
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
-def test_designs_of_integers_whose_divisor_differs_are_golden(style: str, tmp_path: Path) -> None:
+def test_design_with_quantised_average_pool_equals_golden_model(style: str, tmp_path: Path) -> None:
     path = quantised(averaged(kernel_shape=[3, 3], pads=[1, 1, 1, 1]), tmp_path, Form(), SIDES)
     result = executed(path, style)
     assert result.mismatches == 0

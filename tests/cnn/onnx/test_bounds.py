@@ -62,7 +62,7 @@ RELU = Activate("clip", (0.0, np.inf))
         (Shape(1, 1, MAX_MAP + 1), False),
     ],
 )
-def test_a_layer_has_room_for_its_values(shape: Shape, fits: bool) -> None:
+def test_layer_output_above_the_limits_is_refused(shape: Shape, fits: bool) -> None:
     if fits:
         layers().check_room(shape)
         return
@@ -73,7 +73,7 @@ def test_a_layer_has_room_for_its_values(shape: Shape, fits: bool) -> None:
         layers().check_room(shape)
 
 
-def test_there_are_as_many_layers_as_an_input_leaves() -> None:
+def test_layers_above_the_limit_are_refused() -> None:
     full = [node(RELU, index) for index in range(MAX_LAYERS - 1)]
     layers(*full[:-1]).check_room(PICTURE)
     with raises(RangeError, what="the number of layers", got=MAX_LAYERS, high=MAX_LAYERS - 1):
@@ -87,17 +87,17 @@ def filled(values: int = 1, weights: int = 1, kind: Any = Convolution) -> tuple[
     op = conv() if kind is Convolution else Dense(array, array[:, 0, 0, 0], None, "linear")
     return (
         node(Input(), shape=Shape(1, 1, values - 1)),
-        node(Convolution(array, *vars_of(op)) if kind is Convolution else op, 0, shape=Shape(1, 1, 1)),
+        node(Convolution(array, *arguments_after_weights(op)) if kind is Convolution else op, 0, shape=Shape(1, 1, 1)),
     )
 
 
-def vars_of(op: Any) -> tuple[Any, ...]:
+def arguments_after_weights(op: Any) -> tuple[Any, ...]:
     """Return all arguments of a convolution after its weights."""
     return op.bias, op.batch_norm, op.stride, op.padding, op.groups, op.activation
 
 
 @cases("kind", [Convolution, Dense])
-def test_a_network_is_no_larger_than_all_are(kind: Any) -> None:
+def test_network_above_the_limits_is_refused(kind: Any) -> None:
     _check_bounds(filled(MAX_MAPS, MAX_WEIGHTS, kind), "net.onnx")
     with raises(RangeError, what="the number of values of all maps", got=MAX_MAPS + 1, high=MAX_MAPS):
         _check_bounds(filled(MAX_MAPS + 1, 1, kind), "net.onnx")
@@ -107,7 +107,7 @@ def test_a_network_is_no_larger_than_all_are(kind: Any) -> None:
         _check_bounds((node(Input()),), "net.onnx")
 
 
-def test_bytes_that_a_file_may_have_and_make() -> None:
+def test_limits_of_bytes_follow_from_the_limit_of_weights() -> None:
     """Count 4 bytes per float32 and one more byte per integer. A file may hold the largest network and 64 MiB."""
     assert np.dtype(np.float32).itemsize + np.dtype(np.int8).itemsize == EACH_WORKED_OUT
     assert MOST_WORKED_OUT == 128 * 1024 * 1024 == 2 * MOST_SHARED
@@ -115,7 +115,7 @@ def test_bytes_that_a_file_may_have_and_make() -> None:
 
 
 @cases("bad", [np.nan, np.inf, -np.inf])
-def test_every_number_of_a_layer_is_finite(bad: float) -> None:
+def test_layer_with_a_number_that_is_not_finite_is_refused(bad: float) -> None:
     one, two = np.ones(2, np.float32), np.full(2, bad, np.float32)
     good = conv()
     ops: list[Any] = [conv(numbers=bad), Dense(np.ones((2, 1), np.float32), two, None, "linear")]
@@ -135,7 +135,7 @@ def test_every_number_of_a_layer_is_finite(bad: float) -> None:
 # --- pruning and names ------------------------------------------------------------------------------------------------
 
 
-def test_what_no_output_needs_is_pruned_and_the_rest_moves_up() -> None:
+def test_pruning_removes_unread_nodes_and_renumbers_the_rest() -> None:
     """Check also that the input image stays, and that marks and values follow their nodes."""
     nodes = [node(conv(), 0, name="dead"), node(conv(), 0, name="first"), node(RELU, 1, name="also dead")]
     nodes.append(node(RELU, 2, name="last"))
@@ -151,7 +151,7 @@ def test_what_no_output_needs_is_pruned_and_the_rest_moves_up() -> None:
     assert [n.name for n in whole.pruned(["also"]).nodes] == ["input", "dead", "also dead"]
 
 
-def test_names_count_from_1_each_stem_by_itself() -> None:
+def test_node_names_are_numbered_from_1_per_stem() -> None:
     grown = layers(x=Map(0, (1, 3, 4, 5)))
     for stem in ("conv", "pool", "conv", "conv2x", "conv"):
         grown = grown.grown(OnnxOperation("it", "Conv", ("x",), ("y",), {}), stem, conv(), Shape(2, 4, 5), 0)
@@ -172,14 +172,14 @@ def test_names_count_from_1_each_stem_by_itself() -> None:
         ("x" * MAX_VALUE_LENGTH, "", "x" * MAX_VALUE_LENGTH),
     ],
 )
-def test_an_operator_is_told_by_its_domain_and_name(kind: str, domain: str, told: str) -> None:
+def test_operator_is_named_by_its_domain_and_kind(kind: str, domain: str, told: str) -> None:
     assert _operation(helper.make_node(kind, ["x"], ["y"], domain=domain), "net.onnx").kind == told
     longer = _operation(helper.make_node("x" * (MAX_VALUE_LENGTH + 1), ["x"], ["y"]), "net.onnx").kind
     assert len(longer) <= MAX_VALUE_LENGTH + 2
     assert longer.startswith("'xxx")
 
 
-def test_an_opset_is_that_of_the_format_s_own_domain() -> None:
+def test_opset_is_read_from_the_default_domain() -> None:
     newest = onnx.defs.onnx_opset_version()
     for version, fits in ((6, False), (7, True), (newest, True), (newest + 1, False)):
         imports = [helper.make_opsetid("other", 3), helper.make_opsetid("", version)]
@@ -193,7 +193,7 @@ def test_an_opset_is_that_of_the_format_s_own_domain() -> None:
         _opset(onnx.ModelProto(opset_import=[helper.make_opsetid("other", 9)]), "net.onnx")
 
 
-def test_advice_names_what_nothing_that_maps_reads() -> None:
+def test_advice_offers_only_usable_tensors_as_cuts() -> None:
     """Expect only the last tensors of a chain. Names unfit for a command line, maps with pending padding and the input
     are not offered."""
     long, longer = "x" * MAX_VALUE_LENGTH, "x" * (MAX_VALUE_LENGTH + 1)
@@ -222,7 +222,7 @@ def test_advice_names_what_nothing_that_maps_reads() -> None:
         TensorType(DataType(4, True), 2.0, 3),
     ],
 )
-def test_the_negative_of_integers_has_a_type_that_holds_all_of_them(type_: TensorType) -> None:
+def test_negated_integers_have_a_type_that_holds_all_of_them(type_: TensorType) -> None:
     """Expect the same scale, and one more bit only for unsigned integers."""
     grown, index = _negative(
         layers(x=Map(0, (1, 3, 4, 5))).typed(0, type_), OnnxOperation("it", "Sub", ("x",), ("y",), {}), 0
@@ -240,7 +240,7 @@ def test_the_negative_of_integers_has_a_type_that_holds_all_of_them(type_: Tenso
     assert (op.weights == -1).all()
 
 
-def test_maps_of_several_types_are_brought_to_one_that_holds_all() -> None:
+def test_maps_of_several_types_are_converted_to_one_that_holds_all() -> None:
     """Check that its range covers the lowest and the highest value of all maps, to half a step."""
     types = [TensorType(DataType(8, True), 0.02, -128), TensorType(DataType(8, True), 0.01, 50)]
     whole = layers(node(RELU, 0), x=Map(0, (1, 3, 4, 5))).typed(0, types[0]).typed(1, types[1])
@@ -261,7 +261,7 @@ def test_maps_of_several_types_are_brought_to_one_that_holds_all() -> None:
         _of_one_type(layers(node(RELU, 0)).typed(0, types[0]), asked, [0, 1])
 
 
-def test_the_greatest_of_one_map_is_that_map() -> None:
+def test_max_of_one_map_is_that_map() -> None:
     whole = layers(x=Map(0, (1, 3, 4, 5)))
     for kind in ("Max", "Min"):
         assert extreme(whole, OnnxOperation("it", kind, ("x",), ("y",), {})).value("y") == Map(0, (1, 3, 4, 5))

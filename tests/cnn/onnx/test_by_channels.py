@@ -24,20 +24,20 @@ def column(writer: Writer, numbers: Sequence[float]) -> str:
     return writer.constant(np.reshape(numbers, (-1, 1, 1)))
 
 
-@cases("behind", [False, True])
+@cases("reversed_inputs", [False, True])
 @cases("kind", ["Max", "Min"])
-def test_an_extreme_of_a_map_and_a_number_for_each_channel(kind: str, behind: bool) -> None:
+def test_max_of_a_map_and_a_constant_per_channel_equals_onnxruntime(kind: str, reversed_inputs: bool) -> None:
     writer = Writer()
     source = convolved(writer, "picture", 3, 4)
     inputs = [source, column(writer, NUMBERS)]
-    last = writer.put(kind, inputs[::-1] if behind else inputs)
+    last = writer.put(kind, inputs[::-1] if reversed_inputs else inputs)
     network = check_against_runtime(writer.model([last], SHAPE), pixels(*SHAPE[1:]))
     assert [node.name for node in network.nodes] == ["input", "conv1", "conv2"], (
         "the first convolution must include the offset and the ReLU"
     )
 
 
-def test_a_map_that_others_read_stays_as_it_is() -> None:
+def test_max_does_not_change_a_map_with_other_readers() -> None:
     writer = Writer()
     source = writer.put("Sigmoid", [convolved(writer, "picture", 3, 4)])
     last = writer.put("Max", [source, column(writer, NUMBERS)])
@@ -66,7 +66,7 @@ def steps(writer: Writer, last: str, folder: Path) -> dict[str, int]:
 
 
 @cases("kind", ["Max", "Min"])
-def test_an_extreme_of_integers_is_within_a_step(kind: str, tmp_path: Path) -> None:
+def test_max_of_integers_is_within_a_step_of_onnxruntime(kind: str, tmp_path: Path) -> None:
     writer = Stepped()
     last = writer.put(kind, [writer.sums(), column(writer, NUMBERS)])
     found = steps(writer, writer.stepped(last, 0.017, 130), tmp_path)
@@ -75,7 +75,7 @@ def test_an_extreme_of_integers_is_within_a_step(kind: str, tmp_path: Path) -> N
 
 
 @cases("slopes", SLOPES.values(), ids=[*SLOPES])
-def test_slopes_of_channels_of_integers_are_within_a_step(slopes: Any, tmp_path: Path) -> None:
+def test_prelu_of_integers_is_within_a_step_of_onnxruntime(slopes: Any, tmp_path: Path) -> None:
     writer = Stepped()
     last = writer.put("PRelu", [writer.sums(), column(writer, slopes)])
     found = steps(writer, writer.stepped(last, 0.019, 99), tmp_path)

@@ -102,7 +102,7 @@ GRAPHS: tuple[Callable[[Scaled], str], ...] = (plain, unsigned, several_filters,
 
 
 @cases("make", GRAPHS)
-def test_scales_of_channels_move_into_depthwise_weights(make: Callable[[Scaled], str]) -> None:
+def test_scales_per_channel_move_into_depthwise_weights(make: Callable[[Scaled], str]) -> None:
     wrapper = pytest.importorskip("qonnx.core.modelwrapper", reason="qonnx executes its own operators")
     from qonnx.core.onnx_exec import execute_onnx
     from qonnx.transformation.infer_shapes import InferShapes
@@ -154,7 +154,7 @@ def rows(writer: Scaled) -> str:
 
 
 @cases("make", [dense, leaving, shared, of_zero_points, rows])
-def test_where_the_scales_of_channels_cannot_move_the_layer_is_named(make: Callable[[Scaled], str]) -> None:
+def test_scales_per_channel_that_cannot_move_are_refused(make: Callable[[Scaled], str]) -> None:
     writer = Scaled()
     model = writer.file(make(writer))
     quant = next(node for node in model.graph.node if node.op_type == "Quant" and "conv" in node.input[0])
@@ -167,7 +167,7 @@ def test_where_the_scales_of_channels_cannot_move_the_layer_is_named(make: Calla
         read_model(model, "net.onnx", "net")
 
 
-def test_a_quantiser_that_reads_itself_is_named() -> None:
+def test_quantiser_that_reads_its_own_output_is_refused() -> None:
     """Check that the search for the operator before it ends, although the damaged file has a cycle."""
     writer = Scaled()
     model = writer.file(plain(writer))

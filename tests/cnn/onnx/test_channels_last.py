@@ -143,13 +143,13 @@ BODIES: dict[str, Callable[[Writer, str], str]] = {
 
 
 @cases("name", BODIES)
-def test_an_operator_of_channels_last(name: str) -> None:
+def test_operator_with_channels_last_equals_onnxruntime(name: str) -> None:
     read = check(model_of(BODIES[name]))
     assert "picture" in read.last
 
 
 @cases("name", ["Relu", "Pad", "two maps", "dense", "tokens", "Split and Concat", "squeezed", "Resize"])
-def test_its_channels_come_back_to_the_front(name: str) -> None:
+def test_convolution_after_a_channels_last_operator_equals_onnxruntime(name: str) -> None:
     """Check also that a Pad is merged into the convolution."""
     filters = {"dense": 2, "tokens": 6, "Split and Concat": 8}.get(name, 4)
 
@@ -161,7 +161,7 @@ def test_its_channels_come_back_to_the_front(name: str) -> None:
         assert [type(node.op) for node in read.network.nodes[1:]] == [Convolution, Convolution]
 
 
-def test_pictures_that_are_centred_and_padded_before_they_are_turned() -> None:
+def test_image_centred_and_padded_before_its_transpose_equals_onnxruntime() -> None:
     writer = Writer()
     source = writer.put(
         "Div", [writer.put("Sub", ["picture", writer.constant([0.4, 0.5, 0.6])]), writer.constant([0.2])]
@@ -171,7 +171,7 @@ def test_pictures_that_are_centred_and_padded_before_they_are_turned() -> None:
     check(model)
 
 
-def test_signals_and_matrices_of_three_sides() -> None:
+def test_signal_and_matrix_with_channels_last_equal_onnxruntime() -> None:
     writer, sides = Writer(), (1, 10, 3)
     kernel = writer.constant(_numbers(4, 3, 3))
     source = writer.put("Conv", [writer.put("Transpose", ["picture"], perm=[0, 2, 1]), kernel], pads=[1, 1])
@@ -182,7 +182,7 @@ def test_signals_and_matrices_of_three_sides() -> None:
 
 
 @cases("kind, axis", [("ArgMax", 3), ("ArgMax", -1), ("LogSoftmax", 3), ("TopK", None)])
-def test_a_choice_alone_is_over_the_last_side(kind: str, axis: int | None) -> None:
+def test_selection_as_only_operator_is_over_the_last_side(kind: str, axis: int | None) -> None:
     """Check also TopK's default axis, which is the last."""
     writer = Writer()
     inputs = ["picture", writer.constant([2], np.int64)] if kind == "TopK" else ["picture"]
@@ -195,7 +195,7 @@ def test_a_choice_alone_is_over_the_last_side(kind: str, axis: int | None) -> No
 
 
 @cases("axis", [2, None])
-def test_a_choice_over_another_side_is_none_of_channels(axis: int | None) -> None:
+def test_argmax_over_another_side_than_the_channels_is_refused(axis: int | None) -> None:
     """Check also ArgMax without an axis, which is over the batch."""
     writer = Writer()
     model = writer.model([writer.put("ArgMax", ["picture"], **({} if axis is None else {"axis": axis}))], (1, 4, 5, 3))
@@ -204,7 +204,7 @@ def test_a_choice_over_another_side_is_none_of_channels(axis: int | None) -> Non
 
 
 @cases("sides", [(1, 6, 3), (1, 4, 5, 3)])
-def test_a_matrix_alone_reads_the_last_side(sides: tuple[int, ...]) -> None:
+def test_matmul_as_only_operator_reads_the_last_side(sides: tuple[int, ...]) -> None:
     writer = Writer()
     model = writer.model([writer.put("MatMul", ["picture", writer.constant(_numbers(3, 7))])], sides)
     model.graph.output[0].type.tensor_type.ClearField("shape")
@@ -231,7 +231,7 @@ def _network(writer: Writer, source: str) -> str:
 
 @pytest.mark.engine
 @pytest.mark.parametrize("style", ["streaming", "systolic"])
-def test_designs_are_golden(style: str, tmp_path: Path) -> None:
+def test_design_with_channels_last_equals_golden_model(style: str, tmp_path: Path) -> None:
     onnx.save(model_of(_network), tmp_path / "net.onnx")
     assert executed(tmp_path / "net.onnx", style).mismatches == 0
 
@@ -240,7 +240,7 @@ FORMS = [Form(), Form(per_channel=True), Form(activations="QUInt8"), Form("QOper
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
-def test_what_onnxruntime_quantises_keeps_its_integers(
+def test_quantised_network_with_channels_last_is_within_a_step_of_onnxruntime(
     form: Form, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     random = np.random.default_rng(4)  # this seed gives an offset that is far from integer steps of its map
@@ -361,7 +361,7 @@ def test_what_onnxruntime_quantises_keeps_its_integers(
         ),
     ],
 )
-def test_what_is_not_read_with_its_channels_last(body: Any, fault: SystolicError) -> None:
+def test_operator_unsupported_with_channels_last_is_refused(body: Any, fault: SystolicError) -> None:
     with refused(fault):
         network_of(model_of(lambda w, s: with_a_reader(w, body(w, s))), "net.onnx", "net")
 
@@ -401,7 +401,7 @@ READ: dict[str, tuple[Callable[[Writer], str], bool, str]] = {
 
 
 @cases("name", READ)
-def test_sides_that_are_equal_are_read_as_onnxruntime_reads_them(name: str) -> None:
+def test_square_input_is_read_as_onnxruntime_reads_it(name: str) -> None:
     body, last, guess = READ[name]
     writer = Writer()
     model = writer.model([body(writer)], SQUARE)
@@ -453,7 +453,7 @@ def test_sides_that_are_equal_are_read_as_onnxruntime_reads_them(name: str) -> N
         ),
     ],
 )
-def test_numbers_of_columns_are_none_of_channels(body: Callable[[Writer], str], fault: SystolicError) -> None:
+def test_constant_per_column_is_refused(body: Callable[[Writer], str], fault: SystolicError) -> None:
     """Check that equal sides do not make a constant per column pass for one per channel."""
     writer = Writer()
     with refused(fault):
@@ -461,7 +461,7 @@ def test_numbers_of_columns_are_none_of_channels(body: Callable[[Writer], str], 
 
 
 @pytest.mark.engine
-def test_a_guess_is_told_when_a_design_is_generated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_guessed_channels_last_is_noted_by_generate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     writer = Writer()
     model = writer.model([writer.put("Relu", [squares(writer, 3)])], (1, 6, 4, 3))
     model.graph.output[0].type.tensor_type.ClearField("shape")
@@ -480,7 +480,7 @@ def test_a_guess_is_told_when_a_design_is_generated(tmp_path: Path, capsys: pyte
     assert f"the input 'picture', 6×4×3, is read with its channels last, since {GUESS}" in capsys.readouterr().err
 
 
-def test_a_guess_is_told_once_by_every_command_that_reads_the_network(tmp_path: Path) -> None:
+def test_guessed_channels_last_is_noted_once_per_command(tmp_path: Path) -> None:
     writer = Writer()
     model = writer.model([writer.put("Relu", [squares(writer, 3)])], (1, 6, 4, 3))
     model.graph.output[0].type.tensor_type.ClearField("shape")
@@ -495,7 +495,7 @@ def test_a_guess_is_told_once_by_every_command_that_reads_the_network(tmp_path: 
         assert call(name, tmp_path / "net.onnx", *options).error.count(told) == 1, name
 
 
-def test_what_is_no_layer_in_any_order_is_told_so() -> None:
+def test_unsupported_operator_with_channels_last_is_not_told_to_be_transposed() -> None:
     """Use ConvNeXt's LayerNormalization and an unknown operator, for which a Transpose would not help."""
     writer = Writer()
     source = writer.put("Transpose", [convolved(writer, "picture", 3, 4)], perm=[0, 2, 3, 1])

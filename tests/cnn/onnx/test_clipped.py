@@ -72,7 +72,7 @@ def read(writer: Clipped, last: str, folder: Path) -> tuple[OnnxNetwork, Path]:
         (np.int8, (-15, 15), -2, DataType(5, True)),
     ],
 )
-def test_integers_have_the_bits_that_the_ends_say(
+def test_clipped_integers_have_the_bits_of_their_range(
     kind: Any, ends: tuple[int, int], zero: int, datatype: DataType, rounded: bool, tmp_path: Path
 ) -> None:
     writer = Clipped()
@@ -92,7 +92,7 @@ def test_integers_have_the_bits_that_the_ends_say(
     assert {int(result.min()), int(result.max())} == values, "both ends of the range must be reached"
 
 
-def test_a_map_that_several_read_is_quantised_once(tmp_path: Path) -> None:
+def test_clipped_map_with_several_readers_is_quantised_once(tmp_path: Path) -> None:
     writer = Clipped()
     sums = writer.put("Conv", [writer.pixels(), kernel(writer, True)])
     first, second = writer.stepped(sums, writer.grid(0.2, 0, np.uint8), (0, 15), np.uint8, readers=2)
@@ -103,7 +103,7 @@ def test_a_map_that_several_read_is_quantised_once(tmp_path: Path) -> None:
 
 
 @cases("ends, other", [((-3, 7), False), ((0, 15), True)])
-def test_what_is_no_three_of_one_grid_is_refused(ends: tuple[int, int], other: bool, tmp_path: Path) -> None:
+def test_clip_without_a_whole_range_or_one_scale_is_refused(ends: tuple[int, int], other: bool, tmp_path: Path) -> None:
     """Use a range that no number of bits has, and another scale after the Clip."""
     writer = Clipped()
     sums = writer.put("Conv", [writer.pixels(), kernel(writer, True)])

@@ -27,7 +27,7 @@ EXECUTED = ("test_Conv1d_dilated", "test_convinteger_with_padding")
 executes all."""
 
 
-def test_every_case_is_right_or_refused_with_a_reason_that_is_known() -> None:
+def test_backend_case_is_computed_or_refused_with_a_known_reason() -> None:
     errors: dict[str, float] = {}
     reasons: dict[str, list[str]] = {}
     for case in cases():
@@ -60,7 +60,7 @@ def test_every_case_is_right_or_refused_with_a_reason_that_is_known() -> None:
 @pytest.mark.engine
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
 @pytest.mark.parametrize("name", EXECUTED)
-def test_designs_of_cases_with_weights_are_golden(name: str, style: str, tmp_path: Path) -> None:
+def test_design_of_a_case_with_weights_equals_golden_model(name: str, style: str, tmp_path: Path) -> None:
     (case,) = (case for case in cases() if case.name == name)
     assert case.weighted
     compared, wrong = mismatches(case, tmp_path, style)

@@ -76,7 +76,7 @@ def tensor_of(values: Any) -> Any:
 
 @cases("opset", [11, 17])
 @cases("graph", [pads_of_old_exporters, shares, repeated])
-def test_what_exporters_compute_of_constants(graph: Callable[[Writer], str], opset: int) -> None:
+def test_operators_on_constants_equal_onnxruntime(graph: Callable[[Writer], str], opset: int) -> None:
     writer = Writer(opset)
     model = writer.model([graph(writer)], SIDES)
     del model.graph.output[0].type.tensor_type.shape.dim[3:]
@@ -136,7 +136,7 @@ HOSTILE: dict[str, tuple[Callable[[Writer], str], SystolicError]] = {
 
 
 @cases("name", HOSTILE)
-def test_what_is_too_large_is_refused_before_it_is_worked_out(name: str) -> None:
+def test_constant_that_is_too_large_is_refused_before_it_is_computed(name: str) -> None:
     graph, fault = HOSTILE[name]
     writer = Writer()
     model = writer.model([writer.put("Add", ["picture", graph(writer)])], SIDES)

@@ -79,7 +79,7 @@ def focus(direct: bool) -> Any:
         ((1, 1, END, 2), (3, 1, 5, 1)),
     ],
 )
-def test_rows_and_columns(cuts: Any) -> None:
+def test_slice_of_rows_and_columns_equals_onnxruntime(cuts: Any) -> None:
     check_against_runtime(sliced(*cuts), pixels(*SIDES[1:]))
 
 
@@ -108,13 +108,13 @@ def picked(index: Any, axis: int, sides: tuple[int, ...]) -> Any:
         ([4, 0], 1, SIDES),
     ],
 )
-def test_a_gather_picks_places(index: Any, axis: int, sides: tuple[int, ...]) -> None:
+def test_gather_of_positions_equals_onnxruntime(index: Any, axis: int, sides: tuple[int, ...]) -> None:
     """Use the last sample of a signal, a row, a column and a channel. An index that is not a list removes the side."""
     model = picked(index, axis, sides)
     assert difference(model, np.random.default_rng(5).random(sides, np.float32)) < 1e-5
 
 
-def test_the_last_step_of_a_signal_is_classified() -> None:
+def test_classifier_of_the_last_sample_equals_onnxruntime() -> None:
     """Write x[:, :, -1] and a matrix product, the end of many causal networks."""
     writer, sides = Writer(), (1, 3, 13)
     causal = writer.put("Conv", ["picture", writer.constant(np.random.default_rng(4).normal(0, 0.3, (5, 3, 3)))])
@@ -126,7 +126,7 @@ def test_the_last_step_of_a_signal_is_classified() -> None:
 
 
 @cases("index, axis, fits", [(0, 1, False), ([0], 1, True), (1, 3, True), ([1, 0], 3, True)])
-def test_a_gather_with_the_channels_last(index: Any, axis: int, fits: bool) -> None:
+def test_gather_with_channels_last_equals_onnxruntime_or_is_refused(index: Any, axis: int, fits: bool) -> None:
     writer, sides = Writer(), (1, 8, 12, 3)
     inner = writer.put("Transpose", [convolved(writer, turned(writer, "picture"), 3, 4)], perm=[0, 2, 3, 1])
     tensor = writer.put("Gather", [inner, writer.constant(index, np.int64)], axis=axis)
@@ -142,7 +142,7 @@ def test_a_gather_with_the_channels_last(index: Any, axis: int, fits: bool) -> N
             network_of(model, "net.onnx", "net")
 
 
-def test_one_behind_the_other() -> None:
+def test_consecutive_slices_equal_onnxruntime() -> None:
     """Use a slice of channels between a step of the rows and a step of the columns, which can only be taken
     together."""
     writer = Writer()
@@ -153,7 +153,7 @@ def test_one_behind_the_other() -> None:
     assert str(network.nodes[-1].shape) == "2×2×5"
 
 
-def test_along_a_length() -> None:
+def test_slice_of_a_signal_equals_onnxruntime() -> None:
     writer, sides = Writer(), (1, 3, 13)
     source = put(writer, writer.put("Relu", ["picture"]), (2, 1, END, 3))
     model = writer.model([writer.put("Sigmoid", [source])], sides)
@@ -161,7 +161,7 @@ def test_along_a_length() -> None:
     check(model, sides)
 
 
-def test_with_the_channels_last() -> None:
+def test_slice_with_channels_last_equals_onnxruntime() -> None:
     writer, sides = Writer(), (1, 8, 12, 3)
     source = put(writer, put(writer, "picture", (1, 0, END, 2)), (2, 1, END, 2))
     model = writer.model([convolved(writer, turned(writer, source), 3, 4)], sides)
@@ -169,26 +169,26 @@ def test_with_the_channels_last() -> None:
 
 
 @cases("direct", [True, False])
-def test_a_picture_in_four_parts(direct: bool) -> None:
+def test_focus_layer_equals_onnxruntime(direct: bool) -> None:
     network = check_against_runtime(focus(direct), pixels(*SIDES[1:]))
     kinds = [node.op for node in network.nodes[1:5]]
     assert all(isinstance(op, Convolution) and op.stride == 2 for op in kinds)  # no pool reads the image
 
 
-def test_the_first_of_every_two_needs_no_weights() -> None:
+def test_slice_of_the_first_of_every_two_becomes_a_pool() -> None:
     network = check_against_runtime(sliced((2, 0, END, 2), (3, 0, END, 2)), pixels(*SIDES[1:]))
     assert isinstance(network.nodes[2].op, MaxPool)
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("style", ["streaming", "systolic"])
-def test_designs_are_golden(style: str, tmp_path: Path) -> None:
+def test_design_with_slices_equals_golden_model(style: str, tmp_path: Path) -> None:
     onnx.save(focus(False), tmp_path / "net.onnx")
     assert executed(tmp_path / "net.onnx", style).mismatches == 0
 
 
 @cases("form", [Form(), Form(activations="QUInt8")], ids=str)
-def test_what_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Path) -> None:
+def test_quantised_slice_is_within_a_step_of_onnxruntime(form: Form, tmp_path: Path) -> None:
     for model in (focus(False), sliced((2, 1, 6, 2), (3, 4, END, 2)), sliced((1, 3, 0, -1)), picked(3, 2, SIDES)):
         steps = steps_on_noise(quantised(model, tmp_path, form, SIDES))
         assert max(steps.values()) <= 1, steps

@@ -100,11 +100,11 @@ ATROUS: list[dict[str, Any]] = [{"dilations": [step] * 2, "pads": [step] * 4} fo
 
 
 @cases("attributes", FORMS + ATROUS, ids=str)
-def test_a_dilated_convolution(attributes: dict[str, Any]) -> None:
+def test_dilated_convolution_equals_onnxruntime(attributes: dict[str, Any]) -> None:
     check_against_runtime(spread(**attributes), pixels(*SIDES[1:]))
 
 
-def test_rows_and_columns_of_a_window_that_see_padding_alone_are_left_out() -> None:
+def test_window_rows_and_columns_that_see_only_padding_are_removed() -> None:
     """Use a dilation of 8 on a map of 9 rows and 8 columns: the outer window rows see one row each, the outer columns
     none."""
     network = network_of(spread(dilations=[8, 8], pads=[8] * 4), "net.onnx", "net")
@@ -115,26 +115,26 @@ def test_rows_and_columns_of_a_window_that_see_padding_alone_are_left_out() -> N
 
 
 @cases("dilation", [1, 64, 512])
-def test_a_dilated_convolution_of_a_signal(dilation: int) -> None:
+def test_dilated_convolution_of_a_signal_equals_onnxruntime(dilation: int) -> None:
     """Pad only before the first sample, as causal convolutions do."""
     compared(signal(3000, 2, 1, dilation, (dilation, 0)), 3000)
 
 
-def test_a_temporal_network() -> None:
+def test_temporal_network_equals_onnxruntime() -> None:
     compared(temporal((1, 4, 32, 128), 600), 600)
 
 
-def test_windows_of_five_dilations_side_by_side() -> None:
+def test_parallel_windows_of_five_dilations_equal_onnxruntime() -> None:
     check_against_runtime(atrous((6, 12, 18, 24, 36), 40), pixels(3, 40, 40))
 
 
 @cases("size, stride", [(80, 4), (96, 1), (400, 160), (1024, 512)])
-def test_a_window_of_raw_sound(size: int, stride: int) -> None:
+def test_long_window_of_raw_sound_equals_onnxruntime(size: int, stride: int) -> None:
     compared(signal(16_000, size, stride), 16_000)
 
 
 @cases("kind", ["MaxPool", "AveragePool", "ReduceMax", "ReduceMean"])
-def test_a_long_pool(kind: str) -> None:
+def test_long_pool_equals_onnxruntime(kind: str) -> None:
     writer = Writer()
     source = convolved(writer, "picture", 3, 4, pads=[1] * 4)
     attributes: dict[str, Any] = (
@@ -147,7 +147,9 @@ def test_a_long_pool(kind: str) -> None:
 
 @cases("form", [Form(), Form(activations="QUInt8")], ids=str)
 @cases("attributes", FORMS[:5], ids=str)
-def test_what_onnxruntime_quantises_keeps_its_integers(attributes: dict[str, Any], form: Form, tmp_path: Path) -> None:
+def test_quantised_dilated_convolution_is_within_a_step_of_onnxruntime(
+    attributes: dict[str, Any], form: Form, tmp_path: Path
+) -> None:
     steps = steps_on_noise(quantised(spread(**attributes), tmp_path, form, SIDES))
     assert len(steps) >= 3
     assert max(steps.values()) <= 1, steps
@@ -156,7 +158,9 @@ def test_what_onnxruntime_quantises_keeps_its_integers(attributes: dict[str, Any
 @pytest.mark.engine
 @pytest.mark.parametrize("attributes", [FORMS[1], FORMS[3], FORMS[4]], ids=str)
 @pytest.mark.parametrize("style", ["streaming", "systolic"])
-def test_designs_of_dilated_convolutions_are_golden(attributes: dict[str, Any], style: str, tmp_path: Path) -> None:
+def test_design_with_dilated_convolution_equals_golden_model(
+    attributes: dict[str, Any], style: str, tmp_path: Path
+) -> None:
     onnx.save(spread((1, 3, 9, 8), 8, **attributes), tmp_path / "net.onnx")
     result = executed(tmp_path / "net.onnx", style)
     assert result.mismatches == 0
@@ -166,7 +170,9 @@ def test_designs_of_dilated_convolutions_are_golden(attributes: dict[str, Any], 
 @pytest.mark.engine
 @pytest.mark.parametrize("engine", ["hls", "rtl"])
 @pytest.mark.parametrize("form", [Form(), Form(activations="QUInt8")], ids=str)
-def test_both_engines_compute_what_a_file_says_of_dilated_convolutions(engine: str, form: Form, tmp_path: Path) -> None:
+def test_both_engines_with_quantised_dilated_convolution_equal_golden_model(
+    engine: str, form: Form, tmp_path: Path
+) -> None:
     """Use more than 36 rows, for which non-zero padding is written in phases, and a batch of two frames."""
     sides = (1, 3, 36, 7)
     network = systolic.load(quantised(spread(sides, 8, dilations=[2, 3], pads=[2, 3, 2, 3]), tmp_path, form, sides))
@@ -188,7 +194,7 @@ SIGNALS = {
 @pytest.mark.engine
 @pytest.mark.parametrize("name", SIGNALS)
 @pytest.mark.parametrize(("style", "options"), HARDWARE, ids=["pipeline", "array in C++", "array in SystemVerilog"])
-def test_designs_of_long_and_dilated_windows_are_golden(
+def test_design_with_long_and_dilated_windows_equals_golden_model(
     name: str, style: str, options: dict[str, Any], tmp_path: Path
 ) -> None:
     model, values = SIGNALS[name]
@@ -211,12 +217,12 @@ def test_designs_of_long_and_dilated_windows_are_golden(
         ),
     ],
 )
-def test_what_is_no_window(attributes: dict[str, Any], fault: RangeError) -> None:
+def test_window_above_the_limits_is_refused(attributes: dict[str, Any], fault: RangeError) -> None:
     with refused(fault):
         network_of(spread((1, 3, 2049, 20), **attributes), "net.onnx", "net")
 
 
-def test_a_small_file_takes_no_memory_that_only_large_ones_may() -> None:
+def test_small_file_that_would_need_much_memory_is_refused() -> None:
     """Use a dilation of 63: a window of three has 127 rows and columns, thousands of times the weights of the file."""
     writer, channels = Writer(), 4000
     source = convolved(writer, "picture", 3, channels, pads=[1] * 4)
@@ -229,7 +235,7 @@ def test_a_small_file_takes_no_memory_that_only_large_ones_may() -> None:
     assert (fault.need, fault.where) == (4 * 127**2 * channels, "AveragePool '/AveragePool_1'")
 
 
-def test_network_of_wide_dilation_keeps_the_places_alone(tmp_path: Path) -> None:
+def test_wide_dilation_stores_no_zeros(tmp_path: Path) -> None:
     """Check the shape of the weights. With zeros, the windows of 25×25 would have 2,048 × 256 × 625 weights."""
     writer = Writer()
     source = convolved(writer, "picture", 3, 2048, pads=[1] * 4)

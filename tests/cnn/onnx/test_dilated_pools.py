@@ -58,13 +58,13 @@ FORMS = [
 
 @cases("attributes", FORMS, ids=str)
 @cases("sides", [SIDES, (1, 3, 9, 7), (1, 3, 6, 13)], ids=str)
-def test_a_dilated_pool(attributes: dict[str, Any], sides: tuple[int, ...]) -> None:
+def test_dilated_pool_equals_onnxruntime(attributes: dict[str, Any], sides: tuple[int, ...]) -> None:
     check_against_runtime(pooled(sides, **attributes), pixels(*sides[1:]))
 
 
 @cases("mode", ["SAME_UPPER", "SAME_LOWER"])
 @cases("strides", [{}, {"strides": [1, 3]}, {"strides": [2, 3]}], ids=str)
-def test_its_pads_are_those_of_the_sides(strides: dict[str, Any], mode: str) -> None:
+def test_pool_with_automatic_padding_equals_onnxruntime(strides: dict[str, Any], mode: str) -> None:
     """Use 8 rows and 11 columns, in which the last window of a stride of 3 is complete."""
     sides = (1, 3, 8, 11)
     attributes = {"kernel_shape": [1 + ("strides" in strides), 2], "auto_pad": mode, **strides}
@@ -72,7 +72,7 @@ def test_its_pads_are_those_of_the_sides(strides: dict[str, Any], mode: str) -> 
 
 
 @cases("length, stride", [(16, 1), (17, 1), (17, 2), (19, 3)])
-def test_along_a_length(length: int, stride: int) -> None:
+def test_dilated_pool_of_a_signal_equals_onnxruntime(length: int, stride: int) -> None:
     writer = Writer()
     attributes: dict[str, Any] = {"kernel_shape": [3], "dilations": [2], "strides": [stride], "pads": [1, 2]}
     model = writer.model([writer.put("Relu", [writer.put("MaxPool", ["picture"], **attributes)])], (1, 3, length))
@@ -82,7 +82,7 @@ def test_along_a_length(length: int, stride: int) -> None:
     np.testing.assert_array_equal(run_float(network, signal[:, None])[-1][:, 0], expected[0])
 
 
-def test_a_map_of_whole_parts_is_pooled_at_once() -> None:
+def test_dilated_pool_of_whole_parts_uses_one_pool() -> None:
     """Check also that no convolution is needed to rearrange the map."""
     network = network_of(pooled(**of(3, 2, pads=[2] * 4)), "net.onnx", "net")
     kinds = [type(node.op) for node in network.nodes[1:]]
@@ -90,7 +90,7 @@ def test_a_map_of_whole_parts_is_pooled_at_once() -> None:
     assert str(network.nodes[3].shape) == "16×4×6"
 
 
-def test_a_stride_of_the_dilation_reads_one_part() -> None:
+def test_dilated_pool_with_equal_stride_reads_one_part() -> None:
     network = network_of(pooled(**of(2, 2, strides=[2, 2])), "net.onnx", "net")
     assert [node.op.stride for node in network.nodes if isinstance(node.op, MaxPool)] == [2, 1]
     assert len(network.nodes) == 5
@@ -101,7 +101,7 @@ def test_a_stride_of_the_dilation_reads_one_part() -> None:
 @pytest.mark.parametrize(
     "attributes", [FORMS[0], of(3, 2, strides=[3, 3], pads=[1, 0, 2, 1]), of(2, 3, pads=[1, 0, 1, 1])], ids=str
 )
-def test_designs_are_golden(attributes: dict[str, Any], style: str, tmp_path: Path) -> None:
+def test_design_with_dilated_pool_equals_golden_model(attributes: dict[str, Any], style: str, tmp_path: Path) -> None:
     onnx.save(pooled(**attributes), tmp_path / "net.onnx")
     result = executed(tmp_path / "net.onnx", style)
     assert result.mismatches == 0
@@ -110,7 +110,9 @@ def test_designs_are_golden(attributes: dict[str, Any], style: str, tmp_path: Pa
 
 @cases("form", [Form(), Form(activations="QUInt8")], ids=str)
 @cases("attributes", FORMS[:6], ids=str)
-def test_what_onnxruntime_quantises_keeps_its_integers(attributes: dict[str, Any], form: Form, tmp_path: Path) -> None:
+def test_quantised_dilated_pool_is_within_a_step_of_onnxruntime(
+    attributes: dict[str, Any], form: Form, tmp_path: Path
+) -> None:
     steps = steps_on_noise(quantised(pooled(**attributes), tmp_path, form, SIDES))
     assert len(steps) >= 3
     assert max(steps.values()) <= 1, steps
@@ -175,6 +177,6 @@ def test_what_onnxruntime_quantises_keeps_its_integers(attributes: dict[str, Any
         ),
     ],
 )
-def test_what_is_no_dilated_pool(attributes: dict[str, Any], fault: SystolicError) -> None:
+def test_wrong_dilated_pool_is_refused(attributes: dict[str, Any], fault: SystolicError) -> None:
     with refused(fault):
         network_of(pooled(**attributes), "net.onnx", "net")

@@ -67,7 +67,7 @@ FORMS: list[tuple[tuple[int, ...], dict[str, Any]]] = [
 
 
 @cases("pads, attributes", FORMS, ids=str)
-def test_repeated_edges_win_no_maximum(pads: tuple[int, ...], attributes: dict[str, Any]) -> None:
+def test_edge_padding_before_a_max_pool_equals_onnxruntime(pads: tuple[int, ...], attributes: dict[str, Any]) -> None:
     model = repeated(pads, **attributes)
     check_against_runtime(model, pixels(*SIDES[1:]))
     kinds = [type(node.op) for node in network_of(model, "net.onnx", "net").nodes[1:]]
@@ -85,14 +85,14 @@ AROUND: list[tuple[tuple[int, ...], dict[str, Any]]] = [
 
 
 @cases("pads, attributes", AROUND, ids=str)
-def test_pad_of_values_before_any_operator_is_a_layer(pads: tuple[int, ...], attributes: dict[str, Any]) -> None:
+def test_pad_that_repeats_values_becomes_a_layer(pads: tuple[int, ...], attributes: dict[str, Any]) -> None:
     model = repeated(pads, **attributes)
     check_against_runtime(model, pixels(*SIDES[1:]))
     (op,) = (node.op for node in network_of(model, "net.onnx", "net").nodes if isinstance(node.op, Pad))
     assert (op.mode, op.padding) == (attributes["mode"], Padding(*pads))
 
 
-def test_pad_of_many_values_is_a_layer_for_rows_and_one_for_columns() -> None:
+def test_pad_of_many_values_becomes_a_layer_for_rows_and_one_for_columns() -> None:
     """Use a Pad that would need 8 × 9 copies as one layer."""
     model = repeated((5, 4, 2, 4), kind="Conv", mode="reflect")
     check_against_runtime(model, pixels(*SIDES[1:]))
@@ -101,16 +101,16 @@ def test_pad_of_many_values_is_a_layer_for_rows_and_one_for_columns() -> None:
 
 
 @cases("mode", ["edge", "reflect", "wrap"])
-def test_a_pad_by_nothing_is_nothing(mode: str) -> None:
+def test_pad_of_size_0_is_ignored(mode: str) -> None:
     check_against_runtime(repeated((0, 0, 0, 0), mode=mode, **TINY), pixels(*SIDES[1:]))
 
 
-def test_zeros_before_repeated_edges_are_put_there_first() -> None:
+def test_zero_padding_before_edge_padding_equals_onnxruntime() -> None:
     check_against_runtime(repeated((0, 0, 1, 1), first=(1, 0, 1, 1), **TINY), pixels(*SIDES[1:]))
 
 
 @cases("form", [Form(), Form(activations="QUInt8")], ids=str)
-def test_pad_of_values_keeps_the_integers_of_a_quantised_file(form: Form, tmp_path: Path) -> None:
+def test_quantised_pad_of_values_is_within_a_step_of_onnxruntime(form: Form, tmp_path: Path) -> None:
     model = repeated((1, 2, 1, 1), kind="Conv", mode="reflect")
     steps = steps_on_noise(quantised(model, tmp_path, form, SIDES))
     assert len(steps) >= 3
@@ -118,7 +118,7 @@ def test_pad_of_values_keeps_the_integers_of_a_quantised_file(form: Form, tmp_pa
 
 
 @cases("form", [Form(), Form(activations="QUInt8")], ids=str)
-def test_what_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Path) -> None:
+def test_quantised_edge_padding_before_a_max_pool_is_within_a_step_of_onnxruntime(form: Form, tmp_path: Path) -> None:
     steps = steps_on_noise(quantised(repeated((0, 0, 1, 1), **TINY), tmp_path, form, SIDES))
     assert len(steps) >= 2
     assert max(steps.values()) <= 1, steps
@@ -151,14 +151,14 @@ def test_what_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Pat
     ],
     ids=str,
 )
-def test_edges_that_no_pool_repeats(pads: tuple[int, ...], options: dict[str, Any], fault: SystolicError) -> None:
+def test_wrong_pad_of_values_is_refused(pads: tuple[int, ...], options: dict[str, Any], fault: SystolicError) -> None:
     with refused(fault):
         network_of(repeated(pads, **options), "net.onnx", "net")
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("style", ["streaming", "systolic"])
-def test_designs_of_repeated_edges_are_golden(style: str, tmp_path: Path) -> None:
+def test_design_with_edge_padding_before_a_max_pool_equals_golden_model(style: str, tmp_path: Path) -> None:
     (tmp_path / "net.onnx").write_bytes(repeated((0, 0, 1, 1), **TINY).SerializeToString())
     assert executed(tmp_path / "net.onnx", style).mismatches == 0
 
@@ -166,21 +166,21 @@ def test_designs_of_repeated_edges_are_golden(style: str, tmp_path: Path) -> Non
 @pytest.mark.engine
 @pytest.mark.parametrize("engine", ["hls", "rtl"])
 @pytest.mark.parametrize(("pads", "attributes"), AROUND[:4], ids=str)
-def test_designs_that_repeat_values_around_maps_are_golden(
+def test_array_design_with_pad_of_values_equals_golden_model(
     engine: str, pads: tuple[int, ...], attributes: dict[str, Any], tmp_path: Path
 ) -> None:
     (tmp_path / "net.onnx").write_bytes(repeated(pads, **attributes).SerializeToString())
     assert executed(tmp_path / "net.onnx", "systolic", engine=engine).mismatches == 0
 
 
-def test_pipeline_refuses_values_around_a_map(tmp_path: Path) -> None:
+def test_pipeline_with_pad_of_values_is_refused(tmp_path: Path) -> None:
     network = network_of(repeated((1, 1, 1, 1), kind="Conv", mode="reflect"), "net.onnx", "net")
     reason = "it pads in mode reflect, for which no block exists; use the systolic style"
     with refused(UnsupportedError("pad 'pad1'", reason, where="net.onnx: Pad 'pad1'")):
         check_layers(network)
 
 
-def test_array_refuses_more_copies_around_a_map_than_a_program_has() -> None:
+def test_array_with_too_many_copies_of_a_pad_is_refused() -> None:
     network = Layers(3, 40, 40, "INT8", "INT8").conv(4, 1).around("reflect", Padding(11, 11, 11, 11)).network()
     with raises(SeveralFaultsError) as caught:
         lower(network)

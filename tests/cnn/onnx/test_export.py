@@ -37,18 +37,18 @@ def asymmetric(tmp_path_factory: pytest.TempPathFactory) -> QuantizedNetwork:
     return network
 
 
-def test_every_integer_is_equal_as_finn_onnx(asymmetric: QuantizedNetwork) -> None:
+def test_exported_finn_file_gives_equal_integers(asymmetric: QuantizedNetwork) -> None:
     assert steps_off(asymmetric, "finn") == 0
 
 
-def test_bipolar_networks_are_equal_in_both_forms() -> None:
+def test_exported_bipolar_network_gives_equal_integers_in_both_dialects() -> None:
     network = zoo.load_exported("cnv-w1a1", 3).quantized
     body = QuantizedNetwork(network.name, network.nodes[:8])
     assert any(isinstance(node.requantiser, Thresholds) for node in body.nodes)
     assert steps_off(body, "finn") == steps_off(body, "qonnx") == 0
 
 
-def test_what_is_written_as_qonnx_is_read_as_the_same_network(asymmetric: QuantizedNetwork) -> None:
+def test_exported_qonnx_file_is_read_as_the_same_network(asymmetric: QuantizedNetwork) -> None:
     again = read_model(parsed(to_onnx(asymmetric), "net.onnx"), "net.onnx", "net").quantized
     assert again is not None
     assert len(again.nodes) == len(asymmetric.nodes)
@@ -70,7 +70,7 @@ MOVES: dict[str, tuple[Reorg | DepthToSpace, Shape, Shape]] = {
 
 
 @cases("name", MOVES)
-def test_moves_without_an_operator_are_reshapes_and_a_transpose(name: str) -> None:
+def test_exported_reorg_without_an_operator_becomes_reshapes_and_a_transpose(name: str) -> None:
     op, before, after = MOVES[name]
     pixels = TensorType(UINT8, 1 / 255)
     nodes = QNode("input", QInput(), (), before, pixels, "net:1"), QNode("move", op, (0,), after, pixels, "net:2")
@@ -79,12 +79,12 @@ def test_moves_without_an_operator_are_reshapes_and_a_transpose(name: str) -> No
         assert steps_off(network, dialect) == 0
 
 
-def test_there_are_two_dialects(asymmetric: QuantizedNetwork) -> None:
+def test_unknown_dialect_is_refused(asymmetric: QuantizedNetwork) -> None:
     with raises(ChoiceError, what="the dialect", got="caffe", choices=("qonnx", "finn")):
         to_onnx(asymmetric, "caffe")
 
 
-def test_the_command_writes_what_is_read_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_export_command_writes_a_file_that_is_read_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "shapes.onnx"
     assert main(["export", "ultranet", "--seed", "1", "--size", "32x32", "-o", str(file), "--dialect", "finn"]) == 0
     assert capsys.readouterr().out.endswith(f"written to {file} as finn\n")

@@ -64,14 +64,14 @@ def _steps(network: QuantizedNetwork, integers: Any) -> Any:
 
 @cases("dialect", ["qonnx", "finn"])
 @cases("name", [*INTEGERS, *FORMS])
-def test_every_integer_is_the_same(name: str, dialect: str) -> None:
+def test_exported_network_is_read_with_equal_integers(name: str, dialect: str) -> None:
     network = read_model({**INTEGERS, **FORMS}[name](), "net.onnx", "net").quantized
     assert network is not None
     assert steps_off(network, dialect) == 0
 
 
 @cases("dialect", ["qonnx", "finn"])
-def test_export_dilated_convolution_keeps_dilation_and_integers(dialect: str) -> None:
+def test_exported_dilated_convolution_keeps_dilation_and_integers(dialect: str) -> None:
     network = Layers(3, 9, 8, "INT8", "INT8").spaced(4, 3, 3).network()
     (op,) = (node.op for node in nodes_of(exported(network, dialect)) if isinstance(node.op, QConvolution))
     assert (op.weights.shape, op.dilation) == ((4, 3, 3, 3), (3, 3))
@@ -80,7 +80,7 @@ def test_export_dilated_convolution_keeps_dilation_and_integers(dialect: str) ->
 
 @cases("dialect", ["qonnx", "finn"])
 @cases("mode", ["edge", "reflect"])
-def test_export_values_around_a_map_keeps_integers(dialect: str, mode: str) -> None:
+def test_exported_pad_of_values_keeps_integers(dialect: str, mode: str) -> None:
     network = Layers(3, 9, 8, "INT8", "INT8").conv(4, 1).around(mode, Padding(1, 2, 3, 1)).conv(4, 3).network()
     assert [type(node.op) for node in nodes_of(exported(network, dialect))] == [type(n.op) for n in network.nodes]
     assert steps_off(network, dialect) == 0
@@ -94,7 +94,7 @@ BOTH_SIGNS = MultiplyShift(full(900, -900, 0), full(40000, -30000, 5 << 16), ful
 
 @cases("dialect", ["qonnx", "finn"])
 @cases("zero", [0, -3])
-def test_a_filter_whose_gain_is_below_0_or_nothing(dialect: str, zero: int) -> None:
+def test_exported_filter_with_negative_or_zero_gain_keeps_integers(dialect: str, zero: int) -> None:
     type_ = TensorType(INT8, 0.125, zero)
     network = chain((convolved(BOTH_SIGNS, weights(3, 3, 1, 1)), (3, 4, 4), type_))
     assert steps_off(network, dialect) == 0
@@ -102,13 +102,13 @@ def test_a_filter_whose_gain_is_below_0_or_nothing(dialect: str, zero: int) -> N
 
 @cases("dialect", ["qonnx", "finn"])
 @cases("negative", [(900, 700, 800), (0, 0, 0), (90, 70, 80)])
-def test_every_activation_of_a_requantiser(dialect: str, negative: tuple[int, int, int]) -> None:
+def test_exported_requantiser_keeps_its_activation(dialect: str, negative: tuple[int, int, int]) -> None:
     by = Requantiser(full(500, -700, 0), full(900, 700, 800), full(*negative), full(16, 16, 16))
     network = chain((convolved(by, weights(3, 3, 3, 3), Padding(1, 1, 1, 1)), (3, 4, 4), TensorType(INT8, 0.125)))
     assert steps_off(network, dialect) == 0
 
 
-def test_another_slope_is_no_activation() -> None:
+def test_requantiser_with_another_slope_is_exported_only_as_finn() -> None:
     by = Requantiser(full(0), full(900), full(450), full(16))
     network = chain((convolved(by, weights(1, 3, 1, 1)), (1, 4, 4), TensorType(INT8, 0.125)))
     with raises(
@@ -120,14 +120,14 @@ def test_another_slope_is_no_activation() -> None:
     assert steps_off(network, "finn") == 0
 
 
-def test_thresholds_that_are_reached_from_above() -> None:
+def test_exported_descending_thresholds_keep_integers() -> None:
     edges = np.sort(np.random.default_rng(2).integers(-2000, 2000, (3, 3)), axis=1)
     by = Thresholds(edges, np.array([True, False, True]))
     network = chain((convolved(by, weights(3, 3, 1, 1)), (3, 4, 4), TensorType(DataType(2, False), 0.5)))
     assert steps_off(network, "finn") == steps_off(network, "qonnx") == 0
 
 
-def test_a_weight_of_0_in_one_bit_makes_it_ternary() -> None:
+def test_exported_bipolar_weights_with_zero_gain_become_ternary() -> None:
     kernel = full(1, -1, 1, 1, 1, 1, -1, -1, 1).reshape(3, 3, 1, 1)
     by = MultiplyShift(full(9000, 0, 9000), full(0, 0, 0), full(16, 16, 16))
     op = QConvolution(kernel.astype(np.int8), BIPOLAR, by, 1, Padding(), 1)
@@ -141,7 +141,7 @@ def test_a_weight_of_0_in_one_bit_makes_it_ternary() -> None:
     assert steps_off(network, "qonnx") == 0
 
 
-def test_every_number_of_an_operator_stands_in_the_file() -> None:
+def test_exported_file_contains_all_attributes_and_arrays() -> None:
     by = MultiplyShift(full(900, 900, 900, 900), full(0, 0, 0, 0), full(16, 16, 16, 16))
     small = TensorType(INT8, 0.125)
     nodes: list[tuple[QOp, Sequence[int], TensorType]] = [
@@ -179,7 +179,7 @@ def test_every_number_of_an_operator_stands_in_the_file() -> None:
     assert [side.dim_value for side in model.graph.input[0].type.tensor_type.shape.dim] == [1, 3, 4, 4]
 
 
-def test_a_softmax_of_parts_is_refused() -> None:
+def test_export_of_softmax_over_parts_is_refused() -> None:
     for groups, shape in ((2, (4, 1, 1)), (1, (4, 1, 2)), (1, (4, 2, 1))):
         by = MultiplyShift(*(full(*[n] * 4) for n in (900, 0, 16)))
         kernel = weights(4, 3, 5 - shape[1], 5 - shape[2])
@@ -191,7 +191,7 @@ def test_a_softmax_of_parts_is_refused() -> None:
 
 
 @cases("name", ["leaky", "logistic", "gated"])
-def test_a_table_is_a_gather_of_its_floats(name: str) -> None:
+def test_exported_table_becomes_a_gather_of_its_floats(name: str) -> None:
     """Compare with onnx's reference implementation for every integer of the table."""
     network = read_model(INTEGERS[name](), "net.onnx", "net").quantized
     assert network is not None

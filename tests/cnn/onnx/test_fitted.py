@@ -45,7 +45,7 @@ def steps_off(model: Any, folder: Path) -> dict[str, int]:
 
 
 @cases("scale, zero", [(0.003906, 0), (0.0035, 3), (0.0041, 0), (0.02, 17), (0.0005, 0), (1 / 256, 0), (1 / 255, 5)])
-def test_pixels_of_any_scale_are_the_integers_of_the_file(scale: float, zero: int, tmp_path: Path) -> None:
+def test_pixels_of_any_scale_keep_the_integers_of_the_file(scale: float, zero: int, tmp_path: Path) -> None:
     writer = Grids()
     integers = writer.integers_of("picture", writer.grid(scale, zero, np.uint8))
     last = writer.conv(writer.floats_of(integers))
@@ -54,7 +54,7 @@ def test_pixels_of_any_scale_are_the_integers_of_the_file(scale: float, zero: in
     assert set(found.values()) == {0}
 
 
-def test_a_scale_that_is_nearly_that_of_pixels_counts_as_it_stands(tmp_path: Path) -> None:
+def test_scale_close_to_1_255_is_kept(tmp_path: Path) -> None:
     """Use the scale 0.003922: every pixel keeps its own integer, and the next layer's sums are greater by 1.0001."""
     writer = Grids()
     integers = writer.integers_of("picture", writer.grid(0.003922, 0, np.uint8))
@@ -66,7 +66,7 @@ def test_a_scale_that_is_nearly_that_of_pixels_counts_as_it_stands(tmp_path: Pat
 
 
 @cases("bits, ratio", [(2, 0.37), (3, 0.613), (4, 0.0573)])
-def test_unsigned_maps_of_few_bits_are_the_integers_of_the_file(bits: int, ratio: float) -> None:
+def test_unsigned_maps_of_few_bits_keep_the_integers_of_the_file(bits: int, ratio: float) -> None:
     """Check few bits, for which the zero point is half of the range and one sum is a large part of a step."""
     writer = Trained()
     last, before = writer.quant("picture", 8, 1 / 255, signed=0), 1 / 255
@@ -98,7 +98,7 @@ def dead_filter() -> Any:
     return writer.model([writer.quant(writer.put("Relu", [normed]), 8, 0.01, signed=0)], (1, 1, 2, 2))
 
 
-def test_a_dead_filter_gives_its_bias() -> None:
+def test_filter_of_zeros_gives_its_bias() -> None:
     """Expect qonnx's values: 30 at each position of channel 1, and 0 for a black pixel in channel 0."""
     model = dead_filter()
     model.opset_import.append(helper.make_opsetid(DOMAIN, 1))
@@ -111,7 +111,7 @@ def test_a_dead_filter_gives_its_bias() -> None:
 
 
 @pytest.mark.parametrize("activations", ["QUInt8", "QInt8"])
-def test_biases_beyond_32_bits_are_cut_off_where_outputs_are(activations: str, tmp_path: Path) -> None:
+def test_bias_beyond_32_bits_is_clipped_as_its_output(activations: str, tmp_path: Path) -> None:
     """Use weights of 1e-9 with biases from −4.5 to 5: a bias in units of the sums needs more than 32 bits."""
     writer, random = Writer(), np.random.default_rng(4)
     biases = [writer.constant(np.linspace(-4.5, 5, 8)), writer.constant(random.normal(0, 1, 4))]
@@ -150,7 +150,7 @@ def counted(rule: FileRequantiser, reach: Reach, fit: Fit) -> list[int]:
 
 
 @cases("bits", [2, 4, 8])
-def test_the_sums_that_differ_are_counted_exactly(bits: int) -> None:
+def test_fit_counts_the_differing_sums_exactly(bits: int) -> None:
     random = np.random.default_rng(bits)
     for _ in range(12):
         rule, reach = drawn(random, DataType(bits, True))
@@ -159,7 +159,7 @@ def test_the_sums_that_differ_are_counted_exactly(bits: int) -> None:
         assert fit.sums.tolist() == (reach.high - reach.low + 1).tolist()
 
 
-def test_few_sums_differ_at_a_factor_that_is_no_power_of_two() -> None:
+def test_fit_differs_for_few_sums() -> None:
     """Expect at most 1 differing sum in 1,000, and none for most layers with a few thousand sums."""
     random, clean = np.random.default_rng(1), 0
     for _ in range(100):
@@ -170,7 +170,7 @@ def test_few_sums_differ_at_a_factor_that_is_no_power_of_two() -> None:
     assert clean >= 80
 
 
-def test_an_offset_that_is_no_whole_sum_is_added_to_the_product() -> None:
+def test_offset_between_two_sums_is_added_to_the_product() -> None:
     """Use a sum of 3.17 steps and an offset of 1.2 steps, which is not an integer multiple."""
     ends = np.full(1, 300, np.int64)
     rule = FileRequantiser(np.array([3.17]), np.array([1.2]), 0, DataType(8, True), 1.0)
@@ -180,7 +180,7 @@ def test_an_offset_that_is_no_whole_sum_is_added_to_the_product() -> None:
     assert fitted(rule, Reach(-ends, ends, ends), "linear", NODE, late=False).differing.any()
 
 
-def test_integers_that_are_looked_at_have_both_parities() -> None:
+def test_sampled_sums_have_both_parities() -> None:
     """Use 16-bit sums in many channels, of which only some are sampled. Every second sum is a half."""
     ends = np.full(256, 30000, np.int64)
     rule = FileRequantiser(np.full(256, 0.5), np.zeros(256), 0, DataType(16, True), 1.0)

@@ -46,7 +46,7 @@ def packed(kind: str, folder: Path, map_kind: Any = np.uint8, outside: bool = Fa
 
 
 @cases("kind", ["int4", "uint4"])
-def test_every_tensor_is_within_a_step_of_onnxruntime(kind: str, tmp_path: Path) -> None:
+def test_tensor_of_4_bits_is_within_a_step_of_onnxruntime(kind: str, tmp_path: Path) -> None:
     steps = steps_on_noise(packed(kind, tmp_path))
     assert len(steps) == 2
     assert max(steps.values()) <= 1, steps
@@ -54,14 +54,14 @@ def test_every_tensor_is_within_a_step_of_onnxruntime(kind: str, tmp_path: Path)
 
 @cases("outside", [False, True])
 @cases("kind", ["int4", "uint4"])
-def test_a_map_of_4_bits_has_4_bits(kind: str, outside: bool, tmp_path: Path) -> None:
+def test_map_of_4_bits_keeps_4_bits(kind: str, outside: bool, tmp_path: Path) -> None:
     network = read_onnx(packed(kind, tmp_path, getattr(ml_dtypes, kind), outside)).quantized
     assert network is not None
     assert (network.nodes[-1].type.datatype.bits, network.nodes[-1].type.datatype.signed) == (4, True)
     assert network.nodes[-1].type.zero_point == (3 if kind == "int4" else -5)
 
 
-def test_a_byte_too_few_is_told(tmp_path: Path) -> None:
+def test_packed_tensor_with_a_missing_byte_is_refused(tmp_path: Path) -> None:
     path = packed("int4", tmp_path)
     model = onnx.load(path)
     (tensor,) = (each for each in model.graph.initializer if list(each.dims) == [5, 3, 3, 3])

@@ -54,7 +54,7 @@ def function(writer: OfSums, kind: str, source: str) -> str:
 
 
 @pytest.mark.parametrize("kind", by_default(3, FUNCTIONS))
-def test_a_function_of_sums_is_the_files_for_every_sum(kind: str, tmp_path: Path) -> None:
+def test_function_of_sums_equals_onnxruntime_for_every_sum(kind: str, tmp_path: Path) -> None:
     """Expect equality if the sums of all channels are multiples of one unit, up to 4,096 of them.
 
     Otherwise some values may differ by one step.
@@ -71,7 +71,7 @@ def test_a_function_of_sums_is_the_files_for_every_sum(kind: str, tmp_path: Path
         assert np.count_nonzero(steps) <= most, (step, bits)
 
 
-def test_every_sum_has_a_position_in_the_picture() -> None:
+def test_image_reaches_every_sum() -> None:
     sums = (every_sum().astype(np.int64) * np.array((1, 7, -7))[:, None, None]).sum(axis=0)
     assert np.array_equal(np.unique(sums), np.arange(-7 * 255, 8 * 255 + 1))
 
@@ -87,7 +87,7 @@ def test_every_sum_has_a_position_in_the_picture() -> None:
         (0.0011, 12, False),
     ],
 )
-def test_sums_that_are_told_apart_have_an_entry_of_the_table_each(
+def test_function_of_up_to_4096_sums_has_a_table_entry_per_sum(
     step: float, bits: int, exact: bool, tmp_path: Path
 ) -> None:
     """Expect sums of at most 12 bits. More than 4,096 sums share entries, which is noted and may differ by a step."""
@@ -104,7 +104,7 @@ def test_sums_that_are_told_apart_have_an_entry_of_the_table_each(
 
 @cases("gains", [(1.0, 3.0, 2.0), (0.25, 1.0, 0.5)])
 @cases("kind", ["Tanh", "Elu"])
-def test_channels_whose_steps_are_whole_multiples_are_the_files_for_every_sum(
+def test_function_of_channels_with_multiple_gains_equals_onnxruntime(
     gains: tuple[float, ...], kind: str, tmp_path: Path
 ) -> None:
     """Use gains that are multiples of the lowest, which sets the table's step, and zero points between those steps."""
@@ -116,7 +116,7 @@ def test_channels_whose_steps_are_whole_multiples_are_the_files_for_every_sum(
     assert read.notes == ()
 
 
-def test_channels_of_float_biases_are_the_files_for_nearly_every_sum(tmp_path: Path) -> None:
+def test_function_of_channels_with_float_biases_rarely_differs(tmp_path: Path) -> None:
     """Use biases that are fractions of a step, as Brevitas exports them. They are added to the product."""
     writer = OfSums(20)
     bias = writer.constant(np.array([0.3718, -1.0271]).reshape(1, 2, 1, 1))
@@ -127,7 +127,7 @@ def test_channels_of_float_biases_are_the_files_for_nearly_every_sum(tmp_path: P
     assert np.count_nonzero(steps) <= 0.01 * steps.size
 
 
-def test_sums_that_differ_from_the_file_are_counted_and_named(tmp_path: Path) -> None:
+def test_sums_that_differ_from_the_file_are_counted_in_a_note(tmp_path: Path) -> None:
     """Use channels with different steps, for which no shared table is right for every sum."""
     writer = OfSums(20)
     last = writer.put("Tanh", [writer.sums(1 / 1024, gains=(1.0, 0.37))])
@@ -153,7 +153,7 @@ def test_sums_that_differ_from_the_file_are_counted_and_named(tmp_path: Path) ->
         (0.0, 6.0, 0.0507, 20, False, True),
     ],
 )
-def test_a_clip_between_sums_and_their_quantiser_is_exact(
+def test_clip_between_sums_and_their_quantiser_is_exact(
     low: float, high: float, scale: float, zero: int, signed: bool, table: bool, tmp_path: Path
 ) -> None:
     writer = OfSums(20)
@@ -172,7 +172,7 @@ def test_a_clip_between_sums_and_their_quantiser_is_exact(
     assert steps.max() <= 1
 
 
-def test_a_clip_that_other_layers_read_before_is_a_function_of_sums(tmp_path: Path) -> None:
+def test_clip_of_sums_with_other_readers_becomes_a_function(tmp_path: Path) -> None:
     writer = OfSums(20)
     sums = writer.sums(0.02)
     clipped = writer.put("Clip", [sums, writer.constant(-0.5), writer.constant(0.9)])
@@ -182,7 +182,7 @@ def test_a_clip_that_other_layers_read_before_is_a_function_of_sums(tmp_path: Pa
     assert off(path, read_onnx(path)).max() <= 1
 
 
-def test_functions_are_exact_where_other_layers_read_the_sums_too(tmp_path: Path) -> None:
+def test_functions_of_shared_sums_are_exact(tmp_path: Path) -> None:
     """Use a Clip to 0…6 of shared sums, which becomes a convolution. Both readers need exact sums."""
     writer = OfSums(20)
     sums = writer.sums(1 / 256, (0,))
@@ -206,7 +206,7 @@ def test_functions_are_exact_where_other_layers_read_the_sums_too(tmp_path: Path
 
 
 @cases("kind", ["Add", "Mul", "GlobalAveragePool"])
-def test_functions_of_sums_of_maps_are_the_files(kind: str, tmp_path: Path) -> None:
+def test_function_of_combined_maps_equals_onnxruntime(kind: str, tmp_path: Path) -> None:
     """Use maps of equal scales, so that their sums are multiples of one step. A mean has about a million values."""
     writer = OfSums(20)
     first = writer.stepped(writer.sums(0.00371), 1 / 20)
@@ -220,7 +220,7 @@ def test_functions_of_sums_of_maps_are_the_files(kind: str, tmp_path: Path) -> N
     assert not any("functions" in note for note in read.notes) or kind == "GlobalAveragePool"
 
 
-def test_several_quantisers_of_one_sum_are_each_the_files(tmp_path: Path) -> None:
+def test_several_quantisers_of_one_sum_equal_onnxruntime(tmp_path: Path) -> None:
     """Use one quantiser after a function, one that saturates early, and one of few bits."""
     writer = OfSums(20)
     sums = writer.sums(1 / 256, (0, -300))

@@ -57,14 +57,14 @@ def halved_at_the_end(writer: Writer, x: str) -> str:
     return put.Div(put.Mul(put.Add(put.Erf(put.Mul(1 / ROOT, x)), 1.0), x), 2.0)
 
 
-def of_a_worked_out_root(writer: Writer, x: str) -> str:
+def with_computed_root(writer: Writer, x: str) -> str:
     """Write the root as an operator on a constant."""
     put = Parts(writer)
     root = writer.put("Sqrt", [writer.constant(2.0)])
     return put.Mul(put.Mul(x, put.Add(put.Erf(put.Div(x, root)), 1.0)), 0.5)
 
 
-def of_constants_of_16_bits(writer: Writer, x: str) -> str:
+def with_constants_of_16_bits(writer: Writer, x: str) -> str:
     put = Parts(writer)
     numbers = (float(np.float16(ROOT)), 1.0, 0.5)
     return put.Mul(put.Mul(x, put.Add(put.Erf(put.Div(x, numbers[0])), numbers[1])), numbers[2])
@@ -91,11 +91,11 @@ def by_tanh_factored(writer: Writer, x: str) -> str:
     return put.Mul(put.Mul(x, 0.5), put.Add(1.0, put.Tanh(inner)))
 
 
-BY_ERF: tuple[Form, ...] = (pytorch, tensorflow, keras, halved_at_the_end, of_a_worked_out_root)
+BY_ERF: tuple[Form, ...] = (pytorch, tensorflow, keras, halved_at_the_end, with_computed_root)
 BY_TANH: tuple[Form, ...] = (by_tanh, by_tanh_of_a_power, by_tanh_factored)
 
 
-def behind_a_convolution(form: Form) -> Network:
+def after_a_convolution(form: Form) -> Network:
     """Read a convolution followed by the form, and compare its outputs with onnxruntime's."""
     writer = Writer(13)
     model = writer.model([form(writer, convolved(writer, "picture", 3, 4))], (1, 3, 14, 18))
@@ -103,25 +103,25 @@ def behind_a_convolution(form: Form) -> Network:
 
 
 @cases("form", [*BY_ERF, *BY_TANH])
-def test_a_gelu_by_its_parts_is_one_layer(form: Form) -> None:
-    network = behind_a_convolution(form)
+def test_gelu_written_out_becomes_one_layer(form: Form) -> None:
+    network = after_a_convolution(form)
     assert [(node.name, node.op) for node in network.nodes[2:]] == [
         ("gelu1", Activate("gelu")) if form in BY_ERF else ("gelu_tanh1", Activate("gelu_tanh"))
     ]
 
 
-def test_constants_of_16_bits_are_near_enough() -> None:
+def test_gelu_with_constants_of_16_bits_becomes_one_layer() -> None:
     writer = Writer()
-    network = network_of(writer.model([of_constants_of_16_bits(writer, "picture")]), "net.onnx", "net")
+    network = network_of(writer.model([with_constants_of_16_bits(writer, "picture")]), "net.onnx", "net")
     assert [node.op for node in network.nodes[1:]] == [Activate("gelu")]
 
 
-def test_one_behind_the_other_are_two() -> None:
-    network = behind_a_convolution(lambda writer, x: by_tanh(writer, pytorch(writer, x)))
+def test_two_consecutive_gelus_become_two_layers() -> None:
+    network = after_a_convolution(lambda writer, x: by_tanh(writer, pytorch(writer, x)))
     assert [node.name for node in network.nodes[2:]] == ["gelu1", "gelu_tanh1"]
 
 
-def test_a_part_that_is_read_elsewhere_stays() -> None:
+def test_gelu_part_with_another_reader_stays_a_layer() -> None:
     """Read the sum 1 + erf a second time, so that it is also a layer."""
 
     def form(writer: Writer, x: str) -> str:
@@ -129,7 +129,7 @@ def test_a_part_that_is_read_elsewhere_stays() -> None:
         total = put.Add(put.Erf(put.Div(x, ROOT)), 1.0)
         return put.Add(put.Mul(put.Mul(x, total), 0.5), total)
 
-    kinds = [node.name for node in behind_a_convolution(form).nodes]
+    kinds = [node.name for node in after_a_convolution(form).nodes]
     assert {"gelu1", "erf1"} <= set(kinds)
 
 
@@ -138,20 +138,20 @@ def off_by_a_constant(writer: Writer, x: str) -> str:
     return put.Mul(put.Mul(x, put.Add(put.Erf(put.Div(x, 1.5)), 1.0)), 0.5)
 
 
-def of_two_tensors(writer: Writer, x: str) -> str:
+def from_two_tensors(writer: Writer, x: str) -> str:
     put = Parts(writer)
     return put.Mul(put.Mul(convolved(writer, "picture", 3, 4), put.Add(put.Erf(put.Div(x, ROOT)), 1.0)), 0.5)
 
 
-def a_factor_for_each_channel(writer: Writer, x: str) -> str:
+def with_a_factor_per_channel(writer: Writer, x: str) -> str:
     put = Parts(writer)
     halves = writer.constant(np.array([0.5, 0.5, 0.5, 0.6]).reshape(1, 4, 1, 1))
     return put.Mul(put.Mul(x, put.Add(put.Erf(put.Div(x, ROOT)), 1.0)), halves)
 
 
-@cases("form", [off_by_a_constant, of_two_tensors, a_factor_for_each_channel])
-def test_what_is_nearly_a_gelu_is_what_it_says(form: Form) -> None:
+@cases("form", [off_by_a_constant, from_two_tensors, with_a_factor_per_channel])
+def test_near_gelu_stays_separate_layers(form: Form) -> None:
     """Check also that the layers give onnxruntime's outputs."""
-    network = behind_a_convolution(form)
+    network = after_a_convolution(form)
     assert Activate("erf") in [node.op for node in network.nodes]
     assert not [node.name for node in network.nodes if node.name.startswith("gelu")]

@@ -68,7 +68,7 @@ ENDS = [
 
 
 @cases("kind, scale, zero, layers", ENDS)
-def test_an_activation_ends_where_the_integers_do_or_is_a_layer_more(
+def test_activation_merges_into_the_quantiser_or_becomes_a_layer(
     kind: str, scale: float, zero: int, layers: list[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "net.onnx"
@@ -81,7 +81,7 @@ def test_an_activation_ends_where_the_integers_do_or_is_a_layer_more(
     assert max(steps.values()) <= 1, steps
 
 
-def test_integers_that_end_at_0_are_a_relu_in_floats() -> None:
+def test_integers_that_start_at_0_become_a_relu_in_floats() -> None:
     for zero, activation in ((-128, "relu"), (-127, "linear"), (0, "linear")):
         op = read(cut("", 0.05, zero)).network.nodes[-1].op
         assert isinstance(op, Convolution)
@@ -101,14 +101,12 @@ def test_integers_that_end_at_0_are_a_relu_in_floats() -> None:
         (1 / 256, -128, 8, False),
     ],
 )
-def test_a_type_is_that_of_pixels_where_each_has_an_integer_of_its_own(
-    scale: float, zero: int, bits: int, same: bool
-) -> None:
+def test_type_equals_pixels_if_each_pixel_has_its_own_integer(scale: float, zero: int, bits: int, same: bool) -> None:
     assert same_as_pixels(TensorType(DataType(bits, True), scale, zero)) is same
 
 
 @cases("scale, zero", [(0.004, -128), (1 / 128, 0), (1 / 255, -100)])
-def test_a_picture_of_another_type_is_brought_to_it(scale: float, zero: int, tmp_path: Path) -> None:
+def test_image_of_another_type_is_converted(scale: float, zero: int, tmp_path: Path) -> None:
     writer = Grids()
     last = writer.floats_of(writer.integers_of("picture", writer.grid(scale, zero)))
     model = writer.floats(writer.integers_of(writer.conv(last), writer.grid(0.05, -7)))
@@ -121,7 +119,7 @@ def test_a_picture_of_another_type_is_brought_to_it(scale: float, zero: int, tmp
     assert max(differences(path, network, picture).values()) <= 1
 
 
-def test_zero_points_that_are_left_out() -> None:
+def test_missing_zero_points_have_their_defaults() -> None:
     """Expect the zero point of unsigned integers or of the same layer for a map, and 0 for weights."""
     writer = Grids()
     scale, other = writer.constant(PIXEL), writer.constant(0.05)
@@ -139,7 +137,7 @@ def test_zero_points_that_are_left_out() -> None:
     assert network.nodes[-1].type.zero_point == 0
 
 
-def test_a_map_keeps_the_type_that_it_has() -> None:
+def test_map_quantised_again_keeps_its_type() -> None:
     """Expect no layer for the same type and one layer for another type, also per input of a Concat."""
     writer = Grids()
     grid = writer.grid(0.05, -7)
@@ -159,7 +157,7 @@ def test_a_map_keeps_the_type_that_it_has() -> None:
     assert {node.type.zero_point for node in network.quantized.nodes[2:]} == {3}
 
 
-def test_pixels_of_a_file_that_takes_integers() -> None:
+def test_integer_input_is_converted_by_its_scale() -> None:
     """Use a uint8 input, whose DequantizeLinear gives the float of a pixel."""
     writer = Grids()
     last = writer.put("DequantizeLinear", ["picture", *writer.grid(0.02, 100, np.uint8)])
@@ -292,20 +290,20 @@ REFUSED: dict[str, tuple[Callable[[], Any], SystolicError]] = {
 
 
 @cases("case", REFUSED)
-def test_what_is_no_grid_is_refused(case: str) -> None:
+def test_wrong_scales_and_zero_points_are_refused(case: str) -> None:
     make, fault = REFUSED[case]
     with refused(fault):
         read(make())
 
 
-def test_floats_are_no_integers() -> None:
+def test_dequantising_floats_is_refused() -> None:
     writer = Grids()
     node = "DequantizeLinear '/DequantizeLinear_4'"
     with refused(UnsupportedError(node, "its input has no scale: no QuantizeLinear is before it")):
         read(writer.floats([writer.conv(), *writer.grid(0.05, -7)]))
 
 
-def test_axes_count_from_either_end() -> None:
+def test_axis_may_be_counted_from_the_end() -> None:
     values = [0.01, 0.02, 0.03, 0.04]
     for axis in (0, -4):
         model = _weights(lambda w: [w.whole(-9, 9, 4, 3, 1, 1), w.constant(values), w.whole(0, 0, 4)], axis=axis)
@@ -319,7 +317,7 @@ def test_axes_count_from_either_end() -> None:
 # --- sums
 
 
-def _summed(zero: int, weight_zero: int = 0) -> Any:
+def _convolved_integers(zero: int, weight_zero: int = 0) -> Any:
     """Write a ConvInteger of a map with the zero point −7."""
     writer = Grids()
     integers = writer.integers_of(writer.conv(), writer.grid(0.05, -7))[0]
@@ -331,9 +329,9 @@ def _summed(zero: int, weight_zero: int = 0) -> Any:
 
 
 @cases("weight_zero", [0, 2])
-def test_sums_are_those_of_integers_less_their_zero_point(weight_zero: int, tmp_path: Path) -> None:
+def test_conv_integer_subtracts_the_zero_points(weight_zero: int, tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"
-    onnx.save(_summed(-7, weight_zero), path)
+    onnx.save(_convolved_integers(-7, weight_zero), path)
     picture = np.random.default_rng(3).integers(0, 256, SIDES[1:], np.uint8)
     network = read_onnx(path)
     assert network.quantized is not None
@@ -343,9 +341,9 @@ def test_sums_are_those_of_integers_less_their_zero_point(weight_zero: int, tmp_
     assert max(differences(path, network, picture).values()) <= 1
 
 
-def test_sums_of_another_zero_point_are_refused() -> None:
+def test_conv_integer_with_another_zero_point_is_refused() -> None:
     with raises_among(MismatchError, what="its zero point", got=-6, expected=-7):
-        read(_summed(-6))
+        read(_convolved_integers(-6))
 
 
 # --- Quant and BipolarQuant
@@ -370,7 +368,9 @@ VALUES = np.array([-9.0, -0.625, -0.375, -0.125, 0.0, 0.125, 0.375, 0.625, 9.0])
     [("ROUND", np.rint), ("HALF_EVEN", np.rint), ("FLOOR", np.floor), ("CEIL", np.ceil), ("ROUND_TO_ZERO", np.trunc)],
 )
 @cases("signed, narrow", [(1, 0), (1, 1), (0, 0), (0, 1)])
-def test_weights_are_rounded_and_end_as_the_file_says(mode: str, rounded: Any, signed: int, narrow: int) -> None:
+def test_quant_weights_are_rounded_and_clipped_by_their_attributes(
+    mode: str, rounded: Any, signed: int, narrow: int
+) -> None:
     low, high = (-8 + narrow, 7) if signed else (0, 15 - narrow)
     steps = _trained(VALUES, signed=signed, narrow=narrow, rounding_mode=mode)
     np.testing.assert_array_equal(steps, np.clip(rounded(VALUES / 0.25), low, high))
@@ -378,7 +378,7 @@ def test_weights_are_rounded_and_end_as_the_file_says(mode: str, rounded: Any, s
     np.testing.assert_array_equal(steps, np.clip(rounded(VALUES / 0.25 + 2), low, high) - 2)
 
 
-def test_one_bit_has_the_sign_of_0_above() -> None:
+def test_bipolar_quant_of_0_is_positive() -> None:
     writer = Trained()
     last = writer.quant("picture", 8, 1 / 255, signed=0)
     values = np.array([-2.0, -1e-9, 0.0, 1e-9, 2.0, 0.5]).reshape(2, 3, 1, 1)
@@ -421,7 +421,7 @@ def test_weights_have_as_few_bits_as_they_need(largest: list[int], datatype: Dat
         (16, 1, 0, 0, DataType(16, True), 0, None),
     ],
 )
-def test_a_map_has_the_integers_that_the_file_says(
+def test_quant_of_a_map_has_the_integers_of_its_attributes(
     bits: int, signed: int, narrow: int, zero: int, datatype: DataType, shifted: int, cut_off: tuple[int, int] | None
 ) -> None:
     writer = Trained()
@@ -513,7 +513,7 @@ QUANTS: dict[str, tuple[Callable[[], Any], SystolicError]] = {
 
 
 @cases("case", QUANTS)
-def test_what_no_map_has_is_refused(case: str) -> None:
+def test_wrong_quant_of_a_map_is_refused(case: str) -> None:
     make, fault = QUANTS[case]
     with refused(fault):
         read(make())
@@ -616,13 +616,13 @@ THRESHOLDS: dict[str, tuple[Callable[[], Any], SystolicError]] = {
 
 
 @cases("case", THRESHOLDS)
-def test_thresholds_that_are_none_are_refused(case: str) -> None:
+def test_wrong_thresholds_are_refused(case: str) -> None:
     make, fault = THRESHOLDS[case]
     with refused(fault):
         read(make())
 
 
-def test_thresholds_are_of_sums_and_their_steps_of_what_leaves() -> None:
+def test_thresholds_are_in_units_of_the_sums() -> None:
     """Use sums of pixels, in steps of 1/255: the threshold 0.1 is 25.5 steps, so that 26 is the first sum above."""
     quantized = read(reaching([[-0.1, 0.1, 0.2]], out_scale=0.5, out_bias=-1.5)).quantized
     assert quantized is not None
@@ -632,7 +632,7 @@ def test_thresholds_are_of_sums_and_their_steps_of_what_leaves() -> None:
     assert node.op.requantiser.thresholds.tolist() == [[-25, 26, 51]] * 2  # type: ignore[union-attr]
 
 
-def test_floats_near_a_whole_number_were_written_as_it() -> None:
+def test_thresholds_near_an_integer_are_rounded_to_it() -> None:
     edges = np.array([[-1.5e-6, -0.5e-6, 0.5e-6, 1.5e-6, 2 + 1e-6, 1e6 + 0.5, 1e6 + 1.5]])
     assert _reached(edges).thresholds.tolist() == [[0, 0, 0, 1, 2, 1000000, 1000002]]
 
@@ -640,7 +640,7 @@ def test_floats_near_a_whole_number_were_written_as_it() -> None:
 # --- operators of integers
 
 
-def test_channels_come_first() -> None:
+def test_pooling_with_channels_last_attribute_is_refused() -> None:
     for last in (0, 1):
         writer = Integers()
         model = writer.then("QLinearGlobalAveragePool", writer.convolved(), 0.01, 4, channels_last=last)

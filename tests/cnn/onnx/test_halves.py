@@ -202,7 +202,7 @@ def pool_between(w: Power) -> Any:
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_halves_are_those_of_onnxruntime(name: str, tmp_path: Path) -> None:
+def test_halves_are_rounded_as_by_onnxruntime(name: str, tmp_path: Path) -> None:
     """Check signed and unsigned integers, zero points of both parities, and scales per filter."""
     path = tmp_path / "net.onnx"
     for seed in range(8):
@@ -221,7 +221,7 @@ PIXELS = np.tile(np.arange(256, dtype=np.uint8), 3).reshape(3, 16, 16)
 # --- by qonnx -------------------------------------------------------------------------------------------------------
 
 
-def test_a_zero_point_is_added_before_a_function_is_rounded() -> None:
+def test_zero_point_is_added_before_rounding() -> None:
     """Expect qonnx's rounding: 2.5 steps and a zero point of 1 give 4, where QuantizeLinear gives 3."""
     quant = pytest.importorskip("qonnx.custom_op.general.quant").quant
     writer = Trained()
@@ -240,7 +240,7 @@ def test_a_zero_point_is_added_before_a_function_is_rounded() -> None:
     assert np.array_equal(ours.astype(int) - read.quantized.nodes[-1].type.zero_point, floats * 64)
 
 
-def trained(bits: int, signed: bool, zero: int, factor: float, unit: float) -> tuple[Any, Any, float]:
+def write_filters(bits: int, signed: bool, zero: int, factor: float, unit: float) -> tuple[Any, Any, float]:
     """Write a QONNX file of three 1×1 filters.
 
     Returns:
@@ -261,14 +261,14 @@ def trained(bits: int, signed: bool, zero: int, factor: float, unit: float) -> t
 @cases("factor, unit", [(1.0, 1.0), (0.75, 0.75), (0.75, 1.0), (0.625, 1.0), (1.0, 0.75)])
 @cases("signed", [True, False])
 @pytest.mark.parametrize("bits", [2, 3, 4, 5, 8, 12, 15])
-def test_halves_are_those_of_qonnx(bits: int, signed: bool, factor: float, unit: float) -> None:
+def test_halves_are_rounded_as_by_qonnx(bits: int, signed: bool, factor: float, unit: float) -> None:
     """Check every pixel for 2 to 15 bits, signed and unsigned, with a scale per filter.
 
     Scales that are not powers of two are exact products in float32, so that halves are exact halves.
     """
     quant = pytest.importorskip("qonnx.custom_op.general.quant").quant
     for zero in (0, 1) if bits < 9 else (1,):
-        model, floats, step = trained(bits, signed, zero, factor, unit)
+        model, floats, step = write_filters(bits, signed, zero, factor, unit)
         read = read_model(model, "net.onnx", "net")
         assert read.quantized is not None
         assert not read.notes

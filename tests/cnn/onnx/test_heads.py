@@ -49,7 +49,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_the_head_of_an_ultralytics_export_is_known(exported: Path, tmp_path: Path) -> None:
+def test_head_of_an_ultralytics_export_is_recognised(exported: Path, tmp_path: Path) -> None:
     read = read_onnx(exported)
     network, data = read.network, read.data
     assert [(head.kind, head.classes, head.bins) for head in heads(network)] == [("anchor-free", 3, 16)] * 3
@@ -61,7 +61,7 @@ def test_the_head_of_an_ultralytics_export_is_known(exported: Path, tmp_path: Pa
     assert heads(again.network) == heads(network)
 
 
-def test_boxes_are_those_of_the_exported_decoding(exported: Path) -> None:
+def test_head_gives_the_boxes_of_the_exported_decoding(exported: Path) -> None:
     network = read_onnx(exported).network
     picture = np.random.default_rng(1).random((3, 64, 64), np.float32)
     (answer,) = onnxruntime.InferenceSession(str(exported)).run(None, {"picture": picture[None]})
@@ -81,7 +81,7 @@ def test_boxes_are_those_of_the_exported_decoding(exported: Path) -> None:
         first += count
 
 
-def test_other_weights_are_no_mark_of_a_known_layout(exported: Path, tmp_path: Path) -> None:
+def test_layout_with_other_weights_is_not_recognised(exported: Path, tmp_path: Path) -> None:
     model = onnx.load(exported)
     mark = next(array for array in model.graph.initializer if list(array.dims) == [1, 16, 1, 1])
     mark.raw_data = (np.arange(16, dtype=np.float32) + 1).tobytes()
@@ -111,7 +111,7 @@ SCALED = {"kind": "scaled-yolo", "tensors": ["conv0"], "classes": 1, "anchors": 
 SSD = {"kind": "ssd", "tensors": ["conv0", "conv1"], "anchors": [[9, 9], [5, 5], [3, 3]], "softmax": True}
 
 
-def test_a_file_says_which_head_reads_which_tensors(two_maps: Path) -> None:
+def test_heads_file_assigns_tensors_to_heads(two_maps: Path) -> None:
     network = read_with(two_maps, SCALED, {"kind": "segmentation", "tensors": ["conv1"]})
     scaled, segmentation = heads(network)
     assert (scaled.anchors, scaled.scale_xy) == (((10.0, 13.0), (33.0, 23.0)), 2.0)
@@ -181,7 +181,7 @@ ENTRY = "heads.json: head 1"
         (7, InvalidValueError("the value", 7, "a JSON object", where=ENTRY)),
     ],
 )
-def test_files_of_heads_that_are_refused(entry: object, fault: SystolicError, two_maps: Path) -> None:
+def test_wrong_entry_of_a_heads_file_is_refused(entry: object, fault: SystolicError, two_maps: Path) -> None:
     with refused(fault):
         read_with(two_maps, entry)
 
@@ -196,7 +196,7 @@ def test_files_of_heads_that_are_refused(entry: object, fault: SystolicError, tw
         ('{"heads": {}}', InvalidValueError, {"what": "'heads'", "got": {}, "where": "heads.json"}),
     ],
 )
-def test_texts_that_are_no_heads(
+def test_wrong_text_of_a_heads_file_is_refused(
     text: str, kind: type[SystolicError], fields: dict[str, object], two_maps: Path
 ) -> None:
     two_maps.with_name("heads.json").write_text(text)
@@ -204,7 +204,7 @@ def test_texts_that_are_no_heads(
         read_onnx(two_maps, cuts=(str(two_maps.with_name("heads.json")),))
 
 
-def test_heads_in_the_metadata_are_not_trusted_either(two_maps: Path) -> None:
+def test_wrong_heads_in_the_metadata_are_refused(two_maps: Path) -> None:
     model = onnx.load(two_maps)
     model.metadata_props.add(key=METADATA, value='{"heads": [{"kind": "yolo"}]}')
     onnx.save(model, two_maps)
@@ -212,7 +212,7 @@ def test_heads_in_the_metadata_are_not_trusted_either(two_maps: Path) -> None:
         read_onnx(two_maps)
 
 
-def test_what_else_stands_in_the_metadata_is_kept(two_maps: Path) -> None:
+def test_other_metadata_is_kept(two_maps: Path) -> None:
     model = onnx.load(two_maps)
     for key in ("author", METADATA, "zoo", METADATA):
         model.metadata_props.add(key=key, value="[]")
