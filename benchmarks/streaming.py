@@ -37,11 +37,10 @@ from systolic.execution.build import Variant
 from systolic.files import DesignFiles, write
 from systolic.loading import load_model
 from systolic.model import DesignInputs, sample_pictures
-from systolic.styles.streaming.fifos import Fifos, size_fifos
+from systolic.styles.streaming.fifos import PipelineFifos, size_fifos
 from systolic.styles.streaming.generation.generate import FoldedNetwork, parts
 from systolic.styles.streaming.mapping import StreamingMapping
-from systolic.styles.streaming.measure import cycle_report as measure_cycles
-from systolic.styles.streaming.measure import trace_design
+from systolic.styles.streaming.measure import cycle_report, trace_design
 from systolic.styles.streaming.simulate import StreamingDesign, open_design, simulate
 from systolic.trace.report import board_memory
 
@@ -95,7 +94,7 @@ class Measured:
     board: Board
     clock_mhz: float
     folded: FoldingResult
-    fifos: Fifos
+    fifos: PipelineFifos
     interval: int
     latency: int
     queues: StreamingUsage
@@ -112,7 +111,7 @@ def main() -> None:
     parser.add_argument("--ap-int", action="store_true", help="execute with the vendor's ap_int too")
     options = vars(parser.parse_args())
     cases = [case for case in CASES if options[case]] or list(CASES)
-    results = [cycle_report(case, options["ap_int"]) for case in cases]
+    results = [measure(case, options["ap_int"]) for case in cases]
     wrong = [f"{result.case}: {result.mismatches} mismatches" for result in results if result.mismatches]
     slow = [result for result in results if result.interval > (1 + WITHIN) * result.folded.cycles]
     wrong += [f"{result.case}: traced {result.interval}" for result in slow]
@@ -120,7 +119,7 @@ def main() -> None:
         sys.exit("\n".join(wrong))
 
 
-def cycle_report(case: str, ap_int: bool) -> Measured:
+def measure(case: str, ap_int: bool) -> Measured:
     """Fold, generate, trace and execute one of CASES, and print its table."""
     name, cycles = CASES[case]
     board, model = load(name), load_model("ultranet", seed=1)
@@ -138,7 +137,7 @@ def cycle_report(case: str, ap_int: bool) -> Measured:
         trace = clocked.run("compiling and tracing", lambda: trace_design(rough, picture))
         memory, widths = board_memory(rough), rough.fifo_bits
         fifos = clocked.run("sizing FIFOs", lambda: size_fifos(trace, memory, clock.mhz, widths))
-        report = measure_cycles(rough, trace, memory, depths=fifos.depths)
+        report = cycle_report(rough, trace, memory, depths=fifos.depths)
         queues = sum((fifo(widths[name], depth) for name, depth in fifos.depths.items()), NOTHING)
         sized = parts_of.files(mapping.estimate, fifos.depths)
         pipeline = clocked.run("generating", lambda: _opened(sized, Path(work) / "design"))

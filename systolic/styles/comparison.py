@@ -19,7 +19,7 @@ MappingT = TypeVar("MappingT", bound=NetworkMapping)
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate(Generic[MappingT]):
+class ComparisonRow(Generic[MappingT]):
     """One row of a comparison.
 
     Attributes:
@@ -54,7 +54,7 @@ class Comparison(ABC, Generic[MappingT]):
     """
 
     network: str
-    rows: tuple[Candidate[MappingT], ...]
+    rows: tuple[ComparisonRow[MappingT], ...]
     head: ClassVar[tuple[str, ...]]
 
     @property

@@ -12,7 +12,7 @@ from systolic.styles.style import NetworkMapping
 Values = Mapping[str, Any]
 
 
-class Resources(Protocol):
+class EstimatedResources(Protocol):
     """The estimated resources of a design, in either style.
 
     Attributes:
@@ -44,7 +44,7 @@ def plan_values(
     mapping: NetworkMapping,
     ddr: DdrRate,
     modelled_cycles: int,
-    usage: Resources,
+    usage: EstimatedResources,
     *,
     batch: int = 1,
     array: Values | None = None,

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Told(Protocol):
+class Displayable(Protocol):
     """A result that can be shown as a JSON object, as text for a terminal, and in a notebook."""
 
     def values(self) -> dict[str, Any]: ...
@@ -54,7 +54,7 @@ class Told(Protocol):
     def _repr_html_(self) -> str: ...
 
 
-class NetworkMapping(Told, Protocol):
+class NetworkMapping(Displayable, Protocol):
     """A mapping of a network onto a board, with its cost. Cycles and rates are modelled, at the target clock."""
 
     @property
@@ -85,7 +85,7 @@ class NetworkMapping(Told, Protocol):
         """Draw a picture of the mapping. Raises ChoiceError for an unknown kind."""
 
 
-class Plan(Told, Protocol):
+class Plan(Displayable, Protocol):
     """A generated design whose files are in memory and are not written yet."""
 
     def text(self, clock: RateClock | None = None) -> str: ...
@@ -114,7 +114,7 @@ class OpenedDesign(Protocol):
     def network(self) -> QuantizedNetwork: ...
 
 
-class Counts(Told, Protocol):
+class Counts(Displayable, Protocol):
     """The clock cycles of a design in SystemVerilog, counted while the design was simulated."""
 
     @property

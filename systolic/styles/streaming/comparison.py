@@ -10,7 +10,7 @@ from boards.board import Board
 from boards.facts import Clock
 from systolic.report.page import page
 from systolic.report.tables import Cell
-from systolic.styles.comparison import Candidate, Comparison
+from systolic.styles.comparison import Comparison, ComparisonRow
 from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.report import bits_text, fullest
 
@@ -69,7 +69,7 @@ class StreamingComparison(Comparison[StreamingMapping]):
             "foldings": [self._row_values(row) for row in self.rows],
         }
 
-    def _row_values(self, row: Candidate[StreamingMapping]) -> dict[str, Any]:
+    def _row_values(self, row: ComparisonRow[StreamingMapping]) -> dict[str, Any]:
         if row.mapping is None:
             return {"search": row.asked, "reason": row.first_line}
         values = row.mapping.values()
@@ -81,7 +81,7 @@ class StreamingComparison(Comparison[StreamingMapping]):
         """Return one row per search, under ``head``."""
         return [self._cells_of(row) for row in self.rows]
 
-    def _cells_of(self, row: Candidate[StreamingMapping]) -> list[Cell]:
+    def _cells_of(self, row: ComparisonRow[StreamingMapping]) -> list[Cell]:
         mapping = row.mapping
         if mapping is None:
             return [row.asked, *([None] * 12), row.first_line]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from boards.progress import Progress, silent
 from host.vision.picture import Pixels
-from systolic.styles.streaming.fifos import Fifos, estimated_fifos, size_fifos
+from systolic.styles.streaming.fifos import PipelineFifos, estimated_fifos, size_fifos
 from systolic.styles.streaming.measure import StreamingReport, cycle_report, trace_design
 from systolic.styles.streaming.simulate import StreamingDesign
 from systolic.styles.style import DesignTrace
@@ -46,7 +46,7 @@ class StreamingTrace(DesignTrace):
             fixed_bits=found.fixed_bits,
         )
 
-    def sized_fifos(self, memory: MemoryTiming, clock_mhz: float) -> Fifos:
+    def sized_fifos(self, memory: MemoryTiming, clock_mhz: float) -> PipelineFifos:
         """Return the FIFOs with the least depths that lose no throughput. Raises the errors of ``size_fifos``."""
         return size_fifos(self.trace, memory, clock_mhz, self.design.fifo_bits)
 
@@ -55,7 +55,7 @@ class StreamingTrace(DesignTrace):
         """The FIFO depths in words that the design declares, by the name of the stream."""
         return {fifo.name: fifo.depth for fifo in self.design.manifest.fifos}
 
-    def declared_fifos(self) -> Fifos:
+    def declared_fifos(self) -> PipelineFifos:
         """Return the FIFOs with their declared depths, traced at the design's clock.
 
         Raises:

@@ -16,7 +16,7 @@ from scheduler.streaming.lower import lower
 from scheduler.streaming.model.waiting import UNTRACED, TracedStreams
 from scheduler.streaming.result import FoldingResult, evaluate
 from scheduler.streaming.search import annealing, exact, greedy
-from systolic.styles.comparison import Candidate
+from systolic.styles.comparison import ComparisonRow
 from systolic.styles.options import saved_text
 from systolic.styles.streaming.arguments import SEARCHES
 from systolic.styles.streaming.comparison import StreamingComparison
@@ -133,13 +133,13 @@ def compare(
         tell(f"folding: {wish.label}, {number} of {len(wishes)} searches done")
         try:
             mapping = StreamingMapping(network, board, clock, fold(graph, board, clock, wish, tell), wish, fps=wish.fps)
-            rows.append(Candidate(wish.label, mapping))
+            rows.append(ComparisonRow(wish.label, mapping))
         except SystolicError as error:  # one failed search must not end the comparison
-            rows.append(Candidate(wish.label, None, error))
+            rows.append(ComparisonRow(wish.label, None, error))
     return StreamingComparison(graph.name, tuple(rows), board, clock, options.fps)
 
 
 def alone(mapping: StreamingMapping, options: StreamingOptions) -> StreamingComparison:
     """Return a comparison of a single folding, which ``systolic fold`` shows."""
-    rows = (Candidate(options.label, mapping),)
+    rows = (ComparisonRow(options.label, mapping),)
     return StreamingComparison(mapping.network.name, rows, mapping.board, mapping.clock, options.fps)

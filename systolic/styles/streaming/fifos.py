@@ -28,7 +28,7 @@ FIXED_DEPTH = 1024
 
 
 @dataclass(frozen=True)
-class Fifos:
+class PipelineFifos:
     """The FIFOs of a pipeline, and the traced cycles with them.
 
     Attributes:
@@ -67,7 +67,7 @@ class Fifos:
 
 def estimated_fifos(
     trace: Trace, memory: MemoryTiming, clock_mhz: float, bits: Mapping[str, int], declared: Depths
-) -> Fifos:
+) -> PipelineFifos:
     """Return the FIFOs with their declared depths and the cycles of the pipeline.
 
     Args:
@@ -87,7 +87,7 @@ def estimated_fifos(
     return replace(_fifos(bits, declared, pace, best or pace), solved=3, sized=False)
 
 
-def size_fifos(trace: Trace, memory: MemoryTiming, clock_mhz: float, bits: Mapping[str, int]) -> Fifos:
+def size_fifos(trace: Trace, memory: MemoryTiming, clock_mhz: float, bits: Mapping[str, int]) -> PipelineFifos:
     """Return the FIFOs with the least depths that lose no throughput.
 
     Args:
@@ -124,9 +124,9 @@ def size_fifos(trace: Trace, memory: MemoryTiming, clock_mhz: float, bits: Mappi
     return replace(_fifos(bits, depths, frames.pace(depths) or best, best), solved=solved + 1)
 
 
-def _fifos(bits: Mapping[str, int], depths: Depths, pace: _Pace, best: _Pace) -> Fifos:
+def _fifos(bits: Mapping[str, int], depths: Depths, pace: _Pace, best: _Pace) -> PipelineFifos:
     deepest = max(FIXED_DEPTH, *depths.values())
-    return Fifos(
+    return PipelineFifos(
         depths=depths,
         widths=dict(bits),
         interval=pace.interval,

@@ -15,14 +15,13 @@ from scheduler.streaming.area.budget import area, fits, limits
 from scheduler.streaming.area.total import usage_with
 from scheduler.streaming.graph import Fold, StreamingFolding
 from scheduler.streaming.model.converters import edges
-from scheduler.streaming.model.waiting import Fifos as StreamFifos
-from scheduler.streaming.model.waiting import TracedStreams
+from scheduler.streaming.model.waiting import Fifos, TracedStreams
 from scheduler.streaming.result import FoldingResult
 from systolic.files import DesignFiles, write
 from systolic.model import DesignInputs
 from systolic.styles.streaming.cycles import StreamingTrace
 from systolic.styles.streaming.exploration import fold, with_saved_ddr
-from systolic.styles.streaming.fifos import Fifos
+from systolic.styles.streaming.fifos import PipelineFifos
 from systolic.styles.streaming.generation.generate import FoldedNetwork, StreamingParts, parts
 from systolic.styles.streaming.generation.plan import StreamingPlan
 from systolic.styles.streaming.generation.wiring.moving import edge_wires
@@ -110,7 +109,7 @@ class _Traced:
 
     mapping: StreamingMapping
     pipeline: StreamingParts
-    fifos: Fifos
+    fifos: PipelineFifos
 
     @staticmethod
     def of(mapping: StreamingMapping, inputs: DesignInputs, options: StreamingOptions, tell: Progress) -> _Traced:
@@ -152,7 +151,7 @@ class _Traced:
         return StreamingPlan(self.mapping, files, self.fifos)
 
 
-def streams_of(folding: StreamingFolding, fifos: Fifos) -> dict[tuple[int, int], StreamFifos]:
+def streams_of(folding: StreamingFolding, fifos: PipelineFifos) -> dict[tuple[int, int], Fifos]:
     """Return the FIFOs in front of each (block, input) as pairs of word size in lanes and depth in words.
 
     There is one FIFO per stream: the writer's, and one after each converter.
@@ -168,7 +167,7 @@ def streams_of(folding: StreamingFolding, fifos: Fifos) -> dict[tuple[int, int],
     }
 
 
-def _traced(files: DesignFiles, picture: Pixels, estimated: bool, tell: Progress) -> Fifos:
+def _traced(files: DesignFiles, picture: Pixels, estimated: bool, tell: Progress) -> PipelineFifos:
     """Write the design to a temporary folder, trace it, and return its FIFOs.
 
     Args:
@@ -193,7 +192,7 @@ def _traced(files: DesignFiles, picture: Pixels, estimated: bool, tell: Progress
             ) from error
 
 
-def recounted(folded: FoldingResult, board: Board, fifos: Fifos) -> FoldingResult:
+def recounted(folded: FoldingResult, board: Board, fifos: PipelineFifos) -> FoldingResult:
     """Return the folding with its resources counted again, with the traced FIFOs in place of the estimated ones.
 
     ``fits`` of the result refers to the whole board, not to the budget of the search.

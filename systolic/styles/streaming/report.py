@@ -12,7 +12,7 @@ from scheduler.streaming.model.cycles import bottleneck
 from systolic.report.clock import RateClock
 from systolic.report.page import html_table, page, picture
 from systolic.report.tables import BUILT_FIFO_HEAD, ENERGY_HEAD, Cell, built_fifo_rows, energy_rows, table
-from systolic.styles.streaming.fifos import Fifos
+from systolic.styles.streaming.fifos import PipelineFifos
 from systolic.styles.streaming.fold_words import fold_text
 from systolic.styles.streaming.priced import PricedFolding
 
@@ -184,7 +184,7 @@ def fullest(mapping: PricedFolding) -> str:
     return f"{name.upper()} {shares[name]:.0%}"
 
 
-def fifos_html(fifos: Fifos) -> str:
+def fifos_html(fifos: PipelineFifos) -> str:
     """Return the part of a page with the FIFOs of a generated pipeline."""
     text = (
         f"FIFOs: {fifos.bits:,} bits ({fifos.fixed_bits:,} at a fixed depth); a frame every "

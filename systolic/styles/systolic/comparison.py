@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from systolic.report.page import html_table, page, picture
 from systolic.report.tables import Cell, overhead_words, table
-from systolic.styles.comparison import Candidate, Comparison
+from systolic.styles.comparison import Comparison, ComparisonRow
 from systolic.styles.systolic.mapping import SystolicMapping
 from systolic.styles.systolic.report import BASELINE_NOTE, geometries_html
 
@@ -96,7 +96,7 @@ def _baseline_cells(mapping: SystolicMapping | None) -> list[list[Cell]]:
     ]
 
 
-def _cells_of(row: Candidate[SystolicMapping]) -> list[Cell]:
+def _cells_of(row: ComparisonRow[SystolicMapping]) -> list[Cell]:
     mapping = row.mapping
     if mapping is None:
         return [row.asked, "–", *[None] * 10, row.first_line]

@@ -29,12 +29,12 @@ from scheduler.systolic.search.search import SearchResult, search, search_clocks
 from scheduler.systolic.search.space import Space, pin, space_for
 from scheduler.systolic.search.workers import Workers
 from scheduler.systolic.workload import workload_of
-from systolic.styles.comparison import Candidate
+from systolic.styles.comparison import ComparisonRow
 from systolic.styles.options import saved_text
 from systolic.styles.systolic.comparison import ParetoFront, SystolicComparison
 from systolic.styles.systolic.mapping import SystolicMapping, price
 from systolic.styles.systolic.options import Alternatives, SystolicOptions, with_dsps, words_of_pins
-from systolic.styles.systolic.priced import Holds
+from systolic.styles.systolic.priced import HeldRate
 
 # --- one schedule --------------------------------------------------------------------------------------------------
 
@@ -148,10 +148,10 @@ def _saved(network: QuantizedNetwork, options: SystolicOptions) -> tuple[Systoli
     return replace(schedule, array=array_in(schedule, options.engine)), saved_ddr(text, name)
 
 
-def _holds(schedule: SystolicSchedule, board: Board, options: SystolicOptions) -> Holds | None:
+def _holds(schedule: SystolicSchedule, board: Board, options: SystolicOptions) -> HeldRate | None:
     """Return the lowest clock at which the schedule reaches the requested rate; None if no clock of the board does."""
     clock = lowest_clock(schedule, board, options.fps, options.ddr_rate(board))
-    return Holds(options.fps, clock.mhz) if clock else None
+    return HeldRate(options.fps, clock.mhz) if clock else None
 
 
 def _ddr(board: Board, clock_mhz: float | None, rate: DdrRate, dsp_clock: int = 1) -> DdrTiming:
@@ -200,9 +200,9 @@ def compare(
         wishes = replace(with_dsps(options, alternatives.engine, dsp), array=array, batch=batch, ddr_gbps=gbps)
         clock = None if clock_mhz is None else board.nearest_clock(clock_mhz).mhz
         try:
-            rows.append(Candidate(asked, explore(network, board, clock, wishes, executor)))
+            rows.append(ComparisonRow(asked, explore(network, board, clock, wishes, executor)))
         except SystolicError as error:  # one failed combination must not end the comparison
-            rows.append(Candidate(asked, None, error))
+            rows.append(ComparisonRow(asked, None, error))
     names = {network.name for network in networks.values()}
     return SystolicComparison(", ".join(sorted(names)), tuple(rows))
 

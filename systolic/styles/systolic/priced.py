@@ -26,7 +26,7 @@ from scheduler.systolic.search.search import Proof
 
 
 @dataclass(frozen=True)
-class Holds:
+class HeldRate:
     """A requested frame rate, and the lowest clock of the board at which the schedule reaches it.
 
     Attributes:
@@ -63,7 +63,7 @@ class PricedSchedule:
     usage: Usage
     placement: Placement
     proof: Proof | None = None
-    holds: Holds | None = None
+    holds: HeldRate | None = None
 
     @property
     def network(self) -> QuantizedNetwork:

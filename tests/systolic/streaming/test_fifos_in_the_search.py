@@ -19,7 +19,7 @@ from scheduler.streaming.search import exact
 from systolic.model import DesignInputs
 from systolic.styles.streaming import flow
 from systolic.styles.streaming.exploration import explore
-from systolic.styles.streaming.fifos import Fifos
+from systolic.styles.streaming.fifos import PipelineFifos
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.trace.timing import DeadlockError
 from tests.support.pipelines import BOARD, skip
@@ -68,11 +68,11 @@ def test_a_folding_that_cannot_run_is_no_alternative(monkeypatch: pytest.MonkeyP
     mapping = explore(skip(), BOARD, None, RATE)
     trace = flow._traced
 
-    def only_the_first(*arguments: object) -> Fifos:
+    def only_the_first(*arguments: object) -> PipelineFifos:
         monkeypatch.setattr(flow, "_traced", stopped)
         return trace(*arguments)  # type: ignore[arg-type]
 
-    def stopped(*_: object) -> Fifos:
+    def stopped(*_: object) -> PipelineFifos:
         raise DeadlockError(0, (), None)
 
     monkeypatch.setattr(flow, "_traced", only_the_first)

@@ -20,11 +20,11 @@ from systolic.files import DesignFiles
 from systolic.loading import load_model
 from systolic.model import sample_pictures
 from systolic.report.figures import svg
-from systolic.styles.comparison import Candidate
+from systolic.styles.comparison import ComparisonRow
 from systolic.styles.streaming import figures
 from systolic.styles.streaming.comparison import StreamingComparison
 from systolic.styles.streaming.exploration import compare
-from systolic.styles.streaming.fifos import Fifos
+from systolic.styles.streaming.fifos import PipelineFifos
 from systolic.styles.streaming.generation.plan import StreamingPlan
 from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.options import StreamingOptions
@@ -151,7 +151,9 @@ def test_jupyter_shows_what_was_generated(tmp_path: Path) -> None:
     assert isinstance(made.mapping, StreamingMapping)
     assert isinstance(made.plan, StreamingPlan)
     assert text == mapping_html(made.mapping) + fifos_html(made.plan.fifos)
-    fifos = Fifos({"from_first": 17}, {"from_first": 8}, 4_000, 5_000, 4_000, bits=1_234, fixed_bits=56_789, solved=3)
+    fifos = PipelineFifos(
+        {"from_first": 17}, {"from_first": 8}, 4_000, 5_000, 4_000, bits=1_234, fixed_bits=56_789, solved=3
+    )
     sized = GeneratedDesign(replace(made.plan, fifos=fifos))._repr_html_()
     assert "FIFOs: 1,234 bits (56,789 at a fixed depth); a frame every 4,000 cycles, latency 5,000 (traced)" in sized
     numbers = "".join(f'<td class="n">{number}</td>' for number in (1, 8, 17))
@@ -159,12 +161,14 @@ def test_jupyter_shows_what_was_generated(tmp_path: Path) -> None:
 
 
 def test_the_rate_of_a_plan_is_its_clock_by_the_traced_interval(mapping: StreamingMapping) -> None:
-    fifos = Fifos({"from_first": 17}, {"from_first": 8}, 4_000, 5_000, 4_000, bits=1_234, fixed_bits=56_789, solved=3)
+    fifos = PipelineFifos(
+        {"from_first": 17}, {"from_first": 8}, 4_000, 5_000, 4_000, bits=1_234, fixed_bits=56_789, solved=3
+    )
     text = StreamingPlan(replace(mapping, clock=replace(mapping.clock, mhz=250.0)), DesignFiles({}), fifos).text()
     assert "a frame every 4,000 cycles, 62500.0 frames/s at 250 MHz (target), latency 5,000 cycles (traced)" in text
-    assert "FIFOs that the trace sizes" not in text
+    assert "with FIFOs sized by the trace" not in text
     slower = StreamingPlan(mapping, DesignFiles({}), replace(fifos, interval=4_001)).text()
-    assert slower.endswith("FIFOs that the trace sizes give a frame every 4,000 cycles")
+    assert slower.endswith("with FIFOs sized by the trace: a frame every 4,000 cycles")
 
 
 def with_folded(mapping: StreamingMapping, **changes: Any) -> StreamingMapping:
@@ -172,12 +176,12 @@ def with_folded(mapping: StreamingMapping, **changes: Any) -> StreamingMapping:
 
 
 def test_what_is_not_good_is_said(compared: StreamingComparison, mapping: StreamingMapping) -> None:
-    lost = replace(compared, rows=(Candidate("greedy", None, StateError("no way", "<out>")),))
+    lost = replace(compared, rows=(ComparisonRow("greedy", None, StateError("no way", "<out>")),))
     assert "no way &lt;out&gt;" in lost.page()
     assert "<svg" not in lost.page()
     assert "does not fit the budget of this board" in mapping_html(with_folded(mapping, fits=False))
     assert "within 2.0% of the best" in mapping_html(with_folded(mapping, state="feasible", gap=0.02))
-    slow = replace(compared, fps=1e9, rows=(Candidate("exact", with_folded(mapping, fits=False)),))
+    slow = replace(compared, fps=1e9, rows=(ComparisonRow("exact", with_folded(mapping, fits=False)),))
     assert slow.text().splitlines()[1].endswith(" too slow, does not fit")
     assert not slow.values()["foldings"][0]["reached"]
     assert "the sum of all shares; not searched for." in mapping_html(with_folded(mapping, state="given"))

@@ -10,7 +10,7 @@ from host.contract.streaming import StreamingManifest
 from systolic.files import DesignFiles
 from systolic.report.clock import RateClock
 from systolic.styles.plan_values import plan_values
-from systolic.styles.streaming.fifos import Fifos
+from systolic.styles.streaming.fifos import PipelineFifos
 from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.report import fifos_html, mapping_text
 
@@ -27,7 +27,7 @@ class StreamingPlan:
 
     mapping: StreamingMapping
     files: DesignFiles
-    fifos: Fifos
+    fifos: PipelineFifos
 
     @property
     def is_traced(self) -> bool:
