@@ -1,5 +1,7 @@
-"""The model of the engine in SystemVerilog, held against cycles that were counted under Verilator: benchmarks/cycles.py
-records them, tests/systolic/test_rtl.py counts those of small networks anew."""
+"""The model of the SystemVerilog engine, compared with cycles that were counted under Verilator.
+
+benchmarks/cycles.py records the cycles, and tests/systolic/test_rtl.py counts the cycles of small networks again.
+"""
 
 from __future__ import annotations
 
@@ -41,31 +43,31 @@ COUNTED = sorted(recorded_cycles.recorded(recorded_cycles.COUNTED))
 
 
 def outside(name: str) -> list[str]:
-    """Layers of a recorded case that the model misses, in words."""
+    """Return a sentence for each layer of a recorded case for which the model is outside the tolerance."""
     pairs = [(layer.shape.name, layer.total, counted) for layer, counted in recorded(name).layers()]
     return [
         f"{layer}: {total} modelled, {counted} counted" for layer, total, counted in pairs if not within(total, counted)
     ]
 
 
-def test_what_is_recorded_can_be_counted_anew() -> None:
+def test_recorded_cases_can_be_counted_again() -> None:
     assert set(SMALL) < set(COUNTED) <= set(CASES)
 
 
 @cases("name", COUNTED)
-def test_modelled_cycles_are_within_3_percent_of_the_counted_ones(name: str) -> None:
+def test_cost_rtl_is_within_3_percent_of_the_counted_cycles(name: str) -> None:
     assert outside(name) == []
 
 
 @cases("name", COUNTED)
-def test_a_frame_is_nearer(name: str) -> None:
+def test_cost_rtl_sum_of_layers_is_within_half_the_share(name: str) -> None:
     layers = recorded(name).layers()
     counted = sum(cycles for _, cycles in layers)
     assert sum(layer.total for layer, _ in layers) == pytest.approx(counted, rel=SHARE / 2)
 
 
-def test_the_engine_in_cpp_is_another() -> None:
-    """Its own model misses what this engine takes."""
+def test_cost_hls_differs_from_the_counted_rtl_cycles() -> None:
+    # The model of the HLS engine does not fit the RTL engine.
     counted = recorded("connected")
     hls = replace(counted.schedule, array=replace(counted.schedule.array, engine=HLS))
     modelled = cost(hls, ddr_timing(BOARD, MHZ)).layers
@@ -73,7 +75,7 @@ def test_the_engine_in_cpp_is_another() -> None:
 
 
 def missed() -> int:
-    """Cycles by which the model misses all layers that are recorded, too many or too few."""
+    """Return the sum of the model's absolute errors over all recorded layers, in cycles."""
     layers = [pair for name in COUNTED for pair in recorded(name).layers()]
     return sum(abs(layer.total - counted) for layer, counted in layers)
 
@@ -90,8 +92,8 @@ PLANTED = {
     "a port of results has one burst on its way": (saver, "OUTSTANDING", 1),
     "feed_weights waits longer between two tiles": (loader, "FEED_GAP", 1 + 5),
     "a tile of weights is stored later": (loader, "STORED", 3 + 20),
-    "a chunk leaves later": (rtl, "LEFT", 2 + 10),
-    "one tile of weights comes beside the first rows": (
+    "a chunk is written later": (rtl, "LEFT", 2 + 10),
+    "one tile of weights arrives with the first rows": (
         rtl,
         "weights_at_once",
         lambda grid: grid.flat(grid.shape.steps * grid.step_words),
@@ -101,8 +103,8 @@ PLANTED = {
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_fault_of_the_model_shows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each makes it worse than it is, all layers together."""
+def test_planted_fault_of_the_model_increases_the_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Each fault increases the sum of errors of all layers.
     before = missed()
     module, constant, wrong = PLANTED[name]
     monkeypatch.setattr(module, constant, wrong)
@@ -115,16 +117,16 @@ def test_a_planted_fault_of_the_model_shows(name: str, monkeypatch: pytest.Monke
     [
         "its program is not read ahead",
         "a port has one burst on its way",
-        "one tile of weights comes beside the first rows",
+        "one tile of weights arrives with the first rows",
     ],
 )
-def test_a_planted_fault_leaves_the_bounds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_planted_fault_exceeds_the_tolerance(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module, constant, wrong = PLANTED[name]
     monkeypatch.setattr(module, constant, wrong)
     assert any(outside(case) for case in COUNTED)
 
 
-def test_the_depths_of_the_model_are_those_of_the_modules() -> None:
+def test_stages_equal_the_depths_of_the_modules() -> None:
     def text(name: str) -> str:
         return (SOURCES / name).read_text()
 
@@ -157,7 +159,7 @@ def test_the_depths_of_the_model_are_those_of_the_modules() -> None:
         assert ".DEPTH(2 * LATENCY + 2), .SLACK(LATENCY)" in text(module)
     assert load_stages + 2 < stages.ROWS_HELD < 2 * load_stages + 2
     plain = stages_of(Array(4, 8, 8))
-    assert set(re.findall(r"\bs\d+_valid\b", text("saver/pool.sv"))) == {"s1_valid"}, "a group stands in one register"
+    assert set(re.findall(r"\bs\d+_valid\b", text("saver/pool.sv"))) == {"s1_valid"}, "a group is in one register"
     assert stages.POOLED == 1
     assert plain.results == stages.POOLED + requantised + 1
     assert plain.held == requantised + 2
@@ -173,8 +175,8 @@ def test_the_depths_of_the_model_are_those_of_the_modules() -> None:
 @pytest.mark.parametrize(
     ("dsp_clock", "dsp_products", "sums"), [(1, 0, 4 + 4 + 2 + 12), (2, 0, 2 + 5 + 2 + 6), (1, 6, 8 + 2 + 12)]
 )
-def test_the_array_is_as_deep_as_its_chains(dsp_clock: int, dsp_products: int, sums: int) -> None:
-    """13 rows, 8 lanes of 4 bits: chains of 4; of six products four lanes of either kind, in two adders."""
+def test_stages_sums_follow_from_the_chains(dsp_clock: int, dsp_products: int, sums: int) -> None:
+    """13 rows and 8 lanes of 4 bits have chains of 4. With six products, two adders add four lanes each."""
     array = Array(13, 24, 8, bits=4, dsp_clock=dsp_clock, dsp_products=dsp_products)
     assert dsp_products or array.pack_chain == 4
     assert stages_of(array).sums == sums
@@ -183,8 +185,8 @@ def test_the_array_is_as_deep_as_its_chains(dsp_clock: int, dsp_products: int, s
 @pytest.mark.engine
 @pytest.mark.parametrize("share", [0.85, 0.2, 0.05])
 @pytest.mark.parametrize("name", ["odd", "connected", "batch of five", "rows of stride 2", "a pool between two chunks"])
-def test_no_way_takes_fewer_cycles_than_the_bounds(name: str, share: float) -> None:
-    """What the search rules geometries out with."""
+def test_least_cycles_rtl_are_below_every_tiling(name: str, share: float) -> None:
+    # The lower bounds of the search hold for the RTL engine too.
     schedule = recorded(name).schedule
     array, network, batch = schedule.array, schedule.network, schedule.batch
     ddr = ddr_timing(BOARD, MHZ, DdrRate(19.2, share))
@@ -205,7 +207,7 @@ def test_no_way_takes_fewer_cycles_than_the_bounds(name: str, share: float) -> N
 
 
 @pytest.mark.engine
-def test_the_search_prices_the_engine_that_it_is_for() -> None:
+def test_search_prices_its_own_engine() -> None:
     network, ddr = Builder(3, 40, 40).conv(24, 3).pool().conv(40, 3).network(), ddr_timing(BOARD, 300)
     found = {}
     for engine in (HLS, RTL):
@@ -217,6 +219,6 @@ def test_the_search_prices_the_engine_that_it_is_for() -> None:
     assert found[RTL].key[0] < found[HLS].key[0]
 
 
-def test_a_schedule_of_before_is_of_the_engine_in_cpp() -> None:
+def test_array_default_engine_is_hls() -> None:
     schedule = first_fit(Builder(3, 8, 8).conv(8, 3).network(), Array(2, 8, 8))
     assert schedule.array.engine == HLS

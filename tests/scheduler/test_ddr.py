@@ -1,4 +1,4 @@
-"""Ports that are busy together: what the DDR gives each of them."""
+"""The share of the DDR that each port gets if several ports are busy."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from scheduler.hardware.ddr import milli_cycles
 
 
 @given(st.sampled_from((1, 2, 4)), st.sampled_from((2, 4, 8, 16)), st.integers(100, 100_000))
-def test_ports_of_a_kind_are_hardly_faster_than_the_ddr(ports: int, word: int, milli_bytes: int) -> None:
-    """Some turns of whole chunks are counted. The ports of all boards have 64 or 128 bits."""
+def test_milli_cycles_ports_of_one_kind_do_not_exceed_the_ddr(ports: int, word: int, milli_bytes: int) -> None:
+    # The function counts a few turns of whole chunks. The ports of all boards have 64 or 128 bits.
     (pace,) = milli_cycles(((ports, word, 64),), milli_bytes)
     assert pace * milli_bytes >= 0.99 * ports * word * 1_000_000
 
 
-def test_ports_that_ask_for_less_than_the_ddr_gives_take_a_cycle_a_word() -> None:
+def test_milli_cycles_fast_ddr_gives_one_cycle_per_word() -> None:
     assert milli_cycles(((2, 16, 64),), 64_000) == (1000,)
 
 
-def test_equal_ports_get_equal_shares_of_a_ddr_that_is_too_slow() -> None:
+def test_milli_cycles_slow_ddr_is_shared_equally() -> None:
     maps, weights = milli_cycles(((1, 16, 64), (2, 16, 64)), 12_000)
     assert abs(maps - 4000) <= 40
     assert abs(weights - 4000) <= 40
 
 
-def test_a_port_of_short_bursts_gets_a_chunk_a_turn_and_so_fewer_bytes() -> None:
-    """7 words of 4 bytes against chunks of 64: a turn is 92 bytes at 7.14 a cycle."""
+def test_milli_cycles_short_bursts_get_fewer_bytes_per_turn() -> None:
+    """Bursts of 7 words of 4 bytes compete with chunks of 64 bytes. A turn is 92 bytes, at 7.14 bytes per cycle."""
     rows, weights = milli_cycles(((1, 4, 7), (1, 8, 64)), 7140)
     assert abs(rows - 1000 * 92 / 7.14 / 7) <= 20
     assert abs(weights - 1000 * 92 / 7.14 / 8) <= 20
 
 
-def test_a_slow_port_waits_for_the_chunk_that_is_served_at_most() -> None:
-    """A byte a cycle of 11: 64 cycles a chunk, and up to 64 / 11 for that of the other."""
+def test_milli_cycles_slow_port_waits_for_one_chunk_at_most() -> None:
+    # The slow port takes 1 of 11 bytes per cycle: 64 cycles per chunk, and up to 64 / 11 for a chunk of the other.
     slow, fast = milli_cycles(((1, 1, 64), (1, 16, 64)), 11_000)
     assert 1000 <= slow <= 1000 * (1 + 1 / 11) + 1
     assert abs(fast - 1600) <= 40
 
 
 def served(kinds: tuple[tuple[int, int, int], ...], rate: Fraction) -> list[int]:
-    """Milli-cycles a word of the first port of each kind, chunk by chunk: who has waited longest is served next.
+    """Return the milli-cycles per word of the first port of each kind, simulated chunk by chunk.
 
-    rate: bytes a cycle.
+    The port that has waited longest is served next. rate: Bytes per cycle.
     """
     ports = [(kind, width, burst) for kind, (number, width, burst) in enumerate(kinds) for _ in range(number)]
     idle_from, moved = [Fraction(0)] * len(ports), [0] * len(ports)
@@ -72,5 +72,5 @@ def served(kinds: tuple[tuple[int, int, int], ...], rate: Fraction) -> list[int]
     ),
     st.integers(200, 70_000),
 )
-def test_the_pace_of_ports_is_that_of_their_chunks(kinds: list[tuple[int, int, int]], milli_bytes: int) -> None:
+def test_milli_cycles_equal_a_simulation_of_chunks(kinds: list[tuple[int, int, int]], milli_bytes: int) -> None:
     assert list(milli_cycles(tuple(kinds), milli_bytes)) == served(tuple(kinds), Fraction(milli_bytes, 1000))

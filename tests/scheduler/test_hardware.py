@@ -44,13 +44,13 @@ from tests.support.errors import raises
 ROOT = Path(scheduler.__file__).resolve().parents[1]
 
 
-def test_a_constant_of_the_hardware_is_defined_once() -> None:
-    """A name of the DDR or of a primitive is given a value nowhere else in the rooms above; it is imported."""
+def test_hardware_constants_are_defined_once() -> None:
+    # A constant of the DDR or of a primitive is assigned in one module only, and imported elsewhere.
     folder = ROOT / "scheduler" / "hardware"
     facts = _constants(folder / "ddr.py") | _constants(folder / "primitives.py")
     others = [path for room in ("scheduler", "systolic") for path in (ROOT / room).rglob("*.py")]
     again = [f"{path.name}: {name}" for path in others if path.parent != folder for name in _constants(path) & facts]
-    # the command line imports no room until it runs; tests/systolic/test_help.py compares its copy
+    # the command line imports other folders only when it runs; tests/systolic/test_help.py compares its copy
     assert again == ["choices.py: DDR_EFFICIENCY"]
 
 
@@ -61,7 +61,7 @@ def _constants(path: Path) -> set[str]:
     return {name.id for name in names if name.id.isupper()}
 
 
-def test_the_trace_s_memory_is_the_model_s() -> None:
+def test_memory_timing_of_the_trace_equals_the_model() -> None:
     memory, board = MemoryTiming(), load("zcu104")
     assert (memory.efficiency, memory.read_latency_ns) == (DDR_EFFICIENCY, READ_LATENCY_NS)
     assert memory.write_latency_ns == WRITE_LATENCY_NS
@@ -71,21 +71,21 @@ def test_the_trace_s_memory_is_the_model_s() -> None:
     assert (timing.read_latency, timing.write_latency) == (64, 32)
 
 
-def test_a_folding_plans_for_less_than_the_model_sustains() -> None:
+def test_planned_bits_default_budget_is_below_the_sustained_rate() -> None:
     board = load("zcu104")
     sustained = ddr_timing(board, 300).milli_bytes / 1000 * 8 * 300_000
     assert planned_bits(ddr_rate(board), 1, 300_000, 300) == pytest.approx(sustained, rel=1e-3)
     assert planned_bits(ddr_rate(board), Budget().ddr, 300_000, 300) < sustained
 
 
-def test_bits_that_are_planned_with() -> None:
-    """Of 10 GB/s 80 % carry data: 64 · 10⁹ bits a second, of which 300,000 cycles at 300 MHz are a thousandth."""
+def test_planned_bits_by_hand() -> None:
+    """80 % of 10 GB/s are 64 · 10⁹ bits per second. 300,000 cycles at 300 MHz are a thousandth of a second."""
     assert planned_bits(DdrRate(10, 0.8), 0.5, 300_000, 300) == 32_000_000
     assert planned_bits(DdrRate(10, 1), 1, 3, 240) == 1000
 
 
-def test_a_port_has_room_for_twice_the_bursts_on_their_way() -> None:
-    """A row of BRAM36 holds what comes, and a request takes 7 stages beside its latency."""
+def test_port_latency_is_covered_by_twice_the_outstanding_bursts() -> None:
+    # A row of BRAM36 stores the data that arrive. A request takes 7 stages in addition to its latency.
     assert BURST_WORDS * OUTSTANDING == 512
     assert PORT_LATENCY + 5 == 2 * OUTSTANDING
     assert REQUEST_STAGES == 7 + PORT_LATENCY
@@ -93,7 +93,7 @@ def test_a_port_has_room_for_twice_the_bursts_on_their_way() -> None:
 
 
 @cases("name", ["lut", "dsp", "bram", "uram", "ddr"])
-def test_a_share_of_the_board_is_above_0_and_at_most_1(name: str) -> None:
+def test_check_budget_share_must_be_above_0_and_at_most_1(name: str) -> None:
     for share in (1e-9, 0.5, 1):
         budget = Budget(**{name: share})
         assert check_budget(budget) is budget
@@ -103,14 +103,14 @@ def test_a_share_of_the_board_is_above_0_and_at_most_1(name: str) -> None:
         assert caught.value.what.startswith(f"--{name}-share")
 
 
-def test_the_budget_that_is_kept_to_unless_another_is_named() -> None:
+def test_budget_defaults() -> None:
     budget = check_budget(Budget())
     assert str(budget) == "97% DSP, 80% LUT, 95% BRAM, 95% URAM"
     assert (budget.fabric, budget.ddr) == ({"dsp": 0.97, "lut": 0.8, "bram": 0.95, "uram": 0.95}, 0.7)
 
 
-def test_the_room_that_a_budget_leaves_is_rounded_down() -> None:
-    """Each resource by its own share; LUTs that are memory by that of all LUTs."""
+def test_room_of_a_budget_is_rounded_down() -> None:
+    # Each resource is limited by its own share, and LUTs as memory by the share of all LUTs.
     board = load("zcu104")
     whole = board.resources
     part = room(board, Budget(lut=0.5, dsp=0.25, bram=0.3, uram=0.7)).resources
@@ -125,23 +125,23 @@ def test_the_room_that_a_budget_leaves_is_rounded_down() -> None:
     assert room(board, Budget(1, 1, 1, 1, 1)) == board
 
 
-def test_the_least_share_leaves_one_of_what_the_board_has() -> None:
-    """So that what does not fit is told with what it needs."""
+def test_room_smallest_share_leaves_one_of_each_resource() -> None:
+    # The error for a design that does not fit can then name what it needs.
     least = room(load("ultra96-v2"), Budget(*[1e-9] * 5)).resources
     assert (least.lut, least.lutram, least.dsp, least.bram36, least.uram) == (1, 1, 1, 1, 0)
 
 
-def test_the_host_takes_the_batches_that_are_made() -> None:
+def test_host_batch_limit_equals_the_scheduler() -> None:
     assert MOST_FRAMES == MAX_BATCH
 
 
-def test_the_host_takes_the_beats_that_the_dma_has() -> None:
+def test_host_beats_equal_those_of_the_dma() -> None:
     hints = get_type_hints(Packet, include_extras=True)["beat"].__metadata__
     assert [hint.values for hint in hints if isinstance(hint, OneOf)] == [BEATS]
     assert (1 << LENGTH_BITS) - 1 == LARGEST_PACKET
 
 
-def test_a_memory_of_no_speed_is_refused() -> None:
+def test_ddr_rate_out_of_range_is_refused() -> None:
     for efficiency in (0, 1e-300, 1.01):
         with raises(RangeError, got=efficiency, low=LEAST_EFFICIENCY, high=1) as caught:
             DdrRate(19.2, efficiency)
@@ -158,23 +158,23 @@ def test_a_memory_of_no_speed_is_refused() -> None:
         ddr_timing(load("zcu104"), 0)
 
 
-def test_the_slowest_memory_still_moves_something_in_a_cycle() -> None:
+def test_ddr_timing_slowest_memory_moves_bytes_every_cycle() -> None:
     for board in map(load, names()):
         for clock in board.clocks():
             assert ddr_timing(board, clock.mhz, DdrRate(LEAST_GBPS, LEAST_EFFICIENCY)).milli_bytes > 0
 
 
 @given(st.integers(1, 400), st.integers(1, 40_000))
-def test_two_halves_are_at_least_a_block(bits: int, depth: int) -> None:
+def test_bram18_twice_holds_at_least_a_bram36(bits: int, depth: int) -> None:
     assert bram36(bits, depth) <= bram18(bits, depth)
     assert bram18(bits, depth) * BRAM36_BITS // 2 >= bits * depth
 
 
-def test_shapes_hold_what_a_block_holds() -> None:
+def test_bram_shapes_have_the_bits_of_a_block() -> None:
     assert max(bits * words for bits, words in BRAM36_SHAPES) == BRAM36_BITS
     assert max(bits * words for bits, words in BRAM18_SHAPES) == BRAM36_BITS // 2
 
 
 @given(st.integers(1, 100), st.integers(1, 17))
-def test_ceil_div(dividend: int, divisor: int) -> None:
+def test_ceil_div_rounds_up(dividend: int, divisor: int) -> None:
     assert (ceil_div(dividend, divisor) - 1) * divisor < dividend <= ceil_div(dividend, divisor) * divisor

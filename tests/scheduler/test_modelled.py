@@ -1,5 +1,8 @@
-"""Modelled cycles of designs whose trace agrees with them (test_cost.py, to 3 %): a change of the model shows here to
-the cycle, as a difference of tests/golden/cycles.json, without a trace. `--update-golden` writes it anew."""
+"""Modelled cycles of designs whose trace agrees with the model to 3 % (test_cost.py).
+
+Any change of the model shows here as a difference of tests/golden/cycles.json, without a trace. `--update-golden`
+renews that file.
+"""
 
 from __future__ import annotations
 
@@ -55,18 +58,18 @@ Numbers = dict[str, list[int]]
 
 
 def on_chip() -> SystolicSchedule:
-    """Maps stay on chip where they fit."""
+    """Return a schedule whose maps stay on chip if they fit."""
     return kept(first_fit(Builder(3, 32, 40).conv(40, 3, 2).conv(16, 3).pool().dense(48).network(), FOUR_PORTS))
 
 
 def narrow() -> SystolicSchedule:
-    """4 bits, one port of each kind, more rows than the last map has."""
+    """Return a schedule of 4 bits with one port of each kind, and more rows of PEs than the last map has."""
     array = Array(7, 16, 8, 1, 1, 1, row_depth=512, weight_depth=512, kept_depth=256, chunk=8, channel_tiles=8, bits=4)
     return first_fit(Builder(2, 30, 41, bits=4).conv(20, 3).pool(1).conv(36, 3).pool().conv(9, 1).network(), array)
 
 
 def single_words() -> SystolicSchedule:
-    """A tile of weights is a word of each port."""
+    """Return a schedule in which a weight tile is one word of each port."""
     array = Array(
         4, 8, 8, 2, 2, 4, row_depth=256, weight_depth=64, kept_depth=64, chunk=8, channel_tiles=8, weight_words=2
     )
@@ -74,7 +77,7 @@ def single_words() -> SystolicSchedule:
 
 
 def low_maps() -> SystolicSchedule:
-    """Maps that end above the array's last row."""
+    """Return a schedule with maps that end above the array's last row."""
     array = Array(12, 8, 8, row_depth=256, weight_depth=256, kept_depth=64, chunk=8, channel_tiles=8)
     return first_fit(Builder(3, 5, 7).conv(8, 3).conv(16, 5).pool(1).conv(8, 3).network(), array)
 
@@ -105,7 +108,7 @@ SCHEDULES: dict[str, tuple[Callable[[], SystolicSchedule], tuple[float, ...]]] =
 
 
 def parts(schedule: SystolicSchedule, share: float) -> Numbers:
-    """Layer → its cycles by PARTS."""
+    """Return the cycles of each layer by PARTS."""
     layers = cost(schedule, ddr_timing(BOARD, 300, DdrRate(RATED, share))).layers
     return {layer.shape.name: [int(getattr(layer.cycles, part)) for part in PARTS] for layer in layers}
 
@@ -119,7 +122,7 @@ MEMORIES = {
 
 
 def every_way(schedule: SystolicSchedule, ddr: DdrTiming) -> Numbers:
-    """Layer → cycles of all its tilings, on the array and on two with other ports and chunks around the same PEs."""
+    """Return the cycles of all tilings per layer, on the array and on two arrays with other ports and chunks."""
     array, shapes = schedule.array, [layer.shape for layer in schedule.layers]
     few = replace(array, map_ports=1, weight_ports=2, weight_words=1, save_rows=1, chunk=8)
     many = replace(array, map_ports=4, weight_ports=4, weight_words=2, save_rows=4, chunk=128)
@@ -141,7 +144,7 @@ def agree(name: str, found: Numbers, update: bool) -> None:
 @pytest.mark.parametrize(
     ("name", "share"), [(name, share) for name, (_, shares) in SCHEDULES.items() for share in shares]
 )
-def test_cycles_of_a_schedule(name: str, share: float, pytestconfig: pytest.Config) -> None:
+def test_cost_cycles_equal_the_recorded_ones(name: str, share: float, pytestconfig: pytest.Config) -> None:
     found = parts(SCHEDULES[name][0](), share)
     agree(f"{name}, {share} of the DDR", found, pytestconfig.getoption("--update-golden"))
 
@@ -149,8 +152,10 @@ def test_cycles_of_a_schedule(name: str, share: float, pytestconfig: pytest.Conf
 @pytest.mark.engine
 @pytest.mark.parametrize("memory", MEMORIES)
 @pytest.mark.parametrize("name", SCHEDULES)
-def test_cycles_of_every_way(name: str, memory: str, pytestconfig: pytest.Config) -> None:
-    """Not traced: the model as it was when the schedules above agreed with their traces."""
+def test_layer_cycles_of_all_tilings_equal_the_recorded_ones(
+    name: str, memory: str, pytestconfig: pytest.Config
+) -> None:
+    # These cycles are not traced. They were recorded when the schedules above agreed with their traces.
     found = every_way(SCHEDULES[name][0](), MEMORIES[memory])
     agree(f"{name}, every way, {memory}", found, pytestconfig.getoption("--update-golden"))
 
@@ -158,7 +163,7 @@ def test_cycles_of_every_way(name: str, memory: str, pytestconfig: pytest.Config
 DDR = DdrTiming(clock_mhz=100, milli_bytes=8_000, read_latency=50, write_latency=20, rate=DdrRate(RATED))
 
 
-def test_the_depths_of_the_model_are_those_of_the_code() -> None:
+def test_stages_equal_the_pipeline_depths_of_the_code() -> None:
     engine = Path(hls_templates.__file__).parent / "systolic"
 
     def deepest(header: str) -> int:
@@ -176,15 +181,17 @@ def test_the_depths_of_the_model_are_those_of_the_code() -> None:
     assert deepest("array/pe_array.h") == ARRAY_STAGES + 1
 
 
-def test_the_least_that_a_pass_begins_and_ends_with() -> None:
-    """5 rows; 3×3 on 26 rows in words of 30: 7 rows of the first tile by 2 ports are 4 each, through a pipeline of 16;
-    asked for in cycle 1, a latency and 4 stages later. From a map buffer 7 rows of 5 banks are 2."""
+def test_engine_least_cycles_of_a_pass_by_hand() -> None:
+    # The array has 5 rows, and a 3×3 kernel reads rows of 30 words. Each of 2 ports reads 4 of the first tile's 7
+    # rows, through a pipeline of 16 stages. The rows are requested in cycle 1, and arrive a latency and 4 stages
+    # later. From 5 banks of a map buffer, the 7 rows take two reads.
     (layer, *_) = first_fit(Builder(3, 26, 60).conv(16, 3).pool().network(), replace(TRACED_ARRAY, columns=8)).layers
     shape = layer.shape
     engine = ENGINE_NAMED["hls"]
     assert engine.least_fill(shape, 5, 2, 30, DDR) == 4 * 30 + 16 + 1 + 50 + 4
     assert engine.least_fill(replace(shape, from_chip=True), 5, 2, 30, DDR) == 2 * 30 + 16
-    # the last row is 2 · 4 cycles behind, its result 32 more; an empty pipeline, hand-shakes; the answer of a write
+    # The last row is 2 · 4 cycles late, and its result 32 more. Then follow an empty pipeline, handshakes, and the
+    # response of a write.
     assert engine.least_drain(replace(shape, to_chip=True), 5, DDR) == 2 * 4 + 32 + 8 + 4
     assert engine.least_drain(shape, 5, DDR) == 2 * 4 + 32 + 8 + 4 + 1 + 20 + 8
     assert engine.least_weights(100, DDR) == 1 + 50 + 4 + 100 + 8
@@ -192,8 +199,8 @@ def test_the_least_that_a_pass_begins_and_ends_with() -> None:
 
 
 @pytest.mark.parametrize("build", [strided, narrow_words, batched])
-def test_bytes_are_those_that_the_program_asks_for(build: Callable[[], SystolicSchedule]) -> None:
-    """Pass by pass from the words of the program: rows that lie in the map, beats of every port, columns that leave."""
+def test_cost_traffic_equals_the_requests_of_the_program(build: Callable[[], SystolicSchedule]) -> None:
+    # The reference adds up the words of each pass: rows inside the map, beats of every port, and written columns.
     schedule = build()
     program = emit(schedule)
     array, word = schedule.array, schedule.array.word_bytes
@@ -218,7 +225,7 @@ def test_bytes_are_those_that_the_program_asks_for(build: Callable[[], SystolicS
     assert moved.total == read + written + weights + requantisers + 256 * len(program.words)
 
 
-def test_rates_of_a_batch() -> None:
+def test_cost_rates_of_a_batch_count_all_frames() -> None:
     schedule = SCHEDULES["batch of five"][0]()
     priced = cost(schedule, DDR)
     assert priced.frames_per_second == pytest.approx(5 * 100e6 / priced.cycles)

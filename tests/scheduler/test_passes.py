@@ -1,4 +1,4 @@
-"""Every field of some passes, reckoned by hand from what hls_templates/systolic/pass.h says of it."""
+"""Every field of some passes, computed by hand from the definitions in hls_templates/systolic/pass.h."""
 
 from __future__ import annotations
 
@@ -85,13 +85,16 @@ channels=16
 pool_size=1 pool_stride=1 upscale=1 save_width=15 out_base=630 out_row_pitch=60 out_block_pitch=30 out_blocks=2
 value_words=2 out_buffer=0 out_turn=0 chunks=8 limits=2147450880 around=0
 """
-"""0  6 tiles of 5 rows, 2 of 8 filters. A row of 60 pixels is 30 words, a kernel row 2 steps of 2 pixels. Two slots
-   of 5 rows hold a tile's 7 rows, a third one the next tile's. 360 = 60 columns · 6 steps. 24 = 6 steps · 8 / 2 ports.
-1  15 columns: 8 and 7. The first ones read 0…17 of 30 columns, of 2 blocks; two rows a stride. It lies at word
-   26 · 30 = 780, behind the picture; the result where the picture was.
-2  7 columns that read 15…29: nothing is padded on the left.
-3  Each channel tile reads its own block. Requantisers begin at 2 · 8 + 3 · 8.
-4  Results of 16 bits take 2 words; 420 words find no room below map 3, which lies at 315…629."""
+"""The passes:
+
+0  There are 6 row tiles of 5 rows and 2 channel tiles of 8 filters. A row of 60 pixels is 30 words, and a kernel row
+   takes 2 steps of 2 pixels. Two slots of 5 rows store the 7 rows of a tile, and a third slot stores the next rows.
+   360 is 60 columns · 6 steps, and 24 is 6 steps · 8 / 2 ports.
+1  15 columns are divided into 8 and 7. The first 8 columns read columns 0…17 of 30, with 2 blocks and 2 rows per row
+   stride. The input is at word 26 · 30 = 780, after the image, and the output replaces the image.
+2  7 columns read 15…29, without padding on the left.
+3  Each channel tile reads its own block. The requantisers begin at 2 · 8 + 3 · 8.
+4  Results of 16 bits take 2 words. 420 words have no room below map 3, which is at 315…629."""
 
 NARROW = """
 pass 0
@@ -149,11 +152,15 @@ channels=16
 pool_size=1 pool_stride=1 upscale=1 save_width=10 out_base=0 out_row_pitch=10 out_block_pitch=10 out_blocks=1
 value_words=1 out_buffer=0 out_turn=0 chunks=6 limits=524280 around=0
 """
-"""0  All 20 rows stay in 4 slots of 6. 45 = 10 / 2 pairs of columns · 9 steps; 36 = 9 · 16 / (2 ports · 2 words).
-1  In map buffer 1. 8 rows above are a lap of 6 and a turn of 2. 81 = 9 · 3 · 3 blocks. 14 rows by 4 ports: 4 each.
-   Results lie behind the picture's 140 words and the 420 of the map on chip.
-2  4 columns that read 5…9.
-3  No overlap: one slot of 6 rows."""
+"""The passes:
+
+0  All 20 rows stay in 4 slots of 6 rows. 45 is 10 / 2 pairs of columns · 9 steps, and 36 is 9 · 16 / (2 ports · 2
+   words).
+1  The input is in map buffer 1. 8 rows of padding above are a lap of 6 rows and a turn of 2. 81 is 9 · 3 · 3 blocks.
+   Each of 4 ports reads 4 of 14 rows. The results follow the 140 words of the image and the 420 words of the map on
+   chip.
+2  4 columns read 5…9.
+3  Without overlap, one slot of 6 rows is enough."""
 
 BATCHED = """
 pass 0
@@ -221,13 +228,15 @@ requantiser_base=16 channels=8
 pool_size=1 pool_stride=1 upscale=1 save_width=1 out_base=18 out_row_pitch=1 out_block_pitch=1 out_blocks=1
 value_words=1 out_buffer=0 out_turn=0 chunks=1 limits=8388480 around=0
 """
-"""0  and 1, 2: a frame each, 12 words of pixels and 6 of results apart.
-3  9 rows of 3 frames. Results go where the pictures were.
-4  A frame is one row of 3 blocks of 2 columns; its kernel 1×2."""
+"""The passes:
+
+0  Passes 0, 1 and 2 compute one frame each. The frames are 12 words of pixels and 6 words of results apart.
+3  The layer reads 9 rows of 3 frames. The results replace the images.
+4  A frame is one row of 3 blocks of 2 columns, and the kernel is 1×2."""
 
 
 def tables(text: str) -> list[dict[str, int]]:
-    """Of each pass its fields."""
+    """Return the fields of each pass in a text."""
     pairs = [[word.split("=") for word in entry.split() if "=" in word] for entry in text.split("pass ")[1:]]
     return [{name: int(value) for name, value in entry} for entry in pairs]
 
@@ -236,7 +245,9 @@ def tables(text: str) -> list[dict[str, int]]:
     ("build", "text", "layers"),
     [(strided, STRIDED, (0, 1, 1, 2, 3)), (narrow, NARROW, (0, 1, 1, 2)), (batched, BATCHED, (0, 0, 0, 1, 2))],
 )
-def test_fields_of_passes(build: Callable[[], SystolicSchedule], text: str, layers: tuple[int, ...]) -> None:
+def test_emit_fields_equal_those_by_hand(
+    build: Callable[[], SystolicSchedule], text: str, layers: tuple[int, ...]
+) -> None:
     made, expected = emit(build()), tables(text)
     assert made.pass_layer == layers
     for number, (words, fields) in enumerate(zip(made.words.view("int32").tolist(), expected, strict=True)):
@@ -244,7 +255,7 @@ def test_fields_of_passes(build: Callable[[], SystolicSchedule], text: str, laye
         assert words[len(PASS_FIELDS) :] == [0] * (64 - len(PASS_FIELDS))
 
 
-def test_schedule_gives_the_words_that_no_formula_has() -> None:
+def test_primary_words_are_the_fields_without_a_formula() -> None:
     for added_maps in (False, True):
         array = Array(5, 8, 8, added_maps=added_maps)
         schedule = scheduled(Builder(3, 6, 10).conv(8, 3).network(), array, [(10, WEIGHTS, True, False)])
@@ -254,8 +265,9 @@ def test_schedule_gives_the_words_that_no_formula_has() -> None:
         assert set(words) == {field.name for field in fields_of(array) if field.primary}
 
 
-def test_tiles_of_columns_follow_one_another_in_the_map() -> None:
-    """Behind a picture of 6 rows of 5 words: columns 0…5 of its result at word 30, 6…9 at 36; pooled 0…2 and 3, 4."""
+def test_emit_column_tiles_write_neighbouring_columns() -> None:
+    # The output follows an image of 6 · 5 words: columns 0…5 at word 30, and 6…9 at word 36. Pooled, 3 and 4 are at
+    # 33.
     array = Array(5, 8, 8, chunk=8)
     for build, first in ((Builder(3, 6, 10).conv(8, 3), 6), (Builder(3, 6, 10).conv(8, 3).pool(), 3)):
         made = emit(scheduled(build.network(), array, [(6, WEIGHTS, True, False)]))
@@ -265,16 +277,16 @@ def test_tiles_of_columns_follow_one_another_in_the_map() -> None:
         assert made.words[:, PASS_FIELDS.index("pad_left")].view("int32").tolist() == [1, -1]
 
 
-def test_tiles_of_a_picture_begin_at_its_words() -> None:
-    """Two pixels a word, and a column of padding on the left of the first tile alone."""
+def test_emit_column_tiles_of_the_image_begin_at_whole_words() -> None:
+    # A word has two pixels. Only the first tile has a column of padding on its left.
     array = Array(5, 8, 8, row_depth=256, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16)
     program = emit(scheduled(Builder(3, 12, 40).conv(8, 3).network(), array, [(8, WEIGHTS, True, False)]))
     starts = [int(base) for base in program.words[:, PASS_FIELDS.index("in_base")]]
     assert [start - starts[0] for start in starts] == [max(0, 8 * tile - 1) // 2 for tile in range(5)]
 
 
-def test_regions_of_maps() -> None:
-    """Node → base, words of a row and of all frames, value bits, map buffer, turn."""
+def test_emit_regions_of_maps_equal_those_by_hand() -> None:
+    # The numbers per node are the base, words per row, words of all frames, value bits, map buffer and turn.
 
     def regions(of: Program) -> dict[int, tuple[int, ...]]:
         return {
