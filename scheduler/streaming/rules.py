@@ -187,9 +187,11 @@ BLOCKS: tuple[Constraint, ...] = (
         (object,),
         "pixels",
         lambda s: (
-            f"m ({s.fold.m}), or with m = 1 a divisor of the width of its maps ({s.widths})"
-            if isinstance(s.op, g.Unit)
-            else "1, because the block has no weights that pixels could share"
+            f"m ({s.fold.m}), or with m = 1 a divisor of the pixels of its output ({positions(s.block)})"
+            if isinstance(s.op, g.MatrixVector)
+            else f"m ({s.fold.m}), because depthwise units do not gather pixels"
+            if isinstance(s.op, g.VectorVector)
+            else "1 or m, because the block has no weights that pixels could share"
         ),
         lambda s: s.fold.pixels in (1, s.fold.m) if not isinstance(s.op, g.Unit) else _gathers(s),
     ),

@@ -26,8 +26,3 @@ class Kind:
     pads: bool = False
     several: bool = False
     rams: tuple[str, ...] = ("auto",)
-
-    @property
-    def by_channel(self) -> bool:
-        """Whether the block computes each channel separately, PE channels in parallel."""
-        return self.reads == "pe" and self.keeps

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from boards import board as board_room
 from boards.board import Board
 from boards.errors import listed
+from cnn.requantise import Thresholds
 from scheduler.streaming import graph as g
 from scheduler.streaming.result import FoldingResult, Goal, evaluate
 from scheduler.streaming.search import infeasible
@@ -119,7 +120,13 @@ def _priced(refused: Refused, board: Board, options: Options) -> FoldingResult |
 
 def _other_style(refused: Refused) -> str:
     """Return a sentence on whether to use the systolic style, which keeps weights and maps in DDR."""
-    routing = (g.Add, g.Multiply, g.Concat, g.Reorg, g.Split, g.DepthToSpace, g.Upsample, g.Custom)
-    if any(isinstance(block.op, routing) for block in refused.graph.blocks):
+    if any(_only_streams(block.op) for block in refused.graph.blocks):
         return "the systolic style, which keeps weights in DDR, does not have all of its layers"
     return "use the systolic style, which keeps weights in DDR: systolic generate NET --style systolic"
+
+
+def _only_streams(op: g.BlockOp) -> bool:
+    """Return whether the array lacks an operation: layers of packages, integer softmaxes and thresholds."""
+    return isinstance(op, g.Custom | g.Softmax) or (
+        isinstance(op, g.Computing) and isinstance(op.activation, Thresholds)
+    )

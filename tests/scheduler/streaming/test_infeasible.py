@@ -47,16 +47,16 @@ def test_tiny_yolov2_at_8_bits_says_by_how_much_it_does_not_fit_and_what_would()
     assert caught.value.resource == "MB for 15.86 M weights of INT8 in 312 BRAM36 and 96 URAM"
 
 
-@pytest.mark.parametrize("joins", [False, True])
-def test_nothing_is_proposed_that_does_not_fit(joins: bool) -> None:
-    """Where no folding fits whatever comes from DDR, on no board: that is said, and what the array has."""
+@pytest.mark.parametrize("shares", [False, True])
+def test_remedy_without_a_fitting_change_names_the_systolic_style(shares: bool) -> None:
+    """If no change fits, not even another board, the remedy is the systolic style, unless it lacks a layer."""
     made = Layers(8, 8, 8, "INT8", "INT8").conv(256, 3).conv(256, 3)
-    made = made.concat(1, 2) if joins else made
+    made = made.shares("stable") if shares else made
     graph = lower(made.conv(64, 3).network("large"))
     nothing = Goal(None, budget=Budget(lut=0.001, dsp=0.01, bram=0.01, uram=0.01))
     with raises(DoesNotFitError, nearest="") as caught:
         fold(graph, ZCU104, nothing)
-    assert ("systolic generate NET --style systolic" in caught.value.remedy) != joins
+    assert ("systolic generate NET --style systolic" in caught.value.remedy) != shares
 
 
 @pytest.mark.engine

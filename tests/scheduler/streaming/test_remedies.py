@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from boards import board as board_room
 from boards.board import Board, load
-from boards.errors import DoesNotFitError
+from boards.errors import DoesNotFitError, SeveralFaultsError
+from cnn.ops import QConvolution
+from cnn.requantise import Thresholds
 from scheduler.hardware.budget import Budget
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
@@ -30,6 +34,7 @@ from scheduler.streaming.search.remedies import (
 )
 from scheduler.streaming.search.solve import Solution
 from scheduler.streaming.search.space import space_of
+from scheduler.systolic.network.refusals import check_mappable
 from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.low_bit import Layers
@@ -53,6 +58,16 @@ def refused(board: Board = ULTRA96, goal: Goal = Goal(None), options: Options = 
 
 def of(bits: int) -> Layers:
     return Layers(3, 8, 8, "INT4").conv(bits, 1)
+
+
+def with_thresholds(made: Layers) -> Layers:
+    """Give the last layer an activation of 15 thresholds."""
+    node = made.nodes[-1]
+    assert isinstance(node.op, QConvolution)
+    channels = node.shape.channels
+    thresholds = Thresholds(np.tile(np.arange(15, dtype=np.int64), (channels, 1)), np.zeros(channels, np.bool_))
+    made.nodes[-1] = replace(node, op=replace(node.op, requantiser=thresholds))
+    return made
 
 
 # --- which layers, which boards ---------------------------------------------------------------------------------------
@@ -176,18 +191,23 @@ def test_then_a_larger_board_and_then_the_other_style(monkeypatch: pytest.Monkey
     [
         (of(8), True),
         (of(8).pool().average().dense(4), True),
-        (of(8).sum(1, 1), False),
-        (of(8).product(1, 1), False),
-        (of(8).concat(1, 1), False),
-        (of(8).reorg(2, 1), False),
-        (of(8).slice(0, 4, 1).conv(4, 1), False),
-        (of(8).spread(2, 2), False),
-        (of(8).upsample(2), False),
+        (of(8).sum(1, 1), True),
+        (of(8).product(1, 1), True),
+        (of(8).conv(8, 1).concat(1, 2).conv(4, 1), True),
+        (of(8).reorg(2, 1), True),
+        (of(8).slice(0, 4, 1).conv(4, 1), True),
+        (of(8).spread(2, 2), True),
+        (of(8).upsample(2), True),
+        (of(8).shares("stable"), False),
+        (with_thresholds(of(8)), False),
     ],
 )
-def test_the_other_style_is_named_where_it_has_the_layers(made: Layers, maps: bool) -> None:
-    graph = lower(made.network())
+def test_other_style_is_proposed_if_it_has_the_layers(made: Layers, maps: bool) -> None:
+    network = made.network()
+    graph = lower(network)
     assert ("systolic generate NET" in _other_style(replace(refused(), graph=graph))) == maps
+    with nullcontext() if maps else pytest.raises(SeveralFaultsError):
+        check_mappable(network)
 
 
 def test_more_weights_than_the_chip_holds_are_said_with_what_would_fit() -> None:

@@ -268,7 +268,12 @@ CASES: list[Case] = [
         conv,
         {"conv1": g.Fold(pixels=3)},
         InvalidValueError,
-        {"where": "conv1", "what": "pixels", "got": 3},
+        {
+            "where": "conv1",
+            "what": "pixels",
+            "got": 3,
+            "required": "m (1), or with m = 1 a divisor of the pixels of its output (64)",
+        },
     ),
     (
         "pixels of a unit",
@@ -276,6 +281,18 @@ CASES: list[Case] = [
         {"pool2": g.Fold(pixels=2)},
         InvalidValueError,
         {"where": "pool2", "what": "pixels", "got": 2},
+    ),
+    (
+        "pixels of a unit",
+        lambda: Layers(6, 8, 8).depthwise(),
+        {"conv1": g.Fold(pixels=2)},
+        InvalidValueError,
+        {
+            "where": "conv1",
+            "what": "pixels",
+            "got": 2,
+            "required": "m (1), because depthwise units do not gather pixels",
+        },
     ),
     (
         "rows of darknet's reorg",
