@@ -35,7 +35,7 @@ from systolic.styles.registry import STYLES, default_style, open_design, style_n
 from systolic.styles.style import Counts, DesignTrace, NetworkMapping, OpenedDesign, Plan
 from systolic.trace.report import CycleReport
 from systolic.vendor.report import VendorReport
-from systolic.vendor.settle import Wishes, settle
+from systolic.vendor.settle import VendorOptions, settle
 
 Picture = str | Path | Pixels
 """A file, or uint8 [height, width, 3]."""
@@ -147,7 +147,7 @@ class Design:
         ``systolic check`` derives. Raises the errors of ``systolic.vendor.settle.settle``.
         """
         place = None if reports is None else Path(reports)
-        return settle(self.folder, Wishes(place, only, csynth, derived), progress)
+        return settle(self.folder, VendorOptions(place, only, csynth, derived), progress)
 
     def pixels(self, picture: Picture) -> Pixels:
         """uint8 [channels, height, width], as the design takes it."""
@@ -264,11 +264,11 @@ def design(
     SystolicError.
     """
     target = Target(board_of(board), clock_mhz, style or default_style())
-    wishes = _wishes(target.style, options)
-    return make(network, target, calibration_of(calibrate), wishes, progress)
+    style_options = _style_options(target.style, options)
+    return make(network, target, calibration_of(calibrate), style_options, progress)
 
 
-def _wishes(style: str, options: dict[str, Any]) -> Any:
+def _style_options(style: str, options: dict[str, Any]) -> Any:
     kind = style_named(style).options
     known = list(signature(kind).parameters)
     unknown = [name for name in options if name not in known]

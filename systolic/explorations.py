@@ -41,9 +41,9 @@ def schedule(
     activations, 4, 8 or 16. executor: what the search runs in. options: fields of ``SystolicOptions``. DoesNotFitError
     if nothing fits.
     """
-    wishes = SystolicOptions(**options)
+    style_options = SystolicOptions(**options)
     shapes = shapes_of(network, bits, refusals.check_mappable)
-    return systolic.explore(shapes, board_of(board), clock_mhz, wishes, executor)
+    return systolic.explore(shapes, board_of(board), clock_mhz, style_options, executor)
 
 
 def fold(
@@ -59,13 +59,13 @@ def fold(
     clock_mhz: the board's highest where it is None. bits: 4, 8 or 16. calibration: instead of ``bits``, whose integers
     are folded, such as bits by layer. options: fields of ``StreamingOptions``. DoesNotFitError if nothing fits.
     """
-    place, wishes = board_of(board), StreamingOptions(**options)
-    network = with_softmax(network, wishes.softmax)
+    place, style_options = board_of(board), StreamingOptions(**options)
+    network = with_softmax(network, style_options.softmax)
     if calibration is None:
         quantised = shapes_of(network, bits, check_mappable)
     else:
-        quantised = integers_for(network, calibration, Pipeline(place, clock_mhz, wishes))
-    return streaming.explore(quantised, place, clock_mhz, wishes)
+        quantised = integers_for(network, calibration, Pipeline(place, clock_mhz, style_options))
+    return streaming.explore(quantised, place, clock_mhz, style_options)
 
 
 def integers_for(
@@ -113,9 +113,9 @@ def compare_foldings(
     **options: Any,
 ) -> StreamingComparison:
     """What each search makes of the same wish. options: fields of ``StreamingOptions``."""
-    wishes = StreamingOptions(**options)
-    shapes = shapes_of(with_softmax(network, wishes.softmax), check=check_mappable)
-    return streaming.compare(shapes, board_of(board), clock_mhz, wishes, searches)
+    style_options = StreamingOptions(**options)
+    shapes = shapes_of(with_softmax(network, style_options.softmax), check=check_mappable)
+    return streaming.compare(shapes, board_of(board), clock_mhz, style_options, searches)
 
 
 def pareto_front(
@@ -131,9 +131,9 @@ def pareto_front(
     clock_mhz: the board's highest where it is None. options: memory, budget and pins. pins: more numbers of the array,
     such as lanes=16. DoesNotFitError if nothing fits.
     """
-    wishes = options or SystolicOptions()
-    wishes = replace(wishes, batch=batch, pins={**wishes.pins, **pins})
-    return systolic.front(shapes_of(network, check=refusals.check_mappable), board_of(board), clock_mhz, wishes)
+    style_options = options or SystolicOptions()
+    style_options = replace(style_options, batch=batch, pins={**style_options.pins, **pins})
+    return systolic.front(shapes_of(network, check=refusals.check_mappable), board_of(board), clock_mhz, style_options)
 
 
 def shapes_of(

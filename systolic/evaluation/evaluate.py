@@ -44,7 +44,7 @@ class EvaluationOptions:
 
 
 def evaluate(
-    subject: Subject, wishes: EvaluationOptions, design: OpenedDesign | None = None, tell: Progress = silent
+    subject: Subject, options: EvaluationOptions, design: OpenedDesign | None = None, tell: Progress = silent
 ) -> Evaluation:
     """Evaluate the float and the quantised network on every image, and the design on the first images of the set.
 
@@ -56,21 +56,21 @@ def evaluate(
         SystolicError: An error of ``read_pictures``, or of ``load_frame`` for a file that is not an image.
     """
     tell("reading labels")
-    labelled = read_pictures(subject, wishes)
+    labelled = read_pictures(subject, options)
     paths = [picture.path for picture in labelled.pictures]
     total = len(paths)
     frames = compute_all(
-        subject, paths, wishes.workers, lambda count: tell(ProgressStep(f"picture {count} of {total}", count, total))
+        subject, paths, options.workers, lambda count: tell(ProgressStep(f"picture {count} of {total}", count, total))
     )
     pictures = [
         picture.in_pixels(frame.width, frame.height) for picture, frame in zip(labelled.pictures, frames, strict=True)
     ]
     labelled = replace(labelled, pictures=tuple(pictures))
-    executed = _execute(design, subject, labelled.pictures[: wishes.executed], tell) if design else None
-    return Evaluation(subject, labelled, frames, wishes.threshold, _ratios(subject, frames), executed)
+    executed = _execute(design, subject, labelled.pictures[: options.executed], tell) if design else None
+    return Evaluation(subject, labelled, frames, options.threshold, _ratios(subject, frames), executed)
 
 
-def read_pictures(subject: Subject, wishes: EvaluationOptions) -> LabelledSet:
+def read_pictures(subject: Subject, options: EvaluationOptions) -> LabelledSet:
     """Return the labelled set that the options name, reduced to ``limit`` evenly spread images if a limit is given.
 
     Raises:
@@ -78,12 +78,12 @@ def read_pictures(subject: Subject, wishes: EvaluationOptions) -> LabelledSet:
         SystolicError: An error of ``read_labelled``.
     """
     classes = Classes(subject.network.labels, subject.classes)
-    labelled = read_labelled(wishes.data, classes, wishes.split, subject.is_classifier)
-    if wishes.limit is None or wishes.limit >= len(labelled.pictures):
+    labelled = read_labelled(options.data, classes, options.split, subject.is_classifier)
+    if options.limit is None or options.limit >= len(labelled.pictures):
         return labelled
-    if wishes.limit < 1:
-        raise RangeError("--pictures", wishes.limit, 1)
-    places = np.linspace(0, len(labelled.pictures) - 1, wishes.limit).round().astype(int)
+    if options.limit < 1:
+        raise RangeError("--pictures", options.limit, 1)
+    places = np.linspace(0, len(labelled.pictures) - 1, options.limit).round().astype(int)
     return replace(labelled, pictures=tuple(labelled.pictures[place] for place in places))
 
 

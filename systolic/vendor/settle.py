@@ -18,7 +18,7 @@ from systolic.vendor.tool import synthesise
 
 
 @dataclass(frozen=True)
-class Wishes:
+class VendorOptions:
     """Options of a comparison.
 
     Attributes:
@@ -42,7 +42,7 @@ class Wishes:
             )
 
 
-def settle(design: Path, wishes: Wishes, tell: Progress = silent) -> VendorReport:
+def settle(design: Path, options: VendorOptions, tell: Progress = silent) -> VendorReport:
     """Compare the claims of a generated folder with the vendor's reports.
 
     Raises:
@@ -50,15 +50,15 @@ def settle(design: Path, wishes: Wishes, tell: Progress = silent) -> VendorRepor
             ``check_design``.
     """
     claims = read_claims(design)
-    place = wishes.reports or design
-    if wishes.function is not None:
-        claims = claims.part_of(wishes.function)
-        place = wishes.reports or kernel_folder(design, wishes.function)
-        if wishes.csynth:
-            write_kernel(design, wishes.function, claims)
-    if wishes.csynth:
+    place = options.reports or design
+    if options.function is not None:
+        claims = claims.part_of(options.function)
+        place = options.reports or kernel_folder(design, options.function)
+        if options.csynth:
+            write_kernel(design, options.function, claims)
+    if options.csynth:
         synthesise(place, SCRIPT, tell)
-    derived = _derived(design, tell) if wishes.derived else {}
+    derived = _derived(design, tell) if options.derived else {}
     tell("reading reports")
     return VendorReport(compare(claims, read_reports(place, claims.cell), derived))
 

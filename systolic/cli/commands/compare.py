@@ -28,13 +28,13 @@ def run(options: argparse.Namespace) -> int:
         model = read_model(options, status)
         read = [(bits, shapes_of(model, bits, check_mappable)) for bits in options.bits or (None,)]
         networks = {bits or least_bits(network): network for bits, network in read}
-        wishes = SystolicOptions(
+        style_options = SystolicOptions(
             objective=options.objective,
             fps=options.fps,
             ddr_efficiency=options.ddr_efficiency,
             budget=budget_from(options),
         )
-        comparison = compare(networks, alternatives, wishes, executor, status.tell)
+        comparison = compare(networks, alternatives, style_options, executor, status.tell)
         if options.report is not None:
             status.tell("drawing")
             write_text(options.report, comparison.page())

@@ -49,10 +49,12 @@ def run(options: argparse.Namespace) -> int:
     """
     _check(options)
     workers = options.workers or cores()
-    wishes = EvaluationOptions(options.data, options.split, options.pictures, options.conf, workers, options.executed)
+    evaluation_options = EvaluationOptions(
+        options.data, options.split, options.pictures, options.conf, workers, options.executed
+    )
     with StatusLine() as status:
         subject, design = _subject(options, status)
-        evaluation = evaluate(subject, wishes, design, status.tell)
+        evaluation = evaluate(subject, evaluation_options, design, status.tell)
         if options.worst is not None:
             status.tell("drawing")
             save_worst(evaluation, options.worst)

@@ -27,16 +27,16 @@ def run(options: argparse.Namespace) -> int:
     """
     check_network(options.network)
     board = board_room.load(options.board)
-    wishes = options_from(options)
+    style_options = options_from(options)
     with StatusLine() as status:
-        network = _network(options, Pipeline(board, options.clock, wishes), status)
+        network = _network(options, Pipeline(board, options.clock, style_options), status)
         if options.compare:
-            comparison = compare(network, board, options.clock, wishes, SEARCHES, status.tell)
+            comparison = compare(network, board, options.clock, style_options, SEARCHES, status.tell)
         else:
             status.tell("folding")
-            comparison = alone(explore(network, board, options.clock, wishes, status.tell), wishes)
+            comparison = alone(explore(network, board, options.clock, style_options, status.tell), style_options)
         if options.save is not None:
-            write_text(options.save, comparison.mapping_of(wishes.label).to_json())
+            write_text(options.save, comparison.mapping_of(style_options.label).to_json())
         if options.report is not None:
             status.tell("drawing")
             write_text(options.report, comparison.page())

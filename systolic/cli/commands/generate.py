@@ -49,8 +49,8 @@ def run(options: argparse.Namespace) -> int:
     with output_folder(options.output, options.force) as output, StatusLine() as status:
         status.tell("reading the network")
         model = model_of(options, options.seed, options.names, STYLES[options.style].check_layers)
-        wishes = STYLES[options.style].options_from(options)
-        design = make(model, Target(board, options.clock, options.style), calibration, wishes, status.tell)
+        style_options = STYLES[options.style].options_from(options)
+        design = make(model, Target(board, options.clock, options.style), calibration, style_options, status.tell)
         status.tell("writing")
         output.write(design.files)
         status.tell("comparing the heads with the float network")

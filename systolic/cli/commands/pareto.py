@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> int:
     """Search the Pareto front of frame rate and DSP count. JSON: ``ParetoFront.values``."""
     check_network(options.network)
     board = board_room.load(options.board)
-    wishes = SystolicOptions(
+    style_options = SystolicOptions(
         batch=options.batch,
         array=options.array,
         pins={"dsp_clock": options.dsp_clock, "dsp_products": options.dsp_products},
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
         check_picture(options.picture)
     with StatusLine() as status:
         network = shapes_of(read_model(options, status), options.bits, check_mappable)
-        points = front(network, board, options.clock, wishes, status.tell)
+        points = front(network, board, options.clock, style_options, status.tell)
         if options.picture is not None:
             save_picture(points.figure(), options.picture)
         if options.report is not None:

@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     board = board_room.load(options.board)
     with StatusLine() as status, workers(options.workers, options.dask) as executor:
         network = shapes_of(read_model(options, status), options.bits, check_mappable)
-        mapping = explore(network, board, options.clock, _wishes(options), executor, status.tell)
+        mapping = explore(network, board, options.clock, _style_options(options), executor, status.tell)
         status.tell("pricing")
         text = mapping.text()
         if options.save is not None:
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _wishes(options: argparse.Namespace) -> SystolicOptions:
+def _style_options(options: argparse.Namespace) -> SystolicOptions:
     return SystolicOptions(
         schedule=options.schedule,
         batch=options.batch,

@@ -6,7 +6,7 @@ import argparse
 
 from systolic.cli.output import give, write_text
 from systolic.cli.progress import StatusLine
-from systolic.vendor.settle import Wishes, settle
+from systolic.vendor.settle import VendorOptions, settle
 
 
 def run(options: argparse.Namespace) -> int:
@@ -15,9 +15,9 @@ def run(options: argparse.Namespace) -> int:
     Returns:
         1 if a reported fact is worse than its claim, else 0.
     """
-    wishes = Wishes(options.reports, options.only, options.csynth, options.derived)
+    vendor_options = VendorOptions(options.reports, options.only, options.csynth, options.derived)
     with StatusLine() as status:
-        report = settle(options.folder, wishes, status.tell)
+        report = settle(options.folder, vendor_options, status.tell)
     if options.report is not None:
         write_text(options.report, report.page())
     give(options, report.values(), report.text())

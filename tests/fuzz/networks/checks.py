@@ -192,10 +192,10 @@ def _saved(prepared: Prepared) -> None:
     """What a user saves is taken back, and is the same design."""
     text = prepared.mapping.to_json()
     kind = "schedule" if prepared.case.style == "systolic" else "folding"
-    wishes = {kind: text}
+    settings = {kind: text}
     if kind == "folding":
-        wishes["estimated_fifos"] = prepared.options.estimated_fifos
-    options = prepared.style.options(**wishes)
+        settings["estimated_fifos"] = prepared.options.estimated_fifos
+    options = prepared.style.options(**settings)
     mapping = prepared.mapped(options)
     if mapping.to_json() != text:
         raise DefectError(f"a saved {kind} is another one when it is loaded")
