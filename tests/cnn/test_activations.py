@@ -1,4 +1,4 @@
-"""Functions that are looked up: their values, and what a table makes of them."""
+"""Tests of the values of activation functions and of their tables."""
 
 from __future__ import annotations
 

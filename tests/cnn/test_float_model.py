@@ -34,7 +34,7 @@ def picture_for(network: Network) -> FloatArray:
 
 
 def slow_convolution(x: FloatArray, op: Convolution, height: int, width: int) -> np.ndarray:
-    """The definition, one output at a time, in float64, before batch norm and bias."""
+    """Compute the definition for one output at a time, in float64, without batch norm and bias."""
     filters, channels, high, wide = op.weights.shape
     p = op.padding
     padded = np.pad(x.astype(np.float64), ((0, 0), (p.top, p.bottom), (p.left, p.right)))
@@ -103,7 +103,7 @@ def test_max_pool_padding_never_wins(tmp_path: Path) -> None:
 
 
 def slow_reorg(x: FloatArray, stride: int) -> FloatArray:
-    """reorg_cpu of darknet's src/blas.c with forward = 0, index by index as it is written there."""
+    """Compute reorg_cpu of darknet's src/blas.c with forward = 0, by the indices as written there."""
     c, h, w = x.shape
     source, result = x.reshape(-1), np.empty(x.size, np.float32)
     for k in range(c):
@@ -167,7 +167,11 @@ def test_outputs_do_not_share_the_picture_given(tmp_path: Path) -> None:
 
 
 def corner_aligned(picture: FloatArray, height: int, width: int) -> FloatArray:
-    """Bilinear with corners kept: darknet's resize_image; [h, w, 3] → float32 [3, height, width]."""
+    """Resize an image of shape (rows, columns, 3) as darknet's resize_image does: bilinear, with aligned corners.
+
+    Returns:
+        A float32 array of shape (3, height, width).
+    """
 
     def along(array: FloatArray, size: int) -> FloatArray:
         at = np.arange(size, dtype=np.float32) * np.float32((array.shape[0] - 1) / (size - 1))
@@ -195,7 +199,7 @@ def test_every_layer_of_a_trained_network(shared: Path) -> None:
 
 
 def with_root(network: Network, root: Callable[[np.ndarray], np.ndarray]) -> Network:
-    """The same network, its batch norms dividing by ``root(variance)``."""
+    """Return the same network with batch norms that divide by ``root(variance)``."""
 
     def changed(node: Node) -> Node:
         if not isinstance(node.op, Convolution) or node.op.batch_norm is None:
@@ -210,7 +214,7 @@ def with_root(network: Network, root: Callable[[np.ndarray], np.ndarray]) -> Net
 
 @pytest.mark.shared
 def test_the_epsilon_stands_for_darknets_formula(shared: Path) -> None:
-    """(x − mean) / (sqrt(variance) + 1e-6) is what darknet computes; see cnn.darknet.layers."""
+    """Compare with darknet's formula (x − mean) / (sqrt(variance) + 1e-6); see cnn.darknet.layers."""
     data = shared / "data"
     stem = "yolo-lite-voc-trial3"
     network = read_darknet(data / f"networks/{stem}.cfg", data / f"networks/{stem}.weights")

@@ -1,4 +1,4 @@
-"""The golden model against slow definitions written straight from the contract."""
+"""Tests of the golden model against slow definitions, written directly from the contract."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.kinds import as_kind
 
-# ---------------------------------------------------------------- the slow reference: Python integers
+# ---------------------------------------------------------------- slow reference in Python integers
 
 
 def slow_requantise(acc: int, r: Requantiser, c: int, datatype: DataType) -> int:
@@ -79,7 +79,7 @@ def slow_max_pool(a: np.ndarray, op: MaxPool, shape: Shape) -> np.ndarray:
 
 
 def slow_reorg(a: np.ndarray, stride: int) -> np.ndarray:
-    """darknet's reorg_cpu with forward = 0, index by index over flat memory."""
+    """Compute darknet's reorg_cpu with forward = 0, by index over flat memory."""
     c, h, w = a.shape
     x, out, out_c = a.reshape(-1), np.zeros(a.size, a.dtype), c // stride**2
     for k, j, i in product(range(c), range(h), range(w)):
@@ -113,7 +113,7 @@ def test_requantise_is_the_contract_in_int64_and_in_floats(
     r = requantiser(random, 5, slope=slope, bias=1 << bits)
     acc = random.integers(-(1 << 31) + (1 << 30) + 1, 1 << 30, (5, 40))
     acc[:, :4] = np.array([-1, 0, 1, -(1 << 31) + (1 << 30) + 1])
-    acc[:, 4:9] = -r.bias[:, None] + np.arange(-2, 3)  # around the change of sign
+    acc[:, 4:9] = -r.bias[:, None] + np.arange(-2, 3)  # around the change of sign of the sum with its bias
     expected = [[slow_requantise(int(v), r, c, datatype) for v in acc[c]] for c in range(5)]
     np.testing.assert_array_equal(requantise(acc, r, datatype), expected)
     np.testing.assert_array_equal(requantise_floats(acc.astype(np.float64), r, datatype), expected)
@@ -129,7 +129,7 @@ def test_requantise_rounds_half_up_and_saturates() -> None:
 @cases("shift", [1, 5, 13, 16, 30, 47])
 @cases("halves", [EVEN, ODD])
 def test_halves_become_even_or_odd(halves: str, shift: int) -> None:
-    """By fractions: the product without its lowest bits, and of two integers as near the one of that parity."""
+    """Compare with exact fractions: the product without its lowest bits is rounded, and a half goes to that parity."""
     random = np.random.default_rng(shift)
     acc = np.concatenate([np.arange(-300, 301), random.integers(-(1 << 30), 1 << 30, 200)])[None]
     for multiplier, bias in ((1 << min(15, max(0, shift - 1)), 0), (40961, 3), (3 << 13, -5)):
@@ -163,7 +163,7 @@ def test_a_negative_multiplier_above_the_positive_one_is_selected_by_sign() -> N
 @settings(max_examples=60)
 @given(SEEDS, SLOPES)
 def test_requantise_never_decreases_in_the_accumulator(seed: int, slope: str) -> None:
-    """So that a maximum may be taken before or after it."""
+    """Check that the order of requantisation and maximum does not matter."""
     random = np.random.default_rng(seed)
     r = requantiser(random, 4, slope=slope)
     span = int(random.integers(2, 1 << 30))
@@ -236,7 +236,7 @@ def test_where_float32_would_need_too_many_parts_the_product_is_float64() -> Non
 
 
 def test_parts_end_exactly_where_float32_does() -> None:
-    """One weight of 1 a channel: a part holds ⌊2^24 / greatest⌋ channels, and there are at most 8."""
+    """Use one weight of 1 per channel: a part holds ⌊2^24 / greatest⌋ channels, and there are at most 8 parts."""
     cases: list[tuple[int, int, int, type[np.floating]]] = [
         (1 << 24, 1, 1, np.float32),
         (1 << 24, 2, 2, np.float32),
@@ -268,7 +268,8 @@ def test_a_window_that_is_not_square() -> None:
 
 
 def test_the_greatest_accumulators_are_exact() -> None:
-    """All weights and activations at their ends and an odd sum: any rounding in the product shows."""
+    """Use weights and activations at the ends of their ranges and an odd sum, so that any rounding of the product
+    shows."""
     for channels in (100, 300, 1000, 3000):
         random = np.random.default_rng(channels)
         weights = random.choice(np.array([-127, 126, 127], np.int8), (2, channels, 3, 3))
@@ -280,13 +281,13 @@ def test_the_greatest_accumulators_are_exact() -> None:
 
 
 def test_kept_floats_are_those_of_the_maps_type() -> None:
-    """Integers of 16 bits need other floats than those that were kept for 8 bits, and those of 8 bits stay."""
+    """Run 8, 16 and 8 bits in turn: 16-bit integers need other float weights than the cached ones for 8 bits."""
     weights, one = np.random.default_rng(3).choice(np.array([126, 127]), (2, 16, 3, 3)), np.ones(2, np.int64)
     exact = weights.astype(np.int64).sum(axis=(1, 2, 3))
     op = QConvolution(weights, INT8, Requantiser(one, one, one, one), 1, Padding(), 1)
     for datatype in (INT8, INT16, INT8):
         by = Requantiser(-exact * datatype.high + one, one * 2, one * 2, one)
-        object.__setattr__(op, "requantiser", by)  # the floats that are kept are of this operation
+        object.__setattr__(op, "requantiser", by)  # the floats are cached per operation
         array = np.full((16, 3, 3), datatype.high)
         assert convolve(array, datatype, op, Shape(2, 1, 1), INT16).ravel().tolist() == [1, 1]
 
@@ -332,7 +333,7 @@ def test_max_pools_of_other_columns_than_rows() -> None:
 
 
 def any_window_of_padding_only(window: Window, shape: Shape) -> bool:
-    """Not legal for a pool that is narrower than its input and its padding together."""
+    """Return whether a window covers only padding, which a pool must not do."""
     p = window.padding
     spans = ((p.top, window.height, shape.height), (p.left, window.width, shape.width))
     return any(

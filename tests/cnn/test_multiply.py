@@ -1,4 +1,4 @@
-"""Products of two maps: their integers, what is checked of them, files, and the other programs that compute them."""
+"""Tests of products of two maps: their integers, checks, files, and other programs that compute them."""
 
 from __future__ import annotations
 

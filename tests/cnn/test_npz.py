@@ -1,4 +1,4 @@
-"""Arrays out of archives that nobody vouches for."""
+"""Tests of arrays from archives that may be damaged or hostile."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_an_array_that_is_there_twice_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_member_that_unpacks_to_more_than_its_array_takes_is_refused(tmp_path: Path) -> None:
-    """64 MB of zeros in 64 kB: given up after a few kilobytes."""
+    """Use 64 MB of zeros, packed to 64 kB. Reading must stop after a few kilobytes."""
     path = archive(tmp_path, members(a=npy(np.zeros(1 << 23))))
     assert path.stat().st_size < 1 << 17
     with raises(ShapeError, what="'a'", got="more bytes than that takes", required="shape (2, 3)"):

@@ -1,4 +1,4 @@
-"""The edges of the arithmetic contract: the last number that passes, and the first one that is refused."""
+"""Tests of the limits of the arithmetic contract: the last accepted number and the first refused one."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ SUMS = TensorType(INT32, 1.0)
 def network(
     op: QOp, source: Shape, shape: Shape, kind: TensorType = SUMS, inputs: Sequence[int] = (0,)
 ) -> QuantizedNetwork:
-    """The picture and one node behind it."""
+    """Return a network of the input image and one node after it."""
     picture = QNode("picture", QInput(), (), source, PIXELS, "test:1")
     return QuantizedNetwork("edges", (picture, QNode("node", op, tuple(inputs), shape, kind, "test:2")))
 
@@ -68,7 +68,7 @@ def one(value: int) -> np.ndarray:
 
 
 def dense(weights: Sequence[int], **fields: Any) -> QuantizedNetwork:
-    """One output of a dense layer."""
+    """Return a dense layer with one output."""
     op = QDense(np.array([weights], np.int8), INT8, replace(identity(1), **fields))
     return network(op, Shape(len(weights), 1, 1), Shape(1, 1, 1))
 
@@ -158,7 +158,7 @@ def test_thresholds_make_at_most_8_bits() -> None:
 
 
 def test_a_sum_fits_32_bits() -> None:
-    """255 · 127 = 32385 and the bias that is left of 2^31 − 1."""
+    """Add 255 · 127 = 32385 and a bias that reaches exactly 2^31 − 1."""
     left = 2**31 - 1 - 32385
     check_quantized(dense([127], bias=one(left)))
     check_quantized(dense([-127], bias=one(-left)))
@@ -177,7 +177,7 @@ def test_weights_are_narrow() -> None:
 
 
 def test_an_average_pool_sums_its_map() -> None:
-    """A map of 255 · positions; beside it the bias that is left."""
+    """Add 255 · positions and a bias that reaches exactly 2^31 − 1."""
     positions = 7 * 5
     left = 2**31 - 1 - 255 * positions
 
@@ -206,13 +206,13 @@ NONE = Padding()
 
 
 def convolution(source: Shape, shape: Shape, padding: Padding = NONE, *, stride: int = 1) -> QuantizedNetwork:
-    """Of windows of 3×2."""
+    """Return a convolution with windows of 3×2."""
     weights = np.ones((shape.channels, source.channels, 3, 2), np.int8)
     return network(QConvolution(weights, INT8, identity(shape.channels), stride, padding, 1), source, shape)
 
 
 def test_the_shape_a_convolution_leaves() -> None:
-    """The windows of 3×2 that lie within the padded map, counted."""
+    """Count the windows of 3×2 within the padded map."""
     for height, width, padding, stride in (
         (8, 9, Padding(), 1),
         (8, 9, Padding(1, 0, 2, 3), 1),
@@ -405,7 +405,7 @@ def test_what_passes_values_on_has_their_type() -> None:
 
 
 def test_labels_have_a_type_of_their_own() -> None:
-    """As many bits as the greatest label has; k is no more than there are channels."""
+    """Expect the bits of the greatest label, and at most as large a k as there are channels."""
     for channels, name in ((1, "UINT1"), (2, "UINT1"), (3, "UINT2"), (256, "UINT8"), (257, "UINT9")):
         assert label_type(channels) == TensorType(DataType.parse(name), 1.0)
         check_quantized(network(TopK(1), Shape(channels, 1, 1), Shape(1, 1, 1), label_type(channels)))
@@ -440,7 +440,7 @@ def test_a_requantiser_that_leaves_the_sum_as_it_is() -> None:
 
 
 def test_thresholds_of_a_falling_function() -> None:
-    """Sum by sum: (m · acc + 1) >> 1, cut to −2…1."""
+    """Compare with (m · acc + 1) >> 1, clipped to −2…1, for each sum."""
     for multiplier in (-2, -1, 1, 2):
         by = thresholds_of(MultiplyShift(one(multiplier), one(0), one(1)), DataType(2, True))
         assert by.flip.tolist() == [multiplier < 0]

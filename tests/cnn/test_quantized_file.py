@@ -1,4 +1,4 @@
-"""A quantised network in a file: what is written is read again, and what is wrong is refused."""
+"""Tests of the file of a quantised network: it is read as written, and wrong files are refused."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_npz_values_around_a_map_are_read_again_and_bounded() -> None:
 
 
 def test_what_a_half_becomes_is_kept() -> None:
-    """And a file of a network that rounds all of them up says nothing of it, as those that were written before."""
+    """Check also that a file without the option, as older versions wrote it, rounds all halves up."""
     network = quantized(networks.branches())
     op = as_kind(QConvolution, network.nodes[1].op)
     for halves in HALVES:
@@ -129,13 +129,13 @@ def test_numpy_reads_the_arrays_without_pickle() -> None:
         np.testing.assert_array_equal(arrays["1.weights"], as_kind(QConvolution, q.nodes[1].op).weights)
 
 
-# ---------------------------------------------------------------- files that are not to be trusted
+# ---------------------------------------------------------------- damaged and hostile files
 
 
 def changed(
     change: Callable[[dict[str, Any]], None] | None = None, members: dict[str, bytes | None] | None = None
 ) -> bytes:
-    """A good file with its header changed or members replaced (None: left out)."""
+    """Return a good file with a changed header or replaced members. A member of None is left out."""
     data = to_npz(quantized(networks.tiny_yolo()))
     buffer = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(buffer, "w") as new:
@@ -273,7 +273,7 @@ def test_bytes_that_are_not_an_archive_are_refused() -> None:
 
 
 def test_members_that_overlap_are_refused() -> None:
-    """The directory says that a member is longer than the file."""
+    """Change the archive's directory so that a member is longer than the file."""
     data = bytearray(GOOD)
     with zipfile.ZipFile(io.BytesIO(GOOD)) as archive:
         size = next(entry.file_size for entry in archive.infolist() if entry.filename == HEADER)
@@ -319,7 +319,7 @@ def test_any_damage_is_refused_or_leaves_a_legal_network(damage: list[tuple[int,
         data[place] = value
     try:
         q = from_npz(bytes(data))
-    except SystolicError:  # of whichever class
+    except SystolicError:  # of any class of the project
         return
     assert to_npz(from_npz(to_npz(q))) == to_npz(q)
 
@@ -330,7 +330,7 @@ def test_a_file_cut_short_is_refused() -> None:
             from_npz(GOOD[:size])
 
 
-# ---------------------------------------------------------------- quantised by training
+# ---------------------------------------------------------------- networks quantised in training
 
 
 def test_thresholds_and_multiply_shift_survive() -> None:
@@ -348,7 +348,7 @@ def test_thresholds_and_multiply_shift_survive() -> None:
 
 
 def changed_binary(replaced: dict[str, bytes], header: tuple[str, str] = ("", "")) -> bytes:
-    """The file of ``binary`` with other members, and one text for another in its header."""
+    """Return the file of ``binary`` with replaced members, and with one text replaced in its header."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(to_npz(binary()))) as read, zipfile.ZipFile(buffer, "w") as archive:
         for name in read.namelist():

@@ -1,4 +1,4 @@
-"""The network that comes with the project finds what the scenes show: in float, in 8 bits, in 4, and trained in 4."""
+"""Tests of the accuracy of the built-in network "shapes": in float, in 8 and 4 bits, and trained in 4 bits."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SIZE, FIRST_SEED = 160, 7_000_000
 ALL_SCENES = 300
 TO_THE_END = StreamingOptions(deadline=None)
 LIKELY = 0.5
-"""Of the boxes that a person would see."""
+"""The lowest probability of a box that counts as seen."""
 
 all_scenes = pytest.mark.parametrize("scenes", [ALL_SCENES], indirect=True)
 
@@ -61,7 +61,7 @@ def scenes(request: pytest.FixtureRequest) -> list[Scene]:
 
 @pytest.fixture(scope="module")
 def boxes(shapes: Network, scenes: list[Scene]) -> list[list[Detection]]:
-    """The boxes that the float network sees on each scene."""
+    """Return the boxes that the float network finds in each scene, with their probabilities."""
     return [detections(shapes, partial(float_output, shapes), scene.picture) for scene in scenes]
 
 
@@ -81,7 +81,7 @@ def float_output(network: Network, pixels: Pixels) -> FloatArray:
 
 
 def integer_output(quantized: QuantizedNetwork, pixels: Pixels) -> FloatArray:
-    index = len(quantized.nodes) - 2  # the head's convolution; the region layer behind it is the host's
+    index = len(quantized.nodes) - 2  # the convolution of the head; the region layer after it runs on the host
     return dequantise(np.asarray(run_integer(quantized, pixels)[index]), quantized.nodes[index].type)
 
 
@@ -94,18 +94,18 @@ def precision(boxes: Sequence[Sequence[Detection]], scenes: Sequence[Scene]) -> 
 
 
 def wholly_right(boxes: Sequence[Detection], truths: Sequence[Truth]) -> bool:
-    """Every object is seen once and nothing else is: what a person sees who looks at the picture."""
+    """Return whether every object is found once and nothing else is found."""
     objects = [Detection(each.label, 1.0, each.box) for each in truths]
     return agreement(objects, [box for box in boxes if box.probability > LIKELY]).differing == 0
 
 
 def integers_of(bits: int) -> QuantizedNetwork:
-    """By calibration with the embedded samples, as ``systolic evaluate shapes`` has them."""
+    """Quantise by calibration with the built-in samples, as ``systolic evaluate shapes`` does."""
     return quantise_model(load_model("shapes"), Calibration(sample_pictures(), bits=bits))
 
 
 def points_lost(network: Network, quantized: QuantizedNetwork, scenes: list[Scene], exact: Precision) -> float:
-    """Of mAP@0.5, in percent."""
+    """Return the loss of mAP@0.5, in percentage points."""
     boxes = [detections(network, partial(integer_output, quantized), scene.picture) for scene in scenes]
     return 100 * (exact.map50 - precision(boxes, scenes).map50)
 
@@ -143,7 +143,7 @@ def test_what_four_bits_with_fitted_weights_and_zero_points_lose(
 
 
 def fastest(integers: QuantizedNetwork, board: Board) -> float:
-    """Frames/s of the folding that ``systolic fold`` finds, modelled."""
+    """Return the modelled frames/s of the folding that ``systolic fold`` finds."""
     return explore(integers, board, options=TO_THE_END).frames_per_second
 
 
@@ -175,7 +175,7 @@ def test_a_network_that_sees_black_finds_nothing(shapes: Network) -> None:
 
 
 def sample_results(shapes: Network) -> Iterator[tuple[str, list[Detection], list[Truth]]]:
-    """For each sample file what is seen on it, and its truths."""
+    """Yield the name of each sample file, the boxes found in it, and its true boxes."""
     for entry in json.loads((SHAPES / "samples" / "truth.json").read_text()):
         picture = load_picture(SHAPES / "samples" / entry["file"])
         assert picture.shape == (entry["height"], entry["width"], 3)

@@ -1,4 +1,4 @@
-"""Shares of a softmax in integers against the softmax of floats: how far they are at most, and at the worst."""
+"""Tests of the integer softmax against the float softmax: the largest difference, and the cases that reach it."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ INT8, INT4, UINT8, INT16 = (DataType.parse(name) for name in ("INT8", "INT4", "U
 
 
 def bound(channels: int) -> float:
-    """Of stable's share from p, where that is at most 255/256."""
+    """Return the largest difference between a share of ``stable`` and min(p, 255/256) of the float softmax."""
     return 1 / 512 + 2**-16 + channels / 2**21
 
 
 def apart(values: IntArray, source: TensorType, method: str = "stable") -> float:
-    """The most that a share is from p, or from 255/256 where p is greater. values: [C, positions]."""
+    """Return the largest difference between a share and min(p, 255/256), for values of shape (channels, positions)."""
     computed = shares(values, softmax_of(method, source), source.datatype.low) * SHARES.scale
     exact = softmax_of_positions(((values - source.zero_point) * source.scale).astype(np.float32))
     return float(np.abs(computed - np.minimum(exact.astype(np.float64), 255 / 256)).max())
 
 
 def test_shares_are_within_the_bound() -> None:
-    """Every two of datatype, scale and number of channels."""
+    """Check every pair of datatype, scale and number of channels."""
     rows = pairwise(
         datatype=(INT8, UINT8, INT4, TERNARY),
         scale=(1e-4, 0.02, 0.1, 0.7, 12.0),
@@ -70,7 +70,8 @@ def test_shares_are_within_the_bound() -> None:
 
 
 def worst(channels: int) -> tuple[IntArray, TensorType]:
-    """One ahead of others whose powers are all rounded up from ½ or down from it: the sum is as wrong as it can be."""
+    """Return one value above others whose powers all round from ½ up or down, which makes the sum as wrong as
+    possible."""
     source = TensorType(INT8, np.log(2.0 * ((1 << 20) - 1)) / 100 * (1 - 1e-9))
     values = np.full((channels, 1), 0)
     values[0] = 100
@@ -78,7 +79,7 @@ def worst(channels: int) -> tuple[IntArray, TensorType]:
 
 
 def test_the_worst_of_a_thousand_classes_is_where_it_is_reckoned() -> None:
-    """999 powers of ½ become 1: of the sum nearly 1000 / 2^21 are wrong, and no share is further away."""
+    """Use 999 powers of ½ that become 1, so that the sum is wrong by nearly 1000 / 2^21."""
     values, source = worst(1000)
     powers = softmax_of("stable", source).table
     assert powers is not None
@@ -92,14 +93,14 @@ def test_the_worst_of_a_thousand_classes_is_where_it_is_reckoned() -> None:
 
 
 def test_the_bound_is_no_wider_than_it_has_to_be() -> None:
-    """Drawn shares come to 0.95 of it: most of it is the rounding to 8 bits."""
+    """Reach 0.95 of the bound, most of which is the rounding to 8 bits."""
     random = np.random.default_rng(1)
     drawn = random.integers(-128, 128, (3, 20_000))
     assert 0.95 * bound(3) < apart(drawn, TensorType(INT8, 0.011)) <= bound(3)
 
 
 def test_shares_by_hand() -> None:
-    """Of four equal values each has a quarter; of a single one all, as far as 8 bits hold it; 1 : e^−1 of two."""
+    """Use four equal values, one value, which gives the greatest 8-bit share, and two values in the ratio 1 : e^−1."""
     source = TensorType(INT8, 0.5)
     op = softmax_of("stable", source)
     assert shares(np.full((4, 1), -7), op, -128).ravel().tolist() == [64] * 4
@@ -116,14 +117,13 @@ def test_argmax_names_the_first_of_the_greatest() -> None:
 
 
 def test_latency_loses_what_lies_far_below_the_greatest_that_there_is() -> None:
-    """At the top of the datatype it is as near as stable; far below it the powers have few bits, or none: then no
-    share is left. Stable does not mind."""
+    """Expect the accuracy of ``stable`` near the top of the datatype only. Powers far below it have few or no bits."""
     source, channels = TensorType(INT8, 0.1), 10
     random = np.random.default_rng(3)
     near = random.integers(-20, 128, (channels, 200))
     near[0] = 127
     assert apart(near, source, "latency") <= bound(channels)
-    far = near - 127  # of 13 e-folds 1.3e-6 of the powers are left, of which one has 1 or 2
+    far = near - 127  # after 13 e-folds 1.3e-6 of the powers remain, which is 1 or 2
     assert apart(far.clip(-128), source, "stable") <= bound(channels)
     assert apart(far.clip(-128), source, "latency") > 0.05
     lowest = np.full((channels, 1), -128)
@@ -148,7 +148,7 @@ def test_a_zero_point_changes_nothing() -> None:
 
 
 def test_what_a_softmax_looks_up_has_8_bits_whatever_the_others_have() -> None:
-    """The last sums reach a quarter beyond what calibration saw; argmax reads them as the host does, in 16 bits."""
+    """Expect a quarter more than the calibrated range. ``argmax`` reads 16 bits, as the host does."""
     plain = networks.classifier()
     statistics = observe(plain, networks.pictures(plain.input_shape))
     ranges = choose_ranges(statistics, "max", bits=8)
@@ -176,7 +176,7 @@ def test_values_of_more_than_8_bits_are_looked_up_by_argmax_alone() -> None:
 
 
 def test_powers_that_are_lines_are_refused() -> None:
-    """So that no generated softmax sees slopes."""
+    """Check the tables and the bits for which a generated softmax would read slopes."""
     lines = table_of_values(np.arange(4096)[::-1] << 8, DataType(12, True))
 
     def with_lines(bits: int) -> QuantizedNetwork:
@@ -191,7 +191,7 @@ def test_powers_that_are_lines_are_refused() -> None:
 
 
 def refused(op: QSoftmax, **node: Any) -> QuantizedNetwork:
-    """A network that ends in a softmax of INT8."""
+    """Check a network that ends in this softmax of INT8."""
     network = Layers(3, 4, 4, "INT8", "INT8").conv(4, 1).network("shares")
     last = QNode("shares", op, (1,), network.nodes[-1].shape, SHARES, "net:3")
     return check_quantized(replace(network, nodes=(*network.nodes, replace(last, **node))))

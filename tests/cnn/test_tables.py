@@ -1,4 +1,4 @@
-"""Functions of wide inputs as pieces of lines: exact where one begins and ends, near between, the same in C++."""
+"""Tests of piecewise-linear tables: exact at the ends of each piece, close between them, and equal in C++."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SMOOTH = ("silu", "logistic", "tanh", "mish", "gelu", "softplus", "softsign", "e
 
 
 def exact(name: str, read: DataType, reach: float) -> npt.NDArray[np.int64]:
-    """Integers of the same bits; the greatest |y| is the greatest integer."""
+    """Return the function's values as integers of the same bits. The greatest |y| becomes the greatest integer."""
     x = np.arange(read.low, read.high + 1) * (reach / read.high)
     y = FUNCTIONS[name].values(x, *FUNCTIONS[name].defaults)
     steps = y * (read.high / np.abs(y).max())
@@ -47,7 +47,7 @@ def exact(name: str, read: DataType, reach: float) -> npt.NDArray[np.int64]:
 
 
 def check_pieces(wanted: npt.NDArray[np.int64], read: DataType, case: str) -> None:
-    """Pieces are exact at their ends, and rise where the function does."""
+    """Check that pieces are exact at their ends, and increase if the function does."""
     table = table_of_values(wanted, read)
     assert table.slopes is not None
     assert len(table.values) == len(table.slopes) == 256
@@ -56,11 +56,11 @@ def check_pieces(wanted: npt.NDArray[np.int64], read: DataType, case: str) -> No
     np.testing.assert_array_equal(got[::inputs], wanted[::inputs], case)
     np.testing.assert_array_equal(got[inputs - 1 :: inputs], wanted[inputs - 1 :: inputs], case)
     if np.all(np.diff(wanted) >= 0):
-        assert np.all(np.diff(got) >= 0), f"{case}: a function that only rises does so in pieces"
+        assert np.all(np.diff(got) >= 0), f"{case}: the pieces of an increasing function must increase"
 
 
 def test_pieces_are_exact_where_they_begin_and_end() -> None:
-    """Each function with each width and sign, and the widest of both signs."""
+    """Check every pair of function, width and sign."""
     rows = pairwise(name=list(FUNCTIONS), bits=range(9, 17), signed=(True, False))
     for name, bits, signed in rows:
         read = DataType(bits, signed)
@@ -76,7 +76,7 @@ def test_pieces_of_any_values_are_exact_at_their_ends(bits: int, signed: bool, s
 
 
 def test_a_smooth_function_is_as_near_as_the_bound_says() -> None:
-    """h² / 8 · max|f″| in steps of the output, and one step for each rounding: of the ends and of the product."""
+    """Bound the error by h² / 8 · max|f″| in steps of the output, and one step each for rounding ends and product."""
     for bits, reach, name in itertools.product((10, 12, 16), (2.0, 8.0), SMOOTH):
         read = DataType(bits, True)
         x = np.linspace(-reach, reach, 200001)
@@ -126,12 +126,12 @@ def test_numbers_of_bits_between_are_looked_up() -> None:
         x = np.arange(before.type.datatype.low, before.type.datatype.high + 1) * before.type.scale
         ideal = FUNCTIONS["silu"].values(x) / node.type.scale
         high = node.type.datatype.high
-        # The bound's chord is below a step here; a half for the exact rounding, one for the product's.
+        # The interpolation error is below a step here. Rounding adds half a step, and the product one step.
         assert np.abs(all_values(table, before.type.datatype) - np.clip(ideal, -high - 1, high)).max() < 2.5, bits
 
 
 def test_more_bits_are_nearer_to_a_curve() -> None:
-    """What a format of 16 bits is for: its error is far below that of a table of 256 values."""
+    """Expect an error of less than a fiftieth of a table with 256 values."""
     network = curved("silu")
     pictures = networks.pictures(network.input_shape)
     picture = (pictures[0] * 255).round().astype(np.uint8)
@@ -228,7 +228,7 @@ def test_a_table_that_does_not_fit_its_input_is_refused() -> None:
 
 
 def test_what_a_function_alone_reads_reaches_no_further_than_it_tells_apart() -> None:
-    """SiLU that gives 4 at most: of 8 bits it is within half a step of 0 below about −6, and beyond 4.07 above."""
+    """Use SiLU with outputs up to 4 at 8 bits: below about −6 it is within half a step of 0."""
     network = curved("silu")
     ranges = CalibratedRanges("max", (1.0, 100.0, 4.0, 1.0), (1.0, 100.0, 4.0, 1.0))
     before, node = quantise(network, ranges).nodes[1:3]
@@ -237,14 +237,14 @@ def test_what_a_function_alone_reads_reaches_no_further_than_it_tells_apart() ->
     ends = FUNCTIONS["silu"].values(np.array([-reach, reach]))
     assert abs(ends[0]) <= node.type.scale / 2 * 1.01 < 4 < ends[1]
     wide = quantise(network, CalibratedRanges("max", (1.0, 3.0, 4.0, 1.0), (1.0, 3.0, 4.0, 1.0))).nodes[1]
-    assert 2.97 / 127 < wide.type.scale <= 3 / 127, "never further than the values reach"
+    assert 2.97 / 127 < wide.type.scale <= 3 / 127, "the range must not exceed the observed values"
     both = networks.network(
         Shape(3, 6, 6),
         *((each.name, each.op, list(each.inputs), each.shape) for each in network.nodes[1:]),
         ("other", networks.convolution(np.random.default_rng(1), 8, 2), [1], Shape(2, 6, 6)),
     )
     read = quantise(both, CalibratedRanges("max", (1.0, 100.0, 4.0, 1.0, 1.0), (1.0, 100.0, 4.0, 1.0, 1.0))).nodes[1]
-    assert read.type.scale == pytest.approx(100 / 127), "others read it too"
+    assert read.type.scale == pytest.approx(100 / 127), "a second reader must keep the whole range"
 
 
 def test_it_is_told_how_far_pieces_are_off() -> None:

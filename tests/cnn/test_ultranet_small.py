@@ -1,4 +1,4 @@
-"""The trained one-object network that comes with the project finds what was drawn among clutter, by its integers."""
+"""Tests of the built-in trained one-object network: it finds an object drawn among clutter, with integers only."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_mean_overlap_and_share_of_right_boxes_on_fresh_pictures(tmp_path: Path)
     done = call("evaluate", NAME, "--data", tmp_path, "--threshold", 0, "--workers", 1, "--json", "-")
     integer = done.json["integer"]
     assert integer["mean_iou"] >= 0.55
-    assert integer["recall"] >= 0.75  # one box a picture: the share of those that overlap by more than half
+    assert integer["recall"] >= 0.75  # one box per image: the share of boxes with an IoU above a half
 
 
 def test_weights_and_values_have_four_bits() -> None:

@@ -23,7 +23,7 @@ OFFICIAL = {
 
 
 def drawing(network: Network) -> FloatArray:
-    """Shades, a chequered plane and a disc: something of every scale."""
+    """Return an image of gradients, a chequered plane and a disc, which has structure at every scale."""
     shape = network.input_shape
     y, x = np.mgrid[0 : shape.height, 0 : shape.width].astype(np.float32)
     disc = np.hypot(y - shape.height / 2, x - shape.width / 3) < shape.height / 5
@@ -70,7 +70,7 @@ def test_the_same_layers_as_the_official_cfg(shared: Path, name: str) -> None:
     assert [labels.index(label) for label in ("dog", "person", "sheep")] == [
         named.index(label) for label in ("dog", "person", "sheep")
     ]
-    assert classes == "coco" or named == labels  # COCO's own spelling: "couch", darknet says "sofa"
+    assert classes == "coco" or named == labels  # COCO spells "couch"; darknet spells "sofa"
 
 
 @pytest.fixture(scope="module")
@@ -85,13 +85,13 @@ def test_a_seed_keeps_every_layer_alive(voc: Network) -> None:
         assert 0.2 < output.std() < 10, node.name
         assert np.median(spread) > 0.1, node.name
         assert (spread > 1e-3).all(), node.name
-        # both sides of the leaky ReLU are used
+        # Both sides of the leaky ReLU must be used.
         if isinstance(node.op, Convolution):
             assert 0.1 < (output > 0).mean() < 0.9, node.name
 
 
 def test_a_seed_is_the_same_network_everywhere() -> None:
-    """The digest stands here so that another machine, or numpy, that draws otherwise is found out."""
+    """Compare with recorded digests, so that a machine or numpy version with other random numbers is noticed."""
     digests = [
         hashlib.sha256(write_darknet_weights(zoo.load("tiny-yolov2-coco", seed=seed))).hexdigest()[:16]
         for seed in (7, 8)

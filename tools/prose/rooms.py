@@ -58,6 +58,7 @@ CLEAN = (
     "tests/cnn/darknet",
     "tests/cnn/exported",
     "tests/cnn/keras",
+    "tests/cnn/training",
     "tools",
 )
 """Folders and pages without a finding. One is added when its last finding is gone, and never taken out."""
@@ -66,6 +67,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("tools/prose/rules.py", ""): "the rules quote what they find",
     ("host/vision/live.py", "32 words: div style"): "HTML",
     ("benchmarks/balance.py", "42 words: static void"): "C++",
+    ("tests/cnn/quantisation/test_reconstruction.py", "36 words: net width"): "a darknet cfg",
     ("tests/cnn/exported/test_contest.py", "35 words: conv_0_w"): "C++",
     ("cnn/darknet/cfg.py", "61 words: adam angle"): "names of options",
     ("systolic/trace/timing.py", "44 words: p b cycles"): "HTML",

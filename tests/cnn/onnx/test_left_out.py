@@ -1,4 +1,4 @@
-"""What a file leaves out is what its format says, and the bytes that reading it makes are counted."""
+"""Tests of the defaults of what a file leaves out, and of the count of bytes that are computed while reading."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ from tests.support.onnx.writer import Writer
 
 SHAPE = (1, 3, HEIGHT, WIDTH)
 ONE_WORD = 4
-"""Bytes of a float32."""
+"""Bytes per float32."""
 
 
 # --- attributes ------------------------------------------------------------------------------------------------------
 
 
 def completed(model: Any) -> int:
-    """Writes every attribute that the file leaves out, as the schema of its operator has it; how many."""
+    """Write every attribute that the model leaves out, with the default of its schema, and return how many."""
     count, opset = 0, model.opset_import[0].version
     for node in model.graph.node:
         given = {attribute.name for attribute in node.attribute}
@@ -60,7 +60,7 @@ def completed(model: Any) -> int:
 
 
 def alike(first: Any, second: Any) -> bool:
-    """Whether two values are the same, arrays by what they hold; numbers of a schema are float32."""
+    """Return whether two values are equal. Arrays are compared by value, and floats in float32 precision."""
     if is_dataclass(first):
         values = ((getattr(first, f.name), getattr(second, f.name)) for f in fields(first))
         return type(first) is type(second) and all(alike(mine, theirs) for mine, theirs in values)
@@ -98,7 +98,7 @@ QUANTS: dict[str, Callable[[Trained, str], list[str]]] = {
 
 @cases("name", QUANTS)
 def test_a_quant_is_signed_whole_and_rounds_where_it_does_not_say(name: str) -> None:
-    """The page of qonnx: signed 1, narrow 0, rounding_mode ROUND."""
+    """Expect qonnx's documented defaults: signed 1, narrow 0 and rounding_mode ROUND."""
     told: dict[str, Any] = {"signed": 1, "narrow": 0, "rounding_mode": "ROUND"}
     networks = []
     every: list[dict[str, Any]] = [{}, told, {**told, "narrow": 1}]
@@ -113,7 +113,7 @@ def test_a_quant_is_signed_whole_and_rounds_where_it_does_not_say(name: str) -> 
     assert whole is not None
     assert all(alike(mine, theirs) for mine, theirs in zip(plain.nodes, whole.nodes, strict=True))
     assert narrow is not None
-    assert len(narrow.nodes) == len(plain.nodes) + 1  # the least integer is cut off behind
+    assert len(narrow.nodes) == len(plain.nodes) + 1  # a layer clips the lowest integer
 
 
 def test_a_head_that_says_nothing_has_one_bin_and_no_classes() -> None:
@@ -140,11 +140,11 @@ def test_a_shape_s_sides_are_all_or_some() -> None:
         assert values.dtype == np.int64
 
 
-# --- what is known of tensors ----------------------------------------------------------------------------------------
+# --- shapes of tensors ------------------------------------------------------------------------------------------------
 
 
 def layers(*sides: int, view: tuple[int, ...] = (), **constants: Any) -> Layers:
-    """A picture and constants, all of which are read once."""
+    """Return layers of an input image and constants, each of which has one reader."""
     node = Node("input", Input(), (), map_shape((1, *sides)), "net.onnx")
     readers = dict.fromkeys(("x", "y", "z", *constants), 1)
     return Layers("net.onnx", (node,), constants, {"x": Map(0, view or (1, *sides))}, readers, 17)
@@ -183,7 +183,7 @@ def test_a_view_of_other_sides_is_no_map(view: tuple[int, ...]) -> None:
 def test_a_layer_s_output_has_as_many_sides_as_its_input(
     sides: tuple[int, ...], shape: Shape, view: tuple[int, ...]
 ) -> None:
-    """Where those that are left out are 1."""
+    """Expect sides of 1 to be left out."""
     value = layers(*sides[1:]).grown(operation("Concat"), "route", Concat(), shape, 0).value("y")
     assert value == Map(1, view)
 
@@ -234,7 +234,8 @@ def test_channels_that_are_not_there(indices: list[Any], axis: int, fault: Systo
 
 
 def test_channels_become_rows_and_columns_in_either_order() -> None:
-    """DCR: channel (row · s + column) · C + c; CRD: c · s² + row · s + column, brought into the order of DCR before."""
+    """Expect DCR's channel order, (row · s + column) · C + c. CRD's order c · s² + row · s + column is converted to
+    it."""
     assert [type(node.op).__name__ for node in depth_to_space(layers(8, 1, 1), operation("D", blocksize=2)).nodes] == [
         "Input",
         "DepthToSpace",
@@ -257,7 +258,7 @@ def test_up_to_64_whole_numbers_are_read() -> None:
             whole_numbers(array)
 
 
-# --- integers that a relu reads --------------------------------------------------------------------------------------
+# --- integers read by a ReLU ------------------------------------------------------------------------------------------
 
 
 @cases(
@@ -271,7 +272,7 @@ def test_up_to_64_whole_numbers_are_read() -> None:
     ],
 )
 def test_a_relu_of_integers_that_end_at_0_is_no_layer(kind: str, zero: int, ops: list[str]) -> None:
-    """Of those whose 0 is in their midst it is the convolution's, or a table."""
+    """Check also zero points inside the range, for which the ReLU belongs to the convolution or becomes a table."""
     writer = Grids()
     grid = writer.grid(0.05, zero)
     last = writer.floats_of(writer.integers_of(writer.conv(), grid))
@@ -303,11 +304,11 @@ def test_weights_that_are_moved_keep_their_scale(
     assert np.abs(op.weights).max() in range(2, 10)
 
 
-# --- heads of a known layout -----------------------------------------------------------------------------------------
+# --- heads with a known layout ----------------------------------------------------------------------------------------
 
 
 def distribution(bins: int = 4) -> Any:
-    """Boxes and classes of one size, joined as an ultralytics export has them: the mean of a distribution marks it."""
+    """Write one scale of an ultralytics head: boxes and classes, joined, with the mean of a distribution at the end."""
     writer = Writer()
     boxes, classes = convolved(writer, "picture", 3, 4 * bins), convolved(writer, "picture", 3, 2)
     size = writer.put("Concat", [boxes, classes], axis=1)
@@ -334,7 +335,7 @@ def test_a_layout_that_is_known_is_cut_where_its_maps_are_joined(tmp_path: Any) 
 
 @cases("kind", ["Add", "Conv", "ConcatFromSequence", "Mul"])
 def test_a_concat_alone_joins_maps(kind: str) -> None:
-    """Whatever the other operator's name, before it or behind in the alphabet."""
+    """Check operator names before and after it in the alphabet."""
     view = OnnxOperation("", "Reshape", ("joined",), ("view",), {})
     for name, wanted in ((kind, False), ("Concat", True)):
         producers = {"view": view, "joined": OnnxOperation("", name, ("a", "b"), ("joined",), {})}
@@ -351,7 +352,7 @@ def test_maps_of_a_size_are_joined_along_the_channels(axis: int | None) -> None:
 
 
 def test_a_layout_is_known_where_every_size_of_it_is() -> None:
-    """Of two sizes one that is a single map leaves none."""
+    """Check also two scales, of which one is a single map."""
     mark = {"w": np.arange(4.0).reshape(1, 4, 1, 1)}
 
     def graph(*sizes: OnnxOperation) -> Any:
@@ -382,11 +383,11 @@ def test_anchors_are_pairs_of_sides_above_0_and_heads_count_from_1() -> None:
         parse_heads(text(), "heads.json")
 
 
-# --- bytes that are worked out ---------------------------------------------------------------------------------------
+# --- bytes computed while reading -------------------------------------------------------------------------------------
 
 
 def taken(model: Any) -> int:
-    """Bytes that reading the model takes of those that there are."""
+    """Return the bytes that reading the model takes from its allowance."""
     graph = graph_of(model, "net.onnx")
     walked, refusals = _read_as_a_picture(graph, "net.onnx")
     assert not refusals
@@ -395,7 +396,7 @@ def taken(model: Any) -> int:
 
 
 def of_map(kind: str, *constants: Any, channels: int = 4, **attributes: Any) -> Callable[[], Any]:
-    """The operator behind a convolution."""
+    """Return a function that writes a convolution and the operator after it."""
 
     def make() -> Any:
         writer = Writer()
@@ -413,7 +414,7 @@ def dequantised(count: int) -> Any:
 
 
 def negated_constant() -> Any:
-    """A constant that is worked out, and moved, which makes nothing new."""
+    """Write a constant that is computed, and then reshaped, which computes nothing new."""
     writer = Writer()
     values = writer.put("Neg", [writer.constant(np.ones((4, 1)))])
     values = writer.put("Reshape", [values, writer.constant([4, 1, 1], np.int64)])
@@ -429,7 +430,7 @@ TAKEN: dict[str, tuple[Callable[[], Any], int]] = {
     "channels before they are spread": (of_map("DepthToSpace", channels=8, blocksize=2, mode="CRD"), 64 * ONE_WORD),
     "the places of a transposed convolution": (
         of_map("ConvTranspose", np.ones((4, 5, 3, 2)), strides=[2, 3]),
-        4 * 5 * 3 * 2 * ONE_WORD * 6 + 5 * 2 * 2 * ONE_WORD,  # and a window that leaves a row and a column out
+        4 * 5 * 3 * 2 * ONE_WORD * 6 + 5 * 2 * 2 * ONE_WORD,  # and the window of the crop
     ),
     "floats of integers": (lambda: dequantised(7), 7 * 3 * ONE_WORD),
     "a constant": (negated_constant, 4 * ONE_WORD + 4 * 3 * 3 * 3 * ONE_WORD),
@@ -443,7 +444,7 @@ def test_every_array_that_is_worked_out_is_counted(name: str) -> None:
 
 
 def test_integers_of_constants_are_counted_in_their_bytes() -> None:
-    """Of 8 bits a byte each, and no more than are left."""
+    """Use 8-bit integers of one byte each, and check that no more than the allowance can be taken."""
     values = np.linspace(-1, 1, 10, dtype=np.float32)
     grid: dict[str, Any] = {"s": np.array(0.01, np.float32), "z": np.array(3, np.int8)}
     before = layers(3, 2, 2, v=values, **grid)
@@ -459,7 +460,7 @@ def test_integers_of_constants_are_counted_in_their_bytes() -> None:
 
 
 def test_what_several_operators_read_is_not_read_once() -> None:
-    """By whichever names: two views of a map are two readers."""
+    """Count two views of a map as two readers."""
     whole = layers(3, 2, 2)
     assert whole.read_once(0)
     twice = whole.with_values(operation("Identity"), Map(0, (1, 3, 2, 2)))

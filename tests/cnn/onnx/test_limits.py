@@ -1,4 +1,4 @@
-"""Numbers of ONNX files at the last that is read and at the first that is not, and what constants are worked out."""
+"""Tests of numbers in ONNX files at the last accepted value and the first refused one, and of computed constants."""
 
 from __future__ import annotations
 
@@ -50,7 +50,13 @@ def ones(writer: Writer, *values: int) -> str:
 
 
 def behind(kind: str, *constants: Any, **attributes: Any) -> Callable[[Writer], str]:
-    """The operator of four channels of 9 × 12; tuples are whole numbers."""
+    """Return a function that writes a convolution with an output of 4×9×12 and the operator after it.
+
+    Args:
+        kind: the operator.
+        constants: its other inputs. A tuple becomes int64, any other value float32.
+        attributes: its attributes.
+    """
 
     def graph(writer: Writer) -> str:
         arrays = [ones(writer, *c) if isinstance(c, tuple) else writer.constant(c) for c in constants]
@@ -60,7 +66,7 @@ def behind(kind: str, *constants: Any, **attributes: Any) -> Callable[[Writer], 
 
 
 def around(rows: int) -> Callable[[Writer], str]:
-    """Zeros around a map that no convolution reads."""
+    """Return a function that writes zero padding around a map that no convolution reads."""
 
     def graph(writer: Writer) -> str:
         source = writer.put("Pad", [convolved(writer, "picture", 3, 4), ones(writer, 0, 0, rows, 0, 0, 0, 0, 0)])
@@ -70,7 +76,7 @@ def around(rows: int) -> Callable[[Writer], str]:
 
 
 def one_value(*sides: int) -> Callable[[Writer], str]:
-    """One value, in as many sides, and an operator that reads a map."""
+    """Return a function that writes one value with the given sides, and an operator that reads a map."""
 
     def graph(writer: Writer) -> str:
         source = writer.put("GlobalAveragePool", [convolved(writer, "picture", 3, 1)])
@@ -80,13 +86,13 @@ def one_value(*sides: int) -> Callable[[Writer], str]:
 
 
 def unfitting(writer: Writer) -> str:
-    """A constant of four values in a shape of three."""
+    """Write a constant of four values that is reshaped to three."""
     values = writer.put("Reshape", [writer.constant(np.arange(4)), ones(writer, 3)])
     return writer.put("Add", [convolved(writer, "picture", 3, 4), values])
 
 
 def cast(**attributes: Any) -> Callable[[Writer], str]:
-    """A constant of whole numbers, cast and added."""
+    """Return a function that writes an integer constant, which is cast and added."""
 
     def graph(writer: Writer) -> str:
         values = writer.put("Cast", [ones(writer, 2)], **attributes)
@@ -176,7 +182,7 @@ def test_there_are_as_many_channels_as_a_layer_may_have() -> None:
 
 
 def test_a_squeeze_of_no_axes_keeps_the_batch() -> None:
-    """The format drops the batch too; a picture is one of a batch, and the row behind it is the same."""
+    """Keep the batch of 1 although the format drops it too: the row after it is the same."""
 
     def graph(writer: Writer) -> str:
         values = writer.put("Squeeze", [writer.put("GlobalAveragePool", [convolved(writer, "picture", 3, 4)])])
@@ -210,7 +216,7 @@ def test_a_clip_from_0_is_a_relu_of_its_end(ends: tuple[float, ...], activation:
 
 
 def test_an_average_of_all_keeps_its_sides() -> None:
-    """A convolution reads what it leaves."""
+    """Read its output with a convolution."""
     writer = Writer()
     mean = writer.put("AveragePool", [convolved(writer, "picture", 3, 4)], kernel_shape=[9, 12])
     last = writer.put("Conv", [mean, writer.constant(RANDOM.normal(size=(5, 4, 1, 1)))])
@@ -224,7 +230,7 @@ def test_a_pool_along_the_one_row_of_a_map() -> None:
         check_against_runtime(writer.model([writer.put("Sigmoid", [pooled])], sides), pixels(3, *sides[2:]))
 
 
-# --- constants -------------------------------------------------------------------------------------------------------
+# --- constants --------------------------------------------------------------------------------------------------------
 
 
 @cases(
@@ -246,7 +252,7 @@ def test_of_what_is_worked_out_the_size_is_known_before(kind: str, shapes: list[
 
 @cases("values, fits", [(MAX_COMPUTED_VALUES - 3, True), (MAX_COMPUTED_VALUES - 2, False)])
 def test_as_many_values_are_worked_out_as_a_file_needs(values: int, fits: bool) -> None:
-    """Of a Slice those of where it begins, ends and lies besides."""
+    """Count the start, end and axis of the Slice too."""
 
     def graph(writer: Writer) -> str:
         number = writer.put("Neg", [writer.constant(np.zeros(values))])
@@ -274,7 +280,7 @@ def test_values_are_as_many_bytes_as_their_dimensions_say(size: int) -> None:
     assert array_of(tensor, "net.onnx", "it").tolist() == [[0, 1], [2, 3]]
 
 
-# --- heads -----------------------------------------------------------------------------------------------------------
+# --- heads ------------------------------------------------------------------------------------------------------------
 
 HEAD = {"kind": "anchor-free", "tensors": ["boxes", "classes"], "bins": 16}
 
@@ -304,7 +310,7 @@ def test_there_are_up_to_64_heads_of_up_to_8_tensors() -> None:
     ],
 )
 def test_bins_are_counted_from_0(weights: Any, bins: int) -> None:
-    """One bin alone says nothing, and is no distribution."""
+    """Check also one bin, which is not a distribution."""
     constants = {} if weights is None else {"w": weights}
     assert _expectation(OnnxOperation("", "Conv", ("x", "w"), ("y",), {}), constants) == bins
     for inputs in ((), ("x",)):
@@ -326,10 +332,10 @@ def test_a_size_is_two_maps_that_are_joined() -> None:
     for producers in (joined(3, 1), joined(1, 1), joined(2, 0), {}):
         assert _of_size("v1", producers, 16) is None
     assert _followed("v7", joined(2, 1)) is not None
-    assert _followed("v8", joined(2, 1)) is None  # eight views are followed, the concat would be the ninth
+    assert _followed("v8", joined(2, 1)) is None  # eight views are followed; the Concat would be the ninth
 
 
-# --- integers --------------------------------------------------------------------------------------------------------
+# --- integers ---------------------------------------------------------------------------------------------------------
 
 
 FLOATS = "its weights are floats, not of a DequantizeLinear; quantise all layers (onnxruntime: as QDQ) or none"
@@ -338,7 +344,7 @@ SCALE_BEFORE = "integers of one scale must be before it, or a convolution or mat
 
 
 def _floating(rows: Any) -> Any:
-    """A quantised file one of whose convolutions has float weights, [filters, 3]."""
+    """Write a quantised file with a convolution of float weights, of shape (filters, 3)."""
     writer = Grids()
     weights = writer.constant(np.reshape(rows, (-1, 3, 1, 1)))
     return writer.floats(writer.integers_of(writer.conv("", weights), writer.grid(0.05)))
@@ -398,7 +404,7 @@ def test_thresholds_follow_no_sums_of_two_scales_and_no_shared_ones_of_more_than
 
 
 def test_a_zero_point_has_up_to_17_bits() -> None:
-    """Of those few are integers of the type, which is another sentence."""
+    """Check also zero points of 17 bits that the datatype cannot hold, for which the error differs."""
     for bias in (-65535.0, 65535.0):
         with refused(RangeError("the zero point", int(-bias), 0, 3, where="'conv1' (net.onnx: Conv '/Conv_1')")):
             read(reaching(np.zeros((1, 3)), out_bias=bias))
@@ -408,7 +414,7 @@ def test_a_zero_point_has_up_to_17_bits() -> None:
 
 
 def test_zeros_around_a_map_are_zeros() -> None:
-    """As a layer of its own, whose window is 1 at one place."""
+    """Expect a convolution with one weight of 1."""
     padded = network(around(3))
     picture = pixels(3, 11, 14)
     before, behind_it = run_float(padded, picture)[1:3]

@@ -1,4 +1,4 @@
-"""ONNX files become the networks that their makers meant, or say of every operator why not."""
+"""Tests that ONNX files become the intended networks, or that the error names every unsupported operator."""
 
 from __future__ import annotations
 

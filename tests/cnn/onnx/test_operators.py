@@ -1,4 +1,4 @@
-"""Forms of each operator: what another runtime makes of it, and the sentence where it is no layer here."""
+"""Tests of the forms of each operator: outputs equal onnxruntime's, or the error gives the reason."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_views_joins_and_softmaxes_of_no_layer_are_the_hosts_at_the_end() -> Non
     [("value_float", 2.5), ("value_int", 2), ("value_floats", [2.5] * 4), ("value_ints", [1, 2, 3, 4])],
 )
 def test_every_kind_of_constant(key: str, value: Any) -> None:
-    """Numbers are float32 or int64; whole ones are cast before they are added."""
+    """Use float32 and int64 constants; integers are cast before the addition."""
     writer = Writer()
     writer.nodes.append(onnx.helper.make_node("Constant", [], ["number"], **{key: value}))
     number = writer.put("Cast", ["number"], to=onnx.TensorProto.FLOAT)
@@ -171,7 +171,7 @@ def test_the_first_opset_that_is_read() -> None:
 
 
 def test_a_softmax_s_axis_is_the_last_where_none_is_named() -> None:
-    """Since opset 13. Of four sides that is the width, of one value: no layer."""
+    """Expect a refusal since opset 13: the last of four sides is the width."""
     writer = Writer(13)
     opset, graph = of_values("Softmax", opset=13)
     assert opset == writer.opset
@@ -187,8 +187,7 @@ def test_a_softmax_s_axis_is_the_last_where_none_is_named() -> None:
 @cases("sides", [(1, -1), (1, -1, 1, 1), (1, -1, 2)], ids=str)
 @cases("kind", ["Softmax", "LogSoftmax"])
 def test_a_softmax_of_a_flattened_map_is_not_of_each_position(kind: str, sides: tuple[int, ...]) -> None:
-    """It is over values of rows and columns too, however many sides these are looked at as; a map of one position has
-    no others."""
+    """Use a map of several positions, over which this softmax would extend. A map of one position is accepted."""
     writer = Writer()
     flat = writer.put(kind, [writer.put("Reshape", ["picture", writer.constant(sides, np.int64)])], axis=1)
     values = f"{12 if len(sides) != 3 else 6} values"
@@ -210,7 +209,7 @@ def test_weights_of_other_floats_are_float32() -> None:
 
 
 def test_a_length_is_a_map_of_one_row() -> None:
-    """Every operator of one side against onnxruntime, and the sides that its layers have."""
+    """Compare every operator of one side with onnxruntime, and check the shapes of the layers."""
     writer = Writer()
     kernel = writer.constant(RANDOM.normal(size=(6, 2, 3)))
     first = writer.put("Conv", ["picture", kernel], group=2, strides=[2], pads=[2, 1], dilations=[2], kernel_shape=[3])
@@ -239,7 +238,7 @@ def test_values_are_a_map_of_one_place() -> None:
     row = writer.put("Relu", [writer.put("MatMul", ["picture", matrix])])
     model = writer.model([writer.put("Concat", [row, "picture"], axis=1)], (1, 5))
     network = network_of(model, "net.onnx", "net")
-    # Of the picture a concat joins what a convolution gives.
+    # A concat cannot read the image itself, so that a convolution copies it.
     assert [str(node.shape) for node in network.nodes] == ["5×1×1", "4×1×1", "5×1×1", "9×1×1"]
 
 

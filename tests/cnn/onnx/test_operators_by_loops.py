@@ -1,4 +1,4 @@
-"""Operators on a picture of few values against loops over their pages' formulas, number by number."""
+"""Tests of operators on small inputs against loops over the documented formulas."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RANDOM = np.random.default_rng(23)
 
 
 def layers(picture: Array, opset: int = 17, view: tuple[int, ...] = (), **constants: Any) -> Layers:
-    """The picture as a tensor of as many sides as it has, and constants, each read once."""
+    """Return layers of an input with the array's sides, and constants, each of which has one reader."""
     sides = (1, *picture.shape)
     readers = dict.fromkeys(("x", "y", *constants), 1)
     node = Node("input", Input(), (), map_shape(sides), "net.onnx")
@@ -36,14 +36,14 @@ def layers(picture: Array, opset: int = 17, view: tuple[int, ...] = (), **consta
 def put(
     kind: str, picture: Array, *constants: Any, opset: int = 17, view: tuple[int, ...] = (), **options: Any
 ) -> Layers:
-    """The operator on the picture and constants; None is left out."""
+    """Apply the operator to the input and the constants. A constant of None is an input that is left out."""
     named = {f"c{i}": np.asarray(c) for i, c in enumerate(constants) if c is not None}
     inputs = ("x", *(f"c{i}" if c is not None else "" for i, c in enumerate(constants)))
     return BUILDERS[kind](layers(picture, opset, view, **named), OnnxOperation("it", kind, inputs, ("y",), options))
 
 
 def computed(grown: Layers, picture: Array) -> Array:
-    """What the operator's output is, in the sides that the graph gives it."""
+    """Return the operator's output, in the shape that the graph gives it."""
     value = grown.value("y")
     assert isinstance(value, Map)
     outputs = run_float(Network("net", grown.nodes), picture.reshape(_sides(grown.nodes[0].shape)).astype(np.float32))
@@ -68,7 +68,7 @@ def pixels(*sides: int) -> Array:
 def windows(
     picture: Array, window: tuple[int, int], stride: int, pads: tuple[int, ...], dilations: tuple[int, int]
 ) -> list[list[dict[tuple[int, int], Array]]]:
-    """Of each output row and column, by place of the window the values that it reads; padding is not there."""
+    """Return, per output row and column, the values that a window reads, by position in the window, without padding."""
     top, left, bottom, right = pads
     spans = [(size - 1) * step + 1 for size, step in zip(window, dilations, strict=True)]
     return [
@@ -91,7 +91,7 @@ CONVOLUTIONS: list[tuple[tuple[int, int], int, int, tuple[int, ...], tuple[int, 
     ((1, 4), 1, 4, (0, 2, 0, 1), (1, 2)),
     ((5, 6), 3, 1, (0, 0, 0, 0), (1, 1)),
 ]
-"""Window, stride, groups, pads, dilations."""
+"""Window, stride, groups, pads and dilations."""
 
 
 @cases("window, stride, groups, pads, dilations", CONVOLUTIONS)
@@ -115,7 +115,7 @@ def test_a_convolution_sums_what_its_windows_read(
 
 
 def test_convolutions_of_a_length_follow_each_other() -> None:
-    """Every side stays a length; weights have three sides then, and no others."""
+    """Check also that the outputs stay signals, for which weights have three sides."""
     picture, first, second = pixels(4, 9), pixels(6, 2, 3), pixels(2, 6, 2)
     whole = layers(picture, w=first, v=second)
     readers = dict.fromkeys(("x", "y", "z", "w", "v"), 1)
@@ -206,7 +206,7 @@ def test_as_many_biases_as_filters() -> None:
 
 @cases("strides", [None, (1, 1), (2, 2), (2, 1), (1, 3)])
 def test_a_transposed_convolution_adds_its_kernel_to_where_each_input_stands(strides: tuple[int, int] | None) -> None:
-    """Side by side where no stride is named; of a length too."""
+    """Check also the default stride of 1, and a signal."""
     picture, weights = pixels(2, 3, 4), pixels(2, 3, 2, 3)
     rows, columns = strides or (1, 1)
     wanted = np.zeros((3, 2 * rows + 2, 3 * columns + 3))
@@ -247,7 +247,7 @@ def test_an_average_is_over_the_places_that_count(
 
 @cases("window, stride, pads", POOLS)
 def test_the_greatest_is_of_what_is_read(window: tuple[int, int], stride: int, pads: tuple[int, ...]) -> None:
-    picture = pixels(2, 5, 6) - 5  # below 0, where zeros would show
+    picture = pixels(2, 5, 6) - 5  # negative values, for which zeros in the padding would show
     options = {"kernel_shape": window, "strides": (stride, stride), "pads": pads}
     operation = OnnxOperation("it", "MaxPool", ("x",), ("y",), options)
     rows = windows(picture, window, stride, pads, (1, 1))
@@ -273,7 +273,7 @@ def test_zeros_around_a_map_are_a_layer_where_nothing_else_takes_them(around: tu
     check(put_around(padded, "y"), picture, np.pad(picture, ((0, 0), (top, bottom), (left, right))))
 
 
-# --- each value by itself ---------------------------------------------------------------------------------------------
+# --- elementwise operators --------------------------------------------------------------------------------------------
 
 
 COLUMN = np.array([0.5, -2.0, 3.0], np.float32).reshape(3, 1, 1)
@@ -302,7 +302,7 @@ def test_numbers_go_with_each_value_or_channel(kind: str, number: Array) -> None
 @cases("alone", [True, False])
 @cases("normed", [True, False])
 def test_numbers_go_into_the_layer_before_or_behind_it(alone: bool, normed: bool) -> None:
-    """A convolution and its batch norm take them in, where nothing else reads their sums."""
+    """Expect them in the convolution and its batch norm, unless their sums have other readers."""
     picture, weights, bias = pixels(3, 2, 4), pixels(3, 3, 1, 1), pixels(3)
     norm = [pixels(3), pixels(3), pixels(3), RANDOM.uniform(0.5, 2, 3).astype(np.float32)]
     constants: dict[str, Any] = {
@@ -353,12 +353,12 @@ def test_a_batch_norm_by_itself() -> None:
 def test_slopes_of_channels() -> None:
     picture, slopes = pixels(3, 2, 4), np.array([0.5, 1.0, -2.0], np.float32).reshape(3, 1, 1)
     check(put("PRelu", picture, slopes), picture, np.where(picture < 0, picture * slopes, picture))
-    slopes = slopes + np.float32(0.5)  # 1.5 among them
+    slopes = slopes + np.float32(0.5)  # one slope is 1.5
     check(put("PRelu", picture, slopes), picture, np.where(picture < 0, picture * slopes, picture))
 
 
 def test_slopes_of_channels_of_a_length() -> None:
-    """What comes of them is a length too."""
+    """Check also that the output is a signal."""
     picture, slopes = pixels(3, 5), np.array([0.5, 1.0, -2.0], np.float32).reshape(3, 1)
     grown = put("PRelu", picture, slopes)
     check(grown, picture, np.where(picture < 0, picture * slopes, picture))
@@ -391,7 +391,7 @@ def test_a_clip_above_infinity_is_refused() -> None:
         put("Clip", pixels(3, 2, 2), np.inf, None)
 
 
-# --- maps and maps ----------------------------------------------------------------------------------------------------
+# --- operators on several maps ----------------------------------------------------------------------------------------
 
 
 JOINS: dict[str, Callable[..., Any]] = {
@@ -408,8 +408,7 @@ JOINS: dict[str, Callable[..., Any]] = {
 @cases("own, shape", [("whole", (3, 2, 4)), ("pixel", (3, 1, 1)), ("plane", (1, 2, 4))])
 @cases("first", [True, False])
 def test_maps_are_joined_value_by_value(kind: str, own: str, shape: tuple[int, ...], first: bool) -> None:
-    """Of one value a channel, or of one channel, with each of the other's: the parts of a picture that are whole, its
-    mean, and the sum of its channels."""
+    """Join the input with a map of its shape, a map of one value per channel, or a map of one channel."""
     picture = pixels(3, 2, 4)
     whole = layers(picture, w=np.ones((1, 3, 1, 1), np.float32), v=(2 * np.eye(3, dtype=np.float32))[..., None, None])
     readers = dict.fromkeys(("x", "o", "y", "w", "v"), 1)
@@ -488,7 +487,7 @@ def test_a_matrix_multiplies_all_values_in_one_row() -> None:
 def test_a_softmax_is_over_the_channels_of_each_position(
     opset: int, options: dict[str, Any], sides: tuple[int, ...], fits: bool
 ) -> None:
-    """Since opset 13 over the last axis, where none is named."""
+    """Expect the last axis as the default since opset 13."""
     picture = pixels(*sides)
     if fits:
         powers = np.exp(picture)

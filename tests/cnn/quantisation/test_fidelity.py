@@ -53,7 +53,7 @@ def test_the_picture_is_exact_but_for_float_rounding() -> None:
 
 @cases("make", [networks.tiny_yolo, networks.branches, networks.classifier])
 def test_more_bits_come_nearer(make: Callable[[], Network]) -> None:
-    """About 6 dB a bit: 4 → 8 → 16 bits of weights and activations."""
+    """Expect about 6 dB per bit, from 4 to 8 to 16 bits of weights and activations."""
     head = [list(measured(make(), bits=b, activation_bits=b).values())[-1].sqnr_db for b in (4, 8, 16)]
     assert head[0] + 12 < head[1]
     assert head[1] + 24 < head[2]
@@ -130,7 +130,7 @@ def test_yolo_lite_keeps_20_db_at_its_head_on_a_picture_it_was_not_calibrated_wi
 
 
 def test_a_picture_of_16_pixels_by_hand() -> None:
-    """Pixels are 0…255 of 1/255 each, exact; half of them at the ends. The worst of a layer is its greatest error."""
+    """Expect exact pixels, of which half are at the ends of the range 0…255, and the greatest error of the layer."""
     network = networks.network(
         Shape(1, 4, 4),
         ("conv1", networks.convolution(np.random.default_rng(2), 1, 2, kernel=1), (0,), Shape(2, 4, 4)),

@@ -1,4 +1,4 @@
-"""Bits by layer: the best choice by hand and by trying all, and integers that have them."""
+"""Tests of bits per layer: the choices, by hand and by exhaustive search, and the quantised networks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CHOICES = (FEW, WIDE, MOST)
 
 @cases("seed", range(10))
 def test_every_choice_that_none_beats_is_there(seed: int) -> None:
-    """Against all 3⁵ of them: each that is there is the best of its cost, and the best within any cost is there."""
+    """Compare with all 3⁵ choices: each result is the best of its cost, and the best within any cost is a result."""
     network, random = two_heads(), np.random.default_rng(seed)
     layers = weighted(network)
     losses = {layer: {MOST: 0.0, WIDE: float(random.random()), FEW: float(random.random())} for layer in layers}
@@ -56,7 +56,7 @@ def test_every_choice_that_none_beats_is_there(seed: int) -> None:
 
 
 def test_of_choices_that_are_as_good_one_is_there() -> None:
-    """Every cost and loss comes twice; nodes without weights have the most."""
+    """Use costs and losses that occur twice. Nodes without weights keep the most bits."""
     network = two_heads()
     layers = weighted(network)
     losses = {layer: {MOST: 0.0, WIDE: 0.25, FEW: 0.25} for layer in layers}
@@ -82,11 +82,11 @@ def test_a_layer_has_weights_and_an_input_of_its_bits() -> None:
     assert integers.nodes[integers.nodes[second].inputs[0]].type.datatype.bits == 4
 
 
-# --- by slow definitions, on three layers -----------------------------------------------------------------------------
+# --- slow definitions, on three layers --------------------------------------------------------------------------------
 
 
 def two_heads() -> Network:
-    """A layer, two that read it, and both joined: the second's map leaves beside the joined ones."""
+    """Return a layer with two readers, a concat of both, and two heads: one reads the concat, one reads the second."""
     random = np.random.default_rng(3)
     return networks.network(
         Shape(3, 6, 5),
@@ -103,7 +103,7 @@ def two_heads() -> Network:
     "bits, wanted",
     [
         ((8, 8, 8, 8, 8, 8, 8), (8, 8, 8, 8, 8, 8, 8)),
-        ((8, 8, 8, 8, 8, 4, 8), (8, 8, 4, 4, 4, 8, 8)),  # what joins passes on what its reader takes
+        ((8, 8, 8, 8, 8, 4, 8), (8, 8, 4, 4, 4, 8, 8)),  # the concat passes its reader's bits on to its inputs
         ((8, 8, 8, 8, 8, 8, 4), (8, 8, 4, 8, 8, 8, 8)),
         ((8, 8, 4, 8, 8, 8, 8), (8, 4, 8, 8, 8, 8, 8)),
         ((8, 8, 8, 5, 8, 6, 7), (8, 5, 6, 6, 6, 8, 8)),

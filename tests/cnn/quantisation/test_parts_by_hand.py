@@ -1,4 +1,4 @@
-"""What quantisation is made of: histograms, ranges, groups, types, zero points and tables, each reckoned by hand."""
+"""Tests of the parts of quantisation, computed by hand: histograms, ranges, groups, types, zero points and tables."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def conv(activation: str = "linear") -> Convolution:
 
 
 def net(*layers: tuple[Any, tuple[int, ...]]) -> Network:
-    """Nodes 1, 2 … behind the picture."""
+    """Return a network of nodes 1, 2, … after the input image, node 0."""
     nodes = [Node(f"n{index}", op, inputs, SHAPE, "net.cfg:1") for index, (op, inputs) in enumerate(layers, 1)]
     return Network("net", (Node("n0", Input(), (), SHAPE, "net.cfg:1"), *nodes))
 
@@ -102,7 +102,7 @@ def test_bins_merge_in_pairs() -> None:
 
 
 def histogram(bins: dict[int, int], limit: float = 4096.0, greatest: float = 0.0) -> Histogram:
-    """Bins of width 1."""
+    """Return a histogram with bins of width 1."""
     counts = np.zeros(BINS, np.int64)
     for place, count in bins.items():
         counts[place] = count
@@ -111,7 +111,7 @@ def histogram(bins: dict[int, int], limit: float = 4096.0, greatest: float = 0.0
 
 @cases("percentile, reach", [(50, 11), (50.1, 21), (75, 21), (75.1, 31), (99, 31), (99.9, 31), (100, 35)])
 def test_a_percentile_ends_with_the_bin_that_reaches_it(percentile: float, reach: float) -> None:
-    """Two values in the tenth bin, one in the twentieth and one in the thirtieth; 100 % is the greatest itself."""
+    """Use two values in bin 10 and one each in bins 20 and 30. The percentile 100 is the greatest value."""
     assert calibration._percentile(histogram({10: 2, 20: 1, 30: 1}, greatest=35), percentile) == reach
     assert calibration._percentile(histogram({10: 2, 20: 1, 30: 1}, greatest=30.5), 99) == 30.5
 
@@ -138,13 +138,13 @@ def test_a_percentile_is_half_or_more() -> None:
 
 
 def test_the_error_of_a_range_is_that_of_its_bins_middles() -> None:
-    """Of 3 bits and a reach of 6 steps are 2: 4.5 becomes 4, 7.5 is cut off at 6."""
+    """Use 3 bits and a range of 6, so that a step is 2: 4.5 becomes 4, and 7.5 is clipped at 6."""
     error = calibration._squared_error(histogram({4: 2, 7: 3}), 6.0, 3)
     assert error == pytest.approx(2 * 0.5**2 + 3 * 1.5**2)
 
 
 def test_the_divergence_of_a_range_by_its_definition() -> None:
-    """Of 3 bits and a reach of 6: bins 0…5 in integers round((n + ½) / 2), what is beyond in the last of them."""
+    """Use 3 bits and a range of 6: bins 0 to 5 become the integers round((n + ½) / 2), and greater values the last."""
     bins = {0: 4, 1: 1, 2: 3, 4: 2, 5: 6, 7: 8}
     counts = np.array([bins.get(n, 0) for n in range(6)], float)
     clipped = counts.copy()
@@ -172,7 +172,7 @@ def test_of_a_hundred_ranges_the_least_loss_is_taken() -> None:
 
 
 def test_groups_are_what_passes_its_input_on() -> None:
-    """By going along the edges that tie two nodes, until nothing changes."""
+    """Compare with a repeated walk along the edges that join two nodes, until nothing changes."""
     ops = [conv(), POOL, Concat(), Upsample(2), Slice(0, 1), Add("linear"), Softmax(), Output(), Activate("silu")]
     tie = (MaxPool, Concat, Upsample, Slice)
     random = np.random.default_rng(7)
@@ -199,7 +199,7 @@ def test_groups_are_what_passes_its_input_on() -> None:
 
 
 def test_types_by_hand() -> None:
-    """A group's scale is the greatest that a member asks for; what leaves has INT16 and twice the reach."""
+    """Expect the greatest scale of a group's members. The network's output has INT16 and twice the range."""
     network = net(
         (conv(), (0,)), (conv("relu6"), (0,)), (POOL, (1,)), (Add("relu"), (3, 2)), (conv(), (4,)), (Output(), (5,))
     )
@@ -209,7 +209,7 @@ def test_types_by_hand() -> None:
     assert types[0] == PIXEL == TensorType(UINT8, 1 / 255)
     assert types[1] == types[3] == TensorType(INT8, 3 / 127)
     assert types[2] == TensorType(INT8, 6 / 127)
-    assert types[4] == TensorType(INT8, 1 / 127)  # nothing was seen of it
+    assert types[4] == TensorType(INT8, 1 / 127)  # the layer's observed values are all zero
     assert types[5] == types[6] == TensorType(INT16, HEADROOM * 6 / 32767)
     moved = tensor_types(network, ranges(1, 3, 9, 2, 4, 5, 7), (8, 6, 4, 5, 8, 8, 8), (0, -16, -8, -16, 3, 0, 0))
     assert moved[1] == TensorType(DataType(5, True), 3 / (15 + 16), -16)
@@ -255,7 +255,7 @@ def test_relu6_is_tied_to_nothing_that_reaches_farther() -> None:
 def test_the_share_below_zero_is_that_of_the_least_value(
     op: Any, below: float | None, reach: float, own: float
 ) -> None:
-    """Of a function that of its values between −reach and reach, and no more than its own range."""
+    """Take a function's lowest value between −reach and reach, limited to the layer's own range."""
     network = net((conv(), (0,)), (op, (1, 1) if isinstance(op, Add) else (1,)))
     if below is None:
         values = FUNCTIONS[op.function].values(np.linspace(-reach, reach, 2001), *op.parameters)
@@ -274,7 +274,7 @@ def test_a_table_behind_a_leaky_layer_has_a_tenth_below() -> None:
 
 @cases("bits, zeros", [(4, (-8, -7, 0)), (8, (-128, -105, 0)), (2, (-2, -2, 0))])
 def test_a_zero_point_leaves_the_share_below_it(bits: int, zeros: tuple[int, int, int]) -> None:
-    """low + round(share · (high − low)): nothing, a tenth of what is above, and a half, which is 0."""
+    """Expect low + round(share · (high − low)), for a share of 0, of 0.1 / 1.1 and of a half, which gives 0."""
     finer = Activate("affine", (1.0, 0.0))
     network = net(
         (conv("relu"), (0,)), (conv("leaky"), (1,)), (finer, (2,)), (conv(), (3,)), (conv(), (4,)), (conv(), (5,))
@@ -283,7 +283,7 @@ def test_a_zero_point_leaves_the_share_below_it(bits: int, zeros: tuple[int, int
     assert zeros[1] == low + round(0.1 / 1.1 * (high - low))
     found = zero_points(network, ranges(*[1.0] * 7), [bits] * 7)
     assert (found[0], found[1], found[3], found[4]) == (0, zeros[0], zeros[1], zeros[2])
-    assert found[6] == 0  # nobody reads it
+    assert found[6] == 0  # no layer reads it
 
 
 def test_a_group_has_the_room_of_its_neediest_member_and_the_fewest_bits() -> None:
@@ -378,7 +378,8 @@ def test_multipliers_of_an_addition_are_the_first_that_come_nearest(ratios: tupl
 
 @cases("ratio", [0.9, 1.0, 2.0**-30, 2.0**-33, 2.0**-50, 3.7e-5, 32767.2, 2 - 2.0**-17])
 def test_a_ratio_is_the_nearest_of_16_bits_and_a_shift(ratio: float) -> None:
-    """m of 32768…65535 where 1 ≤ s ≤ 47 allows it; of a leaky layer its tenth beside it."""
+    """Expect m from 32768 to 65535 if a shift s from 1 to 47 allows it. A leaky layer's second multiplier is a
+    tenth."""
     node = Node("n", conv(), (0,), SHAPE, "net.cfg:1")
     for activation, slope in (("linear", 1.0), ("relu", 0.0), ("relu6", 0.0), ("leaky", 0.1)):
         by = requantiser_for(np.array([ratio]), np.array([7]), activation, node)
@@ -464,7 +465,7 @@ def test_bits_are_between_8_and_16() -> None:
         ([[1.0]], [2.0**14 - 1], 2.0**14 - 1, 16),  # r = 2
         ([[2.0]], [2.0**15 - 2], 1.0, 10),
         ([[0.0]], [100.0], 1.0, 16),
-        ([[0.0], [1.0]], [1e30, 2.0**14 - 1], 1.0, 10),  # what is dead does not count
+        ([[0.0], [1.0]], [1e30, 2.0**14 - 1], 1.0, 10),  # a filter of zeros does not count
         ([[1.0], [1.0], [1.0]], [0.0, 0.0, 1e30], 1.0, 16),  # the median
         ([[1.0]], [1e30], 1.0, 8),
     ],
@@ -472,7 +473,7 @@ def test_bits_are_between_8_and_16() -> None:
 def test_weights_and_activations_share_the_bits_of_a_sum(
     weights: list[list[float]], bias: list[float], reach: float, bits: int
 ) -> None:
-    """1 + (31 − log₂ r + 2) / 2, r = Σ|w| / max|w| + |bias| / (reach · max|w|)."""
+    """Compare with 1 + (31 − log₂ r + 2) / 2, where r = Σ|w| / max|w| + |bias| / (reach · max|w|)."""
     array = np.array(weights, np.float32)[..., None, None]
     op = Convolution(array, np.array(bias, np.float32), None, 1, Padding(), 1, "linear")
     network = net((op, (0,)))

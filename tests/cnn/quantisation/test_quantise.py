@@ -76,7 +76,7 @@ def requantiser_of(op: QConvolution | QDense | QAveragePool | QAdd) -> Requantis
     return as_kind(Requantiser, op.requantiser)
 
 
-# ---------------------------------------------------------------- weights, bias, multipliers
+# ---------------------------------------------------------------- weights, bias and multipliers
 
 
 @cases("bits, high, carrier", [(4, 7, "i1"), (8, 127, "i1"), (16, 32767, "i2")])
@@ -94,7 +94,7 @@ def test_weights_are_narrow_and_every_channel_uses_its_whole_range(bits: int, hi
 @settings(max_examples=25)
 @given(SEEDS, st.sampled_from(["linear", "leaky", "relu"]))
 def test_integers_stand_for_the_floats(seed: int, activation: str) -> None:
-    """weights·scale ≈ weights, bias·scale ≈ bias, m / 2^s ≈ accumulator scale / output scale."""
+    """Check weights · scale ≈ weights, bias · scale ≈ bias, and m / 2^s ≈ accumulator scale / output scale."""
     random = np.random.default_rng(seed)
     op = networks.convolution(random, 3, 4, activation=activation)
     network = one_layer(op)
@@ -106,13 +106,13 @@ def test_integers_stand_for_the_floats(seed: int, activation: str) -> None:
     np.testing.assert_allclose(r.bias * scale / 255, op.bias, atol=float(scale.max()) / 255)
     ratio = scale / 255 / (3.0 / 127)
     np.testing.assert_allclose(r.multiplier / 2.0**r.shift, ratio, rtol=2**-16)
-    assert np.all(r.multiplier >= 1 << 15), "m uses all its 16 bits"
+    assert np.all(r.multiplier >= 1 << 15), "m must use all its 16 bits"
     slope = {"linear": 1.0, "leaky": 0.1, "relu": 0.0}[activation]
     np.testing.assert_allclose(r.negative / 2.0**r.shift, slope * ratio, atol=float((0.5 / 2.0**r.shift).max()))
 
 
 def test_the_slope_of_leaky_is_rounded_from_the_exact_ratio_not_from_m() -> None:
-    """ratio = 1.5 / 65536 · …: 0.1·m rounds otherwise than 0.1·ratio·2^s somewhere among many channels."""
+    """Use many channels, so that rounding 0.1 · m instead of 0.1 · ratio · 2^s differs for some of them."""
     random = np.random.default_rng(1)
     op = networks.convolution(random, 1, 256)
     network = one_layer(op)
@@ -124,7 +124,7 @@ def test_the_slope_of_leaky_is_rounded_from_the_exact_ratio_not_from_m() -> None
 
 
 def test_an_almost_dead_channel_keeps_its_bias() -> None:
-    """A bias of 2^40 accumulator steps does not fit: its weights' scale grows instead."""
+    """Use a bias of 2^40 accumulator steps, which does not fit, so that the scale of the weights must grow."""
     op = networks.convolution(np.random.default_rng(2), 3, 4)
     weights, bias = op.weights.copy(), op.bias.copy()
     weights[1], bias[1] = 1e-12, -0.75
@@ -151,7 +151,7 @@ def test_wide_weights_shrink_until_the_accumulator_fits() -> None:
 
 
 def test_the_example_of_the_documentation() -> None:
-    """docs/explanation/quantisation.md, "Before → after": an identity layer brings inputs of scale 0.02."""
+    """Use the example "Before → after" in docs/explanation/quantisation.md, after an identity layer of scale 0.02."""
     eye = np.eye(2, dtype=np.float32)[:, :, None, None]
     none = np.zeros(2, np.float32)
     pass_on = Convolution(eye, none, None, 1, Padding(), 1, "linear")
@@ -172,7 +172,7 @@ def test_the_example_of_the_documentation() -> None:
 
 @cases("below", [2.0**-20, 2.0**-18, 0.0])
 def test_a_ratio_just_below_a_power_of_two_does_not_round_m_up_to_65536(below: float) -> None:
-    """One weight w, so that ratio = w/127 · 1/255 / (output scale): choose w for ratio = (1 − below) / 4."""
+    """Choose the weight w so that ratio = w/127 · 1/255 / (output scale) = (1 − below) / 4."""
     ratio = (1 - below) / 4
     weight = np.full((1, 1, 1, 1), ratio * 255 / 127, np.float32)
     op = Convolution(weight, np.zeros(1, np.float32), None, 1, Padding(), 1, "relu")
@@ -198,7 +198,7 @@ def test_the_picture_stays_pixels_layers_are_int8_and_the_head_is_int16_with_hea
     assert types[1] == types[2] == TensorType(INT8, max(ranges.values[1], 0) / 127)
     assert types[3] == types[4]
     assert types[5] == TensorType(INT16, 2 * ranges.greatest[5] / 32767)
-    assert types[6] == types[5], "the host tail has the type of its input"
+    assert types[6] == types[5], "a layer on the host has the type of its input"
 
 
 def test_a_concat_has_one_scale_the_greatest_of_all_that_it_joins() -> None:
@@ -253,7 +253,7 @@ def test_average_pool_divides_by_the_positions_of_the_map() -> None:
 
 @cases("bits, most, tolerance", [(4, 7, 0.15), (8, 127, 5e-3), (16, 1 << 14, 1e-4)])
 def test_an_add_brings_its_inputs_to_one_scale(bits: int, most: int, tolerance: float) -> None:
-    """Its multipliers are as narrow as the weights, and of all such pairs the nearest to the scales."""
+    """Expect multipliers as narrow as the weights, and of all such pairs the nearest to the ratio of the scales."""
     q = quantise(networks.branches(), calibrated(networks.branches()), bits=bits, activation_bits=bits)
     add = by_name(q, "add")
     assert isinstance(add.op, QAdd)
@@ -294,7 +294,7 @@ def test_every_requantiser_keeps_its_limits_and_every_accumulator_is_within_its_
     outputs = run_integer(q, picture)
     for node, array in zip(q.nodes, outputs, strict=True):
         if array is not None and hasattr(node.op, "requantiser"):
-            assert np.ptp(array.astype(int)) > 0, f"{node.name} is not constant"
+            assert np.ptp(array.astype(int)) > 0, f"{node.name} must not be constant"
 
 
 # ---------------------------------------------------------------- accumulators
@@ -312,7 +312,7 @@ def plain(channels: int, bias: int = 0) -> Requantiser:
 def test_accumulator_bits_count_weights_activations_and_bias(
     weight: int, bias: int, datatype: DataType, bits: int
 ) -> None:
-    """3·127·128 = 48768 → 17 bits; 3·127·255 = 97155 → 18; 3·128 + 127 = 511 → 10; 512 → 11."""
+    """Expect 17 bits for 3·127·128 = 48768, 18 for 3·127·255 = 97155, 10 for 3·128 + 127 = 511, and 11 for 512."""
     op = QDense(np.full((1, 3), -weight, np.int8), INT8, plain(1, -bias))
     assert op.accumulator_bound(datatype).bit_length() + 1 == bits
 
@@ -321,7 +321,7 @@ def test_accumulator_bits_of_pools_and_adds() -> None:
     assert QAveragePool(plain(2, 5)).accumulator_bound(INT8, positions=169) == 169 * 128 + 5
     assert QAdd((3, 5), plain(2)).accumulator_bound(UINT8, INT8) == 3 * 255 + 5 * 128
     assert QAveragePool(plain(2, 5)).accumulator_bound(INT8) == 128 + 5  # of a map of one position
-    assert QAveragePool(plain(2)).accumulator_bound(INT8).bit_length() + 1 == 9  # ±128
+    assert QAveragePool(plain(2)).accumulator_bound(INT8).bit_length() + 1 == 9  # the map has one position
     with pytest.raises(ValueError, match="zip"):
         QAdd((3, 5), plain(2)).accumulator_bound(UINT8)
 

@@ -1,4 +1,4 @@
-"""Weights that are fitted to pictures: nearer to the floats than rounded ones, and of the same contract."""
+"""Tests of weights fitted to images: they are nearer to the floats than rounded weights, and keep the same types."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Network:
 
 
 def drawn(count: int, seed: int) -> Pictures:
-    """Smooth noise, uint8 [3, 24, 32]."""
+    """Return images of smooth noise, as uint8 arrays of shape (3, 24, 32)."""
     random = np.random.default_rng(seed)
     noise = (Image.fromarray(random.integers(0, 256, (24, 32, 3), np.uint8)) for _ in range(count))
     smooth = (np.asarray(picture.filter(ImageFilter.GaussianBlur(2)), np.float32) for picture in noise)
@@ -84,7 +84,7 @@ def test_types_and_forms_are_those_of_rounding(network: Network) -> None:
 
 
 def test_weights_that_are_whole_numbers_already_stay(network: Network) -> None:
-    """Of the first layer, whose inputs are exact: there is nothing to make up for."""
+    """Use the first layer, whose inputs are exact, so that there is no error to compensate."""
     op = network.nodes[1].op
     assert isinstance(op, Convolution)
     weights = np.random.default_rng(0).integers(-7, 8, op.weights.shape)
@@ -114,7 +114,7 @@ def test_the_same_pictures_give_the_same_integers(network: Network) -> None:
             assert np.array_equal(a.op.weights, b.op.weights)
 
 
-# --------------------------------------------------------------------------------------------- a real network
+# --------------------------------------------------------------------------------------------- a trained network
 
 
 @pytest.mark.engine

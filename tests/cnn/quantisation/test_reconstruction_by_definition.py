@@ -1,4 +1,4 @@
-"""How weights are fitted to samples, step by step, against slow definitions of the same."""
+"""Tests of how weights are fitted to samples, step by step, against slow definitions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ Array = npt.NDArray[Any]
 
 
 def drawn(filters: int, inputs: int, samples: int, seed: int) -> tuple[Filters, WeightGrid, Array, Array]:
-    """Filters, their grid, and samples of correlated inputs: exact ones, and such as a quantised network has."""
+    """Return filters, their grid, and samples of correlated inputs: exact ones, and rounded ones as after
+    quantisation."""
     random = np.random.default_rng(seed)
     rows = random.normal(0, 1, (filters, inputs)) * random.uniform(0.2, 3, (filters, 1))
     mixed = random.normal(0, 1, (inputs, inputs)) / np.sqrt(inputs) + np.eye(inputs)
@@ -37,7 +38,7 @@ def drawn(filters: int, inputs: int, samples: int, seed: int) -> tuple[Filters, 
 
 
 def least_squares(rows: Array, residual: Array, inputs: Array, ridge: float) -> Array:
-    """What takes up the residual: the ridge as equations of its own."""
+    """Return the rows that best compensate the residual, with the ridge as additional equations."""
     count, samples = inputs.shape
     weight = np.sqrt(samples * (ridge * np.mean(np.sum(inputs**2, axis=1) / samples) + 1e-12))
     system = np.concatenate([inputs.T, weight * np.eye(count)])
@@ -46,7 +47,8 @@ def least_squares(rows: Array, residual: Array, inputs: Array, ridge: float) -> 
 
 
 def surgeon(rows: Array, inputs: Array, scale: Array, grid: WeightGrid) -> Array:
-    """Optimal brain quantisation in the order of the columns: each error is spread by the inverse of what is left."""
+    """Round columns in order by optimal brain quantisation: each error is spread by the inverse of the remaining
+    matrix."""
     energy = inputs @ inputs.T / inputs.shape[1]
     energy = energy + np.eye(len(energy)) * (0.01 * np.mean(np.diag(energy)) + 1e-12)
     rows, integers = rows.copy(), np.zeros_like(rows)
@@ -59,7 +61,7 @@ def surgeon(rows: Array, inputs: Array, scale: Array, grid: WeightGrid) -> Array
 
 
 def best_scales(rows: Array, energy: Array, grid: WeightGrid) -> Array:
-    """Every share of every filter by itself, the greatest first."""
+    """Return the best scale of each filter by trying every share, the greatest first."""
     best = []
     for row, scale, floor in zip(rows, grid.scale, grid.floor, strict=True):
         tried = {}
@@ -81,7 +83,7 @@ def test_a_scale_is_the_best_of_all_shares(seed: int) -> None:
 
 
 def test_where_no_scale_errs_less_it_stays() -> None:
-    """Of weights that are 0, and of inputs that are."""
+    """Use weights of 0, and inputs of 0."""
     grid = WeightGrid(np.array([0.5, 2.0]), np.zeros(2), 3)
     assert reconstruction._scales(np.zeros((2, 3)), np.ones(3), grid).tolist() == [0.5, 2.0]
     assert reconstruction._scales(np.ones((2, 3)), np.zeros(3), grid).tolist() == [0.5, 2.0]
@@ -105,7 +107,7 @@ def test_an_error_is_spread_over_the_weights_behind_it(inputs: int) -> None:
 
 
 def test_inputs_that_never_change_leave_the_nearest_integers() -> None:
-    """Without any energy there is nothing to be made up for, nor to be divided by."""
+    """Use inputs without energy, for which there is nothing to compensate and a division by zero must be avoided."""
     filters, grid, _, _ = drawn(4, 5, 1, 1)
     nearest = grid.round(filters.rows, grid.scale)
     assert np.array_equal(reconstruction._rounded(filters.rows, np.zeros((5, 8)), grid.scale, grid), nearest)
@@ -131,7 +133,7 @@ def test_many_weights_are_fitted_in_parts(inputs: int, edges: list[int]) -> None
 
 @cases("most", [1152, 7])
 def test_filters_of_one_group_are_fitted_part_after_part(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a part leaves of the difference, the next one takes up; the bias takes the mean."""
+    """Check that each part compensates the error that the earlier parts left, and that the bias takes the mean."""
     monkeypatch.setattr(reconstruction, "MOST_INPUTS", most)
     filters, grid, exact, approximate = drawn(6, 20, 90, 3)
     rounded = reconstruction._round_group(filters, grid, exact, approximate)
@@ -154,7 +156,7 @@ def test_filters_of_one_group_are_fitted_part_after_part(most: int, monkeypatch:
 
 
 def windows(array: Array, op: Convolution) -> Array:
-    """What the filters see at every position, [channels · taps, positions]."""
+    """Return the filters' inputs at every position, of shape (channels · taps, positions)."""
     (channels, height, width), padding = array.shape, op.padding
     filters_height, filters_width = op.weights.shape[2:]
     columns: list[list[float]] = []
@@ -173,7 +175,7 @@ def windows(array: Array, op: Convolution) -> Array:
 
 
 def two_layers() -> Network:
-    """A convolution of another padding on every side behind one of stride 2; two groups."""
+    """Return a convolution of stride 2, and one with two groups and a different padding on each side."""
     random = np.random.default_rng(5)
     first = networks.convolution(random, 3, 4, stride=2)
     weights = random.normal(0, 0.3, (6, 2, 3, 2)).astype(np.float32)
@@ -185,7 +187,7 @@ def two_layers() -> Network:
 
 @pytest.fixture(scope="module")
 def samples() -> tuple[Network, Any, list[Array], Reconstruction]:
-    """A network, its integers, pictures, and what both compute on them."""
+    """Return a network, its integers, images, and the reconstruction after all layers."""
     network = two_layers()
     pictures = [(255 * picture).astype(np.uint8) for picture in networks.pictures(network.input_shape, 3)]
     ranges = calibrate(network, [picture.astype(np.float32) / np.float32(255) for picture in pictures], "max")
@@ -212,13 +214,13 @@ def test_samples_are_what_filters_see_in_floats_and_in_integers(index: int, samp
 
 
 def test_of_many_positions_some_are_drawn_and_none_twice(samples: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same ones of both networks, as many of each picture, in their order."""
+    """Expect the same positions for both networks, the same number per image, in ascending order."""
     network, _, _, reconstructed = samples
     op = network.nodes[2].op
     everything = np.concatenate(reconstructed._samples(2, op))
     monkeypatch.setattr(reconstruction, "MOST_SAMPLES", 31)
     some = np.concatenate(reconstructed._samples(2, op))
-    assert some.shape == (*everything.shape[:2], 33)  # eleven of each of three pictures
+    assert some.shape == (*everything.shape[:2], 33)  # eleven per image
     places = [
         [place for place in range(72) if np.array_equal(everything[:, :, place], some[:, :, index])]
         for index in range(33)

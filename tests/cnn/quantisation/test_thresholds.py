@@ -1,4 +1,4 @@
-"""Thresholds and multiply-shift against Python integers, and against each other."""
+"""Tests of thresholds and multiply-shift, against Python integers and against each other."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def slow_requantise(acc: int, by: Requantising, c: int, datatype: DataType) -> i
 
 
 def sums(random: np.random.Generator, edges: list[int]) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    """[CHANNELS, n] over all magnitudes, with what lies next to each of ``edges``."""
+    """Return sums of all magnitudes and the neighbours of ``edges``, of shape (CHANNELS, sums)."""
     most = (1 << 31) - 1
     around = [e + d for e in edges for d in (-1, 0, 1)]
     sizes = np.ldexp(random.uniform(-1, 1, (CHANNELS, 60)), random.integers(0, 31, (CHANNELS, 60))).astype(np.int64)
@@ -68,7 +68,7 @@ def sums(random: np.random.Generator, edges: list[int]) -> np.ndarray[tuple[int,
     return np.concatenate([sizes, np.tile(fixed, (CHANNELS, 1))], axis=1)
 
 
-# ---------------------------------------------------------------- the arithmetic
+# ---------------------------------------------------------------- arithmetic
 
 
 @settings(max_examples=80)
@@ -100,7 +100,7 @@ def test_thresholds_count_what_the_sum_reaches(seed: int, datatype: DataType, bi
 def test_thresholds_equal_the_requantisation_that_they_come_from(
     seed: int, datatype: DataType, leaky: bool, halves: str
 ) -> None:
-    """Around every threshold, where the output steps; of a factor of a half, where each second sum is a half."""
+    """Check around every threshold. The last channel has a factor of a half, so that every second sum is a half."""
     random = np.random.default_rng(seed)
     drawn = requantiser(random, CHANNELS) if leaky else multiply_shift(random, CHANNELS)
     drawn.multiplier[-1:], drawn.shift[-1:], drawn.bias[-1:] = 1 << 15, 16, 0

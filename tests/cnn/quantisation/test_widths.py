@@ -1,4 +1,4 @@
-"""Bits of activations where lanes hold 16: what 32 bits of a sum leave, and that it is worth having."""
+"""Tests of the bits of activations for 16-bit lanes: they depend on the 32-bit sums, and reduce the error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.errors import raises
 
 
 def layered(channels: int) -> Network:
-    """Two 3×3 convolutions, the second one reading ``channels``."""
+    """Return two 3×3 convolutions, of which the second reads ``channels`` channels."""
     random = np.random.default_rng(channels)
     return networks.network(
         Shape(3, 8, 8),
@@ -46,18 +46,18 @@ def test_wider_kernels_leave_fewer_bits() -> None:
 @cases(
     "weights, bias, reach, bits",
     [
-        ([1.0], 0.0, 1.0, 16),  # r = 1 leaves more than there are
+        ([1.0], 0.0, 1.0, 16),  # r = 1 would allow more than 16
         ([4.0] * 512, 0.0, 1.0, 13),  # r = 512: 1 + (31 − 9 + 2) / 2
         ([4.0] * 1024, 0.0, 1.0, 12),  # r = 1024: 1 + ⌊(31 − 10 + 2) / 2⌋
         ([-4.0, *[4.0] * 512], 0.0, 1.0, 12),  # r = 513
         ([4.0, *[2.0] * 2044, 4.0], 0.0, 1.0, 12),  # r = 1024
         ([4.0], 2046.0, 0.5, 12),  # r = 1 + 2046 / (0.5 · 4) = 1024
-        ([1.0], -2048.0, 0.0, 11),  # r = 2049 where calibration saw nothing, whose reach counts as 1
+        ([1.0], -2048.0, 0.0, 11),  # r = 2049; an observed range of 0 counts as 1
         ([1.0], 1e9, 1.0, 8),
     ],
 )
 def test_bits_that_a_filter_leaves_its_input(weights: list[float], bias: float, reach: float, bits: int) -> None:
-    """Beside it two dead filters, which ask for nothing."""
+    """Add two filters of zeros, which must not change the result."""
     rows = np.zeros((3, len(weights), 1, 1), np.float32)
     rows[0, :, 0, 0] = weights
     first = networks.convolution(np.random.default_rng(1), 3, len(weights), kernel=1)
@@ -106,7 +106,10 @@ def test_another_format_is_refused() -> None:
 
 
 def test_each_format_is_worth_its_bits() -> None:
-    """The embedded network's last layer: 8 bits above 30 dB, 16 bits 25 dB more; 16-bit activations alone would not."""
+    """Expect more than 30 dB at 8 bits and 25 dB more at 16 bits for the last layer of the built-in network.
+
+    Activations of the full 16 bits must be worse than the shared bits.
+    """
     model = load_model("shapes")
     inputs = list(calibration_inputs(model.network, sample_pictures()[:2], model.fit))
     picture = np.rint(inputs[0] * 255).astype(np.uint8)

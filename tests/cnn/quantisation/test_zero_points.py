@@ -1,4 +1,4 @@
-"""Zero points that calibration gives: where, which, and that integers with them are nearer to the floats."""
+"""Tests of the zero points that calibration chooses: their layers, their values, and the smaller error."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ PICTURE = Shape(3, 9, 8)
 
 
 def two(activation: str) -> Network:
-    """Two convolutions; the first with the activation."""
+    """Return two convolutions, of which the first has the activation."""
     r, inner = np.random.default_rng(3), Shape(8, 9, 8)
     return networks.network(
         PICTURE,
@@ -121,8 +121,10 @@ def test_eight_bits_gain_behind_relu_alone() -> None:
 
 @cases("activation", ["relu", "relu6", "leaky"])
 def test_integers_are_what_the_floats_of_their_inputs_give(activation: str) -> None:
-    """Of the second convolution, from the integers of the first: within a step and the bias's rounding, padding
-    included."""
+    """Compute the second convolution in floats from the integers of the first, including the padding.
+
+    The outputs may differ by one step and by the rounding of the bias.
+    """
     network = two(activation)
     integers = quantised(network)
     outputs = run_integer(integers, networks.picture(PICTURE))
@@ -137,13 +139,13 @@ def test_integers_are_what_the_floats_of_their_inputs_give(activation: str) -> N
     weights = op.weights * scales[:, None, None, None]
     sums = np.einsum("chwyx,ocyx->ohw", windows, weights)
     floats = sums + as_kind(Convolution, network.nodes[2].op).bias[:, None, None]
-    # A bias is a whole number of steps of the sum, each of which is many of the output's.
+    # A bias is a whole number of steps of the sum, and one of these steps is many steps of the output.
     steps = source.scale * scales / last.scale
     assert (np.abs(got - floats / last.scale).max(axis=(1, 2)) <= 1 + steps / 2).all()
 
 
 def joined(*kinds: str, by: Add | Concat | Multiply | None = None) -> Network:
-    """Convolutions of the picture with activations, joined, and one behind."""
+    """Return convolutions of the image with these activations, a layer that joins them, and a last convolution."""
     r, inner = np.random.default_rng(4), Shape(4, 6, 5)
     layers: list[networks.Layer] = [
         (f"conv{i}", networks.convolution(r, 3, 4, activation=kind), [0], inner) for i, kind in enumerate(kinds)
@@ -174,7 +176,7 @@ def test_maps_that_are_joined_agree(network: Network, expected: dict[str, int]) 
 
 
 def test_sums_and_averages_take_zero_points_off() -> None:
-    """Of a map whose values are all 0 a sum and an average are 0 too."""
+    """Check that the sum and the average of a map of zeros are zero too."""
     r, inner = np.random.default_rng(5), Shape(4, 6, 6)
     network = networks.network(
         Shape(3, 6, 6),

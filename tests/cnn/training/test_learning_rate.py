@@ -1,4 +1,4 @@
-"""The learning rate over the course of a training."""
+"""Tests of the learning rate over the course of a training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the network is trained by, on cases worked by hand."""
+"""Tests of the training loss, on cases computed by hand."""
 
 from __future__ import annotations
 

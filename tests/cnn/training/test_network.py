@@ -1,4 +1,4 @@
-"""Layers that are trained in low precision are the golden model's integers, value for value."""
+"""Tests that layers trained in low precision give exactly the golden model's integers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.engine
 
 
 def joined() -> Network:
-    """Strides, groups, joins of layers with other scales, both orders of a reorg, and no batch norm in places."""
+    """Return a network with strides, groups, joins of different scales, both orders of a reorg, and few batch norms."""
     r = np.random.default_rng(5)
     return network(
         Shape(3, 16, 24),
@@ -61,7 +61,7 @@ def joined() -> Network:
 
 
 def classified() -> Network:
-    """A mean over the map, and a dense layer before a softmax."""
+    """Return a classifier with an average over the map, and a dense layer before the softmax."""
     r = np.random.default_rng(6)
     return network(
         Shape(3, 12, 12),
@@ -76,7 +76,7 @@ def classified() -> Network:
 
 
 def added(batch_norm: bool = True) -> Network:
-    """Sums of two and of three, of sums and of pooled maps, behind layers with an activation and without."""
+    """Return a network with sums of two and three maps, among them sums, pooled maps and layers without activation."""
     r = np.random.default_rng(7)
     return network(
         Shape(3, 16, 16),
@@ -93,14 +93,14 @@ def added(batch_norm: bool = True) -> Network:
 
 
 def some_pictures(shape: Shape, count: int) -> np.ndarray:
-    """Patches, so that layers have something to see."""
+    """Return images of coarse patches, which give layers structure to respond to."""
     random = np.random.default_rng(3)
     coarse = random.integers(0, 256, (count, shape.channels, -(-shape.height // 4), -(-shape.width // 4)), np.uint8)
     return coarse.repeat(4, 2).repeat(4, 3)[:, :, : shape.height, : shape.width]
 
 
 def trained(source: Network, method: str, bits: int, steps: int = 3) -> Any:
-    """A few steps towards nothing in particular: every number has moved."""
+    """Train a few steps without a useful goal, so that every number moves."""
     topology = topology_of(source, bits, "plain")
     model = QuantisedNetwork(topology, method, normalised(source, topology))
     pictures = torch.from_numpy(some_pictures(source.input_shape, 4)).float() / 255
@@ -114,7 +114,7 @@ def trained(source: Network, method: str, bits: int, steps: int = 3) -> Any:
 
 
 def differences(model: Any, integers: QuantizedNetwork, pictures: np.ndarray) -> list[str]:
-    """Names of layers whose whole numbers differ, and of those that are all zero."""
+    """Return the names of layers whose integers differ or are all zero."""
     mine, wrong = model.integers(pictures), []
     for number, picture in enumerate(pictures):
         golden = run_integer(integers, picture)
@@ -170,7 +170,7 @@ def test_built_in_topologies_are_the_golden_integers(name: str) -> None:
 
 
 def topology_at(topology: Any, height: int, width: int) -> Any:
-    """The same layers at another size of picture."""
+    """Return the same topology for another image size."""
     values = json.loads(zoo.topology_file(topology.name.replace("_", "-")).read_text())
     values["input"] |= {"height": height, "width": width}
     return parse_topology(json.dumps(values), topology.name)
@@ -222,7 +222,7 @@ def test_what_is_not_trained_is_refused() -> None:
 
 @pytest.mark.parametrize("method", ["lsq", "dorefa"])
 def test_with_eight_bits_sums_begin_as_the_float_network_has_them(method: str) -> None:
-    """Within the range of the sums no value is clipped, and what is tied has one step."""
+    """Check the range of a sum, within which no value may be clipped, and the shared step of its inputs."""
     source = added(batch_norm=False)
     model = trained(source, method, 8, 0)
     pictures = some_pictures(source.input_shape, 4)

@@ -1,4 +1,4 @@
-"""The loss of averaged anchors: least where the host decodes the truth."""
+"""Tests of the loss of averaged anchors: its minimum is where the host decodes the truth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Networks that lose filters: whole channels, the lightest, and everything that read them fits again."""
+"""Tests of pruning: whole filters with the smallest norm are removed, and all layers that read them still fit."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.support.networks import convolution, dense, network, tiny_yolo
 
 
 def chain() -> Network:
-    """Two convolutions with a pool between, then a dense layer; half of the filters are nothing."""
+    """Return two convolutions with a pool between them and a dense layer. Half of the filters are zero."""
     r = np.random.default_rng(1)
     first, second = convolution(r, 3, 16, batch_norm=True), convolution(r, 16, 8, activation="relu")
     norm = first.batch_norm
     assert norm is not None
-    norm.scale[::2] = norm.mean[::2] = first.bias[::2] = 0  # each second filter gives 0
+    norm.scale[::2] = norm.mean[::2] = first.bias[::2] = 0  # every second filter gives 0
     second.weights[1::2] = second.bias[1::2] = 0
     return network(
         Shape(3, 8, 8),
