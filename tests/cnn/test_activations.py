@@ -62,7 +62,7 @@ BY_MATH: dict[str, Callable[[float], float]] = {
 }
 
 
-def test_every_function_is_its_formula() -> None:
+def test_function_equals_its_formula() -> None:
     x = np.linspace(-9, 9, 181)
     assert BY_MATH.keys() == FUNCTIONS.keys()
     for name, by_math in BY_MATH.items():
@@ -70,7 +70,7 @@ def test_every_function_is_its_formula() -> None:
         np.testing.assert_allclose(values, [by_math(v) for v in x], rtol=0, atol=2e-6, err_msg=name)
 
 
-def test_no_function_overflows() -> None:
+def test_function_does_not_overflow() -> None:
     x = np.array([-1e6, 1e6])
     with np.errstate(over="raise", invalid="raise"):
         for name, function in FUNCTIONS.items():
@@ -89,7 +89,7 @@ def curved(name: str) -> Network:
     )
 
 
-def test_a_table_is_the_function_to_half_a_step_of_its_output() -> None:
+def test_table_equals_the_function_to_half_a_step() -> None:
     for name, bits in itertools.product(FUNCTIONS, (4, 8)):
         network = curved(name)
         pictures = networks.pictures(network.input_shape)
@@ -108,7 +108,7 @@ def test_a_table_is_the_function_to_half_a_step_of_its_output() -> None:
         np.testing.assert_array_equal(second, expected, f"{name}, {bits} bits")
 
 
-def test_a_file_keeps_a_table() -> None:
+def test_table_survives_writing_and_reading() -> None:
     network = curved("selu")
     data = to_npz(quantise(network, calibrate(network, networks.pictures(network.input_shape))))
     read = from_npz(data)
@@ -116,7 +116,7 @@ def test_a_file_keeps_a_table() -> None:
     assert as_kind(QActivate, read.nodes[2].op).table.values.shape == (256,)
 
 
-def test_darknet_layers_keep_their_numbers_behind_a_function(tmp_path: Path) -> None:
+def test_darknet_layers_keep_their_numbers_after_a_function(tmp_path: Path) -> None:
     cfg = tmp_path / "net.cfg"
     cfg.write_text(
         "[net]\nwidth=4\nheight=4\nchannels=3\n[convolutional]\nfilters=2\nactivation=mish\n[convolutional]\n"

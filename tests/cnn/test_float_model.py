@@ -58,7 +58,7 @@ CONVOLUTIONS = (
 )
 
 
-def test_convolution_is_its_definition(tmp_path: Path) -> None:
+def test_convolution_equals_its_definition(tmp_path: Path) -> None:
     for options, normed in itertools.product(CONVOLUTIONS, (0, 1)):
         text = f"[convolutional]\n{options}\nactivation=linear\nbatch_normalize={normed}\n"
         network = network_of(tmp_path, text)
@@ -75,7 +75,7 @@ def test_convolution_is_its_definition(tmp_path: Path) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5, err_msg=text)
 
 
-def test_blocks_of_rows_make_one_picture(tmp_path: Path) -> None:
+def test_convolution_in_several_row_blocks_equals_its_definition(tmp_path: Path) -> None:
     text = "[convolutional]\nfilters=3\nsize=3\nstride=2\npad=1\nactivation=linear\n"
     network = network_of(tmp_path, text, channels=40, height=161, width=150)
     node, x = network.nodes[1], picture_for(network)
@@ -84,7 +84,7 @@ def test_blocks_of_rows_make_one_picture(tmp_path: Path) -> None:
     np.testing.assert_allclose(run_float(network, x)[1], expected, rtol=1e-4, atol=1e-4)
 
 
-def test_activations() -> None:
+def test_activation_equals_its_definition() -> None:
     x = np.array([-200, -1, 0, 1, 7, 200], np.float32)
     expected: dict[str, list[float]] = {
         "linear": [-200, -1, 0, 1, 7, 200],
@@ -96,7 +96,7 @@ def test_activations() -> None:
         np.testing.assert_allclose(activate(x.copy(), name), values, rtol=1e-5, atol=1e-7, err_msg=name)
 
 
-def test_max_pool_padding_never_wins(tmp_path: Path) -> None:
+def test_max_pool_padding_is_never_the_maximum(tmp_path: Path) -> None:
     network = network_of(tmp_path, "[maxpool]\nsize=2\nstride=1\n", channels=1, height=2, width=2)
     x = np.array([[[-4, -3], [-2, -5]]], np.float32)
     assert run_float(network, x)[1].tolist() == [[[-2, -3], [-2, -5]]]
@@ -115,13 +115,13 @@ def slow_reorg(x: FloatArray, stride: int) -> FloatArray:
     return result.reshape(c * stride**2, h // stride, w // stride)
 
 
-def test_reorg_is_darknets(tmp_path: Path) -> None:
+def test_reorg_equals_darknet(tmp_path: Path) -> None:
     network = network_of(tmp_path, "[reorg]\nstride=2\n", channels=8, height=6, width=4)
     x = picture_for(network)
     np.testing.assert_array_equal(run_float(network, x)[1], slow_reorg(x, 2))
 
 
-def test_layers_that_move_numbers(tmp_path: Path) -> None:
+def test_upsample_route_slice_add_and_average_equal_numpy(tmp_path: Path) -> None:
     text = "[upsample]\nstride=2\nscale=3\n[route]\nlayers=0,0\n"
     text += "[route]\nlayers=1\ngroups=4\ngroup_id=1\n[shortcut]\nfrom=-1\nactivation=relu6\n"
     text += "[avgpool]\n[softmax]\n"
@@ -144,7 +144,7 @@ def test_dense_reads_channels_first(tmp_path: Path) -> None:
     np.testing.assert_allclose(run_float(network, x)[1].reshape(-1), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_the_picture_is_checked(tmp_path: Path) -> None:
+def test_image_of_wrong_type_or_shape_is_refused(tmp_path: Path) -> None:
     network = network_of(tmp_path, "[avgpool]\n")
     required = "type float32 and shape 4×9×7"
     with raises(ShapeError, what="the picture for 'net'", got="type float64 and shape 4×9×7", required=required):
@@ -153,12 +153,12 @@ def test_the_picture_is_checked(tmp_path: Path) -> None:
         run_float(network, np.zeros((9, 7, 4), np.float32))
 
 
-def test_activate_refuses_an_unknown_activation() -> None:
+def test_unknown_activation_is_refused() -> None:
     with raises(ChoiceError, what="the activation", got="rrelu"):
         activate(np.zeros(3, np.float32), "rrelu")
 
 
-def test_outputs_do_not_share_the_picture_given(tmp_path: Path) -> None:
+def test_outputs_do_not_share_memory_with_the_image(tmp_path: Path) -> None:
     network = network_of(tmp_path, "[maxpool]\nsize=1\nstride=1\n")
     x = picture_for(network)
     before = x.copy()
@@ -184,7 +184,7 @@ def corner_aligned(picture: FloatArray, height: int, width: int) -> FloatArray:
 
 
 @pytest.mark.shared
-def test_every_layer_of_a_trained_network(shared: Path) -> None:
+def test_layers_of_a_trained_network_equal_recorded_values(shared: Path) -> None:
     data = shared / "data"
     stem = "yolo-lite-voc-trial3-noBatch"
     network = read_darknet(data / f"networks/{stem}.cfg", data / f"networks/{stem}.weights")
@@ -213,7 +213,7 @@ def with_root(network: Network, root: Callable[[np.ndarray], np.ndarray]) -> Net
 
 
 @pytest.mark.shared
-def test_the_epsilon_stands_for_darknets_formula(shared: Path) -> None:
+def test_epsilon_approximates_darknet_formula(shared: Path) -> None:
     """Compare with darknet's formula (x − mean) / (sqrt(variance) + 1e-6); see cnn.darknet.layers."""
     data = shared / "data"
     stem = "yolo-lite-voc-trial3"

@@ -106,9 +106,7 @@ SEEDS = st.integers(0, 1 << 30)
 
 @settings(max_examples=100)
 @given(SEEDS, SLOPES, st.sampled_from([INT8, INT16]), st.integers(1, 30))
-def test_requantise_is_the_contract_in_int64_and_in_floats(
-    seed: int, slope: str, datatype: DataType, bits: int
-) -> None:
+def test_requantise_equals_python_integers(seed: int, slope: str, datatype: DataType, bits: int) -> None:
     random = np.random.default_rng(seed)
     r = requantiser(random, 5, slope=slope, bias=1 << bits)
     acc = random.integers(-(1 << 31) + (1 << 30) + 1, 1 << 30, (5, 40))
@@ -128,7 +126,7 @@ def test_requantise_rounds_half_up_and_saturates() -> None:
 
 @cases("shift", [1, 5, 13, 16, 30, 47])
 @cases("halves", [EVEN, ODD])
-def test_halves_become_even_or_odd(halves: str, shift: int) -> None:
+def test_requantise_rounds_halves_to_even_or_odd(halves: str, shift: int) -> None:
     """Compare with exact fractions: the product without its lowest bits is rounded, and a half goes to that parity."""
     random = np.random.default_rng(shift)
     acc = np.concatenate([np.arange(-300, 301), random.integers(-(1 << 30), 1 << 30, 200)])[None]
@@ -154,7 +152,7 @@ def slow_halves(acc: int, by: Requantiser | MultiplyShift, datatype: DataType) -
     return min(max(round(exact - odd) + odd, datatype.low), datatype.high)  # Python rounds a half to even
 
 
-def test_a_negative_multiplier_above_the_positive_one_is_selected_by_sign() -> None:
+def test_requantise_selects_the_multiplier_by_sign() -> None:
     r = Requantiser(*(np.array([v]) for v in (0, 2, 6, 1)))
     acc = np.array([[-10.0, 10.0]])
     assert requantise_floats(acc, r, INT8).tolist() == [[-30, 10]]
@@ -162,7 +160,7 @@ def test_a_negative_multiplier_above_the_positive_one_is_selected_by_sign() -> N
 
 @settings(max_examples=60)
 @given(SEEDS, SLOPES)
-def test_requantise_never_decreases_in_the_accumulator(seed: int, slope: str) -> None:
+def test_requantise_never_decreases(seed: int, slope: str) -> None:
     """Check that the order of requantisation and maximum does not matter."""
     random = np.random.default_rng(seed)
     r = requantiser(random, 4, slope=slope)
@@ -220,7 +218,7 @@ def test_convolution_equals_its_definition(
     np.testing.assert_array_equal(result, slow_convolution(a, op, shape, out))
 
 
-def test_parts_keep_the_float32_bound_at_its_worst() -> None:
+def test_parts_of_a_product_stay_exact_in_float32() -> None:
     for channels, parts in ((100, 1), (300, 3)):
         weights = np.full((1, 2, channels, 9), 127, np.int8)
         cut = _parts(weights, 128)
@@ -229,13 +227,13 @@ def test_parts_keep_the_float32_bound_at_its_worst() -> None:
         np.testing.assert_array_equal(np.concatenate([w for _, w in cut], axis=2), weights.reshape(1, 2, -1))
 
 
-def test_where_float32_would_need_too_many_parts_the_product_is_float64() -> None:
+def test_product_of_too_many_float32_parts_uses_float64() -> None:
     ((cut, weights),) = _parts(np.full((1, 1, 3000, 9), 127, np.int8), 128)
     assert weights.dtype == np.float64
     assert cut == slice(0, 3000)
 
 
-def test_parts_end_exactly_where_float32_does() -> None:
+def test_parts_of_a_product_end_at_the_float32_limit() -> None:
     """Use one weight of 1 per channel: a part holds ⌊2^24 / greatest⌋ channels, and there are at most 8 parts."""
     cases: list[tuple[int, int, int, type[np.floating]]] = [
         (1 << 24, 1, 1, np.float32),
@@ -252,7 +250,7 @@ def test_parts_end_exactly_where_float32_does() -> None:
         assert [part.dtype for _, part in _parts(weights, greatest)] == [dtype] * parts, (greatest, channels)
 
 
-def test_a_window_that_is_not_square() -> None:
+def test_convolution_with_a_window_that_is_not_square_equals_its_definition() -> None:
     random = np.random.default_rng(5)
     a = random.integers(-128, 128, (4, 9, 11)).astype(np.int8)
     op = QConvolution(
@@ -267,7 +265,7 @@ def test_a_window_that_is_not_square() -> None:
     np.testing.assert_array_equal(convolve(a, INT8, op, shape, INT8), slow_convolution(a, op, shape, INT8))
 
 
-def test_the_greatest_accumulators_are_exact() -> None:
+def test_convolution_of_the_greatest_accumulators_is_exact() -> None:
     """Use weights and activations at the ends of their ranges and an odd sum, so that any rounding of the product
     shows."""
     for channels in (100, 300, 1000, 3000):
@@ -280,7 +278,7 @@ def test_the_greatest_accumulators_are_exact() -> None:
         assert convolve(a, INT8, op, Shape(2, 1, 1), INT8).ravel().tolist() == [1, 1], channels
 
 
-def test_kept_floats_are_those_of_the_maps_type() -> None:
+def test_cached_float_weights_depend_on_the_datatype() -> None:
     """Run 8, 16 and 8 bits in turn: 16-bit integers need other float weights than the cached ones for 8 bits."""
     weights, one = np.random.default_rng(3).choice(np.array([126, 127]), (2, 16, 3, 3)), np.ones(2, np.int64)
     exact = weights.astype(np.int64).sum(axis=(1, 2, 3))
@@ -292,7 +290,7 @@ def test_kept_floats_are_those_of_the_maps_type() -> None:
         assert convolve(array, datatype, op, Shape(2, 1, 1), INT16).ravel().tolist() == [1, 1]
 
 
-def test_a_picture_of_many_row_blocks_equals_one_block() -> None:
+def test_convolution_in_several_row_blocks_equals_its_definition() -> None:
     random = np.random.default_rng(3)
     a = random.integers(-128, 128, (64, 200, 200)).astype(np.int8)
     weights = random.integers(-127, 128, (4, 64, 3, 3)).astype(np.int8)
@@ -318,7 +316,7 @@ def test_max_pool_equals_its_definition(window: Window, seed: int, datatype: Dat
     np.testing.assert_array_equal(max_pool(a, op, shape, datatype), slow_max_pool(a, op, shape))
 
 
-def test_max_pools_of_other_columns_than_rows() -> None:
+def test_max_pool_with_unequal_sides_equals_its_definition() -> None:
     for (rows, columns), stride in product([(3, 1), (1, 4), (2, 5), (5, 2)], [1, 2, 3]):
         random = np.random.default_rng(rows)
         a, padding = random.integers(-128, 127, (2, 8, 9)).astype(np.int8), Padding(rows - 1, 0, rows // 2, columns - 1)
@@ -343,7 +341,7 @@ def any_window_of_padding_only(window: Window, shape: Shape) -> bool:
     )
 
 
-def test_padding_never_wins_a_maximum() -> None:
+def test_max_pool_padding_is_never_the_maximum() -> None:
     a = np.full((1, 3, 3), -128, np.int8)
     a[0, 2, 2] = -5
     pooled = max_pool(a, MaxPool(2, 1, Padding(bottom=1, right=1)), Shape(1, 3, 3), INT8)
@@ -413,7 +411,7 @@ def test_every_operation_in_a_network_equals_its_definition() -> None:
     assert arrays[8].ravel().tolist() == heads
 
 
-def test_integers_come_in_their_carriers_and_shapes_and_the_picture_is_not_shared() -> None:
+def test_outputs_have_their_types_and_do_not_share_the_image() -> None:
     q = all_operations()
     picture = np.zeros((4, 6, 4), np.uint8)
     out = run_integer(q, picture)
@@ -424,7 +422,7 @@ def test_integers_come_in_their_carriers_and_shapes_and_the_picture_is_not_share
     assert not np.shares_memory(as_kind(np.ndarray, out[0]), picture)
 
 
-def test_a_wrong_picture_is_refused() -> None:
+def test_image_of_wrong_type_or_shape_is_refused() -> None:
     for picture, got in (
         (np.zeros((4, 6, 5), np.uint8), "type uint8 and shape 4×6×5"),
         (np.zeros((4, 6, 4), np.float32), "type float32 and shape 4×6×4"),

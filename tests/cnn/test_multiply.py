@@ -54,7 +54,7 @@ def network(tmp_path_factory: pytest.TempPathFactory, picture: Pixels) -> Quanti
     return quantised
 
 
-def test_its_integers_are_requantised_products(network: QuantizedNetwork, picture: Pixels) -> None:
+def test_product_is_requantised(network: QuantizedNetwork, picture: Pixels) -> None:
     outputs = run_integer(network, picture)
     node = network.nodes[4]
     by = as_kind(Requantiser, as_kind(QMultiply, node.op).requantiser)
@@ -69,7 +69,9 @@ def test_its_integers_are_requantised_products(network: QuantizedNetwork, pictur
     assert as_kind(QMultiply, node.op).accumulator_bound(*types) == 128 * 128
 
 
-def test_it_is_stored_and_computed_elsewhere(network: QuantizedNetwork, picture: Pixels, tmp_path: Path) -> None:
+def test_product_survives_files_and_equals_other_programs(
+    network: QuantizedNetwork, picture: Pixels, tmp_path: Path
+) -> None:
     again = from_npz(to_npz(network), "net.npz")
     ours = [output for output in run_integer(network, picture) if output is not None]
     for output, theirs in zip(ours, run_integer(again, picture), strict=True):
@@ -81,7 +83,7 @@ def test_it_is_stored_and_computed_elsewhere(network: QuantizedNetwork, picture:
     assert steps_off(network, "finn") == steps_off(network, "qonnx") == 0
 
 
-def test_a_product_reads_two_maps_of_one_shape(network: QuantizedNetwork) -> None:
+def test_product_of_wrong_inputs_is_refused(network: QuantizedNetwork) -> None:
     def with_inputs(*inputs: int) -> QuantizedNetwork:
         node = replace(network.nodes[4], inputs=inputs)
         return replace(network, nodes=(*network.nodes[:4], node, *network.nodes[5:]))
@@ -93,7 +95,7 @@ def test_a_product_reads_two_maps_of_one_shape(network: QuantizedNetwork) -> Non
         check_quantized(with_inputs(first, 0))
 
 
-def test_a_factor_has_no_zero_point(network: QuantizedNetwork) -> None:
+def test_product_of_a_map_with_a_zero_point_is_refused(network: QuantizedNetwork) -> None:
     node = network.nodes[3]
     shifted = replace(node, type=TensorType(node.type.datatype, node.type.scale, 3))
     with raises(MismatchError, what="the zero points of maps that are multiplied", got=[3, 0]):

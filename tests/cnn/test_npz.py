@@ -44,7 +44,7 @@ def members(**changed: bytes) -> dict[str, bytes]:
     return {f"{name}.npy": npy(array) for name, array in arrays().items()} | {f"{n}.npy": d for n, d in changed.items()}
 
 
-def test_what_numpy_saves_is_read(tmp_path: Path) -> None:
+def test_arrays_saved_by_numpy_are_read(tmp_path: Path) -> None:
     saves: tuple[Callable[..., None], ...] = (np.savez, np.savez_compressed)
     for save, dtype, order in itertools.product(saves, ("f2", "f4", "f8"), ORDERS):
         saved = {name: np.asarray(array.astype(dtype), order=order) for name, array in arrays().items()}
@@ -63,7 +63,7 @@ def test_wide_names_are_read_as_float64(tmp_path: Path) -> None:
     assert float(read["a"][0, 0]) == 1e300
 
 
-def test_the_same_arrays_give_the_same_bytes_which_numpy_reads(tmp_path: Path) -> None:
+def test_written_arrays_are_deterministic_and_numpy_reads_them(tmp_path: Path) -> None:
     data = write_arrays(arrays())
     assert data == write_arrays(arrays())
     with np.load(io.BytesIO(data), allow_pickle=False) as read:
@@ -77,7 +77,7 @@ def pickled() -> bytes:
     return buffer.getvalue()
 
 
-def test_arrays_that_are_wrong_are_refused(tmp_path: Path) -> None:
+def test_wrong_arrays_are_refused(tmp_path: Path) -> None:
     good = npy(arrays()["a"])
     place = {"where": "w.npz"}
     numbers = "type float16, float32 or float64"
@@ -106,14 +106,14 @@ def test_arrays_that_are_wrong_are_refused(tmp_path: Path) -> None:
         read_arrays(archive(tmp_path, members(a=npy(np.full((2, 3), np.nan)))), SHAPES)
 
 
-def test_a_missing_array_is_named_with_its_shape(tmp_path: Path) -> None:
+def test_missing_array_is_named_with_its_shape(tmp_path: Path) -> None:
     with raises(MissingValueError, what="the array 'b' (4,)", reason="", where="w.npz"):
         read_arrays(archive(tmp_path, {"a.npy": npy(arrays()["a"])}), SHAPES)
     with raises(MissingValueError, what="the array 'a' (2, 3)", reason="so are 1 more that the network reads"):
         read_arrays(archive(tmp_path, {}), SHAPES)
 
 
-def test_an_array_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+def test_array_stored_twice_is_refused(tmp_path: Path) -> None:
     path = archive(tmp_path, members())
     with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(path, "a") as more:
         more.writestr("b.npy", npy(arrays()["b"]))
@@ -121,7 +121,7 @@ def test_an_array_that_is_there_twice_is_refused(tmp_path: Path) -> None:
         read_arrays(path, SHAPES)
 
 
-def test_a_member_that_unpacks_to_more_than_its_array_takes_is_refused(tmp_path: Path) -> None:
+def test_member_that_unpacks_to_too_many_bytes_is_refused(tmp_path: Path) -> None:
     """Use 64 MB of zeros, packed to 64 kB. Reading must stop after a few kilobytes."""
     path = archive(tmp_path, members(a=npy(np.zeros(1 << 23))))
     assert path.stat().st_size < 1 << 17
@@ -129,7 +129,7 @@ def test_a_member_that_unpacks_to_more_than_its_array_takes_is_refused(tmp_path:
         read_arrays(path, SHAPES)
 
 
-def test_a_file_that_is_not_an_archive_is_refused(tmp_path: Path) -> None:
+def test_file_that_is_not_an_archive_is_refused(tmp_path: Path) -> None:
     (tmp_path / "w.npz").write_bytes(b"PK\x03\x04 nothing")
     for read in (array_names, array_headers, lambda path: read_arrays(path, SHAPES)):
         with raises(DamagedFileError, path="w.npz", remedy="export it again"):
@@ -145,13 +145,13 @@ def test_a_file_that_is_not_an_archive_is_refused(tmp_path: Path) -> None:
         read_arrays(path, SHAPES)
 
 
-def test_a_member_that_is_not_an_array_is_refused(tmp_path: Path) -> None:
+def test_member_that_is_not_an_array_is_refused(tmp_path: Path) -> None:
     path = archive(tmp_path, {"a": npy(arrays()["a"]), "b.npy": npy(arrays()["b"])})
     with raises(DamagedFileError, path="w.npz", place="'a'", reason="is not an array"):
         read_arrays(path, SHAPES)
 
 
-def test_packed_numbers_that_are_damaged_are_refused(tmp_path: Path) -> None:
+def test_damaged_packed_data_is_refused(tmp_path: Path) -> None:
     for method in (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
         path = archive(tmp_path, members(), method)
         data = bytearray(path.read_bytes())
@@ -161,7 +161,7 @@ def test_packed_numbers_that_are_damaged_are_refused(tmp_path: Path) -> None:
             read_arrays(path, SHAPES)
 
 
-def test_a_pipe_is_not_waited_for_and_a_device_not_read(tmp_path: Path) -> None:
+def test_pipe_folder_or_device_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.npz")
     (tmp_path / "zero.npz").symlink_to("/dev/zero")
     for path in (tmp_path, tmp_path / "pipe.npz", tmp_path / "zero.npz"):

@@ -77,7 +77,7 @@ LIMITS = {"bias": (-(2**31) + 1, 2**31 - 1), "multiplier": (1, 65535), "negative
 SHIFT_LIMITS = {"multiplier": (-65535, 65535), "bias": (-(2**47) + 1, 2**47 - 1), "shift": (1, 47)}
 
 
-def test_numbers_of_a_requantiser() -> None:
+def test_requantiser_outside_its_limits_is_refused() -> None:
     for field, (low, high) in LIMITS.items():
         for value in (low, high):
             check_quantized(dense([0], **{field: one(value)}))
@@ -86,7 +86,7 @@ def test_numbers_of_a_requantiser() -> None:
                 check_quantized(dense([0], **{field: one(value)}))
 
 
-def test_numbers_of_a_multiply_shift() -> None:
+def test_multiply_shift_outside_its_limits_is_refused() -> None:
     numbers: dict[str, Any] = {"multiplier": one(1), "bias": one(0), "shift": one(1)}
 
     def with_value(field: str, value: int) -> QuantizedNetwork:
@@ -101,14 +101,14 @@ def test_numbers_of_a_multiply_shift() -> None:
                 check_quantized(with_value(field, value))
 
 
-def test_the_arrays_of_a_requantiser_have_a_number_for_each_channel() -> None:
+def test_requantiser_arrays_of_wrong_shape_are_refused() -> None:
     wrong: dict[str, np.ndarray] = {"bias": np.zeros(2, np.int64), "shift": np.ones(1, np.int32)}
     for field, array in wrong.items():
         with raises(ShapeError, what=field, got=f"type {array.dtype} and shape {array.shape}"):
             check_quantized(dense([0], **{field: array}))
 
 
-def test_thresholds_lie_within_33_bits_and_ascend() -> None:
+def test_thresholds_beyond_33_bits_or_descending_are_refused() -> None:
     def with_thresholds(values: Sequence[int]) -> QuantizedNetwork:
         thresholds = Thresholds(np.array([values], np.int64), np.zeros(1, np.bool_))
         op = QDense(np.zeros((1, 1), np.int8), INT8, thresholds)
@@ -128,7 +128,7 @@ def test_thresholds_lie_within_33_bits_and_ascend() -> None:
     )
 
 
-def test_a_table_has_a_value_of_the_output_for_each_of_its_input() -> None:
+def test_table_of_wrong_size_or_values_is_refused() -> None:
     def with_values(values: Sequence[int], out: DataType = INT8) -> QuantizedNetwork:
         op = QActivate(Table(np.array(values, np.int64)))
         return network(op, Shape(1, 1, 1), Shape(1, 1, 1), TensorType(out, 1.0))
@@ -146,7 +146,7 @@ def test_a_table_has_a_value_of_the_output_for_each_of_its_input() -> None:
         check_quantized(replace(wide, nodes=(*wide.nodes, reader)))
 
 
-def test_thresholds_make_at_most_8_bits() -> None:
+def test_thresholds_for_more_than_8_bits_are_refused() -> None:
     def with_bits(bits: int) -> QuantizedNetwork:
         thresholds = Thresholds(np.zeros((1, 2**bits - 1), np.int64), np.zeros(1, np.bool_))
         op = QDense(np.zeros((1, 1), np.int8), INT8, thresholds)
@@ -157,7 +157,7 @@ def test_thresholds_make_at_most_8_bits() -> None:
         check_quantized(with_bits(9))
 
 
-def test_a_sum_fits_32_bits() -> None:
+def test_sum_of_more_than_32_bits_is_refused() -> None:
     """Add 255 · 127 = 32385 and a bias that reaches exactly 2^31 − 1."""
     left = 2**31 - 1 - 32385
     check_quantized(dense([127], bias=one(left)))
@@ -170,13 +170,13 @@ def test_a_sum_fits_32_bits() -> None:
         check_quantized(dense([127] * 66_400, bias=one(2**31 - 1)))
 
 
-def test_weights_are_narrow() -> None:
+def test_weight_of_the_lowest_integer_is_refused() -> None:
     check_quantized(dense([127, -127]))
     with raises(RangeError, what="a weight", got=-128, low=-127, high=127):
         check_quantized(dense([127, -128]))
 
 
-def test_an_average_pool_sums_its_map() -> None:
+def test_average_pool_sum_of_more_than_32_bits_is_refused() -> None:
     """Add 255 · positions and a bias that reaches exactly 2^31 − 1."""
     positions = 7 * 5
     left = 2**31 - 1 - 255 * positions
@@ -190,7 +190,7 @@ def test_an_average_pool_sums_its_map() -> None:
         check_quantized(pool(left + 1))
 
 
-def test_multipliers_of_an_add() -> None:
+def test_add_multipliers_outside_their_limits_are_refused() -> None:
     def add(*multipliers: int) -> QuantizedNetwork:
         return network(QAdd(multipliers, identity(2)), Shape(2, 3, 3), Shape(2, 3, 3), inputs=(0, 0))
 
@@ -211,7 +211,7 @@ def convolution(source: Shape, shape: Shape, padding: Padding = NONE, *, stride:
     return network(QConvolution(weights, INT8, identity(shape.channels), stride, padding, 1), source, shape)
 
 
-def test_the_shape_a_convolution_leaves() -> None:
+def test_convolution_of_wrong_output_shape_is_refused() -> None:
     """Count the windows of 3×2 within the padded map."""
     for height, width, padding, stride in (
         (8, 9, Padding(), 1),
@@ -230,7 +230,7 @@ def test_the_shape_a_convolution_leaves() -> None:
                 check_quantized(convolution(source, wrong, padding, stride=stride))
 
 
-def test_windows_that_do_not_fit() -> None:
+def test_window_padding_or_stride_outside_the_limits_is_refused() -> None:
     for source in (Shape(2, 2, 2), Shape(2, 3, 1)):
         with raises(InvalidValueError, what="the window", got="3×2") as caught:
             check_quantized(convolution(source, Shape(1, 1, 1)))
@@ -245,7 +245,7 @@ def test_windows_that_do_not_fit() -> None:
         check_quantized(convolution(Shape(2, 9, 9), Shape(1, 9, 9), stride=0))
 
 
-def test_groups_divide_filters_and_channels() -> None:
+def test_groups_that_do_not_divide_filters_and_channels_are_refused() -> None:
     def grouped(case: tuple[int, int, int]) -> QuantizedNetwork:
         filters, channels, groups = case
         op = QConvolution(np.ones((filters, channels, 1, 1), np.int8), INT8, identity(filters), 1, NONE, groups)
@@ -279,7 +279,7 @@ PASSED_ON: list[tuple[QOp, Shape]] = [
 ]
 
 
-def test_the_shape_that_is_passed_on() -> None:
+def test_node_of_wrong_output_shape_is_refused() -> None:
     for op, shape in PASSED_ON:
         check_quantized(network(op, Shape(4, 6, 6), shape, PIXELS))
         wrong = Shape(shape.channels + 1, shape.height, shape.width)
@@ -287,7 +287,7 @@ def test_the_shape_that_is_passed_on() -> None:
             check_quantized(network(op, Shape(4, 6, 6), wrong, PIXELS))
 
 
-def test_an_operation_that_does_not_fit_its_input() -> None:
+def test_operation_that_does_not_fit_its_input_is_refused() -> None:
     check_refusals(
         lambda op: check_quantized(network(op, Shape(4, 6, 6), Shape(4, 6, 6), PIXELS)),
         [
@@ -311,13 +311,13 @@ def test_an_operation_that_does_not_fit_its_input() -> None:
     )
 
 
-def test_a_package_s_layer_is_refused_at_its_node() -> None:
+def test_custom_operation_is_refused_at_its_node() -> None:
     with pytest.raises(SystolicError) as caught:
         check_quantized(network(Custom("unknown"), Shape(4, 6, 6), Shape(4, 6, 6), PIXELS))
     assert caught.value.where == "'node' (test:2)"
 
 
-def test_maps_that_meet_have_one_shape() -> None:
+def test_joined_maps_of_different_shapes_are_refused() -> None:
     first = network(Upsample(2, 1.0), Shape(4, 6, 6), Shape(4, 12, 12), PIXELS)
     for op, required in ((QAdd((1, 1), identity(4)), "one shape"), (Concat(), "one height and width")):
         node = QNode("meet", op, (0, 1), Shape(4, 6, 6), PIXELS, "test:3")
@@ -325,7 +325,7 @@ def test_maps_that_meet_have_one_shape() -> None:
             check_quantized(replace(first, nodes=(*first.nodes, node)))
 
 
-def test_a_tensor_of_the_greatest_size() -> None:
+def test_tensor_above_the_largest_size_is_refused() -> None:
     check_quantized(network(Concat(), Shape(1, 1 << 14, 1 << 14), Shape(1, 1 << 14, 1 << 14), PIXELS))
     large = Shape(1, 1 << 14, (1 << 14) + 1)
     with raises(RangeError, what="the number of values", got=large.values, high=1 << 28):
@@ -337,7 +337,7 @@ def scaled(scale: float, zero: int = 0, datatype: DataType = INT8) -> QuantizedN
     return network(op, Shape(1, 1, 1), Shape(1, 1, 1), TensorType(datatype, scale, zero))
 
 
-def test_a_scale_is_a_finite_number_above_0() -> None:
+def test_scale_that_is_not_finite_and_positive_is_refused() -> None:
     for scale in (0.0, -1.0, float("inf"), float("-inf")):
         with raises(InvalidValueError, what="the scale", got=scale):
             check_quantized(scaled(scale))
@@ -345,19 +345,19 @@ def test_a_scale_is_a_finite_number_above_0() -> None:
         check_quantized(scaled(float("nan")))
 
 
-def test_a_zero_point_is_one_of_the_datatype() -> None:
+def test_zero_point_outside_the_datatype_is_refused() -> None:
     check_quantized(scaled(1.0, -128))
     for zero in (-129, 128):
         with raises(RangeError, what="the zero point", got=zero, low=-128, high=127):
             check_quantized(scaled(1.0, zero))
 
 
-def test_a_shape_has_no_empty_side() -> None:
+def test_shape_with_an_empty_side_is_refused() -> None:
     with raises(RangeError, what="the least side of the shape 0×1×1", got=0, low=1):
         check_quantized(network(Concat(), Shape(0, 1, 1), Shape(0, 1, 1), PIXELS))
 
 
-def test_inputs_come_before_and_are_as_many_as_are_read() -> None:
+def test_inputs_of_wrong_number_or_index_are_refused() -> None:
     op = QDense(np.zeros((1, 1), np.int8), INT8, identity(1))
     for inputs in ((), (0, 0)):
         with raises(RangeError, what="the number of inputs of QDense", got=len(inputs), low=1, high=1):
@@ -367,7 +367,7 @@ def test_inputs_come_before_and_are_as_many_as_are_read() -> None:
             check_quantized(network(op, Shape(1, 1, 1), Shape(1, 1, 1), inputs=(index,)))
 
 
-def test_node_0_and_no_other_is_the_picture() -> None:
+def test_input_image_at_another_place_than_node_0_is_refused() -> None:
     made = network(Concat(), Shape(1, 1, 1), Shape(1, 1, 1), PIXELS)
     picture = made.nodes[0]
     with raises(InvalidValueError, what="node 0", got="Concat", where="edges"):
@@ -380,7 +380,7 @@ def test_node_0_and_no_other_is_the_picture() -> None:
         check_quantized(replace(made, nodes=(replace(picture, inputs=(0,)),)))
 
 
-def test_weights_are_signed_and_in_their_carrier() -> None:
+def test_weights_that_are_unsigned_or_too_wide_are_refused() -> None:
     unsigned: np.ndarray = np.ones((1, 1), np.uint8)
     with raises(InvalidValueError, what="the datatype of the weights", got="UINT8"):
         check_quantized(network(QDense(unsigned, UINT8, identity(1)), Shape(1, 1, 1), Shape(1, 1, 1)))
@@ -388,7 +388,7 @@ def test_weights_are_signed_and_in_their_carrier() -> None:
         check_quantized(network(QDense(np.ones((1, 1), np.int16), INT8, identity(1)), Shape(1, 1, 1), Shape(1, 1, 1)))
 
 
-def test_padding_is_the_zero_point_of_the_input() -> None:
+def test_padding_that_is_not_the_zero_point_is_refused() -> None:
     made = convolution(Shape(2, 9, 9), Shape(1, 9, 9), Padding(1, 0, 1, 1))
     check_quantized(made)
     op = as_kind(QConvolution, made.nodes[1].op)
@@ -399,12 +399,12 @@ def test_padding_is_the_zero_point_of_the_input() -> None:
         check_quantized(replace(made, nodes=(signs, made.nodes[1])))
 
 
-def test_what_passes_values_on_has_their_type() -> None:
+def test_node_that_keeps_values_must_keep_their_type() -> None:
     with raises(MismatchError, got=SUMS, expected=PIXELS, where="'node' (test:2)"):
         check_quantized(network(Concat(), Shape(1, 1, 1), Shape(1, 1, 1), SUMS))
 
 
-def test_labels_have_a_type_of_their_own() -> None:
+def test_labels_of_another_type_are_refused() -> None:
     """Expect the bits of the greatest label, and at most as large a k as there are channels."""
     for channels, name in ((1, "UINT1"), (2, "UINT1"), (3, "UINT2"), (256, "UINT8"), (257, "UINT9")):
         assert label_type(channels) == TensorType(DataType.parse(name), 1.0)
@@ -418,7 +418,7 @@ def test_labels_have_a_type_of_their_own() -> None:
             check_quantized(choice)
 
 
-def test_nothing_that_computes_reads_what_runs_on_the_host() -> None:
+def test_integer_layer_that_reads_a_host_layer_is_refused() -> None:
     host = network(Softmax(), Shape(4, 1, 1), Shape(4, 1, 1), PIXELS)
     reader = QNode("reader", QAveragePool(identity(4)), (1,), Shape(4, 1, 1), SUMS, "test:3")
     with raises(UnsupportedError, subject="an integer layer that reads 'node'", where="'reader' (test:3)"):
@@ -427,19 +427,19 @@ def test_nothing_that_computes_reads_what_runs_on_the_host() -> None:
     check_quantized(replace(host, nodes=(*host.nodes, again)))
 
 
-def test_bits_that_no_datatype_has() -> None:
+def test_datatype_of_wrong_bits_is_refused() -> None:
     for bits, signed, low in ((33, True, 2), (1, True, 2), (33, False, 1), (0, False, 1)):
         with raises(RangeError, got=bits, low=low, high=32):
             DataType(bits, signed)
 
 
-def test_a_requantiser_that_leaves_the_sum_as_it_is() -> None:
+def test_identity_requantiser_keeps_the_sum() -> None:
     sums = np.array([[-129, -128, -3, -1, 0, 1, 5, 127, 128]])
     assert requantise(sums, identity(1), INT8).tolist() == [[-128, -128, -3, -1, 0, 1, 5, 127, 127]]
     assert requantise(sums, identity(1), INT32).tolist() == sums.tolist()
 
 
-def test_thresholds_of_a_falling_function() -> None:
+def test_thresholds_of_a_falling_function_are_flipped() -> None:
     """Compare with (m · acc + 1) >> 1, clipped to −2…1, for each sum."""
     for multiplier in (-2, -1, 1, 2):
         by = thresholds_of(MultiplyShift(one(multiplier), one(0), one(1)), DataType(2, True))
@@ -449,7 +449,7 @@ def test_thresholds_of_a_falling_function() -> None:
         assert requantise(sums, by, DataType(2, True)).tolist() == [expected], multiplier
 
 
-def test_a_layer_that_gives_nothing_has_the_scale_of_1() -> None:
+def test_layer_with_an_empty_range_has_a_range_of_1() -> None:
     node = networks.tiny_yolo().nodes[1]
     assert _scale(node, 0.0, 127) == 1 / 127
     assert _scale(node, 12.7, 127) == pytest.approx(0.1)

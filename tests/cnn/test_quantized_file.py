@@ -61,7 +61,7 @@ def same(one: object, two: object) -> bool:
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_what_is_written_is_read_again(make: Callable[[], Network]) -> None:
+def test_network_survives_writing_and_reading(make: Callable[[], Network]) -> None:
     for bits in (4, 8, 16):
         q = quantized(make(), bits)
         back = from_npz(to_npz(q))
@@ -76,7 +76,7 @@ def test_what_is_written_is_read_again(make: Callable[[], Network]) -> None:
             assert same(a, b)
 
 
-def test_npz_dilation_is_read_again_and_bounded() -> None:
+def test_dilation_survives_writing_and_reading_within_its_limits() -> None:
     network = Layers(3, 9, 8, "INT8", "INT8").spaced(4, 3, 3).network()
     op = as_kind(QConvolution, from_npz(to_npz(network)).nodes[1].op)
     assert (op.weights.shape, op.dilation) == ((4, 3, 3, 3), (3, 3))
@@ -85,7 +85,7 @@ def test_npz_dilation_is_read_again_and_bounded() -> None:
         from_npz(to_npz(replace(network, nodes=(network.nodes[0], wide, *network.nodes[2:]))), "net.npz")
 
 
-def test_npz_values_around_a_map_are_read_again_and_bounded() -> None:
+def test_pad_of_values_survives_writing_and_reading_within_its_limits() -> None:
     network = Layers(3, 5, 8, "INT8", "INT8").conv(4, 1).around("reflect", Padding(4, 0, 1, 7)).network()
     assert from_npz(to_npz(network)).nodes[2].op == network.nodes[2].op
     for op, fault in (
@@ -98,7 +98,7 @@ def test_npz_values_around_a_map_are_read_again_and_bounded() -> None:
             from_npz(to_npz(replace(network, nodes=nodes)), "net.npz")
 
 
-def test_what_a_half_becomes_is_kept() -> None:
+def test_rounding_of_halves_survives_writing_and_reading() -> None:
     """Check also that a file without the option, as older versions wrote it, rounds all halves up."""
     network = quantized(networks.branches())
     op = as_kind(QConvolution, network.nodes[1].op)
@@ -115,7 +115,7 @@ def test_what_a_half_becomes_is_kept() -> None:
         from_npz(wrong)
 
 
-def test_the_bytes_depend_on_the_network_alone() -> None:
+def test_bytes_depend_only_on_the_network() -> None:
     first, again = to_npz(quantized(networks.branches())), to_npz(quantized(networks.branches()))
     assert first == again == to_npz(from_npz(first))
     assert first != to_npz(quantized(networks.branches(seed=2)))
@@ -123,7 +123,7 @@ def test_the_bytes_depend_on_the_network_alone() -> None:
         assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
-def test_numpy_reads_the_arrays_without_pickle() -> None:
+def test_arrays_are_read_by_numpy_without_pickle() -> None:
     q = quantized(networks.tiny_yolo())
     with np.load(io.BytesIO(to_npz(q)), allow_pickle=False) as arrays:
         np.testing.assert_array_equal(arrays["1.weights"], as_kind(QConvolution, q.nodes[1].op).weights)
@@ -172,7 +172,7 @@ def replaced(name: str, array: np.ndarray) -> bytes:
     return changed(members={name: npy(array)})
 
 
-def test_a_header_that_is_wrong_is_refused() -> None:
+def test_wrong_header_is_refused() -> None:
     place = "f.npz: node 1"
     conv = "f.npz: 'conv1' (test:2)"
     check_refusals(
@@ -224,7 +224,7 @@ def test_a_header_that_is_wrong_is_refused() -> None:
         from_npz(changed(node(1, scale=float("nan"))))
 
 
-def test_a_member_that_is_wrong_is_refused() -> None:
+def test_wrong_member_is_refused() -> None:
     array, header = "1.weights.npy", "network.json"
     node_1, conv = {"where": "f.npz: node 1"}, {"where": "f.npz: 'conv1' (test:2)"}
     order = "type int8, int16 or int64 in C order"
@@ -258,7 +258,7 @@ def test_a_member_that_is_wrong_is_refused() -> None:
     check_refusals(lambda members: from_npz(changed(members=members), "f.npz"), cases)
 
 
-def test_what_to_do_is_said_of_every_refusal() -> None:
+def test_error_names_the_file_and_the_remedy() -> None:
     for data in (b"not a zip", changed(node(1, inputs=[1])), changed(members={"network.json": b"{"})):
         with pytest.raises(SystolicError) as caught:
             from_npz(data, "f.npz")
@@ -272,7 +272,7 @@ def test_bytes_that_are_not_an_archive_are_refused() -> None:
             from_npz(data, "f.npz")
 
 
-def test_members_that_overlap_are_refused() -> None:
+def test_members_longer_than_the_file_are_refused() -> None:
     """Change the archive's directory so that a member is longer than the file."""
     data = bytearray(GOOD)
     with zipfile.ZipFile(io.BytesIO(GOOD)) as archive:
@@ -292,7 +292,7 @@ def test_more_members_than_nodes_can_have_are_refused() -> None:
         from_npz(buffer.getvalue())
 
 
-def test_a_compressed_file_is_refused_before_it_is_unpacked() -> None:
+def test_compressed_file_is_refused_before_it_is_unpacked() -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("0.weights.npy", bytes(1 << 24))
@@ -300,7 +300,7 @@ def test_a_compressed_file_is_refused_before_it_is_unpacked() -> None:
         from_npz(buffer.getvalue())
 
 
-def test_a_member_that_is_there_twice_is_refused() -> None:
+def test_member_stored_twice_is_refused() -> None:
     buffer = io.BytesIO(to_npz(quantized(networks.tiny_yolo())))
     with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(buffer, "a") as archive:
         archive.writestr("network.json", b"{}")
@@ -313,7 +313,7 @@ GOOD = to_npz(quantized(networks.classifier()))
 
 @settings(max_examples=200)
 @given(st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.integers(0, 255)), min_size=1, max_size=4))
-def test_any_damage_is_refused_or_leaves_a_legal_network(damage: list[tuple[int, int]]) -> None:
+def test_damaged_file_is_refused_or_gives_a_legal_network(damage: list[tuple[int, int]]) -> None:
     data = bytearray(GOOD)
     for place, value in damage:
         data[place] = value
@@ -324,7 +324,7 @@ def test_any_damage_is_refused_or_leaves_a_legal_network(damage: list[tuple[int,
     assert to_npz(from_npz(to_npz(q))) == to_npz(q)
 
 
-def test_a_file_cut_short_is_refused() -> None:
+def test_file_cut_short_is_refused() -> None:
     for size in range(0, len(GOOD), 97):
         with raises(DamagedFileError, path="network.npz"):
             from_npz(GOOD[:size])
@@ -333,7 +333,7 @@ def test_a_file_cut_short_is_refused() -> None:
 # ---------------------------------------------------------------- networks quantised in training
 
 
-def test_thresholds_and_multiply_shift_survive() -> None:
+def test_thresholds_and_multiply_shift_survive_writing_and_reading() -> None:
     for seed in range(3):
         network = binary(seed)
         data = to_npz(network)
@@ -357,7 +357,7 @@ def changed_binary(replaced: dict[str, bytes], header: tuple[str, str] = ("", ""
     return buffer.getvalue()
 
 
-def test_a_damaged_file_of_a_trained_network_is_refused() -> None:
+def test_damaged_file_of_a_trained_network_is_refused() -> None:
     steep = np.tile(np.array([3, 1]), (5, 1))
     check_refusals(
         lambda case: from_npz(changed_binary(*case), "f.npz"),

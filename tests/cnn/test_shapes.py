@@ -112,7 +112,7 @@ def points_lost(network: Network, quantized: QuantizedNetwork, scenes: list[Scen
 
 @pytest.mark.engine
 @all_scenes
-def test_the_float_network_finds_nearly_all(
+def test_float_network_finds_nearly_all_objects(
     boxes: list[list[Detection]], scenes: list[Scene], exact: Precision
 ) -> None:
     assert exact.map50 >= 0.96
@@ -123,19 +123,19 @@ def test_the_float_network_finds_nearly_all(
 
 @pytest.mark.engine
 @all_scenes
-def test_what_eight_bits_lose(shapes: Network, scenes: list[Scene], exact: Precision) -> None:
+def test_8_bits_lose_at_most_0_3_points(shapes: Network, scenes: list[Scene], exact: Precision) -> None:
     assert points_lost(shapes, integers_of(8), scenes, exact) <= 0.3
 
 
 @pytest.mark.engine
 @all_scenes
-def test_what_four_bits_lose(shapes: Network, scenes: list[Scene], exact: Precision) -> None:
+def test_4_bits_lose_at_most_8_points(shapes: Network, scenes: list[Scene], exact: Precision) -> None:
     assert points_lost(shapes, integers_of(4), scenes, exact) <= 8.0
 
 
 @pytest.mark.engine
 @all_scenes
-def test_what_four_bits_with_fitted_weights_and_zero_points_lose(
+def test_4_bits_with_fitted_weights_and_zero_points_lose_at_most_1_point(
     shapes: Network, scenes: list[Scene], exact: Precision
 ) -> None:
     calibration = Calibration(sample_pictures(), bits=4, reconstruct=True, zero_points=True)
@@ -150,7 +150,7 @@ def fastest(integers: QuantizedNetwork, board: Board) -> float:
 @pytest.mark.engine
 @all_scenes
 @pytest.mark.parametrize("board", [board_room.load("zcu104"), board_room.load("ultra96-v2")], ids=lambda b: b.name)
-def test_what_bits_by_layer_lose_at_four_fifths_of_the_rate_of_four(
+def test_mixed_bits_at_four_fifths_of_the_4_bit_rate_lose_at_most_0_7_points(
     shapes: Network, scenes: list[Scene], exact: Precision, board: Board
 ) -> None:
     pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
@@ -163,14 +163,14 @@ def test_what_bits_by_layer_lose_at_four_fifths_of_the_rate_of_four(
 
 @pytest.mark.engine
 @all_scenes
-def test_what_training_in_four_bits_loses(scenes: list[Scene], exact: Precision) -> None:
+def test_training_in_4_bits_loses_at_most_1_5_points(scenes: list[Scene], exact: Precision) -> None:
     trained = load_model("shapes-w4a4")
     assert trained.quantized is not None
     assert {node.type.datatype.name for node in trained.quantized.nodes} == {"UINT8", "UINT4", "INT16"}
     assert points_lost(trained.network, trained.quantized, scenes, exact) <= 1.5
 
 
-def test_a_network_that_sees_black_finds_nothing(shapes: Network) -> None:
+def test_black_image_gives_no_boxes(shapes: Network) -> None:
     assert len(detections(shapes, partial(float_output, shapes), np.zeros((120, 160, 3), np.uint8), 0.24)) == 0
 
 
@@ -183,12 +183,12 @@ def sample_results(shapes: Network) -> Iterator[tuple[str, list[Detection], list
         yield entry["file"], detections(shapes, partial(float_output, shapes), picture), truths
 
 
-def test_the_samples_for_demonstrations_are_wholly_right_and_most_others(shapes: Network) -> None:
+def test_demonstration_samples_are_wholly_right(shapes: Network) -> None:
     right = {file for file, seen, truths in sample_results(shapes) if wholly_right(seen, truths)}
     assert {"hills.jpg", "forest.jpg"} <= right
     assert len(right) >= len(SAMPLES["shapes"]) - 1  # tall.jpg: a pale tree is taken for a balloon
 
 
-def test_the_truth_beside_the_samples_is_what_their_seeds_draw() -> None:
+def test_sample_truths_follow_from_their_seeds() -> None:
     written = json.loads((SHAPES / "samples" / "truth.json").read_text())
     assert written == [truth(sample, sample.draw()) for sample in SAMPLES["shapes"]]

@@ -78,7 +78,7 @@ def worst(channels: int) -> tuple[IntArray, TensorType]:
     return values, source
 
 
-def test_the_worst_of_a_thousand_classes_is_where_it_is_reckoned() -> None:
+def test_worst_case_of_1000_classes_reaches_the_bound() -> None:
     """Use 999 powers of ½ that become 1, so that the sum is wrong by nearly 1000 / 2^21."""
     values, source = worst(1000)
     powers = softmax_of("stable", source).table
@@ -92,14 +92,14 @@ def test_the_worst_of_a_thousand_classes_is_where_it_is_reckoned() -> None:
     assert apart(most, wide) <= bound(MOST_CHANNELS)
 
 
-def test_the_bound_is_no_wider_than_it_has_to_be() -> None:
+def test_bound_is_nearly_reached_by_random_values() -> None:
     """Reach 0.95 of the bound, most of which is the rounding to 8 bits."""
     random = np.random.default_rng(1)
     drawn = random.integers(-128, 128, (3, 20_000))
     assert 0.95 * bound(3) < apart(drawn, TensorType(INT8, 0.011)) <= bound(3)
 
 
-def test_shares_by_hand() -> None:
+def test_shares_equal_hand_computed_shares() -> None:
     """Use four equal values, one value, which gives the greatest 8-bit share, and two values in the ratio 1 : e^−1."""
     source = TensorType(INT8, 0.5)
     op = softmax_of("stable", source)
@@ -110,13 +110,13 @@ def test_shares_by_hand() -> None:
     assert shares(np.full((1000, 1), 9), op, -128).max() == 0  # a thousandth is less than half of 1/256
 
 
-def test_argmax_names_the_first_of_the_greatest() -> None:
+def test_argmax_gives_the_first_of_the_greatest() -> None:
     values = np.array([[3, -8], [7, -8], [7, -8]])
     op = softmax_of("argmax", TensorType(INT16, 0.1))
     assert shares(values, op, INT16.low).tolist() == [[0, 255], [255, 0], [0, 0]]
 
 
-def test_latency_loses_what_lies_far_below_the_greatest_that_there_is() -> None:
+def test_latency_loses_values_far_below_the_greatest_possible() -> None:
     """Expect the accuracy of ``stable`` near the top of the datatype only. Powers far below it have few or no bits."""
     source, channels = TensorType(INT8, 0.1), 10
     random = np.random.default_rng(3)
@@ -131,7 +131,7 @@ def test_latency_loses_what_lies_far_below_the_greatest_that_there_is() -> None:
     assert shares(lowest, softmax_of("stable", source), -128).min() == 26
 
 
-def test_the_order_of_values_is_that_of_shares() -> None:
+def test_shares_have_the_order_of_the_values() -> None:
     for method in METHODS:
         random = np.random.default_rng(4)
         values = random.integers(-128, 128, (12, 300))
@@ -140,14 +140,14 @@ def test_the_order_of_values_is_that_of_shares() -> None:
         assert (np.diff(np.take_along_axis(given, order, axis=0), axis=0) <= 0).all(), method
 
 
-def test_a_zero_point_changes_nothing() -> None:
+def test_zero_point_does_not_change_shares() -> None:
     values = np.random.default_rng(5).integers(-128, 128, (6, 50))
     for method in METHODS:
         plain, moved = (softmax_of(method, TensorType(INT8, 0.05, zero)) for zero in (0, -100))
         np.testing.assert_array_equal(shares(values, plain, -128), shares(values, moved, -128))
 
 
-def test_what_a_softmax_looks_up_has_8_bits_whatever_the_others_have() -> None:
+def test_softmax_input_has_8_bits_in_every_format() -> None:
     """Expect a quarter more than the calibrated range. ``argmax`` reads 16 bits, as the host does."""
     plain = networks.classifier()
     statistics = observe(plain, networks.pictures(plain.input_shape))
@@ -168,14 +168,14 @@ def test_what_a_softmax_looks_up_has_8_bits_whatever_the_others_have() -> None:
         assert int(np.argmax(integers)) == int(np.argmax(floats[index])) or bits == 4, (bits, method)
 
 
-def test_values_of_more_than_8_bits_are_looked_up_by_argmax_alone() -> None:
+def test_softmax_of_more_than_8_bits_needs_argmax() -> None:
     for method in ("stable", "latency"):
         with raises(RangeError, what=f"the bits that a softmax by {method} looks up", got=16, high=8):
             softmax_of(method, TensorType(INT16, 0.1))
     assert softmax_of("argmax", TensorType(INT16, 0.1)).table is None
 
 
-def test_powers_that_are_lines_are_refused() -> None:
+def test_softmax_with_slopes_is_refused() -> None:
     """Check the tables and the bits for which a generated softmax would read slopes."""
     lines = table_of_values(np.arange(4096)[::-1] << 8, DataType(12, True))
 
@@ -190,20 +190,20 @@ def test_powers_that_are_lines_are_refused() -> None:
         check_quantized(with_lines(12))
 
 
-def refused(op: QSoftmax, **node: Any) -> QuantizedNetwork:
+def checked_with(op: QSoftmax, **node: Any) -> QuantizedNetwork:
     """Check a network that ends in this softmax of INT8."""
     network = Layers(3, 4, 4, "INT8", "INT8").conv(4, 1).network("shares")
     last = QNode("shares", op, (1,), network.nodes[-1].shape, SHARES, "net:3")
     return check_quantized(replace(network, nodes=(*network.nodes, replace(last, **node))))
 
 
-def test_a_softmax_has_the_table_of_its_method() -> None:
+def test_softmax_table_that_does_not_fit_its_method_is_refused() -> None:
     good = softmax_of("stable", TensorType(INT8, 1.0))
     assert good.table is not None
-    refused(good)
+    checked_with(good)
     powers = good.table.values
     check_refusals(
-        refused,
+        checked_with,
         [
             (replace(good, method="legacy"), ChoiceError, {"got": "legacy", "choices": METHODS}),
             (replace(good, table=None), MissingValueError, {"what": "the table of powers"}),
@@ -216,10 +216,10 @@ def test_a_softmax_has_the_table_of_its_method() -> None:
         ],
     )
     with raises(MismatchError, what="the type of the shares", expected=SHARES):
-        refused(good, type=TensorType(INT8, 1 / 256))
+        checked_with(good, type=TensorType(INT8, 1 / 256))
 
 
-def test_a_softmax_that_the_accelerator_does_not_compute_is_left_to_the_host() -> None:
+def test_softmax_that_the_accelerator_cannot_compute_is_refused() -> None:
     plain = networks.classifier()
     with raises(MissingValueError, what="a softmax", where="tiny", remedy="leave out --softmax"):
         on_accelerator(replace(plain, nodes=plain.nodes[:-1]), "stable")
@@ -237,7 +237,7 @@ def test_a_softmax_that_the_accelerator_does_not_compute_is_left_to_the_host() -
         on_accelerator(replace(plain, nodes=(*plain.nodes[:-1], wide)), "stable")
 
 
-def test_integers_of_more_than_8_bits_are_refused_at_their_node() -> None:
+def test_softmax_of_wide_integers_is_refused_at_its_node() -> None:
     plain = networks.classifier()
     ranges = choose_ranges(observe(plain, networks.pictures(plain.input_shape)), "max", bits=8)
     with raises(RangeError, got=16, high=8, where="'softmax' (test:6)"):

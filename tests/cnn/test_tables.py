@@ -59,7 +59,7 @@ def check_pieces(wanted: npt.NDArray[np.int64], read: DataType, case: str) -> No
         assert np.all(np.diff(got) >= 0), f"{case}: the pieces of an increasing function must increase"
 
 
-def test_pieces_are_exact_where_they_begin_and_end() -> None:
+def test_pieces_are_exact_at_their_ends() -> None:
     """Check every pair of function, width and sign."""
     rows = pairwise(name=list(FUNCTIONS), bits=range(9, 17), signed=(True, False))
     for name, bits, signed in rows:
@@ -75,7 +75,7 @@ def test_pieces_of_any_values_are_exact_at_their_ends(bits: int, signed: bool, s
     check_pieces(np.clip(np.cumsum(steps) + read.low // 2, read.low, read.high), read, f"{read.name}, {seed}")
 
 
-def test_a_smooth_function_is_as_near_as_the_bound_says() -> None:
+def test_pieces_of_a_smooth_function_are_within_the_bound() -> None:
     """Bound the error by h² / 8 · max|f″| in steps of the output, and one step each for rounding ends and product."""
     for bits, reach, name in itertools.product((10, 12, 16), (2.0, 8.0), SMOOTH):
         read = DataType(bits, True)
@@ -88,7 +88,7 @@ def test_a_smooth_function_is_as_near_as_the_bound_says() -> None:
         assert worst_step(table_of_values(wanted, read), wanted, read) <= bound, (name, bits, reach)
 
 
-def test_a_piece_is_the_formula_in_exact_fractions() -> None:
+def test_piece_equals_the_formula_in_exact_fractions() -> None:
     read = DataType(11, True)
     random = np.random.default_rng(5)
     table = Table(random.integers(-900, 900, 256), random.integers(-SLOPE_LIMIT, SLOPE_LIMIT, 256))
@@ -102,10 +102,10 @@ def test_a_piece_is_the_formula_in_exact_fractions() -> None:
     np.testing.assert_array_equal(looked_up(table, few, read), got[few.astype(np.int64) + 1024])
 
 
-def curved(name: str, behind: str = "") -> Network:
+def curved(name: str, second: str = "") -> Network:
     random = np.random.default_rng(3)
     six = Shape(8, 6, 6)
-    more = [("second", Activate(behind, FUNCTIONS[behind].defaults), [2], six)] if behind else []
+    more = [("second", Activate(second, FUNCTIONS[second].defaults), [2], six)] if second else []
     return networks.network(
         Shape(3, 6, 6),
         ("conv1", networks.convolution(random, 3, 8, activation="linear"), [0], six),
@@ -115,7 +115,7 @@ def curved(name: str, behind: str = "") -> Network:
     )
 
 
-def test_numbers_of_bits_between_are_looked_up() -> None:
+def test_piecewise_table_of_any_width_is_near_the_function() -> None:
     network = curved("silu")
     ranges = calibrate(network, networks.pictures(network.input_shape))
     for bits in (9, 12, 15):
@@ -130,7 +130,7 @@ def test_numbers_of_bits_between_are_looked_up() -> None:
         assert np.abs(all_values(table, before.type.datatype) - np.clip(ideal, -high - 1, high)).max() < 2.5, bits
 
 
-def test_more_bits_are_nearer_to_a_curve() -> None:
+def test_16_bits_are_nearer_to_a_curve_than_8() -> None:
     """Expect an error of less than a fiftieth of a table with 256 values."""
     network = curved("silu")
     pictures = networks.pictures(network.input_shape)
@@ -149,7 +149,7 @@ def test_more_bits_are_nearer_to_a_curve() -> None:
 
 
 @pytest.mark.engine
-def test_the_golden_program_interpolates(tmp_path: Path) -> None:
+def test_golden_program_interpolates_equally(tmp_path: Path) -> None:
     network = curved("mish", "tanh")
     pictures = networks.pictures(network.input_shape)
     picture = (pictures[0] * 255).round().astype(np.uint8)
@@ -166,7 +166,7 @@ def test_the_golden_program_interpolates(tmp_path: Path) -> None:
         assert run_golden(folder, picture) == checksums(quantised, run_integer(quantised, picture))
 
 
-def test_a_file_keeps_pieces() -> None:
+def test_piecewise_table_survives_writing_and_reading() -> None:
     network = curved("selu")
     quantised = quantise_format(network, calibrate(network, networks.pictures(network.input_shape), bits=16), 16)
     data = to_npz(quantised)
@@ -177,7 +177,7 @@ def test_a_file_keeps_pieces() -> None:
     np.testing.assert_array_equal(table.slopes, as_kind(QActivate, quantised.nodes[2].op).table.slopes)
 
 
-def test_pieces_behind_a_table_become_one_table_and_pieces_behind_pieces_stay() -> None:
+def test_piecewise_table_merges_into_a_table_but_not_into_another_piecewise_table() -> None:
     network = curved("tanh", "mish")
     ranges = calibrate(network, networks.pictures(network.input_shape))
     for bits, merged in (([8, 8, 12, 8, 8], True), ([8, 12, 12, 8, 8], False)):
@@ -200,7 +200,7 @@ def broken(table: Table, read: DataType) -> QuantizedNetwork:
     return replace(quantised, nodes=tuple(nodes))
 
 
-def test_a_table_that_does_not_fit_its_input_is_refused() -> None:
+def test_table_that_does_not_fit_its_input_is_refused() -> None:
     zeros, wide = np.zeros(256, np.int64), DataType(12, True)
     entries = "type int64 and shape (256,)"
     check_refusals(
@@ -227,7 +227,7 @@ def test_a_table_that_does_not_fit_its_input_is_refused() -> None:
     )
 
 
-def test_what_a_function_alone_reads_reaches_no_further_than_it_tells_apart() -> None:
+def test_range_of_sums_read_only_by_a_function_is_limited_to_its_useful_part() -> None:
     """Use SiLU with outputs up to 4 at 8 bits: below about −6 it is within half a step of 0."""
     network = curved("silu")
     ranges = CalibratedRanges("max", (1.0, 100.0, 4.0, 1.0), (1.0, 100.0, 4.0, 1.0))
@@ -247,7 +247,7 @@ def test_what_a_function_alone_reads_reaches_no_further_than_it_tells_apart() ->
     assert read.type.scale == pytest.approx(100 / 127), "a second reader must keep the whole range"
 
 
-def test_it_is_told_how_far_pieces_are_off() -> None:
+def test_steps_off_reports_the_error_of_pieces() -> None:
     network = curved("mish")
     quantised = quantise_format(network, calibrate(network, networks.pictures(network.input_shape), bits=16), 16)
     before, node = quantised.nodes[1:3]

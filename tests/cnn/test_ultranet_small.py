@@ -19,7 +19,7 @@ FIRST_SEED = 90_000_000
 
 
 @pytest.mark.engine
-def test_mean_overlap_and_share_of_right_boxes_on_fresh_pictures(tmp_path: Path) -> None:
+def test_mean_iou_and_recall_on_new_images_reach_their_limits(tmp_path: Path) -> None:
     write_scenes(tmp_path, FIRST_SEED, 80, kind="one-object")
     done = call("evaluate", NAME, "--data", tmp_path, "--threshold", 0, "--workers", 1, "--json", "-")
     integer = done.json["integer"]
@@ -27,13 +27,13 @@ def test_mean_overlap_and_share_of_right_boxes_on_fresh_pictures(tmp_path: Path)
     assert integer["recall"] >= 0.75  # one box per image: the share of boxes with an IoU above a half
 
 
-def test_weights_and_values_have_four_bits() -> None:
+def test_weights_and_activations_have_4_bits() -> None:
     quantised = load_model(NAME).quantized
     assert quantised is not None
     assert {node.type.datatype.name for node in quantised.nodes} == {"UINT8", "UINT4", "INT16"}
     assert {kernel.weight_bits for _, kernel in read_topology(topology_file(NAME)).kernels} == {4}
 
 
-def test_the_truth_beside_the_samples_is_what_their_seeds_draw() -> None:
+def test_sample_truths_follow_from_their_seeds() -> None:
     written = json.loads((folder(NAME) / "samples" / "truth.json").read_text())
     assert written == [truth(sample, sample.draw()) for sample in SAMPLES[NAME]]

@@ -31,12 +31,12 @@ def drawing(network: Network) -> FloatArray:
     return np.stack(planes).astype(np.float32)
 
 
-def test_names() -> None:
+def test_names_are_sorted() -> None:
     assert set(OFFICIAL) <= set(zoo.names())
     assert list(zoo.names()) == sorted(zoo.names())
 
 
-def test_the_official_counts() -> None:
+def test_official_networks_have_their_numbers_of_weights() -> None:
     for name, (_, _, numbers, channels) in OFFICIAL.items():
         network = read_topology(zoo.folder(name) / f"{name}.cfg")
         assert sum(parameter_count(node) for node in network.nodes) == numbers, name
@@ -46,14 +46,14 @@ def test_the_official_counts() -> None:
         assert network.name == name.replace("-", "_")
 
 
-def test_multiply_accumulates_of_a_frame() -> None:
+def test_multiply_accumulates_of_a_frame_equal_the_published_number() -> None:
     network = read_topology(zoo.folder("tiny-yolov2-voc") / "tiny-yolov2-voc.cfg")
     assert round(sum(macs(node) for node in network.nodes) / 1e9, 3) == 3.486
 
 
 @pytest.mark.shared
 @pytest.mark.parametrize("name", OFFICIAL)
-def test_the_same_layers_as_the_official_cfg(shared: Path, name: str) -> None:
+def test_built_in_network_has_the_layers_of_the_official_cfg(shared: Path, name: str) -> None:
     stem, classes, _, _ = OFFICIAL[name]
     folder = shared / "data/networks"
     ours, theirs = read_topology(zoo.folder(name) / f"{name}.cfg"), read_topology(folder / f"{stem}.cfg")
@@ -78,7 +78,7 @@ def voc() -> Network:
     return zoo.load("tiny-yolov2-voc", seed=1)
 
 
-def test_a_seed_keeps_every_layer_alive(voc: Network) -> None:
+def test_seeded_network_keeps_every_layer_alive(voc: Network) -> None:
     outputs = run_float(voc, drawing(voc))
     for node, output in zip(voc.nodes[1:], outputs[1:], strict=True):
         spread = output.std(axis=(1, 2))
@@ -90,7 +90,7 @@ def test_a_seed_keeps_every_layer_alive(voc: Network) -> None:
             assert 0.1 < (output > 0).mean() < 0.9, node.name
 
 
-def test_a_seed_is_the_same_network_everywhere() -> None:
+def test_seeded_network_is_the_same_on_every_machine() -> None:
     """Compare with recorded digests, so that a machine or numpy version with other random numbers is noticed."""
     digests = [
         hashlib.sha256(write_darknet_weights(zoo.load("tiny-yolov2-coco", seed=seed))).hexdigest()[:16]
@@ -99,19 +99,19 @@ def test_a_seed_is_the_same_network_everywhere() -> None:
     assert digests == ["b9a36b62d83d7088", "66197301e072ae8c"]
 
 
-def test_labels(voc: Network) -> None:
+def test_labels_are_read_with_the_network(voc: Network) -> None:
     assert len(voc.labels) == 20
     assert voc.labels[11] == "dog"
 
 
-def test_a_seed_outside_its_range_is_refused() -> None:
+def test_seed_outside_its_range_is_refused() -> None:
     for seed in (-1, 1 << 64):
         for name in ("tiny-yolov2-voc", "ultranet"):
             with raises(RangeError, what="the seed", got=seed, low=0, high=(1 << 64) - 1):
                 zoo.load(name, seed)
 
 
-def test_a_network_without_numbers_needs_weights_or_a_seed() -> None:
+def test_network_without_weights_and_seed_is_refused() -> None:
     for name, file in (("tiny-yolov2-voc", "the built-in network 'tiny-yolov2-voc'"), ("ultranet", "ultranet.json")):
         with raises(MissingValueError, what=f"the weights file of {file}") as caught:
             zoo.load(name)
@@ -119,7 +119,7 @@ def test_a_network_without_numbers_needs_weights_or_a_seed() -> None:
         assert not zoo.has_numbers(name)
 
 
-def test_an_unknown_name_is_refused_with_the_nearest() -> None:
+def test_unknown_name_is_refused_with_the_nearest() -> None:
     for name in ("tiny-yolo2-voc", "../models/shapes", "", "tiny-yolov2-voc/"):
         with raises(ChoiceError, what="a built-in network", got=name, choices=zoo.names()):
             zoo.load(name, 1)
@@ -128,12 +128,12 @@ def test_an_unknown_name_is_refused_with_the_nearest() -> None:
     assert caught.value.nearest() == "tiny-yolov2-voc"
 
 
-def test_a_float_network_has_no_integers_of_its_own() -> None:
+def test_float_network_without_integers_is_refused() -> None:
     with raises(UnsupportedError, subject="the built-in network 'shapes'", remedy="quantise it"):
         zoo.load_exported("shapes")
 
 
-def test_every_network_with_weights_loads() -> None:
+def test_every_network_with_weights_is_loaded() -> None:
     trained = [name for name in zoo.names() if (zoo.folder(name) / f"{name}.weights").is_file()]
     for name in trained:
         network = zoo.load(name)

@@ -70,7 +70,7 @@ def alike(first: Any, second: Any) -> bool:
 
 
 @cases("name", [name for name in MEANT if name.count(",") < 3])
-def test_an_attribute_that_is_left_out_is_that_of_the_schema(name: str) -> None:
+def test_attribute_left_out_has_the_schema_default(name: str) -> None:
     opset, graph = MEANT[name]
     writer = Writer(opset)
     model = writer.model([graph(writer)], SHAPE)
@@ -80,7 +80,7 @@ def test_an_attribute_that_is_left_out_is_that_of_the_schema(name: str) -> None:
     assert all(alike(mine, theirs) for mine, theirs in zip(plain.nodes, told.nodes, strict=True))
 
 
-def test_schemas_have_what_files_leave_out() -> None:
+def test_schema_defaults_are_written_and_compared() -> None:
     writer = Writer()
     model = writer.model([MEANT["Gemm, no bias"][1](writer)], SHAPE)
     assert completed(model) >= 4  # alpha, beta, transA and transB
@@ -97,7 +97,7 @@ QUANTS: dict[str, Callable[[Trained, str], list[str]]] = {
 
 
 @cases("name", QUANTS)
-def test_a_quant_is_signed_whole_and_rounds_where_it_does_not_say(name: str) -> None:
+def test_quant_attributes_left_out_have_qonnx_defaults(name: str) -> None:
     """Expect qonnx's documented defaults: signed 1, narrow 0 and rounding_mode ROUND."""
     told: dict[str, Any] = {"signed": 1, "narrow": 0, "rounding_mode": "ROUND"}
     networks = []
@@ -116,7 +116,7 @@ def test_a_quant_is_signed_whole_and_rounds_where_it_does_not_say(name: str) -> 
     assert len(narrow.nodes) == len(plain.nodes) + 1  # a layer clips the lowest integer
 
 
-def test_a_head_that_says_nothing_has_one_bin_and_no_classes() -> None:
+def test_head_entry_without_options_has_its_defaults() -> None:
     text = '{"heads": [{"kind": "anchor-free", "tensors": ["a"]%s}]}'
     (head,) = parse_heads(text % "", "heads.json")
     assert (head.classes, head.anchors, head.softmax, head.scale_xy, head.bins) == (0, (), False, 1.0, 1)
@@ -127,7 +127,7 @@ def test_a_head_that_says_nothing_has_one_bin_and_no_classes() -> None:
             parse_heads(text % f', "{key}": {below}', "heads.json")
 
 
-def test_a_shape_s_sides_are_all_or_some() -> None:
+def test_shape_operator_gives_all_or_some_sides() -> None:
     source = Map(0, (1, 3, 8, 9))
     for attributes, sides in (
         ({}, [1, 3, 8, 9]),
@@ -158,13 +158,13 @@ def operation(kind: str, *more: str, **attributes: Any) -> OnnxOperation:
     "sides, shape",
     [((1, 5), Shape(5, 1, 1)), ((1, 5, 7), Shape(5, 1, 7)), ((1, 5, 7, 2), Shape(5, 7, 2))],
 )
-def test_a_map_has_its_sides_from_the_front(sides: tuple[int, ...], shape: Shape) -> None:
+def test_map_shape_takes_the_sides_in_order(sides: tuple[int, ...], shape: Shape) -> None:
     assert map_shape(sides) == shape
     assert layers(*sides[1:]).shape_of(Map(0, sides)) == shape
 
 
 @cases("view", [(1, 6), (1, 6, 1), (6,), (1, 2, 1, 3), (1, 2, 3, 1, 1), (2, 1, 1, 3)])
-def test_a_view_of_other_sides_is_no_map(view: tuple[int, ...]) -> None:
+def test_input_with_another_view_is_refused(view: tuple[int, ...]) -> None:
     with raises(ShapeError, what="its input", got=view, required=(1, 2, 3, 1)):
         layers(2, 3, 1, view=view).picture(operation("Relu"))
 
@@ -180,7 +180,7 @@ def test_a_view_of_other_sides_is_no_map(view: tuple[int, ...]) -> None:
         ((1, 4), Shape(3, 7, 1), (1, 3, 7, 1)),
     ],
 )
-def test_a_layer_s_output_has_as_many_sides_as_its_input(
+def test_layer_output_has_the_number_of_sides_of_its_input(
     sides: tuple[int, ...], shape: Shape, view: tuple[int, ...]
 ) -> None:
     """Expect sides of 1 to be left out."""
@@ -201,7 +201,7 @@ def test_a_layer_s_output_has_as_many_sides_as_its_input(
         ([-5, 4], [0, 4]),
     ],
 )
-def test_channels_that_are_picked_are_a_part_or_a_convolution(indices: list[int], slice_or_order: Any) -> None:
+def test_gathered_channels_become_a_slice_or_a_convolution(indices: list[int], slice_or_order: Any) -> None:
     whole = layers(5, 2, 2, z=np.array(indices))
     picked = gather(whole, operation("Gather", "z", axis=1))
     if slice_or_order is None:
@@ -227,13 +227,13 @@ def test_channels_that_are_picked_are_a_part_or_a_convolution(indices: list[int]
         ([5], 1, RangeError("an index", 5, -5, 4)),
     ],
 )
-def test_channels_that_are_not_there(indices: list[Any], axis: int, fault: SystolicError) -> None:
+def test_gather_of_wrong_channels_is_refused(indices: list[Any], axis: int, fault: SystolicError) -> None:
     kind = np.int64 if not indices else None
     with refused(fault):
         gather(layers(5, 2, 2, z=np.array(indices, kind)), operation("Gather", "z", axis=axis))
 
 
-def test_channels_become_rows_and_columns_in_either_order() -> None:
+def test_depth_to_space_reorders_channels_for_mode_crd() -> None:
     """Expect DCR's channel order, (row · s + column) · C + c. CRD's order c · s² + row · s + column is converted to
     it."""
     assert [type(node.op).__name__ for node in depth_to_space(layers(8, 1, 1), operation("D", blocksize=2)).nodes] == [
@@ -250,7 +250,7 @@ def test_channels_become_rows_and_columns_in_either_order() -> None:
         depth_to_space(layers(8, 1, 1), operation("D", blocksize=3))
 
 
-def test_up_to_64_whole_numbers_are_read() -> None:
+def test_more_than_64_integers_are_refused() -> None:
     assert whole_numbers(np.arange(MOST_NUMBERS, dtype=np.uint8)) == tuple(range(64))
     for array in (np.arange(MOST_NUMBERS + 1), np.arange(3.0), np.array([True])):
         kind = RangeError if array.dtype.kind == "i" else ShapeError
@@ -271,7 +271,7 @@ def test_up_to_64_whole_numbers_are_read() -> None:
         ("LeakyRelu", 0, ["QConvolution", "QActivate"]),
     ],
 )
-def test_a_relu_of_integers_that_end_at_0_is_no_layer(kind: str, zero: int, ops: list[str]) -> None:
+def test_relu_of_integers_that_start_at_0_is_no_layer(kind: str, zero: int, ops: list[str]) -> None:
     """Check also zero points inside the range, for which the ReLU belongs to the convolution or becomes a table."""
     writer = Grids()
     grid = writer.grid(0.05, zero)
@@ -292,7 +292,7 @@ def test_a_relu_of_integers_that_end_at_0_is_no_layer(kind: str, zero: int, ops:
         ("Identity", (4, 3, 1, 1), [], {}),
     ],
 )
-def test_weights_that_are_moved_keep_their_scale(
+def test_moved_weights_keep_their_scale(
     kind: str, sides: tuple[int, ...], inputs: list[tuple[int, ...]], attributes: dict[str, Any]
 ) -> None:
     writer = Grids()
@@ -321,7 +321,7 @@ def distribution(bins: int = 4) -> Any:
     return writer.model([mean], SHAPE)
 
 
-def test_a_layout_that_is_known_is_cut_where_its_maps_are_joined(tmp_path: Any) -> None:
+def test_known_layout_is_cut_at_its_joined_maps(tmp_path: Any) -> None:
     path = tmp_path / "net.onnx"
     onnx.save(distribution(), path)
     model, (head,) = _own_heads(onnx.load(path), path, None)
@@ -334,7 +334,7 @@ def test_a_layout_that_is_known_is_cut_where_its_maps_are_joined(tmp_path: Any) 
 
 
 @cases("kind", ["Add", "Conv", "ConcatFromSequence", "Mul"])
-def test_a_concat_alone_joins_maps(kind: str) -> None:
+def test_only_a_concat_joins_maps(kind: str) -> None:
     """Check operator names before and after it in the alphabet."""
     view = OnnxOperation("", "Reshape", ("joined",), ("view",), {})
     for name, wanted in ((kind, False), ("Concat", True)):
@@ -343,7 +343,7 @@ def test_a_concat_alone_joins_maps(kind: str) -> None:
 
 
 @cases("axis", [0, 1, 2, None])
-def test_maps_of_a_size_are_joined_along_the_channels(axis: int | None) -> None:
+def test_maps_of_one_scale_are_joined_along_the_channels(axis: int | None) -> None:
     attributes = {} if axis is None else {"axis": axis}
     head = _of_size("joined", {"joined": OnnxOperation("", "Concat", ("a", "b"), ("joined",), attributes)}, 8)
     assert head == (NamedHead("anchor-free", ("a", "b"), bins=8) if axis == 1 else None)
@@ -351,7 +351,7 @@ def test_maps_of_a_size_are_joined_along_the_channels(axis: int | None) -> None:
     assert (bare.classes, bare.anchors, bare.softmax, bare.scale_xy, bare.bins) == (0, (), False, 1.0, 1)
 
 
-def test_a_layout_is_known_where_every_size_of_it_is() -> None:
+def test_layout_is_recognised_only_if_every_scale_is() -> None:
     """Check also two scales, of which one is a single map."""
     mark = {"w": np.arange(4.0).reshape(1, 4, 1, 1)}
 
@@ -370,7 +370,7 @@ def test_a_layout_is_known_where_every_size_of_it_is() -> None:
     assert recognised(none) == ()
 
 
-def test_anchors_are_pairs_of_sides_above_0_and_heads_count_from_1() -> None:
+def test_anchors_that_are_not_pairs_of_positive_sides_are_refused() -> None:
     def text(*anchors: Any) -> str:
         good = {"kind": "yolo", "tensors": ["a"], "anchors": [[1, 2]]}
         return json.dumps({"heads": [good, {**good, "anchors": list(anchors)}]})
@@ -438,12 +438,12 @@ TAKEN: dict[str, tuple[Callable[[], Any], int]] = {
 
 
 @cases("name", TAKEN)
-def test_every_array_that_is_worked_out_is_counted(name: str) -> None:
+def test_computed_array_is_counted(name: str) -> None:
     make, size = TAKEN[name]
     assert taken(make()) == size
 
 
-def test_integers_of_constants_are_counted_in_their_bytes() -> None:
+def test_quantised_constants_are_counted_by_their_bytes() -> None:
     """Use 8-bit integers of one byte each, and check that no more than the allowance can be taken."""
     values = np.linspace(-1, 1, 10, dtype=np.float32)
     grid: dict[str, Any] = {"s": np.array(0.01, np.float32), "z": np.array(3, np.int8)}
@@ -459,7 +459,7 @@ def test_integers_of_constants_are_counted_in_their_bytes() -> None:
         before.worked_out(before.left + 1)
 
 
-def test_what_several_operators_read_is_not_read_once() -> None:
+def test_map_with_several_readers_is_not_read_once() -> None:
     """Count two views of a map as two readers."""
     whole = layers(3, 2, 2)
     assert whole.read_once(0)

@@ -49,7 +49,7 @@ def ones(writer: Writer, *values: int) -> str:
     return writer.constant(values, np.int64)
 
 
-def behind(kind: str, *constants: Any, **attributes: Any) -> Callable[[Writer], str]:
+def after_convolution(kind: str, *constants: Any, **attributes: Any) -> Callable[[Writer], str]:
     """Return a function that writes a convolution with an output of 4×9×12 and the operator after it.
 
     Args:
@@ -118,8 +118,8 @@ LIMITS: dict[str, tuple[Callable[[Writer], str], Callable[[Writer], str], Systol
         ShapeError("its input", (1, 1, 1, 1, 1), (1, 1, 1, 1), where="GlobalMaxPool '/GlobalMaxPool_3'"),
     ),
     "Resize": (
-        behind("Resize", np.array([]), np.array([1, 1, 1, 1])),
-        behind("Resize", np.array([]), np.array([1, 1, 0, 0])),
+        after_convolution("Resize", np.array([]), np.array([1, 1, 1, 1])),
+        after_convolution("Resize", np.array([]), np.array([1, 1, 0, 0])),
         InvalidValueError(
             "scales",
             [1.0, 1.0, 0.0, 0.0],
@@ -128,8 +128,8 @@ LIMITS: dict[str, tuple[Callable[[Writer], str], Callable[[Writer], str], Systol
         ),
     ),
     "Flatten": (
-        behind("Flatten", axis=1),
-        behind("Flatten", axis=4),
+        after_convolution("Flatten", axis=1),
+        after_convolution("Flatten", axis=4),
         ShapeError(
             "its output",
             (432, 1),
@@ -138,13 +138,13 @@ LIMITS: dict[str, tuple[Callable[[Writer], str], Callable[[Writer], str], Systol
         ),
     ),
     "AveragePool": (
-        behind("AveragePool", kernel_shape=[1, 2]),
-        behind("AveragePool", kernel_shape=[0, 2]),
+        after_convolution("AveragePool", kernel_shape=[1, 2]),
+        after_convolution("AveragePool", kernel_shape=[0, 2]),
         InvalidValueError("kernel_shape", (0, 2), "two numbers of 1 or more", where="AveragePool '/AveragePool_1'"),
     ),
     "AveragePool, long": (
-        behind("AveragePool", kernel_shape=[9, 11]),
-        behind("AveragePool", kernel_shape=[MAX_WINDOW + 1, 2]),
+        after_convolution("AveragePool", kernel_shape=[9, 11]),
+        after_convolution("AveragePool", kernel_shape=[MAX_WINDOW + 1, 2]),
         RangeError("rows or columns of a window", MAX_WINDOW + 1, 1, MAX_WINDOW, where="AveragePool '/AveragePool_1'"),
     ),
     "Cast": (
@@ -153,7 +153,7 @@ LIMITS: dict[str, tuple[Callable[[Writer], str], Callable[[Writer], str], Systol
         InvalidValueError("the attribute to", 0, "the number of an ONNX type", where="Cast '/Cast_0'"),
     ),
     "constants": (
-        behind("Add", np.ones((4, 1, 1))),
+        after_convolution("Add", np.ones((4, 1, 1))),
         unfitting,
         UnsupportedError(
             "Reshape '/Reshape_0'",
@@ -164,14 +164,14 @@ LIMITS: dict[str, tuple[Callable[[Writer], str], Callable[[Writer], str], Systol
 
 
 @cases("name", LIMITS)
-def test_the_last_number_is_read_and_the_next_is_not(name: str) -> None:
+def test_number_at_its_limit_is_read_and_the_next_is_refused(name: str) -> None:
     last, beyond, fault = LIMITS[name]
     network(last)
     with refused(fault):
         network(lambda writer: with_a_reader(writer, beyond(writer)))
 
 
-def test_there_are_as_many_channels_as_a_layer_may_have() -> None:
+def test_channels_above_the_limit_are_refused() -> None:
     whole = network(lambda writer: writer.put("Sigmoid", ["picture"]), (1, MAX_CHANNELS, 1, 1))
     assert whole.nodes[-1].shape.channels == MAX_CHANNELS
     with raises_among(RangeError, what="channels of its output", high=MAX_CHANNELS):
@@ -181,7 +181,7 @@ def test_there_are_as_many_channels_as_a_layer_may_have() -> None:
         )
 
 
-def test_a_squeeze_of_no_axes_keeps_the_batch() -> None:
+def test_squeeze_without_axes_keeps_the_batch() -> None:
     """Keep the batch of 1 although the format drops it too: the row after it is the same."""
 
     def graph(writer: Writer) -> str:
@@ -191,14 +191,14 @@ def test_a_squeeze_of_no_axes_keeps_the_batch() -> None:
     assert str(network(graph).nodes[-1].shape) == "5×1×1"
 
 
-def test_an_average_of_one_value_is_no_layer() -> None:
+def test_average_pool_of_one_value_is_no_layer() -> None:
     plain = network(lambda writer: convolved(writer, "picture", 3, 4))
-    assert len(network(behind("AveragePool", kernel_shape=[1, 1])).nodes) == len(plain.nodes) == 2
-    assert len(network(behind("AveragePool", kernel_shape=[1, 1], strides=[2, 2])).nodes) == 3
-    assert len(network(behind("AveragePool", kernel_shape=[1, 2])).nodes) == 3
+    assert len(network(after_convolution("AveragePool", kernel_shape=[1, 1])).nodes) == len(plain.nodes) == 2
+    assert len(network(after_convolution("AveragePool", kernel_shape=[1, 1], strides=[2, 2])).nodes) == 3
+    assert len(network(after_convolution("AveragePool", kernel_shape=[1, 2])).nodes) == 3
 
 
-def test_a_layer_that_no_output_needs_is_left_out() -> None:
+def test_layer_that_no_output_needs_is_removed() -> None:
     def graph(writer: Writer) -> str:
         convolved(writer, "picture", 3, 4)
         return convolved(writer, "picture", 3, 5)
@@ -210,12 +210,12 @@ def test_a_layer_that_no_output_needs_is_left_out() -> None:
     "ends, activation",
     [((0.0,), "relu"), ((0.0, np.inf), "relu"), ((0.0, 6.0), "relu6"), ((0.0, 7.0), "clip"), ((0.0, 5.0), "clip")],
 )
-def test_a_clip_from_0_is_a_relu_of_its_end(ends: tuple[float, ...], activation: str) -> None:
-    op: Any = network(behind("Clip", *ends)).nodes[-1].op
+def test_clip_from_0_becomes_a_relu(ends: tuple[float, ...], activation: str) -> None:
+    op: Any = network(after_convolution("Clip", *ends)).nodes[-1].op
     assert getattr(op, "activation", None) == activation or getattr(op, "function", None) == activation
 
 
-def test_an_average_of_all_keeps_its_sides() -> None:
+def test_average_pool_over_all_keeps_its_sides() -> None:
     """Read its output with a convolution."""
     writer = Writer()
     mean = writer.put("AveragePool", [convolved(writer, "picture", 3, 4)], kernel_shape=[9, 12])
@@ -223,7 +223,7 @@ def test_an_average_of_all_keeps_its_sides() -> None:
     check_against_runtime(writer.model([last], SIDES), pixels(3, 11, 14))
 
 
-def test_a_pool_along_the_one_row_of_a_map() -> None:
+def test_pool_along_the_only_row_equals_onnxruntime() -> None:
     for sides, window in (((1, 3, 1, 14), [1, 3]), ((1, 3, 14, 1), [3, 1])):
         writer = Writer()
         pooled = writer.put("MaxPool", ["picture"], kernel_shape=window, strides=[2, 2])
@@ -245,13 +245,13 @@ def test_a_pool_along_the_one_row_of_a_map() -> None:
         ("Exp", [()], 1),
     ],
 )
-def test_of_what_is_worked_out_the_size_is_known_before(kind: str, shapes: list[tuple[int, ...]], size: int) -> None:
+def test_size_of_a_computed_constant_is_known_in_advance(kind: str, shapes: list[tuple[int, ...]], size: int) -> None:
     operation = OnnxOperation("", kind, ("a", "b"), ("c",), {})
     assert _size(operation, [np.zeros(shape) for shape in shapes]) == size
 
 
 @cases("values, fits", [(MAX_COMPUTED_VALUES - 3, True), (MAX_COMPUTED_VALUES - 2, False)])
-def test_as_many_values_are_worked_out_as_a_file_needs(values: int, fits: bool) -> None:
+def test_computed_constants_above_the_limit_are_refused(values: int, fits: bool) -> None:
     """Count the start, end and axis of the Slice too."""
 
     def graph(writer: Writer) -> str:
@@ -269,7 +269,7 @@ def test_as_many_values_are_worked_out_as_a_file_needs(values: int, fits: bool) 
 
 
 @cases("size", [15, 17, 20])
-def test_values_are_as_many_bytes_as_their_dimensions_say(size: int) -> None:
+def test_tensor_data_of_another_length_is_refused(size: int) -> None:
     tensor = TensorProto(data_type=TensorProto.FLOAT, dims=[2, 2], raw_data=bytes(size))
     with raises(MismatchError, what="the length in bytes", got=str(size), expected="16", where="net.onnx: it"):
         array_of(tensor, "net.onnx", "it")
@@ -285,7 +285,7 @@ def test_values_are_as_many_bytes_as_their_dimensions_say(size: int) -> None:
 HEAD = {"kind": "anchor-free", "tensors": ["boxes", "classes"], "bins": 16}
 
 
-def test_there_are_up_to_64_heads_of_up_to_8_tensors() -> None:
+def test_heads_and_tensors_above_the_limits_are_refused() -> None:
     assert len(parse_heads(json.dumps({"heads": [HEAD] * MOST_HEADS}), "heads.json")) == MOST_HEADS == 64
     for count in (0, MOST_HEADS + 1, MOST_HEADS + 2):
         with raises(RangeError, what="the number of 'heads'", got=count, low=1, high=64, where="heads.json"):
@@ -309,7 +309,7 @@ def test_there_are_up_to_64_heads_of_up_to_8_tensors() -> None:
         (None, 0),
     ],
 )
-def test_bins_are_counted_from_0(weights: Any, bins: int) -> None:
+def test_bins_are_recognised_by_weights_counting_from_0(weights: Any, bins: int) -> None:
     """Check also one bin, which is not a distribution."""
     constants = {} if weights is None else {"w": weights}
     assert _expectation(OnnxOperation("", "Conv", ("x", "w"), ("y",), {}), constants) == bins
@@ -318,7 +318,7 @@ def test_bins_are_counted_from_0(weights: Any, bins: int) -> None:
     assert _expectation(OnnxOperation("", "MatMul", ("x", "w"), ("y",), {}), constants) == 0
 
 
-def test_a_size_is_two_maps_that_are_joined() -> None:
+def test_scale_of_a_head_is_a_concat_of_two_maps() -> None:
     def joined(count: int, axis: int) -> dict[str, OnnxOperation]:
         sources = tuple(f"x{index}" for index in range(count))
         views = {
@@ -350,7 +350,7 @@ def _floating(rows: Any) -> Any:
     return writer.floats(writer.integers_of(writer.conv("", weights), writer.grid(0.05)))
 
 
-def test_a_weight_alone_needs_no_scale_of_the_file() -> None:
+def test_float_filter_with_one_weight_needs_no_scale() -> None:
     quantized = read(_floating([[0, 0.3, 0], [-0.7, 0, 0], [0, 0, 0], [0, 0, 1e-3]])).quantized
     assert quantized is not None
     op = quantized.nodes[-1].op
@@ -360,7 +360,7 @@ def test_a_weight_alone_needs_no_scale_of_the_file() -> None:
         read(_floating([[0, 0.3, 0], [0.7, 0.2, 0]]))
 
 
-def test_a_map_has_one_scale_and_one_zero_point() -> None:
+def test_map_with_several_scales_or_zero_points_is_refused() -> None:
     for scales, zeros in ((2, ()), (2, (1,)), (2, (2,))):
         model = requantised(
             lambda w, n=scales, z=zeros: [w.constant([0.1] * n), w.constant(np.zeros(z), np.int8)]  # type: ignore[misc]
@@ -371,7 +371,7 @@ def test_a_map_has_one_scale_and_one_zero_point() -> None:
             read(model)
 
 
-def test_thresholds_follow_sums_of_integers_and_nothing_that_was_cut_off() -> None:
+def test_thresholds_after_an_activation_are_refused() -> None:
     writer = Trained()
     edges = writer.constant(np.zeros((1, 3)))
     options: dict[str, Any] = {"domain": DOMAIN, "out_dtype": "UINT2"}
@@ -381,7 +381,7 @@ def test_thresholds_follow_sums_of_integers_and_nothing_that_was_cut_off() -> No
         read(writer.file(writer.put("MultiThreshold", [last, edges], **options)))
 
 
-def test_thresholds_follow_no_sums_of_two_scales_and_no_shared_ones_of_more_than_16_bits() -> None:
+def test_thresholds_of_two_scales_or_of_large_shared_sums_are_refused() -> None:
     def added(scale: float) -> Any:
         writer = Trained()
         kernel = writer.constant(np.ones((2, 3, 1, 1)))
@@ -403,7 +403,7 @@ def test_thresholds_follow_no_sums_of_two_scales_and_no_shared_ones_of_more_than
         read(writer.file(*twice))
 
 
-def test_a_zero_point_has_up_to_17_bits() -> None:
+def test_zero_point_of_more_than_17_bits_is_refused() -> None:
     """Check also zero points of 17 bits that the datatype cannot hold, for which the error differs."""
     for bias in (-65535.0, 65535.0):
         with refused(RangeError("the zero point", int(-bias), 0, 3, where="'conv1' (net.onnx: Conv '/Conv_1')")):
@@ -413,17 +413,17 @@ def test_a_zero_point_has_up_to_17_bits() -> None:
             read(reaching(np.zeros((1, 3)), out_bias=bias))
 
 
-def test_zeros_around_a_map_are_zeros() -> None:
+def test_zero_padding_becomes_a_layer_that_adds_zeros() -> None:
     """Expect a convolution with one weight of 1."""
     padded = network(around(3))
     picture = pixels(3, 11, 14)
-    before, behind_it = run_float(padded, picture)[1:3]
+    before, output = run_float(padded, picture)[1:3]
     assert isinstance(padded.nodes[2].op, Convolution)
-    assert np.array_equal(behind_it, np.maximum(np.pad(before, ((0, 0), (3, 0), (0, 0))), 0))
+    assert np.array_equal(output, np.maximum(np.pad(before, ((0, 0), (3, 0), (0, 0))), 0))
 
 
 @cases("name", ["relu", "relu6", "leaky"])
-def test_a_table_of_integers_has_the_values_of_the_layer(name: str) -> None:
+def test_table_of_integers_equals_the_activation(name: str) -> None:
     values = np.linspace(-9, 9, 181, dtype=np.float32)
     table = _TABLES[name]
     ours = FUNCTIONS[table.function].values(values.astype(np.float64), *table.parameters)
@@ -442,7 +442,7 @@ def test_a_table_of_integers_has_the_values_of_the_layer(name: str) -> None:
         ("segmentation", {}, 0, 6, 6),
     ],
 )
-def test_a_head_without_a_number_of_classes_has_what_is_left(
+def test_head_without_classes_has_the_remaining_channels(
     kind: str, extra: dict[str, int], anchors: int, channels: int, classes: int
 ) -> None:
     def maps(count: int) -> Any:
@@ -460,7 +460,7 @@ def test_a_head_without_a_number_of_classes_has_what_is_left(
             read_model(maps(channels - classes), "net.onnx", "net", (NamedHead("segmentation", ("conv0",)), wrong))
 
 
-def test_another_view_of_a_map_is_told() -> None:
+def test_input_with_another_view_is_refused() -> None:
     def graph(writer: Writer) -> str:
         source = writer.put("Reshape", [convolved(writer, "picture", 3, 4), ones(writer, 1, 4, 12, 9)])
         return writer.put("GlobalMaxPool", [source])

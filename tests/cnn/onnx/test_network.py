@@ -51,7 +51,7 @@ def saved(model: Any, folder: Path) -> Path:
     return path
 
 
-def test_a_trained_detector_comes_back_node_by_node(tmp_path: Path) -> None:
+def test_exported_detector_is_read_node_by_node(tmp_path: Path) -> None:
     network = zoo.load("shapes")
     back = read_onnx(saved(written(network), tmp_path)).network
     picture = pixels(*_sides(network))
@@ -61,7 +61,7 @@ def test_a_trained_detector_comes_back_node_by_node(tmp_path: Path) -> None:
         np.testing.assert_array_equal(mine, theirs)
 
 
-def test_joins_and_a_classifier_are_those_of_another_runtime(tmp_path: Path) -> None:
+def test_joins_and_a_classifier_equal_onnxruntime(tmp_path: Path) -> None:
     cfg = tmp_path / "joins.cfg"
     cfg.write_text(JOINS)
     network = read_darknet(cfg, None, weight_source=zoo.seeded(4))
@@ -76,25 +76,25 @@ def _sides(network: Network) -> tuple[int, int, int]:
 
 
 @cases("graph", GRAPHS)
-def test_what_exporters_write_is_what_another_runtime_makes_of_it(graph: Callable[[Writer], str]) -> None:
+def test_exported_graph_equals_onnxruntime(graph: Callable[[Writer], str]) -> None:
     writer = Writer(20 if graph in CURVED else 17)
     check_against_runtime(writer.model([graph(writer)], (1, 3, 14, 18)), pixels(3, 14, 18))
 
 
 @cases("graph, kind", [(gated("Sigmoid"), "silu"), (mish, "mish")])
-def test_what_exporters_take_apart_is_one_function(graph: Callable[[Writer], str], kind: str) -> None:
+def test_function_written_out_becomes_one_layer(graph: Callable[[Writer], str], kind: str) -> None:
     writer = Writer()
     network = network_of(writer.model([graph(writer)], (1, 3, 14, 18)), "net.onnx", "net")
     assert [node.name for node in network.nodes if node.op == Activate(kind)] == [f"{kind}1"]
 
 
-def test_what_stands_behind_a_convolution_costs_no_layer() -> None:
+def test_scale_and_offset_after_a_convolution_add_no_layer() -> None:
     writer = Writer()
     network = check_against_runtime(writer.model([scaled(writer)], (1, 3, 14, 18)), pixels(3, 14, 18))
     assert len(network.nodes) == 2
 
 
-def test_forms_of_old_opsets() -> None:
+def test_operators_of_opset_9_equal_onnxruntime() -> None:
     writer = Writer(9)
     source = writer.put("Pad", ["picture"], pads=[0, 0, 1, 1, 0, 0, 1, 1])
     source = writer.put("Clip", [convolved(writer, source, 3, 4)], min=0.0, max=6.0)
@@ -104,7 +104,7 @@ def test_forms_of_old_opsets() -> None:
     check_against_runtime(writer.model([source], (1, 3, 9, 9)), pixels(3, 9, 9))
 
 
-def test_every_operator_that_is_not_taken_is_told_with_what_would_do(tmp_path: Path) -> None:
+def test_unsupported_operators_are_reported_with_a_remedy(tmp_path: Path) -> None:
     writer = Writer()
     first = writer.put("Relu", [convolved(writer, "picture", 3, 4)])
     slopes = writer.constant(np.full((4, 1, 3), 1.5))
@@ -132,7 +132,7 @@ def test_every_operator_that_is_not_taken_is_told_with_what_would_do(tmp_path: P
         read_onnx(tmp_path / "net.onnx", cuts=("conv9", "conv0", "a"))
 
 
-def test_operators_that_are_refused_for_one_reason_are_told_once(tmp_path: Path) -> None:
+def test_operators_refused_for_one_reason_are_listed_once(tmp_path: Path) -> None:
     writer, source = Writer(), "picture"
     for _ in range(3):
         source = writer.put("Sin", [convolved(writer, source, 3, 3)])
@@ -143,7 +143,7 @@ def test_operators_that_are_refused_for_one_reason_are_told_once(tmp_path: Path)
     assert str(caught.value).count("Sin '") == 1
 
 
-def test_sides_that_are_left_open_are_asked_for(tmp_path: Path) -> None:
+def test_open_sides_without_a_size_are_refused(tmp_path: Path) -> None:
     writer = Writer()
     path = saved(writer.model([convolved(writer, "picture", 3, 4)], ("batch", 3, "height", "width")), tmp_path)
     with raises(
@@ -156,7 +156,7 @@ def test_sides_that_are_left_open_are_asked_for(tmp_path: Path) -> None:
     assert network_of(parsed(data, "net.onnx"), "net.onnx", "net").nodes[-1].shape == network.nodes[-1].shape
 
 
-def test_data_beside_the_file_is_brought_inside_and_no_other(tmp_path: Path) -> None:
+def test_external_data_outside_the_folder_is_refused(tmp_path: Path) -> None:
     writer = Writer()
     model = writer.model([convolved(writer, "picture", 3, 4)])
     expected = network_of(model, "net.onnx", "net")
@@ -260,7 +260,7 @@ def _large(model: Any) -> None:
         (_large, RangeError("height of the input 'picture'", 1099511627776, 1, 65536, where="net.onnx")),
     ],
 )
-def test_a_hostile_file_is_one_sentence(damage: Callable[[Any], None], fault: SystolicError, tmp_path: Path) -> None:
+def test_hostile_file_is_refused(damage: Callable[[Any], None], fault: SystolicError, tmp_path: Path) -> None:
     writer = Writer()
     model = writer.model([convolved(writer, "picture", 3, 4)])
     damage(model)
@@ -271,7 +271,7 @@ def test_a_hostile_file_is_one_sentence(damage: Callable[[Any], None], fault: Sy
 
 
 @cases("data", [b"", b"\x00\x01\x02", b"[net]\nwidth=3\n" * 10])
-def test_what_is_no_onnx_file_is_said(data: bytes, tmp_path: Path) -> None:
+def test_file_that_is_not_onnx_is_refused(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"
     path.write_bytes(data)
     with raises(DamagedFileError, path="net.onnx"):

@@ -29,7 +29,7 @@ from tests.support.onnx.writer import Writer
 
 
 @pytest.mark.parametrize("name", MEANT)
-def test_a_form_is_what_another_runtime_makes_of_it(name: str) -> None:
+def test_supported_form_equals_onnxruntime(name: str) -> None:
     opset, graph = MEANT[name]
     writer = Writer(opset)
     picture = pixels(3, HEIGHT, WIDTH)
@@ -39,14 +39,14 @@ def test_a_form_is_what_another_runtime_makes_of_it(name: str) -> None:
 
 
 @cases("form, fault", REFUSED)
-def test_a_form_that_is_no_layer_says_why(form: tuple[int, Graph], fault: SystolicError) -> None:
+def test_unsupported_form_is_refused_with_its_reason(form: tuple[int, Graph], fault: SystolicError) -> None:
     opset, graph = form
     writer = Writer(opset)
     with refused(fault):
         network_of(writer.model([with_a_reader(writer, graph(writer))], (1, 3, HEIGHT, WIDTH)), "net.onnx", "net")
 
 
-def test_views_joins_and_softmaxes_of_no_layer_are_the_hosts_at_the_end() -> None:
+def test_unsupported_views_joins_and_softmaxes_at_the_end_run_on_the_host() -> None:
     writers = [(Writer(opset), graph) for (opset, graph), _ in REFUSED]
     models = (writer.model([graph(writer)], (1, 3, HEIGHT, WIDTH)) for writer, graph in writers)
     assert check_the_hosts(models, pixels(3, HEIGHT, WIDTH)) == 7
@@ -56,7 +56,7 @@ def test_views_joins_and_softmaxes_of_no_layer_are_the_hosts_at_the_end() -> Non
     "key, value",
     [("value_float", 2.5), ("value_int", 2), ("value_floats", [2.5] * 4), ("value_ints", [1, 2, 3, 4])],
 )
-def test_every_kind_of_constant(key: str, value: Any) -> None:
+def test_constant_of_every_kind_equals_onnxruntime(key: str, value: Any) -> None:
     """Use float32 and int64 constants; integers are cast before the addition."""
     writer = Writer()
     writer.nodes.append(onnx.helper.make_node("Constant", [], ["number"], **{key: value}))
@@ -66,7 +66,7 @@ def test_every_kind_of_constant(key: str, value: Any) -> None:
     check_against_runtime(writer.model([source], (1, 3, HEIGHT, WIDTH)), pixels(3, HEIGHT, WIDTH))
 
 
-def test_where_the_greatest_was_is_not_told() -> None:
+def test_max_pool_with_indices_is_refused() -> None:
     writer = Writer()
     first = writer.put("MaxPool", [convolved(writer, "picture", 3, 4)], outputs=2, kernel_shape=[2, 2])
     check_against_runtime(writer.model([first], (1, 3, HEIGHT, WIDTH)), pixels(3, HEIGHT, WIDTH))
@@ -146,20 +146,20 @@ def test_where_the_greatest_was_is_not_told() -> None:
         ((1, 3, 8, 65537), RangeError("width of the input 'picture'", 65537, 1, 65536, where="net.onnx")),
     ],
 )
-def test_a_picture_has_four_sides_within_limits(shape: tuple[int | str, ...], fault: SystolicError) -> None:
+def test_input_of_wrong_sides_is_refused(shape: tuple[int | str, ...], fault: SystolicError) -> None:
     writer = Writer()
     with refused(fault):
         network_of(writer.model([ended(writer, "picture")], shape), "net.onnx", "net")
 
 
 @cases("batch", [0, 1, "batch"])
-def test_a_batch_is_1_or_any(batch: int | str) -> None:
+def test_batch_of_1_or_any_is_read(batch: int | str) -> None:
     writer = Writer()
     network = network_of(writer.model([ended(writer, "picture")], (batch, 3, 8, 8192)), "net.onnx", "net")
     assert str(network.input_shape) == "3×8×8192"
 
 
-def test_the_first_opset_that_is_read() -> None:
+def test_opset_below_7_is_refused() -> None:
     for opset, is_read in ((6, False), (7, True)):
         writer = Writer(opset)
         model = writer.model([ended(writer, "picture")], (1, 3, 8, 8))
@@ -170,7 +170,7 @@ def test_the_first_opset_that_is_read() -> None:
                 network_of(model, "net.onnx", "net")
 
 
-def test_a_softmax_s_axis_is_the_last_where_none_is_named() -> None:
+def test_softmax_without_axis_is_over_the_last_side() -> None:
     """Expect a refusal since opset 13: the last of four sides is the width."""
     writer = Writer(13)
     opset, graph = of_values("Softmax", opset=13)
@@ -186,7 +186,7 @@ def test_a_softmax_s_axis_is_the_last_where_none_is_named() -> None:
 
 @cases("sides", [(1, -1), (1, -1, 1, 1), (1, -1, 2)], ids=str)
 @cases("kind", ["Softmax", "LogSoftmax"])
-def test_a_softmax_of_a_flattened_map_is_not_of_each_position(kind: str, sides: tuple[int, ...]) -> None:
+def test_softmax_of_a_flattened_map_is_refused(kind: str, sides: tuple[int, ...]) -> None:
     """Use a map of several positions, over which this softmax would extend. A map of one position is accepted."""
     writer = Writer()
     flat = writer.put(kind, [writer.put("Reshape", ["picture", writer.constant(sides, np.int64)])], axis=1)
@@ -198,7 +198,7 @@ def test_a_softmax_of_a_flattened_map_is_not_of_each_position(kind: str, sides: 
         assert pixel.nodes[-1].op == Softmax(logarithm=kind == "LogSoftmax")
 
 
-def test_weights_of_other_floats_are_float32() -> None:
+def test_weights_of_other_floats_become_float32() -> None:
     writer = Writer()
     for kind in (np.float64, np.float16):
         weights = writer.constant(window(1, 1, channels=3, filters=2), kind)
@@ -208,7 +208,7 @@ def test_weights_of_other_floats_are_float32() -> None:
         np.testing.assert_allclose(op.weights, window(1, 1, channels=3, filters=2), rtol=1e-3)
 
 
-def test_a_length_is_a_map_of_one_row() -> None:
+def test_signal_becomes_a_map_of_one_row() -> None:
     """Compare every operator of one side with onnxruntime, and check the shapes of the layers."""
     writer = Writer()
     kernel = writer.constant(RANDOM.normal(size=(6, 2, 3)))
@@ -232,7 +232,7 @@ def test_a_length_is_a_map_of_one_row() -> None:
         np.testing.assert_allclose(outputs[index].ravel(), wanted.ravel(), rtol=1e-4, atol=1e-5)
 
 
-def test_values_are_a_map_of_one_place() -> None:
+def test_row_of_values_becomes_a_map_of_one_position() -> None:
     writer = Writer()
     matrix = writer.constant(RANDOM.normal(size=(5, 4)))
     row = writer.put("Relu", [writer.put("MatMul", ["picture", matrix])])
@@ -264,7 +264,7 @@ def test_values_are_a_map_of_one_place() -> None:
         ),
     ],
 )
-def test_numbers_of_a_length(kind: str, attributes: dict[str, Any], fault: SystolicError) -> None:
+def test_wrong_attribute_for_a_signal_is_refused(kind: str, attributes: dict[str, Any], fault: SystolicError) -> None:
     writer = Writer()
     kernel = [writer.constant(np.ones((2, 3, 3)))] if kind == "Conv" else []
     model = writer.model([writer.put(kind, ["picture", *kernel], **attributes)], (1, 3, 9))

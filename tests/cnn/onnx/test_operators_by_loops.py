@@ -96,7 +96,7 @@ CONVOLUTIONS: list[tuple[tuple[int, int], int, int, tuple[int, ...], tuple[int, 
 
 @cases("window, stride, groups, pads, dilations", CONVOLUTIONS)
 @cases("biased", [False, True])
-def test_a_convolution_sums_what_its_windows_read(
+def test_conv_equals_a_loop_over_its_windows(
     window: tuple[int, int], stride: int, groups: int, pads: tuple[int, ...], dilations: tuple[int, int], biased: bool
 ) -> None:
     picture, weights = pixels(4, 5, 6), pixels(8, 4 // groups, *window)
@@ -114,7 +114,7 @@ def test_a_convolution_sums_what_its_windows_read(
     assert len(grown.nodes) == 2
 
 
-def test_convolutions_of_a_length_follow_each_other() -> None:
+def test_consecutive_convs_of_a_signal_equal_loops() -> None:
     """Check also that the outputs stay signals, for which weights have three sides."""
     picture, first, second = pixels(4, 9), pixels(6, 2, 3), pixels(2, 6, 2)
     whole = layers(picture, w=first, v=second)
@@ -191,21 +191,21 @@ def test_convolutions_of_a_length_follow_each_other() -> None:
         ((1, 200, 200), (1, 1, 150, 150), {}, RangeError("places of a window", 22500, 1, 16384)),
     ],
 )
-def test_weights_that_do_not_fit(
+def test_conv_with_weights_of_wrong_shape_is_refused(
     sides: tuple[int, ...], weights: tuple[int, ...], options: dict[str, Any], fault: SystolicError
 ) -> None:
     with refused(fault):
         put("Conv", pixels(*sides), np.zeros(weights, np.float32), **options)
 
 
-def test_as_many_biases_as_filters() -> None:
+def test_conv_with_biases_of_wrong_shape_is_refused() -> None:
     for biases in ((7,), (9,), (8, 1)):
         with raises(ShapeError, what="bias", got=biases, required=(8,)):
             put("Conv", pixels(4, 5, 6), np.zeros((8, 4, 1, 1), np.float32), np.zeros(biases, np.float32))
 
 
 @cases("strides", [None, (1, 1), (2, 2), (2, 1), (1, 3)])
-def test_a_transposed_convolution_adds_its_kernel_to_where_each_input_stands(strides: tuple[int, int] | None) -> None:
+def test_conv_transpose_equals_a_loop_over_its_inputs(strides: tuple[int, int] | None) -> None:
     """Check also the default stride of 1, and a signal."""
     picture, weights = pixels(2, 3, 4), pixels(2, 3, 2, 3)
     rows, columns = strides or (1, 1)
@@ -233,7 +233,7 @@ POOLS: list[tuple[tuple[int, int], int, tuple[int, ...]]] = [
 
 @cases("window, stride, pads", POOLS)
 @cases("counted", [0, 1])
-def test_an_average_is_over_the_places_that_count(
+def test_average_pool_equals_a_loop_over_its_windows(
     window: tuple[int, int], stride: int, pads: tuple[int, ...], counted: int
 ) -> None:
     picture = pixels(2, 5, 6)
@@ -246,7 +246,7 @@ def test_an_average_is_over_the_places_that_count(
 
 
 @cases("window, stride, pads", POOLS)
-def test_the_greatest_is_of_what_is_read(window: tuple[int, int], stride: int, pads: tuple[int, ...]) -> None:
+def test_max_pool_equals_a_loop_over_its_windows(window: tuple[int, int], stride: int, pads: tuple[int, ...]) -> None:
     picture = pixels(2, 5, 6) - 5  # negative values, for which zeros in the padding would show
     options = {"kernel_shape": window, "strides": (stride, stride), "pads": pads}
     operation = OnnxOperation("it", "MaxPool", ("x",), ("y",), options)
@@ -256,14 +256,14 @@ def test_the_greatest_is_of_what_is_read(window: tuple[int, int], stride: int, p
 
 
 @cases("window", [(), (2,), (2, 2, 2), (0, 3)])
-def test_a_pool_s_window_has_two_sides(window: tuple[int, ...]) -> None:
+def test_pool_window_of_wrong_sides_is_refused(window: tuple[int, ...]) -> None:
     operation = OnnxOperation("it", "MaxPool", ("x",), ("y",), {"kernel_shape": window})
     with raises(InvalidValueError, what="kernel_shape", required="two numbers of 1 or more"):
         max_pool(layers(pixels(2, 5, 6)), operation)
 
 
 @cases("around", [(0, 0, 0, 0), (1, 2, 0, 3), (0, 0, 2, 1), (3, 0, 0, 0)])
-def test_zeros_around_a_map_are_a_layer_where_nothing_else_takes_them(around: tuple[int, int, int, int]) -> None:
+def test_zero_padding_without_a_convolution_becomes_a_layer(around: tuple[int, int, int, int]) -> None:
     picture, (top, left, bottom, right) = pixels(2, 3, 4), around
     whole = layers(picture)
     pads = np.array([0, 0, top, left, 0, 0, bottom, right])
@@ -287,7 +287,7 @@ ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 
 @cases("kind", ARITHMETIC)
 @cases("number", [np.array(0.25, np.float32), COLUMN, COLUMN[None]], ids=["one", "channels", "all sides"])
-def test_numbers_go_with_each_value_or_channel(kind: str, number: Array) -> None:
+def test_arithmetic_with_a_constant_equals_numpy(kind: str, number: Array) -> None:
     picture = pixels(3, 2, 4)
     check(put(kind, picture, number), picture, ARITHMETIC[kind](picture, number).reshape(picture.shape))
     turned = OnnxOperation("it", kind, ("c", "x"), ("y",), {})
@@ -301,7 +301,7 @@ def test_numbers_go_with_each_value_or_channel(kind: str, number: Array) -> None
 
 @cases("alone", [True, False])
 @cases("normed", [True, False])
-def test_numbers_go_into_the_layer_before_or_behind_it(alone: bool, normed: bool) -> None:
+def test_constants_merge_into_the_convolution_or_become_a_layer(alone: bool, normed: bool) -> None:
     """Expect them in the convolution and its batch norm, unless their sums have other readers."""
     picture, weights, bias = pixels(3, 2, 4), pixels(3, 3, 1, 1), pixels(3)
     norm = [pixels(3), pixels(3), pixels(3), RANDOM.uniform(0.5, 2, 3).astype(np.float32)]
@@ -332,7 +332,7 @@ def test_numbers_go_into_the_layer_before_or_behind_it(alone: bool, normed: bool
     assert len(whole.nodes) == (2 if alone else 4 + normed)
 
 
-def test_a_batch_norm_by_itself() -> None:
+def test_batch_norm_alone_equals_its_formula() -> None:
     picture, variance = pixels(3, 2, 4), np.array([0, 1, 4], np.float32)
     norm = [pixels(3), pixels(3), pixels(3), variance]
     scale, bias, mean, var = (values[:, None, None] for values in norm)
@@ -350,14 +350,14 @@ def test_a_batch_norm_by_itself() -> None:
             put("BatchNormalization", picture, *wrong)
 
 
-def test_slopes_of_channels() -> None:
+def test_prelu_with_a_slope_per_channel_equals_its_formula() -> None:
     picture, slopes = pixels(3, 2, 4), np.array([0.5, 1.0, -2.0], np.float32).reshape(3, 1, 1)
     check(put("PRelu", picture, slopes), picture, np.where(picture < 0, picture * slopes, picture))
     slopes = slopes + np.float32(0.5)  # one slope is 1.5
     check(put("PRelu", picture, slopes), picture, np.where(picture < 0, picture * slopes, picture))
 
 
-def test_slopes_of_channels_of_a_length() -> None:
+def test_prelu_of_a_signal_equals_its_formula() -> None:
     """Check also that the output is a signal."""
     picture, slopes = pixels(3, 5), np.array([0.5, 1.0, -2.0], np.float32).reshape(3, 1)
     grown = put("PRelu", picture, slopes)
@@ -377,7 +377,7 @@ def test_slopes_of_channels_of_a_length() -> None:
         (-np.inf, -np.inf, None),
     ],
 )
-def test_a_clip_is_to_a_range(low: float | None, high: float | None, op: Activate | None) -> None:
+def test_clip_with_an_empty_range_is_refused(low: float | None, high: float | None, op: Activate | None) -> None:
     picture = pixels(3, 2, 2)
     if op is not None:
         assert put("Clip", picture, low, high).nodes[-1].op == op
@@ -386,7 +386,7 @@ def test_a_clip_is_to_a_range(low: float | None, high: float | None, op: Activat
         put("Clip", picture, low, high)
 
 
-def test_a_clip_above_infinity_is_refused() -> None:
+def test_clip_from_infinity_is_refused() -> None:
     with raises(InvalidValueError, what="min and max", got=(np.inf, np.inf)):
         put("Clip", pixels(3, 2, 2), np.inf, None)
 
@@ -407,7 +407,7 @@ JOINS: dict[str, Callable[..., Any]] = {
 @cases("kind", JOINS)
 @cases("own, shape", [("whole", (3, 2, 4)), ("pixel", (3, 1, 1)), ("plane", (1, 2, 4))])
 @cases("first", [True, False])
-def test_maps_are_joined_value_by_value(kind: str, own: str, shape: tuple[int, ...], first: bool) -> None:
+def test_join_of_maps_equals_numpy(kind: str, own: str, shape: tuple[int, ...], first: bool) -> None:
     """Join the input with a map of its shape, a map of one value per channel, or a map of one channel."""
     picture = pixels(3, 2, 4)
     whole = layers(picture, w=np.ones((1, 3, 1, 1), np.float32), v=(2 * np.eye(3, dtype=np.float32))[..., None, None])
@@ -428,7 +428,7 @@ def test_maps_are_joined_value_by_value(kind: str, own: str, shape: tuple[int, .
     check(grown, picture, JOINS[kind](*arrays))
 
 
-def test_three_maps_are_joined_one_after_the_other() -> None:
+def test_join_of_three_maps_equals_numpy() -> None:
     picture = pixels(3, 2, 4)
     for kind, wanted in (("Sum", picture * 3), ("Max", picture), ("Min", picture)):
         grown = BUILDERS[kind](layers(picture), OnnxOperation("it", kind, ("x", "x", "x"), ("y",), {}))
@@ -441,7 +441,7 @@ def test_three_maps_are_joined_one_after_the_other() -> None:
 @cases("turned", [0, 1])
 @cases("scaled", [False, True])
 @cases("bias", [None, np.float32(2), np.arange(3, dtype=np.float32)], ids=["none", "one", "each"])
-def test_a_matrix_and_its_bias_are_each_scaled(turned: int, scaled: bool, bias: Any) -> None:
+def test_gemm_scales_the_matrix_and_the_bias(turned: int, scaled: bool, bias: Any) -> None:
     picture, matrix = pixels(5), pixels(5, 3)
     options: dict[str, Any] = {"alpha": 0.5, "beta": -2.0} if scaled else {}
     grown = put("Gemm", picture, matrix.T if turned else matrix, bias, transB=turned, **options)
@@ -455,7 +455,7 @@ def test_a_matrix_and_its_bias_are_each_scaled(turned: int, scaled: bool, bias: 
     assert grown.value("y") == Map(1, (1, 3))
 
 
-def test_a_matrix_multiplies_all_values_in_one_row() -> None:
+def test_matmul_reads_one_row_of_values() -> None:
     picture, matrix = pixels(2, 3, 1), pixels(6, 4)
     check(put("MatMul", picture, matrix, view=(1, 6)), picture, picture.ravel() @ matrix)
     for view in ((1, 6, 1), (1, 1, 6), (6, 1)):
@@ -484,7 +484,7 @@ def test_a_matrix_multiplies_all_values_in_one_row() -> None:
         (12, {"axis": 1}, (4, 1, 2), False),
     ],
 )
-def test_a_softmax_is_over_the_channels_of_each_position(
+def test_softmax_is_over_the_channels_of_each_position(
     opset: int, options: dict[str, Any], sides: tuple[int, ...], fits: bool
 ) -> None:
     """Expect the last axis as the default since opset 13."""

@@ -31,7 +31,7 @@ def measured(network: Network, **options: Any) -> dict[str, LayerFidelity]:
     return {layer.name: layer for layer in report}
 
 
-def test_sqnr_by_hand() -> None:
+def test_sqnr_equals_its_definition() -> None:
     exact = np.array([3.0, 4.0], np.float32)
     assert sqnr_db(exact, np.array([3.0, 3.5], np.float32)) == pytest.approx(10 * math.log10(25 / 0.25))
     assert sqnr_db(exact, exact) == math.inf
@@ -39,7 +39,7 @@ def test_sqnr_by_hand() -> None:
 
 
 @cases("make, least", [(networks.tiny_yolo, 33), (networks.branches, 26), (networks.classifier, 21)])
-def test_eight_bits_stay_near_the_floats_in_every_layer(make: Callable[[], Network], least: float) -> None:
+def test_8_bits_stay_near_the_floats_in_every_layer(make: Callable[[], Network], least: float) -> None:
     network = make()
     report = measured(network)
     tail = {"region", "softmax"}
@@ -47,19 +47,19 @@ def test_eight_bits_stay_near_the_floats_in_every_layer(make: Callable[[], Netwo
     assert {name: layer.sqnr_db for name, layer in report.items() if layer.sqnr_db < least} == {}
 
 
-def test_the_picture_is_exact_but_for_float_rounding() -> None:
+def test_input_image_is_exact_except_for_float_rounding() -> None:
     assert measured(networks.tiny_yolo())["input"].sqnr_db > 130
 
 
 @cases("make", [networks.tiny_yolo, networks.branches, networks.classifier])
-def test_more_bits_come_nearer(make: Callable[[], Network]) -> None:
+def test_more_bits_raise_the_sqnr(make: Callable[[], Network]) -> None:
     """Expect about 6 dB per bit, from 4 to 8 to 16 bits of weights and activations."""
     head = [list(measured(make(), bits=b, activation_bits=b).values())[-1].sqnr_db for b in (4, 8, 16)]
     assert head[0] + 12 < head[1]
     assert head[1] + 24 < head[2]
 
 
-def test_values_worst_and_saturation_are_counted() -> None:
+def test_values_worst_error_and_saturation_are_counted() -> None:
     network = networks.tiny_yolo()
     ranges = calibrate(network, networks.pictures(network.input_shape))
     picture = networks.picture(network.input_shape, 1)
@@ -80,7 +80,7 @@ def test_zero_of_an_unsigned_tensor_is_not_saturated() -> None:
     assert fidelity(network, q, dark)[0].saturated == 0
 
 
-def test_the_table_has_a_line_a_layer() -> None:
+def test_table_has_one_line_per_layer() -> None:
     text = table([LayerFidelity("conv1", 10, 40.5, 0.25, 0.125), LayerFidelity("input", 3, math.inf, 0, 0)])
     assert text == (
         "layer     values   SQNR dB       worst  saturated\n"
@@ -89,7 +89,7 @@ def test_the_table_has_a_line_a_layer() -> None:
     )
 
 
-def test_networks_that_differ_are_refused() -> None:
+def test_fidelity_of_different_networks_is_refused() -> None:
     network = networks.tiny_yolo()
     q = quantise(network, calibrate(network, networks.pictures(network.input_shape)))
     with raises(MismatchError, got="input 3×17×15", expected="input 3×16×12", remedy="quantise this network again"):
@@ -108,7 +108,7 @@ def photograph(path: Path, side: int) -> np.ndarray:
 
 
 @pytest.mark.shared
-def test_yolo_lite_keeps_20_db_at_its_head_on_a_picture_it_was_not_calibrated_with(shared: Path) -> None:
+def test_yolo_lite_head_keeps_20_db_on_an_image_outside_the_calibration(shared: Path) -> None:
     folder = shared / "data"
     name = folder / "networks" / "yolo-lite-voc-trial3-noBatch"
     network = read_darknet(name.with_suffix(".cfg"), name.with_suffix(".weights"))
@@ -129,7 +129,7 @@ def test_yolo_lite_keeps_20_db_at_its_head_on_a_picture_it_was_not_calibrated_wi
     assert min(head.values()) > 20
 
 
-def test_a_picture_of_16_pixels_by_hand() -> None:
+def test_fidelity_of_16_pixels_equals_hand_computed_values() -> None:
     """Expect exact pixels, of which half are at the ends of the range 0…255, and the greatest error of the layer."""
     network = networks.network(
         Shape(1, 4, 4),

@@ -34,7 +34,7 @@ CHOICES = (FEW, WIDE, MOST)
 
 
 @cases("seed", range(10))
-def test_every_choice_that_none_beats_is_there(seed: int) -> None:
+def test_unbeaten_bits_equal_exhaustive_search(seed: int) -> None:
     """Compare with all 3⁵ choices: each result is the best of its cost, and the best within any cost is a result."""
     network, random = two_heads(), np.random.default_rng(seed)
     layers = weighted(network)
@@ -55,7 +55,7 @@ def test_every_choice_that_none_beats_is_there(seed: int) -> None:
         assert (min(kept) if kept else None) == (pytest.approx(min(within)) if within else None)
 
 
-def test_of_choices_that_are_as_good_one_is_there() -> None:
+def test_unbeaten_bits_keep_one_of_equal_choices() -> None:
     """Use costs and losses that occur twice. Nodes without weights keep the most bits."""
     network = two_heads()
     layers = weighted(network)
@@ -70,7 +70,7 @@ def test_of_choices_that_are_as_good_one_is_there() -> None:
     )
 
 
-def test_a_layer_has_weights_and_an_input_of_its_bits() -> None:
+def test_layer_has_weights_and_an_input_of_its_bits() -> None:
     network = networks.tiny_yolo()
     first, second, *_ = weighted(network)
     bits = tuple(FEW if node == second else MOST for node in range(len(network.nodes)))
@@ -110,11 +110,11 @@ def two_heads() -> Network:
         ((4, 3, 3, 3, 4, 2, 3), (3, 3, 2, 2, 2, 4, 4)),
     ],
 )
-def test_a_map_has_the_fewest_bits_that_a_reader_takes(bits: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+def test_map_has_the_fewest_bits_of_its_readers(bits: tuple[int, ...], wanted: tuple[int, ...]) -> None:
     assert activation_bits(two_heads(), tuple(LayerBits(2, count) for count in bits)) == wanted
 
 
-def test_a_layer_loses_what_the_heads_do_with_it_alone_at_fewer_bits() -> None:
+def test_sensitivity_is_the_loss_of_the_heads_with_one_layer_at_fewer_bits() -> None:
     network = two_heads()
     pictures = [(255 * picture).astype(np.uint8) for picture in networks.pictures(network.input_shape, 2)]
     statistics = observe(network, [picture.astype(np.float32) / np.float32(255) for picture in pictures])
@@ -151,7 +151,7 @@ def test_a_layer_loses_what_the_heads_do_with_it_alone_at_fewer_bits() -> None:
         assert 0 < losses[layer][fewer] < 1
 
 
-def test_heads_without_energy_lose_nothing() -> None:
+def test_sensitivity_of_heads_without_energy_is_zero() -> None:
     network = two_heads()
     pictures = [(255 * picture).astype(np.uint8) for picture in networks.pictures(network.input_shape, 1)]
     statistics = observe(network, [picture.astype(np.float32) / np.float32(255) for picture in pictures])

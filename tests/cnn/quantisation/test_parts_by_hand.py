@@ -71,7 +71,7 @@ def seen(*pictures: Any) -> Histogram:
     "values, limit",
     [([0.75], 1.0), ([1.0], 2.0), ([-1.5], 2.0), ([2.0], 4.0), ([0.3], 0.5), ([0.25], 0.5), ([0.3, 3.0], 4.0)],
 )
-def test_a_limit_is_the_power_of_two_above_the_greatest(values: list[float], limit: float) -> None:
+def test_histogram_limit_is_the_power_of_two_above_the_greatest_value(values: list[float], limit: float) -> None:
     for order in (values, values[::-1]):
         histogram = seen(*([value] for value in order))
         assert histogram.limit == limit
@@ -79,7 +79,7 @@ def test_a_limit_is_the_power_of_two_above_the_greatest(values: list[float], lim
         assert sorted(np.flatnonzero(histogram.counts).tolist()) == sorted(int(abs(v) * BINS / limit) for v in values)
 
 
-def test_zeros_are_counted_apart() -> None:
+def test_histogram_counts_zeros_separately() -> None:
     histogram = seen([0.0, 0.0, 0.5, -0.5, 1e-9], [0.0])
     assert (histogram.zeros, int(histogram.counts.sum())) == (3, 3)
     assert histogram.counts[0] == 1
@@ -90,7 +90,7 @@ def test_zeros_are_counted_apart() -> None:
             seen([1.0, bad])
 
 
-def test_bins_merge_in_pairs() -> None:
+def test_histogram_bins_merge_in_pairs() -> None:
     counts = np.zeros(BINS, np.int64)
     counts[[0, 1, 2, 7, BINS - 1]] = (1, 2, 4, 8, 16)
     grown = calibration._grow(Histogram(counts, 5, 1.0, 0.9), 3.9)
@@ -110,7 +110,7 @@ def histogram(bins: dict[int, int], limit: float = 4096.0, greatest: float = 0.0
 
 
 @cases("percentile, reach", [(50, 11), (50.1, 21), (75, 21), (75.1, 31), (99, 31), (99.9, 31), (100, 35)])
-def test_a_percentile_ends_with_the_bin_that_reaches_it(percentile: float, reach: float) -> None:
+def test_percentile_is_the_end_of_the_bin_that_reaches_it(percentile: float, reach: float) -> None:
     """Use two values in bin 10 and one each in bins 20 and 30. The percentile 100 is the greatest value."""
     assert calibration._percentile(histogram({10: 2, 20: 1, 30: 1}, greatest=35), percentile) == reach
     assert calibration._percentile(histogram({10: 2, 20: 1, 30: 1}, greatest=30.5), 99) == 30.5
@@ -128,7 +128,7 @@ def test_each_node_has_the_range_of_its_own_bits() -> None:
     assert by_bits[3] == mixed.greatest
 
 
-def test_a_percentile_is_half_or_more() -> None:
+def test_percentile_below_50_is_refused() -> None:
     statistics = Statistics((histogram({1: 1}),), 1)
     for percentile in (50, 100):
         choose_ranges(statistics, "percentile", percentile=percentile)
@@ -137,13 +137,13 @@ def test_a_percentile_is_half_or_more() -> None:
             choose_ranges(statistics, "percentile", percentile=beyond)
 
 
-def test_the_error_of_a_range_is_that_of_its_bins_middles() -> None:
+def test_squared_error_of_a_range_uses_the_middles_of_the_bins() -> None:
     """Use 3 bits and a range of 6, so that a step is 2: 4.5 becomes 4, and 7.5 is clipped at 6."""
     error = calibration._squared_error(histogram({4: 2, 7: 3}), 6.0, 3)
     assert error == pytest.approx(2 * 0.5**2 + 3 * 1.5**2)
 
 
-def test_the_divergence_of_a_range_by_its_definition() -> None:
+def test_divergence_of_a_range_equals_its_definition() -> None:
     """Use 3 bits and a range of 6: bins 0 to 5 become the integers round((n + ½) / 2), and greater values the last."""
     bins = {0: 4, 1: 1, 2: 3, 4: 2, 5: 6, 7: 8}
     counts = np.array([bins.get(n, 0) for n in range(6)], float)
@@ -160,7 +160,7 @@ def test_the_divergence_of_a_range_by_its_definition() -> None:
     assert calibration._divergence(histogram(bins), 6.0, 3) == pytest.approx(wanted)
 
 
-def test_of_a_hundred_ranges_the_least_loss_is_taken() -> None:
+def test_range_with_the_least_loss_of_a_hundred_is_chosen() -> None:
     whole = histogram({9: 1}, greatest=10)
     for wanted in (1, 37, 100):
         reach = calibration._least(whole, 8, lambda _, r, bits, w=wanted: abs(r - w / 10) + bits)  # type: ignore[misc]
@@ -171,7 +171,7 @@ def test_of_a_hundred_ranges_the_least_loss_is_taken() -> None:
 # --- groups and types -------------------------------------------------------------------------------------------------
 
 
-def test_groups_are_what_passes_its_input_on() -> None:
+def test_groups_are_the_nodes_joined_by_layers_that_keep_values() -> None:
     """Compare with a repeated walk along the edges that join two nodes, until nothing changes."""
     ops = [conv(), POOL, Concat(), Upsample(2), Slice(0, 1), Add("linear"), Softmax(), Output(), Activate("silu")]
     tie = (MaxPool, Concat, Upsample, Slice)
@@ -198,7 +198,7 @@ def test_groups_are_what_passes_its_input_on() -> None:
         assert groups(nodes) == label
 
 
-def test_types_by_hand() -> None:
+def test_tensor_types_equal_hand_computed_types() -> None:
     """Expect the greatest scale of a group's members. The network's output has INT16 and twice the range."""
     network = net(
         (conv(), (0,)), (conv("relu6"), (0,)), (POOL, (1,)), (Add("relu"), (3, 2)), (conv(), (4,)), (Output(), (5,))
@@ -222,7 +222,7 @@ def test_types_by_hand() -> None:
     assert tensor_types(net((conv(), (0,))), ranges(1, 0))[1].scale == 1 / 32767
 
 
-def test_relu6_is_tied_to_nothing_that_reaches_farther() -> None:
+def test_relu6_in_a_group_with_a_greater_range_is_refused() -> None:
     def tied(reach: float) -> Network:
         return net((conv("relu6"), (0,)), (conv(), (0,)), (Concat(), (1, 2)), (conv(), (3,)))
 
@@ -252,7 +252,7 @@ def test_relu6_is_tied_to_nothing_that_reaches_farther() -> None:
     ],
 )
 @cases("reach, own", [(4.0, 3.0), (0.25, 0.2), (4.0, 0.1)])
-def test_the_share_below_zero_is_that_of_the_least_value(
+def test_share_below_zero_is_the_share_of_the_lowest_value(
     op: Any, below: float | None, reach: float, own: float
 ) -> None:
     """Take a function's lowest value between −reach and reach, limited to the layer's own range."""
@@ -264,7 +264,7 @@ def test_the_share_below_zero_is_that_of_the_least_value(
     assert _below_zero(network, 2, ranges(1, reach, own)) == pytest.approx(below, abs=1e-3)
 
 
-def test_a_table_behind_a_leaky_layer_has_a_tenth_below() -> None:
+def test_share_below_zero_after_leaky_is_a_tenth() -> None:
     finer = Activate("affine", (1.0, 0.0))
     network = net((conv("leaky"), (0,)), (finer, (1,)), (conv(), (0,)), (finer, (3,)))
     assert _below_zero(network, 2, ranges(*[1.0] * 5)) == pytest.approx(0.1 / 1.1)
@@ -273,7 +273,7 @@ def test_a_table_behind_a_leaky_layer_has_a_tenth_below() -> None:
 
 
 @cases("bits, zeros", [(4, (-8, -7, 0)), (8, (-128, -105, 0)), (2, (-2, -2, 0))])
-def test_a_zero_point_leaves_the_share_below_it(bits: int, zeros: tuple[int, int, int]) -> None:
+def test_zero_point_is_placed_by_the_share_below_zero(bits: int, zeros: tuple[int, int, int]) -> None:
     """Expect low + round(share · (high − low)), for a share of 0, of 0.1 / 1.1 and of a half, which gives 0."""
     finer = Activate("affine", (1.0, 0.0))
     network = net(
@@ -286,7 +286,7 @@ def test_a_zero_point_leaves_the_share_below_it(bits: int, zeros: tuple[int, int
     assert found[6] == 0  # no layer reads it
 
 
-def test_a_group_has_the_room_of_its_neediest_member_and_the_fewest_bits() -> None:
+def test_group_has_the_greatest_share_and_the_fewest_bits_of_its_members() -> None:
     network = net((conv("relu"), (0,)), (Activate("silu"), (0,)), (Concat(), (1, 2)), (conv(), (3,)))
     found = zero_points(network, ranges(1, 2, 2, 2, 2), [8, 8, 4, 6, 8])
     lowest = -float(FUNCTIONS["silu"].values(np.linspace(-1, 1, 257)).min())
@@ -294,7 +294,7 @@ def test_a_group_has_the_room_of_its_neediest_member_and_the_fewest_bits() -> No
     assert found == (0, wanted, wanted, wanted, 0)
 
 
-def test_only_layers_that_can_take_zero_points_off_read_them() -> None:
+def test_zero_points_are_used_only_if_every_reader_can_subtract_them() -> None:
     def reads(*ops: Any) -> Network:
         return net(
             (conv("relu"), (0,)),
@@ -314,7 +314,7 @@ def test_only_layers_that_can_take_zero_points_off_read_them() -> None:
     assert not _is_taken(reads(conv()), [0])
 
 
-def test_leaky_layers_rise_where_all_of_their_group_do() -> None:
+def test_leaky_group_is_monotonic_only_without_linear_members() -> None:
     def tied(*activations: str) -> tuple[Network, list[int]]:
         count = len(activations)
         layers = [(conv(activation), (0,)) for activation in activations]
@@ -329,7 +329,7 @@ def test_leaky_layers_rise_where_all_of_their_group_do() -> None:
         assert _rises(*tied(*activations)) is rises
 
 
-def test_sums_that_a_table_alone_reads_are_finer() -> None:
+def test_sums_read_only_by_a_table_are_finer() -> None:
     network = net(
         (conv(), (0,)),
         (Activate("silu"), (1,)),
@@ -342,7 +342,7 @@ def test_sums_that_a_table_alone_reads_are_finer() -> None:
     assert not _is_finer(net((Add("linear"), (0, 0)), (Activate("silu"), (1,))), 1)
 
 
-def test_a_free_name_is_the_next_with_a_line_below() -> None:
+def test_free_name_gets_underscores() -> None:
     names = {"a", "a_"}
     assert [_free("b", names), _free("a", names), _free("a", names), _free("b", names)] == ["b", "a__", "a___", "b_"]
 
@@ -351,7 +351,7 @@ def test_a_free_name_is_the_next_with_a_line_below() -> None:
 
 
 @cases("zeros", [(0, 0), (-128, 5), (10, -8)])
-def test_a_table_is_its_function_between_both_zero_points(zeros: tuple[int, int]) -> None:
+def test_table_equals_its_function_between_both_zero_points(zeros: tuple[int, int]) -> None:
     source, output = TensorType(INT8, 0.05, zeros[0]), TensorType(INT4 if zeros[1] == -8 else INT8, 0.02, zeros[1])
     table = table_of(Activate("tanh"), source, output, Node("n", Activate("tanh"), (0,), SHAPE, "")).values
     for integer, ours in zip(range(-128, 128), table, strict=True):
@@ -365,7 +365,7 @@ def test_a_table_is_its_function_between_both_zero_points(zeros: tuple[int, int]
 
 @cases("limit", [1, 2, 7, 127])
 @cases("ratios", [(1.0, 1.0), (1.0, 0.5), (0.3, 1.0), (1.0, 0.01), (1.0, 0.66, 0.3)])
-def test_multipliers_of_an_addition_are_the_first_that_come_nearest(ratios: tuple[float, ...], limit: int) -> None:
+def test_add_multipliers_are_the_first_nearest_ones(ratios: tuple[float, ...], limit: int) -> None:
     def of_unit(unit: int) -> tuple[int, ...]:
         return tuple(max(1, round(ratio * unit)) for ratio in ratios)
 
@@ -377,7 +377,7 @@ def test_multipliers_of_an_addition_are_the_first_that_come_nearest(ratios: tupl
 
 
 @cases("ratio", [0.9, 1.0, 2.0**-30, 2.0**-33, 2.0**-50, 3.7e-5, 32767.2, 2 - 2.0**-17])
-def test_a_ratio_is_the_nearest_of_16_bits_and_a_shift(ratio: float) -> None:
+def test_requantiser_multiplier_is_the_nearest_16_bit_integer_and_shift(ratio: float) -> None:
     """Expect m from 32768 to 65535 if a shift s from 1 to 47 allows it. A leaky layer's second multiplier is a
     tenth."""
     node = Node("n", conv(), (0,), SHAPE, "net.cfg:1")
@@ -393,7 +393,7 @@ def test_a_ratio_is_the_nearest_of_16_bits_and_a_shift(ratio: float) -> None:
         requantiser_for(np.array([ratio, 32768.0]), np.array([0, 0]), "linear", node)
 
 
-def test_weights_are_rounded_to_the_nearest_and_cut_off() -> None:
+def test_weights_are_rounded_to_the_nearest_and_clipped() -> None:
     grid = WeightGrid(np.array([0.5, 2.0]), np.zeros(2), 3)
     rounded = round_to_nearest(Filters(np.array([[0.74, -0.76, 9], [1.1, -20, 0.9]]), np.array([1.0, 2.0])), grid)
     assert rounded.rows.tolist() == [[1, -2, 3], [1, -3, 0]]
@@ -401,7 +401,7 @@ def test_weights_are_rounded_to_the_nearest_and_cut_off() -> None:
 
 
 @cases("kind", ["bits", "activation_bits"])
-def test_bits_are_2_to_16(kind: str) -> None:
+def test_bits_outside_2_to_16_are_refused(kind: str) -> None:
     network = net((conv(), (0,)), (conv(), (1,)))
     for fine in (2, 16, (2, 16, 9)):
         options: Any = {"bits": 8, "activation_bits": 4, kind: fine if kind == "bits" else 8 if fine == 16 else fine}
@@ -414,7 +414,7 @@ def test_bits_are_2_to_16(kind: str) -> None:
             quantise(network, ranges(1, 1, 1), **options)
 
 
-def test_ranges_are_one_a_node_finite_and_not_below_0() -> None:
+def test_ranges_of_wrong_count_or_value_are_refused() -> None:
     network = net((conv(), (0,)))
     quantise(network, ranges(1, 0))
     for wrong in (
@@ -434,7 +434,7 @@ def test_ranges_are_one_a_node_finite_and_not_below_0() -> None:
             quantise_format(network, ranges(1, 1), bits)
 
 
-def test_a_layer_that_cannot_be_integers_is_refused() -> None:
+def test_layer_that_cannot_be_quantised_is_refused() -> None:
     for layers, subject in (
         (((Upsample(2, 0.5), (0,)),), "Upsample with the scale 0.5"),
         (((conv("tanh"), (0,)),), "Convolution with the activation tanh"),
@@ -449,7 +449,7 @@ def test_a_layer_that_cannot_be_integers_is_refused() -> None:
 # --- bits of 16-bit lanes ---------------------------------------------------------------------------------------------
 
 
-def test_bits_are_between_8_and_16() -> None:
+def test_shared_bits_are_limited_to_8_to_16() -> None:
     assert [_within(bits) for bits in (-3, 7, 8, 9, 15, 16, 17)] == [8, 8, 8, 9, 15, 16, 16]
 
 
@@ -482,12 +482,12 @@ def test_weights_and_activations_share_the_bits_of_a_sum(
 
 
 @cases("height, width, bits", [(1, 1, 16), (256, 256, 16), (256, 257, 15), (1024, 1024, 12), (8192, 8192, 8)])
-def test_an_average_leaves_what_its_positions_do_not_take(height: int, width: int, bits: int) -> None:
+def test_average_pool_bits_shrink_with_its_positions(height: int, width: int, bits: int) -> None:
     nodes = (Node("n0", Input(), (), Shape(1, height, width), ""), Node("n1", AveragePool(), (0,), Shape(1, 1, 1), ""))
     assert _asked_by(Network("net", nodes), nodes[1], 1.0) == bits
 
 
-def test_tables_sums_and_pools_read_what_comes() -> None:
+def test_tables_adds_and_pools_accept_16_bits() -> None:
     network = net((conv(), (0,)), (Activate("silu"), (1,)), (POOL, (1,)), (Add("linear"), (3, 3)))
     assert [_asked_by(network, node, 1.0) for node in network.nodes[2:]] == [16, 16, 16]
     assert shared_bits(network, ranges(1, 1, 1, 1, 1))[1] == 16

@@ -80,7 +80,7 @@ def requantiser_of(op: QConvolution | QDense | QAveragePool | QAdd) -> Requantis
 
 
 @cases("bits, high, carrier", [(4, 7, "i1"), (8, 127, "i1"), (16, 32767, "i2")])
-def test_weights_are_narrow_and_every_channel_uses_its_whole_range(bits: int, high: int, carrier: str) -> None:
+def test_weights_are_narrow_and_use_their_whole_range_per_channel(bits: int, high: int, carrier: str) -> None:
     network = networks.tiny_yolo()
     q = quantise(network, calibrated(network), bits=bits)
     for node in q.nodes:
@@ -93,7 +93,7 @@ def test_weights_are_narrow_and_every_channel_uses_its_whole_range(bits: int, hi
 
 @settings(max_examples=25)
 @given(SEEDS, st.sampled_from(["linear", "leaky", "relu"]))
-def test_integers_stand_for_the_floats(seed: int, activation: str) -> None:
+def test_integers_times_scales_equal_the_floats(seed: int, activation: str) -> None:
     """Check weights · scale ≈ weights, bias · scale ≈ bias, and m / 2^s ≈ accumulator scale / output scale."""
     random = np.random.default_rng(seed)
     op = networks.convolution(random, 3, 4, activation=activation)
@@ -111,7 +111,7 @@ def test_integers_stand_for_the_floats(seed: int, activation: str) -> None:
     np.testing.assert_allclose(r.negative / 2.0**r.shift, slope * ratio, atol=float((0.5 / 2.0**r.shift).max()))
 
 
-def test_the_slope_of_leaky_is_rounded_from_the_exact_ratio_not_from_m() -> None:
+def test_leaky_slope_is_rounded_from_the_exact_ratio() -> None:
     """Use many channels, so that rounding 0.1 · m instead of 0.1 · ratio · 2^s differs for some of them."""
     random = np.random.default_rng(1)
     op = networks.convolution(random, 1, 256)
@@ -123,7 +123,7 @@ def test_the_slope_of_leaky_is_rounded_from_the_exact_ratio_not_from_m() -> None
     assert r.negative.tolist() != np.rint(0.1 * r.multiplier).astype(int).tolist()
 
 
-def test_an_almost_dead_channel_keeps_its_bias() -> None:
+def test_nearly_dead_channel_keeps_its_bias() -> None:
     """Use a bias of 2^40 accumulator steps, which does not fit, so that the scale of the weights must grow."""
     op = networks.convolution(np.random.default_rng(2), 3, 4)
     weights, bias = op.weights.copy(), op.bias.copy()
@@ -150,7 +150,7 @@ def test_wide_weights_shrink_until_the_accumulator_fits() -> None:
     assert np.abs(q.weights).max() == (1 << 31) // (1024 * 9 * 255)
 
 
-def test_the_example_of_the_documentation() -> None:
+def test_documented_example_gives_its_integers() -> None:
     """Use the example "Before → after" in docs/explanation/quantisation.md, after an identity layer of scale 0.02."""
     eye = np.eye(2, dtype=np.float32)[:, :, None, None]
     none = np.zeros(2, np.float32)
@@ -171,7 +171,7 @@ def test_the_example_of_the_documentation() -> None:
 
 
 @cases("below", [2.0**-20, 2.0**-18, 0.0])
-def test_a_ratio_just_below_a_power_of_two_does_not_round_m_up_to_65536(below: float) -> None:
+def test_ratio_just_below_a_power_of_two_keeps_m_below_65536(below: float) -> None:
     """Choose the weight w so that ratio = w/127 · 1/255 / (output scale) = (1 − below) / 4."""
     ratio = (1 - below) / 4
     weight = np.full((1, 1, 1, 1), ratio * 255 / 127, np.float32)
@@ -190,7 +190,7 @@ def test_a_ratio_just_below_a_power_of_two_does_not_round_m_up_to_65536(below: f
 # ---------------------------------------------------------------- types
 
 
-def test_the_picture_stays_pixels_layers_are_int8_and_the_head_is_int16_with_headroom() -> None:
+def test_types_are_pixels_then_int8_then_int16_for_the_head() -> None:
     network = networks.tiny_yolo()
     ranges = calibrated(network)
     types = [node.type for node in quantise(network, ranges).nodes]
@@ -201,7 +201,7 @@ def test_the_picture_stays_pixels_layers_are_int8_and_the_head_is_int16_with_hea
     assert types[6] == types[5], "a layer on the host has the type of its input"
 
 
-def test_a_concat_has_one_scale_the_greatest_of_all_that_it_joins() -> None:
+def test_concat_has_the_greatest_scale_of_its_inputs() -> None:
     network = networks.branches()
     ranges = calibrated(network)
     q = quantise(network, ranges)
@@ -213,7 +213,7 @@ def test_a_concat_has_one_scale_the_greatest_of_all_that_it_joins() -> None:
     assert by_name(q, "stem").type != by_name(q, "mix").type
 
 
-def test_a_layer_that_another_layer_reads_is_not_int16_even_where_it_also_leaves() -> None:
+def test_output_that_another_layer_reads_is_not_int16() -> None:
     random = np.random.default_rng(0)
     network = networks.network(
         Shape(3, 4, 4),
@@ -252,7 +252,7 @@ def test_average_pool_divides_by_the_positions_of_the_map() -> None:
 
 
 @cases("bits, most, tolerance", [(4, 7, 0.15), (8, 127, 5e-3), (16, 1 << 14, 1e-4)])
-def test_an_add_brings_its_inputs_to_one_scale(bits: int, most: int, tolerance: float) -> None:
+def test_add_converts_its_inputs_to_one_scale(bits: int, most: int, tolerance: float) -> None:
     """Expect multipliers as narrow as the weights, and of all such pairs the nearest to the ratio of the scales."""
     q = quantise(networks.branches(), calibrated(networks.branches()), bits=bits, activation_bits=bits)
     add = by_name(q, "add")
@@ -270,7 +270,7 @@ def test_an_add_brings_its_inputs_to_one_scale(bits: int, most: int, tolerance: 
     np.testing.assert_allclose(abs(min(add.op.multipliers) / max(add.op.multipliers) - ratio), nearest, atol=1e-12)
 
 
-def test_an_add_of_equal_scales_adds_the_integers_as_they_are() -> None:
+def test_add_of_equal_scales_has_multipliers_1() -> None:
     random = np.random.default_rng(0)
     conv = networks.convolution(random, 3, 3, activation="relu")
     network = networks.network(
@@ -284,7 +284,7 @@ def test_an_add_of_equal_scales_adds_the_integers_as_they_are() -> None:
 
 @cases("make", [networks.tiny_yolo, networks.branches, networks.classifier])
 @cases("bits", [4, 8, 16])
-def test_every_requantiser_keeps_its_limits_and_every_accumulator_is_within_its_bits(
+def test_quantised_network_keeps_the_limits_of_multipliers_and_accumulators(
     make: Callable[[], Network], bits: int
 ) -> None:
     network = make()
@@ -340,13 +340,13 @@ def test_accumulator_bits_of_pools_and_adds() -> None:
         (2.0**-60, 1, 47),
     ],
 )
-def test_a_ratio_as_the_greatest_multiplier_of_16_bits(ratio: float, multiplier: int, shift: int) -> None:
+def test_ratio_becomes_the_greatest_16_bit_multiplier(ratio: float, multiplier: int, shift: int) -> None:
     node = networks.tiny_yolo().nodes[1]
     by = requantiser_for(np.array([ratio]), np.zeros(1, np.int64), "relu", node)
     assert (by.multiplier.tolist(), by.shift.tolist(), by.negative.tolist()) == ([multiplier], [shift], [0])
 
 
-def test_a_ratio_that_16_bits_cannot_multiply() -> None:
+def test_ratio_beyond_16_bits_is_refused() -> None:
     node = networks.tiny_yolo().nodes[1]
     with raises(RangeError, what="accumulator scale / output scale", got=32767.9, where="'conv1' (test:2)"):
         requantiser_for(np.array([1.0, 32767.9]), np.zeros(2, np.int64), "relu", node)
@@ -355,7 +355,7 @@ def test_a_ratio_that_16_bits_cannot_multiply() -> None:
 # ---------------------------------------------------------------- refusals
 
 
-def test_all_unsupported_layers_are_listed_at_once() -> None:
+def test_unsupported_layers_are_reported_together() -> None:
     random = np.random.default_rng(0)
     network = networks.network(
         Shape(3, 4, 4),
@@ -377,7 +377,7 @@ def test_all_unsupported_layers_are_listed_at_once() -> None:
     assert faults_of(caught.value, UnsupportedError, subject="Convolution that reads 'softmax'")
 
 
-def test_a_concat_of_the_picture_and_a_layer_is_refused() -> None:
+def test_concat_of_the_image_and_a_layer_is_refused() -> None:
     random = np.random.default_rng(0)
     network = networks.network(
         Shape(3, 4, 4),
@@ -388,7 +388,7 @@ def test_a_concat_of_the_picture_and_a_layer_is_refused() -> None:
         quantise(network, flat(network))
 
 
-def test_relu6_tied_to_a_greater_range_is_refused() -> None:
+def test_relu6_in_a_concat_with_a_greater_range_is_refused() -> None:
     random = np.random.default_rng(0)
     network = networks.network(
         Shape(3, 4, 4),
@@ -402,7 +402,7 @@ def test_relu6_tied_to_a_greater_range_is_refused() -> None:
         quantise(network, flat(network, 12.7))
 
 
-def test_a_layer_with_too_many_inputs_for_32_bits_is_refused() -> None:
+def test_dense_with_too_many_inputs_for_32_bits_is_refused() -> None:
     weights = np.ones((1, 1 << 17), np.float32)
     network = networks.network(
         Shape(2, 256, 256),
@@ -416,7 +416,7 @@ def test_a_layer_with_too_many_inputs_for_32_bits_is_refused() -> None:
 
 
 @cases("wrong", [float("inf"), -1.0])
-def test_ranges_must_be_finite(wrong: float) -> None:
+def test_range_that_is_infinite_or_negative_is_refused(wrong: float) -> None:
     network = networks.tiny_yolo()
     with raises(InvalidValueError, what="the range", got=wrong, where="'input' (test:1)"):
         quantise(network, flat(network, wrong))
@@ -427,7 +427,7 @@ def test_ranges_of_another_network_are_refused() -> None:
         quantise(networks.tiny_yolo(), flat(networks.branches()))
 
 
-def test_batch_norms_are_folded_on_the_way() -> None:
+def test_quantise_folds_batch_norms() -> None:
     network = networks.tiny_yolo()
     ranges = calibrated(network)
     ours, folded = quantise(network, ranges), quantise(fold_batch_norms(network), ranges)

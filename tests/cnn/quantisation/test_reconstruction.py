@@ -59,7 +59,7 @@ def head_db(network: Network, integers: QuantizedNetwork, pictures: Pictures) ->
 
 
 @pytest.mark.parametrize("inputs", [reconstruction.MOST_INPUTS, 20])
-def test_fitted_weights_are_better_on_pictures_that_they_were_not_fitted_to(
+def test_fitted_weights_are_better_on_other_images(
     network: Network, inputs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reconstruction, "MOST_INPUTS", inputs)
@@ -72,7 +72,7 @@ def test_fitted_weights_are_better_on_pictures_that_they_were_not_fitted_to(
             assert np.abs(node.op.weights).max() <= 7
 
 
-def test_types_and_forms_are_those_of_rounding(network: Network) -> None:
+def test_fitted_network_has_the_types_of_the_rounded_one(network: Network) -> None:
     pictures = drawn(4, 1)
     nearest, fitted = quantised(network, pictures, []), quantised(network, pictures, pictures)
     assert [node.type for node in nearest.nodes] == [node.type for node in fitted.nodes]
@@ -83,7 +83,7 @@ def test_types_and_forms_are_those_of_rounding(network: Network) -> None:
             assert a.op.weights.shape == b.op.weights.shape
 
 
-def test_weights_that_are_whole_numbers_already_stay(network: Network) -> None:
+def test_integer_weights_are_not_changed_by_the_fit(network: Network) -> None:
     """Use the first layer, whose inputs are exact, so that there is no error to compensate."""
     op = network.nodes[1].op
     assert isinstance(op, Convolution)
@@ -96,7 +96,7 @@ def test_weights_that_are_whole_numbers_already_stay(network: Network) -> None:
     assert np.array_equal(integers.weights, weights)
 
 
-def test_every_kind_of_layer_may_be_between(network: Network) -> None:
+def test_fit_works_with_layers_of_every_kind(network: Network) -> None:
     branches = networks.branches()
     shape = branches.input_shape
     pictures = [(255 * picture).astype(np.uint8) for picture in networks.pictures(shape, 4)]
@@ -105,7 +105,7 @@ def test_every_kind_of_layer_may_be_between(network: Network) -> None:
         assert ratio > heads_sqnr_db(branches, nearest, pictures)[name] - 1
 
 
-def test_the_same_pictures_give_the_same_integers(network: Network) -> None:
+def test_fit_is_deterministic(network: Network) -> None:
     pictures = drawn(3, 1)
     first, second = (quantised(network, pictures, pictures) for _ in range(2))
     for a, b in zip(first.nodes, second.nodes, strict=True):
@@ -119,7 +119,7 @@ def test_the_same_pictures_give_the_same_integers(network: Network) -> None:
 
 @pytest.mark.engine
 @pytest.mark.shared
-def test_four_bits_of_yolo_lite_gain_six_db_where_it_is_calibrated_and_two_elsewhere(shared: Path) -> None:
+def test_fitted_4_bit_yolo_lite_gains_6_db_on_its_calibration_and_2_db_elsewhere(shared: Path) -> None:
     from systolic.loading import load_model
     from systolic.model import Calibration, quantise_model
     from systolic.pictures import network_inputs

@@ -74,7 +74,7 @@ def best_scales(rows: Array, energy: Array, grid: WeightGrid) -> Array:
 
 
 @cases("seed", range(4))
-def test_a_scale_is_the_best_of_all_shares(seed: int) -> None:
+def test_scale_is_the_best_of_all_shares(seed: int) -> None:
     filters, grid, exact, _ = drawn(9, 12, 40, seed)
     energy = np.mean(exact**2, axis=1)
     wanted = best_scales(filters.rows, energy, grid)
@@ -82,7 +82,7 @@ def test_a_scale_is_the_best_of_all_shares(seed: int) -> None:
     assert len(set(np.round(wanted / grid.scale, 3))) > 2
 
 
-def test_where_no_scale_errs_less_it_stays() -> None:
+def test_scale_stays_if_no_share_reduces_the_error() -> None:
     """Use weights of 0, and inputs of 0."""
     grid = WeightGrid(np.array([0.5, 2.0]), np.zeros(2), 3)
     assert reconstruction._scales(np.zeros((2, 3)), np.ones(3), grid).tolist() == [0.5, 2.0]
@@ -90,7 +90,7 @@ def test_where_no_scale_errs_less_it_stays() -> None:
 
 
 @cases("inputs, ridge", [(3, 1.0), (20, 1.0), (20, 0.25)])
-def test_a_fit_is_the_least_squares_with_a_ridge(inputs: int, ridge: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fit_equals_least_squares_with_a_ridge(inputs: int, ridge: float, monkeypatch: pytest.MonkeyPatch) -> None:
     assert reconstruction.RIDGE == 1.0
     monkeypatch.setattr(reconstruction, "RIDGE", ridge)
     filters, _, exact, approximate = drawn(5, inputs, 60, 7)
@@ -100,13 +100,13 @@ def test_a_fit_is_the_least_squares_with_a_ridge(inputs: int, ridge: float, monk
 
 
 @cases("inputs", [1, 5, 63, 64, 65, 130])
-def test_an_error_is_spread_over_the_weights_behind_it(inputs: int) -> None:
+def test_rounding_error_is_spread_over_the_following_weights(inputs: int) -> None:
     filters, grid, _, approximate = drawn(6, inputs, 200, inputs)
     integers = reconstruction._rounded(filters.rows, approximate, grid.scale, grid)
     assert np.array_equal(integers, surgeon(filters.rows, approximate, grid.scale, grid))
 
 
-def test_inputs_that_never_change_leave_the_nearest_integers() -> None:
+def test_constant_inputs_give_the_nearest_integers() -> None:
     """Use inputs without energy, for which there is nothing to compensate and a division by zero must be avoided."""
     filters, grid, _, _ = drawn(4, 5, 1, 1)
     nearest = grid.round(filters.rows, grid.scale)
@@ -126,13 +126,13 @@ def test_inputs_that_never_change_leave_the_nearest_integers() -> None:
         (4608, [0, 1152, 2304, 3456, 4608]),
     ],
 )
-def test_many_weights_are_fitted_in_parts(inputs: int, edges: list[int]) -> None:
+def test_many_weights_are_split_into_equal_parts(inputs: int, edges: list[int]) -> None:
     wanted = [slice(first, last) for first, last in pairwise(edges)]
     assert list(reconstruction._parts(inputs)) == wanted
 
 
 @cases("most", [1152, 7])
-def test_filters_of_one_group_are_fitted_part_after_part(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_of_a_group_are_fitted_in_sequence(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that each part compensates the error that the earlier parts left, and that the bias takes the mean."""
     monkeypatch.setattr(reconstruction, "MOST_INPUTS", most)
     filters, grid, exact, approximate = drawn(6, 20, 90, 3)
@@ -199,7 +199,7 @@ def samples() -> tuple[Network, Any, list[Array], Reconstruction]:
 
 
 @cases("index", [1, 2])
-def test_samples_are_what_filters_see_in_floats_and_in_integers(index: int, samples: Any) -> None:
+def test_samples_are_the_filter_inputs_in_floats_and_integers(index: int, samples: Any) -> None:
     network, integers, pictures, reconstructed = samples
     op, source = network.nodes[index].op, network.nodes[index].inputs[0]
     exact, approximate = reconstructed._samples(index, op)
@@ -213,7 +213,9 @@ def test_samples_are_what_filters_see_in_floats_and_in_integers(index: int, samp
         assert ours == pytest.approx(np.concatenate(theirs, axis=1).reshape(op.groups, -1, ours.shape[2]))
 
 
-def test_of_many_positions_some_are_drawn_and_none_twice(samples: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sampled_positions_are_distinct_and_evenly_spread_over_images(
+    samples: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Expect the same positions for both networks, the same number per image, in ascending order."""
     network, _, _, reconstructed = samples
     op = network.nodes[2].op
@@ -232,7 +234,7 @@ def test_of_many_positions_some_are_drawn_and_none_twice(samples: Any, monkeypat
     assert np.array_equal(some, again)
 
 
-def test_a_large_map_is_sampled_at_6144_positions() -> None:
+def test_large_map_is_sampled_at_6144_positions() -> None:
     random = np.random.default_rng(1)
     network = networks.network(
         Shape(1, 80, 80), ("conv", networks.convolution(random, 1, 1, kernel=1), [0], Shape(1, 80, 80))
@@ -246,7 +248,7 @@ def test_a_large_map_is_sampled_at_6144_positions() -> None:
     assert reconstructed._samples(1, op)[0].shape == (1, 1, 6144)
 
 
-def test_groups_are_rounded_by_themselves(samples: Any) -> None:
+def test_groups_are_rounded_separately(samples: Any) -> None:
     network, _, _, reconstructed = samples
     op = network.nodes[2].op
     filters, grid, _, _ = drawn(6, 12, 1, 2)

@@ -73,7 +73,7 @@ def sums(random: np.random.Generator, edges: list[int]) -> np.ndarray[tuple[int,
 
 @settings(max_examples=80)
 @given(SEEDS, st.sampled_from([*SMALL, INT16, INT32]), st.integers(1, 46))
-def test_multiply_shift_is_the_contract_in_int64_and_in_floats(seed: int, datatype: DataType, bits: int) -> None:
+def test_multiply_shift_equals_python_integers(seed: int, datatype: DataType, bits: int) -> None:
     random = np.random.default_rng(seed)
     by = multiply_shift(random, CHANNELS, bits)
     acc = sums(random, [])
@@ -85,7 +85,7 @@ def test_multiply_shift_is_the_contract_in_int64_and_in_floats(seed: int, dataty
 
 @settings(max_examples=80)
 @given(SEEDS, st.sampled_from([*SMALL, BIPOLAR]), st.integers(1, 31))
-def test_thresholds_count_what_the_sum_reaches(seed: int, datatype: DataType, bits: int) -> None:
+def test_thresholds_equal_python_integers(seed: int, datatype: DataType, bits: int) -> None:
     random = np.random.default_rng(seed)
     edges = np.sort(random.integers(-(1 << bits), (1 << bits) + 1, (CHANNELS, datatype.levels)), axis=1)
     by = Thresholds(edges, random.integers(0, 2, CHANNELS).astype(bool))
@@ -97,9 +97,7 @@ def test_thresholds_count_what_the_sum_reaches(seed: int, datatype: DataType, bi
 
 @settings(max_examples=150)
 @given(SEEDS, st.sampled_from(SMALL), st.booleans(), st.sampled_from(HALVES))
-def test_thresholds_equal_the_requantisation_that_they_come_from(
-    seed: int, datatype: DataType, leaky: bool, halves: str
-) -> None:
+def test_thresholds_equal_their_requantiser(seed: int, datatype: DataType, leaky: bool, halves: str) -> None:
     """Check around every threshold. The last channel has a factor of a half, so that every second sum is a half."""
     random = np.random.default_rng(seed)
     drawn = requantiser(random, CHANNELS) if leaky else multiply_shift(random, CHANNELS)
@@ -111,7 +109,7 @@ def test_thresholds_equal_the_requantisation_that_they_come_from(
     np.testing.assert_array_equal(requantise(acc, made, datatype), requantise(acc, by, datatype))
 
 
-def test_a_falling_channel_is_flipped_and_a_dead_one_is_constant() -> None:
+def test_threshold_channel_is_flipped_if_falling_and_constant_if_dead() -> None:
     by = MultiplyShift(*(np.array(v) for v in ([3, -3, 0, 0], [0, 0, 40, -40], [2, 2, 2, 2])))
     made = thresholds_of(by, UINT4)
     assert made.flip.tolist() == [False, True, False, False]
@@ -123,7 +121,7 @@ def test_a_falling_channel_is_flipped_and_a_dead_one_is_constant() -> None:
 
 
 @cases("datatype", [INT16, BIPOLAR])
-def test_thresholds_are_for_few_values(datatype: DataType) -> None:
+def test_thresholds_for_many_values_are_refused(datatype: DataType) -> None:
     with raises(UnsupportedError, subject=f"thresholds for {datatype.name}", remedy="keep the multiplication"):
         thresholds_of(requantiser(np.random.default_rng(0), CHANNELS), datatype)
 
@@ -135,13 +133,13 @@ def test_thresholds_are_for_few_values(datatype: DataType) -> None:
     "name, low, high, step, levels",
     [("BIPOLAR", -1, 1, 2, 1), ("TERNARY", -1, 1, 1, 2), ("INT2", -2, 1, 1, 3), ("UINT1", 0, 1, 1, 1)],
 )
-def test_a_datatype_says_its_values(name: str, low: int, high: int, step: int, levels: int) -> None:
+def test_datatype_has_its_values(name: str, low: int, high: int, step: int, levels: int) -> None:
     datatype = DataType.parse(name)
     assert (datatype.name, datatype.low, datatype.high) == (name, low, high)
     assert (datatype.step, datatype.levels) == (step, levels)
 
 
-def test_a_datatype_of_few_values_has_its_own_bits() -> None:
+def test_datatype_with_wrong_bits_or_name_is_refused() -> None:
     for bits, signed, few in (
         (2, True, "BIPOLAR"),
         (1, True, "TERNARY"),
@@ -159,7 +157,7 @@ def test_a_datatype_of_few_values_has_its_own_bits() -> None:
 
 
 @cases("seed", range(4))
-def test_a_binary_network_runs_as_python_integers_say(seed: int) -> None:
+def test_binary_network_equals_python_integers(seed: int) -> None:
     made = check_quantized(binary(seed))
     picture = np.random.default_rng(seed).integers(0, 256, (2, 9, 9)).astype(np.uint8)
     outputs = run_integer(made, picture)
@@ -176,7 +174,7 @@ def test_a_binary_network_runs_as_python_integers_say(seed: int) -> None:
         assert len(np.unique(output)) > 1
 
 
-def test_the_accumulator_holds_the_sum_and_not_the_bias_of_the_product() -> None:
+def test_accumulator_holds_the_sum_without_the_bias_of_multiply_shift() -> None:
     op = binary().nodes[3].op
     assert isinstance(op, QConvolution)
     most = int(np.abs(op.weights.astype(int)).sum(axis=(1, 2, 3)).max())
@@ -198,7 +196,7 @@ def by_of(at: int) -> Requantising:
     return op.requantiser
 
 
-def test_the_check_says_what_breaks_the_contract() -> None:
+def test_check_names_the_broken_rule() -> None:
     one = binary().nodes[2].op
     assert isinstance(one, QConvolution)
     thresholds, by = by_of(2), by_of(3)
@@ -246,7 +244,7 @@ def test_the_check_says_what_breaks_the_contract() -> None:
             check_quantized(changed(at, **changes))
 
 
-def test_thresholds_make_few_bits() -> None:
+def test_thresholds_with_16_bit_outputs_are_refused() -> None:
     made = binary()
     nodes = (*made.nodes[:3], replace(made.nodes[3], type=TensorType(INT16, 1.0)))
     by = Thresholds(np.zeros((3, INT16.levels), np.int64), np.zeros(3, bool))

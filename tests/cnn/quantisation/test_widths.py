@@ -33,7 +33,7 @@ def layered(channels: int) -> Network:
     )
 
 
-def test_wider_kernels_leave_fewer_bits() -> None:
+def test_wider_filters_leave_fewer_bits() -> None:
     found = []
     for channels in (4, 64, 512):
         network = layered(channels)
@@ -56,7 +56,9 @@ def test_wider_kernels_leave_fewer_bits() -> None:
         ([1.0], 1e9, 1.0, 8),
     ],
 )
-def test_bits_that_a_filter_leaves_its_input(weights: list[float], bias: float, reach: float, bits: int) -> None:
+def test_shared_bits_follow_from_the_greatest_filter(
+    weights: list[float], bias: float, reach: float, bits: int
+) -> None:
     """Add two filters of zeros, which must not change the result."""
     rows = np.zeros((3, len(weights), 1, 1), np.float32)
     rows[0, :, 0, 0] = weights
@@ -70,7 +72,7 @@ def test_bits_that_a_filter_leaves_its_input(weights: list[float], bias: float, 
     assert shared_bits(network, CalibratedRanges("max", (1.0, reach, 1.0), (1.0, reach, 1.0)))[1:] == (bits, 16)
 
 
-def test_sums_stay_within_32_bits_and_use_them() -> None:
+def test_sums_stay_within_32_bits_and_use_most_of_them() -> None:
     network = layered(128)
     q = quantise_format(network, calibrate(network, networks.pictures(network.input_shape)), 16)
     op = q.nodes[2].op
@@ -79,7 +81,7 @@ def test_sums_stay_within_32_bits_and_use_them() -> None:
     assert 1 << 28 < bound < 1 << 31
 
 
-def test_an_average_over_a_large_map_has_room() -> None:
+def test_average_pool_over_a_large_map_gets_fewer_bits() -> None:
     network = networks.network(
         Shape(3, 300, 300),
         ("conv1", networks.convolution(np.random.default_rng(1), 3, 2, kernel=1), (0,), Shape(2, 300, 300)),
@@ -90,7 +92,7 @@ def test_an_average_over_a_large_map_has_room() -> None:
 
 
 @cases("bits", FORMATS)
-def test_every_format_holds_its_maps(bits: int) -> None:
+def test_maps_and_weights_of_each_format_fit_its_bits(bits: int) -> None:
     network = layered(16)
     q = quantise_format(network, calibrate(network, networks.pictures(network.input_shape)), bits)
     assert q.nodes[1].type.datatype.bits <= bits
@@ -98,14 +100,14 @@ def test_every_format_holds_its_maps(bits: int) -> None:
     assert q.nodes[-1].type.datatype.name == "INT16"
 
 
-def test_another_format_is_refused() -> None:
+def test_unknown_format_is_refused() -> None:
     network = layered(4)
     ranges = calibrate(network, networks.pictures(network.input_shape))
     with raises(ChoiceError, what="the bits of an accelerator's format", got=5, choices=FORMATS):
         quantise_format(network, ranges, 5)
 
 
-def test_each_format_is_worth_its_bits() -> None:
+def test_each_format_raises_the_sqnr() -> None:
     """Expect more than 30 dB at 8 bits and 25 dB more at 16 bits for the last layer of the built-in network.
 
     Activations of the full 16 bits must be worse than the shared bits.

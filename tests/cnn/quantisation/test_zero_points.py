@@ -67,7 +67,7 @@ def types(network: QuantizedNetwork) -> dict[str, tuple[str, int]]:
     return {node.name: (node.type.datatype.name, node.type.zero_point) for node in network.nodes}
 
 
-def test_relu_is_the_end_of_the_integers() -> None:
+def test_zero_point_after_relu_is_the_lowest_integer() -> None:
     integers = quantised(two("relu"))
     assert types(integers) == {"input": ("UINT8", 0), "conv1": ("INT4", -8), "conv2": ("INT16", 0)}
     conv1, conv2 = (as_kind(QConvolution, node.op) for node in integers.nodes[1:])
@@ -79,7 +79,7 @@ def test_relu_is_the_end_of_the_integers() -> None:
     assert (outputs.min(), outputs.max()) == (-8, 7)
 
 
-def test_leaky_leaves_finer_and_a_table_moves_it() -> None:
+def test_leaky_output_is_finer_and_a_table_adds_the_zero_point() -> None:
     network = networks.tiny_yolo()
     integers = quantised(network)
     assert types(integers) == {
@@ -102,7 +102,7 @@ def test_leaky_leaves_finer_and_a_table_moves_it() -> None:
 
 @cases("activation", ["relu", "relu6", "leaky"])
 @cases("fitted", [0, 3])
-def test_four_bits_come_nearer_to_the_floats(activation: str, fitted: int) -> None:
+def test_4_bits_with_zero_points_are_nearer_to_the_floats(activation: str, fitted: int) -> None:
     network = two(activation)
     pictures = [networks.picture(PICTURE, seed) for seed in range(4)]
     moved = heads_sqnr_db(network, quantised(network, fitted=fitted), pictures)["conv2"]
@@ -110,7 +110,7 @@ def test_four_bits_come_nearer_to_the_floats(activation: str, fitted: int) -> No
     assert moved > around + 1.5
 
 
-def test_eight_bits_gain_behind_relu_alone() -> None:
+def test_8_bits_have_a_zero_point_only_after_relu() -> None:
     assert types(quantised(two("relu"), 8))["conv1"] == ("INT8", -128)
     leaky = quantised(two("leaky"), 8)
     assert types(leaky) == {"input": ("UINT8", 0), "conv1": ("INT8", 0), "conv2": ("INT16", 0)}
@@ -120,7 +120,7 @@ def test_eight_bits_gain_behind_relu_alone() -> None:
 
 
 @cases("activation", ["relu", "relu6", "leaky"])
-def test_integers_are_what_the_floats_of_their_inputs_give(activation: str) -> None:
+def test_convolution_of_a_map_with_a_zero_point_equals_the_floats(activation: str) -> None:
     """Compute the second convolution in floats from the integers of the first, including the padding.
 
     The outputs may differ by one step and by the rounding of the bias.
@@ -169,13 +169,13 @@ def joined(*kinds: str, by: Add | Concat | Multiply | None = None) -> Network:
         (joined("relu", "leaky", by=Multiply("linear")), {"conv0": 0, "conv1": 0, "join": 0}),
     ],
 )
-def test_maps_that_are_joined_agree(network: Network, expected: dict[str, int]) -> None:
+def test_joined_maps_have_one_zero_point(network: Network, expected: dict[str, int]) -> None:
     integers = quantised(network)
     assert {node.name: node.type.zero_point for node in integers.nodes[1:-1]} == expected
     assert {node.type.datatype for node in integers.nodes[1:-1] if node.type.zero_point} <= {INT4}
 
 
-def test_sums_and_averages_take_zero_points_off() -> None:
+def test_add_and_average_pool_subtract_zero_points() -> None:
     """Check that the sum and the average of a map of zeros are zero too."""
     r, inner = np.random.default_rng(5), Shape(4, 6, 6)
     network = networks.network(
@@ -195,7 +195,7 @@ def test_sums_and_averages_take_zero_points_off() -> None:
     assert isinstance(integers.nodes[3].op, QAveragePool)
 
 
-def test_functions_have_what_lies_below_zero() -> None:
+def test_zero_point_of_a_function_follows_its_lowest_value() -> None:
     r, inner = np.random.default_rng(6), Shape(4, 6, 5)
 
     def curved(function: str, *parameters: float) -> Network:
@@ -215,14 +215,14 @@ def test_functions_have_what_lies_below_zero() -> None:
     assert types(quantised(curved("affine", 1.0, -2.0)))["curve"][1] == 0
 
 
-def test_a_name_that_is_taken_is_left_to_its_node() -> None:
+def test_name_of_an_added_layer_avoids_existing_names() -> None:
     network = networks.tiny_yolo()
     nodes = [replace(node, name="conv1_finer") if node.name == "pool1" else node for node in network.nodes]
     names = [node.name for node in quantised(replace(network, nodes=tuple(nodes))).nodes]
     assert names[1:4] == ["conv1", "conv1_finer_", "conv1_finer"]
 
 
-def test_a_filter_that_is_almost_dead_keeps_within_its_sum() -> None:
+def test_nearly_dead_filter_stays_within_its_sum() -> None:
     network = two("relu")
     conv = as_kind(Convolution, network.nodes[1].op)
     weights = conv.weights.copy()
@@ -241,12 +241,12 @@ def test_a_filter_that_is_almost_dead_keeps_within_its_sum() -> None:
     assert np.unique(outputs[1]).tolist() == [-8]
 
 
-def test_a_layer_that_nothing_was_seen_of_has_none() -> None:
+def test_layer_with_an_empty_range_has_the_lowest_zero_point() -> None:
     network = two("relu")
     ranges = CalibratedRanges("max", (1.0, 0.0, 1.0), (1.0, 0.0, 1.0))
     assert zero_points(network, ranges, [4, 4, 4]) == (0, -8, 0)
 
 
-def test_wide_integers_have_none() -> None:
+def test_zero_points_of_16_bits_are_refused() -> None:
     with raises(RangeError, what="the bits of activations with zero points", got=16, high=8):
         quantised(two("relu"), 16)

@@ -16,7 +16,7 @@ from tools.demo.network import ANCHORS, CELLS, CLASSES, GRID
 pytestmark = pytest.mark.engine
 
 
-def test_a_truth_lands_in_its_cell_and_decodes_back() -> None:
+def test_truth_is_assigned_to_its_cell_and_decodes_back() -> None:
     torch = pytest.importorskip("torch", reason="training needs PyTorch: pip install -e '.[train]'")
     truth = np.array([[2, 40, 70, 88, 102]], np.float32)
     where, goal, labels, _ = targets([truth], GRID)
@@ -27,7 +27,7 @@ def test_a_truth_lands_in_its_cell_and_decodes_back() -> None:
     assert decode_boxes(grid, GRID)[tuple(where)][0].tolist() == pytest.approx([40, 70, 88, 102], abs=1e-3)
 
 
-def test_a_box_near_a_truth_is_taught_its_class_and_others_are_not() -> None:
+def test_only_a_box_near_a_truth_is_trained_to_its_class() -> None:
     torch = pytest.importorskip("torch", reason="training needs PyTorch: pip install -e '.[train]'")
     truths = [np.array([[4, 10, 10, 50, 50], [2, 90, 90, 130, 130]], np.float32)] * 2
     boxes = torch.zeros(2, len(ANCHORS), CELLS, CELLS, 4)
@@ -41,13 +41,13 @@ def test_a_box_near_a_truth_is_taught_its_class_and_others_are_not() -> None:
     assert labels.tolist() == [4, 2]
 
 
-def test_generalised_iou_by_hand() -> None:
+def test_generalised_iou_equals_hand_computed_values() -> None:
     torch = pytest.importorskip("torch", reason="training needs PyTorch: pip install -e '.[train]'")
     one, other = torch.tensor([[0.0, 0, 2, 2], [0, 0, 1, 1]]), torch.tensor([[0.0, 0, 2, 2], [2, 2, 3, 3]])
     assert generalised_iou(one, other).tolist() == pytest.approx([1, -7 / 9])
 
 
-def test_of_two_heads_each_object_is_of_the_one_with_the_likest_anchor() -> None:
+def test_object_is_assigned_to_the_head_with_the_nearest_anchor() -> None:
     torch = pytest.importorskip("torch", reason="training needs PyTorch: pip install -e '.[train]'")
     coarse = grid_of(Yolo(((60.0, 60.0),), 3, False), Shape(8, 4, 6), Shape(3, 128, 192))
     fine = grid_of(Yolo(((16.0, 24.0),), 3, False), Shape(8, 8, 12), Shape(3, 128, 192))

@@ -124,7 +124,7 @@ def differences(model: Any, integers: QuantizedNetwork, pictures: np.ndarray) ->
     return wrong
 
 
-def test_every_activation_is_the_golden_integer() -> None:
+def test_activations_equal_the_golden_integers() -> None:
     networks = (tiny_yolo(), joined(), classified(), added())
     for source, method, bits in pairwise(source=networks, method=("lsq", "dorefa"), bits=(2, 4, 8)):
         model = trained(source, method, bits)
@@ -145,7 +145,7 @@ def test_training_moves_every_parameter(method: str) -> None:
     assert still == []
 
 
-def test_with_eight_bits_the_trained_network_begins_as_the_float_one() -> None:
+def test_network_in_8_bits_starts_near_the_float_network() -> None:
     source = tiny_yolo(batch_norm=False)
     model = trained(source, "lsq", 8, 0)
     dorefa = trained(source, "dorefa", 8, 0)
@@ -156,7 +156,7 @@ def test_with_eight_bits_the_trained_network_begins_as_the_float_one() -> None:
 
 
 @pytest.mark.parametrize("name", ["ultranet", "ultranet-skip", "mobilenet-w4a4"])
-def test_built_in_topologies_are_the_golden_integers(name: str) -> None:
+def test_built_in_topologies_equal_the_golden_integers(name: str) -> None:
     topology = parse_topology(zoo.topology_file(name).read_text(), name)
     topology = topology_at(topology, 64, 64)
     arrays = seeded_arrays(topology, 1)
@@ -177,7 +177,7 @@ def topology_at(topology: Any, height: int, width: int) -> Any:
 
 
 @pytest.mark.shared
-def test_the_trained_ultranet_is_the_golden_integers_of_all_nine_layers(shared: Path) -> None:
+def test_trained_ultranet_equals_the_golden_integers_of_all_nine_layers(shared: Path) -> None:
     weights = shared / "data/ultranet/ultranet_4w4a.npz"
     exported = read_exported(zoo.folder("ultranet") / "ultranet.json", weights)
     model = QuantisedNetwork(exported.topology, "dorefa")
@@ -192,7 +192,7 @@ def test_the_trained_ultranet_is_the_golden_integers_of_all_nine_layers(shared: 
     np.testing.assert_array_equal(outputs["conv8"][0], golden["conv8_acc"])
 
 
-def test_what_is_not_trained_is_refused() -> None:
+def test_layers_that_cannot_be_trained_are_refused() -> None:
     r = np.random.default_rng(1)
     last = network(
         Shape(3, 8, 8),
@@ -221,7 +221,7 @@ def test_what_is_not_trained_is_refused() -> None:
 
 
 @pytest.mark.parametrize("method", ["lsq", "dorefa"])
-def test_with_eight_bits_sums_begin_as_the_float_network_has_them(method: str) -> None:
+def test_sums_in_8_bits_start_near_the_float_network(method: str) -> None:
     """Check the range of a sum, within which no value may be clipped, and the shared step of its inputs."""
     source = added(batch_norm=False)
     model = trained(source, method, 8, 0)
@@ -233,7 +233,7 @@ def test_with_eight_bits_sums_begin_as_the_float_network_has_them(method: str) -
     assert ((integers * scale - exact) ** 2).mean() < 0.05 * (exact**2).mean()
 
 
-def test_an_add_of_other_bits_is_refused() -> None:
+def test_add_of_other_bits_is_refused() -> None:
     topology = topology_of(added(), 4, "plain")
 
     def with_bits(bits: int | None) -> Topology:

@@ -21,7 +21,7 @@ PICTURE, MAP = Shape(3, 64, 96), Shape(14, 4, 6)
 HEAD = OneObject(ANCHORS, 2, False)
 
 
-def test_what_the_loss_leads_to_is_what_the_host_decodes() -> None:
+def test_minimum_of_the_loss_decodes_to_the_truth() -> None:
     grid = grid_of(HEAD, MAP, PICTURE)
     truths = [np.array([[0, 1, 1, 5, 6], [1, 40, 20, 62, 50]], np.float32), np.empty((0, 5), np.float32)]
     output = torch.zeros(2, MAP.channels, MAP.height, MAP.width, requires_grad=True)
@@ -40,7 +40,7 @@ def test_what_the_loss_leads_to_is_what_the_host_decodes() -> None:
     assert nothing.probabilities.max() < 0.1
 
 
-def test_pictures_without_objects_alone_have_a_loss() -> None:
+def test_images_without_objects_have_a_loss() -> None:
     grid = grid_of(HEAD, MAP, PICTURE)
     none = [np.empty((0, 5), np.float32)]
     assert float(one_object_loss(torch.zeros(1, 14, 4, 6), none, grid)) == pytest.approx(24 * np.log(2))

@@ -33,7 +33,7 @@ def chain() -> Network:
     )
 
 
-def test_filters_that_give_nothing_are_not_missed() -> None:
+def test_pruning_zero_filters_does_not_change_outputs() -> None:
     whole = chain()
     smaller = pruned(whole, 0.5)
     assert [node.shape.channels for node in smaller.nodes] == [3, 8, 8, 4, 5]
@@ -61,7 +61,7 @@ def test_joins_groups_and_heads_keep_their_filters() -> None:
     assert as_kind(Convolution, yolo.nodes[5].op).weights.shape == (7, 4, 1, 1)
 
 
-def test_nothing_to_leave_out_is_refused() -> None:
+def test_network_without_prunable_filters_is_refused() -> None:
     r = np.random.default_rng(4)
     single = network(Shape(3, 8, 8), ("head", convolution(r, 3, 8), [0], Shape(8, 8, 8)))
     assert pruned(single, 0) is single
