@@ -144,7 +144,7 @@ def test_every_rule_is_broken_by_a_case() -> None:
         ({"columns": 64, "lanes": 8, "save_rows": 1}, 4096),
     ],
 )
-def test_no_stream_is_wider_than_the_tool_has_numbers(change: dict[str, Any], bits: int) -> None:
+def test_rules_widest_stream_is_limited_to_the_tool(change: dict[str, Any], bits: int) -> None:
     array = replace(GOOD, **change)
     assert array.widest_stream == bits
     if bits <= 4096:
@@ -154,30 +154,30 @@ def test_no_stream_is_wider_than_the_tool_has_numbers(change: dict[str, Any], bi
         check(array)
 
 
-def test_a_legal_array_is_given_back() -> None:
+def test_check_legal_array_returns_it() -> None:
     assert check(GOOD) is GOOD
 
 
-def test_two_channels_share_a_dsp() -> None:
+def test_mac_dsps_two_channels_share_a_dsp_at_8_bits() -> None:
     assert GOOD.macs_per_cycle == 13 * 16 * 16
     assert GOOD.mac_dsps == 1664
     assert GOOD.mac_dsps == 1664
 
 
-def test_four_products_share_a_dsp_at_4_bits_and_none_at_16() -> None:
+def test_mac_dsps_four_products_share_a_dsp_at_4_bits() -> None:
     four, wide = replace(GOOD, bits=4), replace(GOOD, bits=16)
     assert (four.mac_dsps, four.macs_per_cycle) == (1664, 4 * 1664)
     assert (wide.mac_dsps, wide.macs_per_cycle) == (13 * 16 * 16, 13 * 16 * 16)
 
 
 @pytest.mark.parametrize(("bits", "word", "in_word", "in_step"), [(4, 8, 2, 2), (8, 16, 4, 4), (16, 32, 8, 4)])
-def test_pixels_lie_as_bytes_in_words_of_every_format(bits: int, word: int, in_word: int, in_step: int) -> None:
+def test_word_pixels_and_step_pixels_of_every_format(bits: int, word: int, in_word: int, in_step: int) -> None:
     array = replace(GOOD, bits=bits)
     assert (array.word_bytes, array.word_pixels, array.step_pixels) == (word, in_word, in_step)
 
 
 def ends(bits: int) -> tuple[int, int, int]:
-    """Greatest weight (narrow), least and greatest activation."""
+    """Return the largest (narrow) weight, and the smallest and largest activation."""
     top = (1 << (bits - 1)) - 1
     return top, -top - 1, top
 
@@ -186,9 +186,11 @@ SHARED = [key for key, how in PACKINGS.items() if how.products > 1]
 
 
 @cases("dsp, bits", SHARED)
-def test_a_chain_of_products_fits_its_field(dsp: str, bits: int) -> None:
-    """|Σ w · a| stays below half a field, and what the field above takes from it is its sign alone. The sums of all
-    fields together fit the DSP's 48 bits."""
+def test_packings_chain_fits_its_field(dsp: str, bits: int) -> None:
+    """|Σ w · a| stays below half a field, so that the field above only has to correct its sign.
+
+    The sums of all fields together fit the DSP's 48 bits.
+    """
     how, (top, least, _) = PACKINGS[dsp, bits], ends(bits)
     most = how.chain * top * -least
     assert most < 1 << (how.shift - 1)
@@ -196,14 +198,14 @@ def test_a_chain_of_products_fits_its_field(dsp: str, bits: int) -> None:
 
 
 @cases("dsp, bits", SHARED)
-def test_a_longer_chain_of_a_power_of_two_would_not_fit(dsp: str, bits: int) -> None:
+def test_packings_longer_chain_does_not_fit(dsp: str, bits: int) -> None:
     how, (top, least, _) = PACKINGS[dsp, bits], ends(bits)
     assert 2 * how.chain * top * -least >= 1 << (how.shift - 1)
 
 
 @cases("dsp, bits", SHARED)
-def test_packed_operands_fit_the_multiplier(dsp: str, bits: int) -> None:
-    """27 × 18 bits of a DSP48E2, 25 × 18 of a DSP48E1, two's complement; least and greatest of each."""
+def test_packings_operands_fit_the_multiplier(dsp: str, bits: int) -> None:
+    # A DSP48E2 multiplies 27 × 18 bits and a DSP48E1 25 × 18 bits, in two's complement.
     how, (top, least, high) = PACKINGS[dsp, bits], ends(bits)
     wide, narrow = (27 if dsp == "DSP48E2" else 25), 18
     weight = sum(top << (column * how.positions * how.shift) for column in range(how.columns))
@@ -213,15 +215,15 @@ def test_packed_operands_fit_the_multiplier(dsp: str, bits: int) -> None:
         assert -(1 << (narrow - 1)) <= value < 1 << (narrow - 1)
 
 
-def test_four_bits_take_the_widest_fields_that_a_dsp48e1_holds() -> None:
+def test_packings_4_bits_use_the_widest_fields_of_a_dsp48e1() -> None:
     how = PACKINGS["DSP48E1", 4]
     assert (7 << (2 * (how.shift + 1))) + 7 >= 1 << 24
 
 
 @pytest.mark.parametrize(("dsp", "bits"), SHARED)
 @given(data=st.data())
-def test_packed_products_come_apart_exactly(dsp: str, bits: int, data: st.DataObject) -> None:
-    """The arithmetic of include/packed.h on Python's integers, up to both ends of the range."""
+def test_packings_products_are_separated_exactly(dsp: str, bits: int, data: st.DataObject) -> None:
+    # The arithmetic of array/packed.h is repeated with Python's integers, up to both ends of the range.
     how, (top, least, high) = PACKINGS[dsp, bits], ends(bits)
     weight, value = st.sampled_from((-top, top)) | st.integers(-top, top), st.integers(least, high)
     place = st.tuples(st.tuples(*how.columns * [weight]), st.tuples(*how.positions * [value]))
@@ -241,8 +243,8 @@ def test_packed_products_come_apart_exactly(dsp: str, bits: int, data: st.DataOb
 
 
 @given(pixels=st.lists(st.integers(0, 255), min_size=1), seed=st.integers(0, 99))
-def test_nibbles_of_pixels_are_exact(pixels: list[int], seed: int) -> None:
-    """include/load.h: p = 16 · h + l + 136 with both in −8…7, so Σ w · p = Σ w · (16 · h + l) + 136 · Σ w."""
+def test_nibbles_of_pixels_give_exact_sums(pixels: list[int], seed: int) -> None:
+    """loader/load.h has p = 16 · h + l + 136, with h and l in −8…7, so Σ w · p = Σ w · (16 · h + l) + 136 · Σ w."""
     weights = [(seed * 31 + i * 7) % 15 - 7 for i in range(len(pixels))]
     parts = [((p >> 4) - 8, p % 16 - 8) for p in pixels]
     assert all(-8 <= part <= 7 for both in parts for part in both)
@@ -251,7 +253,7 @@ def test_nibbles_of_pixels_are_exact(pixels: list[int], seed: int) -> None:
 
 
 @cases("sides", [(0, 0, 0), (13, 16, 0), (13, 0, 16), (0, 16, 16)])
-def test_a_side_of_nothing_is_said_and_divides_nothing(sides: tuple[int, int, int]) -> None:
+def test_check_zero_side_is_refused_without_division(sides: tuple[int, int, int]) -> None:
     with raises(SeveralFaultsError) as caught:
         check(Array(*sides))
     (error,) = caught.value.errors

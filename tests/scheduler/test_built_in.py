@@ -38,11 +38,11 @@ PUBLISHED = {
     "yolov3-tiny": ("255×26×26", 2782, 8.86),
     "yolov4-tiny": ("255×26×26", 3454, 6.06),
 }
-"""Shape of the last layer, millions of multiply-accumulates a frame, and of parameters."""
+"""The shape of the last layer, millions of multiply-accumulates per frame, and millions of parameters."""
 
 
 @cases("name", PUBLISHED)
-def test_a_definition_is_as_large_as_the_published_network(name: str) -> None:
+def test_definitions_have_the_size_of_the_published_networks(name: str) -> None:
     shape, millions, parameters = PUBLISHED[name]
     network = read_topology(zoo.topology_file(name))
     assert str(network.nodes[-1].shape) == shape
@@ -52,11 +52,11 @@ def test_a_definition_is_as_large_as_the_published_network(name: str) -> None:
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", SYSTOLIC)
-def test_built_in_networks_are_executed_by_the_array(name: str, run: Run) -> None:
+def test_engine_built_in_networks_are_bit_exact(name: str, run: Run) -> None:
     assert run("8 bits", first_fit(quantised(name, SIZES.get(name)), ARRAYS["8 bits"]), 3) == 0
 
 
 @pytest.mark.parametrize("name", zoo.LABELS_OF)
-def test_networks_of_one_data_set_share_its_labels(name: str) -> None:
+def test_load_networks_of_coco_have_its_labels(name: str) -> None:
     labels = zoo.load(name, 1).labels
     assert (len(labels), labels[0]) == (80, "person")

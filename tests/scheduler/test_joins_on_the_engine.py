@@ -1,4 +1,4 @@
-"""Joins, upsamples and functions of one value on the generated code: every bit right, and the model holds."""
+"""Joins, upsamples and activation tables on the generated code, compared bit by bit."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ pytestmark = pytest.mark.engine
 
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("name", ARRAYS)
-def test_joins_are_executed_bit_exactly(name: str, network: str, run: Run) -> None:
+def test_engine_joins_are_bit_exact(name: str, network: str, run: Run) -> None:
     drawn = NETWORKS[network](ARRAYS[name].bits)
     assert run(name, check_schedule(first_fit(drawn, ARRAYS[name])), 1) == 0
 
 
-def test_joins_of_a_batch_are_executed_bit_exactly(run: Run) -> None:
+def test_engine_joins_of_a_batch_are_bit_exact(run: Run) -> None:
     for network in (neck(), reorganised(), multiplied(), many_channels(), spread()):
         assert run("8 bits", check_schedule(first_fit(network, SMALL, 3)), 2) == 0
 
 
-def test_packed_products_give_the_same_bits(run: Run) -> None:
+def test_engine_joins_with_ap_int_are_bit_exact(run: Run) -> None:
     for name in (
         "neck",
         "curved",
@@ -82,7 +82,7 @@ KINDS = (
 
 @st.composite
 def joined(draw: st.DrawFn, bits: int) -> QuantizedNetwork:
-    """Random convolutions, pools and joins of what there is."""
+    """Draw a random network of convolutions, pools, and joins of earlier nodes."""
     picture = draw(st.sampled_from((3, 3, 9))), draw(st.integers(4, 12)), draw(st.integers(4, 12))
     build = Builder(*picture, seed=draw(st.integers(0, 99)), bits=bits)
     channels = st.integers(1, 26)
@@ -131,13 +131,13 @@ def joined(draw: st.DrawFn, bits: int) -> QuantizedNetwork:
 @pytest.mark.parametrize("name", ARRAYS)
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
-def test_every_legal_way_of_joins_is_executed_bit_exactly(name: str, data: st.DataObject, run: Run) -> None:
+def test_engine_every_legal_tiling_of_joins_is_bit_exact(name: str, data: st.DataObject, run: Run) -> None:
     array = ARRAYS[name]
     network = with_copies(data.draw(joined(array.bits)))
     try:
         choices = legal_tilings(network, array)
     except SeveralFaultsError:
-        return  # a join that nobody reads
+        return  # a join without a reader
     if not all(choices):
         return
     chosen = [

@@ -1,4 +1,4 @@
-"""What layers need of an array: each row of the table holds at what a layer needs, and not below."""
+"""The needs of layers: each row of the table is met at the needed number, and not below."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def demanding() -> LayerShape:
 
 
 @pytest.mark.parametrize("need", NEEDS, ids=lambda need: need.name)
-def test_need_holds_at_its_value_and_not_below(need: BufferNeed | UnitNeed) -> None:
+def test_need_is_met_at_its_value_and_not_below(need: BufferNeed | UnitNeed) -> None:
     shape = replace(demanding(), multiplied=need.name == "map_products")
     value = need.of(shape, BUFFERS)
     assert value > 0
@@ -45,7 +45,7 @@ def test_need_holds_at_its_value_and_not_below(need: BufferNeed | UnitNeed) -> N
     assert need.name in message
 
 
-def test_least_units_are_the_greatest_needs_of_the_layers() -> None:
+def test_least_units_equal_the_largest_needs_of_the_layers() -> None:
     plain = replace(demanding(), upscale=1, table_depth=0, places=1, added=False, from_chip=False)
     units = least_units([plain, demanding()])
     assert units == least_units([demanding()])
@@ -55,7 +55,7 @@ def test_least_units_are_the_greatest_needs_of_the_layers() -> None:
 
 
 @pytest.mark.parametrize("name", SEARCHED)
-def test_depths_fit_to_the_last_word(name: str) -> None:
+def test_fits_depths_is_exact_to_the_last_word(name: str) -> None:
     depths = [getattr(BUFFERS, searched) for searched in SEARCHED]
     assert fits_depths(BUFFERS, depths)
     depths[SEARCHED.index(name)] -= 1

@@ -1,4 +1,4 @@
-"""What ONNX files do with two maps, and transposed convolutions, on the array's generated code: every bit right."""
+"""Joins of two maps and transposed convolutions from ONNX files, run on the generated code, compared bit by bit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def convolution(writer: Writer, name: str, channels: int, filters: int, size: in
 
 
 def joined(kind: str) -> onnx.ModelProto:
-    """Two maps of the same picture and what ``kind`` makes of them, before a convolution."""
+    """Return a model that joins two maps of one image by ``kind``, followed by a convolution."""
     writer = Writer(13)
     first, second = convolution(writer, "picture", 3, 8), convolution(writer, "picture", 3, 8)
     if kind == "squeeze":
@@ -69,18 +69,18 @@ def of_integers(kind: str, folder: Path, form: Form) -> QuantizedNetwork:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_float_files_are_executed_bit_exactly(kind: str, run: Run, tmp_path: Path) -> None:
+def test_engine_float_onnx_joins_are_bit_exact(kind: str, run: Run, tmp_path: Path) -> None:
     network = with_copies(of_floats(kind, tmp_path))
     assert run("8 bits", check_schedule(first_fit(network, ARRAYS["8 bits"])), 1) == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_files_of_integers_are_executed_bit_exactly(kind: str, run: Run, tmp_path: Path) -> None:
+def test_engine_integer_onnx_joins_are_bit_exact(kind: str, run: Run, tmp_path: Path) -> None:
     network = with_copies(of_integers(kind, tmp_path, Form("QDQ", True, True)))
     assert run("8 bits", check_schedule(first_fit(network, ARRAYS["8 bits"])), 1) == 0
 
 
-def test_factors_with_zero_points_want_lanes_of_sixteen_bits(run: Run, tmp_path: Path) -> None:
+def test_engine_factors_with_zero_points_need_lanes_of_16_bits(run: Run, tmp_path: Path) -> None:
     network = of_integers("Mul", tmp_path, Form("QDQ", True, False, "QUInt8"))
     (product,) = (node for node in network.nodes if isinstance(node.op, QMultiply))
     assert {network.nodes[source].type.datatype.bits for source in product.inputs} == {9}

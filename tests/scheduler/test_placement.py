@@ -1,4 +1,4 @@
-"""Buffers in BRAM36, URAM or LUTRAM: what every placement takes, and that the least area is found."""
+"""Placements of buffers in BRAM36, URAM or LUTRAM: their usage, and the search for the smallest area."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ IN_BRAM = {buffer.name: "bram" for buffer in BUFFERS} | {PRODUCTS.name: "dsp"}
 
 
 def smaller(board: Board, **resources: int) -> Board:
-    """The board with less of something."""
+    """Return the board with other numbers of some resources."""
     return replace(board, resources=replace(board.resources, **resources))
 
 
@@ -41,7 +41,7 @@ def smaller(board: Board, **resources: int) -> Board:
     "name, count, bits, depth",
     [("rows", 26, 128, 1024), ("weights", 16, 128, 4096), ("kept sums", 1, 512, 512), ("arranged", 4, 128, 224)],
 )
-def test_a_buffer_moves_with_all_its_memories(name: str, count: int, bits: int, depth: int) -> None:
+def test_used_by_counts_all_memories_of_a_buffer(name: str, count: int, bits: int, depth: int) -> None:
     usual = placed_usage(ARRAY, ZCU104, IN_BRAM)
     ultra = placed_usage(ARRAY, ZCU104, IN_BRAM | {name: "uram"})
     assert (usual.bram36 - ultra.bram36, ultra.uram) == (count * bram36(bits, depth), count * uram(bits, depth))
@@ -51,19 +51,19 @@ def test_a_buffer_moves_with_all_its_memories(name: str, count: int, bits: int, 
     assert (distributed.lut - usual.lut, distributed.lutram - usual.lutram) == (luts, luts)
 
 
-def test_a_board_without_uram_places_nothing_there() -> None:
+def test_place_board_without_uram_uses_none() -> None:
     assert len(list(placements(ZCU104))) == 2 * 3 ** len(BUFFERS)
     assert all("uram" not in one.values() for one in placements(load("ultra96-v2")))
 
 
-def test_weights_go_by_their_depth() -> None:
+def test_place_weights_depend_on_their_depth() -> None:
     """4096 words of 128 bits are 2 of 96 URAM or 15 of 312 BRAM36; 512 words are 2 or 2; 32 are 80 LUTs of 230,400."""
     depths = {4096: "uram", 512: "bram", 32: "lutram"}
     assert {depth: place(replace(ARRAY, weight_depth=depth), ZCU104)[0]["weights"] for depth in depths} == depths
 
 
-def test_products_go_into_luts_where_the_array_needs_the_dsps() -> None:
-    """A product of 32 × 16 bits is 2 DSPs or 495 LUTs; of LUTs as many as their share allows."""
+def test_place_products_are_in_luts_if_dsps_are_short() -> None:
+    # A product of 32 × 16 bits takes 2 DSPs or 495 LUTs. It is in LUTs if their share of the board allows it.
     assert (ARRAY.save_rows * ARRAY.columns, ARRAY.mac_dsps) == (32, 1664)
     chosen, used = place(ARRAY, ZCU104)
     assert (chosen[PRODUCTS.name], used.dsp) == ("dsp", 1664 + 2 * 32)
@@ -74,8 +74,8 @@ def test_products_go_into_luts_where_the_array_needs_the_dsps() -> None:
     assert not place(many, smaller(ZCU104, dsp=1676))[1].fits(smaller(ZCU104, dsp=1676))
 
 
-def test_rows_go_where_room_is() -> None:
-    """The 300 blocks of these rows leave no room for its other buffers in 312 BRAM36."""
+def test_place_rows_avoid_a_full_primitive() -> None:
+    # The 300 blocks of these rows leave no room for its other buffers in 312 BRAM36.
     deep = replace(ARRAY, rows=10, row_depth=8192)
     assert place(deep, smaller(ZCU104, bram36=1000))[0]["rows"] == "bram"
     chosen, used = place(deep, ZCU104)
@@ -83,7 +83,7 @@ def test_rows_go_where_room_is() -> None:
     assert used.fits(ZCU104)
 
 
-def test_what_nothing_holds_exceeds_the_board_least() -> None:
+def test_place_nothing_fits_gives_the_smallest_excess() -> None:
     none = smaller(ZCU104, bram36=1, uram=1, lutram=100)
     used = place(ARRAY, none)[1]
     assert not used.fits(none)
@@ -97,7 +97,7 @@ DEPTHS = {"row_depth": (64, 1024, 8192), "weight_depth": (64, 512, 4096, 8192), 
 
 @st.composite
 def boards(draw: st.DrawFn) -> Board:
-    """A real one with what is short of some primitive, so that buffers meet in its budget."""
+    """Draw a real board with few of some primitives, so that buffers compete for them."""
     board = load(draw(st.sampled_from(["zcu104", "ultra96-v2", "pynq-z2", "kv260"])))
     have = board.resources
     return smaller(
@@ -123,7 +123,7 @@ def arrays(draw: st.DrawFn) -> Array:
 
 
 def least(array: Array, board: Board) -> int:
-    """By every choice."""
+    """Return the smallest area over all choices."""
     every = (placed_usage(array, board, one) for one in placements(board))
     return min((area(used, board) for used in every if used.fits(board)), default=NEVER)
 
@@ -131,7 +131,7 @@ def least(array: Array, board: Board) -> int:
 @pytest.mark.engine
 @settings(max_examples=8)
 @given(boards(), arrays(), st.data())
-def test_a_placement_is_the_least_of_every_choice(board: Board, array: Array, data: st.DataObject) -> None:
+def test_place_equals_the_best_of_all_choices(board: Board, array: Array, data: st.DataObject) -> None:
     changes: dict[str, Any] = {name: data.draw(st.sampled_from(depths)) for name, depths in DEPTHS.items()}
     array = replace(array, **changes)
     chosen, used = place(array, board)
@@ -141,7 +141,7 @@ def test_a_placement_is_the_least_of_every_choice(board: Board, array: Array, da
 
 @settings(max_examples=2)
 @given(boards(), arrays())
-def test_a_grid_of_arrays_is_placed_as_each_by_itself(board: Board, array: Array) -> None:
+def test_least_areas_grid_equals_each_array(board: Board, array: Array) -> None:
     def axis(values: tuple[int, ...], at: int) -> np.ndarray:
         return np.array(values).reshape([-1 if a == at else 1 for a in range(4)])
 
@@ -163,7 +163,7 @@ NETWORK = Builder(3, 16, 16).conv(16, 3).pool().conv(32, 3).network()
 
 
 @pytest.mark.parametrize("goal", [Goal(), pytest.param(Goal("resources", 2000), marks=pytest.mark.engine)])
-def test_what_a_search_places_is_the_least_of_every_choice(goal: Goal) -> None:
+def test_search_placement_equals_the_best_of_all_choices(goal: Goal) -> None:
     board = smaller(ZCU104, bram36=40, uram=10)
     found = search(problem(NETWORK, board, pin(space_of(NETWORK, board), lanes=8)), ddr_timing(board, 300), goal)
     used = place(found.schedule.array, board)[1]
@@ -172,8 +172,8 @@ def test_what_a_search_places_is_the_least_of_every_choice(goal: Goal) -> None:
     assert area(used, board) == found.key[0 if goal.objective == "resources" else 1]
 
 
-def test_a_board_short_of_bram_holds_a_network_in_lutram() -> None:
-    """Ports take 8 or more BRAM36; what is left does not hold all buffers, and there is no URAM."""
+def test_search_board_short_of_bram_uses_lutram() -> None:
+    """Ports take 8 or more BRAM36. The remaining blocks do not hold all buffers, and the board has no URAM."""
     short = smaller(load("ultra96-v2"), bram36=12)
     space = pin(space_of(NETWORK, short), rows=4, columns=8, lanes=4, map_ports=1, weight_ports=1)
     found = search(problem(NETWORK, short, space), ddr_timing(short, 300))
@@ -188,14 +188,14 @@ def test_a_board_short_of_bram_holds_a_network_in_lutram() -> None:
     assert lacks["LUT as memory"] == 1000
 
 
-def test_logic_counts_too() -> None:
+def test_place_counts_logic_too() -> None:
     short = smaller(load("ultra96-v2"), lut=3000)
     space = pin(space_of(NETWORK, short), rows=4, columns=8, lanes=4)
     with raises(DoesNotFitError, resource="LUT", have=3000):
         search(problem(NETWORK, short, space), ddr_timing(short, 300))
 
 
-def test_usage_adds_up() -> None:
+def test_usage_addition_adds_the_counts() -> None:
     assert Usage(1, 2, 3, 4, 5) + Usage(10, 20, 30, 40, 50) == Usage(11, 22, 33, 44, 55)
 
 
@@ -224,7 +224,7 @@ def found(array: Array, board: Board) -> int:
     ],
     ids=str,
 )
-def test_the_least_where_buffers_meet_in_the_budget(resources: dict[str, int]) -> None:
+def test_place_buffers_competing_for_the_budget_equals_all_choices(resources: dict[str, int]) -> None:
     board = smaller(ZCU104, **resources)
     assert found(ARRAY, board) == least(ARRAY, board)
 
@@ -232,8 +232,8 @@ def test_the_least_where_buffers_meet_in_the_budget(resources: dict[str, int]) -
 @pytest.mark.parametrize(
     ("name", "bram36"), [("dsp", 312), ("bram36", 312), ("bram36", 90), ("uram", 90), ("lut", 60), ("lutram", 60)]
 )
-def test_a_board_that_has_just_enough(name: str, bram36: int) -> None:
-    """All that the least placement takes of one resource, and one less."""
+def test_place_board_with_exactly_enough_fits(name: str, bram36: int) -> None:
+    # The board has exactly the amount of one resource that the smallest placement takes, and then one less.
     board = smaller(ZCU104, bram36=bram36)
     used = place(ARRAY, board)[1]
     taken = getattr(used, name)
@@ -244,8 +244,8 @@ def test_a_board_that_has_just_enough(name: str, bram36: int) -> None:
     assert found(ARRAY, fewer) == least(ARRAY, fewer)
 
 
-def test_map_buffers_need_memory_of_the_board() -> None:
-    """26 banks of 4096 words of 128 bits: 52 URAM, or 390 BRAM36, or as many LUTs as no board has."""
+def test_holds_maps_needs_memory_of_the_board() -> None:
+    """26 banks of 4096 words of 128 bits take 52 URAM, or 390 BRAM36, or more LUTs than any board has."""
     deep = replace(ARRAY, map_depth=4096)
     assert holds_maps(deep, smaller(ZCU104, uram=52))
     assert not holds_maps(deep, smaller(ZCU104, uram=51))
@@ -253,8 +253,8 @@ def test_map_buffers_need_memory_of_the_board() -> None:
     assert not holds_maps(deep, smaller(ZCU104, uram=51, bram36=389))
 
 
-def test_the_share_by_which_a_board_is_exceeded() -> None:
-    """Twice the BRAM36, three times the URAM of none at all."""
+def test_excess_is_the_largest_share() -> None:
+    # The usage is twice the BRAM36 of the board, and three URAM on a board without URAM.
     none = smaller(ZCU104, bram36=10, uram=0)
     assert excess(Usage(bram36=20, uram=1), none) == 2
     assert excess(Usage(bram36=20, uram=3), none) == 3

@@ -1,4 +1,4 @@
-"""Counts of the fabric's primitives against the vendor's tables and slow definitions."""
+"""Counts of the fabric's primitives, compared with the vendor's tables and slow definitions."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from tests.support.cases import cases
 SERIES_7 = "zynq-7000"
 
 
-def test_blocks_have_the_shapes_of_the_vendor_s_table() -> None:
-    """From 9 bits on a byte has a bit of parity; below, words are of 2ⁿ bits and the parity lies idle."""
+def test_bram_shapes_equal_the_table_of_the_vendor() -> None:
+    # Words of 9 bits or more use a parity bit per byte. Narrower words have 2ⁿ bits, and the parity bits are unused.
     for shapes, kilobits in ((BRAM36_SHAPES, 32), (BRAM18_SHAPES, 16)):
         widest = 9 * kilobits // 4
         expected = [(width, 9 * 1024 * kilobits // 8 // width) for width in (72, 36, 18, 9) if width <= widest]
@@ -41,7 +41,7 @@ def test_blocks_have_the_shapes_of_the_vendor_s_table() -> None:
 @pytest.mark.parametrize(
     ("blocks", "shapes"), [(bram36, BRAM36_SHAPES), (bram18, BRAM18_SHAPES), (uram, ((72, 4096),))]
 )
-def test_a_shape_is_one_block_and_a_bit_or_word_more_is_another(
+def test_bram_one_bit_or_word_more_takes_another_block(
     blocks: Callable[[int, int], int], shapes: tuple[tuple[int, int], ...]
 ) -> None:
     for bits, words in shapes:
@@ -72,7 +72,7 @@ def test_a_shape_is_one_block_and_a_bit_or_word_more_is_another(
         (SERIES_7, 3, 33, 4),
         (SERIES_7, 3, 64, 4),
         (SERIES_7, 4, 64, 8),
-        # banks of 64 words behind 4:1 multiplexers: one LUT a bit joins four banks, another three more
+        # banks of 64 words with 4:1 multiplexers: one LUT per bit joins four banks, another one three more
         (ULTRASCALE, 7, 65, 2 * 8 + 7),
         (ULTRASCALE, 7, 256, 4 * 8 + 7),
         (ULTRASCALE, 7, 257, 5 * 8 + 2 * 7),
@@ -83,7 +83,7 @@ def test_a_shape_is_one_block_and_a_bit_or_word_more_is_another(
         ("zynq-ultrascale", 6, 32, 4),
     ],
 )
-def test_luts_of_a_memory(family: str, bits: int, depth: int, luts: int) -> None:
+def test_luts_of_distributed_memory(family: str, bits: int, depth: int, luts: int) -> None:
     assert distributed_luts(bits, depth, family) == luts
 
 
@@ -106,11 +106,11 @@ def test_luts_of_a_memory(family: str, bits: int, depth: int, luts: int) -> None
         ("zynq-ultrascale", 5, 257, 25 + 5),
     ],
 )
-def test_luts_of_constants(family: str, bits: int, depth: int, luts: int) -> None:
+def test_luts_of_a_table_of_constants(family: str, bits: int, depth: int, luts: int) -> None:
     assert constant_luts(bits, depth, family) == luts
 
 
-def test_a_shift_register_is_32_words_a_lut() -> None:
+def test_shift_register_stores_32_words_per_lut() -> None:
     assert [shift_luts(3, depth) for depth in (1, 32, 33, 64, 65)] == [3, 3, 6, 6, 9]
 
 
@@ -128,8 +128,9 @@ def test_a_shift_register_is_32_words_a_lut() -> None:
         ((8, 8), 63),
     ],
 )
-def test_luts_of_a_product(bits: tuple[int, int], luts: int) -> None:
-    """(min − 1)(max + 1): the carry chains that add the rows of partial products; one bit selects."""
+def test_luts_of_a_multiplication(bits: tuple[int, int], luts: int) -> None:
+    # The LUTs are (min − 1)(max + 1), for carry chains that add rows of partial products. A factor of one bit
+    # selects.
     assert product_luts(*bits) == luts
 
 
@@ -149,6 +150,6 @@ def test_luts_of_a_product(bits: tuple[int, int], luts: int) -> None:
         ((53, 35), "DSP48E2", 4),
     ],
 )
-def test_dsps_of_a_product(bits: tuple[int, int], dsp: str, dsps: int) -> None:
-    """Signed pieces fill a port; those below the uppermost have no sign, and a bit less."""
+def test_dsps_of_a_multiplication(bits: tuple[int, int], dsp: str, dsps: int) -> None:
+    """Signed pieces fill a port. All pieces except the uppermost have no sign, and one bit less."""
     assert product_dsps(*bits, dsp) == product_dsps(*bits[::-1], dsp) == dsps

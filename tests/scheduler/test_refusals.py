@@ -1,4 +1,4 @@
-"""What a board, a format or a network is refused for before anything is searched."""
+"""Errors for boards, formats and networks, raised before a search."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ ZCU104 = load("zcu104")
 
 
 @pytest.mark.parametrize("batch", [0, -1, 65])
-def test_a_batch_is_of_frames_that_an_array_has_rows_for(batch: int) -> None:
+def test_check_batch_out_of_range_is_refused(batch: int) -> None:
     with raises(RangeError, what="the number of frames in a batch", got=batch, low=1, high=64):
         check_batch(batch)
     check_batch(64)
 
 
-def test_a_network_that_computes_nothing_is_refused() -> None:
+def test_lower_network_without_layers_is_refused() -> None:
     node = QNode("input", QInput(), (), Shape(3, 8, 8), TensorType(DataType(8, False), 1.0), "net:1")
     with raises(UnsupportedError, subject="the network idle"):
         check_computes(QuantizedNetwork("idle", (node,)))
 
 
-def test_maps_of_more_than_16_bits_fit_no_lanes() -> None:
+def test_least_bits_maps_above_16_bits_are_refused() -> None:
     build = Builder(3, 6, 6, bits=16)
     build.type = TensorType(DataType(16, False), 1.0)  # lanes are signed: 17 bits
     network = build.conv(8, 3).conv(8, 3).network()
@@ -43,7 +43,7 @@ def test_maps_of_more_than_16_bits_fit_no_lanes() -> None:
         lane_bits(network, layers)
 
 
-def test_six_products_need_a_dsp48e2_and_four_bits() -> None:
+def test_check_products_six_need_a_dsp48e2_and_four_bits() -> None:
     network = Builder(3, 6, 6, bits=8).conv(8, 3).conv(8, 3).network()
     check_products(network, lower(network), "DSP48E1", 0)
     with raises(UnsupportedError, subject="6 products per DSP48E1"):
@@ -56,7 +56,7 @@ def test_six_products_need_a_dsp48e2_and_four_bits() -> None:
     check_products(narrow, lower(narrow), "DSP48E2", 6)
 
 
-def test_dsps_at_twice_the_clock_are_limited_by_the_board() -> None:
+def test_check_dsp_clock_beyond_the_board_is_refused() -> None:
     limit = min(ZCU104.fmax.dsp, ZCU104.fmax.global_clock)
     check_dsp_clock(ZCU104, limit / 2, 2)
     assert highest_mhz(ZCU104, 2) <= limit / 2

@@ -35,13 +35,13 @@ ARRAY = Array(5, 8, 8, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=
 TEXT = to_json(first_fit(NETWORK, ARRAY))
 
 
-def test_a_saved_schedule_comes_back_as_the_same_program() -> None:
+def test_schedule_file_round_trip_gives_the_same_program() -> None:
     again = from_json(TEXT, NETWORK)
     assert to_json(again) == TEXT
     assert (emit(again).words == emit(first_fit(NETWORK, ARRAY)).words).all()
 
 
-def test_a_batch_is_saved_with_the_schedule() -> None:
+def test_schedule_file_saves_the_batch() -> None:
     schedule = first_fit(NETWORK, ARRAY, 3)
     text = to_json(schedule)
     again = from_json(text, NETWORK)
@@ -52,17 +52,17 @@ def test_a_batch_is_saved_with_the_schedule() -> None:
 
 
 def schema() -> Any:
-    """What an editor checks with the schema."""
+    """Return a validator of the schema, as an editor uses it."""
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     return jsonschema.Draft202012Validator(SCHEMA)
 
 
-def test_the_schema_describes_what_is_saved() -> None:
+def test_schema_accepts_saved_schedules() -> None:
     schema().validate(json.loads(TEXT))
 
 
-def test_an_edit_by_hand_is_taken() -> None:
+def test_schedule_file_edit_by_hand_is_read() -> None:
     values = json.loads(TEXT)
     values["layers"][0].update(order="streamed", tile_columns=20, overlap=False)
     tiling = from_json(json.dumps(values), NETWORK).tilings[0]
@@ -70,7 +70,7 @@ def test_an_edit_by_hand_is_taken() -> None:
     assert (tiling.weights_resident, tiling.overlap) == (False, False)
 
 
-def test_a_map_is_kept_on_chip_by_hand() -> None:
+def test_schedule_file_map_on_chip_by_hand_is_read() -> None:
     values = json.loads(TEXT)
     values["array"]["map_depth"] = 240
     values["layers"][0]["on_chip"] = True
@@ -192,7 +192,7 @@ FORM: dict[str, tuple[Callable[[dict[str, Any]], None], type[SystolicError], dic
         {"where": "edit.json: ddr", "got": 0, "low": LEAST_GBPS},
     ),
 }
-"""Edits that no schedule has."""
+"""Edits with keys or values that no schedule can have."""
 
 
 def read(text: str) -> None:
@@ -201,7 +201,7 @@ def read(text: str) -> None:
 
 
 @cases("name", RULES)
-def test_an_edit_that_breaks_a_rule_gets_its_error(name: str) -> None:
+def test_schedule_file_edit_breaking_a_rule_raises_its_error(name: str) -> None:
     edit, kind, fields = RULES[name]
     values = json.loads(TEXT)
     edit(values)
@@ -210,7 +210,7 @@ def test_an_edit_that_breaks_a_rule_gets_its_error(name: str) -> None:
 
 
 @cases("name", FORM)
-def test_an_edit_of_no_form_is_refused(name: str) -> None:
+def test_schedule_file_edit_of_wrong_form_is_refused(name: str) -> None:
     edit, kind, fields = FORM[name]
     values = json.loads(TEXT)
     edit(values)
@@ -223,13 +223,13 @@ SCHEMATIC = [name for name in FORM if name not in ("width", "layer name", "anoth
 
 
 @cases("name", [*SCHEMATIC, "order"])
-def test_the_schema_refuses_the_form_that_reading_refuses(name: str) -> None:
+def test_schema_refuses_edits_of_wrong_form(name: str) -> None:
     values = json.loads(TEXT)
     {**FORM, **RULES}[name][0](values)
     assert not schema().is_valid(values)
 
 
 @cases("text", ["", "[]", "{", '{"format": 1}', "[" * 100_000, "1" * (1 << 20) + "1"])
-def test_a_text_that_is_no_schedule_is_refused(text: str) -> None:
+def test_schedule_file_other_text_is_refused(text: str) -> None:
     with raises(DamagedFileError, path="edit.json"):
         from_json(text, NETWORK, "edit.json")

@@ -1,4 +1,4 @@
-"""Every way of the search's space runs on the generated code with every bit right: random networks, random ways."""
+"""Random networks under random tilings of the search's space, run on the generated code and compared bit by bit."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def networks(draw: st.DrawFn, bits: int = 8) -> QuantizedNetwork:
     build = Builder(draw(st.integers(1, 4)), draw(side), draw(side), seed=draw(st.integers(0, 99)), bits=bits)
     for _ in range(draw(st.integers(1, 3))):
         kernel = draw(st.sampled_from((1, 3, 5, 7)))
-        # Wider than the kernel now and then: then strips and rows lie in the padding alone.
+        # Sometimes wider than the kernel, so that whole row tiles and rows are padding.
         wide = draw(st.integers(0, 2)) == 0
         padding = Padding(*(draw(st.integers(0, 9)) if wide else kernel // 2 for _ in range(4)))
         height, width = (
@@ -163,8 +163,8 @@ def networks(draw: st.DrawFn, bits: int = 8) -> QuantizedNetwork:
     return build.network()
 
 
-def test_a_kernel_of_more_rows_than_an_address_is_multiplied_by(run: Run) -> None:
-    """The average of a map of 620 rows: its first tile is 627 row strides."""
+def test_engine_kernel_of_620_rows_is_bit_exact(run: Run) -> None:
+    # An average pool of a map of 620 rows has a first row tile of 627 row strides.
     tall = Array(8, 8, 8, save_rows=1, map_ports=1, weight_ports=1, row_depth=4096, weight_depth=8192)
     assert run("tall", first_fit(Builder(3, 620, 4).conv(8, 3).average().network(), tall), 1) == 0
 
@@ -172,7 +172,7 @@ def test_a_kernel_of_more_rows_than_an_address_is_multiplied_by(run: Run) -> Non
 @pytest.mark.parametrize("name", ARRAYS)
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
-def test_every_legal_way_is_executed_bit_exactly(name: str, data: st.DataObject, run: Run) -> None:
+def test_engine_every_legal_tiling_is_bit_exact(name: str, data: st.DataObject, run: Run) -> None:
     network = data.draw(networks(ARRAYS[name].bits))
     choices = legal_tilings(network, ARRAYS[name])
     if not all(choices):
@@ -188,7 +188,7 @@ def test_every_legal_way_is_executed_bit_exactly(name: str, data: st.DataObject,
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data(), name=st.sampled_from(sorted(ARRAYS)), batch=st.integers(2, 7))
-def test_every_frame_of_a_batch_is_executed_bit_exactly(data: st.DataObject, name: str, batch: int, run: Run) -> None:
+def test_engine_every_frame_of_a_batch_is_bit_exact(data: st.DataObject, name: str, batch: int, run: Run) -> None:
     array = ARRAYS[name]
     network = data.draw(networks(array.bits))
     choices = legal_tilings(network, array, batch)
@@ -200,7 +200,7 @@ def test_every_frame_of_a_batch_is_executed_bit_exactly(data: st.DataObject, nam
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data(), name=st.sampled_from(sorted(ARRAYS)))
-def test_what_the_search_returns_is_legal_and_executed_bit_exactly(data: st.DataObject, name: str, run: Run) -> None:
+def test_engine_schedule_of_the_search_is_legal_and_bit_exact(data: st.DataObject, name: str, run: Run) -> None:
     array = ARRAYS[name]
     network = data.draw(networks(array.bits))
     if not all(legal_tilings(network, array)):
@@ -218,7 +218,7 @@ def test_what_the_search_returns_is_legal_and_executed_bit_exactly(data: st.Data
 
 @st.composite
 def boards(draw: st.DrawFn) -> Board:
-    """One of ours, or what is left of one: a part of each resource, and fewer ports."""
+    """Draw a board of the project, or one with a part of its resources and fewer ports."""
     board = load(draw(st.sampled_from(names())))
     have = board.resources
     left = {f.name: getattr(have, f.name) // draw(st.integers(1, 6)) for f in fields(have)}
@@ -228,10 +228,10 @@ def boards(draw: st.DrawFn) -> Board:
 
 @settings(max_examples=4, phases=[Phase.generate])
 @given(networks(), boards(), st.data())
-def test_what_is_found_for_any_network_and_board_fits_and_is_executed_bit_exactly(
+def test_engine_search_for_any_network_and_board_is_bit_exact(
     network: QuantizedNetwork, board: Board, data: st.DataObject
 ) -> None:
-    """Nothing is pinned: geometry, ports, buffers, primitives and what stays on chip are the search's."""
+    """Nothing is pinned. The search chooses geometry, ports, buffers, primitives and the maps on chip."""
     clock = data.draw(st.sampled_from([clock for clock in board.clocks() if clock.mhz >= 20]))
     goal = data.draw(st.sampled_from((Goal(), Goal("ddr", 1), Goal("resources", 1))))
     try:
@@ -257,8 +257,8 @@ def test_what_is_found_for_any_network_and_board_fits_and_is_executed_bit_exactl
 
 
 @pytest.mark.parametrize("name", ["4 bits, wide", "16 bits"])
-def test_packed_products_give_the_same_bits(name: str, run: Run) -> None:
-    """As the DSPs have them, with the vendor's ap_int: odd sizes, both pools, a stride of 2, a depthwise layer."""
+def test_engine_packed_products_with_ap_int_are_bit_exact(name: str, run: Run) -> None:
+    # The products are packed as in DSPs, with ap_int. The network has odd sizes, both pools, a stride and depthwise.
     bits = ARRAYS[name].bits
     network = (
         Builder(3, 11, 13, seed=7, bits=bits)
@@ -276,8 +276,8 @@ def test_packed_products_give_the_same_bits(name: str, run: Run) -> None:
 
 
 @pytest.mark.parametrize("bits", [4, 16])
-def test_pixels_of_all_values_are_exact(bits: int, run: Run) -> None:
-    """The first layer alone: its pixels have 8 bits whatever the format, and lie in planes of 4 channels."""
+def test_engine_pixels_of_all_values_are_bit_exact(bits: int, run: Run) -> None:
+    # Only the first layer reads pixels. They have 8 bits in every format, and are stored in planes of 4 channels.
     name = f"{bits} bits"
     for channels in (1, 3, 4, 5, 64):
         for stride in (1, 2):
