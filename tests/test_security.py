@@ -18,7 +18,7 @@ from host.simulated.pace import LARGEST_TRACE
 from host.vision.picture import LARGEST_PICTURE
 from scheduler import hand_edited
 from systolic.evaluation.layouts import coco, labelled
-from systolic.vendor.reading.text import LARGEST_REPORT
+from systolic.vendor.reading.text import MAX_REPORT_BYTES
 from tests.fuzz.files.judge import LONGEST_SENTENCE, MOST_BYTES, MOST_SECONDS
 
 TEXT = (Path(__file__).resolve().parents[1] / "SECURITY.md").read_text("utf-8")
@@ -39,7 +39,7 @@ def test_the_limits_are_those_of_the_code() -> None:
         "a source of a design": f"{LARGEST_SOURCE:,} bytes",
         "labels of one picture": f"{labelled.LARGEST_LABELS:,} bytes",
         "COCO's annotations, or a list of pictures": f"{labelled.LARGEST_SET:,} bytes",
-        "a report of Vitis HLS or Vivado": f"{LARGEST_REPORT:,} bytes",
+        "a report of Vitis HLS or Vivado": f"{MAX_REPORT_BYTES:,} bytes",
         "a picture": f"{LARGEST_PICTURE:,} pixels",
         "an `.onnx` file": f"{onnx_file.LARGEST_FILE:,} bytes",
         "weights of a network": f"{limits.MAX_WEIGHTS:,} numbers",

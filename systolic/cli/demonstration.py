@@ -115,9 +115,9 @@ def objects_of(sample: Path) -> list[Detection]:
 
 
 def _sentence(truth: Agreement) -> str:
-    overlap = f" with a mean IoU of {truth.mean_iou:.2f}" if truth.matched else ""
+    mean_iou = f" with a mean IoU of {truth.mean_iou:.2f}" if truth.matched else ""
     return (
-        f"{truth.matched} of {truth.matched + truth.missed} objects in the picture are found{overlap}; "
+        f"{truth.matched} of {truth.matched + truth.missed} objects in the picture are found{mean_iou}; "
         f"false detections: {truth.added}"
     )
 

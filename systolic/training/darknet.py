@@ -21,7 +21,7 @@ from cnn.network import Network, Node
 from cnn.ops import BatchNorm, Convolution, Dense
 from cnn.quantisation.batch_norm import fold_batch_norms
 
-LARGEST = 6.0
+RELU6_MAX = 6.0
 """The largest output of relu6."""
 
 _SECTION = re.compile(r"(?m)^(?=\s*\[)")
@@ -58,7 +58,7 @@ def darknet_files(cfg: str, source: Network, exported: Exported) -> tuple[bytes,
 
 
 def _scaled(op: Convolution | Dense, trained: Node, reads_picture: bool) -> Convolution | Dense:
-    """Return the operation with the trained numbers, scaled for inputs and outputs that are LARGEST times as large.
+    """Return the operation with the trained numbers, scaled for inputs and outputs that are RELU6_MAX times as large.
 
     Args:
         op: The operation of the source network, whose weights have the required shape.
@@ -67,8 +67,8 @@ def _scaled(op: Convolution | Dense, trained: Node, reads_picture: bool) -> Conv
     """
     form = trained.op
     assert isinstance(form, Convolution)  # topologies represent dense layers as convolutions, too
-    inputs = 1.0 if reads_picture else LARGEST
-    outputs = LARGEST if form.activation == UNIT else 1.0
+    inputs = 1.0 if reads_picture else RELU6_MAX
+    outputs = RELU6_MAX if form.activation == UNIT else 1.0
     norm = form.batch_norm
     if norm is not None:
         weights, bias = form.weights, form.bias * outputs

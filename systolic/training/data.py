@@ -17,7 +17,7 @@ Random = np.random.Generator
 
 CACHE = 1 << 30
 """The size in bytes of the pictures that are kept in memory; the others are read from disk in each epoch."""
-LEAST_SIDE = 1.0
+MIN_BOX_SIDE = 1.0
 """The smallest side of a box, in pixels of the network's input. Smaller boxes are ignored."""
 
 
@@ -110,7 +110,7 @@ class TrainingData:
         boxes[:, 1:] = placement.to_input(boxes[:, 1:])
         edges = np.array([shape.width, shape.height] * 2)
         boxes[:, 1:] = np.clip(boxes[:, 1:], 0, edges)
-        is_visible = np.min(boxes[:, 3:] - boxes[:, 1:3], axis=1, initial=np.inf) >= LEAST_SIDE
+        is_visible = np.min(boxes[:, 3:] - boxes[:, 1:3], axis=1, initial=np.inf) >= MIN_BOX_SIDE
         return Example(pixels, boxes[is_visible].astype(np.float32))
 
 

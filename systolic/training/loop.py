@@ -33,11 +33,11 @@ from systolic.training.data import Batch, TrainingData
 from systolic.training.losses import loss_of
 
 CHECKPOINT = "checkpoint.npz"
-SETTLING = 0.25
+FROZEN_NORM_SHARE = 0.25
 """The last share of the training, in which batch norms use their fixed means and variances, as the integers do."""
-LARGEST_GRADIENT = 20.0
+MAX_GRADIENT_NORM = 20.0
 """The norm at which the gradient is clipped."""
-BEGINNING = 32
+CALIBRATION_PICTURES = 32
 """The number of pictures from which the initial quantisation steps are chosen."""
 
 
@@ -107,7 +107,7 @@ def train(model: Model, data: TrainingData, settings: Settings, folder: Path, te
     data.steps(settings.batch)
     tell("choosing the initial quantisation steps")
     random = np.random.default_rng([settings.order, 0])
-    first = random.permutation(len(data.pictures))[:BEGINNING]
+    first = random.permutation(len(data.pictures))[:CALIBRATION_PICTURES]
     begin(trained, network, _pictures(np.stack([data.example(int(i)).pixels for i in first]) / np.float32(255)))
     trained = trained.to(device)
     optimiser = torch.optim.AdamW(trained.parameters(), settings.rate, weight_decay=0.0)
@@ -145,7 +145,7 @@ class _Course:
         random = np.random.default_rng([self.settings.order, 1 + self.epoch])
         for step, batch in enumerate(data.epoch(random, self.settings.batch)):
             share = (self.epoch + step / steps) / self.settings.epochs
-            trained.settle(share >= 1 - SETTLING)
+            trained.settle(share >= 1 - FROZEN_NORM_SHARE)
             for group in optimiser.param_groups:
                 group["lr"] = self.settings.rate * learning_rate_factor(share + 0.5 / (steps * self.settings.epochs))
             total += self._step(trained, optimiser, batch, loss)
@@ -159,7 +159,7 @@ class _Course:
         optimiser.zero_grad()
         value = loss(trained(_pictures(batch.pictures).to(self.device)), batch)
         value.backward()
-        torch.nn.utils.clip_grad_norm_(trained.parameters(), LARGEST_GRADIENT)
+        torch.nn.utils.clip_grad_norm_(trained.parameters(), MAX_GRADIENT_NORM)
         optimiser.step()
         wrong = float(value.detach())
         if not np.isfinite(wrong):

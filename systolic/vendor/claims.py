@@ -12,7 +12,7 @@ from host.contract.manifest import read_manifest
 from systolic.vendor.reading.text import read_text
 from systolic.vendor.sources import DeclaredLoop, DeclaredStorage, Sources, read_sources
 
-LARGEST_SCRIPT = 1 << 20
+MAX_SCRIPT_BYTES = 1 << 20
 """The size in bytes above which a Tcl script is refused."""
 
 
@@ -125,7 +125,7 @@ def read_claims(folder: Path) -> Claims:
 
 def _word_of(path: Path, pattern: str) -> str:
     """Return the first group of ``pattern`` in a generated script; raise DamagedFileError if nothing matches."""
-    match = re.search(pattern, read_text(path, LARGEST_SCRIPT))
+    match = re.search(pattern, read_text(path, MAX_SCRIPT_BYTES))
     if match is None:
         reason = f"is not a script of this project: it has no line {pattern!r}"
         raise DamagedFileError(str(path), reason, remedy="generate it again")

@@ -24,9 +24,9 @@ from hls_templates.syntax.scopes import arguments, called
 from hls_templates.syntax.unexpanded import synthesised
 from systolic.execution.verilate import is_rtl
 
-LARGEST_SOURCE = 256 << 20
+MAX_SOURCE_BYTES = 256 << 20
 """The size in bytes above which a file is refused. Weights that a design embeds may take some million."""
-LARGEST_CODE = 8 << 20
+MAX_CODE_LENGTH = 8 << 20
 """The number of characters, without embedded weights, above which a file is refused."""
 
 
@@ -178,20 +178,20 @@ def read_sources(folder: Path) -> Sources:
 def _read(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            data = file.read(LARGEST_SOURCE + 1)
+            data = file.read(MAX_SOURCE_BYTES + 1)
     except OSError as error:
         reason, remedy = f"cannot be read: {error.strerror}", "copy the whole generated folder"
         raise FileAccessError(str(path), reason, "source", remedy=remedy) from error
-    if len(data) > LARGEST_SOURCE:
-        reason = f"has more than {LARGEST_SOURCE:,} bytes, which no generated source has"
+    if len(data) > MAX_SOURCE_BYTES:
+        reason = f"has more than {MAX_SOURCE_BYTES:,} bytes, which no generated source has"
         raise FileAccessError(str(path), reason, "source")
     return data.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 def _code(path: Path, text: str) -> str:
     code = synthesised(text)
-    if len(code) > LARGEST_CODE:
-        reason = f"has more than {LARGEST_CODE:,} characters of code, which no generated source has"
+    if len(code) > MAX_CODE_LENGTH:
+        reason = f"has more than {MAX_CODE_LENGTH:,} characters of code, which no generated source has"
         raise FileAccessError(str(path), reason, "source")
     return code
 

@@ -23,7 +23,7 @@ from scheduler.systolic.search.space import OBJECTIVES
 from scheduler.systolic.tiling import ORDERS
 from systolic import choices, model
 from systolic.cli import renamed
-from systolic.cli.options.form import MOST_FIRST
+from systolic.cli.options.form import MAX_FIRST
 from systolic.cli.parsing import parser
 from systolic.cli.table import COMMANDS, form_of, run_of
 from systolic.option import HIDDEN
@@ -68,7 +68,7 @@ def test_help_of_a_command_is_one_line_per_option(command: str, monkeypatch: pyt
     monkeypatch.setenv("COLUMNS", str(COLUMNS))
     text = call(command, "--help").out
     form = form_of(command)
-    assert len(form.first) <= MOST_FIRST
+    assert len(form.first) <= MAX_FIRST
     assert max(len(line) for line in text.split("\nexample")[0].splitlines()) <= COLUMNS
     for option in (*form.positionals, *form.options()):
         if option.help == HIDDEN:

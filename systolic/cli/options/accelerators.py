@@ -12,9 +12,9 @@ from systolic.cli.options.common import (
     DESIGN,
     HIGHEST_CLOCK,
     INPUT_SIZE,
+    IOU_THRESHOLD,
     NAMES,
     NETWORK,
-    OVERLAP,
     PASS,
     PREPROCESSING,
     QUANTISING,
@@ -127,7 +127,7 @@ RUN = Form(
             help="Draw the boxes to FILE: a picture, a folder or a video (.mp4, .avi)",
         ),
         CONF,
-        OVERLAP,
+        IOU_THRESHOLD,
     ),
 )
 

@@ -130,7 +130,7 @@ CONF = Option(
     default=CONFIDENCE,
     help="Keep boxes of at least this confidence (default: 0.24)",
 )
-OVERLAP = Option(
+IOU_THRESHOLD = Option(
     "--iou", type=real, metavar="SHARE", default=IOU, help="Suppress boxes of a class above this IoU (default: 0.45)"
 )
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
     from systolic.option import Option
 
-MOST_FIRST = 10
+MAX_FIRST = 10
 """The largest number of options that a help shows before the advanced ones."""
 
 
@@ -18,7 +18,7 @@ class Form:
     Attributes:
         example: Valid command lines, one per line.
         positionals: Arguments without a flag.
-        first: The options that people use first, at most ``MOST_FIRST``.
+        first: The options that people use first, at most ``MAX_FIRST``.
         advanced: The other options.
         groups: Title of a group → its options.
         json: Whether the command takes ``--json``.

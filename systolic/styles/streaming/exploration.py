@@ -125,17 +125,19 @@ def compare(
     A search that finds no folding gives a row with its error. If the options name a saved folding, it is one more row.
     """
     clock, graph, options = _clock(board, clock_mhz), lower(network), options or StreamingOptions()
-    wishes = [replace(options, search=search, folding=None) for search in searches]
-    wishes += [options] if options.folding is not None else []
+    variants = [replace(options, search=search, folding=None) for search in searches]
+    variants += [options] if options.folding is not None else []
     rows = []
-    for number, wish in enumerate(with_saved_ddr(wish, board) for wish in wishes):
+    for number, variant in enumerate(with_saved_ddr(variant, board) for variant in variants):
         # The searches take very different times, so no share of the whole is reported.
-        tell(f"folding: {wish.label}, {number} of {len(wishes)} searches done")
+        tell(f"folding: {variant.label}, {number} of {len(variants)} searches done")
         try:
-            mapping = StreamingMapping(network, board, clock, fold(graph, board, clock, wish, tell), wish, fps=wish.fps)
-            rows.append(ComparisonRow(wish.label, mapping))
+            mapping = StreamingMapping(
+                network, board, clock, fold(graph, board, clock, variant, tell), variant, fps=variant.fps
+            )
+            rows.append(ComparisonRow(variant.label, mapping))
         except SystolicError as error:  # one failed search must not end the comparison
-            rows.append(ComparisonRow(wish.label, None, error))
+            rows.append(ComparisonRow(variant.label, None, error))
     return StreamingComparison(graph.name, tuple(rows), board, clock, options.fps)
 
 

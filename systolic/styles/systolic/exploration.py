@@ -197,10 +197,10 @@ def compare(
         parts += [f"{gbps:g} GB/s"] if gbps is not None and len(alternatives.ddr_gbps) > 1 else []
         asked = ", ".join(parts)
         tell(ProgressStep(f"comparing, {number} of {len(choices)} done", number, len(choices)))
-        wishes = replace(with_dsps(options, alternatives.engine, dsp), array=array, batch=batch, ddr_gbps=gbps)
+        row_options = replace(with_dsps(options, alternatives.engine, dsp), array=array, batch=batch, ddr_gbps=gbps)
         clock = None if clock_mhz is None else board.nearest_clock(clock_mhz).mhz
         try:
-            rows.append(ComparisonRow(asked, explore(network, board, clock, wishes, executor)))
+            rows.append(ComparisonRow(asked, explore(network, board, clock, row_options, executor)))
         except SystolicError as error:  # one failed combination must not end the comparison
             rows.append(ComparisonRow(asked, None, error))
     names = {network.name for network in networks.values()}

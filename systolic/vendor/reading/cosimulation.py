@@ -8,7 +8,7 @@ from boards.errors import DamagedFileError
 from systolic.vendor.reading.facts import CoSimulation
 from systolic.vendor.reading.text import cells, integer, read_text
 
-LARGEST = 1 << 20
+MAX_BYTES = 1 << 20
 """The size in bytes above which the file is refused; it usually has about twenty lines."""
 
 
@@ -18,7 +18,7 @@ def read_cosimulation(path: Path) -> CoSimulation:
     Raises:
         DamagedFileError: The file has no table of results.
     """
-    rows = [[cell.strip() for cell in row] for row in map(cells, read_text(path, LARGEST).splitlines()) if row]
+    rows = [[cell.strip() for cell in row] for row in map(cells, read_text(path, MAX_BYTES).splitlines()) if row]
     results = {row[0]: row[1:] for row in rows if row[0] in ("Verilog", "VHDL") and len(row) >= 8}
     if not results:
         remedy = "take hls/solution/sim/report/TOP_cosim.rpt as the tool wrote it"

@@ -9,7 +9,7 @@ from boards.errors import cut
 from systolic.vendor.reading.facts import Violation
 from systolic.vendor.reading.text import lines_of
 
-LONGEST_CAUSE = 240
+MAX_CAUSE_LENGTH = 240
 """The number of characters at which a reason is cut."""
 
 _VIOLATION = re.compile(r"WARNING: \[HLS 200-\d+\] The II Violation in module '([^']+)' \(loop '([^']+)'\): (.*)")
@@ -26,5 +26,5 @@ def read_log(path: Path) -> tuple[Violation, ...]:
     for line in lines_of(path):
         match = _VIOLATION.match(line)
         if match:
-            causes.setdefault((match[1], match[2]), cut(_FOLDER.sub("", match[3].strip()), LONGEST_CAUSE))
+            causes.setdefault((match[1], match[2]), cut(_FOLDER.sub("", match[3].strip()), MAX_CAUSE_LENGTH))
     return tuple(Violation(module, loop, cause) for (module, loop), cause in causes.items())

@@ -12,22 +12,22 @@ from xml.etree import ElementTree
 
 from boards.errors import DamagedFileError, FileAccessError
 
-LARGEST_REPORT = 256 << 20
+MAX_REPORT_BYTES = 256 << 20
 """The size in bytes above which a report is refused. The report of a large network has about ten million."""
 
-LONGEST_LINE = 4_000
+MAX_LINE_LENGTH = 4_000
 """The number of characters at which a line of a log or a schedule is cut."""
 
-MOST_ELEMENTS = 1_000_000
+MAX_ELEMENTS = 1_000_000
 """The largest number of elements of an XML report, without operators. The limit bounds the memory of the parser."""
 
-GREATEST_NUMBER = 1e12
+MAX_NUMBER = 1e12
 """The largest number that is read. No report contains a larger one, and it could overflow in later computations."""
 
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
-def read_text(path: Path, largest: int = LARGEST_REPORT) -> str:
+def read_text(path: Path, largest: int = MAX_REPORT_BYTES) -> str:
     """Read a report and replace characters that are not UTF-8.
 
     Raises:
@@ -44,18 +44,18 @@ def read_text(path: Path, largest: int = LARGEST_REPORT) -> str:
 
 
 def lines_of(path: Path) -> Iterator[str]:
-    """Yield the lines of a long report, each cut to LONGEST_LINE characters.
+    """Yield the lines of a long report, each cut to MAX_LINE_LENGTH characters.
 
     Raises:
-        FileAccessError: The file cannot be read or has more than LARGEST_REPORT bytes.
+        FileAccessError: The file cannot be read or has more than MAX_REPORT_BYTES bytes.
     """
     try:
         size = path.stat().st_size
-        if size > LARGEST_REPORT:
-            raise _too_large(path, LARGEST_REPORT)
+        if size > MAX_REPORT_BYTES:
+            raise _too_large(path, MAX_REPORT_BYTES)
         with path.open(encoding="utf-8", errors="replace") as file:
             whole = True
-            while piece := file.readline(LONGEST_LINE):
+            while piece := file.readline(MAX_LINE_LENGTH):
                 if whole:
                     yield piece
                 whole = piece.endswith("\n")
@@ -87,8 +87,8 @@ def parse_xml(text: str, path: Path) -> ElementTree.Element:
         reason = "has a DOCTYPE or an entity, which no report of Vitis HLS has"
         raise DamagedFileError(str(path), reason, remedy="take the file as the tool wrote it")
     text = _OPERATIONS.sub("", text)
-    if text.count("<") > 2 * MOST_ELEMENTS:  # an element has one tag or two
-        raise DamagedFileError(str(path), f"has more than {MOST_ELEMENTS:,} elements, which no report has")
+    if text.count("<") > 2 * MAX_ELEMENTS:  # an element has one tag or two
+        raise DamagedFileError(str(path), f"has more than {MAX_ELEMENTS:,} elements, which no report has")
     try:
         return ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
@@ -99,11 +99,11 @@ def parse_xml(text: str, path: Path) -> ElementTree.Element:
 def number(text: str | None) -> float | None:
     """Return the number at the start of a cell such as "320 (3%)" or "7.30 ns".
 
-    None for a cell such as "-", "NA", "undef" or "?", and for a number above GREATEST_NUMBER.
+    None for a cell such as "-", "NA", "undef" or "?", and for a number above MAX_NUMBER.
     """
     match = _NUMBER.match((text or "").strip().lstrip("~").replace(",", ""))
     value = float(match[0]) if match else None
-    return None if value is None or abs(value) > GREATEST_NUMBER else value
+    return None if value is None or abs(value) > MAX_NUMBER else value
 
 
 def integer(text: str | None) -> int | None:

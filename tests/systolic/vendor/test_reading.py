@@ -119,8 +119,8 @@ def test_a_state_of_no_number_is_no_state(tmp_path: Path) -> None:
 
 
 def test_a_line_is_read_to_its_bound_and_the_next_is_whole(tmp_path: Path) -> None:
-    path = written(tmp_path, "x" * (3 * text_module.LONGEST_LINE) + "\nsecond\nthird")
-    assert list(text_module.lines_of(path)) == ["x" * text_module.LONGEST_LINE, "second\n", "third"]
+    path = written(tmp_path, "x" * (3 * text_module.MAX_LINE_LENGTH) + "\nsecond\nthird")
+    assert list(text_module.lines_of(path)) == ["x" * text_module.MAX_LINE_LENGTH, "second\n", "third"]
 
 
 def test_why_an_ii_was_not_reached(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_a_report_beyond_all_size_is_refused(tmp_path: Path, monkeypatch: pytest
     with raises(FileAccessError, path=str(path), reason="has more than 1,000 bytes, which no report has"):
         text_module.read_text(path, 1000)
     assert len(text_module.read_text(path, 1001)) == 1001
-    monkeypatch.setattr(text_module, "LARGEST_REPORT", 1000)
+    monkeypatch.setattr(text_module, "MAX_REPORT_BYTES", 1000)
     for reader in (read_log, read_schedule):
         with raises(FileAccessError, path=str(path), reason="has more than 1,000 bytes, which no report has"):
             reader(path)
@@ -226,7 +226,7 @@ def test_a_report_beyond_all_size_is_refused(tmp_path: Path, monkeypatch: pytest
 
 def test_a_report_of_countless_elements_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An element takes a hundred times its bytes."""
-    monkeypatch.setattr(text_module, "MOST_ELEMENTS", 10)
+    monkeypatch.setattr(text_module, "MAX_ELEMENTS", 10)
     path = written(tmp_path, f"<profile>{'<b/>' * 20}</profile>")
     with raises(DamagedFileError, path=str(path), reason="has more than 10 elements, which no report has"):
         read_synthesis_xml(path)
