@@ -1,4 +1,4 @@
-"""Memory by primitive: counts at real aspect ratios, and that the engine's memories are those that are counted."""
+"""The memory of each primitive at its aspect ratios, and the memories of the engine."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ ARRAY = Array(13, 16, 16, row_depth=2048, weight_depth=4096, kept_depth=512, chu
     "bits, depth, blocks",
     [(72, 512, 1), (73, 512, 2), (72, 513, 2), (36, 1024, 1), (9, 4096, 1), (9, 4097, 2), (128, 1024, 4), (8, 1, 1)],
 )
-def test_bram_counts(bits: int, depth: int, blocks: int) -> None:
+def test_bram36_counts_by_hand(bits: int, depth: int, blocks: int) -> None:
     assert bram36(bits, depth) == blocks
 
 
 @cases("bits, depth, blocks", [(72, 4096, 1), (128, 4096, 2), (128, 4097, 4), (1, 1, 1)])
-def test_uram_counts(bits: int, depth: int, blocks: int) -> None:
+def test_uram_counts_by_hand(bits: int, depth: int, blocks: int) -> None:
     assert uram(bits, depth) == blocks
 
 
 @given(st.integers(1, 600), st.integers(1, 20_000))
-def test_bram_holds_what_it_is_counted_for(bits: int, depth: int) -> None:
+def test_bram36_holds_the_bits_of_the_memory(bits: int, depth: int) -> None:
     blocks = bram36(bits, depth)
     assert blocks * 36 * 1024 >= bits * depth
     assert blocks <= min(-(-bits // w) * -(-depth // d) for w, d in BRAM36_SHAPES)
 
 
 @given(st.integers(1, 300), st.integers(1, 8000), st.integers(1, 300), st.integers(1, 8000))
-def test_more_bits_or_words_never_take_fewer_blocks(a: int, b: int, c: int, d: int) -> None:
+def test_bram36_more_bits_or_words_take_no_fewer_blocks(a: int, b: int, c: int, d: int) -> None:
     assert bram36(a, b) <= bram36(a + c, b + d)
 
 
@@ -66,18 +66,18 @@ ULTRASCALE, SERIES_7 = "zynq-ultrascale+", "zynq-7000"
         (128, 0, ULTRASCALE, 0),
     ],
 )
-def test_distributed_ram_counts(bits: int, depth: int, family: str, luts: int) -> None:
+def test_lutram_counts_by_hand(bits: int, depth: int, family: str, luts: int) -> None:
     assert distributed_luts(bits, depth, family) == luts
 
 
 @given(st.integers(1, 600), st.integers(1, 5000), st.sampled_from([ULTRASCALE, SERIES_7]))
-def test_distributed_ram_holds_what_it_is_counted_for(bits: int, depth: int, family: str) -> None:
+def test_lutram_holds_the_bits_of_the_memory(bits: int, depth: int, family: str) -> None:
     assert 64 * distributed_luts(bits, depth, family) >= bits * depth
     assert distributed_luts(bits, depth, family) <= distributed_luts(bits + 1, depth + 1, family)
 
 
-def test_memories_of_the_engine_are_those_of_its_arrays() -> None:
-    """Names, counts, bits and depths by hand from the includes, for 13×16×16 with two Saver rows and two map ports."""
+def test_buffers_equal_the_memories_of_the_headers_by_hand() -> None:
+    """Counts, bits and depths follow from the headers, for 13×16×16 with two Saver rows and two map ports."""
     sizes = {b.name: (int(b.count(ARRAY)), int(b.bits(ARRAY)), int(b.depth(ARRAY))) for b in BUFFERS}
     assert [b.name for b in BUFFERS if b not in built(ARRAY)] == ["map buffers"]
     assert sizes == {
@@ -90,9 +90,9 @@ def test_memories_of_the_engine_are_those_of_its_arrays() -> None:
     }
 
 
-def test_every_buffer_of_the_includes_is_counted_and_bound() -> None:
-    """A memory is a static array; each has one BIND_STORAGE, whose macro is that of a buffer. arrange has one of its
-    own in either form, of which an engine has one: that of add.h is left out here."""
+def test_buffers_are_the_bound_memories_of_the_headers() -> None:
+    # Every memory is a static array with one BIND_STORAGE, whose macro belongs to a buffer. Process ``arrange`` has
+    # two forms with one memory each, and an engine has one of the forms. The memory of add.h is not counted here.
     top = TOP.read_text().replace("map_buffer_{{ buffer }}", "map_buffer")
     headers = fixed_files(*include_folders("systolic"))
     assert re.findall(r"BIND_STORAGE variable = (\w+) .* impl = (\w+)", headers["add.h"]) == [
@@ -109,18 +109,21 @@ def test_every_buffer_of_the_includes_is_counted_and_bound() -> None:
     assert sorted(memories) == sorted(name for name, _ in bound)
 
 
-def test_the_products_of_the_includes_are_bound_as_they_are_counted() -> None:
+def test_products_are_the_bound_multiplications_of_the_headers() -> None:
     text = "\n".join(fixed_files(*include_folders("systolic")).values())
-    products = [*["fabric"] * 4, PRODUCTS.macro]  # of maps that are added, of addresses, of maps, of slopes
+    products = [
+        *["fabric"] * 4,
+        PRODUCTS.macro,
+    ]  # residual adds, addresses, products of maps and slopes, then requantisers
     assert sorted(re.findall(r"BIND_OP variable = \w+ op = mul impl = (\w+)", text)) == sorted(products)
     assert (int(PRODUCTS.count(ARRAY)), int(PRODUCTS.bits(ARRAY)), int(PRODUCTS.depth(ARRAY))) == (32, 32, 16)
 
 
-def test_fifos_are_the_streams_of_the_top_function() -> None:
+def test_fifos_equal_the_streams_of_the_top_function() -> None:
     assert sorted(fifo.name for fifo in FIFOS) == sorted(re.findall(r"fifo\(\"(\w+)\"\)", TOP.read_text()))
 
 
-def test_fits_needs_every_resource() -> None:
+def test_usage_fits_needs_every_resource() -> None:
     board = load("zcu104")
     have = board.resources
     full = Usage(have.dsp, have.bram36, have.uram, have.lut, have.lutram)
@@ -161,24 +164,25 @@ def test_fits_needs_every_resource() -> None:
     ],
     ids=["8 bits", "4 bits", "16 bits"],
 )
-def test_logic_by_hand(array: Array, lut: int, ff: int) -> None:
+def test_fabric_by_hand(array: Array, lut: int, ff: int) -> None:
     assert (fabric(array).lut, fabric(array).ff) == (lut, ff)
 
 
-def test_sums_of_nibbles_in_systemverilog_by_hand() -> None:
-    """3×8×8 at 4 bits: 2 chains of 4 lanes, 2 positions, 48 sums of 32 bits, fields of 11."""
+def test_rtl_array_at_4_bits_by_hand() -> None:
+    # An array 3×8×8 of 4 bits has 2 chains of 4 lanes, 2 positions, 48 sums of 32 bits and fields of 11 bits.
     sums = Fabric(48 * (32 * 2 + (11 + 4)), 48 * (32 + 2 * 11))  # every second chain may count 16 times
     handed = Fabric(60, 70 + 2 * 8 * 8 * 4)  # the weights of a step, to two further rows
-    # Delays of 3 cycles or more are shift registers. Of weights (64 bits) 0 to 3 cycles, one for each place in a chain;
-    # of values (16 bits) those of the place and of the row.
+    # Delays of 3 cycles or more are shift registers. Weights (64 bits) are delayed by 0 to 3 cycles, by their place
+    # in a chain. Values (16 bits) are delayed by their place and by their row.
     values = [0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5]
     luts = 64 + 16 * sum(cycles >= 3 for cycles in values)
     delays = Fabric(luts, 64 * (0 + 1 + 2) + 16 * sum(cycles for cycles in values if cycles < 3))
     assert _array(Array(3, 8, 8, bits=4, engine=RTL)) == sums + handed + delays
 
 
-def test_operands_of_dsps_at_twice_the_clock_are_delayed_in_both_clocks() -> None:
-    """3×8×8: one chain of 8 places, 64 bits of weights, of which a DSP takes 32 in each of its cycles, 8 of values."""
+def test_rtl_delays_at_twice_the_dsp_clock_by_hand() -> None:
+    # An array 3×8×8 has one chain of 8 places, 64 bits of weights and 8 bits of values. A DSP takes 32 of the 64 bits
+    # in each of its own cycles.
     slow_weights = [1, 1, 2, 2, 3, 3, 4, 4]
     slow_values = [*slow_weights, 1, 2, 2, 3, 3, 4, 4, 5, 2, 2, 3, 3, 4, 4, 5, 5]
     fast_weights, fast_values = [0, 1] * 4, [1, 2] * 4 + [2, 1] * 4 + [1, 2] * 4
@@ -186,27 +190,27 @@ def test_operands_of_dsps_at_twice_the_clock_are_delayed_in_both_clocks() -> Non
     registers = 64 * (1 + 1 + 2 + 2) + 8 * sum(cycles for cycles in slow_values if cycles < 3)
     registers += 32 * sum(fast_weights) + 8 * sum(fast_values)
     chosen = 8 * 32  # one half of the weights or the other, at each place
-    fields = 6 * 2 * 18  # of 6 chains of DSPs, which take two cycles of theirs for 12 PEs each
+    fields = 6 * 2 * 18  # 6 chains of DSPs, each of which computes 12 PEs in two of its own cycles
     expected = Fabric(luts + chosen, registers + chosen + fields * 7 // 2)
     assert _delays(Array(3, 8, 8, dsp_clock=2, engine=RTL)) == expected
 
 
-def test_ports_and_fifos_by_hand() -> None:
-    """5×8×8, two ports each, two Saver rows: words of 64 bits, sums of 8 · 32, results of 8 · 16. A FIFO of at most
-    32 words is a LUT a bit; a port's 64 words of 64 bits are a BRAM36."""
+def test_fixed_usage_of_ports_and_fifos_by_hand() -> None:
+    # An array 5×8×8 has two ports of each kind and two Saver rows. Words have 64 bits, sums 8 · 32 bits and results 8
+    # · 16 bits. A FIFO of up to 32 words takes one LUT per bit. The 64 words of 64 bits of a port take one BRAM36.
     used = fixed_usage(Array(5, 8, 8), load("zcu104"))
     fifos = 3 * 2 * 64 + 5 * 64 + 5 * 8 * 64 + 5 * 256 + 2 * 256 + 2 * 128
-    fifos += 113 + (1 + 2) * 160 + 17  # a tile; a chunk for arrange and for each port; what is said of a group
+    fifos += 113 + (1 + 2) * 160 + 17  # a tile; a chunk for arrange and for each port; a group
     assert used == Usage(5 * 8 * 4, 2 * 2 + 2, 0, fabric(Array(5, 8, 8)).lut + fifos, fifos)
     wide = Array(40, 16, 8, 4, 4, 4, bits=4, weight_words=4)
     used = fixed_usage(wide, load("zcu104"))
-    # words of 32 bits, of weights 4 of them; two positions; words and sums wait 96 deep, three LUTs a bit
+    # words of 32 bits, 4 of them for weights; two positions; FIFOs of 96 words and sums take three LUTs per bit
     fifos = 4 * 32 + 4 * 128 + 4 * 32 + 40 * 64 * 3 + 40 * 16 * 32 + 40 * 1024 * 3 + 4 * 512 + 4 * 256
     fifos += 113 + (1 + 4) * 160 + 17
     assert (used.lut - fabric(wide).lut, used.lutram, used.bram36) == (fifos, fifos, 8 + 4 * 2)
 
 
-def test_what_a_primitive_s_units_are() -> None:
+def test_used_as_and_units_of_each_primitive() -> None:
     assert used_as("bram", 3) == Usage(bram36=3)
     assert used_as("uram", 3) == Usage(uram=3)
     assert used_as("lutram", 3) == used_as("srl", 3) == Usage(lut=3, lutram=3)
@@ -218,8 +222,8 @@ def test_what_a_primitive_s_units_are() -> None:
     ]
 
 
-def test_the_area_is_the_mean_share_of_a_board() -> None:
-    """Of a ZCU104's 1728 DSPs, 312 BRAM36, 96 URAM and 230,400 LUTs; an Ultra96 has no URAM."""
+def test_area_is_the_mean_share_of_the_board() -> None:
+    # A ZCU104 has 1728 DSPs, 312 BRAM36, 96 URAM and 230,400 LUTs. An Ultra96 has no URAM.
     zcu104, ultra96 = load("zcu104"), load("ultra96-v2")
     shares = [
         area(Usage(*(have if kind == index else 0 for kind in range(5))), zcu104)
@@ -231,8 +235,8 @@ def test_the_area_is_the_mean_share_of_a_board() -> None:
     assert area(Usage(lut=1, lutram=1), ultra96) == 10**12 // (3 * 70_560)
 
 
-def test_buffers_of_more_than_one_bank() -> None:
-    """Arranged rows go round the larger of Saver rows and map ports: 2 · ⌈(8 + 1) / 4⌉ · 16 words."""
+def test_buffers_arranged_rows_cover_saver_rows_and_ports() -> None:
+    # The depth follows from the larger of Saver rows and map ports: 2 · ⌈(8 + 1) / 4⌉ · 16 words.
     array = Array(8, 16, 8, 1, 4, chunk=16, map_depth=100)
     (arranged,) = (buffer for buffer in BUFFERS if buffer.name == "arranged")
     assert (int(arranged.count(array)), int(arranged.bits(array)), int(arranged.depth(array))) == (4 * 2 * 2, 64, 96)

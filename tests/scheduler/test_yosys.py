@@ -1,6 +1,8 @@
-"""The estimate of the engine in SystemVerilog, held against what Yosys counted of whole designs, module by module:
-``python -m benchmarks.counts DIR --json FILE`` has written tests/scheduler/yosys/. Each is of one convolution on a
-small array of a ZCU104, and without what an engine may have beside."""
+"""The estimate of the SystemVerilog engine, compared with the counts of Yosys for whole designs, module by module.
+
+``python -m benchmarks.counts DIR --json FILE`` has written tests/scheduler/yosys/. Each design has one convolution on a
+small array of a ZCU104, without optional units.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,9 @@ FOLDER = Path(__file__).parent / "yosys"
 COUNTED = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(FOLDER.glob("*.json"))}
 
 WHOLE = 0.10
-"""Of all LUTs and of all FFs."""
+"""The tolerance for all LUTs and for all flip-flops, as a share."""
 PART = 0.10
-"""Of a term's, or 50 where that is more."""
+"""The tolerance for one term, as a share. 50 LUTs or flip-flops are always tolerated."""
 
 MODULES = {
     "_load": ("load",),
@@ -59,10 +61,12 @@ ALONE = [
     ("_pool", {}, 33615, 24269),
     ("_pool", {"columns": 16}, 17005, None),
 ]
-"""Modules of 13 rows, load of 5 rows too, counted by themselves or in an engine, one without its FFs: load depends on
-the words and on the strides in which maps on chip are read, pool on the columns."""
+"""Counts of modules with 13 rows, or 5 rows, as (term, numbers of the array, LUTs, flip-flops or None).
+
+``load`` depends on the words and on the strides of maps on chip, and ``pool`` on the columns.
+"""
 WITHOUT_CELLS = ("deal_weights", "mac_chain", "operand", "take_sums")
-"""What is in them is DSPs, or a module of its own."""
+"""Modules that contain only DSPs or other modules."""
 
 
 def array_of(name: str) -> Array:
@@ -70,7 +74,7 @@ def array_of(name: str) -> Array:
 
 
 def counted(name: str, *modules: str) -> Fabric:
-    """Of all instances together, without memories of LUTs that are FIFOs."""
+    """Return the LUTs and flip-flops of all instances of modules, without the LUTs that FIFOs use as memory."""
     cells: dict[str, Any] = COUNTED[name]["modules"]
     return Fabric(
         sum(cells[module]["lut"] for module in modules),
@@ -82,8 +86,8 @@ def near(estimate: int, count: int) -> bool:
     return abs(estimate - count) <= max(PART * count, 50)
 
 
-def test_what_is_recorded() -> None:
-    """Of each format, and a wider array with more ports."""
+def test_recorded_designs_cover_all_formats() -> None:
+    """There is a design per format, and a wider array with more ports."""
     arrays = [array_of(name) for name in COUNTED]
     assert {array.bits for array in arrays} == {4, 8, 16}
     assert {(array.engine, array.dsp) for array in arrays} == {(RTL, "DSP48E2")}
@@ -91,7 +95,7 @@ def test_what_is_recorded() -> None:
 
 
 @pytest.mark.parametrize("name", COUNTED)
-def test_the_estimate_is_within_10_percent(name: str) -> None:
+def test_fabric_rtl_is_within_10_percent_of_yosys(name: str) -> None:
     array = array_of(name)
     whole = counted(name, *COUNTED[name]["modules"])
     _, usage = place(array, load(COUNTED[name]["board"]))
@@ -101,7 +105,7 @@ def test_the_estimate_is_within_10_percent(name: str) -> None:
 
 @pytest.mark.parametrize("term", MODULES)
 @pytest.mark.parametrize("name", COUNTED)
-def test_each_term_is_near_its_modules(name: str, term: str) -> None:
+def test_fabric_rtl_terms_are_near_their_modules(name: str, term: str) -> None:
     array = array_of(name)
     estimate, count = getattr(terms, term)(array), counted(name, *MODULES[term])
     if term == "_ports":
@@ -109,32 +113,34 @@ def test_each_term_is_near_its_modules(name: str, term: str) -> None:
         memory = COUNTED[name]["modules"]["fifo"]["lutram"]
         count = count + Fabric(fifos.lut - memory, fifos.ff)
     assert near(estimate.lut, count.lut), f"{term}: {estimate.lut} LUTs estimated, {count.lut} counted"
-    registers = terms.CONSTANT_BITS * array.columns if term == "_requantise" else 0  # behind a memory
+    registers = terms.CONSTANT_BITS * array.columns if term == "_requantise" else 0  # after a memory
     assert near(estimate.ff - registers, count.ff), f"{term}: {estimate.ff} FFs estimated, {count.ff} counted"
 
 
 @pytest.mark.parametrize(("term", "numbers", "lut", "ff"), ALONE)
-def test_terms_grow_with_rows_as_their_modules(term: str, numbers: Mapping[str, int], lut: int, ff: int | None) -> None:
+def test_fabric_rtl_terms_of_13_rows_are_near_their_modules(
+    term: str, numbers: Mapping[str, int], lut: int, ff: int | None
+) -> None:
     estimate = getattr(terms, term)(Array(**{**vars(TALL), **numbers}))
     assert near(estimate.lut, lut), f"{term}: {estimate.lut} LUTs estimated, {lut} counted"
     assert ff is None or near(estimate.ff, ff), f"{term}: {estimate.ff} FFs estimated, {ff} counted"
 
 
 @pytest.mark.parametrize("name", COUNTED)
-def test_fifos_are_memories_of_as_many_luts(name: str) -> None:
+def test_queues_rtl_take_the_counted_luts(name: str) -> None:
     board = load(COUNTED[name]["board"])
     luts = sum(used_by(queue, array_of(name), "lutram", board).lut for queue in QUEUES)
     assert luts == COUNTED[name]["modules"]["fifo"]["lutram"]
 
 
 @pytest.mark.parametrize("name", COUNTED)
-def test_every_module_has_a_term(name: str) -> None:
+def test_modules_all_have_a_term(name: str) -> None:
     of_terms = {module for modules in MODULES.values() for module in modules}
     assert set(COUNTED[name]["modules"]) == of_terms | {*WITHOUT_CELLS, "fifo", "sdp_ram"}
     assert counted(name, *WITHOUT_CELLS) == Fabric(0, 0)
 
 
-def test_the_language_says_which_fifos_an_engine_has() -> None:
+def test_fixed_fifos_follow_from_the_engine() -> None:
     array, rtl = Array(13, 16, 16), Array(13, 16, 16, engine=RTL)
     assert array.engine == HLS
     assert set(fixed(array)) - set(fixed(rtl)) == set(FIFOS)
