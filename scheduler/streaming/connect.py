@@ -14,15 +14,15 @@ The headers concat.h, duplicate.h and split.h of hls_templates/streaming set thi
 """
 
 
-def connect(name: str, blocks: list[g.Block], leaving: dict[g.Port, int]) -> g.StreamGraph:
+def connect(name: str, blocks: list[g.Block], outputs: dict[g.Port, int]) -> g.StreamGraph:
     """Return the graph of ``blocks``, with a sink per network output and duplicates after ports with several readers.
 
     Args:
         name: The name of the network.
         blocks: The blocks in topological order. Several of them may read the same port.
-        leaving: The ports whose maps are sent to the host, each with the layer of its map.
+        outputs: The ports whose maps are sent to the host, each with the layer of its map.
     """
-    blocks = blocks + [_sink(blocks[port.block], port, node) for port, node in leaving.items()]
+    blocks = blocks + [_sink(blocks[port.block], port, node) for port, node in outputs.items()]
     readers: dict[g.Port, int] = {}
     for block in blocks:
         for port in block.inputs:

@@ -73,8 +73,8 @@ def common_channels(graph: g.StreamGraph, index: int) -> int:
     The lanes of a block without weights must divide it. The labels of a label select are not counted as channels.
     """
     block = graph.blocks[index]
-    leaving = () if isinstance(block.op, g.LabelSelect) else block.outputs
-    return gcd(*(kind.shape.channels for kind in (*graph.inputs_of(block), *leaving)))
+    written = () if isinstance(block.op, g.LabelSelect) else block.outputs
+    return gcd(*(kind.shape.channels for kind in (*graph.inputs_of(block), *written)))
 
 
 def matrix(graph: g.StreamGraph, index: int, fold: g.Fold) -> tuple[int, int]:

@@ -88,7 +88,7 @@ def lower(network: QuantizedNetwork) -> g.StreamGraph:
     for index, node in enumerate(network.nodes):
         if has_integers(network.nodes, index):
             lowering.layer(index, node)
-    return connect(network.name, lowering.blocks, lowering.leaving())
+    return connect(network.name, lowering.blocks, lowering.outputs())
 
 
 @dataclass
@@ -139,7 +139,7 @@ class _Lowering:
             case _:
                 assert_never(op)
 
-    def leaving(self) -> dict[g.Port, int]:
+    def outputs(self) -> dict[g.Port, int]:
         """Return the ports whose maps are sent to the host, each with the layer of its map.
 
         These are the maps that layers on the host read, and the maps that no layer reads.

@@ -309,7 +309,7 @@ STREAMS: tuple[Constraint, ...] = (
 CONSTRAINTS: tuple[Constraint, ...] = (*DIVISORS, *BLOCKS, *STREAMS)
 
 
-def rows_of(op: g.BlockOp) -> Iterator[Constraint]:
+def constraints_of(op: g.BlockOp) -> Iterator[Constraint]:
     """Yield the constraints on the fold of a block with operation ``op``, including a package's own constraints."""
     yield from (row for row in CONSTRAINTS if isinstance(op, row.ops))
     if isinstance(op, g.Custom):
@@ -355,29 +355,29 @@ def _bipolar(op: g.BlockOp) -> bool:
     return op.weight_type.few == "BIPOLAR"
 
 
-def broken(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> Iterator[SystolicError]:
+def violations(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> Iterator[SystolicError]:
     """Yield an error for every violated constraint of every block. The place of the error is the block's name."""
     for index, block in enumerate(graph.blocks):
         place = FoldedBlock(graph, folds, index)
-        for row in rows_of(block.op):
+        for row in constraints_of(block.op):
             if not row.holds(place):
                 yield row.error(place).at(block.name)
 
 
-def legal(
-    graph: g.StreamGraph, folds: Sequence[g.Fold] | Mapping[int, g.Fold], index: int, beside: Sequence[Constraint] = ()
+def is_legal(
+    graph: g.StreamGraph, folds: Sequence[g.Fold] | Mapping[int, g.Fold], index: int, further: Sequence[Constraint] = ()
 ) -> bool:
-    """Return whether the fold of block ``index`` satisfies BLOCKS, ``beside`` and the constraints of a package's block.
+    """Return whether the fold of block ``index`` satisfies BLOCKS, ``further`` and the rules of a package's block.
 
     Args:
         graph: The graph.
-        folds: The folds of block ``index``, and of the blocks that ``beside`` needs.
+        folds: The folds of block ``index``, and of the blocks that ``further`` needs.
         index: The block.
-        beside: Further constraints, for example DIVISORS.
+        further: Further constraints, for example DIVISORS.
     """
     place = FoldedBlock(graph, folds, index)
     own = added_block(place.op).rules if isinstance(place.op, g.Custom) else ()
-    return all(row.holds(place) for row in (*BLOCKS, *own, *beside) if isinstance(place.op, row.ops))
+    return all(row.holds(place) for row in (*BLOCKS, *own, *further) if isinstance(place.op, row.ops))
 
 
 def check(folding: g.StreamingFolding) -> g.StreamingFolding:
@@ -390,7 +390,7 @@ def check(folding: g.StreamingFolding) -> g.StreamingFolding:
     graph, folds = folding.graph, folding.folds
     if len(folds) != len(graph.blocks):
         raise MismatchError(f"the number of folds of {graph.name}", len(folds), len(graph.blocks))
-    errors = list(broken(graph, folds))
+    errors = list(violations(graph, folds))
     if errors:
         raise SeveralFaultsError(errors, f"the folding of {graph.name} is not legal")
     return folding

@@ -65,7 +65,7 @@ class Pipeline:
     def keeps(self, network: QuantizedNetwork, cycles: int) -> bool:
         """Return whether the search finds a folding with at most ``cycles`` cycles per frame."""
         goal = replace(replace(self.options, fps=None).goal(self.board, self._clock_mhz), cycles=cycles)
-        return exact.keeps(lower(network), self.board, goal, self.options.choices, self.options.deadline)
+        return exact.has_folding(lower(network), self.board, goal, self.options.choices, self.options.deadline)
 
     def layer_areas(self, network: QuantizedNetwork, cycles: int) -> dict[int, float]:
         """Return the least area of each layer with weights, by node, at this limit of cycles per frame.

@@ -7,7 +7,7 @@ import numpy as np
 from boards.board import Board
 from boards.errors import UnsupportedError
 from scheduler.streaming import graph as g
-from scheduler.streaming.rules import DIVISORS, STREAMS, check, legal
+from scheduler.streaming.rules import DIVISORS, STREAMS, check, is_legal
 from scheduler.streaming.search.candidates import Options, candidates
 
 
@@ -36,4 +36,4 @@ def drawn_folding(graph: g.StreamGraph, board: Board, seed: int) -> g.StreamingF
 def _suits(graph: g.StreamGraph, folds: dict[int, g.Fold], index: int, readers: list[int]) -> bool:
     if not isinstance(graph.blocks[index].op, g.Window):
         return True
-    return all(legal(graph, folds, reader, (*DIVISORS, *STREAMS)) for reader in readers)
+    return all(is_legal(graph, folds, reader, (*DIVISORS, *STREAMS)) for reader in readers)

@@ -106,7 +106,7 @@ def _met(graph: g.StreamGraph, branches: Sequence[Inputs]) -> Iterator[tuple[Pla
             ups = [long[partner].up for partner in partners if partner in long]
             if place in short and ups:
                 yield place, max(ups) - short[place].low + _turn(graph, place[0])
-        for place, partners in _leaving(graph):
+        for place, partners in _sinks(graph):
             if place in short and any(partner in long for partner in partners):
                 yield place, 1 - short[place].low
 
@@ -119,7 +119,7 @@ def _joins(graph: g.StreamGraph) -> Iterator[tuple[Place, list[Place]]]:
             yield place, [partner for partner in places if partner != place]
 
 
-def _leaving(graph: g.StreamGraph) -> Iterator[tuple[Place, list[Place]]]:
+def _sinks(graph: g.StreamGraph) -> Iterator[tuple[Place, list[Place]]]:
     """Yield the input of each sink, with the inputs of the sinks whose maps are sent before it."""
     sinks = [(index, 0) for index, block in enumerate(graph.blocks) if isinstance(block.op, g.Sink)]
     for number, place in enumerate(sinks):

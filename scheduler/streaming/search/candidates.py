@@ -17,7 +17,7 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.blocks.kinds import kind_of
-from scheduler.streaming.rules import legal
+from scheduler.streaming.rules import is_legal
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def paddings(channels: int, max_padding: int) -> tuple[int, ...]:
 def candidates(graph: g.StreamGraph, index: int, board: Board, options: Options) -> list[g.Fold]:
     """Return the folds of block ``index`` that satisfy all constraints on a single block."""
     place = _Place(graph, index, board, options)
-    return [fold for fold in _folds(place) if legal(graph, {index: fold}, index)]
+    return [fold for fold in _folds(place) if is_legal(graph, {index: fold}, index)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,7 +72,7 @@ def least_cycles(
     return _targets(graph, board, goal, options or Options(), deadline).fewest()
 
 
-def keeps(
+def has_folding(
     graph: g.StreamGraph, board: Board, goal: Goal, options: Options | None = None, deadline: float | None = None
 ) -> bool:
     """Return whether a folding within the budget was found that takes at most ``goal.cycles`` per frame.

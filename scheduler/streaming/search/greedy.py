@@ -19,7 +19,7 @@ from scheduler.streaming.blocks.kinds import kind_of
 from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.model.cycles import block_cycles
 from scheduler.streaming.result import FoldingResult, Goal, evaluate
-from scheduler.streaming.rules import legal
+from scheduler.streaming.rules import is_legal
 from scheduler.streaming.search.candidates import divisors
 
 WIDEST_WEIGHTS = 36
@@ -82,7 +82,7 @@ def _raise(graph: g.StreamGraph, index: int, fold: g.Fold, keys: Keys, dividend:
     highest = fold
     for value in divisors(dividend):
         tried = replace(fold, **dict.fromkeys(keys, value))  # type: ignore[arg-type]
-        if not legal(graph, {index: tried}, index):
+        if not is_legal(graph, {index: tried}, index):
             break
         highest = tried
         if meets(index, highest):
@@ -95,7 +95,7 @@ def _matrix_vector(graph: g.StreamGraph, index: int, op: g.MatrixVector, meets: 
     height, width = lanes.matrix(graph, index, fold)
     for simd in divisors(width):
         tried = replace(fold, simd=simd)
-        if not legal(graph, {index: tried}, index):
+        if not is_legal(graph, {index: tried}, index):
             break
         if meets(index, tried):
             fold = tried
@@ -119,7 +119,7 @@ def _vector_vector(graph: g.StreamGraph, index: int, meets: Meets, target: int) 
     window, tried = graph.blocks[index].inputs[0].block, fold
     for pe in reversed([pe for pe in divisors(channels) if pe <= fold.pe]):
         gathering = _gathering(g.Fold(pe=pe, simd=taps))
-        if legal(graph, {window: gathering}, window):
+        if is_legal(graph, {window: gathering}, window):
             tried = _raise(graph, index, g.Fold(pe=pe), ("simd",), taps, meets)
             break
     return min(fold, tried, key=lambda fold: block_cycles(graph, index, fold))

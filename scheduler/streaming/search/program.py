@@ -150,13 +150,13 @@ def _pairs(space: Space, choices: list[Numbers], number: int, cycles: int) -> _P
     stream = space.streams[number]
     written = space.words(number, True)[choices[stream.writer]]
     read = space.words(number, False)[choices[stream.reader]]
-    leaving, arriving = np.unique(written), np.unique(read)
-    between = space.between(number, cycles)[np.ix_(leaving, arriving)]
+    written_words, read_words = np.unique(written), np.unique(read)
+    between = space.between(number, cycles)[np.ix_(written_words, read_words)]
     writers, readers = np.nonzero(np.isfinite(between).all(axis=2))
     return _Pairs(
         between[writers, readers],
-        _End(stream.writer, leaving, written, writers),
-        _End(stream.reader, arriving, read, readers),
+        _End(stream.writer, written_words, written, writers),
+        _End(stream.reader, read_words, read, readers),
     )
 
 

@@ -197,11 +197,11 @@ def space_of(graph: g.StreamGraph, board: Board, options: Options, traced: Trace
     ]
     tables = []
     for stream in streams:
-        first_leaves = keys[stream.writer][len(graph.blocks[stream.writer].inputs) + stream.output][1]
-        first_takes = keys[stream.reader][stream.port][1]
-        leaves = [folds[stream.writer][choice] for choice in first_leaves]
-        takes = [folds[stream.reader][choice] for choice in first_takes]
-        tables.append(_between(Space(graph, board, blocks, streams, []), traced, stream, leaves, takes))
+        first_written = keys[stream.writer][len(graph.blocks[stream.writer].inputs) + stream.output][1]
+        first_read = keys[stream.reader][stream.port][1]
+        writer_folds = [folds[stream.writer][choice] for choice in first_written]
+        reader_folds = [folds[stream.reader][choice] for choice in first_read]
+        tables.append(_between(Space(graph, board, blocks, streams, []), traced, stream, writer_folds, reader_folds))
     return Space(graph, board, blocks, streams, tables)
 
 
@@ -213,10 +213,10 @@ def _keys(graph: g.StreamGraph, index: int, folds: Sequence[g.Fold]) -> list[Key
     """Return the numbered words of ``folds`` at each stream of block ``index``: the inputs, then the outputs."""
     block = graph.blocks[index]
     reading = [_numbered([in_key(graph, index, port, fold) for fold in folds]) for port in range(len(block.inputs))]
-    leaving = [
+    writing = [
         _numbered([out_key(graph, index, output, fold) for fold in folds]) for output in range(len(block.outputs))
     ]
-    return reading + leaving
+    return reading + writing
 
 
 def _numbered(keys: list[Key]) -> Keys:
@@ -245,23 +245,25 @@ def out_key(graph: g.StreamGraph, index: int, output: int, fold: g.Fold) -> Key:
     return lanes.out_lanes(block, fold, output), lanes.out_pixels(block, fold), values, fold.simd if depthwise else 0
 
 
-def _between(space: Space, traced: TracedStreams, stream: Stream, leaves: list[g.Fold], takes: list[g.Fold]) -> Between:
+def _between(
+    space: Space, traced: TracedStreams, stream: Stream, writer_folds: list[g.Fold], reader_folds: list[g.Fold]
+) -> Between:
     """Return the table of ``stream``.
 
     Args:
         space: The space, whose tables may still be empty.
         traced: The FIFOs of an earlier trace.
         stream: The stream.
-        leaves: One fold of the writer for each of its different words.
-        takes: One fold of the reader for each of its different words.
+        writer_folds: One fold of the writer for each of its different words.
+        reader_folds: One fold of the reader for each of its different words.
     """
     graph = space.graph
-    usage = np.full((len(leaves), len(takes), len(RESOURCES)), np.inf)
-    cycles = np.full((len(leaves), len(takes)), np.inf)
+    usage = np.full((len(writer_folds), len(reader_folds), len(RESOURCES)), np.inf)
+    cycles = np.full((len(writer_folds), len(reader_folds)), np.inf)
     gathered = isinstance(graph.blocks[stream.writer].op, g.Window)
-    for i, writer in enumerate(leaves):
+    for i, writer in enumerate(writer_folds):
         written = out_key(graph, stream.writer, stream.output, writer)
-        for j, reader in enumerate(takes):
+        for j, reader in enumerate(reader_folds):
             if gathered and written[2:] != in_key(graph, stream.reader, stream.port, reader)[2:]:
                 continue  # a window and its reader must have the same channel padding and channel groups
             edge = Edge(graph, stream.reader, stream.port, writer, reader)

@@ -18,7 +18,7 @@ from scheduler.streaming.area.budget import limits
 from scheduler.streaming.lower import lower
 from scheduler.streaming.model.cycles import block_cycles
 from scheduler.streaming.result import Goal, evaluate
-from scheduler.streaming.rules import broken
+from scheduler.streaming.rules import violations
 from scheduler.streaming.search import annealing, greedy
 from scheduler.streaming.search.annealing import APART, PENALTY, Effort, _Annealing, _distance
 from scheduler.streaming.search.candidates import Options
@@ -56,7 +56,7 @@ def test_energy_is_the_area_in_boards_and_what_is_not_allowed(kind: str, budget:
     for chosen in product(*(range(len(block.folds)) for block in space(kind).blocks)):
         energy = annealed.energy(np.array(chosen))
         folds = [block.folds[choice] for block, choice in zip(space(kind).blocks, chosen, strict=True)]
-        apart = len({error.where for error in broken(space(kind).graph, folds)})
+        apart = len({error.where for error in violations(space(kind).graph, folds)})
         if apart:
             assert apart * APART <= energy < (apart + 1) * APART
             kinds.add("apart")
@@ -113,7 +113,7 @@ def test_the_start_is_legal_whatever_greedy_ended_in(made: Layers) -> None:
             folds = _Annealing(whole, Goal(cycles), cycles, Effort(), ()).folds()
         except RangeError:
             continue
-        assert list(broken(graph, folds)) == []
+        assert list(violations(graph, folds)) == []
 
 
 def test_the_start_looks_like_the_greedy_folding() -> None:

@@ -13,7 +13,7 @@ from boards.board import load
 from cnn.maps import Shape
 from scheduler.streaming import graph as g
 from scheduler.streaming.lower import lower
-from scheduler.streaming.rules import DIVISORS, legal
+from scheduler.streaming.rules import DIVISORS, is_legal
 from scheduler.streaming.search.candidates import Options, candidates
 from tests.support.cases import cases
 from tests.support.low_bit import Layers
@@ -38,7 +38,7 @@ def index_of(graph: g.StreamGraph, name: str) -> int:
 def same(graph: g.StreamGraph, name: str, options: Options, grid: Iterator[g.Fold], board: object = ULTRA96) -> None:
     """The candidates of a block are the folds of a grid that keep the rows which look at one block."""
     index = index_of(graph, name)
-    wanted = {fold for fold in grid if legal(graph, {index: fold}, index, DIVISORS)}
+    wanted = {fold for fold in grid if is_legal(graph, {index: fold}, index, DIVISORS)}
     folds = candidates(graph, index, board, options)  # type: ignore[arg-type]
     assert len(set(folds)) == len(folds)
     assert (wanted - {*folds}, {*folds} - wanted) == (set(), set())

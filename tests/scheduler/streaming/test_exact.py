@@ -26,7 +26,7 @@ from scheduler.streaming.model.converters import edge_of
 from scheduler.streaming.model.cycles import block_cycles, frame_cycles
 from scheduler.streaming.model.depths import LEAST_UNIT_DEPTH, unit_depth
 from scheduler.streaming.result import Goal
-from scheduler.streaming.rules import broken
+from scheduler.streaming.rules import violations
 from scheduler.streaming.search import exact, greedy, solve
 from scheduler.streaming.search.candidates import Options, candidates
 from scheduler.streaming.search.exact import fold
@@ -86,7 +86,7 @@ def _broken(graph: g.StreamGraph, folds: Sequence[g.Fold | None], index: int) ->
     """Rows that block ``index`` breaks, with those before it chosen."""
     full = [f or g.Fold() for f in folds] + [g.Fold()] * (len(graph.blocks) - len(folds))
     name = graph.blocks[index].name
-    return [error for error in broken(graph, full) if error.where == name]
+    return [error for error in violations(graph, full) if error.where == name]
 
 
 def small(layers: list[tuple[str, int]], channels: int) -> g.StreamGraph:
@@ -267,7 +267,7 @@ def test_every_candidate_keeps_the_table() -> None:
         for tried in candidates(graph, index, ULTRA96, options)[::7]:
             folds = [g.Fold()] * len(graph.blocks)
             folds[index] = tried
-            own = [error for error in broken(graph, folds) if error.where == block.name]
+            own = [error for error in violations(graph, folds) if error.where == block.name]
             window = [error for error in own if isinstance(error, MismatchError) and error.expected == 0]
             assert own == window, (tried, own)
 

@@ -12,7 +12,7 @@ from scheduler.streaming import graph as g
 from scheduler.streaming.folded_block import FoldedBlock
 from scheduler.streaming.lower import lower
 from scheduler.streaming.result import Goal
-from scheduler.streaming.rules import broken
+from scheduler.streaming.rules import violations
 from scheduler.streaming.search import exact, greedy
 from scheduler.streaming.search.candidates import Options
 from tests.support.cases import cases
@@ -46,7 +46,7 @@ def test_what_greedy_ends_in_is_legal(seed: int) -> None:
     graph = drawn(seed)
     for target in (None, 100, 5000):
         folds = greedy.fold(graph, BOARD, Goal(target)).folding.folds
-        assert list(broken(graph, folds)) == []
+        assert list(violations(graph, folds)) == []
 
 
 def test_the_windows_of_a_wide_depthwise_layer_are_gathered_for_as_many_channels_as_a_word_holds() -> None:
@@ -64,4 +64,4 @@ def test_exact_folds_a_wide_depthwise_layer() -> None:
     graph = lower(Layers(3, 8, 8, "INT8", "INT8").conv(32, 1).depthwise(5).network())
     options = Options(max_pixels=1, uram_weights=False)
     folds = exact.fold(graph, BOARD, Goal(3000), options).folding.folds
-    assert list(broken(graph, folds)) == []
+    assert list(violations(graph, folds)) == []

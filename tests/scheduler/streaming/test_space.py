@@ -21,7 +21,7 @@ from scheduler.streaming.model.converters import edge_of
 from scheduler.streaming.model.cycles import block_cycles
 from scheduler.streaming.model.waiting import TracedStreams
 from scheduler.streaming.result import FoldingResult, Goal, evaluate
-from scheduler.streaming.rules import broken
+from scheduler.streaming.rules import violations
 from scheduler.streaming.search.candidates import Options, candidates
 from scheduler.streaming.search.program import Program, program_of, resource_limits
 from scheduler.streaming.search.prune import Numbers
@@ -81,7 +81,7 @@ def space_and_all(number: int) -> tuple[Space, tuple[Combination, ...]]:
     combinations = []
     for numbers in product(*(range(len(folds)) for folds in each)):
         folds = [each[index][number] for index, number in enumerate(numbers)]
-        legal = not list(broken(graph, folds))
+        legal = not list(violations(graph, folds))
         combinations.append(Combination(numbers, evaluate(graph, folds, ULTRA96, Goal(None)) if legal else None))
     return space_of(graph, ULTRA96, options), tuple(combinations)
 

@@ -16,7 +16,7 @@ from scheduler.streaming.lower import lower
 from scheduler.streaming.result import Goal, evaluate
 from scheduler.streaming.search import exact, greedy, infeasible
 from scheduler.streaming.search.candidates import Options
-from scheduler.streaming.search.exact import ENDLESS, _Targets, keeps, least_cycles
+from scheduler.streaming.search.exact import ENDLESS, _Targets, has_folding, least_cycles
 from scheduler.streaming.search.remedies import Proposal
 from scheduler.streaming.search.solve import Solution
 from scheduler.streaming.search.space import space_of
@@ -158,11 +158,11 @@ def test_what_is_known_is_the_cheapest_that_keeps_the_target() -> None:
 def test_a_folding_in_the_budget_is_kept_or_not() -> None:
     counts = SPACE.cycle_counts()
     assert least_cycles(GRAPH, ULTRA96, Goal(None), LEAST) == counts[0]
-    assert keeps(GRAPH, ULTRA96, Goal(counts[0]), LEAST)
-    assert not keeps(GRAPH, ULTRA96, Goal(counts[0] - 1), LEAST)
-    assert not keeps(GRAPH, ULTRA96, Goal(counts[0], budget=Budget(lut=0.0001)), LEAST)
+    assert has_folding(GRAPH, ULTRA96, Goal(counts[0]), LEAST)
+    assert not has_folding(GRAPH, ULTRA96, Goal(counts[0] - 1), LEAST)
+    assert not has_folding(GRAPH, ULTRA96, Goal(counts[0], budget=Budget(lut=0.0001)), LEAST)
     many = lower(Layers(512, 1, 1).conv(1024, 3).conv(1024, 3).network())
-    assert not keeps(many, load("pynq-z2"), Goal(10**9))
+    assert not has_folding(many, load("pynq-z2"), Goal(10**9))
 
 
 # --- why nothing was found --------------------------------------------------------------------------------------------
