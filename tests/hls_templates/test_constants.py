@@ -1,4 +1,4 @@
-"""The constants of a pass reach the memories of all columns at one a cycle, however many columns there are."""
+"""The constants of a pass are written to the column memories at one per cycle, for any number of columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ void top(pass_t pass, hls::burst_maxi<requantiser_t> constants, hls::stream<grou
 
 
 def loops(columns: int, folder: Path) -> tuple[CheckedLoop, ...]:
-    """The loops of ``requantise`` in an array of so many columns."""
+    """Return the loops of ``requantise`` in an array of ``columns`` columns."""
     sources = systolic_sources(values(replace(SMALL, columns=columns, save_rows=1)))
     for name, text in {**fixed_files(*include_folders("systolic")), **sources, "top.cpp": TOP}.items():
         (folder / name).write_text(text)

@@ -1,4 +1,4 @@
-"""The engine's sources: what a vendor tool would refuse, and that products which share a DSP are exact."""
+"""The engine's sources: a vendor tool accepts them, and products that share a DSP are exact."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_the_linter_would_find_it(file: str, right: str, wrong: str, rule: str) 
 @pytest.mark.engine
 @pytest.mark.parametrize("standard", ["c++14", "c++17"])
 def test_sources_compile_unchanged_against_the_vendors_headers(standard: str, tmp_path: Path) -> None:
-    """The vendor's ap_int and stream; only burst_maxi, which no package has, is ours."""
+    """Compile with the vendor's ap_int and stream. burst_maxi is the project's own, because no package has it."""
     genuine, alone = vendor_types(), tmp_path / "burst"
     alone.mkdir()
     (alone / "hls_burst_maxi.h").write_text((SIMULATION / "hls_burst_maxi.h").read_text())
@@ -165,7 +165,7 @@ MACROS = {buffer.name: buffer.macro for buffer in (*PLACED, TABLES)}
 
 @pytest.mark.parametrize("bram36", [312, 60], ids=["room", "short of BRAM"])
 def test_the_code_has_the_primitives_that_were_chosen(bram36: int) -> None:
-    """In the macros that synthesis sees in each BIND_STORAGE, and in the reasons above the top function."""
+    """Check the macros of each BIND_STORAGE, and the reasons above the top function."""
     board = load("zcu104")
     board = replace(board, resources=replace(board.resources, bram36=bram36))
     array = replace(SMALL, row_depth=8192, weight_depth=512, kept_depth=512, map_depth=96)
@@ -191,7 +191,7 @@ def test_the_linter_knows_every_primitive(impl: str, product: str) -> None:
 
 
 def test_hostile_titles_and_reasons_stay_in_their_comments(tmp_path: Path) -> None:
-    """The same code without comments, and no line more."""
+    """Compare the code without comments, and the number of lines, with a harmless design."""
     plain = replace(values(), reasons=("why",))
     hostile = replace(plain, title=HOSTILE, reasons=(HOSTILE,))
     hostile = replace(hostile, parameters=tuple(replace(p, reason=HOSTILE) for p in hostile.parameters))
@@ -206,7 +206,7 @@ def test_hostile_titles_and_reasons_stay_in_their_comments(tmp_path: Path) -> No
 
 
 def uncommented(text: str) -> str:
-    """What the preprocessor leaves of a text's code, its directives kept."""
+    """Return C++ text without its comments; directives are kept."""
     command = ["g++", "-x", "c++", "-fpreprocessed", "-dD", "-E", "-P", "-"]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
 
@@ -222,7 +222,7 @@ def test_a_parameter_that_is_no_identifier_is_refused() -> None:
 
 
 def packing_of(name: str) -> tuple[Array, Packing]:
-    """The array of a name such as "DSP48E1, 4 bits", and how it packs; its chains as long as the DSP allows."""
+    """Return the array of a name such as "DSP48E1, 4 bits", with the longest chains of its DSP, and its packing."""
     dsp, words = name.split(", ")
     bits = int(words.removesuffix(" bits"))
     lanes = 32 if bits == 4 else 16  # high nibbles have chains of their own
@@ -263,7 +263,12 @@ def library(packing: str, ap_int: bool, tmp_path_factory: pytest.TempPathFactory
 
 
 def check_packed(library: ctypes.CDLL, weights: Integers, values: Integers) -> None:
-    """weights [count, columns, chain], values [count, rows, chain]: every product as if it had its own DSP."""
+    """Compare packed sums with sums in which every product has its own DSP.
+
+    Args:
+        weights: Array of (count, columns, chain).
+        values: Array of (count, rows, chain).
+    """
     (count, columns, chain), rows = weights.shape, values.shape[1]
     sums = np.zeros((count, rows, columns), np.int32)
     arrays = [np.ascontiguousarray(array, np.int16) for array in (weights, values)]
@@ -276,20 +281,27 @@ def check_packed(library: ctypes.CDLL, weights: Integers, values: Integers) -> N
 
 
 def ends(name: str) -> tuple[int, int]:
-    """The greatest weight (the least is its negative) and the greatest activation (the least is one below)."""
+    """Return the largest weight and the largest activation.
+
+    The least weight is the negative of the largest one, and the least activation is one below that negative.
+    """
     top = (1 << (packing_of(name)[0].bits - 1)) - 1
     return (top, top) if top < 1 << 14 else (4000, top)  # at 16 bits sums of 32 bits leave no more to a chain
 
 
 def alike(name: str, choices: list[tuple[int, ...]]) -> tuple[Integers, Integers]:
-    """(a weight for each column, a value for each row) → chains with the same in every place."""
+    """Return chains that have the same numbers at every place.
+
+    Args:
+        choices: Tuples of one weight per column and one value per row.
+    """
     _, how = packing_of(name)
     grid = np.array(choices, np.int16)[:, :, None].repeat(how.chain, axis=2)
     return grid[:, : how.columns], grid[:, how.columns :]
 
 
 def test_every_weight_by_every_extreme_value(library: ctypes.CDLL, packing: str) -> None:
-    """The whole chain alike: all pairs of weights by the values at and beside the ends and about 0."""
+    """Multiply all weights by values at and next to both ends and around 0, with equal numbers along the chain."""
     (top, high), (_, how) = ends(packing), packing_of(packing)
     extremes = sorted({-high - 1, -high, 1 - high, -1, 0, 1, high - 1, high})
     step = 1 if top <= 127 else 97
@@ -306,7 +318,7 @@ def test_every_value_by_the_extreme_weights(library: ctypes.CDLL, packing: str) 
 
 
 def test_every_sign_along_a_chain(library: ctypes.CDLL, packing: str) -> None:
-    """Extremes of either sign at each place, so that partial sums walk to both ends and back."""
+    """Use extremes of either sign at each place, so that partial sums reach both ends and return."""
     (top, high), (_, how) = ends(packing), packing_of(packing)
     length = min(how.chain, 10)
     signs = np.array(list(itertools.product((0, 1), repeat=length))).repeat(-(-how.chain // length), axis=1)

@@ -1,4 +1,4 @@
-"""Which of the fixed headers a design gets: those that it includes, and no other."""
+"""The fixed headers of a design are exactly the headers that it includes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_files_of_a_folder_are_sorted_and_nothing_else(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("engine", DESIGNS)
 def test_no_two_headers_of_an_engine_have_one_name(engine: str) -> None:
-    """A design's folder is flat."""
+    """Check that names differ, because a design's folder is flat."""
     folders = include_folders(engine)
     assert sum(len(fixed_files(folder)) for folder in folders) == len(fixed_files(*folders))
 
@@ -64,7 +64,7 @@ def design(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def dependencies(design: Path) -> set[Path]:
-    """Every file of the design that its traced build reads; the compiler fails where one is missing."""
+    """Return the files of the design that its traced build reads; the compiler fails if one is missing."""
     units = [design / "src/top.cpp", *sorted((design / "simulation").glob("*.cpp"))]
     flags = ["-std=c++17", "-DSYSTOLIC_TRACE", f"-I{design / 'src'}", f"-I{design / 'simulation'}"]
     done = subprocess.run(["g++", "-MM", *flags, *map(str, units)], capture_output=True, text=True)

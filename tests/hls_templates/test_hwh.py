@@ -1,4 +1,4 @@
-"""The hardware description: what it says, and that pynq's own parser reads the same from it."""
+"""The content of the hardware description, and the values that pynq's own parser reads from it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def streaming(name: str) -> VendorValues:
 
 
 def parsed(of: VendorValues, folder: Path) -> Any:
-    """By pynq's parser of a real board."""
+    """Parse the description with the parser that pynq uses on a real board."""
     frontends = pytest.importorskip("pynqmetadata.frontends", reason="pynq is not installed: pip install .[board]")
     try:
         from pynqmetadata.views.runtime import RuntimeMetadataParser  # pynq 4

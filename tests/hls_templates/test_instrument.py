@@ -24,7 +24,7 @@ def run(command: list[str]) -> str:
 
 
 def body(source: str, tmp_path: Path, *options: str) -> str:
-    """What the macros in the source become, without white space and line markers."""
+    """Return the source after expansion of the macros, without line markers and with single blanks."""
     path = tmp_path / "source.cpp"
     path.write_text(f'#include "instrument.h"\n===\n{source}\n')
     text = run(["g++", "-E", f"-I{COMMON}", f"-I{SIMULATION}", *options, str(path)])
@@ -78,7 +78,7 @@ def test_native_stream_keeps_order_owners_and_names(tmp_path: Path) -> None:
 
 
 def test_a_loop_reads_and_writes_without_a_call(tmp_path: Path) -> None:
-    """The native build must not trace: its object holds no symbol of the recorder."""
+    """Check that the object of a native build contains no symbol of the recorder, so that it does not trace."""
     built = tmp_path / "kernels.o"
     run([*STRICT, "-std=c++17", f"-I{SIMULATION}", "-c", "-o", str(built), str(KERNELS / "kernels.cpp")])
     assert "systolic5trace" not in run(["nm", str(built)])

@@ -1,4 +1,4 @@
-"""param.h and config.h: every value read back, from their text and from a program that includes them."""
+"""param.h and config.h: every value is read back from their text and from a program that includes them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ int main() {
 
 
 def read(files: dict[str, str]) -> Told:
-    """Read both headers, of which this knows arrays of strings and defines alone."""
+    """Read the arrays of strings and the defines of both headers."""
     told: Told = {}
     for name, rows, columns, values in re.findall(
         r"const ap_u?int<\d+> (\w+)\[(\d+)\]\[(\d+)\] = \{\n(.*?)\n\};", files["param.h"], re.DOTALL
@@ -75,7 +75,7 @@ def read(files: dict[str, str]) -> Told:
 
 @pytest.fixture(scope="module", params=["text", pytest.param("compiled", marks=pytest.mark.engine)])
 def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
-    """Values in both headers, as their text has them or as a program that includes them prints them."""
+    """Return the values of both headers, from their text or from the output of a program that includes them."""
     if request.param == "text":
         return read(header_files(LAYERS))
     folder = tmp_path_factory.mktemp("param")
@@ -101,7 +101,7 @@ def number(text: str) -> int:
 
 @pytest.mark.parametrize("one", LAYERS, ids=lambda one: one.name)
 def test_every_weight_is_where_the_format_says(one: LayerParameters, told: Told) -> None:
-    """Lane by lane from the compiled words, by the sentence at the head of param.h."""
+    """Read each lane of the compiled words as the sentence at the head of param.h describes it."""
     mask = (1 << one.weight_bits) - 1
     filters, channels, high, wide = one.weights.shape
     words = channels * high * wide // one.simd

@@ -1,4 +1,4 @@
-"""The engine counts up: no process divides, and the estimate of LUTs has every product of addresses."""
+"""Address computation of the engine: no process divides, and the estimate of LUTs counts every product."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def parsed(header: str) -> Program:
 
 
 def unrolled(node: Node) -> Iterator[str]:
-    """Names of the variables of unrolled loops around ``node``: constants of each copy of the body."""
+    """Yield the variables of the unrolled loops around ``node``; they are constants in each copy of the body."""
     for loop in ancestors(node):
         if loop.type == "for_statement" and "#pragma HLS UNROLL" in text_of(loop.child_by_field_name("body"))[:60]:
             yield text_of(next(n for n in walk(loop) if n.type == "init_declarator").child_by_field_name("declarator"))
@@ -48,7 +48,7 @@ def is_power_of_two(node: Node) -> bool:
 
 
 def arithmetic(program: Program) -> Iterator[str]:
-    """Every ``a * b``, ``a / b``, ``a % b`` that is neither of constants nor by a power of two."""
+    """Yield every ``a * b``, ``a / b`` and ``a % b``, except operations of constants and by powers of two."""
     for node in walk(program.root):
         if node.type != "binary_expression" or text_of(node.children[1]) not in ("*", "/", "%"):
             continue
@@ -85,7 +85,7 @@ def test_what_is_taken_for_a_product_or_a_division(line: str, found: list[str]) 
 
 
 def calls(header: str, *functions: str) -> int:
-    """Of ``times`` in the text of those functions, or in the header."""
+    """Return the number of calls of ``times`` in these functions, or in the whole header."""
     program = parsed(header)
     bodies = [one.body for one in program.all_functions if one.name in functions] if functions else [program.root]
     assert len(bodies) == max(1, len(functions))
@@ -98,7 +98,7 @@ def calls(header: str, *functions: str) -> int:
 
 
 def test_the_estimate_counts_every_product_of_addresses() -> None:
-    """Each function that calls ``times`` is in one place of each process that has it."""
+    """Count the calls in the text, because each process calls a function that uses ``times`` at one place only."""
     chunks, port = calls("save.h", "plan_chunks"), calls("save.h", "write_rows")
     assert calls("save.h") == chunks + port
     assert calls("load.h") + chunks == PASS_PRODUCTS + ADDED_PRODUCTS

@@ -32,7 +32,7 @@ def ports(map_ports: int, weight_ports: int) -> SystolicPorts:
 
 
 def sources(map_ports: int, weight_ports: int) -> dict[str, str]:
-    """The engine as it is generated; only its ports matter here."""
+    """Return the generated sources of an engine, of which only the ports matter here."""
     streams = {fifo.name for fifo in FIFOS}
     bounds = ("maps", "weights", "requantisers", "program", "passes")
     return systolic_sources(
@@ -76,7 +76,7 @@ def test_bundles_are_those_of_the_interface_pragmas(map_ports: int, weight_ports
 
 
 def test_a_map_that_vitis_hls_2022_2_generated() -> None:
-    """Eight scalars, an output, three pointers: offsets of a published x<top>_hw.h."""
+    """Compare the offsets of eight scalars, an output and three pointers with a published x<top>_hw.h."""
     scalars = [Argument(f"s{i}", "scalar") for i in range(8)]
     pointers = [Argument(name, "pointer", "g") for name in ("inputs", "outputs", "paras")]
     found = {r.name: r.offset for r in place([*scalars, Argument("done", "output"), *pointers])}
@@ -129,7 +129,7 @@ def test_three_ports_are_refused() -> None:
 
 
 def pipeline(*external: str) -> dict[str, str]:
-    """A pipeline of one block that reads its weights from ``external``; only the ends matter here."""
+    """Return a pipeline of one block that reads its weights from ``external``; only its ports matter here."""
     weight_ports = tuple(WeightPort(name, "word<integer<8, true>, 4>", 8) for name in external)
     block = Instance(
         "block",

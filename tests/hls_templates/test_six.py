@@ -1,4 +1,4 @@
-"""Six products of 4 bits a DSP in C++: every operand, and what a tool needs to map them on one DSP."""
+"""Six 4-bit products per DSP in C++: all operands, and the form that a tool can map to one DSP."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ HEADER = "six_products.h"
 
 
 def products_of(folder: Path, header: str) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.int8]]:
-    """What the C++ multiplies with ``header`` as its six_products.h, and what it should: all 15^3 · 16^2 operands."""
+    """Return the products of the C++ with ``header`` as its six_products.h, and the expected ones.
+
+    Both are for all 15^3 · 16^2 operands.
+    """
     (folder / "parameters.h").write_text(systolic_sources(values(ARRAY))["parameters.h"])
     (folder / HEADER).write_text(header)
     folders = [folder, *include_folders("systolic"), vendor_types()]
@@ -83,7 +86,7 @@ def test_the_linter_finds_nothing(array: Array) -> None:
 @pytest.mark.engine
 @pytest.mark.parametrize("array", [ARRAY, HALVES], ids=["whole blocks", "halves"])
 def test_it_compiles_against_what_the_vendor_documents(array: Array, tmp_path: Path) -> None:
-    """C++14, the vendor's ap_int and hls_stream, hls::burst_maxi with its mask of bytes."""
+    """Compile as C++14 with the vendor's ap_int and hls_stream, and with hls::burst_maxi and its byte mask."""
     for name, text in systolic_sources(values(array)).items():
         (tmp_path / name).write_text(text)
     folders = [tmp_path, KERNEL.parent / "documented", vendor_types()]
@@ -102,7 +105,7 @@ def test_nothing_keeps_a_tool_from_joining_the_product_and_its_sum(header: str) 
 
 @pytest.mark.engine
 def test_one_product_of_the_ports_width_is_built_for_six(tmp_path: Path) -> None:
-    """What the sources compile to, constants folded: 26 × 18 signed bits, as many as the estimate has DSPs."""
+    """Check that each estimated DSP has one multiplier of 26 × 18 signed bits after constant folding."""
     for name, text in systolic_sources(values(ARRAY)).items():
         (tmp_path / name).write_text(text)
     built = [m for m in read_sources(tmp_path / "top.cpp").multipliers() if "six_products.h" in m.source]

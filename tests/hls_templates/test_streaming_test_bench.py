@@ -31,7 +31,7 @@ from tests.support.vendor_types import vendor_types
 
 KERNELS = Path(__file__).parent / "kernels"
 VALUES = 900
-"""Of a frame: 112.5 beats of 8 bytes come, 225 of 4 leave."""
+"""Values of a frame: 112.5 input beats of 8 bytes, and 225 output beats of 4 bytes."""
 
 WORDS = str(VALUES // 4)
 BIASES = WeightPort("weights_relu", "word<integer<8, true>, 4>", VALUES // 4)
@@ -67,7 +67,7 @@ def compiled(command: list[str], folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A generated folder and its test bench, compiled as the README says."""
+    """Return a generated folder with its test bench, compiled as its README describes."""
     gxx = shutil.which("g++")
     if gxx is None:
         pytest.skip("no g++ on this machine: apt install g++")
@@ -149,7 +149,7 @@ SICK = {
 
 
 def test_it_sees_what_is_wrong_with_a_packet(design: Path, tmp_path: Path) -> None:
-    """The bytes are right each time."""
+    """Check that the bench reports a wrong packet although its bytes are right."""
     program = tmp_path / "test_bench"
     words = ["g++", "-std=c++17", "-O1", "-w", "-Isrc", "-Isimulation", "test_bench.cpp", "-o", str(program)]
     compiled([*words, str(KERNELS / "sick_stream.cpp")], design)
@@ -162,7 +162,7 @@ def test_it_sees_what_is_wrong_with_a_packet(design: Path, tmp_path: Path) -> No
 
 @pytest.mark.engine
 def test_it_passes_with_the_flags_and_types_of_the_vendor(design: Path, tmp_path: Path) -> None:
-    """The genuine ap_int, the C++ standard of run_hls.tcl, and of the vendor's streams only what UG1399 documents."""
+    """Compile with the vendor's ap_int, the C++ standard of run_hls.tcl, and the stream functions of UG1399."""
     flags = re.search(r'set flags "([^"]*)"', (design / "run_hls.tcl").read_text("utf-8"))
     assert flags
     words = flags[1].replace("$here", str(design)).split()

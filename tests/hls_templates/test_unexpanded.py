@@ -1,4 +1,4 @@
-"""Our own C++ without a preprocessor: what synthesis leaves out, and the values of constants."""
+"""The reader of C++ without a preprocessor: the code that synthesis skips, and the values of constants."""
 
 from __future__ import annotations
 

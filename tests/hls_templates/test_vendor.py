@@ -194,7 +194,7 @@ BESIDE = {
         "axi_dma_0/axi_resetn",
     ),
 }
-"""Clock pins and reset pin of what is beside the accelerator."""
+"""Clock pins and reset pin of the other blocks in the block design."""
 
 
 @cases("board", CLOCKS)
@@ -359,7 +359,7 @@ def test_on_a_zcu104_maps_and_weights_have_a_port_each() -> None:
 
 
 def test_fewer_bundles_avoid_ports_that_share_the_memory_controller() -> None:
-    """HP1 and HP2 of a Zynq UltraScale+, HP0 and HP1 of a Zynq-7000 share one."""
+    """HP1 and HP2 of a Zynq UltraScale+ share a port of the controller, as do HP0 and HP1 of a Zynq-7000."""
     three = values("zcu104", systolic(2, 1))
     assert [use.port.name for use in port_plan(three)][:3] == ["S_AXI_HP0_FPD", "S_AXI_HP1_FPD", "S_AXI_HP3_FPD"]
     assert plan("pynq-z2", systolic(1, 1))["S_AXI_HP2"] == ("weights_0",)
@@ -502,7 +502,7 @@ def convolution(random: np.random.Generator, channels: int, source: QNode, bits:
 
 
 def network() -> QuantizedNetwork:
-    """Two convolutions, the last one to 16 bits, so that both kinds of words are compared."""
+    """Return a network of two convolutions, the last one to 16 bits, so that both kinds of words are compared."""
     random = np.random.default_rng(5)
     pixels = QNode("input", QInput(), (), Shape(3, 9, 10), TensorType(UINT8, 1 / 255), "net:0")
     first = convolution(random, 12, pixels, 8)
@@ -516,7 +516,7 @@ def input_words(region: MapRegion, picture: npt.NDArray[np.uint8]) -> Integers:
 
 
 def output_words(region: MapRegion, integers: npt.NDArray[np.int16]) -> Integers:
-    """[channel, row, column] → [row][block][column][lane], channels that do not exist are 0."""
+    """Return a map (channel, row, column) as words (row, block, column, lane); missing channels are 0."""
     height, width = region.shape.height, region.shape.width
     padded = np.zeros((region.blocks * ARRAY.lanes, height, width), f"<i{region.value_words}")
     padded[: region.shape.channels] = integers
@@ -540,7 +540,7 @@ def write_data(folder: Path, program: Program, net: QuantizedNetwork) -> None:
 
 @pytest.fixture(scope="module")
 def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A generated folder with a hostile title, and its test bench compiled by g++."""
+    """Return a generated folder with a hostile title, and its test bench compiled by g++."""
     gxx = shutil.which("g++")
     if gxx is None:
         pytest.skip("no g++ on this machine: apt install g++")
@@ -564,7 +564,7 @@ def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).write_text(text, "utf-8")
     (folder / "data").mkdir()
     write_data(folder / "data", program, net)
-    # As the README says it, but for the optimisation, which takes longer than it saves.
+    # The command of the README, but without optimisation, which takes longer than it saves.
     command = re.search(r"`(g\+\+ [^`]*-o test_bench) && \./test_bench data`", files["README.md"])
     assert command
     words = [gxx if word_ == "g++" else "-O0" if word_ == "-O2" else word_ for word_ in command[1].split()]
@@ -580,7 +580,7 @@ def bench(design: Path, data: Path, *more: str) -> tuple[int, str]:
 
 
 def spoilt(design: Path, folder: Path, name: str, at: int) -> Path:
-    """A copy of the data with one bit of one file turned over."""
+    """Copy the data, and flip one bit of one file."""
     shutil.copytree(design / "data", folder, dirs_exist_ok=True)
     data = bytearray((folder / name).read_bytes())
     data[at] ^= 1
@@ -642,7 +642,7 @@ def test_the_bench_refuses_files_of_another_size(
 
 @pytest.mark.engine
 def test_the_bench_passes_with_the_flags_and_types_of_the_vendor(design: Path, tmp_path: Path) -> None:
-    """The genuine ap_int, the C++ standard of run_hls.tcl, and of hls::burst_maxi only what UG1399 documents."""
+    """Compile with the vendor's ap_int, the C++ standard of run_hls.tcl, and the hls::burst_maxi of UG1399."""
     flags = re.search(r'set flags "([^"]*)"', (design / "run_hls.tcl").read_text("utf-8"))
     assert flags
     words = flags[1].replace("$here", str(design)).split()
