@@ -1,4 +1,4 @@
-"""Who reads and who writes is followed through calls, members, structs, references, packs and bursts."""
+"""The linter follows readers and writers of channels through calls, members, structs, references and bursts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fault is found at its own line; notes silence it; what cannot be linted is told."""
+"""A fault is found at its own line, notes silence it, and code that cannot be linted is reported."""
 
 from __future__ import annotations
 
@@ -94,8 +94,10 @@ def test_the_preprocessor_takes_no_end_of_memory_or_disk(text: str, output: str)
 
 
 def test_a_macro_multiplies_what_the_sources_say_by_little() -> None:
-    """Names take some hundred bytes each: 10⁶ of them, 3 MB of text, 500 MB of memory. What is written out may be so
-    long."""
+    """Check the limit of expanded macros: 10⁶ names are 3 MB of text and take 500 MB of memory.
+
+    Text that is not the result of macros can be that long.
+    """
     macros = "".join(f"#define A{i} {f'A{i - 1} ' * 10}\n" for i in range(1, 7)).replace("A0", "0,")
     with raises(ToolError, tool="the preprocessor") as caught:
         lint({"a.cpp": f"{macros}const int table[] = {{A6}};\nvoid top() {{}}\n"}, "top")
@@ -127,7 +129,7 @@ SQUARED = "const int a0 = 9;\n" + "".join(f"const int a{i} = a{i - 1} * a{i - 1}
     ],
 )
 def test_a_width_that_is_long_to_write_is_not_known(constants: str, width: str) -> None:
-    """Nor does it end the linter: constants that square each other have 2³⁹ digits."""
+    """Check that the linter survives constants that square each other and have 2³⁹ digits."""
     known, unknown = (
         lint({"a.cpp": text + "\n"}, "top") for text in (STREAMED % "short", constants + STREAMED % width)
     )

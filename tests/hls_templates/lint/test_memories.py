@@ -1,4 +1,4 @@
-"""Memories, ports, outputs and streams: kernels that keep the rules, beside others that break them."""
+"""Memories, ports, outputs and streams: kernels that follow the rules, and kernels that break them."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_an_output_that_a_loop_writes_at_one_place_is_volatile(parameter: str, s
 
 
 def test_a_dimension_of_too_many_digits_is_no_bank() -> None:
-    """It is told as a directive's value; the stores to the array choose no bank of it."""
+    """Check that the value of the directive is reported, and that stores to the array choose no bank."""
     body = [
         "    int row[4][4];",
         f"#pragma HLS ARRAY_PARTITION variable=row complete dim={'9' * 30}",

@@ -14,7 +14,7 @@ from tests.support.lint_designs import DESIGN, KEPT, LAST, TYPES, faults
 
 @dataclass(frozen=True)
 class Plant:
-    """Replacing ``old`` by ``new`` in the clean design breaks ``rule``; ``says`` is in its sentence."""
+    """A fault: replacing ``old`` with ``new`` in the clean design breaks ``rule``, whose sentence contains ``says``."""
 
     rule: str
     old: str

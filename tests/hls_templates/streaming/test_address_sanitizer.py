@@ -1,4 +1,4 @@
-"""All compute blocks under the sanitizers of addresses and of undefined behaviour, their values compared again."""
+"""All compute blocks under the sanitizers of addresses and undefined behaviour, with their values compared."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_every_case_is_clean(module: str, tmp_path: Path) -> None:
 
 
 def run(module: str, library: Path) -> subprocess.CompletedProcess[str]:
-    """In a process of its own that loads the sanitizers first."""
+    """Run in a separate process that loads the sanitizers first."""
     libraries = [
         subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
         for name in ("libasan.so", "libubsan.so")
@@ -55,7 +55,7 @@ def run(module: str, library: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_an_access_behind_an_array_is_found(tmp_path: Path) -> None:
-    """The check checks: a streamer that reads one tile too many."""
+    """Check the sanitizer itself with a streamer that reads one tile too many."""
     header = fixed_files(*include_folders("streaming"))["weights.h"]
     (tmp_path / "weights.h").write_text(header.replace("counter_t<TILES> tile;", "counter_t<TILES + 1> tile;"))
     library = compile_cases(CASES[:1], tmp_path, "sanitized", "-fsanitize=address", f"-I{tmp_path}")

@@ -1,7 +1,7 @@
 """Streaming blocks under g++ against plain numpy: every value, and every cycle.
 
 The default suite compiles a sample once: one case or more of every block, activation and element-wise operation. All
-cases, also with the vendor's integers and under the sanitizer, are behind the marker ``engine``.
+cases, also with the vendor's integers and under the sanitizer, have the marker ``engine``.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def check_values(library: Library) -> None:
 
 
 def check_cycles(library: Library) -> None:
-    """Three frames in a row without a bubble, but for those that a block's formula has; DDR is waited for once."""
+    """Check that three frames take no idle cycles except those in a block's formula, and wait for DDR once."""
     for case in library.cases:
         block, from_ddr = library.time(case), "memory_beat_t" in case.code
         waits = (block.wait_space, block.wait_input)
@@ -146,7 +146,10 @@ def test_all_cases_are_clean_under_the_sanitizer(family: str, tmp_path: Path) ->
 
 
 def test_few_zeros_or_dropped_channels_cost_nothing() -> None:
-    """Less than a word; where words grow, no more zeros than they grow by: then the last word that comes fills one."""
+    """Use less than a word of zeros or dropped channels.
+
+    If words grow, the zeros are at most the growth, so that the last input word fills an output word.
+    """
     for lanes_in, lanes_out in [(1, 4), (4, 1), (3, 8), (8, 3), (6, 4), (4, 6), (4, 4)]:
         for words in range(1, 9):
             whole = words * lanes_in
@@ -168,7 +171,10 @@ def test_the_image_of_weights_has_whole_beats_and_slots() -> None:
 
 @pytest.mark.engine
 def test_a_writer_that_is_just_fast_enough_is_fast_enough(tmp_path: Path) -> None:
-    """Words are taken evenly: whoever takes all that fits, at once, waits where a row of windows begins."""
+    """Check that the window reads its input evenly.
+
+    A window that reads as many words as fit at once would wait at the beginning of each row of windows.
+    """
     code = EVEN.code.replace(f"feed({FRAMES * 64}, ", f"feed_slowly({FRAMES * 64}, 4, ")
     slow = replace(EVEN, code=code, headers=(*EVEN.headers, "moving.h"))
     assert code != EVEN.code

@@ -13,7 +13,7 @@ from tests.support.pairwise import pairwise
 
 
 def test_a_window_keeps_as_many_words_as_its_estimate(tmp_path: Path) -> None:
-    """Of maps of 9 rows of 11 pixels: channel groups, kernels, strides, dilations, with padding and without."""
+    """Compare for maps of 9 rows of 11 pixels, over channel groups, kernels, strides, dilations and padding."""
     lines = ['#include "window.h"']
     rows = pairwise(groups=(1, 4), kernel=(1, 2, 3), stride=(1, 2, 3), dilation=(1, 2), padded=(0, 1))
     for groups, kernel, stride, dilation, padded in rows:

@@ -1,4 +1,4 @@
-"""Every loop of every streaming block reaches its interval of 1 at 300 MHz, as far as its code tells."""
+"""Every loop of every streaming block reaches an II of 1 at 300 MHz, by the estimate from its code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ void convert(int frames, hls::stream<word<ap_int<4>, 6>> &in, hls::stream<word<a
 def check(
     folder: Path, header: str = "", right: str = "", wrong: str = "", blocks: str = ""
 ) -> tuple[CheckedLoop, ...]:
-    """The loops of all blocks, with ``wrong`` in the place of ``right`` in a header."""
+    """Check the loops of all blocks, with ``right`` replaced by ``wrong`` in a header."""
     for name, text in fixed_files(*include_folders("streaming")).items():
         (folder / name).write_text(text.replace(right, wrong) if name == header else text)
         assert name != header or right in text

@@ -1,4 +1,4 @@
-"""What holds for every header of the blocks: the linter finds nothing, and it is the C++ that Vitis HLS takes."""
+"""Every header of the blocks is free of linter findings, and is C++ that Vitis HLS accepts."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def headers() -> dict[str, str]:
 
 
 def test_the_linter_finds_nothing() -> None:
-    """Together with what they include, as the vendor's tool would see them."""
+    """Lint the headers together with the files that they include, as the vendor's tool reads them."""
     assert [str(finding) for finding in lint(headers(), "")] == []
 
 
 @pytest.mark.engine
 def test_they_are_c14(tmp_path: Path) -> None:
-    """Vitis HLS takes C++14 unless it is told otherwise."""
+    """Compile as C++14, the default of Vitis HLS."""
     source = tmp_path / "c14.cpp"
     source.write_text("".join(f'#include "{name}"\n' for name in sorted(headers())) + TOPS)
     includes = [f"-I{folder}" for folder in (*include_folders("streaming"), DOCUMENTED)]

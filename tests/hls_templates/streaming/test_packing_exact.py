@@ -1,4 +1,4 @@
-"""Packed products in the arithmetic that goes to synthesis: exact at every extreme, and as far as the ports reach."""
+"""Packed products in the arithmetic of the synthesised code: exact at every extreme, up to the port widths."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FOUR, WEIGHTS, PIXELS = (2, 2), (2, 1), (1, 2)  # PE, PIXELS
 
 @dataclass(frozen=True)
 class Square:
-    """PE × PIXELS sums of one chain of ``simd`` terms: as long as the bound allows, ``extra`` beyond it."""
+    """PE × PIXELS sums of one chain of ``simd`` terms: the longest allowed chain, plus ``extra`` terms."""
 
     weight: Values
     value: Values
@@ -132,7 +132,7 @@ FEW_RANGES = ((2, 1, 1), (3, 1, 0), (4, 0, 0), (4, 1, 1), (8, 0, 0), (8, 1, 1))
 
 @pytest.fixture(scope="module", params=["native", pytest.param("ap_int", marks=pytest.mark.engine)])
 def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Compiled:
-    """A few squares with the simulation's native products, and all with products that share DSPs."""
+    """Compile a few squares with the simulation's native products, or all with products that share DSPs."""
     ap_int = request.param == "ap_int"
     chosen, ranges = (tuple(ALL), tuple(RANGES)) if ap_int else (FEW, FEW_RANGES)
     text = squares([ALL.index(square) for square in chosen]) + 'extern "C" void all_bounds(int32_t *to) {\n'
@@ -142,7 +142,7 @@ def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 def multiply(library: ctypes.CDLL, square: Square, weights: Ints, values: Ints) -> Ints:
-    """weights [count, PE, SIMD], values [count, PIXELS, SIMD] → sums [count, PIXELS, PE]."""
+    """Return the sums (count, PIXELS, PE) of weights (count, PE, SIMD) and values (count, PIXELS, SIMD)."""
     pe, pixels = square.shape
     w = np.ascontiguousarray(square.weight.carrier(weights), np.int32)
     a = np.ascontiguousarray(square.value.carrier(values), np.int32)
@@ -158,14 +158,14 @@ def assert_exact(library: ctypes.CDLL, square: Square, weights: Ints, values: In
 
 
 def everything(values: Values, most: int) -> list[int]:
-    """All values, or where they are more than ``most`` the extremes and what surrounds zero."""
+    """Return all values, or the extremes and the values around zero if there are more than ``most``."""
     every = list(range(values.low, values.high + 1, values.step))
     few = {values.low, values.low + 1, -1 if values.low else 1, 0, 1, values.high}
     return every if len(every) <= most else sorted(few)
 
 
 def test_every_combination_repeated_to_the_bound_is_exact(compiled: Compiled) -> None:
-    """The same operands in every term: every sum of every field goes to its own extreme."""
+    """Use the same operands in every term, so that every field's sum reaches its extreme."""
     for square in compiled.squares:
         pe, pixels = square.shape
         most = 16 if pe + pixels == 4 else 256
@@ -197,7 +197,7 @@ def test_the_header_and_the_scheduler_know_the_same_bounds(compiled: Compiled) -
 
 @pytest.mark.engine
 def test_a_chain_longer_than_the_bound_would_not_be_exact(tmp_path: Path) -> None:
-    """The bound is the last that holds: one term more, and the extreme spills over."""
+    """Check that the bound is the largest: with one more term, the extreme overflows into the next field."""
     square = Square(signed(4), unsigned(4), "DSP48E2", FOUR)
     header = FIXED["packing.h"]
     planted = header.replace("terms_of<WEIGHT, VALUE>(products_field);", "terms_of<WEIGHT, VALUE>(products_field) + 1;")
@@ -223,7 +223,7 @@ UNITS: list[tuple[int, int, int, Values, Values, str]] = [
 
 
 def counted(header: str, text: str) -> str:
-    """The header with a count of what becomes a DSP."""
+    """Return the header with a counter of the products that become DSPs."""
     if header == "packing.h":
         return text.replace("#if SYSTOLIC_PACKED\n", "#if SYSTOLIC_PACKED\nextern long products;\n", 1).replace(
             "    product *= narrow;", "    product *= narrow; ++products;"

@@ -1,4 +1,4 @@
-"""An error in any compute block is caught: all headers get one each, are compiled once, and every case goes wrong."""
+"""An error in any compute block is caught: each header gets one error, and every case must then fail."""
 
 from __future__ import annotations
 

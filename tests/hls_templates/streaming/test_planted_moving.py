@@ -1,4 +1,4 @@
-"""An error in any block that moves values is caught: all headers get theirs at once, and every case goes wrong."""
+"""An error in any block that moves values is caught: each header gets one error, and every case must then fail."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 @pytest.mark.parametrize("plant", PLANTS, ids=str)
 def test_a_planted_error_is_caught(planted: Library, sound: Library, plant: Plant) -> None:
-    """By wrong values, or by words that are missing or too many."""
+    """Check that wrong values, missing words or extra words reveal the error."""
     np.testing.assert_array_equal(sound.run(plant.case), plant.case.expected)
     with pytest.raises((AssertionError, RuntimeError), match=r"Arrays are not equal|while it is empty|holds|left"):
         np.testing.assert_array_equal(planted.run(plant.case), plant.case.expected)
