@@ -18,7 +18,7 @@ from tests.support.errors import raises
 from tests.support.kinds import as_kind
 from tests.support.vendor_types import vendor_types
 
-Told = dict[tuple[str, int, int], str]
+HeaderValues = dict[tuple[str, int, int], str]
 """(name, row, column) → the value as text."""
 
 
@@ -50,7 +50,7 @@ PROGRAM = """
 #include <cstdio>
 #include "param.h"
 #include "config.h"
-template <class T, int A, int B> void tell(const char *name, const T (&values)[A][B]) {
+template <class T, int A, int B> void print(const char *name, const T (&values)[A][B]) {
     for (int a = 0; a < A; ++a)
         for (int b = 0; b < B; ++b)
             std::printf("%s %d %d %s\\n", name, a, b, values[a][b].to_string(16, true).c_str());
@@ -59,22 +59,22 @@ int main() {
 """
 
 
-def read(files: dict[str, str]) -> Told:
+def read(files: dict[str, str]) -> HeaderValues:
     """Read the arrays of strings and the defines of both headers."""
-    told: Told = {}
+    found: HeaderValues = {}
     for name, rows, columns, values in re.findall(
         r"const ap_u?int<\d+> (\w+)\[(\d+)\]\[(\d+)\] = \{\n(.*?)\n\};", files["param.h"], re.DOTALL
     ):
         table = [re.findall(r'"(\S+)"', row) for row in values.splitlines()]
         assert [len(row) for row in table] == int(rows) * [int(columns)], name
-        told |= {(name, a, b): value for a, row in enumerate(table) for b, value in enumerate(row)}
+        found |= {(name, a, b): value for a, row in enumerate(table) for b, value in enumerate(row)}
     for name, number in re.findall(r"#define (\w+) (\d+)", files["config.h"]):
-        told[name, 0, 0] = number
-    return told
+        found[name, 0, 0] = number
+    return found
 
 
 @pytest.fixture(scope="module", params=["text", pytest.param("compiled", marks=pytest.mark.engine)])
-def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
+def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> HeaderValues:
     """Return the values of both headers, from their text or from the output of a program that includes them."""
     if request.param == "text":
         return read(header_files(LAYERS))
@@ -84,7 +84,7 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     lines = []
     for one in LAYERS:
         arrays = ["w"] if one.inc is None else ["w", "inc", "bias"]
-        lines += [f'tell("{one.name}_{array}", {one.name}_{array});' for array in arrays]
+        lines += [f'print("{one.name}_{array}", {one.name}_{array});' for array in arrays]
         defines = [line.split()[1] for line in header_files([one])["config.h"].splitlines() if "#define " in line][1:]
         lines += [f'std::printf("{name} 0 0 %d\\n", {name});' for name in defines]
     (folder / "main.cpp").write_text(PROGRAM + "\n".join(lines) + "\n}\n")
@@ -100,7 +100,7 @@ def number(text: str) -> int:
 
 
 @pytest.mark.parametrize("one", LAYERS, ids=lambda one: one.name)
-def test_every_weight_is_where_the_format_says(one: LayerParameters, told: Told) -> None:
+def test_every_weight_is_where_the_format_says(one: LayerParameters, found: HeaderValues) -> None:
     """Read each lane of the compiled words as the sentence at the head of param.h describes it."""
     mask = (1 << one.weight_bits) - 1
     filters, channels, high, wide = one.weights.shape
@@ -111,22 +111,22 @@ def test_every_weight_is_where_the_format_says(one: LayerParameters, told: Told)
                 for c in range(channels):
                     place = (y * wide + x) * channels + c
                     tile = f // one.pe * words + place // one.simd
-                    word = number(told[f"{one.name}_w", f % one.pe, tile])
+                    word = number(found[f"{one.name}_w", f % one.pe, tile])
                     code = word >> (one.weight_bits * (place % one.simd)) & mask
                     expected = int(one.weights[f, c, y, x])
                     assert code == (expected > 0 if one.weight_bits == 1 else expected & mask)
 
 
 @cases("one", LAYERS[:-1], ids=lambda one: one.name)
-def test_every_inc_and_bias(one: LayerParameters, told: Told) -> None:
+def test_every_inc_and_bias(one: LayerParameters, found: HeaderValues) -> None:
     for name, values in (("inc", one.inc), ("bias", one.bias)):
         for channel, value in enumerate(as_kind(np.ndarray, values).tolist()):
-            assert number(told[f"{one.name}_{name}", channel % one.pe, channel // one.pe]) == value
+            assert number(found[f"{one.name}_{name}", channel % one.pe, channel // one.pe]) == value
 
 
-def test_every_define(told: Told) -> None:
+def test_every_define(found: HeaderValues) -> None:
     def defined(name: str) -> int:
-        return int(told[name, 0, 0])
+        return int(found[name, 0, 0])
 
     for one in LAYERS:
         upper = one.name.upper()
@@ -135,7 +135,7 @@ def test_every_define(told: Told) -> None:
         assert [defined(f"{upper}_IFM_{side}") for side in ("CH", "ROW", "COL")] == list(one.input)
         assert [defined(f"{upper}_OFM_{side}") for side in ("CH", "ROW", "COL")] == list(one.output)
         assert defined(f"{upper}_W_TILES") == len(packed_weights(one)[0])
-        assert (f"{upper}_INC_BIT", 0, 0) in told or one.inc is None
+        assert (f"{upper}_INC_BIT", 0, 0) in found or one.inc is None
     assert defined("CONV_0_SHIFT") - 3 - 4 == defined("CONV_0_L_SHIFT")
     assert defined("CONV_0_INC_BIT") == int(np.abs(as_kind(np.ndarray, LAYERS[0].inc)).max()).bit_length() + 1
 

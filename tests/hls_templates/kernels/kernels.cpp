@@ -1,4 +1,4 @@
-// Kernels small enough that their cycles are derived on paper, beside the tests that expect them.
+// Kernels whose cycles are small enough to derive by hand; the tests contain the derivations.
 #include <cstdint>
 #include <string>
 
@@ -159,7 +159,7 @@ void writer(beat_t *memory, int beats, bool wait) {
     if (wait) SYSTOLIC_BURST_RESPONSE(0);
 }
 
-// What it reads goes on at once, and again at the end of its pipeline.
+// A value that it reads is forwarded at once, and written again at the end of its pipeline.
 void forwarder(stream &from, stream &forwarded, stream &to, int count) {
     SYSTOLIC_PROCESS("forwarder");
     SYSTOLIC_ENTER;
@@ -307,7 +307,7 @@ void any_chain(int stages, int count, const int *ii, const int *depth, const int
     sink(pipe[stages], count, ii[stages]);
 }
 
-// A row of output-stationary PEs: PE j works at stage j, the sums of a tile leave at stage pes.
+// A row of output-stationary PEs: PE j works at stage j, and the sums of a tile are written at stage pes.
 void pe_row(stream &in, stream &out, int tiles, int steps, int pes) {
     SYSTOLIC_PROCESS("pe_row");
     int sum = 0;

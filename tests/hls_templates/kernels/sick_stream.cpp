@@ -1,5 +1,5 @@
-// A streaming top function that does wrong what the first byte of the packet says: 1 forgets TLAST, 2 gives it early,
-// 3 ends too early, 4 gives more than a packet, 5 leaves a beat of the frame.
+// A faulty streaming top function. The first byte of the packet selects the fault: 1 omits TLAST, 2 sets it early,
+// 3 ends too early, 4 writes more than a packet, 5 does not read a beat of the frame.
 #include "top.h"
 
 void streaming_top(hls::stream<beat_t<IN_BEAT>> &in, hls::stream<beat_t<OUT_BEAT>> &out,

@@ -1,4 +1,4 @@
-// What simulation/hls_stream.h promises, checked from inside; each fault is a line on standard output.
+// Checks of the properties of simulation/hls_stream.h; each fault is one line on standard output.
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -30,7 +30,7 @@ static bool same(const wide_t &value, int64_t number) {
     return all;
 }
 
-// Over many chunks, with the reader at every distance behind the writer.
+// The order of values over many chunks, for all numbers of values between writer and reader.
 static void order() {
     hls::stream<wide_t> queue;
     int64_t written = 0, read = 0;

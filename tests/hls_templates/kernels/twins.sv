@@ -136,7 +136,7 @@ module reconvergent #(parameter int COUNT = 16, RIGHT = 4) (input logic clk, rst
     assign done = fork_done && gather_done && join_done;
 endmodule
 
-// A row of output-stationary PEs: activations move one PE a cycle, PE j works at stage j, sums leave at stage PES.
+// A row of output-stationary PEs: activations move one PE per cycle, PE j works at stage j, sums follow at stage PES.
 module row #(parameter int TILES = 4, STEPS = 8, PES = 4, SINK_II = 1, FIRST = 2, SECOND = 2) (
     input logic clk, rst, output logic done);
     localparam int COUNT = TILES * STEPS;

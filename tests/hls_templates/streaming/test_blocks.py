@@ -173,7 +173,7 @@ def test_the_image_of_weights_has_whole_beats_and_slots() -> None:
 def test_a_writer_that_is_just_fast_enough_is_fast_enough(tmp_path: Path) -> None:
     """Check that the window reads its input evenly.
 
-    A window that reads as many words as fit at once would wait at the beginning of each row of windows.
+    A window that fills its buffer at once would wait at the beginning of each row of windows.
     """
     code = EVEN.code.replace(f"feed({FRAMES * 64}, ", f"feed_slowly({FRAMES * 64}, 4, ")
     slow = replace(EVEN, code=code, headers=(*EVEN.headers, "moving.h"))

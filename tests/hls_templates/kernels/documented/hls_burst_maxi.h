@@ -17,7 +17,7 @@ public:
     void read_request(size_t offset, unsigned length) { ask(reads_, offset, length); }
     T read() { return words_[take(reads_)]; }
     void write_request(size_t offset, unsigned length) { ask(writes_, offset, length); }
-    // The mask as the vendor's header has it: a bit each byte, all of them where there is none.
+    // The mask of the vendor's header: one bit per byte; without a mask all bytes are written.
     void write(const T &value, ap_int<sizeof(T)> bytes = -1) {
         const size_t at = take(writes_);
         for (size_t b = 0; b < sizeof(T); ++b) {

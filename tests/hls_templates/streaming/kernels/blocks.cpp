@@ -303,7 +303,7 @@ void pack_once_block(int frames, hls::stream<word<integer<16, true>, 10>> &in, h
 void gather_block_4(int frames, hls::stream<word<ap_uint<4>, 4>> &in, hls::stream<word<ap_uint<4>, 8>> &out) {
     convert_pixels<4, 8, 1, 2, 48>(frames, in, out);
 }
-// As many PEs and pixels as a requantiser's constants are read at once.
+// Constants of requantisers, with different numbers of PEs and pixels that read them at once.
 static const requantise_t<8, true, 4, 3> R4 = {{{1}}, {{1}}, {{1}}, {{1}}};
 static const requantise_t<4, false, 12, 1> R12 = {{{1}, {2}}, {{3}, {4}}, {{5}, {6}}, {{7}, {8}}};
 static const multiply_shift_t<8, true, 4, 3> M4 = {{{1}}, {{1}}, {{1}}};
@@ -442,7 +442,7 @@ void stream_wide_block(int frames, hls::stream<word<narrow_t<8>::carrier, 288>> 
     static const narrow_t<8>::carrier weights[4][96][72] = {{{1}}};
     stream_weights<30, 96, 4, 72, narrow_t<8>, RAM_BRAM>(frames, out, weights);
 }
-// One width divides the other, or has no divisor with it; words of three bytes; few words a pixel, few folds, few beats.
+// One width divides the other, or they are coprime; words of three bytes; few words per pixel, few folds, few beats.
 typedef hls::stream<word<ap_int<4>, 1>> singles;
 typedef hls::stream<word<ap_int<4>, 3>> triples;
 typedef hls::stream<word<ap_int<4>, 7>> sevens;
