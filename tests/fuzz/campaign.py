@@ -1,4 +1,4 @@
-"""What every campaign has: its seed, where it ends, and where it leaves what it finds."""
+"""The parameters that all campaigns share: the seed, the limits, and the folder for failures."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -6,19 +6,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 LONGEST = 4
-"""How many times ``seconds`` a campaign takes at most that has not enough yet: of a hundred refusals none is enough."""
+"""Limit for the time of a campaign that has not tried enough yet, as a multiple of ``seconds``.
+
+Without the limit, a campaign whose cases are all refused would never end.
+"""
 
 
 @dataclass(frozen=True)
 class Campaign:
-    """How long to look, from which seed, and where failures are written.
+    """The parameters of a campaign.
 
-    seed: the first case's; every case's random numbers follow from it and the case's number alone.
-    cases: the most cases tried; None for no limit. first: the number of the first, so that a campaign goes on later.
-    seconds: no case begins after so long; None for no limit.
-    failures: a folder; each failure leaves a small file there that shows it again.
-    layers: of networks, how many must be executed: the time is not used up before, and fewer are a defect.
-    workers: cases tried at once. replay: such files, which are tried instead of other cases.
+    Attributes:
+        seed: The seed. The random numbers of a case depend only on the seed and the number of the case.
+        cases: Limit for the number of cases; None for no limit.
+        seconds: The time after which no further case begins; None for no limit.
+        failures: The folder where each failure writes a small file that shows it again.
+        first: The number of the first case, with which a campaign continues an earlier one.
+        layers: For networks, the number of layers that must be executed. The campaign does not end before that, and
+            fewer layers count as a defect.
+        workers: The number of cases that are tried at once.
+        replay: Files of failures, which are tried instead of drawn cases.
     """
 
     seed: int
@@ -32,14 +39,14 @@ class Campaign:
     started: float = field(default_factory=time.monotonic)
 
     def numbers(self, enough: Callable[[], bool] = lambda: True) -> Iterator[int]:
-        """The cases' numbers, until the count is used up, or the time and there is ``enough``."""
+        """Yield the numbers of the cases, until all are tried, or the time is over and ``enough`` returns True."""
         number = self.first
         while (self.cases is None or number < self.first + self.cases) and not self._late(enough):
             yield number
             number += 1
 
     def keep(self, kind: str, number: int, told: str, model: bytes) -> None:
-        """Write a model that shows a defect, and print what it is and where it lies."""
+        """Write a model that shows a defect, and print the defect and the path of the file."""
         self.failures.mkdir(parents=True, exist_ok=True)
         path = self.failures / f"{kind}-{self.seed}-{number}.onnx"
         path.write_bytes(model)

@@ -1,4 +1,4 @@
-"""What a manifest says of heads and of the map that they read: decoded from random integers, and drawn."""
+"""Fuzzing of a manifest's heads and of the maps that they read: random integers are decoded and drawn."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ CLASSES = 2
 
 
 def seeds() -> tuple[bytes, ...]:
-    """A head of each kind, and what was a defect once."""
+    """Return a head of each kind, and the files that once showed a defect."""
     return (*(json.dumps(_described(kind)).encode() for kind in KINDS), *corpus.files("heads"))
 
 
@@ -66,7 +66,7 @@ def _described(kind: str) -> dict[str, Any]:
 
 
 def read_head(path: Path) -> None:
-    """As the host does with a manifest, and with the integers that come back."""
+    """Decode random integers with a head, as the host does with a manifest and with the output of a board."""
     values = parse_json(path.read_bytes(), path.name)
     if not isinstance(values, dict):
         raise InvalidValueError("a case", values, "an object")

@@ -308,7 +308,7 @@ class Trial:
                 self.yolo.verify()
             except SystolicError:
                 return
-            self.complaints.append(f"verify() does not tell of {spoilt}")
+            self.complaints.append(f"verify() does not report {spoilt}")
 
     def _check(self, number: int, outputs: tuple[npt.NDArray[Any], ...], *, verified: bool = False) -> None:
         """verified: what was spoilt would have been told of."""

@@ -1,4 +1,4 @@
-"""Folders of labelled pictures: what each layout says of them, and the precision that is reckoned from it."""
+"""Fuzzing of folders with labelled pictures: their labels are read in each layout, and the precision is computed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SEEN = Detection("dog", 0.9, (9.0, 5.0, 30.0, 15.0))
 
 
 def seeds() -> tuple[bytes, ...]:
-    """A folder of each layout as an archive, and what was a defect once."""
+    """Return an archive of a folder in each layout, and the archives that once showed a defect."""
     return (*map(_packed, WRITERS), *corpus.files("labels"))
 
 
@@ -43,7 +43,10 @@ def _inner(name: str) -> Sequence[Mutate]:
 
 
 def read_folder(path: Path) -> None:
-    """As ``systolic evaluate`` does, of a detector and of a classifier; with the list of pictures if there is one."""
+    """Read a folder as ``systolic evaluate`` does, for a detector and for a classifier.
+
+    If the folder has a list of pictures, it is read too.
+    """
     folder = Path(tempfile.mkdtemp(dir=path.parent))
     for name, data in read_members(path.read_bytes()):
         inside = Path(name)
@@ -63,7 +66,7 @@ def _put(path: Path, data: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-    except OSError:  # a folder of that name is there, or a file where a folder would be
+    except OSError:  # a folder already has this name, or a file has the name of a parent folder
         return
 
 

@@ -1,4 +1,4 @@
-"""What a design's folder holds beside its images: the cycles that were traced, and the C++ that the linter reads."""
+"""Fuzzing of the traced cycles in a design's folder, and of the C++ sources that the linter reads."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ CODES = (0, 1, 2)
 
 
 class StatusError(Exception):
-    """The linter's command ended with a status that it does not have."""
+    """The linter ended with an undocumented exit status."""
 
 
 def cycles_seeds() -> tuple[bytes, ...]:
-    """Cycles for each pass of the small design, for none, and what was a defect once."""
+    """Return files with cycles for all passes and for no pass, and the files that once showed a defect."""
     passes = read_manifest(designs.base("systolic")).passes
     return (
         f'{{"pass_cycles": {list(range(100, 100 + passes))}}}\n'.encode(),
@@ -35,7 +35,7 @@ def cycles_seeds() -> tuple[bytes, ...]:
 
 
 def read_cycles(path: Path) -> None:
-    """As the simulated board does that keeps the design's time."""
+    """Read the cycles as the simulated board does, which takes the same time as the design."""
     manifest = path.with_name("manifest.json")
     if not manifest.exists():
         shutil.copy(designs.base("systolic") / manifest.name, manifest)
@@ -45,14 +45,14 @@ def read_cycles(path: Path) -> None:
 
 
 def lint_seeds() -> tuple[bytes, ...]:
-    """The example of each rule, a generated top function, and what was a defect once."""
+    """Return the example of each rule, generated top functions, and the files that once showed a defect."""
     examples = (rule.example.encode() for rule in RULES.values())
     tops = (path.read_bytes() for path in sorted((designs.base("systolic") / "src").glob("*.cpp")))
     return (*examples, *tops, *corpus.files("lint"))
 
 
 def read_source(path: Path) -> None:
-    """As ``python -m hls_templates.lint FILE --top top`` does, which refuses with a sentence by itself."""
+    """Check a file as ``python -m hls_templates.lint FILE --top top`` does, which reports errors as an exit status."""
     if main([str(path), "--top", "top"]) not in CODES:
         raise StatusError
 

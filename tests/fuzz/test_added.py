@@ -1,4 +1,4 @@
-"""What installed packages add is drawn into random networks, of both styles, and a fault of a package is found."""
+"""Layers and functions of installed packages are drawn into random networks, and a package's fault is found."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GREATER = "".join(
 CUBE = "from cnn.activations import Function\ncube = Function(lambda x: x**3)\n"
 SEED, DRAWN, FEW = 77, 40, 8
 MOST_CASES = 6
-"""Until the planted fault must be found."""
+"""Limit for the cases after which the planted fault must be found."""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,10 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Case]]:
-    """The first cases of a seed while a layer of one map, one of two and a function are installed."""
+    """Return the first cases of a seed, drawn while three packages are installed.
+
+    They add a layer with one input, a layer with two inputs and a function.
+    """
     folder, files = tmp_path_factory.mktemp("packages"), documented()
     points = entry_points(files.pop("pyproject.toml"))
     installed(folder, "acme_greater", {}, GREATER)
@@ -62,14 +65,14 @@ def with_layer(drawn: list[Case], style: str, name: str) -> list[Case]:
     ]
 
 
-def test_without_a_package_nothing_is_added() -> None:
+def test_draw_case_without_packages_adds_no_layer() -> None:
     for registry in (LAYERS, BLOCKS, FUNCTIONS):
         registry.refresh()
     assert not any("added" in draw_case(SEED, number).network for number in range(FEW))
 
 
 @pytest.mark.engine
-def test_what_is_installed_is_drawn_where_its_style_has_it(drawn: list[Case]) -> None:
+def test_draw_case_adds_layers_of_packages_that_the_style_supports(drawn: list[Case]) -> None:
     for name in ("acme_shuffle", "acme_greater", "acme_cubed"):
         assert with_layer(drawn, "streaming", name)
         assert bool(with_layer(drawn, "systolic", name)) == (name == "acme_cubed")
@@ -85,13 +88,14 @@ def added_to(case: Case, folder: Path) -> tuple[Network, Network]:
 
 
 @pytest.mark.engine
-def test_a_layer_reads_maps_that_fit_it_and_is_read_in_turn(drawn: list[Case], tmp_path: Path) -> None:
+def test_with_added_layer_reads_fitting_maps_and_is_read(drawn: list[Case], tmp_path: Path) -> None:
     parameters = set()
     for case in with_layer(drawn, "streaming", "acme_shuffle") + with_layer(drawn, "streaming", "acme_cubed"):
         before, after = added_to(case, tmp_path)
         new = [index for index, node in enumerate(after.nodes) if node.name.startswith("added")]
         assert len(after.nodes) == len(before.nodes) + len(new)
-        assert len(after.outputs) == len(before.outputs)  # of the same shape: whatever was read behind it reads it
+        # The new map has the shape of its input, so that the input's readers can read it.
+        assert len(after.outputs) == len(before.outputs)
         for node in (after.nodes[index] for index in new):
             assert isinstance(node.op, (Activate, Custom))
             assert all(after.nodes[i].shape == node.shape for i in node.inputs)
@@ -105,17 +109,17 @@ def test_a_layer_reads_maps_that_fit_it_and_is_read_in_turn(drawn: list[Case], t
 @pytest.mark.parametrize(
     ("style", "name"), [("streaming", "acme_greater"), ("streaming", "acme_cubed"), ("systolic", "acme_cubed")]
 )
-def test_networks_with_it_are_right_in_every_bit(drawn: list[Case], cache: Path, style: str, name: str) -> None:
+def test_try_case_with_added_layer_matches_golden_model(drawn: list[Case], cache: Path, style: str, name: str) -> None:
     outcome = try_case(replace(with_layer(drawn, style, name)[0], checks=("native", "golden")), cache)
     assert outcome.state == "passed", f"{outcome.stage}: {outcome.sentence}"
     assert outcome.layers.get("Custom", 0) + outcome.layers.get("Activate", 0) >= 1
 
 
 @pytest.mark.engine
-def test_a_fault_in_a_package_s_hardware_is_found(
+def test_try_case_with_faulty_package_hardware_fails(
     drawn: list[Case], cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its header takes the channels as they come. What is found is right without the fault."""
+    """Plant a header that does not reorder the channels. The case that fails passes without the fault."""
     block = BLOCKS["acme_shuffle"]
     ((header, text),) = block.files.items()
     planted = text.replace("coming[c % GROUPS * EACH + c / GROUPS]", "coming[c]")

@@ -1,4 +1,4 @@
-"""Files that were a defect once, and some mutated ones of every kind that is read."""
+"""Every kind of file is read or refused: files that once showed a defect, and some mutated files."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ CASES = {
     designs.SYSTOLIC: 60,
     designs.STREAMING: 60,
 }
-"""Cases of a campaign, about a minute of processor time in all."""
+"""The number of cases of a campaign for each kind of file. All together take about a minute of processor time."""
 
 DESIGNS = (designs.MANIFESTS, designs.PROGRAM, designs.SYSTOLIC, designs.STREAMING, sources.CYCLES)
 SLOW = (*DESIGNS, mappings.SCHEDULE, sources.LINT)
-"""Files that take a design or a search to make."""
+"""The kinds of files that need a generated design or a search."""
 
 SAMPLE = 30
-"""Mutated files of each kind in a run of the default suite."""
+"""The number of mutated files of each kind in a run of the default suite."""
 
 
 def check_harmless(target: Target, cases: int, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:

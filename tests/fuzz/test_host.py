@@ -1,4 +1,4 @@
-"""A board that goes wrong is told of, and closed at any moment. `python -m tests.fuzz host` goes on."""
+"""The host reports a failing board and can be closed at any moment. `python -m tests.fuzz host` tries more cases."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.pynq
 
 SEED = 1
 CASES, FEW = 60, 10
-"""Cases of a campaign, and of a run of the default suite."""
+"""The number of cases of a campaign, and of a run of the default suite."""
 
 
 @pytest.fixture(scope="module")
@@ -24,12 +24,12 @@ def designs(tmp_path_factory: pytest.TempPathFactory) -> Designs:
 @pytest.mark.parametrize(
     "number", [number if number < FEW else pytest.param(number, marks=pytest.mark.campaign) for number in range(CASES)]
 )
-def test_a_board_that_goes_wrong(number: int, designs: Designs) -> None:
+def test_host_with_failing_board_reports_every_fault(number: int, designs: Designs) -> None:
     case = draw(SEED, number)
     assert tried(designs, case).complaints == [], case
 
 
-# ------------------------------------------------------------------------------------ what it finds
+# ------------------------------------------------------------------------------------ planted defects
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_board_that_goes_wrong(number: int, designs: Designs) -> None:
             "host.board.buffers.Buffers.verify",
             lambda _: None,
             Case("tiny", faults=(Injection("corrupt word", 0),), actions=("detect",)),
-            "verify() does not tell of",
+            "verify() does not report",
         ),
         (
             "host.systolic.ip.SystolicIP.poll",
@@ -69,7 +69,7 @@ def test_a_board_that_goes_wrong(number: int, designs: Designs) -> None:
         ),
     ],
 )
-def test_it_finds_planted_defects(
+def test_tried_planted_defect_has_complaint(
     place: str,
     defect: Callable[..., Any],
     case: Case,
@@ -81,7 +81,7 @@ def test_it_finds_planted_defects(
     assert complaint in "; ".join(tried(designs, case).complaints)
 
 
-def test_cases_are_as_different_as_can_be() -> None:
+def test_draw_many_cases_covers_all_actions_and_faults() -> None:
     from host.simulated.faults import KINDS
 
     cases = [draw(SEED, number) for number in range(400)]

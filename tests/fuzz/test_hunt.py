@@ -1,4 +1,4 @@
-"""The hunt finds what it looks for: each kind of defect, planted, with a small file that shows it."""
+"""The hunt finds each kind of planted defect, and writes a small file that shows it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ PLANTED: dict[str, tuple[Callable[[Path], None], str]] = {
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_defect_is_found_and_made_small(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_hunt_planted_defect_is_found_and_shrunk(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     fault, kind = PLANTED[name]
 
     def read(path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_planted_defect_is_found_and_made_small(name: str, tmp_path: Path, cap
     assert case.read_bytes() == b"!"
 
 
-def test_a_refusal_is_no_defect(tmp_path: Path) -> None:
+def test_hunt_refused_file_is_not_a_defect(tmp_path: Path) -> None:
     def read(path: Path) -> None:
         raise UnsupportedError("a file", "it is refused")
 
@@ -80,13 +80,13 @@ def test_a_refusal_is_no_defect(tmp_path: Path) -> None:
     assert hunt(target, Campaign(seed=1, cases=200, seconds=None, failures=tmp_path)) == 0
 
 
-def test_a_case_follows_from_seed_and_number() -> None:
+def test_target_case_same_seed_and_number_gives_same_file() -> None:
     target = Target("planted", lambda: (GOOD,), (flip,), lambda path: None)
     cases = [target.case((GOOD,), 7, number) for number in range(50)]
     assert cases == [target.case((GOOD,), 7, number) for number in range(50)]
     assert cases != [target.case((GOOD,), 8, number) for number in range(50)]
 
 
-def test_a_campaign_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
+def test_campaign_first_number_continues_earlier_campaign(tmp_path: Path) -> None:
     assert list(Campaign(1, 3, None, tmp_path).numbers()) == [0, 1, 2]
     assert list(Campaign(1, 2, None, tmp_path, first=3).numbers()) == [3, 4]

@@ -1,4 +1,4 @@
-"""Struck commands leave the old result or the new one. `python -m tests.fuzz kills` strikes on."""
+"""A stopped command keeps the old result or writes the whole new one. `python -m tests.fuzz kills` tries more cases."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def kills(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kills]:
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("number", range(24))
-def test_a_struck_command_leaves_the_old_result_or_the_new_one(number: int, kills: Kills) -> None:
+def test_stopped_command_keeps_old_or_writes_new_result(number: int, kills: Kills) -> None:
     case = kills.draw(SEED, number)
     assert kills.tried(case) == [], case
 
 
-# ------------------------------------------------------------------------------------ what is a defect
+# ------------------------------------------------------------------------------------ complaints
 
 OLD, NEW = {"out/a": b"1", "out/b": b"1", "r.html": b"old"}, {"out/a": b"2", "out/b": b"2", "r.html": b"new"}
 CLEAN = Clean(Scenario(("generate",), OLD, ("out",)), NEW, frozenset(), 9)
@@ -54,7 +54,7 @@ STOPPED = Outcome((130,), ("systolic: stopped\n",), 4, OLD, {})
         (replace(STOPPED, errors=("",)), "no sentence"),
     ],
 )
-def test_what_is_a_defect(outcome: Outcome, complaint: str) -> None:
+def test_complaints_of_one_run_name_the_defect(outcome: Outcome, complaint: str) -> None:
     wrong = "; ".join(complaints(CLEAN, Fault(3, signal.SIGINT), outcome))
     assert complaint in wrong
     assert bool(complaint) == bool(wrong)
@@ -78,7 +78,7 @@ TIMED = Clean(
         ("out/a", b'{"cycles": 0.25}', "out is a mixture"),
     ],
 )
-def test_the_seconds_that_a_run_took_are_no_defect(name: str, data: bytes, told: str) -> None:
+def test_complaints_ignore_only_the_seconds_of_a_run(name: str, data: bytes, told: str) -> None:
     outcome = replace(STOPPED, tree={**TIMED.after, name: data})
     wrong = "; ".join(complaints(TIMED, Fault(3, signal.SIGINT), outcome))
     assert wrong.startswith(told)
@@ -89,12 +89,12 @@ def test_the_seconds_that_a_run_took_are_no_defect(name: str, data: bytes, told:
     ("codes", "error", "complaint"),
     [
         ((0, 2), "systolic: out cannot be written: another run is writing it", ""),
-        ((0, 2), "systolic: no", "a run beside another is refused with other words"),
+        ((0, 2), "systolic: no", "a run at the same time is refused with other words"),
         ((2, 2), "systolic: out cannot be written: another run is writing it", "two runs end with (2, 2)"),
         ((0, 0), "", "two runs have both written one folder"),
     ],
 )
-def test_what_is_a_defect_of_two_runs(codes: tuple[int, int], error: str, complaint: str) -> None:
+def test_complaints_of_two_runs_name_the_defect(codes: tuple[int, int], error: str, complaint: str) -> None:
     wrong = complaints(CLEAN, Fault(3, signal.SIGSTOP), Outcome(codes, (error, error), 4, NEW, {}))
     assert (wrong == []) == (complaint == "")
     assert complaint in "; ".join(wrong)

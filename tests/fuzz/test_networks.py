@@ -1,4 +1,4 @@
-"""The network fuzzer: what it found stays mended, it finds what is planted, and a few hundred layers more are right."""
+"""The network fuzzer: old defects stay fixed, planted defects are found, and a few hundred random layers are exact."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ RESIZE = Path(__file__).parent / "corpus" / "networks" / "resize_of_opset_11.jso
 TERNARY = Path(__file__).parent / "corpus" / "networks" / "ternary_of_two_bits.json"
 DRAWN_ON = Array(4, 16, 8, row_depth=512, weight_depth=512, kept_depth=256, chunk=8, channel_tiles=32)
 QUICK = (RESIZE,)
-"""Cases that compile nothing."""
+"""The cases for which no code is compiled."""
 
 SEED, SYSTOLIC, STREAMING, MOST_REFUSED = 1, 34, 4, 0.2
 
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where compiled code is shared: with other tests and runs where they share theirs."""
+    """Return the folder of compiled code, which other tests and runs share if SYSTOLIC_TEST_BUILDS names one."""
     folder = Path(os.environ.get("SYSTOLIC_TEST_BUILDS", tmp_path_factory.mktemp("builds")))
     folder.mkdir(exist_ok=True)
     return folder
@@ -54,14 +54,14 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "path",
     [pytest.param(path, id=path.stem, marks=[pytest.mark.engine] * (path not in QUICK)) for path in CORPUS],
 )
-def test_what_was_found_is_mended(path: Path, cache: Path) -> None:
+def test_try_case_from_corpus_does_not_fail(path: Path, cache: Path) -> None:
     outcome = try_case(read_case(path.read_text("utf-8")), cache)
     assert outcome.state != "failed", f"{outcome.stage}: {outcome.sentence}"
 
 
 @pytest.mark.engine
-def test_random_networks_are_right_in_every_bit(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two arrays, so that few engines are compiled, and of pipelines a few, each of which is compiled."""
+def test_try_case_random_networks_match_golden_model(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try networks on two arrays and as a few pipelines only, because each of these is compiled."""
     monkeypatch.setattr(draw, "ARRAYS", 2)
     drawn = [draw_case(SEED, number) for number in range(200)]
     cases = [case for case in drawn if case.style == "systolic" and case.mapping["kind"] == "drawn"][:SYSTOLIC]
@@ -78,14 +78,14 @@ def test_random_networks_are_right_in_every_bit(cache: Path, monkeypatch: pytest
     assert set(tally.executed) == {"systolic", "streaming"}
 
 
-def test_the_same_seed_and_number_are_the_same_case() -> None:
+def test_draw_case_same_seed_and_number_gives_same_case() -> None:
     assert draw_case(3, 5).text() == draw_case(3, 5).text() != draw_case(3, 6).text()
     assert read_case(draw_case(3, 5).text()).text() == draw_case(3, 5).text()
 
 
 @pytest.mark.parametrize("places", [(2, 2), (1, 3)])
-def test_a_drawn_schedule_is_of_the_layers_that_the_project_maps(places: tuple[int, int]) -> None:
-    """With the copies that it puts before depth to space, whose blocks are of few channels."""
+def test_drawn_schedule_has_all_mapped_layers(places: tuple[int, int]) -> None:
+    """Draw a schedule with the copies in front of a depth to space, whose blocks have few channels."""
     network = Builder(16, 6, 8).conv(24, 1).depth(*places).conv(8, 1).network()
     case = next(
         case
@@ -103,7 +103,7 @@ def test_a_drawn_schedule_is_of_the_layers_that_the_project_maps(places: tuple[i
 
 
 @pytest.mark.engine
-def test_a_planted_defect_is_found(cache: Path) -> None:
+def test_try_planted_ternary_defect_is_found(cache: Path) -> None:
     case = read_case(TERNARY.read_text("utf-8"))
     outcome = try_planted("streaming: TERNARY saturates to −2", replace(case, checks=("native",)), cache)
     assert (outcome.state, outcome.stage) == ("failed", "native")
@@ -112,10 +112,10 @@ def test_a_planted_defect_is_found(cache: Path) -> None:
 
 
 @pytest.mark.engine
-def test_a_planted_defect_of_depth_to_space_is_found(tmp_path: Path) -> None:
-    """Few drawn networks have one, so a decoder is tried."""
+def test_try_planted_depth_to_space_defect_is_found(tmp_path: Path) -> None:
+    """Try a decoder, because few drawn networks have a depth to space."""
     onnx.save(decoder("CRD", (0, 1, 1, 0)), tmp_path / "net.onnx")
-    with PLANTS["streaming: depth to space stays in a pixel, and does not go on to the next"]():
+    with PLANTS["streaming: depth to space stays in a pixel instead of moving to the next"]():
         assert executed(tmp_path / "net.onnx", "streaming").mismatches > 0
 
 
@@ -123,8 +123,8 @@ MEAN = "systolic: padding of a picture holds 0, not its zero point"
 
 
 @pytest.mark.engine
-def test_padding_of_a_picture_with_a_mean_is_drawn_on_the_array(cache: Path) -> None:
-    """The thirteenth case of the second seed finds what is planted there."""
+def test_draw_case_padded_picture_with_mean_finds_planted_defect(cache: Path) -> None:
+    """Find a planted defect with case 13 of seed 2, which pads a picture that has a mean, on the array."""
     case = draw_case(2, 13)
     assert case.network["topology"]["input"]["mean"] > 0
     assert case.network["topology"]["layers"][0]["padding"] > 0
@@ -134,8 +134,8 @@ def test_padding_of_a_picture_with_a_mean_is_drawn_on_the_array(cache: Path) -> 
 
 
 @pytest.mark.engine
-def test_functions_of_more_than_8_bits_are_drawn_in_pipelines(cache: Path) -> None:
-    """A case of the tenth seed finds what is planted in their lines."""
+def test_draw_case_function_of_13_bits_finds_planted_defect(cache: Path) -> None:
+    """Find a defect in the pieces of a table with case 29 of seed 10, whose pipeline has activations of 13 bits."""
     case = draw_case(10, 29)
     assert (case.style, case.target["bits"], case.target["activation_bits"]) == ("streaming", 8, 13)
     assert "mish" in [options.get("activation") for _, options in case.network["sections"]]
@@ -175,7 +175,7 @@ def _raises(_: Any) -> None:
         (_raises, "KeyError in test_networks.py:_raises: 'a traceback'"),
     ],
 )
-def test_crashes_hangs_and_tracebacks_are_failures(
+def test_try_case_crash_hang_or_traceback_fails(
     check: Callable[[Any], None], sentence: str, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(checks.CHECKS, "native", check)
@@ -186,7 +186,7 @@ def test_crashes_hangs_and_tracebacks_are_failures(
     assert outcome.sentence.startswith(sentence)
 
 
-def test_a_case_that_ends_while_it_tells_its_outcome_is_a_failure(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_try_case_process_ends_while_sending_outcome_fails(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def half(_: Case, __: Path, folder: Path, sender: Connection) -> None:
         (folder / "stage").write_text("native")
         os.write(sender.fileno(), b"\0\0\1\0half of 256 bytes")
@@ -202,8 +202,8 @@ def _waits(_: Any) -> None:
     time.sleep(3600)
 
 
-def test_a_case_that_waits_for_nothing_is_a_hang(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine a case takes long; one that hangs uses no processor time."""
+def test_try_case_without_processor_time_is_a_hang(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Detect a hang by the processor time, because a case can take long on a busy machine."""
     monkeypatch.setitem(checks.CHECKS, "native", _waits)
     monkeypatch.setattr(trial, "WAIT_SECONDS", 1)
     monkeypatch.setattr(trial, "LEAST_SECONDS", 0.1)
@@ -212,15 +212,15 @@ def test_a_case_that_waits_for_nothing_is_a_hang(cache: Path, monkeypatch: pytes
     assert outcome.sentence == "it waits: less than 0.1 s of processor time in 1 s"
 
 
-# --- failures become small ---------------------------------------------------------------------------------------
+# --- shrinking of failures ---------------------------------------------------------------------------------------
 
 
 def _concats(case: Case) -> list[Any]:
     return [layer for layer in case.network["topology"]["layers"] if layer["type"] == "concat"]
 
 
-def test_a_failure_of_a_concat_shrinks_to_that_concat() -> None:
-    """Whatever has a concat of two maps and more fails here."""
+def test_shrunk_by_failure_of_concat_keeps_only_the_concat() -> None:
+    """Shrink a case, if every case with a concat of two or more maps fails."""
     failure = Outcome("failed", "native", "wrong integers")
 
     def attempt(case: Case) -> Outcome:
@@ -237,7 +237,7 @@ def test_a_failure_of_a_concat_shrinks_to_that_concat() -> None:
     assert smaller.mapping["kind"] == "greedy"
 
 
-def test_a_failure_of_a_darknet_route_shrinks_to_that_route() -> None:
+def test_shrunk_by_failure_of_darknet_route_keeps_only_the_route() -> None:
     failure = Outcome("failed", "trace", "wrong")
 
     def attempt(case: Case) -> Outcome:
@@ -250,8 +250,8 @@ def test_a_failure_of_a_darknet_route_shrinks_to_that_route() -> None:
     assert [kind for kind, _ in smaller.network["sections"]] == ["net", "route"]
 
 
-def test_another_failure_is_not_taken_for_the_same() -> None:
-    """A smaller case that fails in another check, or with another sentence, is none of this failure."""
+def test_shrunk_by_other_failure_is_not_accepted() -> None:
+    """Keep the case, if a smaller case fails with another sentence."""
     case = draw_case(2, 0)
 
     def attempt(smaller: Case) -> Outcome:
@@ -261,7 +261,7 @@ def test_another_failure_is_not_taken_for_the_same() -> None:
 
 
 @pytest.mark.engine
-def test_a_failure_is_told_kept_and_replayed(
+def test_run_failure_is_reported_stored_and_replayed(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("SYSTOLIC_TEST_BUILDS", str(cache))
@@ -282,7 +282,7 @@ def test_a_failure_is_told_kept_and_replayed(
 
 
 @pytest.mark.parametrize(("layers", "cases", "defects"), [(0, None, 0), (40, None, 0), (40, 5, 1)])
-def test_a_campaign_goes_on_until_so_many_layers_are_executed(
+def test_run_with_required_layers_continues_until_they_are_executed(
     layers: int,
     cases: int | None,
     defects: int,
@@ -290,7 +290,10 @@ def test_a_campaign_goes_on_until_so_many_layers_are_executed(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Its time allows no case. A case more begins before the last is counted; too few are told as a defect."""
+    """Run a campaign whose time allows no case, so that only the required layers make it continue.
+
+    One more case begins before the last one is counted. Too few layers count as a defect.
+    """
     monkeypatch.setenv("SYSTOLIC_TEST_BUILDS", str(tmp_path))
     monkeypatch.setattr("tests.fuzz.networks.trial.run_case", lambda *_: Outcome("passed", layers={"Concat": 4}))
     monkeypatch.setattr("tests.fuzz.campaign.LONGEST", 1e9)
@@ -302,8 +305,10 @@ def test_a_campaign_goes_on_until_so_many_layers_are_executed(
 
 
 @pytest.mark.engine
-def test_networks_on_one_array_share_a_compiled_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their sources differ in comments and in bounds for the vendor's tool, and in nothing that g++ compiles."""
+def test_try_case_networks_on_one_array_share_a_compiled_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compile once, because the sources differ only in comments and in bounds that g++ does not compile."""
     cases = (draw_case(SEED, number) for number in range(1000))
     drawn = [c for c in cases if c.style == "systolic" and c.mapping["kind"] == "drawn"][:30]
     array = drawn[0].mapping["array"]
@@ -316,6 +321,6 @@ def test_networks_on_one_array_share_a_compiled_engine(tmp_path: Path, monkeypat
 
 
 @pytest.mark.parametrize("name", PLANTS)
-def test_what_is_broken_by_a_plant_is_there(name: str) -> None:
+def test_plant_finds_the_text_that_it_changes(name: str) -> None:
     with PLANTS[name]():
         pass

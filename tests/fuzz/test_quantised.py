@@ -1,4 +1,4 @@
-"""Random quantised graphs are what onnxruntime and qonnx make of them, and a planted defect is found."""
+"""The reader computes random quantised graphs as onnxruntime and qonnx do, and a planted defect is found."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.support.cases import cases
 pytest.importorskip("qonnx", reason="qonnx executes its own operators")
 
 GRAPHS, FEW = 500, 4
-"""Graphs of a campaign, and of a run of the default suite."""
+"""The number of graphs of a campaign, and of a run of the default suite."""
 
 
 @pytest.mark.parametrize("graphs", [FEW, pytest.param(GRAPHS, marks=pytest.mark.campaign)])
-def test_random_quantised_graphs_are_what_other_runtimes_make_of_them(
+def test_run_random_quantised_graphs_match_other_runtimes(
     graphs: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(Campaign(1, graphs, None, tmp_path)) == 0
@@ -33,21 +33,21 @@ def test_random_quantised_graphs_are_what_other_runtimes_make_of_them(
 
 HARD = {
     "channels that saturate read by one quantiser": 1938,
-    "channels whose sums leave a gap": 272,
+    "channels with a gap in their sums": 272,
     "channels that saturate read by a function": 336,
     "a ratio of scales above 127": 1827,
     "a ratio of scales above 127 before a function": 1618,
 }
-"""Graphs of seed 2811 that asked for more than others."""
+"""The numbers of graphs of seed 2811 with properties that are rarely drawn."""
 
 
 @cases("name", HARD)
-def test_graphs_seldom_drawn_have_the_integers_of_the_file(name: str) -> None:
+def test_faults_of_rarely_drawn_graph_are_empty(name: str) -> None:
     assert faults(Drawn(2811, HARD[name]), Counter()) == []
 
 
-def test_a_bias_that_is_one_sum_off_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reader counts what it chooses, and not what is made of it after that."""
+def test_run_with_bias_wrong_by_one_finds_defect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Change the bias after the reader has fitted it, so that the reader's own count of errors misses the fault."""
 
     def off(*arguments: Any, **options: Any) -> Fit:
         fit = fitted(*arguments, **options)

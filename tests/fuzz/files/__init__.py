@@ -1,1 +1,1 @@
-"""Files that the project reads, mutated: ``target`` says what one is, ``hunt`` looks, the rest say which."""
+"""Fuzzing of files: ``target`` describes a kind of file, ``hunt`` tries mutated files, other modules list the kinds."""

@@ -1,4 +1,4 @@
-"""Files that were a defect once, or that show a mutator what there is: ``tests/fuzz/corpus/KIND/*``."""
+"""The corpus ``tests/fuzz/corpus/KIND/*``: files that once showed a defect, and material for mutators."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ FOLDER = Path(__file__).resolve().parents[1] / "corpus"
 
 
 def files(kind: str) -> tuple[bytes, ...]:
-    """Those of one kind, by their names."""
+    """Return the files of one kind, sorted by name."""
     return tuple(path.read_bytes() for path in sorted((FOLDER / kind).glob("*")))
 
 
 def file(kind: str, name: str) -> bytes:
-    """One of them."""
+    """Return one file of a kind."""
     return (FOLDER / kind / name).read_bytes()

@@ -1,4 +1,4 @@
-"""Pictures in every format that is read."""
+"""Fuzzing of pictures, in every format that the project reads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MODES = {
 
 
 def picture_seeds() -> tuple[bytes, ...]:
-    """A small picture in every format and mode, and what was a defect once."""
+    """Return a small picture in every format and mode, and the files that once showed a defect."""
     pixels = Image.fromarray(np.random.default_rng(1).integers(0, 256, (9, 13, 3), np.uint8))
     return (*(_saved(pixels, kind, mode) for kind, modes in MODES.items() for mode in modes), *corpus.files("picture"))
 
@@ -40,7 +40,7 @@ def _saved(picture: Image.Image, kind: str, mode: str) -> bytes:
 
 
 def read_picture(path: Path) -> None:
-    """As every command does."""
+    """Read a picture as every command does."""
     load_picture(path)
 
 

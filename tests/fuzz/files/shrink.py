@@ -1,4 +1,4 @@
-"""A failing file made small: what can be left out and still shows the same defect is left out."""
+"""The shrinking of a file that shows a defect: parts without which it still shows the defect are removed."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.fuzz.files.target import Target
 
 MOST_TRIES = 200
 SMALL = 1 << 16
-"""A larger file is left as it is: a crash of it is seen as well."""
+"""Limit for the bytes of a file that is shrunk. A larger file is kept as it is."""
 
 
 def shrunk(target: Target, data: bytes, defect: Defect) -> bytes:
-    """Parts of ever smaller size are left out, each try in a process of its own."""
+    """Return a smaller file with the same defect, by removing smaller and smaller parts."""
     if defect.kind == "hangs" or len(data) > SMALL:
         return data
     tries, size = 0, max(1, len(data) // 2)
@@ -37,7 +37,7 @@ def shrunk(target: Target, data: bytes, defect: Defect) -> bytes:
 
 
 def kind_of(target: Target, data: bytes) -> str:
-    """What is wrong with reading ``data``, in a process of its own; empty where nothing is."""
+    """Read ``data`` in a process of its own, and return the kind of its defect; empty if there is none."""
     folder = Path(tempfile.mkdtemp(prefix="systolic-fuzz-"))
     answer = folder / "answer"
     child = os.fork()
@@ -68,7 +68,7 @@ def kind_of(target: Target, data: bytes) -> str:
 
 
 def _ended(child: int) -> int:
-    """The status; a child that takes too long is killed."""
+    """Return the exit status of a child process, which is killed if it takes too long."""
     until = time.monotonic() + 3 * MOST_SECONDS
     while time.monotonic() < until:
         process, status = os.waitpid(child, os.WNOHANG)

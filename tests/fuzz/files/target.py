@@ -1,4 +1,4 @@
-"""What a campaign over files needs to know of one kind of file."""
+"""The description of one kind of file for a campaign."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 Mutate = Callable[[bytes, Random, Sequence[bytes]], bytes]
-"""A file, random numbers, and files to take parts from → another file."""
+"""A function that returns a changed file. Its arguments are the file, random numbers, and files to take parts from."""
 
 MEGABYTE = 1 << 20
 
@@ -17,9 +17,14 @@ MEGABYTE = 1 << 20
 class Target:
     """A kind of file.
 
-    seeds: good files, and every bad one that was a defect once. mutators: what makes others of them. read: what the
-    project does with such a file; it may raise what derives from SystolicError, and nothing else. name: that the file
-    has. extra_bytes: of memory beyond 512 MB that reading it may honestly take. runs: programs that it may start.
+    Attributes:
+        name: The name of the kind.
+        seeds: Returns good files, and every bad file that once showed a defect.
+        mutators: The functions that change a file.
+        read: Reads a file as the project does. It may raise only errors that derive from SystolicError.
+        file_name: The name of the file on disk.
+        extra_bytes: The memory in bytes, in addition to 512 MB, that reading such a file may need.
+        runs: The programs that reading such a file may start.
     """
 
     name: str
@@ -31,7 +36,10 @@ class Target:
     runs: tuple[str, ...] = ()
 
     def case(self, seeds: Sequence[bytes], seed: int, number: int) -> bytes:
-        """The file of one case: the seeds themselves first, then mutated ones; the same numbers give the same file."""
+        """Return the file of one case: first the seeds themselves, then mutated seeds.
+
+        Equal arguments give equal files.
+        """
         if number < len(seeds):
             return seeds[number]
         random = Random(f"{seed}:{self.name}:{number}")

@@ -1,4 +1,4 @@
-"""How campaigns over drawn models count them, and keep those that show a defect."""
+"""The loop of a campaign over drawn models, which counts them and keeps every model with a defect."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.fuzz.campaign import Campaign
 
 @dataclass
 class Tally:
-    """Numbers of models."""
+    """The numbers of models that were tried, were refused, and showed a defect."""
 
     tried: int = 0
     refused: int = 0
@@ -48,7 +48,7 @@ def count(
             if names_refused:
                 print(f"{kind} {number} is refused: {error}", flush=True)
             continue
-        except Exception as error:  # whatever it is, it is none of ours
+        except Exception as error:  # any error that is not a SystolicError is a defect
             told = f"{type(error).__name__}: {error}"
         if told:
             tally.defects += 1

@@ -1,1 +1,1 @@
-"""Every command that writes is stopped at any of its calls that change files, by a signal or by a disk that fails."""
+"""Fuzzing of interrupted commands: a signal or a failing disk stops a command at any call that changes files."""

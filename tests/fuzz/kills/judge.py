@@ -56,7 +56,7 @@ def _two(clean: Clean, outcome: Outcome, whole: bool) -> list[str]:
     if len(refused) != sum(code != 0 for code in outcome.codes) or len(refused) > 1:
         wrong.append(f"two runs end with {outcome.codes}")
     if not all(any(words in error for words in REFUSALS) for error in refused):
-        wrong.append("a run beside another is refused with other words")
+        wrong.append("a run at the same time is refused with other words")
     if clean.scenario.whole and "--force" not in clean.scenario.arguments and outcome.codes == (0, 0):
         wrong.append("two runs have both written one folder")
     return wrong

@@ -98,7 +98,7 @@ PLANTS: dict[str, Plant] = {
     "streaming: lines are rounded down": _header("(1 << FRACTION) + (1 << (FRACTION - 1))", "(1 << FRACTION)"),
     "streaming: two weight tiles exchanged": lambda: _result(_UNITS, "weight_tiles", _swapped_tiles),
     "streaming: sized FIFOs are two words deep": lambda: _result(systolic.styles.streaming.flow, "_traced", _shallow),
-    "streaming: depth to space stays in a pixel, and does not go on to the next": _header(
+    "streaming: depth to space stays in a pixel instead of moving to the next": _header(
         "PIXEL_STEP = cyclic(G - (RUN - 1), SLOTS), ROW_STEP", "PIXEL_STEP = cyclic(1, SLOTS), ROW_STEP"
     ),
     "streaming: the host reads channels backwards": lambda: _result(StreamingExecution, "collect", _reversed_frames),
