@@ -1,5 +1,7 @@
-"""Pictures that a file's input holds without a side of channels, with one that is moved, or in a row; and numbers that
-are applied to a map in another view."""
+"""Tests of images that a file stores without a channel side, with channels last, or as a row of values.
+
+Tests also constants that are applied to a flattened map.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from tests.support.onnx.writer import FIRST, LAST, Writer
 
 RANDOM = np.random.default_rng(11)
 View = Callable[[Writer, str], str]
-"""What a file does to its input before a convolution reads it."""
+"""A function that writes operators on the input before a convolution reads it."""
 
 
 def reshaped(*sides: int) -> View:
@@ -48,14 +50,14 @@ def padded(*pads: int) -> View:
 
 
 def measured(writer: Writer, x: str) -> str:
-    """The batch as it comes, as PyTorch writes x.view(x.size(0), 1, 6, 8)."""
+    """Write x.view(x.size(0), 1, 6, 8) as PyTorch exports it: the batch is read from the input's shape."""
     batch = writer.put("Gather", [writer.put("Shape", [x]), writer.constant([0], np.int64)])
     sides = writer.put("Concat", [batch, writer.constant([1, 6, 8], np.int64)], axis=0)
     return writer.put("Reshape", [x, sides])
 
 
 def classifier(sides: tuple[int | str, ...], channels: int, *views: View) -> Any:
-    """Two convolutions, a pool and a matrix behind these views."""
+    """Write two convolutions, a pool and a matrix product after these views."""
     writer, name = Writer(), "picture"
     for view in views:
         name = view(writer, name)
@@ -74,7 +76,7 @@ PICTURES: dict[str, tuple[tuple[int | str, ...], Shape, tuple[View, ...]]] = {
     "one channel last, padded before": (("n", 6, 8, 1), GREY, (padded(0, 1, 2, 0, 0, 1, 0, 0), reshaped(-1, 1, 8, 10))),
     "one channel last, squeezed": (("n", 6, 8, 1), GREY, (with_axes("Squeeze", 3), with_axes("Unsqueeze", 1))),
     "no channel, an Unsqueeze": ((1, 6, 8), GREY, (with_axes("Unsqueeze", 1),)),
-    "no channel, an Unsqueeze behind": (("n", 6, 8), GREY, (with_axes("Unsqueeze", -1), turned(FIRST))),
+    "no channel, an Unsqueeze after them": (("n", 6, 8), GREY, (with_axes("Unsqueeze", -1), turned(FIRST))),
     "no channel, a Reshape": ((1, 6, 8), GREY, (reshaped(-1, 1, 6, 8),)),
     "no channel, measured": (("n", 6, 8), GREY, (measured,)),
     "no channel, numbers before": (
@@ -91,7 +93,13 @@ PICTURES: dict[str, tuple[tuple[int | str, ...], Shape, tuple[View, ...]]] = {
 
 
 def check_values(model: Any, shape: Shape, last: bool) -> Any:
-    """Check a network of so large a picture against onnxruntime. last: the file has the channels last."""
+    """Compare a network of the given input shape with onnxruntime.
+
+    Args:
+        model: the model.
+        shape: the expected input shape.
+        last: whether the file has the channels last.
+    """
     network = network_of(model, "net.onnx", "net")
     assert network.input_shape == shape
     picture = np.random.default_rng(4).random((shape.channels, shape.height, shape.width), np.float32)
@@ -112,7 +120,7 @@ def test_a_picture_in_another_view_is_read_as_what_it_is(name: str) -> None:
 
 
 def test_a_grey_picture_that_is_only_flattened_is_one() -> None:
-    """Keras' first examples."""
+    """Write the input of Keras' first examples."""
     writer = Writer()
     flat = writer.put("Reshape", ["picture", writer.constant([-1, 48], np.int64)])
     model = writer.model([writer.put("MatMul", [flat, writer.constant(RANDOM.normal(size=(48, 5)))])], ("n", 6, 8, 1))
@@ -189,7 +197,7 @@ def signs_of(writer: Writer, x: str) -> str:
 
 
 def test_the_first_networks_of_finn_are_read_exactly() -> None:
-    """TFC: a flattened picture, times 2, less 1, and its signs, then matrices of signs."""
+    """Write FINN's TFC: a flattened image is multiplied by 2, reduced by 1 and replaced by its signs."""
     writer, weights = Trained(), [np.where(RANDOM.random(sides) < 0.5, -1, 1) for sides in ((48, 9), (9, 4))]
     flat = writer.put("Reshape", ["picture", writer.constant([1, 48], np.int64)])
     x = signs_of(writer, by("Sub", 1)(writer, by("Mul", 2)(writer, flat)))

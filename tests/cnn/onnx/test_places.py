@@ -1,4 +1,4 @@
-"""Where an output pixel of a Resize lies in its input: the formulas of the operator's page, one pixel at a time."""
+"""Tests of the input positions of a Resize's outputs, by the documented formulas, one pixel at a time."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_every_place_is_that_of_the_formula(mode: str, nearest: str) -> None:
             expected = [min(max(place, 0), length - 1) for place in places]
             side = ResizedSide(length, length * factor, factor)
             if (mode, factor, length > 1) == ("half_pixel_symmetric", 3, True) and nearest in ("floor", "ceil"):
-                with raises(RefusedError):  # the output is too near to halfway between two pixels
+                with raises(RefusedError):  # the position is too close to the middle between two pixels
                     side.nearest(mode, nearest)
                 continue
             assert side.nearest(mode, nearest).tolist() == expected, (length, factor)

@@ -1,4 +1,4 @@
-"""What was done to pictures before a file read them: the accelerator's first layer does it."""
+"""Tests of normalisation with a mean and standard deviation, which the first layer of the accelerator computes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FORMS = [
 
 
 def prepared(form: Preprocessing) -> np.ndarray[Any, Any]:
-    """By the definition: (p / 255 − mean) / std, channels in the order of training."""
+    """Return (p / 255 − mean) / std for the pixels p, with the channels in the order of training."""
     pixels = PICTURE[:: -1 if form.order == "BGR" else 1] / 255
     mean, std = (np.reshape(values, (-1, 1, 1)) for values in (form.mean or (0,), form.std or (1,)))
     return np.asarray((pixels - mean) / std, np.float32)
@@ -53,7 +53,7 @@ def read(path: Path, form: Preprocessing) -> OnnxNetwork:
 
 
 def model(last: bool = False) -> Any:
-    """Two convolutions, of which the first has padding."""
+    """Write two convolutions, of which the first has padding."""
     writer = Writer()
     source = writer.put("Transpose", ["picture"], perm=FIRST) if last else "picture"
     source = writer.put("Relu", [convolved(writer, source, 3, 4, pads=[1] * 4)])
@@ -96,7 +96,7 @@ def test_a_quantised_file_reads_the_integers_that_it_quantises_such_pictures_to(
     integers = np.rint(prepared(IMAGENET) / first.type.scale) + first.type.zero_point
     wanted = np.clip(integers, first.type.datatype.low, first.type.datatype.high)
     assert np.abs(run_integer(made.quantized, PICTURE)[1] - wanted).max() <= 1
-    assert len(np.unique(wanted)) > 50, "the pictures reach most of the integers"
+    assert len(np.unique(wanted)) > 50, "the images must reach most of the integers"
 
 
 @cases(

@@ -1,4 +1,4 @@
-"""PyTorch modules, exported by PyTorch itself."""
+"""Tests of PyTorch modules, which PyTorch's own exporter writes as ONNX."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def torch() -> Any:
 
 @pytest.fixture
 def module(torch: Any) -> Any:
-    """A classifier with a batch norm, SiLU and a residual add."""
+    """Return a classifier with a batch norm, SiLU and a residual add."""
     nn = torch.nn
 
     class Residual(nn.Module):  # type: ignore[misc, name-defined]
@@ -52,7 +52,7 @@ def test_a_module_is_the_network_that_it_computes(module: Any, torch: Any, tmp_p
     names = tmp_path / "names"
     names.write_text("a\nb\nc\nd\ne\n")
     network = systolic.load(module, example, names).network
-    assert module.training, "it is left as it was"
+    assert module.training, "the module must stay in training mode"
     assert [node.name for node in network.nodes] == [
         *("input", "conv1", "silu1", "pool1", "conv2", "hard_swish1", "add1", "average1", "dense1")
     ]
@@ -86,7 +86,7 @@ def test_no_name_of_a_class_leads_out_of_the_folder(name: str, torch: Any, tmp_p
 
 
 def test_parts_keep_the_modes_that_they_have(torch: Any, tmp_path: Path) -> None:
-    """A batch norm that training leaves alone is in the mode of inference within a module that trains."""
+    """Use a module in training mode with a batch norm in inference mode."""
     module = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4))
     module.train()
     module[1].eval()
@@ -119,13 +119,13 @@ def test_a_module_that_ends_the_program_does_not_end_it(torch: Any, tmp_path: Pa
 
     with raises(ToolError, reason="cannot export Leaving: SystemExit: 0"):
         write_exported(Leaving(), torch.zeros(1, 3, 8, 8), tmp_path)
-    with pytest.raises(KeyboardInterrupt):  # that of a user at the terminal
+    with pytest.raises(KeyboardInterrupt):  # a user at the terminal must be able to stop the export
         write_exported(Stopped(), torch.zeros(1, 3, 8, 8), tmp_path)
 
 
 @cases("example", [None, 4, np.zeros(3), np.zeros((1, 3, 8, 8, 8))])
 def test_an_example_has_two_to_four_sides(example: Any, tmp_path: Path) -> None:
-    """Before any package is asked for; of a tensor the sides are told, not its numbers."""
+    """Expect the refusal before PyTorch is imported. The error gives a tensor's shape, not its values."""
     got = example.shape if isinstance(example, np.ndarray) else example
     with raises(InvalidValueError, what=EXAMPLE, got=got):
         write_exported(object(), example, tmp_path)
@@ -162,7 +162,7 @@ def test_a_module_of_brevitas_keeps_its_integers(torch: Any) -> None:
         layers.QuantIdentity(bit_width=6),
     )
     for _ in range(3):
-        module(torch.rand(4, 3, 10, 12))  # its scales are those of what it saw
+        module(torch.rand(4, 3, 10, 12))  # the scales follow from the observed values
     model = systolic.load(module, torch.rand(1, 3, 10, 12))
     assert model.quantized is not None
     assert [node.type.datatype.bits for node in model.quantized.nodes] == [8, 4, 6]
@@ -172,7 +172,7 @@ def test_a_module_of_brevitas_keeps_its_integers(torch: Any) -> None:
     with torch.no_grad():
         expected = module.eval()(torch.tensor(picture[None] / np.float32(255)).float()).numpy()[0]
     steps = np.abs((result.astype(np.int64) - type_.zero_point) - np.rint(expected / type_.scale))
-    assert np.count_nonzero(steps) <= steps.size // 100, "but for what is near a half"
+    assert np.count_nonzero(steps) <= steps.size // 100, "only values near a half may differ"
 
 
 def test_what_a_module_of_brevitas_needs_is_said(torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""QONNX and FINN-ONNX files: every tensor against the package qonnx, which executes them."""
+"""Tests of QONNX and FINN-ONNX files: every tensor against the package qonnx."""
 
 from __future__ import annotations
 

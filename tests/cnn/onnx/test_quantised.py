@@ -1,4 +1,4 @@
-"""ONNX files that hold integers: every tensor against onnxruntime."""
+"""Tests of ONNX files with integers: every tensor against onnxruntime."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_every_tensor_is_within_a_step_of_onnxruntime(form: Form, tmp_path: Path
 
 @cases("form", [Form(), Form(per_channel=True), Form("QOperator", True)], ids=str)
 def test_strides_that_differ_keep_the_scales_of_the_weights(form: Form, tmp_path: Path) -> None:
-    """Of all channels at once, and of each by itself: convolutions of the file's integers."""
+    """Use one scale for all channels and one per channel, with integer convolutions."""
     writer, random = Writer(), np.random.default_rng(8)
     last = writer.put("Relu", [convolved(writer, "picture", (4, 3, 3))])
     for groups, strides in ((1, [2, 1]), (4, [1, 2])):
@@ -59,7 +59,11 @@ def test_a_tensor_that_a_layer_cuts_off_is_not_what_the_layer_gives(tmp_path: Pa
     writer = Writer()
     writer.put("Relu", [convolved(writer, "picture", (8, 3, 3))])
     read = read_onnx(quantised(writer.model(["relu1"], SHAPE), tmp_path, Form("QOperator", symmetric=True), SHAPE))
-    assert [node.name for node in read.network.nodes] == ["input", "conv1", "conv2"]  # conv1 brings pixels to 128 steps
+    assert [node.name for node in read.network.nodes] == [
+        "input",
+        "conv1",
+        "conv2",
+    ]  # conv1 converts the pixels to 128 steps
     assert {name for name, index in read.tensors.items() if index == 2} == {"relu1"}
 
 
@@ -87,7 +91,7 @@ def test_a_relu_between_two_quantisations_is_a_part_of_the_layer_where_0_is_an_e
 
 
 def classifier() -> Any:
-    """Its shares are quantised too, as onnxruntime does it."""
+    """Write a classifier whose softmax output is also quantised, as onnxruntime does."""
     writer = Writer()
     first = writer.put("Relu", [convolved(writer, "picture", (8, 3, 3), 2)])
     row = writer.put("Flatten", [writer.put("GlobalAveragePool", [first])])
@@ -111,12 +115,12 @@ def test_a_softmax_is_the_hosts_and_its_shares_lose_no_step(form: Form, tmp_path
     shares = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     (told,) = session.run(None, {"picture": (pixels[None] / 255).astype(np.float32)})
-    # A step of a share, and what a step of the greatest logit makes of it.
+    # The difference is a step of a share, and the effect of a step of the greatest logit on it.
     assert np.abs(told.ravel() - shares).max() < 1 / 256 + type_.scale / 4
 
 
 def test_single_numbers_stand_on_either_side() -> None:
-    """Of a DequantizeLinear without sides numpy has no array but a number."""
+    """Use a DequantizeLinear of a scalar, for which numpy returns a number instead of an array."""
     writer = Writer()
     scale, zero = writer.constant(0.01), writer.constant(3, np.uint8)
     number = writer.put("DequantizeLinear", [writer.constant(103, np.uint8), scale, zero])
@@ -129,7 +133,7 @@ def test_single_numbers_stand_on_either_side() -> None:
 
 @cases("form", [Form(), Form(per_channel=True), Form("QOperator")], ids=str)
 def test_a_norm_alone_has_weights_of_its_own(form: Form, tmp_path: Path) -> None:
-    """Behind a function it is folded into no convolution; its scale's step is none of its gain."""
+    """Put it after a function, so that no convolution absorbs it. Its gain is not a multiple of its scale."""
     writer, random = Writer(), np.random.default_rng(8)
     gate = writer.put("Sigmoid", [convolved(writer, "picture", (8, 3, 3))])
     norm = [writer.constant(random.uniform(0.5, 1.5, 8)) for _ in range(4)]
@@ -140,7 +144,7 @@ def test_a_norm_alone_has_weights_of_its_own(form: Form, tmp_path: Path) -> None
 
 @cases("form", [Form(), Form("QOperator"), Form("QOperator", activations="QUInt8")], ids=str)
 def test_integers_are_interpolated(form: Form, tmp_path: Path) -> None:
-    """In QOperator a Resize takes means of integers itself, and rounds them down."""
+    """Allow two steps in QOperator format, in which the Resize averages integers and rounds them down."""
     writer = Writer()
     source = writer.put("Relu", [convolved(writer, "picture", (8, 3, 3))])
     scales = writer.constant([1, 1, 2, 2])

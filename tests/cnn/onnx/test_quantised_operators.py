@@ -1,4 +1,4 @@
-"""Operators on integers, each alone in a file: every integer against the formula of its page, written out."""
+"""Tests of single operators on integers, against onnxruntime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quant, BipolarQuant and MultiThreshold: each number of theirs to its limits, and integers by qonnx's formulas."""
+"""Tests of Quant, BipolarQuant and MultiThreshold: the limits of their numbers, and integers by qonnx's formulas."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Array = np.ndarray[Any, Any]
 
 
 def put(kind: str, *inputs: Any, before: Any = None, **options: Any) -> Layers:
-    """The operator on "x", a convolution of two channels, or on a constant, and constants."""
+    """Apply the operator to a constant, or to "x", the output of a convolution of two channels."""
     names = tuple(value if isinstance(value, str) else f"c{i}" for i, value in enumerate(inputs))
     constants = {n: np.asarray(v) for n, v in zip(names, inputs, strict=True) if not isinstance(v, str)}
     shape = Shape(2, 1, 3)
@@ -62,7 +62,7 @@ def result(grown: Layers) -> Array:
 
 @cases("signed", [0, 1])
 def test_a_map_has_as_many_bits_as_signed_integers_may_have(signed: int) -> None:
-    """Unsigned ones, less by half, have one of these bits more where they are a single one; of others as many."""
+    """Expect one bit more for an unsigned map of one bit, because its integers are shifted to signed ones."""
     for bits in range(1, WIDEST + 2):
         inputs = ("x", 0.5, 0.0, float(bits))
         if 2 <= bits + (1 - signed) <= WIDEST:
@@ -91,7 +91,7 @@ def test_a_map_has_as_many_bits_as_signed_integers_may_have(signed: int) -> None
     ],
 )
 def test_a_quant_s_ends_are_those_of_its_bits(bits: int, signed: bool, narrow: bool, ends: tuple[int, int]) -> None:
-    """Of weights what is beyond is cut off there; of a map by a table behind it, where its type has more."""
+    """Expect weights to be clipped, and a map to be clipped by a layer after it if its type is wider."""
     assert ends_of(bits, signed, narrow) == ends
     options = {"signed": int(signed), "narrow": int(narrow)}
     weights = np.linspace(-20, 20, 9)
@@ -109,7 +109,7 @@ def test_a_quant_s_ends_are_those_of_its_bits(bits: int, signed: bool, narrow: b
     [(None, np.rint), ("ROUND", np.rint), ("half_even", np.rint), ("CEIL", np.ceil), ("FLOOR", np.floor)],
 )
 def test_weights_are_rounded_as_the_file_says(zero: float, mode: str | None, rounded: Any) -> None:
-    """(clip(round(x / s + z)) − z) · s, and the scale goes on with them."""
+    """Compare with (clip(round(x / s + z)) − z) · s, and check that the scale is kept for the layer."""
     weights = np.array([[-0.9, 0.24], [0.26, 0.5], [1.7, 9]], np.float32)
     scale, options = np.array([[0.5, 0.25]], np.float32), {} if mode is None else {"rounding_mode": mode}
     grown = put("Quant", weights, scale, zero, 4.0, **options)
@@ -173,7 +173,7 @@ def test_the_last_numbers_that_a_quant_has() -> None:
 
 
 def test_a_sign_is_that_of_0_and_more() -> None:
-    """Of a constant each by its scale; of a map a threshold at 0."""
+    """Expect a constant per scale for weights, and a threshold at 0 for a map."""
     weights = np.array([[-0.5, 0.0], [2.0, -3.0]])
     grown = put("BipolarQuant", weights, np.array([[0.5, 2.0]], np.float32))
     assert result(grown).tolist() == [[-0.5, 2.0], [0.5, -2.0]]
@@ -205,7 +205,7 @@ def test_a_sign_is_that_of_0_and_more() -> None:
 def test_as_many_thresholds_are_reached_as_steps_are_above_the_least(
     datatype: str, scale: float, bias: float, zero: int
 ) -> None:
-    """Value = out_bias + out_scale · reached = (least + reached · step − zero) · scale; a BIPOLAR step is 2."""
+    """Check out_bias + out_scale · reached = (lowest + reached · step − zero) · scale. A BIPOLAR step is 2."""
     type_ = DataType.parse(datatype)
     edges = np.arange(type_.levels)[None].astype(np.float64)
     mark = put("MultiThreshold", "x", edges, out_dtype=datatype, out_scale=scale, out_bias=bias).mark(1)
@@ -267,11 +267,11 @@ def test_thresholds_that_are_some() -> None:
     assert put("MultiThreshold", "x", edges).mark(1).type == TensorType(DataType.parse("UINT8"), 1.0, 0)
 
 
-# --- parts of channels ------------------------------------------------------------------------------------------------
+# --- slices of channels -----------------------------------------------------------------------------------------------
 
 
 def parts(sizes: Any, outputs: int, **options: Any) -> list[tuple[int, int]]:
-    """First channel and count of each part of five."""
+    """Return the first channel and the number of channels of each part of five channels."""
     names = tuple(f"y{i}" for i in range(outputs))
     node = Node("input", Input(), (), Shape(5, 1, 3), "net.onnx")
     constants = {} if sizes is None else {"s": np.array(sizes)}
@@ -288,7 +288,7 @@ def parts(sizes: Any, outputs: int, **options: Any) -> list[tuple[int, int]]:
 
 
 def test_channels_are_split_into_equal_parts_or_as_told() -> None:
-    """Of equal ones the last is smaller."""
+    """Expect the last of equal parts to be smaller if the channels do not divide evenly."""
     assert parts(None, 1) == [(0, 5)]
     assert parts(None, 1, num_outputs=1) == [(0, 5)]
     assert parts(None, 2) == [(0, 3), (3, 2)]

@@ -1,4 +1,4 @@
-"""ReduceMax and ReduceSum over channels, rows and columns, beside onnxruntime and in designs."""
+"""Tests of ReduceMax and ReduceSum over channels, rows and columns, against onnxruntime and in designs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIDES = (1, 3, 6, 5)
 
 
 def reduced(writer: Writer, kind: str, source: str, axes: tuple[int, ...], keep: int) -> str:
-    """As the opset has it: axes are an attribute, and later an input."""
+    """Write the reduction with its axes as an attribute or, in later opsets, as an input."""
     later = writer.opset >= (13 if kind == "ReduceSum" else 18)
     named = [writer.constant(axes, np.int64)] if later else []
     attributes: dict[str, Any] = {} if later else {"axes": axes}
@@ -70,7 +70,7 @@ def test_with_the_channels_last(kind: str) -> None:
 
 
 def attention() -> Any:
-    """A map weighed by the greatest and the mean of each channel's places, then of each place's channels (CBAM)."""
+    """Write CBAM: a map is weighted by the maximum and mean per channel, and then by those per position."""
     writer = Writer(18)
     source = writer.put("Relu", [writer.put("Conv", ["picture", writer.constant(RANDOM.normal(0, 0.4, (6, 3, 2, 2)))])])
     pools = [reduced(writer, kind, source, (2, 3), 1) for kind in ("ReduceMax", "ReduceMean")]

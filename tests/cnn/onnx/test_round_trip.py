@@ -1,5 +1,7 @@
-"""Networks that were quantised here, exported in both dialects and read again: every integer of every output, by the
-same layers. And what other tools may have done to such a file in between."""
+"""Tests that quantised networks, exported in both dialects and read again, have the same layers and integers.
+
+Further tests change the exported file as other tools may do.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ SEED = 1
 
 
 class Curved(Detector):
-    """A detector with another function behind its convolutions."""
+    """Writer of a detector with another activation function after its convolutions."""
 
     def __init__(self, function: str) -> None:
         super().__init__(Form(4, 1, 32, 4))
@@ -62,7 +64,7 @@ class Curved(Detector):
 
 
 def curved(function: str) -> Network:
-    """Up to the maps that the head reads."""
+    """Return the detector's network up to the maps that the head reads."""
     detector = Curved(function)
     return network_of(detector.writer.model(detector.sizes(), (1, 3, 32, 32)), "net.onnx", "net")
 
@@ -76,7 +78,7 @@ MADE: dict[str, Callable[[], Network]] = {
 
 @cache
 def quantized(name: str, bits: int) -> QuantizedNetwork:
-    """A built-in network, small, or one of MADE; calibrated on waves, in so many bits."""
+    """Return a small built-in network or one of MADE, calibrated on wave images and quantised to ``bits``."""
     side = SIZES.get(name)
     if name in MADE:
         network = MADE[name]()
@@ -90,7 +92,7 @@ def quantized(name: str, bits: int) -> QuantizedNetwork:
 
 
 def again(data: bytes, folder: Path) -> QuantizedNetwork:
-    """As any file is read."""
+    """Write the data to a file and read it as any ONNX file."""
     path = folder / "net.onnx"
     path.write_bytes(data)
     read = read_onnx(path)
@@ -100,7 +102,7 @@ def again(data: bytes, folder: Path) -> QuantizedNetwork:
 
 
 def ends_of(network: QuantizedNetwork) -> list[int]:
-    """The nodes whose integers nothing on the accelerator reads."""
+    """Return the nodes with integers that no other node on the accelerator reads."""
     nodes = network.nodes
     inside = [i for i in range(len(nodes)) if has_integers(nodes, i)]
     read = {i for index in inside for i in nodes[index].inputs}
@@ -108,7 +110,7 @@ def ends_of(network: QuantizedNetwork) -> list[int]:
 
 
 def leaving(network: QuantizedNetwork, picture: Array) -> list[Array]:
-    """The integers of these, above the least."""
+    """Return the integers of the network's outputs, counted from the lowest."""
     arrays, ends = run_integer(network, picture), ends_of(network)
     types = [network.nodes[i].type.datatype for i in ends]
     return [(np.int64(0) + arrays[i] - type_.low) // type_.step for i, type_ in zip(ends, types, strict=True)]
@@ -125,7 +127,7 @@ def check_equal(first: QuantizedNetwork, second: QuantizedNetwork) -> None:
 
 
 def parts(network: QuantizedNetwork) -> list[tuple[str, str]]:
-    """What the hardware of each layer is made by."""
+    """Return the operation and the requantiser kind of each layer, which determine its hardware."""
     nodes = [node for node in network.nodes if not isinstance(node.op, Detection)]
     return [(type(node.op).__name__, type(node.requantiser).__name__) for node in nodes]
 
@@ -136,7 +138,7 @@ ROWS = [
     *((name, bits, DIALECTS[(i + j) % 2]) for i, name in enumerate(NAMES) for j, bits in enumerate((8, 16))),
     *((name, bits, dialect) for name, bits in FEW_BITS for dialect in DIALECTS),
 ]
-"""Every network in both dialects and in both numbers of bits, but not each of these with each."""
+"""Cases: every network in both dialects and with both numbers of bits, but not in each combination."""
 
 
 def is_long(name: str, bits: int) -> bool:
@@ -156,7 +158,7 @@ def test_what_is_exported_is_read_again_with_equal_integers(name: str, bits: int
 
 @cases("name", ["resnet8", "ds-cnn", "silu", "ultranet-small"])
 def test_thresholds_alone_say_every_integer_too(name: str) -> None:
-    """Where a tool left out all that it does not know."""
+    """Remove the project's own attributes, as tools do that do not know them."""
     network = quantized(name, 8)
     model = bare(to_onnx(network, "finn"))
     read = read_model(model, "net.onnx", "net").quantized
@@ -168,7 +170,7 @@ def test_thresholds_alone_say_every_integer_too(name: str) -> None:
 @cases("dialect", DIALECTS)
 @cases("name", ["resnet8", "shapes", "silu"])
 def test_the_float_form_is_what_the_integers_stand_for(name: str, dialect: str, tmp_path: Path) -> None:
-    """Which the design's SQNR is measured against: 20 dB are a tenth of the values."""
+    """Expect an SQNR of at least 20 dB, an error of a tenth, because the design's SQNR is measured against it."""
     network = quantized(name, 8)
     path = tmp_path / "net.onnx"
     path.write_bytes(to_onnx(network, dialect))
@@ -183,7 +185,7 @@ def test_the_float_form_is_what_the_integers_stand_for(name: str, dialect: str, 
 
 
 def bare(data: bytes) -> Any:
-    """The file without the integers beside its floats."""
+    """Return the model without the integers that are stored next to its floats."""
     model = parsed(data, "net.onnx")
     for node in model.graph.node:
         for place in reversed([i for i, each in enumerate(node.attribute) if each.name in (REQUANTISER, MULTIPLIERS)]):
@@ -225,11 +227,11 @@ def test_heads_are_left_out_where_their_tensors_have_other_names(tmp_path: Path)
     assert not any(isinstance(node.op, Detection) for node in read.network.nodes)
 
 
-# --- executed by another tool
+# --- executed by qonnx
 
 
 def steps_of_qonnx(network: QuantizedNetwork, dialect: str) -> int:
-    """The greatest difference of any output from what qonnx computes."""
+    """Return the greatest difference of any output from qonnx's, in steps."""
     picture, worst = networks.picture(network.input_shape), 0
     ours = leaving(network, picture)
     for index, floats, mine in zip(ends_of(network), executed(to_onnx(network, dialect), picture), ours, strict=True):
@@ -241,7 +243,7 @@ def steps_of_qonnx(network: QuantizedNetwork, dialect: str) -> int:
 
 @pytest.mark.engine
 def test_tables_are_executed_to_the_same_integers() -> None:
-    """All values that leave are such of layers of 16 bits, which round floats."""
+    """End the network at its last table, because 16-bit layers after it would round floats in qonnx."""
     network = quantized("silu", 8)
     body = QuantizedNetwork("net", network.nodes[: max(curves_of(network)) + 1])
     assert steps_of_qonnx(body, "finn") == 0
@@ -259,10 +261,10 @@ def test_sums_of_two_scales_are_executed_in_more_than_8_bits_too() -> None:
     body = QuantizedNetwork("net", wide.nodes[: index + 1])
     assert wide.nodes[index].type.datatype == DataType(12, True)
     for dialect in DIALECTS:
-        assert steps_of_qonnx(body, dialect) <= 2  # of three layers in turn, each within one
+        assert steps_of_qonnx(body, dialect) <= 2  # three layers in turn, each within one step
 
 
-# --- what another tool changed
+# --- changes by other tools
 
 
 BY = Requantiser(full(500, -700, 0), full(40900, 40700, 40800), full(4090, 4070, 4081), full(22, 22, 22))
@@ -288,7 +290,7 @@ def same(first: Any, second: Any) -> bool:
 
 
 def with_rows(change: Callable[[Array], Array], dialect: str = "qonnx") -> Any:
-    """The layer's file with other integers."""
+    """Return the layer's file with changed integers."""
     model = parsed(to_onnx(one_layer(), dialect), "net.onnx")
     (attribute,) = (each for each in last_of(model).attribute if each.name == REQUANTISER)
     attribute.t.CopyFrom(numpy_helper.from_array(change(numpy_helper.to_array(attribute.t).copy())))
@@ -316,7 +318,7 @@ BEHIND: dict[str, tuple[QOp, tuple[int, ...], TensorType]] = {
 @cases("dialect", DIALECTS)
 @cases("name", BEHIND)
 def test_zero_points_are_taken_off_and_put_on_again(name: str, dialect: str) -> None:
-    """With numbers that no floats tell: slopes that are no tenth, biases between whole sums, a scale that is near."""
+    """Use numbers that floats do not determine: slopes that are not a tenth, biases between sums, and close scales."""
     network = chain((convolved(LINEAR, weights(3, 3, 3, 3)), (3, 2, 2), ODD), BEHIND[name])
     ours, theirs = network.nodes[-1], read_last(parsed(to_onnx(network, dialect), "net.onnx"))
     assert same(theirs, ours.requantiser)
@@ -324,7 +326,7 @@ def test_zero_points_are_taken_off_and_put_on_again(name: str, dialect: str) -> 
 
 @cases("dialect", DIALECTS)
 def test_an_addition_has_its_own_multipliers_again(dialect: str) -> None:
-    """Twice those of the scales, which are one, and zero points of both."""
+    """Use multipliers that are twice the ratio of the scales, and zero points on both inputs."""
     picture, first = chain((convolved(LINEAR, weights(3, 3, 3, 3)), (3, 2, 2), ODD)).nodes
     second = replace(first, name="second", type=replace(ODD, zero_point=7))
     by = Requantiser(full(-8, -8, -8), full(40000, 40000, 40000), full(40000, 40000, 40000), full(17, 17, 17))
@@ -337,7 +339,7 @@ def test_an_addition_has_its_own_multipliers_again(dialect: str) -> None:
 
 
 def behind_two(op: QOp, type_: TensorType, *inputs: int) -> QuantizedNetwork:
-    """The layer reads maps of two convolutions, of one scale."""
+    """Return a network with a layer that reads two convolutions of one scale."""
     picture, first = chain((convolved(LINEAR, weights(3, 3, 3, 3)), (3, 2, 2), TensorType(INT8, 0.125))).nodes
     second = QNode("second", convolved(LINEAR, weights(3, 3, 3, 3, seed=2)), (0,), first.shape, first.type, "net:3")
     return QuantizedNetwork("net", (picture, first, second, QNode("last", op, inputs, first.shape, type_, "net:4")))
@@ -377,7 +379,7 @@ def test_layers_that_are_written_in_several_operators_are_one_again(name: str, d
 
 
 QONNX_CUTS = ("ternary", "qonnx")
-"""Of the values of 2 bits the least is cut off behind the layer."""
+"""The case in which a layer after the convolution clips the lowest of the 2-bit values."""
 
 
 def check_values(network: QuantizedNetwork, read: QuantizedNetwork) -> None:
@@ -433,7 +435,7 @@ def test_integers_that_the_floats_do_not_give_are_left_out(name: str) -> None:
 @cases("zero", [0, 1, -3])
 @cases("halves", HALVES)
 def test_what_a_half_becomes_comes_back(halves: str, zero: int) -> None:
-    """In both dialects, for each form of requantiser."""
+    """Check both dialects for each form of requantiser."""
     multiplier, shift = BY.multiplier, BY.shift
     forms: list[Requantiser | MultiplyShift] = [
         Requantiser(BY.bias, multiplier, multiplier, shift, halves=halves),

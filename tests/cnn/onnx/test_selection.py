@@ -1,4 +1,4 @@
-"""ArgMax and TopK against onnxruntime: labels, values, both, behind a softmax, of every position; what is refused."""
+"""Tests of ArgMax and TopK against onnxruntime: labels, values and both, per position and after a softmax."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SIDES = (3, 6, 8)
 
 
 def values_of(writer: Writer, form: str) -> str:
-    """What is chosen among: "row" of values, "place" of a map with four sides, or every place of a "map"."""
+    """Write the input of the selection: a "row" of values, a map of one "place", or a whole "map"."""
     source = convolved(writer, "picture", 3, CLASSES)
     if form == "map":
         return source
@@ -36,7 +36,7 @@ def values_of(writer: Writer, form: str) -> str:
 
 
 def as_onnxruntime(model: Any) -> Network:
-    """The network, after every output was compared."""
+    """Return the network after comparing every output with onnxruntime."""
     for output in model.graph.output:
         output.type.Clear()
     network = network_of(model, "net.onnx", "net")
@@ -64,7 +64,7 @@ def test_argmax_is_onnxruntimes(form: str, keepdims: int) -> None:
 def test_top_k_is_onnxruntimes(form: str, given: str) -> None:
     writer = Writer()
     source = values_of(writer, form)
-    axis = {"row": {}, "place": {"axis": 1}, "map": {"axis": -3}}[form]  # of a row the last one, which is the default
+    axis = {"row": {}, "place": {"axis": 1}, "map": {"axis": -3}}[form]  # a row's last axis is the default
     values = writer.put("TopK", [source, writer.constant([3], np.int64)], outputs=2, **axis)
     outputs = {"values": [values], "labels": [f"{values}_"], "both": [values, f"{values}_"]}[given]
     network = as_onnxruntime(writer.model(outputs, (1, *SIDES)))
@@ -86,7 +86,7 @@ def behind_softmax(*given: int) -> Network:
 
 
 def test_labels_behind_a_softmax_are_chosen_before_it() -> None:
-    """It changes no order; where its own values are asked for, it stays."""
+    """Expect the softmax to be removed unless its values are an output, because it keeps the order."""
     assert Softmax not in [type(node.op) for node in behind_softmax(1).nodes]
     nodes = behind_softmax(0, 1).nodes
     assert [type(nodes[node.inputs[0]].op) for node in nodes if isinstance(node.op, TopK)] == [Softmax, Softmax]

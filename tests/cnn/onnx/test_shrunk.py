@@ -1,4 +1,4 @@
-"""Resize to fewer pixels: some of them are taken, or means of two; floats, integers and designs."""
+"""Tests of Resize to fewer pixels, which takes some pixels or averages pairs of them: floats, integers and designs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LINEAR: dict[str, Any] = {"mode": "linear", "coordinate_transformation_mode": "h
 
 
 def resized(*factors: float, sides: tuple[int, ...] = SIDES, sizes: tuple[int, ...] = (), **attributes: Any) -> Any:
-    """Between two convolutions. sizes: instead of the factors."""
+    """Write a Resize between two convolutions. ``sizes``, if given, replace the factors."""
     writer = Writer(18)
     source = convolved(writer, "picture", 3, 4, pads=[1] * 4)
     whole = [writer.constant(sizes, np.int64)] if sizes else [writer.constant(factors)]
@@ -53,7 +53,7 @@ def test_means_of_two(place: str, parts: int) -> None:
 
 
 def test_a_single_output_lies_anywhere_between_two() -> None:
-    """A third of a pixel down, five sixths of one across."""
+    """Use an output a third of a pixel down and five sixths of a pixel across."""
     network = check_against_runtime(resized(1, 1, 0.6, 0.375, sides=(1, 3, 2, 4), **LINEAR), pixels(3, 2, 4))
     assert str(network.nodes[2].shape) == "4×1×1"
 
@@ -98,7 +98,7 @@ def test_a_size_that_keeps_the_ratio(policy: str) -> None:
 
 
 def test_what_it_becomes() -> None:
-    """The first of every two is a pool of size 1; else a window of one place, or of the two that are averaged."""
+    """Expect a pool of size 1 for the first of two pixels, and else a window of one pixel or of the averaged pixels."""
     kinds: list[Any] = []
     for attributes in (
         NEAREST,

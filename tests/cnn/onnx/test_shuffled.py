@@ -1,4 +1,4 @@
-"""Channels, rows and columns in parts that change places, and choices with the channels last, beside onnxruntime."""
+"""Tests of shuffles of channels, rows and columns, and of selections with channels last, against onnxruntime."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SHUFFLES: dict[str, tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = 
 
 
 def shuffled(view: tuple[int, ...], order: tuple[int, ...], sides: tuple[int, ...]) -> Any:
-    """Between two convolutions."""
+    """Write a shuffle between two convolutions."""
     writer = Writer()
     weights = [writer.constant(RANDOM.normal(0, 0.4, shape)) for shape in ((12, 12, 1, 1), (5, sides[1], 1, 1))]
     source = writer.put("Relu", [writer.put("Conv", ["picture", weights[0]])])
@@ -64,7 +64,7 @@ def test_a_shuffle_is_the_layers_that_it_needs() -> None:
 
 
 def in_parts(view: tuple[int, ...], order: tuple[int, ...], sides: tuple[int, ...]) -> Any:
-    """The same by as many Transposes of two neighbours as it takes, between views that join others."""
+    """Write the same shuffle as a sequence of Transposes of two neighbouring sides, with Reshapes between them."""
     writer, left, now = Writer(), list(order), list(range(len(view)))
     weights = [writer.constant(RANDOM.normal(0, 0.4, shape)) for shape in ((12, 12, 1, 1), (5, sides[1], 1, 1))]
     source = writer.put("Relu", [writer.put("Conv", ["picture", weights[0]])])
@@ -81,7 +81,7 @@ def in_parts(view: tuple[int, ...], order: tuple[int, ...], sides: tuple[int, ..
 
 @cases("name", SHUFFLES)
 def test_transposes_that_only_together_are_a_layer_are_one(name: str) -> None:
-    """SkyNet writes its reorg so."""
+    """Write a reorg as SkyNet does."""
     model = in_parts(*SHUFFLES[name])
     assert difference(model, RANDOM.random(SIDES).astype(np.float32)) < 1e-5
     kinds = [type(node.op) for node in network_of(model, "net.onnx", "net").nodes[2:-1]]
@@ -159,7 +159,7 @@ def test_a_choice_with_the_channels_last(axis: int, keeps: int) -> None:
 
 
 def wide(half: int) -> Any:
-    """What the front-end makes of windows and maps that are no squares: one half of it, or the other."""
+    """Write one half or the other of the operators on windows and maps that are not square."""
     writer = Writer(19)
 
     def convolved(source: str, filters: int, channels: int, *window: int, **attributes: Any) -> str:

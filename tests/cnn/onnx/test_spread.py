@@ -1,4 +1,4 @@
-"""A row of values that is read as a map, as decoders begin, beside onnxruntime."""
+"""Tests of a row of values that is read as a map, as at the start of decoders, against onnxruntime."""
 
 from __future__ import annotations
 
@@ -36,32 +36,32 @@ def enlarged(writer: Writer, source: str) -> str:
 
 
 def of_pytorch(writer: Writer, values: str) -> str:
-    """Linear, ReLU, view."""
+    """Write a linear layer, a ReLU and a view, as PyTorch exports them."""
     return enlarged(writer, reshaped(writer, writer.put("Relu", [values]), 1, 4, 3, 2))
 
 
 def of_tensorflow(writer: Writer, values: str) -> str:
-    """Dense, Reshape with the channels last, and a Transpose that brings them to the front."""
+    """Write Dense, a Reshape to channels last, and a Transpose that moves the channels to the front."""
     last = writer.put("Relu", [reshaped(writer, values, 1, 3, 2, 4)])
     return enlarged(writer, writer.put("Transpose", [last], perm=[0, 3, 1, 2]))
 
 
 def behind_norm(writer: Writer, values: str) -> str:
-    """A batch norm whose channels are those of the map."""
+    """Write a batch norm over the channels of the map."""
     view = reshaped(writer, values, 1, 4, 3, 2)
     norm = [writer.constant(RANDOM.uniform(0.5, 1, 4)) for _ in range(4)]
     return enlarged(writer, writer.put("Relu", [writer.put("BatchNormalization", [view, *norm])]))
 
 
 def twice(writer: Writer, values: str) -> str:
-    """As a map, and as the values that they were."""
+    """Read the values as a map and as a row."""
     pooled = writer.put("GlobalAveragePool", [reshaped(writer, values, 1, 4, 3, 2)])
     row = writer.put("Gemm", [values, numbers(writer, 24, 4)])
     return writer.put("Add", [pooled, reshaped(writer, row, 1, 4, 1, 1)])
 
 
 def signal(writer: Writer, values: str) -> str:
-    """Of one row."""
+    """Read the values as a signal, a map of one row."""
     return writer.put("Conv", [reshaped(writer, values, 1, 4, 6), numbers(writer, 2, 4, 3)])
 
 
@@ -84,7 +84,7 @@ def test_values_in_a_row_are_a_map(name: str) -> None:
 
 @cases("name, moved", [("of_pytorch", 0), ("of_tensorflow", 0), ("twice", 1)])
 def test_the_layer_before_gives_them_in_order(name: str, moved: int) -> None:
-    """Its filters do; where another layer reads its values too, a convolution moves them."""
+    """Expect reordered filters, or a convolution that reorders the values if they have another reader."""
     network = network_of(decoder(PARTS[name]), "net.onnx", "net")
     places = [i for i, node in enumerate(network.nodes) if isinstance(node.op, DepthToSpace)]
     before = network.nodes[network.nodes[places[0]].inputs[0]]

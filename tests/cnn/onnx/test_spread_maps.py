@@ -1,4 +1,4 @@
-"""Maps that become larger: depth to space, transposed convolutions, repeated pixels; floats, integers and designs."""
+"""Tests of enlarged maps: depth to space, transposed convolutions and repeated pixels, as floats and as designs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from tests.support.onnx.writer import Writer
 
 
 def transposed(shape: tuple[int, ...], sides: tuple[int, ...] = SIDES, **attributes: Any) -> Any:
-    """ConvTranspose of the picture, weights [inputs, outputs of a group, kernel], with a bias."""
+    """Write a ConvTranspose of the image with a bias. The weights have the shape (inputs, outputs per group,
+    kernel)."""
     writer, random = Writer(), np.random.default_rng(1)
     arrays = [random.normal(0, 0.3, shape), random.normal(size=shape[1] * attributes.get("group", 1))]
     source = writer.put("ConvTranspose", ["picture", *map(writer.constant, arrays)], **attributes)
@@ -100,7 +101,7 @@ def test_pixels_are_repeated_by_two_factors(factors: tuple[int, int]) -> None:
 
 @cases("mode", ["linear", "cubic", "nearest"])
 def test_a_single_pixel_is_repeated_in_any_mode(mode: str) -> None:
-    """As pyramids do it with the mean of the whole map."""
+    """Resize the mean of the whole map, as feature pyramids do."""
     writer = Writer()
     source = writer.put("GlobalAveragePool", [convolved(writer, "picture", 3, 4)])
     sizes = writer.constant([1, 4, 3, 5], np.int64)

@@ -1,4 +1,5 @@
-"""PyTorch's Threshold, a comparison and a choice, is one function; what is nearly one is not taken for it."""
+"""Tests that PyTorch's Threshold, exported as a comparison and a Where, becomes one function, and near misses do
+not."""
 
 from __future__ import annotations
 
@@ -21,7 +22,15 @@ SHAPE = (1, 3, 9, 7)
 
 
 def chosen(kind: str, kept: int, other: float = 0.0, operator: bool = False, compared: bool = True) -> Any:
-    """Where of a comparison with 0.4. kept: which input of it is the map. compared: the map itself is."""
+    """Write a Where on a comparison of a map with 0.4.
+
+    Args:
+        kind: the comparison.
+        kept: the input of the Where that is the map, 1 or 2.
+        other: the constant that is its other input.
+        operator: whether the threshold is a Constant operator.
+        compared: whether the map itself is compared, or its negative.
+    """
     writer = Writer()
     source = convolved(writer, "picture", 3, 4)
     number = "threshold" if operator else writer.constant(0.4)

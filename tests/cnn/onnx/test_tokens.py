@@ -1,4 +1,5 @@
-"""Tokens, batch × positions × classes: softmax, choices and means against onnxruntime, and their designs executed."""
+"""Tests of tokens, of shape (batch, positions, classes): softmax, selections and means against onnxruntime and as
+designs."""
 
 from __future__ import annotations
 
@@ -32,23 +33,23 @@ def _numbers(*sides: int) -> Any:
 
 
 def _rows(writer: Writer) -> str:
-    """Of each of the input's tokens seven classes."""
+    """Write a matrix product that gives seven classes per token of the input."""
     return writer.put("MatMul", ["picture", writer.constant(_numbers(5, 7))])
 
 
 def _map(writer: Writer) -> str:
-    """A map of 4 channels, 2 × 4, whose channels stand first."""
+    """Write a convolution with an output of 4×2×4, channels first."""
     kernel = writer.constant(_numbers(4, 3, 3, 3))
     return writer.put("Relu", [writer.put("Conv", [turned(writer, "picture"), kernel])])
 
 
 def _row_of_map(writer: Writer) -> str:
-    """Its positions in a row, as flatten(2) gives them."""
+    """Write the positions as one side, as flatten(2) does."""
     return writer.put("Reshape", [_map(writer), writer.constant([1, 4, 8], np.int64)])
 
 
 def _tokens_of_map(writer: Writer) -> str:
-    """As flatten(2).transpose(1, 2) gives them."""
+    """Write the positions as tokens, as flatten(2).transpose(1, 2) does."""
     return writer.put("Transpose", [_row_of_map(writer)], perm=[0, 2, 1])
 
 
@@ -58,7 +59,8 @@ def _chosen(writer: Writer, source: str, axis: int, *places: int) -> list[str]:
 
 
 def _swapped(kind: str) -> Body:
-    """As PyTorch writes a softmax over the channels before opset 13."""
+    """Return a function that writes a softmax over the channels as PyTorch does before opset 13: between two
+    Transposes."""
 
     def body(writer: Writer) -> list[str]:
         swapped = writer.put("Transpose", [_map(writer)], perm=[0, 3, 2, 1])
@@ -117,7 +119,7 @@ def test_tokens_are_onnxruntimes(name: str) -> None:
 @pytest.mark.parametrize("style", ["streaming", "systolic"])
 @pytest.mark.parametrize("name", ["softmax", "softmax of a map's", "ArgMax of a map's", "TopK of a map's", "mean"])
 def test_designs_of_tokens_are_golden(name: str, style: str, tmp_path: Path) -> None:
-    """A pipeline has the softmax and the choice in blocks of its own, for every position."""
+    """Check also that a pipeline has blocks for softmax and selection, which work per position."""
     onnx.save(_model(name), tmp_path / "net.onnx")
     network = systolic.load(tmp_path / "net.onnx")
     shape, random = network.network.input_shape, np.random.default_rng(1)
@@ -226,7 +228,7 @@ def test_what_is_none_of_each_token(body: Body, opset: int, fault: SystolicError
 
 
 def test_a_softmax_of_a_part_of_a_position_is_none_of_its_channels() -> None:
-    """Of one position, 6 values are looked at as 2 × 3: shares of two of them, and not of all six."""
+    """Use 6 values of one position, viewed as 2 × 3, and a softmax over pairs of them."""
     writer = Writer()
     view = writer.put("Reshape", ["picture", writer.constant([1, 2, 3], np.int64)])
     model = writer.model([writer.put("Softmax", [view], axis=1)], (1, 6, 1, 1))
@@ -237,7 +239,7 @@ def test_a_softmax_of_a_part_of_a_position_is_none_of_its_channels() -> None:
 
 @cases("order", [(0, 2, 3, 1), (0, 3, 2, 1)])
 def test_a_swap_that_is_not_undone_stays_one(order: tuple[int, ...]) -> None:
-    """And one that another operator reads too."""
+    """Check also a Transpose that another operator reads."""
     writer = Writer()
     swapped = writer.put("Transpose", [_map(writer)], perm=[0, 3, 2, 1])
     back = writer.put("Transpose", [writer.put("Softmax", [swapped], axis=3)], perm=order)

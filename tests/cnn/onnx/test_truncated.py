@@ -1,4 +1,4 @@
-"""Trunc of QONNX: behind the sums of an average pool, a convolution, integers; each integer is qonnx's."""
+"""Tests of QONNX's Trunc after average pools, convolutions and integers: every integer equals qonnx's."""
 
 from __future__ import annotations
 
@@ -32,32 +32,32 @@ OF_NO_SIGN = ("UP", "DOWN", "HALF_UP", "HALF_DOWN")
 
 
 class Truncated(Trained):
-    """With Trunc in either version."""
+    """Writer of Trunc in either version."""
 
     version = 1
 
     def trunc(self, source: str, scale: float, before: int, bits: int, given: float = 0.0, **attributes: Any) -> str:
-        """given: the scale of what leaves, in version 2."""
+        """Write a Trunc. A scale ``given`` for the output selects version 2."""
         inputs = [source, self.constant(scale), self.constant(0.0), self.constant(float(before))]
         inputs += [self.constant(given)] * bool(given)
         self.version = 2 if given else 1
         return self.put("Trunc", [*inputs, self.constant(float(bits))], domain=DOMAIN, **attributes)
 
     def levels(self, bits: int = 4, signed: int = 0) -> str:
-        """A convolution whose values have a scale of 1/8."""
+        """Return a convolution with outputs in steps of 1/8."""
         kernel = self.quant(self.constant(weights(6, 3, 3, 3)), 4, 0.1)
         last = self.put("Conv", [self.quant("picture", 8, 1 / 128), kernel], kernel_shape=[3, 3], pads=[1] * 4)
         return self.quant(last if signed else self.put("Relu", [last]), bits, 1 / 8, signed=signed)
 
     def file(self, *outputs: str) -> Any:
-        """With both domains."""
+        """Return the model with both operator domains."""
         model = self.model(outputs, SIDES)
         model.opset_import.append(helper.make_opsetid(DOMAIN, self.version))
         return model
 
 
 def _averaged(writer: Truncated, source: str, kind: str) -> tuple[str, int]:
-    """The sum of a mean's places, as Brevitas writes it, and how many bits that has beyond its inputs'."""
+    """Write the sum that Brevitas exports for an average, and return it with its additional bits."""
     if kind == "global":
         return writer.put("Mul", [writer.put("GlobalAveragePool", [source]), writer.constant(96.0)]), 7
     if kind == "whole":
@@ -68,7 +68,7 @@ def _averaged(writer: Truncated, source: str, kind: str) -> tuple[str, int]:
 
 
 def pooled(kind: str, mode: str, given: bool = False, signed: int = 0) -> Any:
-    """TruncAvgPool2d, and a classifier behind it."""
+    """Write TruncAvgPool2d, and a classifier after it."""
     writer = Truncated()
     source, more = _averaged(writer, writer.levels(signed=signed), kind)
     attributes: dict[str, Any] = {"signed": signed, "narrow": 0} if given else {}
@@ -79,7 +79,7 @@ def pooled(kind: str, mode: str, given: bool = False, signed: int = 0) -> Any:
 
 
 def steps(model: Any, kind: str = "Trunc") -> list[int]:
-    """How far each output of that operator is from qonnx's, where the layers before have qonnx's integers."""
+    """Return the difference of each output of that operator from qonnx's, in steps, for qonnx's integers as inputs."""
     wrapper = pytest.importorskip("qonnx.core.modelwrapper", reason="qonnx executes its own operators")
     from qonnx.core.onnx_exec import execute_onnx
     from qonnx.transformation.infer_shapes import InferShapes
@@ -97,7 +97,7 @@ def steps(model: Any, kind: str = "Trunc") -> list[int]:
         if index in names and names[index].op_type in ("Quant", kind):
             exact = np.rint(theirs[names[index].output[0]].reshape(ours.shape) / node.type.scale) + node.type.zero_point
             if names[index].op_type == kind:
-                assert len(np.unique(exact)) > 2  # something is rounded
+                assert len(np.unique(exact)) > 2  # some values must be rounded
                 far.append(int(np.abs(ours.astype(np.int64) - exact).max()))
             ours = exact.astype(ours.dtype)
         values.append(ours)
@@ -131,7 +131,7 @@ def test_integers_without_their_last_bits(mode: str) -> None:
 
 
 def test_a_convolution_whose_sums_are_cut() -> None:
-    """Version 2 cuts off what its bits do not hold."""
+    """Use version 2, which also clips to its bits."""
     writer = Truncated()
     kernel = writer.quant(writer.constant(weights(5, 6, 1, 1)), 4, 0.125)
     last = writer.put("Conv", [writer.levels(), kernel], kernel_shape=[1, 1])
@@ -140,7 +140,7 @@ def test_a_convolution_whose_sums_are_cut() -> None:
 
 
 def test_its_bias_is_that_of_the_contract() -> None:
-    """⌊acc / 2^4⌋ = (acc − 8 + 8) >> 4."""
+    """Check ⌊acc / 2^4⌋ = (acc − 8 + 8) >> 4."""
     read = read_model(pooled("windows", "FLOOR"), "net.onnx", "net")
     assert read.quantized is not None
     op = next(node.op for node in read.quantized.nodes if node.name == "average1")

@@ -1,4 +1,4 @@
-"""Sides of windows, each against what its operator's page says of one output, place by place."""
+"""Tests of windows, resized sides and transposed convolutions against the operators' definitions, output by output."""
 
 from __future__ import annotations
 
@@ -30,16 +30,17 @@ def operation(kind: str, **attributes: Any) -> OnnxOperation:
 
 
 def layers(*sides: int) -> Layers:
-    """A picture alone."""
+    """Return layers of an input image alone."""
     node = Node("input", Input(), (), Shape(*sides), "net.onnx")
     return Layers("net.onnx", (node,), {}, {"x": Map(0, (1, *sides))}, {"x": 1, "y": 1}, 17)
 
 
-# --- where windows lie -----------------------------------------------------------------------------------------------
+# --- positions of windows --------------------------------------------------------------------------------------------
 
 
 def test_pads_are_before_and_behind_of_both_sides() -> None:
-    """[top, left, bottom, right]; of SAME as many outputs as steps fit, and what is odd lies behind, or before."""
+    """Expect top, left, bottom and right. SAME gives an output per stride, and puts odd padding at the end or the
+    start."""
     assert pads_of(operation("Conv", pads=(1, 2, 3, 4)), (9, 9), (3, 3), (1, 1)) == ([1, 2], [3, 4])
     assert pads_of(operation("Conv"), (9, 9), (3, 3), (1, 1)) == ([0, 0], [0, 0])
     assert pads_of(operation("Conv", auto_pad="VALID", pads=(1, 2, 3, 4)), (9, 9), (3, 3), (1, 1)) == ([0, 0], [0, 0])
@@ -54,7 +55,7 @@ def test_pads_are_before_and_behind_of_both_sides() -> None:
 
 @cases("ceil_mode", [0, 1])
 def test_a_window_lies_wherever_it_fits(ceil_mode: int) -> None:
-    """Rounded up a rest is one more; the last is left out where it begins in the padding behind."""
+    """Expect one more window for a remainder in ceil mode, unless it would start in the padding at the end."""
     for _ in range(150):
         height, width, rows, columns = (int(n) for n in RANDOM.integers(1, 8, 4))
         strides, pads = (
@@ -75,7 +76,7 @@ def test_a_window_lies_wherever_it_fits(ceil_mode: int) -> None:
             begins = [0]
             while begins[-1] + stride + window <= side + before + behind:
                 begins.append(begins[-1] + stride)
-            if ceil_mode and begins[-1] + window < side + before + behind:  # a rest, which is a window too
+            if ceil_mode and begins[-1] + window < side + before + behind:  # the remainder is a window too
                 begins.append(begins[-1] + stride)
             if ceil_mode and begins[-1] >= side + before:
                 begins.pop()
@@ -95,7 +96,7 @@ def test_paddings_around_each_other_add_up() -> None:
 
 
 def test_a_length_is_a_row() -> None:
-    """Each number of its own side, and beside it what changes nothing; a stride is the row's too."""
+    """Expect neutral values for the added side. The stride is the same for both sides."""
     asked = operation("MaxPool", kernel_shape=(5,), strides=(2,), dilations=(3,), pads=(1, 4))
     row = planar(asked, Map(0, (1, 3, 9))).attributes
     assert row == {"kernel_shape": (1, 5), "strides": (2, 2), "dilations": (1, 3), "pads": (0, 1, 0, 4)}
@@ -146,7 +147,7 @@ def test_shares_of_a_window_are_counted_place_by_place() -> None:
 
 @cases("length", range(1, 10))
 def test_factors_are_a_window_over_ones(length: int) -> None:
-    """Whatever they are at both ends, as long as some are alike in the middle: zeros around ones, weight by weight."""
+    """Use any factors at both ends and equal ones in the middle. The window covers ones with zeros around them."""
     for front, back in product(range(length // 2 + 1), range((length + 1) // 2)):
         factors = np.ones(length)
         factors[:front] = RANDOM.uniform(1, 3, front)
@@ -159,7 +160,7 @@ def test_factors_are_a_window_over_ones(length: int) -> None:
         np.testing.assert_allclose(over, factors, atol=1e-12)
 
 
-# --- pixels that are repeated or interpolated ------------------------------------------------------------------------
+# --- repeated and interpolated pixels --------------------------------------------------------------------------------
 
 
 PLACES: dict[str, Callable[[int, int, int], float]] = {
@@ -211,7 +212,7 @@ def test_sides_grow_wholly_by_whole_factors(mode: str) -> None:
 
 @cases("mode", PLACES)
 def test_a_side_of_any_ratio_is_interpolated_as_the_page_of_resize_says(mode: str) -> None:
-    """Convolutions of any stride that both sides can have, one for each place of a block."""
+    """Check every stride that both sides can share, with one convolution per position in a block."""
     for length, outputs in product(range(2, 7), range(1, 10)):
         between = _between(ResizedSide(length, outputs, float(np.float32(outputs / length))), mode)
         pixels = RANDOM.normal(size=length)
@@ -235,7 +236,7 @@ def test_a_side_of_any_ratio_is_interpolated_as_the_page_of_resize_says(mode: st
 
 @cases("step", range(1, 8))
 def test_places_among_repeats_are_those_of_every_step(step: int) -> None:
-    """Whatever is regular enough; and what no number of repeats gives, none does."""
+    """Expect repeats for every regular sequence, and none for an irregular one."""
     for length, outputs, first in product(range(1, 6), range(1, 9), range(3)):
         for times in range(1, 9):
             places = (first + step * np.arange(outputs)) // times
@@ -261,7 +262,7 @@ def test_the_nearest_pixel_is_that_of_the_page(mode: str, nearest: str) -> None:
     for side, factor in product((1, 2, 3, 5), (1, 2, 4)):
         places = [PLACES[mode](x, side, side * factor) for x in range(side * factor)]
         if mode == "align_corners" and any(abs(place * 2 - round(place * 2)) < 1e-9 for place in places[1:-1]):
-            continue  # a half that rounding may take either way
+            continue  # rounding may take a half either way
         wanted = [min(max(ROUNDED[nearest](place), 0), side - 1) for place in places]
         assert ResizedSide(side, side * factor, float(factor)).nearest(mode, nearest).tolist() == wanted
 
@@ -271,9 +272,9 @@ def test_the_nearest_pixel_is_that_of_the_page(mode: str, nearest: str) -> None:
     [
         ((8, 8), (4, 4), (2, 2), 2),
         ((8, 11), (4, 4), (2, 3), 0),
-        ((2, 8), (1, 4), (3, 2), 2),  # a single row comes with any stride
+        ((2, 8), (1, 4), (3, 2), 2),  # a single row may have any stride
         ((8, 2), (4, 1), (2, 3), 2),
-        ((3, 8), (1, 7), (5, 1), 0),  # of a stride of 1 there were two rows
+        ((3, 8), (1, 7), (5, 1), 0),  # a stride of 1 would give two rows
     ],
 )
 def test_strides_that_differ_are_one_where_a_side_has_a_single_output(
@@ -287,7 +288,7 @@ def test_places_that_are_picked_lie_one_step_apart() -> None:
     assert Picks.from_places(np.array([4]), 8) == Picks(8, 4, 1, 1)
     assert Picks.from_places(np.array([1, 3, 4]), 8) is None
     assert Picks.from_places(np.array([2, 2]), 8) is None
-    assert Picks(8, 1, 2, 3).window == 3  # of 4 a fourth place would not fit, of 2 it would
+    assert Picks(8, 1, 2, 3).window == 3  # with a window of 4, a fourth position would not fit; with 2, it would
 
 
 def test_a_single_output_of_pytorch_is_the_first_pixel() -> None:
@@ -300,7 +301,7 @@ def test_a_single_output_of_pytorch_is_the_first_pixel() -> None:
 
 
 def test_a_side_is_spread_as_the_page_of_conv_transpose_says() -> None:
-    """Each input adds its kernel to the outputs from stride · i − padding on."""
+    """Add each input's kernel to the outputs from position stride · i − padding."""
     for _ in range(200):
         length, kernel, stride = (int(n) for n in RANDOM.integers(1, 6, 3))
         front, back = (int(n) for n in RANDOM.integers(0, 3, 2))
@@ -339,7 +340,7 @@ def test_a_side_is_spread_as_the_page_of_conv_transpose_says() -> None:
 def test_what_is_around_a_transposed_convolution(
     attributes: dict[str, Any], pads: list[tuple[int, int]], lengths: tuple[int, int]
 ) -> None:
-    """4 × 5 inputs, a kernel of 3 × 4 and strides of 2: (4 − 1) · 2 + 3 = 9 and (5 − 1) · 2 + 4 = 12 outputs."""
+    """Use 4×5 inputs, a 3×4 kernel and stride 2: (4 − 1) · 2 + 3 = 9 and (5 − 1) · 2 + 4 = 12 outputs."""
     weights = np.zeros((2, 2, 3, 4), np.float32)
     sides = transposed._sides(operation("ConvTranspose", **attributes), Shape(2, 4, 5), weights, (2, 2))
     assert [(side.input, side.kernel, side.stride) for side in sides] == [(4, 3, 2), (5, 4, 2)]

@@ -1,4 +1,4 @@
-"""Passes: lookups by name, setters that check, fix points, and golden results after each change."""
+"""Tests of passes: lookups by name, checked setters, fixed points, and golden results after each change."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SHAPE = Shape(3, 6, 5)
 
 
 def factors(channels: int, activation: str = "linear", batch_norm: bool = False) -> Convolution:
-    """A 1×1 convolution of each channel by itself."""
+    """Return a depthwise 1×1 convolution, which scales each channel."""
     random = np.random.default_rng(channels)
     norm = normalisation(random, channels) if batch_norm else None
     weights = random.normal(1, 0.5, (channels, 1, 1, 1)).astype(np.float32)
@@ -46,7 +46,7 @@ def factors(channels: int, activation: str = "linear", batch_norm: bool = False)
 
 
 def chain() -> Network:
-    """Convolutions, and factors of channels behind each."""
+    """Return convolutions with factors per channel after each."""
     random = np.random.default_rng(1)
     wide = Shape(4, 6, 5)
     return network(
@@ -198,7 +198,7 @@ def test_tables_behind_tables_are_one() -> None:
     np.testing.assert_array_equal(run_integer(merged, picture)[-1], run_integer(source, picture)[-1])
 
 
-# --- what a pass may not do ------------------------------------------------------------------------------------------
+# --- changes that a pass must not make -------------------------------------------------------------------------------
 
 
 def doubled(source: Network) -> Network:

@@ -51,7 +51,7 @@ def test_folding_a_convolution_scales_whole_filters() -> None:
     np.testing.assert_allclose(folded.weights, op.weights * gain[:, None, None, None], rtol=1e-5)
     np.testing.assert_allclose(folded.bias, op.bias - norm.mean * gain, rtol=1e-4, atol=1e-6)
     assert folded.weights.dtype == np.float32
-    assert as_kind(Convolution, network.nodes[1].op).batch_norm is not None, "the network that came stays as it was"
+    assert as_kind(Convolution, network.nodes[1].op).batch_norm is not None, "the given network must not change"
 
 
 def test_a_network_without_batch_norm_keeps_its_nodes() -> None:

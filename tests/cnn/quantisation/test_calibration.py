@@ -39,7 +39,7 @@ def test_percentile_leaves_the_tail_out_and_zeros_do_not_count() -> None:
     ranges = calibrate(IDENTITY, [picture(values)], "percentile", percentile=99.9)
     assert ranges.values[0] == pytest.approx(0.999, abs=2 * 128 / BINS)
     assert ranges.greatest[0] == 100
-    # with the 10000 zeros counted, 99.9 % would be about 0.998 of 20000 values: inside the last ten
+    # If the 10000 zeros counted, 99.9 % of 20000 values would be about 0.998, within the last ten.
     assert calibrate(IDENTITY, [picture(values)], "percentile", percentile=100).values[0] == 100
 
 
@@ -55,7 +55,7 @@ def test_mse_clips_a_lone_outlier_but_not_an_even_spread() -> None:
 
 @cases("bits, top", [(2, 1), (3, 3), (4, 7), (8, 127)])
 def test_mse_is_the_least_error_of_all_candidates(bits: int, top: int) -> None:
-    """By the values themselves, one by one, where the histogram has their bins."""
+    """Compare with errors computed from the values themselves, where the histogram has only bins."""
     values = np.random.default_rng(bits).normal(0, 1, 2000)
     errors = {}
     for percent in range(1, 101):
@@ -67,7 +67,7 @@ def test_mse_is_the_least_error_of_all_candidates(bits: int, top: int) -> None:
 
 
 def test_a_percentile_counts_values_from_the_least() -> None:
-    """Of 1…100 in steps of 1, 95 % is the 95th, within the bin that holds it."""
+    """Use the values 1, 2, …, 100, of which 95 % end at the 95th, up to the width of its bin."""
     ranges = [calibrate(IDENTITY, [picture(range(1, 101))], "percentile", percentile=p).values[0] for p in (50, 95, 99)]
     assert ranges == pytest.approx([50, 95, 99], abs=128 / BINS)
     assert calibrate(IDENTITY, [picture([7.0])], "percentile", percentile=50).values == (7.0,)
@@ -121,7 +121,7 @@ def test_all_zero_is_a_range_of_zero() -> None:
 
 @cases("bits", [4, 8])
 def test_entropy_is_the_least_divergence_of_its_definition(bits: int) -> None:
-    """Written from the definition, a bin at a time; a few far values leave the range small."""
+    """Compute the definition bin by bin, with few far values, for which the range must stay small."""
     values = np.concatenate([np.random.default_rng(1).laplace(0, 1, 19_998), [30.0, -32.0]])
     seen = observe(IDENTITY, [picture(values)])
     histogram, top = seen.histograms[0], 2 ** (bits - 1) - 1
