@@ -56,6 +56,8 @@ CLEAN = (
     "tests/cnn/darknet",
     "tests/cnn/exported",
     "tests/cnn/keras",
+    "tests/cnn/passes",
+    "tests/cnn/quantisation",
     "tests/cnn/training",
     "tools",
 )

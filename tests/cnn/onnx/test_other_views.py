@@ -113,13 +113,13 @@ def check_values(model: Any, shape: Shape, last: bool) -> Any:
 
 
 @cases("name", PICTURES)
-def test_a_picture_in_another_view_is_read_as_what_it_is(name: str) -> None:
+def test_image_in_another_view_is_read_as_an_image(name: str) -> None:
     sides, shape, views = PICTURES[name]
     network = check_values(classifier(sides, shape.channels, *views), shape, last="channels last" in name)
     assert len(network.nodes) <= 6 + len([view for view in views if view.__qualname__.startswith(("by.", "padded."))])
 
 
-def test_a_grey_picture_that_is_only_flattened_is_one() -> None:
+def test_grey_image_that_is_only_flattened_is_read() -> None:
     """Write the input of Keras' first examples."""
     writer = Writer()
     flat = writer.put("Reshape", ["picture", writer.constant([-1, 48], np.int64)])
@@ -127,14 +127,14 @@ def test_a_grey_picture_that_is_only_flattened_is_one() -> None:
     check_values(model, GREY, last=True)
 
 
-def test_signals_stay_signals() -> None:
+def test_signal_input_stays_a_signal() -> None:
     writer = Writer()
     weights = writer.constant(RANDOM.normal(size=(4, 3, 5)))
     model = writer.model([writer.put("Conv", ["picture", weights])], (1, 3, 20))
     check_values(model, Shape(3, 1, 20), last=False)
 
 
-def test_one_channel_goes_last_by_a_reshape_between_layers() -> None:
+def test_reshape_to_one_channel_last_between_layers_equals_onnxruntime() -> None:
     writer = Writer()
     kernels = [writer.constant(RANDOM.normal(0, 0.3, shape)) for shape in ((1, 3, 3, 3), (4, 2, 3, 3))]
     x = writer.put("Conv", ["picture", kernels[0]])
@@ -158,7 +158,7 @@ BEHIND = {
 
 @cases("name", BEHIND)
 @cases("layer", [False, True])
-def test_a_number_is_applied_to_a_map_that_was_flattened(name: str, layer: bool) -> None:
+def test_constant_after_flatten_equals_onnxruntime(name: str, layer: bool) -> None:
     writer, x = Writer(), "picture"
     if layer:
         x = writer.put(
@@ -171,7 +171,7 @@ def test_a_number_is_applied_to_a_map_that_was_flattened(name: str, layer: bool)
     check_values(model, Shape(3, 6, 8), last=False)
 
 
-def test_a_grey_picture_has_a_mean_and_std_of_its_own(tmp_path: Path) -> None:
+def test_grey_image_with_mean_and_std_is_normalised(tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"
     for name in ("no channel, an Unsqueeze", "one channel last, by a Reshape", "a row of one channel"):
         sides, shape, views = PICTURES[name]
@@ -185,7 +185,7 @@ def test_a_grey_picture_has_a_mean_and_std_of_its_own(tmp_path: Path) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5)
 
 
-def test_a_quantised_file_of_a_grey_picture_keeps_its_integers(tmp_path: Path) -> None:
+def test_quantised_file_of_a_grey_image_is_within_a_step_of_onnxruntime(tmp_path: Path) -> None:
     model = classifier((1, 6, 8, 1), 1, by("Sub", 0.5), reshaped(-1, 1, 6, 8))
     steps = steps_on_noise(quantised(model, tmp_path, Form(), (1, 6, 8, 1)))
     assert max(steps.values()) <= 1
@@ -196,7 +196,7 @@ def signs_of(writer: Writer, x: str) -> str:
     return writer.put("BipolarQuant", [x, writer.constant(1)], domain=DOMAIN)
 
 
-def test_the_first_networks_of_finn_are_read_exactly() -> None:
+def test_finn_network_of_signs_is_exact() -> None:
     """Write FINN's TFC: a flattened image is multiplied by 2, reduced by 1 and replaced by its signs."""
     writer, weights = Trained(), [np.where(RANDOM.random(sides) < 0.5, -1, 1) for sides in ((48, 9), (9, 4))]
     flat = writer.put("Reshape", ["picture", writer.constant([1, 48], np.int64)])
@@ -233,7 +233,7 @@ SIZED: list[tuple[Any, tuple[int, int], Shape]] = [
 ]
 
 
-def test_a_size_sets_the_open_sides_of_every_input(tmp_path: Path) -> None:
+def test_size_sets_the_open_sides_of_every_input(tmp_path: Path) -> None:
     for model, size, shape in SIZED:
         onnx.save(model, tmp_path / "net.onnx")
         assert read_onnx(tmp_path / "net.onnx", size).network.input_shape == shape

@@ -39,7 +39,7 @@ ROUNDED: dict[str, Callable[[float], int]] = {
 
 @cases("mode", PLACES)
 @cases("nearest", ROUNDED)
-def test_every_place_is_that_of_the_formula(mode: str, nearest: str) -> None:
+def test_nearest_position_equals_the_formula(mode: str, nearest: str) -> None:
     for length in (1, 2, 3, 5):
         for factor in (1, 2, 3, 4):
             places = [ROUNDED[nearest](PLACES[mode](x, length, factor)) for x in range(length * factor)]
@@ -52,7 +52,7 @@ def test_every_place_is_that_of_the_formula(mode: str, nearest: str) -> None:
             assert side.nearest(mode, nearest).tolist() == expected, (length, factor)
 
 
-def test_a_map_may_be_a_single_value_and_no_file_is_without_an_opset() -> None:
+def test_single_value_is_a_map_and_missing_opset_is_refused() -> None:
     writer = Writer()
     model = writer.model([writer.put("GlobalAveragePool", ["picture"])], (1, 1, 3, 3))
     assert read_model(model, "net.onnx", "net").network.nodes[-1].shape.values == 1
@@ -61,7 +61,7 @@ def test_a_map_may_be_a_single_value_and_no_file_is_without_an_opset() -> None:
         read_model(model, "net.onnx", "net")
 
 
-def test_a_valid_window_has_no_padding() -> None:
+def test_auto_pad_valid_adds_no_padding() -> None:
     writer = Writer()
     kernel = writer.constant(np.ones((2, 3, 3, 2)))
     model = writer.model([writer.put("Conv", ["picture", kernel], auto_pad="VALID")], (1, 3, 7, 7))

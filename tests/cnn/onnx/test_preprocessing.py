@@ -64,7 +64,9 @@ def model(last: bool = False) -> Any:
 
 @cases("last", [False, True])
 @cases("form", FORMS)
-def test_it_is_what_onnxruntime_gives_for_pictures_so_prepared(form: Preprocessing, last: bool, tmp_path: Path) -> None:
+def test_preprocessed_network_equals_onnxruntime_on_normalised_images(
+    form: Preprocessing, last: bool, tmp_path: Path
+) -> None:
     onnx.save(model(last), path := tmp_path / "net.onnx")
     given = np.moveaxis(prepared(form), 0, -1) if last else prepared(form)
     (expected,) = onnxruntime.InferenceSession(path).run(None, {"picture": given[None]})
@@ -77,7 +79,7 @@ def test_it_is_what_onnxruntime_gives_for_pictures_so_prepared(form: Preprocessi
 
 
 @pytest.mark.parametrize("quantisation", [quantising.Form(), quantising.Form("QOperator", activations="QUInt8")])
-def test_a_quantised_file_reads_the_integers_that_it_quantises_such_pictures_to(
+def test_preprocessed_quantised_file_reads_the_quantised_normalised_image(
     quantisation: quantising.Form, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = quantising.Pictures.get_next
@@ -119,7 +121,7 @@ def test_a_quantised_file_reads_the_integers_that_it_quantises_such_pictures_to(
         ({"order": "GRB"}, ChoiceError("the order of channels", "GRB", ("RGB", "BGR"))),
     ],
 )
-def test_what_no_picture_can_have_is_refused(values: dict[str, Any], fault: SystolicError) -> None:
+def test_mean_or_std_out_of_range_is_refused(values: dict[str, Any], fault: SystolicError) -> None:
     with refused(fault):
         Preprocessing(**values)
 
@@ -177,7 +179,7 @@ def _of_integers() -> Any:
         ),
     ],
 )
-def test_an_input_that_cannot_have_it_is_refused(
+def test_preprocessing_that_does_not_fit_the_input_is_refused(
     made: Any, form: Preprocessing, fault: SystolicError, tmp_path: Path
 ) -> None:
     onnx.save(made, path := tmp_path / "net.onnx")
@@ -185,7 +187,7 @@ def test_an_input_that_cannot_have_it_is_refused(
         read(path, form)
 
 
-def test_it_is_not_done_twice(tmp_path: Path) -> None:
+def test_preprocessing_twice_is_refused(tmp_path: Path) -> None:
     onnx.save(model(), path := tmp_path / "net.onnx")
     path.write_bytes(read(path, IMAGENET).data)
     with raises(ConflictError, subjects=("a mean, std or order", "a prepared file"), where="net.onnx"):

@@ -47,7 +47,7 @@ def module(torch: Any) -> Any:
     return Residual()
 
 
-def test_a_module_is_the_network_that_it_computes(module: Any, torch: Any, tmp_path: Path) -> None:
+def test_module_becomes_a_network_with_equal_outputs(module: Any, torch: Any, tmp_path: Path) -> None:
     example = torch.rand(1, 3, 16, 12)
     names = tmp_path / "names"
     names.write_text("a\nb\nc\nd\ne\n")
@@ -61,7 +61,7 @@ def test_a_module_is_the_network_that_it_computes(module: Any, torch: Any, tmp_p
     np.testing.assert_allclose(run_float(network, example[0].numpy())[-1].ravel(), expected, rtol=1e-5, atol=1e-6)
 
 
-def test_what_stands_against_an_export_is_said(module: Any, torch: Any) -> None:
+def test_module_that_cannot_be_exported_is_refused(module: Any, torch: Any) -> None:
     class Decomposed(torch.nn.Module):  # type: ignore[misc]
         def forward(self, x: Any) -> Any:
             return torch.linalg.svd(x)[1]
@@ -76,7 +76,7 @@ def test_what_stands_against_an_export_is_said(module: Any, torch: Any) -> None:
 
 
 @cases("name", ["../../escaped", "/{folder}/escaped", "N" * 5000, "a b<script>"])
-def test_no_name_of_a_class_leads_out_of_the_folder(name: str, torch: Any, tmp_path: Path) -> None:
+def test_class_name_cannot_lead_out_of_the_folder(name: str, torch: Any, tmp_path: Path) -> None:
     kind = type(name.format(folder=tmp_path), (torch.nn.Sequential,), {})
     inside = tmp_path / "a" / "b"
     inside.mkdir(parents=True)
@@ -85,7 +85,7 @@ def test_no_name_of_a_class_leads_out_of_the_folder(name: str, torch: Any, tmp_p
     assert path.parent == inside
 
 
-def test_parts_keep_the_modes_that_they_have(torch: Any, tmp_path: Path) -> None:
+def test_export_keeps_the_mode_of_every_part(torch: Any, tmp_path: Path) -> None:
     """Use a module in training mode with a batch norm in inference mode."""
     module = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4))
     module.train()
@@ -94,7 +94,7 @@ def test_parts_keep_the_modes_that_they_have(torch: Any, tmp_path: Path) -> None
     assert [part.training for part in module.modules()] == [True, True, False]
 
 
-def test_a_module_that_fails_says_why_on_one_short_line(torch: Any, tmp_path: Path) -> None:
+def test_failing_module_error_is_one_short_line(torch: Any, tmp_path: Path) -> None:
     class Failing(torch.nn.Module):  # type: ignore[misc]
         def forward(self, x: Any) -> Any:
             raise ValueError("\x1b[31mthe reason\n" + "is long " * 1000)
@@ -108,7 +108,7 @@ def test_a_module_that_fails_says_why_on_one_short_line(torch: Any, tmp_path: Pa
         write_exported(Failing(), np.zeros((1, 3, 8, 8), np.float32), tmp_path)
 
 
-def test_a_module_that_ends_the_program_does_not_end_it(torch: Any, tmp_path: Path) -> None:
+def test_module_that_exits_does_not_end_the_program(torch: Any, tmp_path: Path) -> None:
     class Leaving(torch.nn.Module):  # type: ignore[misc]
         def forward(self, x: Any) -> Any:
             raise SystemExit(0)
@@ -124,19 +124,19 @@ def test_a_module_that_ends_the_program_does_not_end_it(torch: Any, tmp_path: Pa
 
 
 @cases("example", [None, 4, np.zeros(3), np.zeros((1, 3, 8, 8, 8))])
-def test_an_example_has_two_to_four_sides(example: Any, tmp_path: Path) -> None:
+def test_example_of_wrong_sides_is_refused(example: Any, tmp_path: Path) -> None:
     """Expect the refusal before PyTorch is imported. The error gives a tensor's shape, not its values."""
     got = example.shape if isinstance(example, np.ndarray) else example
     with raises(InvalidValueError, what=EXAMPLE, got=got):
         write_exported(object(), example, tmp_path)
 
 
-def test_a_path_is_no_module() -> None:
+def test_path_is_not_a_module() -> None:
     assert not is_module("net.onnx")
     assert not is_module(Path("net.onnx"))
 
 
-def test_signals_and_values_are_examples_too(torch: Any) -> None:
+def test_signal_and_row_examples_become_networks(torch: Any) -> None:
     nn = torch.nn
     signals = nn.Sequential(nn.Conv1d(4, 6, 5, dilation=2), nn.ReLU(), nn.MaxPool1d(2), nn.Flatten(), nn.Linear(24, 3))
     values = nn.Sequential(nn.Linear(20, 5), nn.Tanh())
@@ -149,7 +149,7 @@ def test_signals_and_values_are_examples_too(torch: Any) -> None:
         np.testing.assert_allclose(run_float(network, picture)[-1].ravel(), expected.ravel(), rtol=1e-5, atol=1e-6)
 
 
-def test_a_module_of_brevitas_keeps_its_integers(torch: Any) -> None:
+def test_brevitas_module_keeps_its_integers(torch: Any) -> None:
     pytest.importorskip("onnxoptimizer")
     layers, quant = pytest.importorskip("brevitas.nn"), pytest.importorskip("brevitas.quant")
     torch.manual_seed(0)
@@ -175,14 +175,16 @@ def test_a_module_of_brevitas_keeps_its_integers(torch: Any) -> None:
     assert np.count_nonzero(steps) <= steps.size // 100, "only values near a half may differ"
 
 
-def test_what_a_module_of_brevitas_needs_is_said(torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_brevitas_module_without_onnxoptimizer_is_refused(
+    torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kind = type("Layer", (torch.nn.Module,), {"__module__": "brevitas.nn"})
     monkeypatch.setitem(sys.modules, "onnxoptimizer", None)
     with raises(MissingToolError, tool="the package onnxoptimizer", remedy="run pip install brevitas onnxoptimizer"):
         write_exported(kind(), torch.zeros(1, 3, 8, 8), tmp_path)
 
 
-def test_a_divisor_that_the_exporter_would_leave_out_is_refused(torch: Any) -> None:
+def test_divisor_override_is_refused(torch: Any) -> None:
     pool = torch.nn.AvgPool2d(2, divisor_override=3)
     module = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 1), pool)
     with raises(UnsupportedError, subject="divisor_override=3 of 1"):

@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 @cases("make", [few_bits, of_one_bit, streamlined, unstreamlined])
-def test_every_tensor_is_that_of_qonnx(make: Any) -> None:
+def test_tensor_equals_qonnx(make: Any) -> None:
     wrapper = pytest.importorskip("qonnx.core.modelwrapper", reason="qonnx executes its own operators")
     from qonnx.core.onnx_exec import execute_onnx
 

@@ -34,7 +34,7 @@ FORMS = (
 
 
 @cases("form", FORMS, ids=str)
-def test_every_tensor_is_within_a_step_of_onnxruntime(form: Form, tmp_path: Path) -> None:
+def test_tensor_is_within_a_step_of_onnxruntime(form: Form, tmp_path: Path) -> None:
     path = quantised(residual(), tmp_path, form, SHAPE)
     steps = steps_on_noise(path)
     assert len(steps) >= 12
@@ -42,7 +42,7 @@ def test_every_tensor_is_within_a_step_of_onnxruntime(form: Form, tmp_path: Path
 
 
 @cases("form", [Form(), Form(per_channel=True), Form("QOperator", True)], ids=str)
-def test_strides_that_differ_keep_the_scales_of_the_weights(form: Form, tmp_path: Path) -> None:
+def test_unequal_strides_keep_the_scales_of_the_weights(form: Form, tmp_path: Path) -> None:
     """Use one scale for all channels and one per channel, with integer convolutions."""
     writer, random = Writer(), np.random.default_rng(8)
     last = writer.put("Relu", [convolved(writer, "picture", (4, 3, 3))])
@@ -55,7 +55,7 @@ def test_strides_that_differ_keep_the_scales_of_the_weights(form: Form, tmp_path
     assert max(steps.values()) <= 1, steps
 
 
-def test_a_tensor_that_a_layer_cuts_off_is_not_what_the_layer_gives(tmp_path: Path) -> None:
+def test_tensor_clipped_inside_a_layer_is_not_its_output(tmp_path: Path) -> None:
     writer = Writer()
     writer.put("Relu", [convolved(writer, "picture", (8, 3, 3))])
     read = read_onnx(quantised(writer.model(["relu1"], SHAPE), tmp_path, Form("QOperator", symmetric=True), SHAPE))
@@ -68,7 +68,7 @@ def test_a_tensor_that_a_layer_cuts_off_is_not_what_the_layer_gives(tmp_path: Pa
 
 
 @cases("kind, zero, folded", [(np.int8, 0, True), (np.uint8, 0, True), (np.int8, -128, True), (np.int8, -5, False)])
-def test_a_relu_between_two_quantisations_is_a_part_of_the_layer_where_0_is_an_end(
+def test_relu_between_two_quantisers_merges_only_if_0_is_an_end(
     kind: type[np.generic], zero: int, folded: bool, tmp_path: Path
 ) -> None:
     writer = Writer()
@@ -100,7 +100,7 @@ def classifier() -> Any:
 
 
 @cases("form", FORMS, ids=str)
-def test_a_softmax_is_the_hosts_and_its_shares_lose_no_step(form: Form, tmp_path: Path) -> None:
+def test_softmax_runs_on_the_host_and_is_within_a_step(form: Form, tmp_path: Path) -> None:
     path = quantised(classifier(), tmp_path, form, SHAPE)
     kinds = [node.op_type for node in onnx.load(path).graph.node]
     assert kinds[-1] == "DequantizeLinear", kinds
@@ -119,7 +119,7 @@ def test_a_softmax_is_the_hosts_and_its_shares_lose_no_step(form: Form, tmp_path
     assert np.abs(told.ravel() - shares).max() < 1 / 256 + type_.scale / 4
 
 
-def test_single_numbers_stand_on_either_side() -> None:
+def test_scalar_constants_may_be_on_either_side() -> None:
     """Use a DequantizeLinear of a scalar, for which numpy returns a number instead of an array."""
     writer = Writer()
     scale, zero = writer.constant(0.01), writer.constant(3, np.uint8)
@@ -132,7 +132,7 @@ def test_single_numbers_stand_on_either_side() -> None:
 
 
 @cases("form", [Form(), Form(per_channel=True), Form("QOperator")], ids=str)
-def test_a_norm_alone_has_weights_of_its_own(form: Form, tmp_path: Path) -> None:
+def test_batch_norm_alone_has_its_own_weights(form: Form, tmp_path: Path) -> None:
     """Put it after a function, so that no convolution absorbs it. Its gain is not a multiple of its scale."""
     writer, random = Writer(), np.random.default_rng(8)
     gate = writer.put("Sigmoid", [convolved(writer, "picture", (8, 3, 3))])
@@ -143,7 +143,7 @@ def test_a_norm_alone_has_weights_of_its_own(form: Form, tmp_path: Path) -> None
 
 
 @cases("form", [Form(), Form("QOperator"), Form("QOperator", activations="QUInt8")], ids=str)
-def test_integers_are_interpolated(form: Form, tmp_path: Path) -> None:
+def test_quantised_resize_is_interpolated(form: Form, tmp_path: Path) -> None:
     """Allow two steps in QOperator format, in which the Resize averages integers and rounds them down."""
     writer = Writer()
     source = writer.put("Relu", [convolved(writer, "picture", (8, 3, 3))])

@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 @cases("name", INTEGERS)
-def test_every_integer_is_within_a_step_of_onnxruntime(name: str, tmp_path: Path) -> None:
+def test_integer_operator_is_within_a_step_of_onnxruntime(name: str, tmp_path: Path) -> None:
     path = tmp_path / f"{name}.onnx"
     onnx.save(INTEGERS[name](), path)
     steps = steps_on_noise(path)

@@ -61,7 +61,7 @@ def result(grown: Layers) -> Array:
 
 
 @cases("signed", [0, 1])
-def test_a_map_has_as_many_bits_as_signed_integers_may_have(signed: int) -> None:
+def test_quant_of_a_map_outside_its_bits_is_refused(signed: int) -> None:
     """Expect one bit more for an unsigned map of one bit, because its integers are shifted to signed ones."""
     for bits in range(1, WIDEST + 2):
         inputs = ("x", 0.5, 0.0, float(bits))
@@ -90,7 +90,7 @@ def test_a_map_has_as_many_bits_as_signed_integers_may_have(signed: int) -> None
         (2, True, True, (-1, 1)),
     ],
 )
-def test_a_quant_s_ends_are_those_of_its_bits(bits: int, signed: bool, narrow: bool, ends: tuple[int, int]) -> None:
+def test_quant_clips_to_the_range_of_its_bits(bits: int, signed: bool, narrow: bool, ends: tuple[int, int]) -> None:
     """Expect weights to be clipped, and a map to be clipped by a layer after it if its type is wider."""
     assert ends_of(bits, signed, narrow) == ends
     options = {"signed": int(signed), "narrow": int(narrow)}
@@ -108,7 +108,7 @@ def test_a_quant_s_ends_are_those_of_its_bits(bits: int, signed: bool, narrow: b
     "mode, rounded",
     [(None, np.rint), ("ROUND", np.rint), ("half_even", np.rint), ("CEIL", np.ceil), ("FLOOR", np.floor)],
 )
-def test_weights_are_rounded_as_the_file_says(zero: float, mode: str | None, rounded: Any) -> None:
+def test_quant_weights_are_rounded_by_the_mode(zero: float, mode: str | None, rounded: Any) -> None:
     """Compare with (clip(round(x / s + z)) − z) · s, and check that the scale is kept for the layer."""
     weights = np.array([[-0.9, 0.24], [0.26, 0.5], [1.7, 9]], np.float32)
     scale, options = np.array([[0.5, 0.25]], np.float32), {} if mode is None else {"rounding_mode": mode}
@@ -157,11 +157,11 @@ NO_QUANT: list[tuple[tuple[Any, ...], dict[str, Any], SystolicError]] = [
 
 
 @cases("inputs, options, fault", NO_QUANT)
-def test_numbers_that_no_quant_has(inputs: tuple[Any, ...], options: dict[str, Any], fault: SystolicError) -> None:
+def test_wrong_quant_is_refused(inputs: tuple[Any, ...], options: dict[str, Any], fault: SystolicError) -> None:
     check_refused(fault, "Quant", *inputs, **options)
 
 
-def test_the_last_numbers_that_a_quant_has() -> None:
+def test_quant_at_its_limits_is_accepted() -> None:
     for zero in (-8.0, 7.0):
         assert put("Quant", "x", 1.0, zero, 4.0).type_of(1) == TensorType(DataType(4, True), 1.0, int(zero))
     weights = np.array([2.0**30, -(2.0**31), 2.0**33])
@@ -172,7 +172,7 @@ def test_the_last_numbers_that_a_quant_has() -> None:
 # --- BipolarQuant -----------------------------------------------------------------------------------------------------
 
 
-def test_a_sign_is_that_of_0_and_more() -> None:
+def test_bipolar_quant_of_0_is_positive() -> None:
     """Expect a constant per scale for weights, and a threshold at 0 for a map."""
     weights = np.array([[-0.5, 0.0], [2.0, -3.0]])
     grown = put("BipolarQuant", weights, np.array([[0.5, 2.0]], np.float32))
@@ -202,9 +202,7 @@ def test_a_sign_is_that_of_0_and_more() -> None:
         ("BIPOLAR", 2.0, -1.0, 0),
     ],
 )
-def test_as_many_thresholds_are_reached_as_steps_are_above_the_least(
-    datatype: str, scale: float, bias: float, zero: int
-) -> None:
+def test_thresholds_count_steps_above_the_lowest_value(datatype: str, scale: float, bias: float, zero: int) -> None:
     """Check out_bias + out_scale · reached = (lowest + reached · step − zero) · scale. A BIPOLAR step is 2."""
     type_ = DataType.parse(datatype)
     edges = np.arange(type_.levels)[None].astype(np.float64)
@@ -254,11 +252,11 @@ NO_THRESHOLDS: list[tuple[Any, dict[str, Any], SystolicError]] = [
 
 
 @cases("edges, options, fault", NO_THRESHOLDS)
-def test_thresholds_that_are_none(edges: Any, options: dict[str, Any], fault: SystolicError) -> None:
+def test_wrong_thresholds_are_refused(edges: Any, options: dict[str, Any], fault: SystolicError) -> None:
     check_refused(fault, "MultiThreshold", "x", edges, **{"out_dtype": "UINT2", **options})
 
 
-def test_thresholds_that_are_some() -> None:
+def test_thresholds_in_accepted_forms_are_read() -> None:
     for edges in (UINT2, np.zeros((1, 3)), np.zeros((2, 3))):
         for options in ({}, {"data_layout": "NC"}, {"data_layout": ""}, {"out_bias": 0.4 * NEAR}):
             mark = put("MultiThreshold", "x", edges, out_dtype="UINT2", **options).mark(1)
@@ -287,7 +285,7 @@ def parts(sizes: Any, outputs: int, **options: Any) -> list[tuple[int, int]]:
     return taken
 
 
-def test_channels_are_split_into_equal_parts_or_as_told() -> None:
+def test_split_gives_equal_parts_or_the_given_sizes() -> None:
     """Expect the last of equal parts to be smaller if the channels do not divide evenly."""
     assert parts(None, 1) == [(0, 5)]
     assert parts(None, 1, num_outputs=1) == [(0, 5)]
@@ -308,7 +306,7 @@ def test_channels_are_split_into_equal_parts_or_as_told() -> None:
             parts(sizes, outputs, **options)
 
 
-def test_a_part_that_nobody_reads_is_no_layer() -> None:
+def test_split_part_without_readers_is_no_layer() -> None:
     node = Node("input", Input(), (), Shape(5, 1, 3), "net.onnx")
     readers = {"x": 1, "a": 1, "b": 0, "c": 1}
     whole = Layers("", (node,), {}, {"x": Map(0, (1, 5, 1, 3))}, readers, 18)
@@ -328,7 +326,7 @@ def test_a_part_that_nobody_reads_is_no_layer() -> None:
         ([0, 1], [1, 2], None, (1, 1)),
     ],
 )
-def test_a_slice_is_of_channels(
+def test_slice_of_channels_becomes_a_slice_layer(
     starts: list[int], ends: list[int], axes: list[int] | None, part: tuple[int, int]
 ) -> None:
     node = Node("input", Input(), (), Shape(5, 1, 3), "net.onnx")

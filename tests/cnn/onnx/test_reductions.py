@@ -30,7 +30,7 @@ def reduced(writer: Writer, kind: str, source: str, axes: tuple[int, ...], keep:
     return writer.put(kind, [source, *named], keepdims=keep, **attributes)
 
 
-def behind(kind: str, axes: tuple[int, ...], keep: int, opset: int, channels: int = 7) -> Any:
+def after_convolution(kind: str, axes: tuple[int, ...], keep: int, opset: int, channels: int = 7) -> Any:
     writer = Writer(opset)
     source = writer.put("Conv", ["picture", writer.constant(RANDOM.normal(0, 0.4, (channels, 3, 2, 2)))])
     model = writer.model([writer.put("Sigmoid", [reduced(writer, kind, source, axes, keep)])], SIDES)
@@ -41,25 +41,25 @@ def behind(kind: str, axes: tuple[int, ...], keep: int, opset: int, channels: in
 @cases("opset", [11, 18])
 @cases("kind", ["ReduceMax", "ReduceSum"])
 @cases("axes, keep", [((1,), 1), ((2, 3), 1), ((2, 3), 0), ((-1,), 1), ((2,), 1), ((1, 2, 3), 0), ((1, -2), 1)])
-def test_it_is_what_another_runtime_makes_of_it(kind: str, axes: tuple[int, ...], keep: int, opset: int) -> None:
-    assert difference(behind(kind, axes, keep, opset), RANDOM.random(SIDES).astype(np.float32)) < 1e-5
+def test_reduction_equals_onnxruntime(kind: str, axes: tuple[int, ...], keep: int, opset: int) -> None:
+    assert difference(after_convolution(kind, axes, keep, opset), RANDOM.random(SIDES).astype(np.float32)) < 1e-5
 
 
 @cases("channels, steps", [(1, 0), (2, 1), (3, 2), (8, 3), (9, 4)])
-def test_the_greatest_channel_is_found_by_halves(channels: int, steps: int) -> None:
-    model = behind("ReduceMax", (1,), 1, 18, channels)
+def test_reduce_max_over_channels_halves_them_in_steps(channels: int, steps: int) -> None:
+    model = after_convolution("ReduceMax", (1,), 1, 18, channels)
     nodes = network_of(model, "net.onnx", "net").nodes
     assert sum(isinstance(node.op, Add) for node in nodes) == 2 * steps
     assert difference(model, RANDOM.random(SIDES).astype(np.float32)) < 1e-5
 
 
-def test_the_greatest_of_all_places_is_a_pool() -> None:
-    nodes = network_of(behind("ReduceMax", (2, 3), 1, 18), "net.onnx", "net").nodes
+def test_reduce_max_over_all_positions_becomes_a_pool() -> None:
+    nodes = network_of(after_convolution("ReduceMax", (2, 3), 1, 18), "net.onnx", "net").nodes
     assert [type(node.op) for node in nodes[2:3]] == [MaxPool]
 
 
 @cases("kind", ["ReduceMax", "ReduceSum"])
-def test_with_the_channels_last(kind: str) -> None:
+def test_reduction_with_channels_last_equals_onnxruntime(kind: str) -> None:
     writer = Writer(18)
     weights = writer.constant(RANDOM.normal(0, 0.4, (7, 3, 2, 2)))
     first = writer.put("Conv", [writer.put("Transpose", ["picture"], perm=[0, 3, 1, 2]), weights])
@@ -85,13 +85,13 @@ def attention() -> Any:
     return writer.model([reduced(writer, "ReduceSum", source, (2, 3), 1)], SIDES)
 
 
-def test_an_attention_of_places_and_channels_is_onnxruntimes() -> None:
+def test_attention_over_positions_and_channels_equals_onnxruntime() -> None:
     assert difference(attention(), RANDOM.random(SIDES).astype(np.float32)) < 1e-5
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
-def test_its_designs_are_golden(style: str, tmp_path: Path) -> None:
+def test_design_with_attention_equals_golden_model(style: str, tmp_path: Path) -> None:
     onnx.save(attention(), tmp_path / "net.onnx")
     assert executed(tmp_path / "net.onnx", style).mismatches == 0
 
@@ -115,6 +115,6 @@ def test_its_designs_are_golden(style: str, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_batch_is_not_reduced(kind: str, axes: tuple[int, ...], fault: SystolicError) -> None:
+def test_reduction_over_the_batch_is_refused(kind: str, axes: tuple[int, ...], fault: SystolicError) -> None:
     with refused(fault):
-        network_of(behind(kind, axes, 1, 18), "net.onnx", "net")
+        network_of(after_convolution(kind, axes, 1, 18), "net.onnx", "net")

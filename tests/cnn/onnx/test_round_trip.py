@@ -77,7 +77,7 @@ MADE: dict[str, Callable[[], Network]] = {
 
 
 @cache
-def quantized(name: str, bits: int) -> QuantizedNetwork:
+def quantised_network(name: str, bits: int) -> QuantizedNetwork:
     """Return a small built-in network or one of MADE, calibrated on wave images and quantised to ``bits``."""
     side = SIZES.get(name)
     if name in MADE:
@@ -91,7 +91,7 @@ def quantized(name: str, bits: int) -> QuantizedNetwork:
     return quantise_format(network, calibrate(network, pictures, bits=min(bits, 12)), bits)
 
 
-def again(data: bytes, folder: Path) -> QuantizedNetwork:
+def read_again(data: bytes, folder: Path) -> QuantizedNetwork:
     """Write the data to a file and read it as any ONNX file."""
     path = folder / "net.onnx"
     path.write_bytes(data)
@@ -109,7 +109,7 @@ def ends_of(network: QuantizedNetwork) -> list[int]:
     return [i for i in inside if i not in read]
 
 
-def leaving(network: QuantizedNetwork, picture: Array) -> list[Array]:
+def outputs_of(network: QuantizedNetwork, picture: Array) -> list[Array]:
     """Return the integers of the network's outputs, counted from the lowest."""
     arrays, ends = run_integer(network, picture), ends_of(network)
     types = [network.nodes[i].type.datatype for i in ends]
@@ -119,7 +119,7 @@ def leaving(network: QuantizedNetwork, picture: Array) -> list[Array]:
 def check_equal(first: QuantizedNetwork, second: QuantizedNetwork) -> None:
     for seed in range(2):
         picture = networks.picture(first.input_shape, seed)
-        ours, theirs = leaving(first, picture), leaving(second, picture)
+        ours, theirs = outputs_of(first, picture), outputs_of(second, picture)
         assert len(ours) == len(theirs) >= 1
         for mine, other in zip(ours, theirs, strict=True):
             np.testing.assert_array_equal(mine, other.reshape(mine.shape))
@@ -149,17 +149,17 @@ def is_long(name: str, bits: int) -> bool:
     ("name", "bits", "dialect"),
     [pytest.param(*row, marks=pytest.mark.engine) if is_long(*row[:2]) else row for row in ROWS],
 )
-def test_what_is_exported_is_read_again_with_equal_integers(name: str, bits: int, dialect: str, tmp_path: Path) -> None:
-    network = quantized(name, bits)
-    read = again(to_onnx(network, dialect), tmp_path)
+def test_exported_network_is_read_again_with_equal_integers(name: str, bits: int, dialect: str, tmp_path: Path) -> None:
+    network = quantised_network(name, bits)
+    read = read_again(to_onnx(network, dialect), tmp_path)
     assert parts(read) == parts(network)
     check_equal(network, read)
 
 
 @cases("name", ["resnet8", "ds-cnn", "silu", "ultranet-small"])
-def test_thresholds_alone_say_every_integer_too(name: str) -> None:
+def test_exported_thresholds_alone_give_equal_integers(name: str) -> None:
     """Remove the project's own attributes, as tools do that do not know them."""
-    network = quantized(name, 8)
+    network = quantised_network(name, 8)
     model = bare(to_onnx(network, "finn"))
     read = read_model(model, "net.onnx", "net").quantized
     assert read is not None
@@ -169,9 +169,9 @@ def test_thresholds_alone_say_every_integer_too(name: str) -> None:
 
 @cases("dialect", DIALECTS)
 @cases("name", ["resnet8", "shapes", "silu"])
-def test_the_float_form_is_what_the_integers_stand_for(name: str, dialect: str, tmp_path: Path) -> None:
+def test_float_network_of_an_exported_file_is_near_its_integers(name: str, dialect: str, tmp_path: Path) -> None:
     """Expect an SQNR of at least 20 dB, an error of a tenth, because the design's SQNR is measured against it."""
-    network = quantized(name, 8)
+    network = quantised_network(name, 8)
     path = tmp_path / "net.onnx"
     path.write_bytes(to_onnx(network, dialect))
     read = read_onnx(path)
@@ -194,28 +194,28 @@ def bare(data: bytes) -> Any:
 
 
 @cases("dialect", DIALECTS)
-def test_heads_come_back_with_all_their_maps(dialect: str, tmp_path: Path) -> None:
+def test_heads_survive_export_with_all_their_maps(dialect: str, tmp_path: Path) -> None:
     for name in ("shapes", "yolo-fastest"):
-        network = quantized(name, 8)
-        read = again(to_onnx(network, dialect), tmp_path)
+        network = quantised_network(name, 8)
+        read = read_again(to_onnx(network, dialect), tmp_path)
         heads = [[node.op for node in each.nodes if isinstance(node.op, Detection)] for each in (network, read)]
         assert heads[0] == heads[1]
         assert heads[0]
 
 
-def test_a_head_that_reads_several_maps_comes_back_with_all_of_them(tmp_path: Path) -> None:
+def test_head_of_several_maps_survives_export_with_all_of_them(tmp_path: Path) -> None:
     picture, boxes = one_layer().nodes
     classes = replace(boxes, name="classes", type=TensorType(INT8, 0.25))
     head = ScaledYolo(((3.0, 4.0),), 1, False, scale_xy=2.0)
     joined = QNode("head", head, (1, 2), Shape(6, 2, 2), boxes.type, "net:4")
     network = QuantizedNetwork("net", (picture, boxes, classes, joined))
-    read = again(to_onnx(network), tmp_path)
+    read = read_again(to_onnx(network), tmp_path)
     assert [(node.op, node.inputs) for node in read.nodes[3:]] == [(head, (1, 2))]
     assert [node.type.scale for node in read.nodes[1:3]] == [0.125, 0.25]
 
 
-def test_heads_are_left_out_where_their_tensors_have_other_names(tmp_path: Path) -> None:
-    model = parsed(to_onnx(quantized("shapes", 8)), "net.onnx")
+def test_heads_are_omitted_with_a_note_if_their_tensors_are_renamed(tmp_path: Path) -> None:
+    model = parsed(to_onnx(quantised_network("shapes", 8)), "net.onnx")
     last = model.graph.output[0].name
     model.graph.output[0].name = "global_out"
     next(node for node in model.graph.node if last in node.output).output[0] = "global_out"
@@ -233,7 +233,7 @@ def test_heads_are_left_out_where_their_tensors_have_other_names(tmp_path: Path)
 def steps_of_qonnx(network: QuantizedNetwork, dialect: str) -> int:
     """Return the greatest difference of any output from qonnx's, in steps."""
     picture, worst = networks.picture(network.input_shape), 0
-    ours = leaving(network, picture)
+    ours = outputs_of(network, picture)
     for index, floats, mine in zip(ends_of(network), executed(to_onnx(network, dialect), picture), ours, strict=True):
         type_ = network.nodes[index].type
         theirs = np.rint(floats.reshape(-1) / type_.scale) + type_.zero_point - type_.datatype.low
@@ -242,9 +242,9 @@ def steps_of_qonnx(network: QuantizedNetwork, dialect: str) -> int:
 
 
 @pytest.mark.engine
-def test_tables_are_executed_to_the_same_integers() -> None:
+def test_exported_tables_give_equal_integers_in_qonnx() -> None:
     """End the network at its last table, because 16-bit layers after it would round floats in qonnx."""
-    network = quantized("silu", 8)
+    network = quantised_network("silu", 8)
     body = QuantizedNetwork("net", network.nodes[: max(curves_of(network)) + 1])
     assert steps_of_qonnx(body, "finn") == 0
 
@@ -253,7 +253,7 @@ def curves_of(network: QuantizedNetwork) -> list[int]:
     return [i for i, node in enumerate(network.nodes) if isinstance(node.op, QActivate)]
 
 
-def test_sums_of_two_scales_are_executed_in_more_than_8_bits_too() -> None:
+def test_exported_add_of_12_bits_is_near_qonnx() -> None:
     network = networks.branches()
     wide = quantise(network, calibrate(network, networks.pictures(network.input_shape), bits=12), activation_bits=12)
     (index,) = (i for i, node in enumerate(wide.nodes) if isinstance(node.op, QAdd))
@@ -279,9 +279,9 @@ def last_of(model: Any) -> Any:
 
 
 def read_last(model: Any) -> Any:
-    quantized = read_model(model, "net.onnx", "net").quantized
-    assert quantized is not None
-    return quantized.nodes[-1].requantiser
+    quantised_network = read_model(model, "net.onnx", "net").quantized
+    assert quantised_network is not None
+    return quantised_network.nodes[-1].requantiser
 
 
 def same(first: Any, second: Any) -> bool:
@@ -297,7 +297,7 @@ def with_rows(change: Callable[[Array], Array], dialect: str = "qonnx") -> Any:
     return model
 
 
-def test_the_integers_are_taken_that_the_floats_stand_for() -> None:
+def test_stored_integers_are_read_if_the_floats_match() -> None:
     for dialect in DIALECTS:
         assert same(read_last(with_rows(lambda rows: rows, dialect)), BY)
     without = read_last(bare(to_onnx(one_layer())))
@@ -317,7 +317,7 @@ BEHIND: dict[str, tuple[QOp, tuple[int, ...], TensorType]] = {
 
 @cases("dialect", DIALECTS)
 @cases("name", BEHIND)
-def test_zero_points_are_taken_off_and_put_on_again(name: str, dialect: str) -> None:
+def test_zero_points_survive_export(name: str, dialect: str) -> None:
     """Use numbers that floats do not determine: slopes that are not a tenth, biases between sums, and close scales."""
     network = chain((convolved(LINEAR, weights(3, 3, 3, 3)), (3, 2, 2), ODD), BEHIND[name])
     ours, theirs = network.nodes[-1], read_last(parsed(to_onnx(network, dialect), "net.onnx"))
@@ -325,7 +325,7 @@ def test_zero_points_are_taken_off_and_put_on_again(name: str, dialect: str) -> 
 
 
 @cases("dialect", DIALECTS)
-def test_an_addition_has_its_own_multipliers_again(dialect: str) -> None:
+def test_add_multipliers_survive_export(dialect: str) -> None:
     """Use multipliers that are twice the ratio of the scales, and zero points on both inputs."""
     picture, first = chain((convolved(LINEAR, weights(3, 3, 3, 3)), (3, 2, 2), ODD)).nodes
     second = replace(first, name="second", type=replace(ODD, zero_point=7))
@@ -338,7 +338,7 @@ def test_an_addition_has_its_own_multipliers_again(dialect: str) -> None:
     assert same(read.nodes[-1].requantiser, by)
 
 
-def behind_two(op: QOp, type_: TensorType, *inputs: int) -> QuantizedNetwork:
+def reading_two(op: QOp, type_: TensorType, *inputs: int) -> QuantizedNetwork:
     """Return a network with a layer that reads two convolutions of one scale."""
     picture, first = chain((convolved(LINEAR, weights(3, 3, 3, 3)), (3, 2, 2), TensorType(INT8, 0.125))).nodes
     second = QNode("second", convolved(LINEAR, weights(3, 3, 3, 3, seed=2)), (0,), first.shape, first.type, "net:3")
@@ -360,15 +360,15 @@ MADE_BY_HAND: dict[str, Callable[[], QuantizedNetwork]] = {
         (convolved(TERNARY_LATE, weights(3, 3, 3, 3)), (3, 2, 2), TensorType(TERNARY, 1.0)),
         (convolved(LINEAR, weights(3, 3, 1, 1)), (3, 2, 2), TensorType(INT8, 0.125)),
     ),
-    "unsigned": lambda: behind_two(QAdd((1, 1), SHARED), TensorType(DataType(4, False), 0.125 * 2**19 / 40000), 1, 2),
-    "three maps": lambda: behind_two(QAdd((1, 1, 1), SHARED), SUM, 1, 2, 1),
-    "product": lambda: behind_two(QMultiply(SHARED), PRODUCT, 1, 2),
+    "unsigned": lambda: reading_two(QAdd((1, 1), SHARED), TensorType(DataType(4, False), 0.125 * 2**19 / 40000), 1, 2),
+    "three maps": lambda: reading_two(QAdd((1, 1, 1), SHARED), SUM, 1, 2, 1),
+    "product": lambda: reading_two(QMultiply(SHARED), PRODUCT, 1, 2),
 }
 
 
 @cases("dialect", DIALECTS)
 @cases("name", ["pixels with a zero point", "ternary", "three maps", "product"])
-def test_layers_that_are_written_in_several_operators_are_one_again(name: str, dialect: str) -> None:
+def test_layer_exported_as_several_operators_is_one_layer_again(name: str, dialect: str) -> None:
     network = MADE_BY_HAND[name]()
     read = read_model(parsed(to_onnx(network, dialect), "net.onnx"), "net.onnx", "net").quantized
     assert read is not None
@@ -393,7 +393,7 @@ def check_values(network: QuantizedNetwork, read: QuantizedNetwork) -> None:
 
 
 @cases("dialect", DIALECTS)
-def test_what_is_unsigned_keeps_its_bias_between_whole_sums(dialect: str) -> None:
+def test_unsigned_output_keeps_its_bias_between_sums(dialect: str) -> None:
     network = MADE_BY_HAND["unsigned"]()
     read = read_model(parsed(to_onnx(network, dialect), "net.onnx"), "net.onnx", "net").quantized
     assert read is not None
@@ -426,7 +426,7 @@ CHANGES: dict[str, Callable[[Array], Array]] = {
 
 
 @cases("name", CHANGES)
-def test_integers_that_the_floats_do_not_give_are_left_out(name: str) -> None:
+def test_stored_integers_that_the_floats_contradict_are_ignored(name: str) -> None:
     for dialect in DIALECTS:
         model = with_rows(CHANGES[name], dialect)
         assert same(read_last(model), read_last(bare(model.SerializeToString())))
@@ -434,7 +434,7 @@ def test_integers_that_the_floats_do_not_give_are_left_out(name: str) -> None:
 
 @cases("zero", [0, 1, -3])
 @cases("halves", HALVES)
-def test_what_a_half_becomes_comes_back(halves: str, zero: int) -> None:
+def test_rounding_of_halves_survives_export(halves: str, zero: int) -> None:
     """Check both dialects for each form of requantiser."""
     multiplier, shift = BY.multiplier, BY.shift
     forms: list[Requantiser | MultiplyShift] = [
@@ -448,7 +448,7 @@ def test_what_a_half_becomes_comes_back(halves: str, zero: int) -> None:
 
 
 @cases("factor", [0.98, 1.02])
-def test_floats_that_another_tool_changed_are_what_counts(factor: float) -> None:
+def test_floats_changed_by_another_tool_take_precedence(factor: float) -> None:
     model = parsed(to_onnx(one_layer()), "net.onnx")
     name = last_of(model).input[1]
     (scale,) = (array for array in model.graph.initializer if array.name == name)
@@ -459,8 +459,8 @@ def test_floats_that_another_tool_changed_are_what_counts(factor: float) -> None
 
 
 @cases("multipliers", [(127,), (0, 127), (1, 127), (127, 127, 127), (1 << 15, 1 << 15)])
-def test_multipliers_that_the_scales_do_not_give_are_left_out(multipliers: tuple[int, ...]) -> None:
-    network = quantized("branches", 8)
+def test_stored_multipliers_that_the_scales_contradict_are_ignored(multipliers: tuple[int, ...]) -> None:
+    network = quantised_network("branches", 8)
     (index,) = (i for i, node in enumerate(network.nodes) if isinstance(node.op, QAdd))
     model = parsed(to_onnx(QuantizedNetwork("net", network.nodes[: index + 1])), "net.onnx")
     (attribute,) = (each for each in last_of(model).attribute if each.name == MULTIPLIERS)

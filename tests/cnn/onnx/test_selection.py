@@ -52,7 +52,7 @@ def as_onnxruntime(model: Any) -> Network:
 
 @cases("form", ["row", "place", "map"])
 @cases("keepdims", [0, 1])
-def test_argmax_is_onnxruntimes(form: str, keepdims: int) -> None:
+def test_argmax_equals_onnxruntime(form: str, keepdims: int) -> None:
     writer = Writer()
     name = writer.put("ArgMax", [values_of(writer, form)], axis=1, keepdims=keepdims)
     network = as_onnxruntime(writer.model([name], (1, *SIDES)))
@@ -61,7 +61,7 @@ def test_argmax_is_onnxruntimes(form: str, keepdims: int) -> None:
 
 @cases("form", ["row", "place", "map"])
 @cases("given", ["values", "labels", "both"])
-def test_top_k_is_onnxruntimes(form: str, given: str) -> None:
+def test_top_k_equals_onnxruntime(form: str, given: str) -> None:
     writer = Writer()
     source = values_of(writer, form)
     axis = {"row": {}, "place": {"axis": 1}, "map": {"axis": -3}}[form]  # a row's last axis is the default
@@ -72,23 +72,23 @@ def test_top_k_is_onnxruntimes(form: str, given: str) -> None:
     assert [node.op for node in network.nodes if isinstance(node.op, TopK)] == [TopK(3, labels) for labels in wanted]
 
 
-def test_the_k_of_old_opsets_is_an_attribute() -> None:
+def test_top_k_with_k_as_an_attribute_equals_onnxruntime() -> None:
     writer = Writer(9)
     values = writer.put("TopK", [values_of(writer, "row")], outputs=2, k=2, axis=1)
     assert [node.op for node in as_onnxruntime(writer.model([f"{values}_"], (1, *SIDES))).nodes][-1] == TopK(2)
 
 
-def behind_softmax(*given: int) -> Network:
+def top_k_after_softmax(*given: int) -> Network:
     writer = Writer()
     shares = writer.put("Softmax", [values_of(writer, "row")], axis=1)
     values = writer.put("TopK", [shares, writer.constant([2], np.int64)], outputs=2)
     return as_onnxruntime(writer.model([[values, f"{values}_"][place] for place in given], (1, *SIDES)))
 
 
-def test_labels_behind_a_softmax_are_chosen_before_it() -> None:
+def test_labels_after_a_softmax_are_selected_before_it() -> None:
     """Expect the softmax to be removed unless its values are an output, because it keeps the order."""
-    assert Softmax not in [type(node.op) for node in behind_softmax(1).nodes]
-    nodes = behind_softmax(0, 1).nodes
+    assert Softmax not in [type(node.op) for node in top_k_after_softmax(1).nodes]
+    nodes = top_k_after_softmax(0, 1).nodes
     assert [type(nodes[node.inputs[0]].op) for node in nodes if isinstance(node.op, TopK)] == [Softmax, Softmax]
 
 
@@ -124,7 +124,7 @@ def test_labels_behind_a_softmax_are_chosen_before_it() -> None:
         ("TopK", [[1, 2]], {}, ShapeError("k", "2 values", "one value", where="TopK '/TopK_3'")),
     ],
 )
-def test_choices_that_are_none(
+def test_unsupported_selection_is_refused(
     kind: str, constants: list[Any], attributes: dict[str, int], fault: SystolicError
 ) -> None:
     writer = Writer()
@@ -134,7 +134,7 @@ def test_choices_that_are_none(
         network_of(writer.model([name], (1, *SIDES)), "net.onnx", "net")
 
 
-def test_a_quantised_file_that_ends_in_a_choice_holds_integers() -> None:
+def test_quantised_file_that_ends_in_top_k_has_integers() -> None:
     model = few_bits()
     sums = model.graph.output[0].name
     node = model.graph.node.add(op_type="TopK", input=[sums, "k"], output=["values", "labels"], name="choice")
@@ -159,7 +159,7 @@ def _k(count: int) -> Any:
 
 
 @cases("dialect", ["qonnx", "finn"])
-def test_an_exported_choice_is_read_again(dialect: str) -> None:
+def test_exported_top_k_is_read_again(dialect: str) -> None:
     layers = Layers(3, 6, 8).conv(8, 3).dense(CLASSES).wide()
     last = layers.last
     network = check_quantized(layers.choose(3, False, last).choose(3, True, last).network("net"))

@@ -38,7 +38,7 @@ def resized(*factors: float, sides: tuple[int, ...] = SIDES, sizes: tuple[int, .
 @cases("place", PLACES[:3])
 @cases("rounded", ROUNDED)
 @cases("parts", [2, 3, 4])
-def test_every_so_manieth_pixel(place: str, rounded: str, parts: int) -> None:
+def test_nearest_resize_by_a_fraction_equals_onnxruntime(place: str, rounded: str, parts: int) -> None:
     for sides in (SIDES, (1, 3, 12, 24), (1, 3, 9, 7)):
         how: dict[str, Any] = {"mode": "nearest", "coordinate_transformation_mode": place, "nearest_mode": rounded}
         check_against_runtime(resized(1, 1, 1 / parts, 1 / parts, sides=sides, **how), pixels(*sides[1:]))
@@ -46,19 +46,19 @@ def test_every_so_manieth_pixel(place: str, rounded: str, parts: int) -> None:
 
 @cases("place", PLACES[:4])
 @cases("parts", [2, 3, 4, 5])
-def test_means_of_two(place: str, parts: int) -> None:
+def test_linear_resize_by_a_fraction_equals_onnxruntime(place: str, parts: int) -> None:
     sides = (1, 3, 2 * parts, 3 * parts)
     how: dict[str, Any] = {"mode": "linear", "coordinate_transformation_mode": place}
     check_against_runtime(resized(1, 1, 1 / parts, 1 / parts, sides=sides, **how), pixels(*sides[1:]))
 
 
-def test_a_single_output_lies_anywhere_between_two() -> None:
+def test_linear_resize_to_one_pixel_equals_onnxruntime() -> None:
     """Use an output a third of a pixel down and five sixths of a pixel across."""
     network = check_against_runtime(resized(1, 1, 0.6, 0.375, sides=(1, 3, 2, 4), **LINEAR), pixels(3, 2, 4))
     assert str(network.nodes[2].shape) == "4×1×1"
 
 
-def test_with_aligned_corners() -> None:
+def test_smaller_resize_with_aligned_corners_equals_onnxruntime() -> None:
     for mode in ("nearest", "linear"):
         how: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": "align_corners"}
         for sides, sizes in (
@@ -81,7 +81,9 @@ def test_with_aligned_corners() -> None:
         ((1, 1, 0.6, 0.6), {"mode": "nearest"}),
     ],
 )
-def test_sides_by_their_axes_and_of_different_factors(factors: tuple[float, ...], attributes: dict[str, Any]) -> None:
+def test_resize_with_axes_and_unequal_factors_equals_onnxruntime(
+    factors: tuple[float, ...], attributes: dict[str, Any]
+) -> None:
     sides = (1, 3, 2, 4) if 0.6 in factors else SIDES
     if factors == (1, 1, 0.5, 2):  # a single row is left, or there is one
         sides = (1, 3, 2, 12)
@@ -91,13 +93,13 @@ def test_sides_by_their_axes_and_of_different_factors(factors: tuple[float, ...]
 
 
 @cases("policy", ["not_larger", "not_smaller"])
-def test_a_size_that_keeps_the_ratio(policy: str) -> None:
+def test_resize_that_keeps_the_aspect_ratio_equals_onnxruntime(policy: str) -> None:
     model = resized(sizes=(4, 4), axes=[2, 3], keep_aspect_ratio_policy=policy, sides=(1, 3, 8, 16), **NEAREST)
     network = check_against_runtime(model, pixels(3, 8, 16))
     assert str(network.nodes[2].shape) == ("4×2×4" if policy == "not_larger" else "4×4×8")
 
 
-def test_what_it_becomes() -> None:
+def test_smaller_resize_becomes_a_pool_or_a_convolution() -> None:
     """Expect a pool of size 1 for the first of two pixels, and else a window of one pixel or of the averaged pixels."""
     kinds: list[Any] = []
     for attributes in (
@@ -121,7 +123,7 @@ def test_what_it_becomes() -> None:
     [NEAREST, {**NEAREST, "nearest_mode": "ceil", "coordinate_transformation_mode": "half_pixel"}, LINEAR],
     ids=["first", "second", "mean"],
 )
-def test_designs_are_golden(attributes: dict[str, Any], style: str, tmp_path: Path) -> None:
+def test_design_with_smaller_resize_equals_golden_model(attributes: dict[str, Any], style: str, tmp_path: Path) -> None:
     onnx.save(resized(1, 1, 0.5, 0.5, **attributes), tmp_path / "net.onnx")
     result = executed(tmp_path / "net.onnx", style)
     assert result.mismatches == 0
@@ -131,7 +133,7 @@ def test_designs_are_golden(attributes: dict[str, Any], style: str, tmp_path: Pa
 @cases("form", [Form(), Form(activations="QUInt8")], ids=str)
 @cases("attributes", [NEAREST, {**NEAREST, "nearest_mode": "ceil"}, LINEAR], ids=str)
 @cases("parts", [2, 4])
-def test_what_onnxruntime_quantises_keeps_its_integers(
+def test_quantised_smaller_resize_is_within_a_step_of_onnxruntime(
     attributes: dict[str, Any], parts: int, form: Form, tmp_path: Path
 ) -> None:
     model = resized(1, 1, 1 / parts, 1 / parts, **attributes)
@@ -213,12 +215,14 @@ def test_what_onnxruntime_quantises_keeps_its_integers(
         ),
     ],
 )
-def test_what_is_not_taken(factors: tuple[float, ...], attributes: dict[str, Any], fault: SystolicError) -> None:
+def test_unsupported_resize_is_refused(
+    factors: tuple[float, ...], attributes: dict[str, Any], fault: SystolicError
+) -> None:
     with refused(fault):
         network_of(resized(*factors, **attributes), "net.onnx", "net")
 
 
-def test_sizes_are_some_for_each_side() -> None:
+def test_resize_with_wrong_sizes_or_policy_is_refused() -> None:
     for sizes, policy in (((1, 4, 4), "stretch"), ((1, 4, 0, 4), "stretch"), ((1, 4, 4, 4), "closest")):
         what = "sizes" if policy == "stretch" else "keep_aspect_ratio_policy"
         with raises_among(InvalidValueError if policy == "stretch" else ChoiceError, what=what):

@@ -47,11 +47,11 @@ def shuffled(view: tuple[int, ...], order: tuple[int, ...], sides: tuple[int, ..
 
 
 @cases("name", SHUFFLES)
-def test_parts_change_places(name: str) -> None:
+def test_shuffle_equals_onnxruntime(name: str) -> None:
     assert difference(shuffled(*SHUFFLES[name]), RANDOM.random(SIDES).astype(np.float32)) < 1e-5
 
 
-def test_a_shuffle_is_the_layers_that_it_needs() -> None:
+def test_shuffle_uses_only_the_layers_that_it_needs() -> None:
     kinds = {
         name: [type(node.op) for node in network_of(shuffled(*SHUFFLES[name]), "net.onnx", "net").nodes[2:-1]]
         for name in SHUFFLES
@@ -80,7 +80,7 @@ def in_parts(view: tuple[int, ...], order: tuple[int, ...], sides: tuple[int, ..
 
 
 @cases("name", SHUFFLES)
-def test_transposes_that_only_together_are_a_layer_are_one(name: str) -> None:
+def test_consecutive_transposes_become_one_shuffle(name: str) -> None:
     """Write a reorg as SkyNet does."""
     model = in_parts(*SHUFFLES[name])
     assert difference(model, RANDOM.random(SIDES).astype(np.float32)) < 1e-5
@@ -89,7 +89,7 @@ def test_transposes_that_only_together_are_a_layer_are_one(name: str) -> None:
     assert set(kinds) <= {Convolution, DepthToSpace, Reorg}
 
 
-def test_transposes_that_undo_each_other_are_nothing() -> None:
+def test_transposes_that_undo_each_other_are_removed() -> None:
     writer = Writer()
     source = writer.put("Conv", ["picture", writer.constant(RANDOM.normal(0, 0.4, (12, 12, 1, 1)))])
     for _ in range(2):
@@ -100,7 +100,7 @@ def test_transposes_that_undo_each_other_are_nothing() -> None:
 
 
 @cases("kind", ["Relu", "Concat", "Conv", "output"])
-def test_values_in_an_order_of_no_layer_are_read_by_none(kind: str) -> None:
+def test_values_in_an_unsupported_order_are_refused(kind: str) -> None:
     writer = Writer()
     kernel = writer.constant(RANDOM.normal(0, 0.4, (12, 12, 1, 1)))
     source = writer.put("Transpose", [writer.put("Conv", ["picture", kernel])], perm=(0, 1, 3, 2))
@@ -127,20 +127,20 @@ def test_values_in_an_order_of_no_layer_are_read_by_none(kind: str) -> None:
         ((1, 12, 2, 2, 2, 3), (0, 1, 3, 5, 2, 4)),
     ],
 )
-def test_other_places_are_refused(view: tuple[int, ...], order: tuple[int, ...]) -> None:
+def test_unsupported_shuffle_is_refused(view: tuple[int, ...], order: tuple[int, ...]) -> None:
     with raises_among(UnsupportedError, reason=f"perm {order} of {view} reorders values in a way that no layer does"):
         network_of(shuffled(view, order, SIDES), "net.onnx", "net")
 
 
 @cases("name", ["channels", "pixel_shuffle", "pixel_unshuffle"])
-def test_what_onnxruntime_quantises_keeps_its_integers(name: str, tmp_path: Path) -> None:
+def test_quantised_shuffle_is_within_a_step_of_onnxruntime(name: str, tmp_path: Path) -> None:
     steps = steps_on_noise(quantised(shuffled(*SHUFFLES[name]), tmp_path, Form(), SIDES))
     assert max(steps.values()) <= 1, steps
 
 
 @cases("keeps", [0, 1])
 @cases("axis", [-1, 3])
-def test_a_choice_with_the_channels_last(axis: int, keeps: int) -> None:
+def test_selection_with_channels_last_equals_onnxruntime(axis: int, keeps: int) -> None:
     for kind in ("ArgMax", "TopK"):
         writer = Writer()
         kernel = writer.constant(RANDOM.normal(0, 0.4, (7, 12, 3, 3)))
@@ -158,7 +158,7 @@ def test_a_choice_with_the_channels_last(axis: int, keeps: int) -> None:
         assert difference(model, RANDOM.random(SIDES).astype(np.float32)) < 1e-5
 
 
-def wide(half: int) -> Any:
+def with_unequal_sides(half: int) -> Any:
     """Write one half or the other of the operators on windows and maps that are not square."""
     writer = Writer(19)
 
@@ -185,14 +185,14 @@ def wide(half: int) -> Any:
 
 
 @cases("half", [0, 1])
-def test_windows_and_maps_that_are_no_squares(half: int) -> None:
-    assert difference(wide(half), RANDOM.random((1, 3, 8, 8)).astype(np.float32)) < 1e-5
+def test_windows_and_maps_that_are_not_square_equal_onnxruntime(half: int) -> None:
+    assert difference(with_unequal_sides(half), RANDOM.random((1, 3, 8, 8)).astype(np.float32)) < 1e-5
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
 @pytest.mark.parametrize("half", [0, 1])
-def test_their_designs_are_golden(half: int, style: str, tmp_path: Path) -> None:
-    onnx.save(wide(half), tmp_path / "net.onnx")
+def test_design_with_windows_that_are_not_square_equals_golden_model(half: int, style: str, tmp_path: Path) -> None:
+    onnx.save(with_unequal_sides(half), tmp_path / "net.onnx")
     result = executed(tmp_path / "net.onnx", style)
     assert result.mismatches == 0 < sum(layer.values for layer in result.layers)

@@ -46,7 +46,7 @@ def of_tensorflow(writer: Writer, values: str) -> str:
     return enlarged(writer, writer.put("Transpose", [last], perm=[0, 3, 1, 2]))
 
 
-def behind_norm(writer: Writer, values: str) -> str:
+def before_a_norm(writer: Writer, values: str) -> str:
     """Write a batch norm over the channels of the map."""
     view = reshaped(writer, values, 1, 4, 3, 2)
     norm = [writer.constant(RANDOM.uniform(0.5, 1, 4)) for _ in range(4)]
@@ -65,7 +65,7 @@ def signal(writer: Writer, values: str) -> str:
     return writer.put("Conv", [reshaped(writer, values, 1, 4, 6), numbers(writer, 2, 4, 3)])
 
 
-PARTS: dict[str, Part] = {part.__name__: part for part in (of_pytorch, of_tensorflow, behind_norm, twice, signal)}
+PARTS: dict[str, Part] = {part.__name__: part for part in (of_pytorch, of_tensorflow, before_a_norm, twice, signal)}
 
 
 def decoder(part: Part) -> Any:
@@ -78,12 +78,12 @@ def decoder(part: Part) -> Any:
 
 
 @cases("name", PARTS)
-def test_values_in_a_row_are_a_map(name: str) -> None:
+def test_row_of_values_read_as_a_map_equals_onnxruntime(name: str) -> None:
     assert difference(decoder(PARTS[name]), RANDOM.random(SIDES).astype(np.float32)) < 1e-5
 
 
 @cases("name, moved", [("of_pytorch", 0), ("of_tensorflow", 0), ("twice", 1)])
-def test_the_layer_before_gives_them_in_order(name: str, moved: int) -> None:
+def test_layer_before_the_map_writes_its_values_in_order(name: str, moved: int) -> None:
     """Expect reordered filters, or a convolution that reorders the values if they have another reader."""
     network = network_of(decoder(PARTS[name]), "net.onnx", "net")
     places = [i for i, node in enumerate(network.nodes) if isinstance(node.op, DepthToSpace)]
@@ -91,13 +91,13 @@ def test_the_layer_before_gives_them_in_order(name: str, moved: int) -> None:
     assert isinstance(before.op, Convolution if moved else Dense)
 
 
-def test_what_onnxruntime_quantises_keeps_its_integers(tmp_path: Path) -> None:
+def test_quantised_decoder_is_within_a_step_of_onnxruntime(tmp_path: Path) -> None:
     steps = steps_on_noise(quantised(decoder(of_pytorch), tmp_path, Form(), SIDES))
     assert max(steps.values()) <= 1, steps
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
-def test_a_decoder_is_executed(style: str, tmp_path: Path) -> None:
+def test_design_of_a_decoder_equals_golden_model(style: str, tmp_path: Path) -> None:
     onnx.save(decoder(of_pytorch), tmp_path / "net.onnx")
     assert executed(tmp_path / "net.onnx", style).mismatches == 0

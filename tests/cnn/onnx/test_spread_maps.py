@@ -56,21 +56,21 @@ def transposed(shape: tuple[int, ...], sides: tuple[int, ...] = SIDES, **attribu
     ],
 )
 @cases("group", [1, 3])
-def test_a_transposed_convolution(
+def test_conv_transpose_equals_onnxruntime(
     kernel: tuple[int, int], strides: list[int], attributes: dict[str, Any], group: int
 ) -> None:
     model = transposed((3, 2, *kernel), strides=strides, group=group, **attributes)
     check_against_runtime(model, pixels(*SIDES[1:]))
 
 
-def test_a_transposed_convolution_along_a_length() -> None:
+def test_conv_transpose_of_a_signal_equals_onnxruntime() -> None:
     model, signal = transposed((3, 4, 4), (1, 3, 9), strides=[2], pads=[1, 1]), pixels(3, 9)
     expected = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"picture": signal[None]})[0]
     network = network_of(model, "net.onnx", "net")
     np.testing.assert_allclose(run_float(network, signal[:, None])[-1][:, 0], expected[0], atol=1e-5)
 
 
-def test_none_of_its_weights_is_multiplied_by_a_zero_between_pixels() -> None:
+def test_conv_transpose_multiplies_no_zeros_between_pixels() -> None:
     network = network_of(transposed((3, 4, 4, 4), strides=[2, 2], pads=[1, 1, 1, 1]), "net.onnx", "net")
     convolution, spread = network.nodes[1:3]
     assert isinstance(convolution.op, Convolution)
@@ -81,7 +81,7 @@ def test_none_of_its_weights_is_multiplied_by_a_zero_between_pixels() -> None:
 
 @cases("mode", ["DCR", "CRD"])
 @cases("blocksize", [1, 2, 3])
-def test_depth_to_space(mode: str, blocksize: int) -> None:
+def test_depth_to_space_equals_onnxruntime(mode: str, blocksize: int) -> None:
     writer = Writer()
     source = convolved(writer, "picture", 3, 2 * blocksize**2)
     model = writer.model([writer.put("DepthToSpace", [source], blocksize=blocksize, mode=mode)], SIDES)
@@ -89,7 +89,7 @@ def test_depth_to_space(mode: str, blocksize: int) -> None:
 
 
 @cases("factors", [(2, 3), (1, 4), (5, 1)])
-def test_pixels_are_repeated_by_two_factors(factors: tuple[int, int]) -> None:
+def test_resize_by_two_unequal_factors_equals_onnxruntime(factors: tuple[int, int]) -> None:
     writer = Writer()
     modes: dict[str, Any] = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     source = convolved(writer, "picture", 3, 4)
@@ -100,7 +100,7 @@ def test_pixels_are_repeated_by_two_factors(factors: tuple[int, int]) -> None:
 
 
 @cases("mode", ["linear", "cubic", "nearest"])
-def test_a_single_pixel_is_repeated_in_any_mode(mode: str) -> None:
+def test_resize_of_a_single_pixel_equals_onnxruntime_in_any_mode(mode: str) -> None:
     """Resize the mean of the whole map, as feature pyramids do."""
     writer = Writer()
     source = writer.put("GlobalAveragePool", [convolved(writer, "picture", 3, 4)])
@@ -111,7 +111,7 @@ def test_a_single_pixel_is_repeated_in_any_mode(mode: str) -> None:
 
 @cases("form", [Form(), Form(per_channel=True), Form(activations="QUInt8")], ids=str)
 @cases("mode", ["DCR", "CRD"])
-def test_what_onnxruntime_quantises_keeps_its_integers(mode: str, form: Form, tmp_path: Path) -> None:
+def test_quantised_decoder_is_within_a_step_of_onnxruntime(mode: str, form: Form, tmp_path: Path) -> None:
     path = quantised(decoder(mode), tmp_path, form, SIDES)
     steps = steps_on_noise(path)
     assert max(steps.values()) <= 1, steps
@@ -119,7 +119,7 @@ def test_what_onnxruntime_quantises_keeps_its_integers(mode: str, form: Form, tm
 
 @pytest.mark.engine
 @pytest.mark.parametrize("style", ["streaming", "systolic"])
-def test_a_decoder_is_executed(tmp_path: Path, style: str) -> None:
+def test_design_of_a_decoder_equals_golden_model(tmp_path: Path, style: str) -> None:
     onnx.save(decoder("CRD", (0, 1, 1, 0)), tmp_path / "net.onnx")
     assert executed(tmp_path / "net.onnx", style).mismatches == 0
 
@@ -161,14 +161,14 @@ def test_a_decoder_is_executed(tmp_path: Path, style: str) -> None:
         ),
     ],
 )
-def test_what_is_no_transposed_convolution(
+def test_wrong_conv_transpose_is_refused(
     shape: tuple[int, ...], attributes: dict[str, Any], fault: SystolicError
 ) -> None:
     with refused(fault):
         network_of(transposed(shape, **attributes), "net.onnx", "net")
 
 
-def test_channels_that_make_no_blocks() -> None:
+def test_depth_to_space_of_indivisible_channels_is_refused() -> None:
     writer = Writer()
     model = writer.model([writer.put("DepthToSpace", [convolved(writer, "picture", 3, 6)], blocksize=2)], SIDES)
     with raises_among(

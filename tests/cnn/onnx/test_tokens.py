@@ -108,7 +108,7 @@ def _model(name: str) -> Any:
 
 
 @cases("name", BODIES)
-def test_tokens_are_onnxruntimes(name: str) -> None:
+def test_operator_on_tokens_equals_onnxruntime(name: str) -> None:
     network = check(_model(name), BODIES[name][0]).network
     kinds = {type(node.op) for node in network.nodes}
     wanted = Softmax if "softmax" in name else AveragePool if "mean" in name else TopK
@@ -118,7 +118,7 @@ def test_tokens_are_onnxruntimes(name: str) -> None:
 @pytest.mark.engine
 @pytest.mark.parametrize("style", ["streaming", "systolic"])
 @pytest.mark.parametrize("name", ["softmax", "softmax of a map's", "ArgMax of a map's", "TopK of a map's", "mean"])
-def test_designs_of_tokens_are_golden(name: str, style: str, tmp_path: Path) -> None:
+def test_design_with_tokens_equals_golden_model(name: str, style: str, tmp_path: Path) -> None:
     """Check also that a pipeline has blocks for softmax and selection, which work per position."""
     onnx.save(_model(name), tmp_path / "net.onnx")
     network = systolic.load(tmp_path / "net.onnx")
@@ -221,13 +221,13 @@ def _whole(kind: str, opset: int, sides: tuple[int, ...], axis: int) -> Body:
         ),
     ],
 )
-def test_what_is_none_of_each_token(body: Body, opset: int, fault: SystolicError) -> None:
+def test_operator_that_is_not_per_token_is_refused(body: Body, opset: int, fault: SystolicError) -> None:
     writer = Writer(opset)
     with refused(fault):
         network_of(writer.model([with_a_reader(writer, name) for name in body(writer)], MAP), "net.onnx", "net")
 
 
-def test_a_softmax_of_a_part_of_a_position_is_none_of_its_channels() -> None:
+def test_softmax_over_a_part_of_a_position_is_not_over_its_channels() -> None:
     """Use 6 values of one position, viewed as 2 × 3, and a softmax over pairs of them."""
     writer = Writer()
     view = writer.put("Reshape", ["picture", writer.constant([1, 2, 3], np.int64)])
@@ -238,7 +238,7 @@ def test_a_softmax_of_a_part_of_a_position_is_none_of_its_channels() -> None:
 
 
 @cases("order", [(0, 2, 3, 1), (0, 3, 2, 1)])
-def test_a_swap_that_is_not_undone_stays_one(order: tuple[int, ...]) -> None:
+def test_transpose_that_is_not_undone_is_refused(order: tuple[int, ...]) -> None:
     """Check also a Transpose that another operator reads."""
     writer = Writer()
     swapped = writer.put("Transpose", [_map(writer)], perm=[0, 3, 2, 1])
@@ -253,7 +253,7 @@ def test_a_swap_that_is_not_undone_stays_one(order: tuple[int, ...]) -> None:
         network_of(writer.model([with_a_reader(writer, name) for name in outputs], MAP), "net.onnx", "net")
 
 
-def test_a_perm_of_no_axes_is_told() -> None:
+def test_transpose_with_a_wrong_perm_is_refused() -> None:
     writer = Writer()
     swapped = writer.put("Transpose", [_map(writer)], perm=[0.0, 3.0, 2.0, 1.0])
     back = writer.put("Transpose", [writer.put("Softmax", [swapped], axis=3)], perm=["a", "b", "c", "d"])

@@ -107,30 +107,30 @@ def steps(model: Any, kind: str = "Trunc") -> list[int]:
 @cases("given", [False, True], ids=["version 1", "version 2"])
 @cases("kind", ["global", "whole", "windows"])
 @cases("mode", [*OF_ANY_SIGN, *OF_NO_SIGN])
-def test_an_average_pool_of_brevitas(kind: str, mode: str, given: bool) -> None:
+def test_average_pool_of_brevitas_equals_qonnx(kind: str, mode: str, given: bool) -> None:
     assert steps(pooled(kind, mode, given)) == [0]
 
 
 @cases("mode", OF_ANY_SIGN)
 @cases("kind", ["global", "windows"])
-def test_of_values_of_both_signs(kind: str, mode: str) -> None:
+def test_average_pool_of_signed_values_equals_qonnx(kind: str, mode: str) -> None:
     assert steps(pooled(kind, mode, True, signed=1)) == [0]
     assert steps(pooled(kind, mode, False, signed=1)) == [0]
 
 
 @cases("mode", ["ROUND", "HALF_EVEN"])
-def test_halves_to_even_are_a_step_off_at_most(mode: str) -> None:
+def test_average_pool_with_halves_to_even_is_within_a_step_of_qonnx(mode: str) -> None:
     assert max(steps(pooled("windows", mode))) <= 1
 
 
 @cases("mode", [*OF_ANY_SIGN, "HALF_UP"])
-def test_integers_without_their_last_bits(mode: str) -> None:
+def test_trunc_of_integers_equals_qonnx(mode: str) -> None:
     writer = Truncated()
     last = writer.trunc(writer.levels(bits=8, signed=int(mode == "FLOOR")), 1 / 8, 8, 5, rounding_mode=mode)
     assert steps(writer.file(last)) == [0]
 
 
-def test_a_convolution_whose_sums_are_cut() -> None:
+def test_trunc_of_a_convolution_equals_qonnx() -> None:
     """Use version 2, which also clips to its bits."""
     writer = Truncated()
     kernel = writer.quant(writer.constant(weights(5, 6, 1, 1)), 4, 0.125)
@@ -139,7 +139,7 @@ def test_a_convolution_whose_sums_are_cut() -> None:
     assert steps(writer.file(last)) == [0]
 
 
-def test_its_bias_is_that_of_the_contract() -> None:
+def test_floor_of_an_average_pool_has_the_exact_bias() -> None:
     """Check ⌊acc / 2^4⌋ = (acc − 8 + 8) >> 4."""
     read = read_model(pooled("windows", "FLOOR"), "net.onnx", "net")
     assert read.quantized is not None
@@ -153,7 +153,7 @@ def test_its_bias_is_that_of_the_contract() -> None:
 @pytest.mark.engine
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
 @pytest.mark.parametrize("kind", ["windows", "global"])
-def test_designs_are_golden(kind: str, style: str, tmp_path: Path) -> None:
+def test_design_with_trunc_equals_golden_model(kind: str, style: str, tmp_path: Path) -> None:
     onnx.save(pooled(kind, "FLOOR"), tmp_path / "net.onnx")
     result = executed(tmp_path / "net.onnx", style)
     assert result.mismatches == 0
@@ -241,6 +241,6 @@ def _one(change: Any) -> Any:
         ),
     ],
 )
-def test_what_is_not_truncated(change: Any, fault: SystolicError) -> None:
+def test_wrong_trunc_is_refused(change: Any, fault: SystolicError) -> None:
     with refused(fault):
         read_model(_one(change), "net.onnx", "net")

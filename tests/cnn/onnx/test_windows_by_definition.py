@@ -38,7 +38,7 @@ def layers(*sides: int) -> Layers:
 # --- positions of windows --------------------------------------------------------------------------------------------
 
 
-def test_pads_are_before_and_behind_of_both_sides() -> None:
+def test_pads_follow_from_the_attributes() -> None:
     """Expect top, left, bottom and right. SAME gives an output per stride, and puts odd padding at the end or the
     start."""
     assert pads_of(operation("Conv", pads=(1, 2, 3, 4)), (9, 9), (3, 3), (1, 1)) == ([1, 2], [3, 4])
@@ -54,7 +54,7 @@ def test_pads_are_before_and_behind_of_both_sides() -> None:
 
 
 @cases("ceil_mode", [0, 1])
-def test_a_window_lies_wherever_it_fits(ceil_mode: int) -> None:
+def test_window_is_counted_wherever_it_fits(ceil_mode: int) -> None:
     """Expect one more window for a remainder in ceil mode, unless it would start in the padding at the end."""
     for _ in range(150):
         height, width, rows, columns = (int(n) for n in RANDOM.integers(1, 8, 4))
@@ -87,7 +87,7 @@ def test_a_window_lies_wherever_it_fits(ceil_mode: int) -> None:
         assert slide.strides == strides
 
 
-def test_paddings_around_each_other_add_up() -> None:
+def test_nested_paddings_are_added() -> None:
     assert joined(Padding(1, 2, 3, 4), Padding(10, 20, 30, 40)) == Padding(11, 22, 33, 44)
     assert joined(Padding(255, 0, 0, 0), Padding(0, 255, 255, 255)) == Padding(255, 255, 255, 255)
     for sides in ((4096, 0, 0, 0), (0, 4096, 0, 0), (0, 0, 4096, 0), (0, 0, 0, 4096)):
@@ -95,7 +95,7 @@ def test_paddings_around_each_other_add_up() -> None:
             joined(Padding(), Padding(*sides))
 
 
-def test_a_length_is_a_row() -> None:
+def test_window_of_a_signal_becomes_a_window_of_a_row() -> None:
     """Expect neutral values for the added side. The stride is the same for both sides."""
     asked = operation("MaxPool", kernel_shape=(5,), strides=(2,), dilations=(3,), pads=(1, 4))
     row = planar(asked, Map(0, (1, 3, 9))).attributes
@@ -104,7 +104,7 @@ def test_a_length_is_a_row() -> None:
 
 
 @cases("steps", [(1, 1), (2, 1), (1, 3), (3, 2)])
-def test_a_dilated_window_has_its_weights_so_far_apart(steps: tuple[int, int]) -> None:
+def test_dilated_window_has_zeros_between_its_weights(steps: tuple[int, int]) -> None:
     weights = RANDOM.normal(size=(2, 3, 3, 2)).astype(np.float32)
     larger = dilated(weights, steps)
     assert larger.shape == (2, 3, 2 * steps[0] + 1, steps[1] + 1)
@@ -114,7 +114,7 @@ def test_a_dilated_window_has_its_weights_so_far_apart(steps: tuple[int, int]) -
         np.testing.assert_array_equal(larger[:, :, y, x], wanted)
 
 
-def test_a_dilated_window_is_no_larger_than_any() -> None:
+def test_dilated_window_above_the_limits_is_refused() -> None:
     last = MAX_WINDOW - 1
     assert dilated(np.ones((1, 1, 2, 1), np.float32), (last, 1)).shape == (1, 1, MAX_WINDOW, 1)
     with raises(RangeError, what="rows or columns of a window", got=MAX_WINDOW + 1, high=MAX_WINDOW):
@@ -129,7 +129,7 @@ def test_a_dilated_window_is_no_larger_than_any() -> None:
 # --- borders ---------------------------------------------------------------------------------------------------------
 
 
-def test_shares_of_a_window_are_counted_place_by_place() -> None:
+def test_share_of_a_window_inside_the_map_equals_a_count() -> None:
     for _ in range(60):
         length, stride, before = int(RANDOM.integers(1, 9)), int(RANDOM.integers(1, 4)), int(RANDOM.integers(0, 3))
         window = RANDOM.integers(1, 4, int(RANDOM.integers(before + 1, before + 4))).astype(np.float32)
@@ -146,7 +146,7 @@ def test_shares_of_a_window_are_counted_place_by_place() -> None:
 
 
 @cases("length", range(1, 10))
-def test_factors_are_a_window_over_ones(length: int) -> None:
+def test_border_factors_equal_a_window_over_ones(length: int) -> None:
     """Use any factors at both ends and equal ones in the middle. The window covers ones with zeros around them."""
     for front, back in product(range(length // 2 + 1), range((length + 1) // 2)):
         factors = np.ones(length)
@@ -173,7 +173,7 @@ PLACES: dict[str, Callable[[int, int, int], float]] = {
 
 
 @cases("mode", PLACES)
-def test_a_side_is_interpolated_as_the_page_of_resize_says(mode: str) -> None:
+def test_interpolated_side_equals_the_definition_of_resize(mode: str) -> None:
     for length, times in product(range(2, 7), range(1, 6)):
         outputs = (length - 1) * times + 1 if mode == "align_corners" else length * times
         side = _means(ResizedSide(length, outputs, float(np.float32(outputs / length))), mode)
@@ -195,7 +195,7 @@ def test_a_side_is_interpolated_as_the_page_of_resize_says(mode: str) -> None:
     "mode, length, scale",
     [("asymmetric", 4, float(MAX_KERNEL)), ("align_corners", 2, (MAX_KERNEL + 1) / 2)],
 )
-def test_a_side_that_is_not_interpolated_so_often(mode: str, length: int, scale: float) -> None:
+def test_interpolation_factor_above_the_limit_is_refused(mode: str, length: int, scale: float) -> None:
     with raises(RangeError, what="the factor of an interpolated side", got=MAX_KERNEL, low=1, high=MAX_KERNEL - 1):
         _means(ResizedSide(length, round(length * scale), scale), mode)
     last = ResizedSide(2, 2 * (MAX_KERNEL - 1), float(MAX_KERNEL - 1))
@@ -203,7 +203,7 @@ def test_a_side_that_is_not_interpolated_so_often(mode: str, length: int, scale:
 
 
 @cases("mode", PLACES)
-def test_sides_grow_wholly_by_whole_factors(mode: str) -> None:
+def test_side_grows_by_whole_factors_only_if_outputs_are_multiples(mode: str) -> None:
     for length, outputs in product(range(1, 6), range(1, 12)):
         whole = (outputs - 1) % (length - 1) == 0 < outputs - length if mode == "align_corners" and length > 1 else None
         wanted = length == 1 or outputs == length or (outputs % length == 0 if whole is None else whole)
@@ -211,7 +211,7 @@ def test_sides_grow_wholly_by_whole_factors(mode: str) -> None:
 
 
 @cases("mode", PLACES)
-def test_a_side_of_any_ratio_is_interpolated_as_the_page_of_resize_says(mode: str) -> None:
+def test_interpolated_side_of_any_ratio_equals_the_definition_of_resize(mode: str) -> None:
     """Check every stride that both sides can share, with one convolution per position in a block."""
     for length, outputs in product(range(2, 7), range(1, 10)):
         between = _between(ResizedSide(length, outputs, float(np.float32(outputs / length))), mode)
@@ -235,7 +235,7 @@ def test_a_side_of_any_ratio_is_interpolated_as_the_page_of_resize_says(mode: st
 
 
 @cases("step", range(1, 8))
-def test_places_among_repeats_are_those_of_every_step(step: int) -> None:
+def test_repeats_are_found_for_regular_positions(step: int) -> None:
     """Expect repeats for every regular sequence, and none for an irregular one."""
     for length, outputs, first in product(range(1, 6), range(1, 9), range(3)):
         for times in range(1, 9):
@@ -258,7 +258,7 @@ ROUNDED = {
 
 @cases("mode", PLACES)
 @cases("nearest", ROUNDED)
-def test_the_nearest_pixel_is_that_of_the_page(mode: str, nearest: str) -> None:
+def test_nearest_pixel_equals_the_definition_of_resize(mode: str, nearest: str) -> None:
     for side, factor in product((1, 2, 3, 5), (1, 2, 4)):
         places = [PLACES[mode](x, side, side * factor) for x in range(side * factor)]
         if mode == "align_corners" and any(abs(place * 2 - round(place * 2)) < 1e-9 for place in places[1:-1]):
@@ -277,13 +277,13 @@ def test_the_nearest_pixel_is_that_of_the_page(mode: str, nearest: str) -> None:
         ((3, 8), (1, 7), (5, 1), 0),  # a stride of 1 would give two rows
     ],
 )
-def test_strides_that_differ_are_one_where_a_side_has_a_single_output(
+def test_unequal_strides_are_equal_if_a_side_has_one_output(
     before: tuple[int, int], outputs: tuple[int, int], strides: tuple[int, int], stride: int
 ) -> None:
     assert Slide(Shape(1, *before), (2, 2), Shape(1, *outputs), Padding(), strides).stride == stride
 
 
-def test_places_that_are_picked_lie_one_step_apart() -> None:
+def test_picked_positions_must_be_one_step_apart() -> None:
     assert Picks.from_places(np.array([1, 3, 5]), 8) == Picks(8, 1, 2, 3)
     assert Picks.from_places(np.array([4]), 8) == Picks(8, 4, 1, 1)
     assert Picks.from_places(np.array([1, 3, 4]), 8) is None
@@ -291,7 +291,7 @@ def test_places_that_are_picked_lie_one_step_apart() -> None:
     assert Picks(8, 1, 2, 3).window == 3  # with a window of 4, a fourth position would not fit; with 2, it would
 
 
-def test_a_single_output_of_pytorch_is_the_first_pixel() -> None:
+def test_single_output_in_pytorch_half_pixel_mode_is_the_first_pixel() -> None:
     for rounded in ROUNDED:
         assert ResizedSide(4, 1, 0.25).nearest("pytorch_half_pixel", rounded).tolist() == [0]
     assert ResizedSide(4, 1, 0.25).nearest("half_pixel", "floor").tolist() == [1]
@@ -300,7 +300,7 @@ def test_a_single_output_of_pytorch_is_the_first_pixel() -> None:
 # --- transposed convolutions -----------------------------------------------------------------------------------------
 
 
-def test_a_side_is_spread_as_the_page_of_conv_transpose_says() -> None:
+def test_transposed_side_equals_the_definition_of_conv_transpose() -> None:
     """Add each input's kernel to the outputs from position stride · i − padding."""
     for _ in range(200):
         length, kernel, stride = (int(n) for n in RANDOM.integers(1, 6, 3))
@@ -337,7 +337,7 @@ def test_a_side_is_spread_as_the_page_of_conv_transpose_says() -> None:
         ({"output_shape": (11, 13)}, [(0, 0), (0, 0)], (11, 13)),
     ],
 )
-def test_what_is_around_a_transposed_convolution(
+def test_pads_and_lengths_of_conv_transpose_follow_from_its_attributes(
     attributes: dict[str, Any], pads: list[tuple[int, int]], lengths: tuple[int, int]
 ) -> None:
     """Use 4×5 inputs, a 3×4 kernel and stride 2: (4 − 1) · 2 + 3 = 9 and (5 − 1) · 2 + 4 = 12 outputs."""
@@ -362,7 +362,7 @@ def test_what_is_around_a_transposed_convolution(
         ({"pads": (4, 0, 5, 0)}, (2, 2), RangeError("a side of its output", 0, 1, 65536)),
     ],
 )
-def test_numbers_of_a_transposed_convolution(
+def test_conv_transpose_attributes_out_of_range_are_refused(
     attributes: dict[str, Any], strides: tuple[int, ...], fault: SystolicError
 ) -> None:
     weights = np.zeros((2, 2, 3, 4), np.float32)

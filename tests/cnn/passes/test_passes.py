@@ -36,7 +36,7 @@ from tests.support.networks import convolution, dense, network, normalisation
 SHAPE = Shape(3, 6, 5)
 
 
-def factors(channels: int, activation: str = "linear", batch_norm: bool = False) -> Convolution:
+def channel_factors(channels: int, activation: str = "linear", batch_norm: bool = False) -> Convolution:
     """Return a depthwise 1×1 convolution, which scales each channel."""
     random = np.random.default_rng(channels)
     norm = normalisation(random, channels) if batch_norm else None
@@ -52,13 +52,13 @@ def chain() -> Network:
     return network(
         SHAPE,
         ("conv1", convolution(random, 3, 4, activation="linear", batch_norm=True), [0], wide),
-        ("scale1", factors(4), [1], wide),
-        ("scale2", factors(4, "relu", True), [2], wide),
-        ("scale3", factors(4), [3], wide),
+        ("scale1", channel_factors(4), [1], wide),
+        ("scale2", channel_factors(4, "relu", True), [2], wide),
+        ("scale3", channel_factors(4), [3], wide),
         ("conv2", convolution(random, 4, 4, activation="linear"), [4], wide),
         ("add", Add("linear"), [5, 4], wide),
         ("dense", dense(random, 120, 5), [6], Shape(5, 1, 1)),
-        ("scale4", factors(5), [7], Shape(5, 1, 1)),
+        ("scale4", channel_factors(5), [7], Shape(5, 1, 1)),
     )
 
 
@@ -67,7 +67,7 @@ def quantised(source: Network) -> QuantizedNetwork:
     return quantise(source, calibrate(source, [picture]))
 
 
-def test_what_is_looked_up_by_name() -> None:
+def test_view_finds_nodes_shapes_types_and_arrays_by_name() -> None:
     source = chain()
     view = View(source)
     assert view.producer("conv2") is source.nodes[5]
@@ -97,7 +97,7 @@ def test_what_is_looked_up_by_name() -> None:
         ("twice", ConflictError(["node 2", "node 3"], "all of them are called 'twice'", where="tiny")),
     ],
 )
-def test_a_tensor_has_one_name(name: str, fault: SystolicError) -> None:
+def test_tensor_with_an_unknown_or_double_name_is_refused(name: str, fault: SystolicError) -> None:
     source = chain()
     nodes = tuple(replace(node, name="twice") if node.name.startswith("scale1") else node for node in source.nodes)
     nodes = tuple(replace(node, name="twice") if node.name == "scale2" else node for node in nodes)
@@ -105,7 +105,7 @@ def test_a_tensor_has_one_name(name: str, fault: SystolicError) -> None:
         View(replace(source, nodes=nodes)).producer(name)
 
 
-def test_setters_give_another_network_that_was_checked() -> None:
+def test_setter_returns_a_new_checked_network() -> None:
     source = chain()
     view = View(source)
     zeros = view.with_initialiser("conv2.weights", np.zeros((4, 4, 1, 1), np.float32).repeat(3, 2).repeat(3, 3))
@@ -132,7 +132,7 @@ def test_shapes_follow_the_input() -> None:
         View(chain()).with_shape("input", Shape(3, 12, 9))
 
 
-def test_integers_have_datatypes_and_keep_the_contract() -> None:
+def test_setter_on_integers_keeps_the_contract() -> None:
     view = View(quantised(chain()))
     assert View(view.with_datatype("scale4", INT8, 0.5)).datatype("scale4") == INT8
     with raises(UnsupportedError, subject="a datatype of conv1", where="tiny", remedy="quantise it first"):
@@ -141,12 +141,12 @@ def test_integers_have_datatypes_and_keep_the_contract() -> None:
         view.with_initialiser("conv2.weights", np.full((4, 4, 3, 3), -128, np.int8))
 
 
-def test_a_node_that_is_read_is_not_left_out() -> None:
+def test_removal_of_a_node_with_readers_is_refused() -> None:
     with raises(ConflictError, subjects=("the removal of 'scale1'", "'scale2'")):
         without(chain(), 2)
 
 
-def test_a_network_is_checked() -> None:
+def test_wrong_network_is_refused() -> None:
     source = chain()
     wrong = replace(source.nodes[5], shape=Shape(4, 6, 6))
     with raises(MismatchError, what="its shape", got="4×6×6", expected="4×6×5"):
@@ -155,7 +155,7 @@ def test_a_network_is_checked() -> None:
         checked(replace(source, nodes=(source.nodes[0], replace(source.nodes[1], inputs=(2,)), *source.nodes[2:])))
 
 
-def test_factors_go_into_what_is_before_them() -> None:
+def test_fold_pointwise_merges_factors_into_the_layer_before() -> None:
     source = chain()
     folded = transformed(source, "fold_pointwise")
     assert [node.name for node in folded.nodes] == ["input", "scale2", "scale3", "conv2", "add", "scale4"]
@@ -164,7 +164,7 @@ def test_factors_go_into_what_is_before_them() -> None:
     assert transformed(folded, "fold_pointwise") is folded
 
 
-def test_what_moves_the_picture_reads_a_convolution_of_it() -> None:
+def test_convolve_picture_adds_a_convolution_before_layers_that_move_the_image() -> None:
     source = network(SHAPE, ("picture1", MaxPool(1, 1, Padding()), [0], SHAPE))
     convolved = transformed(source, "convolve_picture")
     assert [(node.name, node.inputs) for node in convolved.nodes] == [
@@ -177,14 +177,14 @@ def test_what_moves_the_picture_reads_a_convolution_of_it() -> None:
     assert transformed(unchanged, "convolve_picture") is unchanged
 
 
-def test_batch_norms_are_folded_by_the_pass_that_quantising_takes() -> None:
+def test_fold_batch_norms_leaves_no_batch_norm() -> None:
     source = chain()
     folded = transformed(source, "fold_batch_norms")
     assert not any("batch_norm" in name for name in View(folded).initialisers())
     assert transformed(folded, "fold_batch_norms") is folded
 
 
-def test_tables_behind_tables_are_one() -> None:
+def test_merge_tables_joins_consecutive_tables() -> None:
     source = Layers(3, 6, 5).conv(4, 3).curve().curve().pool().curve().curve().curve().network()
     merged = transformed(source, "merge_tables")
     assert [type(node.op).__name__ for node in merged.nodes] == [
@@ -268,12 +268,12 @@ def pooled(source: Network) -> Network:
         ),
     ],
 )
-def test_a_pass_keeps_golden_results(run: object, fault: SystolicError) -> None:
+def test_pass_that_changes_results_is_refused(run: object, fault: SystolicError) -> None:
     with refused(fault):
         transformed(chain(), run)  # type: ignore[arg-type]
 
 
-def test_integers_are_equal_after_a_pass() -> None:
+def test_pass_that_changes_integers_is_refused() -> None:
     source = quantised(chain())
 
     def shifted(network: QuantizedNetwork) -> QuantizedNetwork:
@@ -284,7 +284,7 @@ def test_integers_are_equal_after_a_pass() -> None:
         transformed(source, shifted)
 
 
-def test_a_pass_that_is_not_known_is_told_with_those_that_are() -> None:
+def test_unknown_pass_is_refused_with_the_known_ones() -> None:
     with raises(ChoiceError, what="the pass", got="fold", choices=tuple(PASSES)):
         transformed(chain(), "fold")
     assert tuple(PASSES)[:4] == ("fold_batch_norms", "fold_pointwise", "merge_tables", "convolve_picture")

@@ -31,7 +31,7 @@ def normalisation(variance: float = 0.5, scale: float = -1.5) -> BatchNorm:
     return BatchNorm(scale * one, 0.3 * one, variance * one, epsilon=1e-3)
 
 
-def test_a_folded_layer_computes_what_the_batch_norm_did() -> None:
+def test_folded_dense_equals_the_batch_norm() -> None:
     op, node = normalised_dense(normalisation())
     folded = as_kind(Dense, fold_batch_norms(as_network(node)).nodes[1].op)
     x = np.random.default_rng(1).normal(size=6)
@@ -40,7 +40,7 @@ def test_a_folded_layer_computes_what_the_batch_norm_did() -> None:
     np.testing.assert_allclose(folded.weights @ x + folded.bias, expected, rtol=1e-5)
 
 
-def test_folding_a_convolution_scales_whole_filters() -> None:
+def test_folded_convolution_scales_whole_filters() -> None:
     random = np.random.default_rng(2)
     op = networks.convolution(random, 2, 3, batch_norm=True)
     network = networks.network(Shape(2, 5, 5), ("conv", op, [0], Shape(3, 5, 5)))
@@ -54,12 +54,12 @@ def test_folding_a_convolution_scales_whole_filters() -> None:
     assert as_kind(Convolution, network.nodes[1].op).batch_norm is not None, "the given network must not change"
 
 
-def test_a_network_without_batch_norm_keeps_its_nodes() -> None:
+def test_network_without_batch_norm_keeps_its_nodes() -> None:
     network = networks.branches()
     assert fold_batch_norms(network).nodes == network.nodes
 
 
-def test_a_variance_below_zero_is_refused() -> None:
+def test_variance_below_zero_is_refused() -> None:
     _, node = normalised_dense(normalisation(variance=-0.5))
     with raises(
         RangeError,
@@ -73,7 +73,7 @@ def test_a_variance_below_zero_is_refused() -> None:
     assert caught.value.got == pytest.approx(-0.499)
 
 
-def test_a_scale_that_overflows_is_refused() -> None:
+def test_scale_that_overflows_is_refused() -> None:
     _, node = normalised_dense(normalisation(scale=3e38, variance=1e-20))
     with raises(InvalidValueError, what="a number of the folded batch norm", where="'fc' (net.cfg:9)"):
         fold_batch_norms(as_network(node))

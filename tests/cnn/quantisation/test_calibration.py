@@ -23,7 +23,7 @@ def picture(values: Sequence[float] | np.ndarray) -> np.ndarray:
     return array
 
 
-def test_max_is_the_greatest_magnitude_over_all_pictures() -> None:
+def test_max_is_the_greatest_magnitude_over_all_images() -> None:
     network = networks.tiny_yolo()
     pictures = networks.pictures(network.input_shape, 3)
     ranges = calibrate(network, iter(pictures))
@@ -33,7 +33,7 @@ def test_max_is_the_greatest_magnitude_over_all_pictures() -> None:
     assert ranges.method == "max"
 
 
-def test_percentile_leaves_the_tail_out_and_zeros_do_not_count() -> None:
+def test_percentile_ignores_the_tail_and_zeros() -> None:
     values = np.linspace(0.0001, 1, 10000)
     values[-5:] = 100
     ranges = calibrate(IDENTITY, [picture(values)], "percentile", percentile=99.9)
@@ -43,7 +43,7 @@ def test_percentile_leaves_the_tail_out_and_zeros_do_not_count() -> None:
     assert calibrate(IDENTITY, [picture(values)], "percentile", percentile=100).values[0] == 100
 
 
-def test_mse_clips_a_lone_outlier_but_not_an_even_spread() -> None:
+def test_mse_clips_a_lone_outlier_but_not_a_uniform_spread() -> None:
     random = np.random.default_rng(0)
     spread = calibrate(IDENTITY, [picture(random.uniform(-1, 1, 20000))], "mse")
     assert spread.values[0] > 0.97
@@ -66,14 +66,14 @@ def test_mse_is_the_least_error_of_all_candidates(bits: int, top: int) -> None:
     assert chosen == pytest.approx(np.abs(values).max() * best / 100, rel=0.011)
 
 
-def test_a_percentile_counts_values_from_the_least() -> None:
+def test_percentile_counts_values_from_the_least() -> None:
     """Use the values 1, 2, …, 100, of which 95 % end at the 95th, up to the width of its bin."""
     ranges = [calibrate(IDENTITY, [picture(range(1, 101))], "percentile", percentile=p).values[0] for p in (50, 95, 99)]
     assert ranges == pytest.approx([50, 95, 99], abs=128 / BINS)
     assert calibrate(IDENTITY, [picture([7.0])], "percentile", percentile=50).values == (7.0,)
 
 
-def test_the_order_of_pictures_does_not_matter_though_the_histogram_grows() -> None:
+def test_order_of_images_does_not_change_the_histogram() -> None:
     random = np.random.default_rng(1)
     pictures = [picture(random.normal(0, 10.0**e, 20000)) for e in (0, -3, 2, 1)]
     pictures.append(picture([1.0, 2.0, 64.0]))  # exact powers of two
@@ -84,7 +84,7 @@ def test_the_order_of_pictures_does_not_matter_though_the_histogram_grows() -> N
     assert len(one.histograms[0].counts) == BINS
 
 
-def test_a_power_of_two_has_the_same_limit_whether_it_comes_first_or_last() -> None:
+def test_power_of_two_sets_the_same_limit_in_any_order() -> None:
     pictures = [picture([1.0]), picture([0.9])]
     limits = [observe(IDENTITY, order).histograms[0].limit for order in (pictures, pictures[::-1])]
     assert limits == [2.0, 2.0]
@@ -92,14 +92,14 @@ def test_a_power_of_two_has_the_same_limit_whether_it_comes_first_or_last() -> N
 
 
 @pytest.mark.parametrize("factor", [2.0**-140, 2.0**-126, 2.0**120])
-def test_a_histogram_has_the_shape_of_its_values_whatever_their_size(factor: float) -> None:
+def test_histogram_has_the_shape_of_its_values_at_any_scale(factor: float) -> None:
     values = np.array([1, 5, 77, 128, 250]) / 256
     usual, scaled = (observe(IDENTITY, [picture(list(values * by))]).histograms[0] for by in (1.0, factor))
     np.testing.assert_array_equal(scaled.counts, usual.counts)
     assert (scaled.limit, scaled.greatest) == (usual.limit * factor, usual.greatest * factor)
 
 
-def test_statistics_are_seen_once_and_ranges_chosen_often() -> None:
+def test_ranges_from_statistics_equal_direct_calibration() -> None:
     network = networks.tiny_yolo()
     pictures = networks.pictures(network.input_shape)
     seen = observe(network, pictures)
@@ -108,13 +108,13 @@ def test_statistics_are_seen_once_and_ranges_chosen_often() -> None:
         assert choose_ranges(seen, method) == calibrate(network, pictures, method)
 
 
-def test_progress_is_told_after_each_picture() -> None:
+def test_progress_is_reported_after_each_image() -> None:
     told: list[int] = []
     calibrate(IDENTITY, [picture([1])] * 3, progress=told.append)
     assert told == [1, 2, 3]
 
 
-def test_all_zero_is_a_range_of_zero() -> None:
+def test_zeros_have_a_range_of_zero() -> None:
     for method in METHODS:
         assert calibrate(IDENTITY, [picture([])], method).values == (0.0,)
 
@@ -149,18 +149,18 @@ def test_entropy_is_the_least_divergence_of_its_definition(bits: int) -> None:
     assert chosen < 0.8 * histogram.greatest
 
 
-def test_calibration_without_pictures_is_refused() -> None:
+def test_calibration_without_images_is_refused() -> None:
     with raises(MissingValueError, what="a picture", remedy="name some pictures"):
         calibrate(IDENTITY, [])
 
 
-def test_an_unknown_method_is_refused() -> None:
+def test_unknown_method_is_refused() -> None:
     with raises(ChoiceError, what="the method of calibration", got="median", choices=METHODS):
         calibrate(IDENTITY, [picture([1])], "median")
 
 
 @cases("percentile", [3, 49.5, 100.5])
-def test_a_percentile_outside_50_to_100_is_refused(percentile: float) -> None:
+def test_percentile_outside_50_to_100_is_refused(percentile: float) -> None:
     with raises(RangeError, what="the percentile", got=percentile, low=50, high=100):
         calibrate(IDENTITY, [picture([1])], "percentile", percentile=percentile)
 
