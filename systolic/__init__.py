@@ -1,4 +1,4 @@
-"""From a trained CNN to an FPGA accelerator that is proven before a vendor tool is opened.
+"""Generates an FPGA accelerator from a trained CNN, and checks it before any vendor tool is run.
 
 ::
 
@@ -6,13 +6,13 @@
 
     network = systolic.load("yolo.cfg", weights="yolo.weights", names="voc.names")
     design = systolic.design(network, board="zcu104", calibrate=["a.jpg", "b.jpg"])
-    design.report()                            # what it is, modelled
+    design.report()                            # its schedule and its modelled cost
     design.simulate("dog.jpg").mismatches      # every integer of every layer against the golden model: 0
     design.cycles("dog.jpg")                   # cycles of the generated code, traced
     design.write("DIR")
     systolic.open("DIR").run("dog.jpg").draw()
 
-Names are looked up when they are used, so that ``import systolic`` takes no time.
+A public name is imported when it is first used, so that ``import systolic`` stays fast.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import sys
 
 from systolic.version import __version__ as __version__
 
-TYPE_CHECKING = False  # of typing, whose import takes longer than all else here; pathlib's does, too
+TYPE_CHECKING = False  # typing.TYPE_CHECKING: importing typing takes longer than the rest of this module
 if TYPE_CHECKING:
     from boards.board import Board as Board
     from boards.board import load as board
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     PictureError = QuantiseError = ScheduleError = SimulationError = VendorError = SystolicError
 
 _ROOMS = ("boards", "cnn", "contract", "hls_schedule", "hls_templates", "host", "rtl_templates", "scheduler")
-"""The packages next to this one, whose names other projects may use as well."""
+"""The top-level packages that are installed with this one. Other projects may use these names as well."""
 
 
 def _check_rooms() -> None:
@@ -80,13 +80,16 @@ def _check_rooms() -> None:
         place = _place_of(name)
         if place is None or not _is_in(place, root):
             raise ImportError(
-                f"systolic needs its own package {name!r}, which is in {root}, and Python finds "
-                f"{place or 'none'}: install systolic in an environment of its own (python3 -m venv)"
+                f"systolic needs its own package {name!r} from {root}, but Python finds {place or 'no such package'}; "
+                "install systolic in a separate environment (python3 -m venv)"
             )
 
 
 def _place_of(name: str) -> str | None:
-    """Return the file that Python imports a package from, as ``importlib.util.find_spec`` would."""
+    """Return the file from which Python imports a package, or None if there is none.
+
+    Equal to ``importlib.util.find_spec``, whose import takes longer.
+    """
     if name in sys.modules:
         return sys.modules[name].__file__
     specs = (finder.find_spec(name, None) for finder in sys.meta_path)
@@ -95,7 +98,12 @@ def _place_of(name: str) -> str | None:
 
 
 def _is_in(place: str, root: str) -> bool:
-    """Return whether a package's ``__init__.py`` is in the folder of this package."""
+    """Return whether a package is installed next to this one.
+
+    Args:
+        place: The path of the package's ``__init__.py``.
+        root: The folder that contains this package.
+    """
     own = os.path.join(root, os.path.basename(os.path.dirname(place)), "__init__.py")  # noqa: PTH118, PTH119, PTH120
     return place == own or os.path.realpath(place) == os.path.realpath(own)
 
@@ -138,10 +146,10 @@ _PLACES = {
     "SystolicOptions": "systolic.styles.systolic.options",
     "transform": "systolic.transforming",
 }
-"""Public name → the module that has it."""
+"""The module that defines each public name."""
 
 _OTHERWISE = {"board": "load", "open": "open_folder", "load": "load_model", "samples": "sample_pictures"}
-"""Public names that are others in their modules."""
+"""The public names whose objects have another name in their module: public name to that name."""
 
 _DEPRECATED = (
     "BoardError",
@@ -155,8 +163,10 @@ _DEPRECATED = (
     "SimulationError",
     "VendorError",
 )
-"""Names of errors in 0.1. Each is SystolicError now, so that ``except systolic.NetworkError`` goes on working until 0.3
-removes them. Catch SystolicError, or the class that says what happened, instead."""
+"""The error names of version 0.1. Each is SystolicError now, so that ``except systolic.NetworkError`` still works.
+
+Version 0.3 removes them. Catch SystolicError instead, or the class of the error.
+"""
 
 __all__ = [
     "AcceleratorError",
@@ -208,7 +218,7 @@ def __getattr__(name: str) -> object:
     if name in _DEPRECATED:
         from warnings import warn
 
-        warn(f"systolic.{name} is SystolicError now and goes with 0.3", DeprecationWarning, stacklevel=2)
+        warn(f"systolic.{name} is now SystolicError; version 0.3 removes the name", DeprecationWarning, stacklevel=2)
         name = "SystolicError"
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

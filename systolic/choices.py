@@ -1,6 +1,6 @@
-"""Values that options offer, without the imports of the modules that define them.
+"""The values that options accept, copied here so that no other module needs to be imported.
 
-Help and completion show them at once; tests/systolic/test_options.py compares each with its definition.
+Help and shell completion stay fast this way. tests/systolic/test_options.py compares each value with its definition.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FLOAT_PASSES = ("fold_batch_norms", "fold_pointwise", "convolve_picture")
 CONFIDENCE, IOU = 0.24, 0.45
 DDR_EFFICIENCY = 0.85
 SHARES = {"dsp": 0.97, "lut": 0.8, "bram": 0.95, "uram": 0.95}
-"""The greatest share of a board's resources that a design takes."""
+"""The greatest share of each resource of a board that a design may use."""
 
 USUAL_BOARD = "zcu104"
 STYLES = {

@@ -1,4 +1,8 @@
-"""config.json, param.h and config.h of UltraNet's exporter, with its .npz and the bias of the last sums."""
+"""Writes a network in the formats of UltraNet's exporter.
+
+The files are config.json, param.h and config.h, and if the network has them, the float arrays (config.npz) and the bias
+of the last layer's sums.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +28,21 @@ from hls_templates.param_header import LayerParameters, header_files
 
 ARRAYS = "config.npz"
 MOST_LANES = 16
-"""Of the folding that param.h is written for: filters and channels that are computed at once."""
+"""Limit for PE and SIMD in param.h: the filters and the input channels that are computed at the same time."""
 
 
 def contest_files(network: QuantizedNetwork, fit: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files by name, of integers that are a chain. files: the network in the form it came in, as a Model has it.
+    """Return the files of a network whose layers are a chain: file name to content.
 
-    config.npz is there if the network has the floats that its integers were made of. Raises the errors of ``chain_of``
-    for a layer that the files cannot express.
+    config.npz is one of them if the network was loaded from the exported form, which holds the float arrays.
+
+    Args:
+        network: The integers of the network.
+        fit: The method that resizes pictures, one of the fits.
+        files: The files that the network was loaded from, as in ``Model.files``.
+
+    Raises:
+        UnsupportedError: The formats cannot express a layer; see ``chain_of``.
     """
     chain = chain_of(network)
     trained = _trained(files)
@@ -51,7 +62,7 @@ def contest_files(network: QuantizedNetwork, fit: str, files: Mapping[str, bytes
 
 
 def _trained(files: Mapping[str, bytes]) -> Exported | None:
-    """The floats of a network that came in the exported form."""
+    """Return the float form of a network that was loaded from the exported form; None for other networks."""
     if "model/network.npz" not in files:
         return None
     with tempfile.TemporaryDirectory() as folder:
@@ -61,7 +72,13 @@ def _trained(files: Mapping[str, bytes]) -> Exported | None:
 
 
 def _parameters(link: Link, reversed_order: bool) -> LayerParameters:
-    """reversed_order: of a network trained on BGR pictures, whose integers here take RGB."""
+    """Return the parameters of a layer, as param.h lists them.
+
+    Args:
+        link: The layer.
+        reversed_order: Whether the network was trained on BGR pictures. The integers here read RGB, so the first
+            layer's weights are reversed.
+    """
     op, by = link.convolution, link.shifts
     weights = op.weights[:, ::-1] if reversed_order and not link.source.inputs else op.weights
     filters, channels = op.weights.shape[:2]
@@ -86,5 +103,5 @@ def _parameters(link: Link, reversed_order: bool) -> LayerParameters:
 
 
 def _lanes(count: int) -> int:
-    """The greatest divisor that is at most MOST_LANES."""
+    """Return the greatest divisor of ``count`` that is at most MOST_LANES."""
     return max(lanes for lanes in range(1, MOST_LANES + 1) if count % lanes == 0)

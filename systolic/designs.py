@@ -1,4 +1,4 @@
-"""Designs as a user of Python has them: made from a network, or opened from a folder."""
+"""The Python interface to designs: ``design`` generates one from a network, ``open_folder`` opens a written one."""
 
 from __future__ import annotations
 
@@ -38,57 +38,68 @@ from systolic.vendor.report import VendorReport
 from systolic.vendor.settle import VendorOptions, settle
 
 Picture = str | Path | Pixels
-"""A file, or uint8 [height, width, 3]."""
+"""A picture: the path of a file, or uint8 of shape (height, width, 3)."""
 
 Pictures = Calibration | Path | str | Pixels | Sequence[Path | str | Pixels]
-"""What to calibrate on: a file, a folder or uint8 [height, width, channels], several of them, or a ``Calibration``."""
+"""Calibration pictures: one or several files, folders or uint8 arrays, or a ``Calibration``.
+
+An array has the shape (height, width, channels).
+"""
 
 
 class Design:
-    """A generated design: what its code computes, how long it takes, and what it sees on a picture."""
+    """A generated design, which can be simulated, traced, run on pictures and packaged for its board."""
 
     def __init__(self, opened: OpenedDesign) -> None:
         self._design = opened
 
     @property
     def opened(self) -> OpenedDesign:
-        """The folder as the other parts of the project have it: path, manifest, network."""
+        """The opened folder with its manifest and its quantised network, as other modules of the package use it."""
         return self._design
 
     @property
     def folder(self) -> Path:
-        """Where its files are."""
+        """The folder that holds the design's files."""
         return self.opened.path
 
     @property
     def name(self) -> str:
-        """Of its network."""
+        """The name of the network."""
         return self.opened.manifest.network
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What its detections are called."""
+        """The class labels, by class index."""
         return tuple(self.opened.manifest.labels)
 
     @property
     def batch(self) -> int:
-        """Pictures that one start takes."""
+        """The number of pictures that one start of the accelerator processes."""
         return self.opened.manifest.batch
 
     def simulate(
         self, *pictures: Picture, ap_int: bool = False, golden: bool = False, progress: Progress = silent
     ) -> SimulationResult:
-        """The generated code, executed: every integer of every layer against the golden model.
+        """Execute the generated code, and compare every integer of every layer with the golden model.
 
-        The last picture fills a batch. ap_int: with the vendor's types and packed products. golden: also compile and
-        run the standalone C++ golden program. ToolError if the code does not compile or stops.
+        Args:
+            pictures: The pictures. If they are fewer than a batch, the last one is repeated.
+            ap_int: Compile with the vendor's integer types and packed products.
+            golden: Also compile and run the standalone C++ golden program.
+            progress: Receives the current step.
+
+        Raises:
+            ToolError: The code does not compile, or does not run to its end.
         """
         pixels = [self.pixels(picture) for picture in pictures]
         return simulate(self.opened, pixels, Variant(ap_int=ap_int), golden, progress)
 
     def trace(self, picture: Picture, progress: Progress = silent) -> DesignTrace:
-        """One execution with every process's clock recorded, to be solved for other clocks, memories and FIFO depths
-        without a second one."""
+        """Execute the generated code and record the clock cycle of each access of every process.
+
+        The result gives the cycles for any clock, memory and FIFO depths without another execution.
+        """
         return style_of(self.opened).trace(self.opened, self.pixels(picture), progress)
 
     def cycles(
@@ -99,16 +110,28 @@ class Design:
         progress: Progress = silent,
         ddr_gbps: float | None = None,
     ) -> CycleReport:
-        """Cycles, stalls and frames a second of the generated code, traced.
+        """Return the traced cycles, stalls and frame rate of the generated code.
 
-        clock_mhz: another than the design's target. ddr_gbps, ddr_efficiency: another memory than it was made for, its
-        peak and the share of it that carries data.
+        Args:
+            picture: The picture that is executed.
+            clock_mhz: The clock; None for the design's target.
+            ddr_efficiency: The share of the DDR's peak rate that carries data; None for the design's value.
+            progress: Receives the current step.
+            ddr_gbps: The DDR's peak rate in GB/s; None for the design's value.
         """
         return self.trace(picture, progress).report(clock_mhz, ddr_efficiency, ddr_gbps=ddr_gbps)
 
     def counted(self, picture: Picture, hls: bool = False, progress: Progress = silent) -> Counts:
-        """Count the cycles of an engine in SystemVerilog, layer by layer, while it executes, compared with the model.
-        hls: also trace the C++ engine of the same schedule. UnsupportedError if the design is in C++."""
+        """Simulate an engine in SystemVerilog, count its cycles per layer, and compare them with the modelled cycles.
+
+        Args:
+            picture: The picture that is executed.
+            hls: Also generate and trace the C++ engine of the same schedule.
+            progress: Receives the current step.
+
+        Raises:
+            UnsupportedError: The design's engine is in C++.
+        """
         return style_of(self.opened).count(self.opened, self.pixels(picture), hls, progress)
 
     def run(
@@ -118,17 +141,29 @@ class Design:
         overlap: float = OVERLAP,
         progress: Progress = silent,
     ) -> Run:
-        """What the accelerator sees: ``detections``, ``draw()``, ``save(FILE)``.
+        """Execute the generated code on a picture and return its detections, which can be drawn and saved.
 
-        threshold: least probability. overlap: greatest IoU of two boxes of a class. Raises the errors of
-        ``open_detector``.
+        Args:
+            picture: The picture.
+            threshold: The confidence threshold.
+            overlap: The IoU threshold of non-maximum suppression.
+            progress: Receives the current step.
+
+        Raises:
+            SystolicError: One of the errors of ``open_detector``.
         """
         return run(self.opened, pixels_of(picture), threshold, overlap, progress=progress)
 
     def package(self, folder: Path | str = ".", without_bitstream: bool = False) -> Path:
-        """Write one wheel for the board into ``folder`` and return its path; FileAccessError if there is no bitstream.
+        """Write a wheel for the board into ``folder`` and return its path.
 
-        without_bitstream: with the simulation library instead, for this machine and those like it.
+        Args:
+            folder: The folder of the wheel.
+            without_bitstream: Package the simulation library instead of a bitstream. The wheel then runs only on
+                machines with this operating system and architecture.
+
+        Raises:
+            FileAccessError: There is no bitstream.
         """
         simulation = build(self.folder) if without_bitstream else None
         return package(self.folder, Path(folder), simulation=simulation)
@@ -141,16 +176,23 @@ class Design:
         derived: bool = False,
         progress: Progress = silent,
     ) -> VendorReport:
-        """What Vitis HLS and Vivado say beside what the design claims: loops, memories, resources, clock.
+        """Compare the design's loops, memories, resources and clock with the reports of Vitis HLS and Vivado.
 
-        reports: their folder, else the design's. only: one function. csynth: first run Vitis HLS. derived: also what
-        ``systolic check`` derives. Raises the errors of ``systolic.vendor.settle.settle``.
+        Args:
+            reports: The folder of the reports; None for the design's folder.
+            only: The name of the only function to compare; None for all functions.
+            csynth: Run the C synthesis of Vitis HLS first.
+            derived: Also compare with the values that ``systolic check`` derives from the sources.
+            progress: Receives the current step.
+
+        Raises:
+            SystolicError: One of the errors of ``systolic.vendor.settle.settle``.
         """
         place = None if reports is None else Path(reports)
         return settle(self.folder, VendorOptions(place, only, csynth, derived), progress)
 
     def pixels(self, picture: Picture) -> Pixels:
-        """uint8 [channels, height, width], as the design takes it."""
+        """Return a picture resized to the network's input, as uint8 of shape (channels, height, width)."""
         return fit_picture(self.opened, pixels_of(picture))[0]
 
     def __repr__(self) -> str:
@@ -166,8 +208,10 @@ class Design:
 
 
 class GeneratedDesign(Design):
-    """A design that was made here. Its files are in memory; to be executed they go to a temporary folder, unless
-    ``write`` has put them into one."""
+    """A design that ``design`` generated. Its files are in memory until ``write`` stores them in a folder.
+
+    To be executed before that, they are written to a temporary folder.
+    """
 
     def __init__(self, plan: Plan, source: tuple[Model, Calibration] | None = None) -> None:
         self.plan = plan
@@ -177,23 +221,25 @@ class GeneratedDesign(Design):
 
     @property
     def mapping(self) -> NetworkMapping:
-        """The schedule or the folding, priced."""
+        """The schedule or the folding, with its modelled cost."""
         return self.plan.mapping
 
     @property
     def files(self) -> DesignFiles:
-        """Every file, and the digest of all."""
+        """All files of the design, with their digest."""
         return self.plan.files
 
     @cached_property
     def fidelity(self) -> HeadFidelity | None:
-        """How far its heads are from the float network, on calibration pictures, by the golden model. None of a network
-        that was quantised by training."""
+        """The error of the heads compared with the float network, measured on calibration pictures.
+
+        None for a network that was quantised in training.
+        """
         return head_fidelity(self._source[0], self.mapping.network, self._source[1]) if self._source else None
 
     @property
     def opened(self) -> OpenedDesign:
-        """Of the folder it was written to last, or of a temporary one."""
+        """The opened folder that the design was last written to. Without one it is written to a temporary folder."""
         if self._written is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="systolic-")
             self.write(Path(self._temporary.name) / "design")
@@ -201,16 +247,24 @@ class GeneratedDesign(Design):
         return self._written
 
     def report(self) -> Report:
-        """What it is, modelled: as text, as a page, and in a notebook."""
+        """Return the report of the design's mapping and its modelled cost."""
         return Report(self.plan)
 
     def write(self, folder: Path | str, replace: bool = False) -> Design:
-        """Write the whole folder or nothing, and open it. FileAccessError if the folder is not to be replaced."""
+        """Write all files into ``folder`` and open the design there. If an error occurs, nothing is written.
+
+        Args:
+            folder: The folder of the design.
+            replace: Replace a design that is there already.
+
+        Raises:
+            FileAccessError: The folder cannot be written, or must not be replaced.
+        """
         with output_folder(Path(folder), replace) as output:
             return self.write_to(output)
 
     def write_to(self, output: OutputFolder) -> Design:
-        """``write`` into a folder that was asked for before the design was made."""
+        """Write all files into a folder that ``output_folder`` reserved before the design was generated."""
         output.write(self.files)
         self._written = open_design(output.folder)
         return Design(self._written)
@@ -224,17 +278,17 @@ class GeneratedDesign(Design):
 
 
 class Report:
-    """Of a plan: ``print`` shows the text, a notebook the tables and pictures, ``save`` writes one HTML file."""
+    """The report of a generated design: text when printed, tables and figures in a notebook, or one HTML file."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
 
     def values(self) -> dict[str, Any]:
-        """One JSON object."""
+        """Return the report as a JSON object."""
         return self._plan.values()
 
     def save(self, path: Path | str) -> None:
-        """One self-contained HTML file, whole or not at all. OSError where it cannot be written."""
+        """Write the report as one HTML file, completely or not at all. Raises OSError if it cannot be written."""
         write_whole(Path(path), self._plan.mapping.page().encode())
 
     def __str__(self) -> str:
@@ -255,13 +309,20 @@ def design(
     progress: Progress = silent,
     **options: Any,
 ) -> GeneratedDesign:
-    """Everything between a network and the files of its accelerator.
+    """Quantise a network, map it onto a board and generate its accelerator.
 
-    board: one of ``boards()``, or its name. style: "systolic", the default, or "streaming". clock_mhz: a target that
-    the board makes; the style chooses where it is None. calibrate: pictures that activation ranges are measured on,
-    files and folders, the embedded samples where there are none; or a ``Calibration``, which also says the bits.
-    options: of the style, fields of ``SystolicOptions`` or ``StreamingOptions``. Errors are those of each step, all
-    SystolicError.
+    Args:
+        network: A model that ``load`` returned.
+        board: One of ``boards()``, or its name.
+        style: "systolic", which is the default, or "streaming".
+        clock_mhz: A target clock that the board produces. None lets the style choose.
+        calibrate: The pictures on which the activation ranges are measured; the embedded samples if none are given. A
+            ``Calibration`` also sets the number of bits.
+        progress: Receives the current step.
+        options: Options of the style: fields of ``SystolicOptions`` or ``StreamingOptions``.
+
+    Raises:
+        SystolicError: One of the errors of these steps.
     """
     target = Target(board_of(board), clock_mhz, style or default_style())
     style_options = _style_options(target.style, options)
@@ -281,7 +342,13 @@ def _style_options(style: str, options: dict[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Target:
-    """What a network is built for. clock_mhz: the style chooses where it is None."""
+    """The board, clock and style that a network is built for.
+
+    Attributes:
+        board: The board.
+        clock_mhz: The target clock. None lets the style choose.
+        style: The name of the style.
+    """
 
     board: Board
     clock_mhz: float | None
@@ -291,7 +358,15 @@ class Target:
 def make(
     network: Model, target: Target, calibration: Calibration, options: Any, progress: Progress = silent
 ) -> GeneratedDesign:
-    """``design`` with everything spelt out. options: of the target's style."""
+    """Generate a design, as ``design`` does, from arguments that are converted already.
+
+    Args:
+        network: The model.
+        target: The board, clock and style.
+        calibration: The calibration.
+        options: The options of the target's style, such as ``SystolicOptions``.
+        progress: Receives the current step.
+    """
     style = style_named(target.style)
     network = style.prepared(network, options)
     style.check_layers(network.known)
@@ -304,14 +379,22 @@ def make(
 
 
 def open_folder(folder: Path | str) -> Design:
-    """Open the design in ``folder``, or the installed one of that name. Raises the errors of ``design_folder`` if there
-    is none, and those of ``systolic.styles.registry.open_design`` if it is not whole."""
+    """Open the design in a folder, or the installed design of that name.
+
+    Raises:
+        SystolicError: One of the errors of ``design_folder`` if there is no design, or of
+            ``systolic.styles.registry.open_design`` if it is incomplete.
+    """
     return Design(open_design(design_folder(folder)))
 
 
 def calibration_of(calibrate: Pictures) -> Calibration:
-    """Return the calibration, with the embedded samples if nothing else is given; FileAccessError for a folder without
-    pictures, ShapeError for an array that is none."""
+    """Return the given pictures as a ``Calibration``; the embedded samples if there are none.
+
+    Raises:
+        FileAccessError: A folder has no pictures.
+        ShapeError: An array is not a picture.
+    """
     if isinstance(calibrate, Calibration):
         return calibrate
     one = isinstance(calibrate, (str, Path)) or (isinstance(calibrate, np.ndarray) and calibrate.ndim < 4)
@@ -323,12 +406,16 @@ def calibration_of(calibrate: Pictures) -> Calibration:
 
 
 def board_of(board: Board | str) -> Board:
-    """Return the board, or the one of that name; see ``boards.board.load``."""
+    """Return the board, or the board of that name. Raises the errors of ``boards.board.load``."""
     return board if isinstance(board, Board) else board_room.load(board)
 
 
 def pixels_of(picture: Picture) -> Pixels:
-    """Return uint8 [height, width, channels]. Raises the errors of ``load_frame`` and ``checked_frame``."""
+    """Return a picture as uint8 of shape (height, width, channels).
+
+    Raises:
+        SystolicError: One of the errors of ``load_frame`` and ``checked_frame``.
+    """
     if isinstance(picture, (str, Path)):
         return load_frame(picture)
     return checked_frame(picture)

@@ -1,4 +1,4 @@
-"""Schedules and foldings as a user of Python has them: the best one, several side by side, the Pareto front."""
+"""The Python interface to schedules and foldings: find the best one, compare several, find the Pareto front."""
 
 from __future__ import annotations
 
@@ -35,11 +35,18 @@ def schedule(
     executor: Executor | None = None,
     **options: Any,
 ) -> SystolicMapping:
-    """The best array and tiling for a network, priced; nothing is generated.
+    """Return the best array and tiling for a network with its modelled cost. No design is generated.
 
-    clock_mhz: where it is None, that of the board which gives the most frames a second. bits: of weights and
-    activations, 4, 8 or 16. executor: what the search runs in. options: fields of ``SystolicOptions``. DoesNotFitError
-    if nothing fits.
+    Args:
+        network: The model.
+        board: The board, or its name.
+        clock_mhz: The clock. None takes the board's clock with the highest frame rate.
+        bits: The bits of weights and activations: 4, 8 or 16. None for 8, or for the network's own.
+        executor: Runs the search in parallel; None runs it in this process.
+        options: Fields of ``SystolicOptions``.
+
+    Raises:
+        DoesNotFitError: No schedule fits the board.
     """
     style_options = SystolicOptions(**options)
     shapes = shapes_of(network, bits, refusals.check_mappable)
@@ -54,10 +61,18 @@ def fold(
     calibration: Calibration | None = None,
     **options: Any,
 ) -> StreamingMapping:
-    """The folding of a network as a pipeline, priced; nothing is generated.
+    """Return the folding of a network as a streaming pipeline, with its modelled cost. No design is generated.
 
-    clock_mhz: the board's highest where it is None. bits: 4, 8 or 16. calibration: instead of ``bits``, whose integers
-    are folded, such as bits by layer. options: fields of ``StreamingOptions``. DoesNotFitError if nothing fits.
+    Args:
+        network: The model.
+        board: The board, or its name.
+        clock_mhz: The clock. None takes the board's highest clock.
+        bits: The bits of weights and activations: 4, 8 or 16. None for 8, or for the network's own.
+        calibration: Quantises the network instead of ``bits``, for example with 4 or 8 bits per layer.
+        options: Fields of ``StreamingOptions``.
+
+    Raises:
+        DoesNotFitError: No folding fits the board.
     """
     place, style_options = board_of(board), StreamingOptions(**options)
     network = with_softmax(network, style_options.softmax)
@@ -71,9 +86,16 @@ def fold(
 def integers_for(
     network: Model, calibration: Calibration, pipeline: Pipeline, tell: Progress = silent
 ) -> QuantizedNetwork:
-    """What calibration makes of a network, bits by layer for this pipeline unless it names another one.
+    """Return the integers of a network that is folded as a pipeline.
 
-    SeveralFaultsError for layers that cannot be folded, before anything is calibrated.
+    Args:
+        network: The model.
+        calibration: The calibration.
+        pipeline: The pipeline for which mixed precision is chosen, unless the calibration names one.
+        tell: The function that receives the current step.
+
+    Raises:
+        SeveralFaultsError: Some layers cannot be folded. This is checked before the calibration.
     """
     check_mappable(network.known)
     return quantise_model(network, replace(calibration, pipeline=calibration.pipeline or pipeline), tell)
@@ -88,10 +110,18 @@ def compare(
     clocks_mhz: Sequence[float | None] = (None,),
     **options: Any,
 ) -> SystolicComparison:
-    """Every board × array × bits × batch × clock side by side.
+    """Compare the best schedules of every combination of board, array, bits, batch and clock.
 
-    arrays: "13x16x16"; none searches the geometry. clocks_mhz: None for the one that gives the most frames a second.
-    What does not fit is a row that says why. options: fields of ``SystolicOptions``; ``ddr_gbps`` may be several.
+    A combination that does not fit is a row with the reason.
+
+    Args:
+        network: The model.
+        boards: The boards, or their names.
+        arrays: Geometries as "ROWSxCOLUMNSxLANES", for example "13x16x16". Without any, the geometry is searched.
+        bits: The bits of weights and activations.
+        batches: The numbers of frames per start.
+        clocks_mhz: The clocks. None takes the board's clock with the highest frame rate.
+        options: Fields of ``SystolicOptions``. ``ddr_gbps`` may be a sequence, whose values are combined too.
     """
     networks = {count: shapes_of(network, count, refusals.check_mappable) for count in bits}
     gbps = options.pop("ddr_gbps", None)
@@ -112,7 +142,15 @@ def compare_foldings(
     searches: Sequence[str] = SEARCHES,
     **options: Any,
 ) -> StreamingComparison:
-    """What each search makes of the same wish. options: fields of ``StreamingOptions``."""
+    """Compare the foldings that several search methods find for the same options.
+
+    Args:
+        network: The model.
+        board: The board, or its name.
+        clock_mhz: The clock. None takes the board's highest clock.
+        searches: The search methods.
+        options: Fields of ``StreamingOptions``.
+    """
     style_options = StreamingOptions(**options)
     shapes = shapes_of(with_softmax(network, style_options.softmax), check=check_mappable)
     return streaming.compare(shapes, board_of(board), clock_mhz, style_options, searches)
@@ -126,10 +164,18 @@ def pareto_front(
     options: SystolicOptions | None = None,
     **pins: int,
 ) -> ParetoFront:
-    """The best schedule of every geometry that is on the front.
+    """Return the Pareto front of the array geometries, with the best schedule of each.
 
-    clock_mhz: the board's highest where it is None. options: memory, budget and pins. pins: more numbers of the array,
-    such as lanes=16. DoesNotFitError if nothing fits.
+    Args:
+        network: The model.
+        board: The board, or its name.
+        clock_mhz: The clock. None takes the board's highest clock.
+        batch: The number of frames per start.
+        options: The memory, the budget and the pinned values.
+        pins: Further pinned values of the array, such as ``lanes=16``.
+
+    Raises:
+        DoesNotFitError: No schedule fits the board.
     """
     style_options = options or SystolicOptions()
     style_options = replace(style_options, batch=batch, pins={**style_options.pins, **pins})
@@ -139,10 +185,14 @@ def pareto_front(
 def shapes_of(
     network: Model, bits: int | None = None, check: Callable[[Network | QuantizedNetwork], None] = lambda _: None
 ) -> QuantizedNetwork:
-    """Shapes and bits decide a mapping, not numbers: one picture is enough to calibrate on.
+    """Return a quantised network for a search, calibrated on a single picture.
 
-    bits: 8 where it is None; those of a network that was quantised when it was trained are its own. check: raises for a
-    network that cannot be mapped, before it is quantised.
+    A mapping depends only on shapes and bits, not on the values of weights and scales.
+
+    Args:
+        network: The model.
+        bits: The bits of weights and activations; None for 8. A network that was quantised in training keeps its own.
+        check: Raises an error for a network that cannot be mapped. It is called before the network is quantised.
     """
     check(network.known)
     if network.quantized is not None and bits == 8:

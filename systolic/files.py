@@ -1,6 +1,6 @@
-"""A generated design: files in memory with a digest, written whole or not at all.
+"""The files of a generated design: in memory with a digest, and written to a folder completely or not at all.
 
-A folder takes the place of an older one in one step, if the kernel and the file system can exchange two folders.
+If the kernel and the file system can exchange two folders, a new folder replaces an older one in one step.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ _UNABLE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 
 
 def exchange(new: Path, target: Path) -> None:
-    """Exchange what ``new`` and ``target`` name. OSError if that fails, and then nothing changes.
+    """Exchange two folders. Raises OSError if that fails, and then nothing has changed.
 
-    Without one step for it, ``target`` is aside beside ``new`` for a moment; killed then, the next run puts it back.
+    If the system cannot do this in one step, ``target`` is renamed to ASIDE, next to ``new``, for a moment. If the
+    process is killed in that moment, the next run renames it back.
     """
     try:
         _rename_exchange(new, target)
@@ -59,13 +60,17 @@ def _rename_thrice(new: Path, target: Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class DesignFiles:
-    """``files``: relative path → bytes, in sorted order."""
+    """The files of a design.
+
+    Attributes:
+        files: Relative path to content, sorted by path.
+    """
 
     files: Mapping[str, bytes]
 
     @property
     def digest(self) -> str:
-        """SHA-256 over all names and contents: the same inputs give the same digest."""
+        """The SHA-256 over all names and contents, in hexadecimal digits. Equal files have the same digest."""
         total = hashlib.sha256()
         for name, data in self.files.items():
             total.update(f"{len(name)}:{name}:{len(data)}:".encode())
@@ -74,7 +79,7 @@ class DesignFiles:
 
 
 def design_files(files: Mapping[str, bytes]) -> DesignFiles:
-    """Sort the files; InvalidValueError for a name that would leave the output folder."""
+    """Return the files, sorted by name. Raises InvalidValueError for a name outside the output folder."""
     for name in files:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name or not path.parts:
@@ -83,22 +88,25 @@ def design_files(files: Mapping[str, bytes]) -> DesignFiles:
 
 
 def board_file(board: Board) -> dict[str, bytes]:
-    """Return the file that declares a board of the user's own, which the design carries: no file for another board."""
+    """Return the file that declares the user's own board, which is part of the design; {} for a built-in board."""
     return {f"{board.name}.toml": board.declaration.encode()} if board.declaration else {}
 
 
 def write(made: DesignFiles, folder: Path, *, replace: bool = False) -> None:
-    """``OutputFolder.write`` for files that are there already."""
+    """Write the files of a design into ``folder``; see ``output_folder`` and ``OutputFolder.write``."""
     with output_folder(folder, replace) as output:
         output.write(made)
 
 
 @dataclass(frozen=True)
 class OutputFolder:
-    """A folder that nobody but this run writes to.
+    """An output folder that is reserved for this run.
 
-    folder: as the user named it. target: where it is. hidden: a folder beside it, for what is not whole yet.
-    replace: a design that is there already goes.
+    Attributes:
+        folder: The folder as the user named it, for errors.
+        target: The folder with symbolic links resolved.
+        hidden: A folder next to it for files that are not complete yet.
+        replace: Whether to replace a design that is there already.
     """
 
     folder: Path
@@ -107,9 +115,11 @@ class OutputFolder:
     replace: bool
 
     def write(self, made: DesignFiles) -> None:
-        """Until the last file is written the folder is what it was, whatever stops the writing.
+        """Write the files of a design. The folder does not change until all of them are written.
 
-        FileAccessError if it cannot be written, or if something else appeared there meanwhile, which is left alone.
+        Raises:
+            FileAccessError: The folder cannot be written. Or another run has since written something to it, which is
+                not replaced.
         """
         new = self.hidden / "new"
         try:
@@ -125,9 +135,13 @@ class OutputFolder:
             raise FileAccessError(str(self.folder), reason, "output folder") from error
 
     def _put(self, new: Path) -> None:
-        """``new`` to its place. What stood there is looked at once more, when it is out of the way, before it goes."""
+        """Move ``new`` to the target. The former content is checked again after the exchange.
+
+        Another program may have changed the folder since ``output_folder`` checked it. If its content must not be
+        replaced, the exchange is undone.
+        """
         try:
-            new.rename(self.target)  # takes the place of nothing, or of an empty folder
+            new.rename(self.target)  # works only if the target does not exist or is empty
         except OSError as error:
             if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
                 raise
@@ -141,10 +155,13 @@ class OutputFolder:
 
 @contextmanager
 def output_folder(folder: Path, replace: bool) -> Iterator[OutputFolder]:
-    """The folder for this run alone: worth asking for before long work. Folders above it are made.
+    """Reserve an output folder for this run, and make the folders above it.
 
-    FileAccessError if it cannot be written, if another run is writing it, if it holds something else than a design, or
-    a design that is not to be replaced.
+    Callers reserve it before long work, so that a folder that cannot be written is found early.
+
+    Raises:
+        FileAccessError: The folder cannot be written, another run is writing to it, it holds something else than a
+            design, or it holds a design that must not be replaced.
     """
     with ExitStack() as stack:
         try:
@@ -160,31 +177,40 @@ def output_folder(folder: Path, replace: bool) -> Iterator[OutputFolder]:
 
 
 def _remove_empty(folders: Sequence[Path]) -> None:
-    """Of ``folders``, the innermost first, those into which nothing was written."""
+    """Remove each of ``folders`` that is empty. The innermost folder must be the first."""
     for folder in folders:
         with suppress(OSError):
             folder.rmdir()
 
 
 def check_target(folder: Path, replace: bool) -> None:
-    """Raise FileAccessError if the folder holds something else than a design, or a design that is not to be
-    replaced."""
+    """Raise FileAccessError if the folder cannot be used as an output folder.
+
+    That is the case if the path or a folder above it is a file, or if the folder holds something else than a design. A
+    design may be replaced only if ``replace`` is true.
+    """
     above = next((parent for parent in folder.parents if parent.exists()), folder.parent)
     if not above.is_dir():
-        raise _refusal(folder, f"cannot be a folder, because {above} is a file", "choose another output folder")
+        raise _refusal(folder, f"cannot be made, because {above} is a file", "choose another output folder")
     if not folder.exists() and not folder.is_symlink():
         return
     if not folder.is_dir():
-        raise _refusal(folder, "is a file", "choose another")
+        raise _refusal(folder, "is a file", "choose another output folder")
     _check_content(folder, folder, replace)
 
 
 def _check_content(content: Path, folder: Path, replace: bool) -> None:
-    """Raise FileAccessError if ``content``, which is or was in ``folder``, is not to be replaced."""
+    """Raise FileAccessError if the content of a folder must not be replaced.
+
+    Args:
+        content: The folder with the content.
+        folder: The folder as the user named it, for the error.
+        replace: Whether a design may be replaced.
+    """
     if not any(content.iterdir()):
         return
     if not is_design(content):
-        raise _refusal(folder, "exists and is not a generated design, so it is left alone", "choose another folder")
+        raise _refusal(folder, "exists and is not a generated design, so it is not replaced", "choose another folder")
     if not replace:
         remedy = "add --force to replace it, or choose another folder"
         raise _refusal(folder, "holds a generated design already", remedy)

@@ -1,7 +1,7 @@
-"""A quantised network as a C++ program of its own, which shares nothing with the accelerator.
+"""The golden model of a quantised network as a standalone C++ program.
 
-It says what every integer of every layer must be; it includes no header of the engine and reads none of its
-images, so that a fault there cannot hide in both.
+The program computes every integer of every layer, as the reference for the accelerator. It includes no header of the
+engine and reads none of its data files, so that the same fault cannot occur in both.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ SOURCE, PARAMETERS = "golden.cpp", "golden.bin"
 FLAGS = ("-std=c++17", "-O3")
 TIMEOUT_SECONDS = 600
 _GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / φ, the step of SplitMix64
-_CHUNK = 1 << 15  # values at a time: the temporary arrays stay in cache
+_CHUNK = 1 << 15  # values per step, so that the temporary arrays stay in the cache
 
 _FORMS: dict[type[Requantising], str] = {
     Requantiser: "requantiser",
@@ -81,15 +81,17 @@ _Tabled = QActivate | QSoftmax
 _Parameters = Accumulating | _Tabled
 
 
-# ---------------------------------------------------------------- generating
+# ---------------------------------------------------------------- generation
 
 
 def golden_files(network: QuantizedNetwork) -> dict[str, bytes]:
-    """golden.cpp and golden.bin; the same network gives the same bytes.
+    """Return golden.cpp and golden.bin: file name to content. Equal networks give equal bytes.
 
-    Layers that run on the host are left out, except a choice among integers. Raises the errors of ``check_quantized``
-    for a network that breaks the arithmetic contract, and those of ``golden_sources`` for a layer's name that is not an
-    identifier or occurs twice.
+    Layers that run on the host are left out, except a top-k, which selects among integers.
+
+    Raises:
+        SystolicError: One of the errors of ``check_quantized`` if the network breaks the arithmetic contract, or of
+            ``golden_source`` if the name of a layer is not an identifier or occurs twice.
     """
     nodes = [(i, node) for i, node in enumerate(check_quantized(network).nodes) if has_integers(network.nodes, i)]
     parameters = _parameters([node for _, node in nodes])
@@ -110,7 +112,7 @@ def golden_files(network: QuantizedNetwork) -> dict[str, bytes]:
 
 
 def _tensors(network: QuantizedNetwork) -> tuple[OutputTensor, ...]:
-    """The outputs of the network's file, of maps by the numbers of their nodes."""
+    """Return the outputs that the network's file names. They refer to maps by the index of the node."""
     return tensors(network, each_its_layer(network))
 
 
@@ -132,7 +134,7 @@ def _type(datatype: DataType) -> GoldenType:
 
 
 def _layer(index: int, node: QNode, network: QuantizedNetwork) -> GoldenLayer:
-    """Return the call of the golden program that computes node ``index``."""
+    """Return the function call in the golden program that computes node ``index``."""
     plain = GoldenLayer(index, node.name, "", node.inputs, node.type.datatype.name)
     read = network.nodes[node.inputs[0]].type.datatype if node.inputs else node.type.datatype
     match node.op:
@@ -190,7 +192,14 @@ def _window(size: tuple[int, int], stride: int, dilation: tuple[int, int], paddi
 def _requantised(
     layer: GoldenLayer, operation: str, op: Accumulating, values: Mapping[str, int] | None = None
 ) -> GoldenLayer:
-    """Return the call of an operation that requantises sums; ``values`` are constants in addition to its counts."""
+    """Return the call of an operation that requantises sums.
+
+    Args:
+        layer: The call with the name, the inputs and the type.
+        operation: The function in the golden program.
+        op: The operation of the network.
+        values: Constants of the call, in addition to the numbers of channels, weights and thresholds.
+    """
     by = op.requantiser
     halves = 0 if isinstance(by, Thresholds) else HALVES.index(by.halves)
     counts = {**(values or {}), **_counts(op)}
@@ -200,7 +209,15 @@ def _requantised(
 def _tabled(
     layer: GoldenLayer, operation: str, table: Table | None, read: DataType, values: Mapping[str, int] | None = None
 ) -> GoldenLayer:
-    """Return the call of an operation that looks inputs of type ``read`` up in a table."""
+    """Return the call of an operation that looks its inputs up in a table.
+
+    Args:
+        layer: The call with the name, the inputs and the type.
+        operation: The function in the golden program.
+        table: The table; None if the operation needs none.
+        read: The type of the inputs. Its least value is looked up in the first entry.
+        values: Further constants of the call.
+    """
     levels = 0 if table is None else table.values.size
     return replace(layer, operation=operation, values={"low": read.low, "levels": levels, **(values or {})})
 
@@ -223,7 +240,7 @@ def _weights(op: Accumulating) -> Integers:
 
 
 def _parameters(nodes: Sequence[QNode]) -> bytes:
-    """golden.bin, as the comment in golden.cpp describes it."""
+    """Return the content of golden.bin. The comment in golden.cpp describes the format."""
     blocks = [_block(node.op) for node in nodes if isinstance(node.op, _Parameters)]
     return MAGIC.encode() + struct.pack("<I", len(blocks)) + b"".join(blocks)
 
@@ -252,11 +269,11 @@ def _form_bytes(r: Requantising) -> bytes:
 
 
 def checksum(array: Integers) -> int:
-    """Σ mix(value + (position + 1) · 2^64/φ) modulo 2^64, over the integers in C order.
+    """Return Σ mix(value + (position + 1) · 2^64/φ) modulo 2^64, over the integers in C order.
 
-    mix is the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). A value counts with where it stands,
-    so that exchanged values show; the sum may be taken in any order, so that numpy takes it at once. It
-    depends on the values and not on the dtype that carries them.
+    mix is the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). Each value is combined with its position, so
+    that exchanged values change the sum. The sum does not depend on the order of its terms, so that numpy can compute
+    it for whole arrays. It depends on the values, not on the array's dtype.
     """
     flat = np.ascontiguousarray(array).reshape(-1)
     starts = range(0, flat.size, _CHUNK)
@@ -272,25 +289,34 @@ def _chunk_sum(values: Integers, start: int) -> int:
 
 
 def checksums(network: QuantizedNetwork, outputs: Sequence[Integers | None]) -> dict[str, int]:
-    """Layer name → checksum of its integers, for ``outputs`` as ``cnn.integer_model.run_integer`` returns them."""
+    """Return the checksum of each layer, by layer name.
+
+    Args:
+        network: The network.
+        outputs: The integers of each layer, as ``cnn.integer_model.run_integer`` returns them; None for a layer that
+            runs on the host.
+    """
     pairs = zip(network.nodes, outputs, strict=True)
     return {node.name: checksum(output) for node, output in pairs if output is not None}
 
 
 def first_difference(expected: Mapping[str, int], program: Mapping[str, int]) -> str | None:
-    """The first layer of ``expected`` that ``program`` lacks or has another checksum for; None where all agree."""
+    """Return the first layer whose checksum in ``program`` is missing or not as ``expected``; None if all agree."""
     return next((name for name, value in expected.items() if program.get(name) != value), None)
 
 
-# ---------------------------------------------------------------- running
+# ---------------------------------------------------------------- execution
 
 
 def build_golden(folder: Path, flags: Sequence[str] = FLAGS) -> Path:
-    """The program made of ``folder``/golden.cpp, in ``folder``/build; compiled only where the text changed.
+    """Compile ``folder``/golden.cpp to ``folder``/build and return the program's path.
+
+    If the source, the compiler and the flags are the same as before, the existing program is returned.
 
     Raises:
         FileAccessError: The folder has no golden.cpp.
-        MissingToolError, ToolError: The compiler is not installed, or failed.
+        MissingToolError: There is no compiler.
+        ToolError: The compiler failed.
     """
     source = folder / SOURCE
     if not source.is_file():
@@ -303,20 +329,32 @@ def build_golden(folder: Path, flags: Sequence[str] = FLAGS) -> Path:
 
 
 def run_golden(folder: Path, picture: npt.NDArray[np.uint8], dump: Path | None = None) -> dict[str, int]:
-    """Layer name → checksum, from the C++ program in ``folder`` (golden.cpp and golden.bin).
+    """Run the golden program of a folder and return the checksum of each layer, by layer name.
 
-    picture: uint8 [C, H, W] of the network's input shape. dump: an existing folder that receives every layer's
-    integers as name.int8 (uint8, int16 …). Raises the errors of ``build_golden``, ShapeError for another array than a
-    picture, and ToolError if the program refuses its input.
+    Args:
+        folder: The folder with golden.cpp and golden.bin.
+        picture: The input, uint8 of the network's input shape (channels, height, width).
+        dump: An existing folder to which the integers of each layer are written, as NAME.int8 (uint8, int16 …).
+
+    Raises:
+        ShapeError: The array is not a picture.
+        ToolError: The program refuses its input. The errors of ``build_golden`` are raised too.
     """
     lines = (line.split() for line in _run(folder, picture, [] if dump is None else ["--dump", str(dump)]))
     return {name: int(value, 16) for name, _, value in lines}
 
 
 def golden_outputs(folder: Path, network: QuantizedNetwork, picture: npt.NDArray[np.uint8]) -> dict[str, Values]:
-    """Output name → its values, float32 or int64 of labels, from the C++ program in ``folder``, which was made of the
-    network; empty where the network came from a format that names no outputs. Arguments and errors otherwise as of
-    ``run_golden``."""
+    """Run the golden program of a folder and return the values of each output that the network's file names.
+
+    The values are float32, or int64 for labels. Raises the errors of ``run_golden``.
+
+    Args:
+        folder: The folder with golden.cpp and golden.bin.
+        network: The network that the program was generated from. If its file's format does not name outputs, the result
+            is {}.
+        picture: The input, uint8 of the network's input shape (channels, height, width).
+    """
     if not network.named_outputs:
         return {}
     with tempfile.TemporaryDirectory() as work:
@@ -328,14 +366,20 @@ def golden_outputs(folder: Path, network: QuantizedNetwork, picture: npt.NDArray
 
 
 def _stored(folder: Path, number: int, sides: str) -> Values:
-    """What the program wrote of an output; sides: 1x10."""
+    """Return the values of an output that the program wrote.
+
+    Args:
+        folder: The folder to which the program wrote them.
+        number: The index of the output.
+        sides: The shape as the program prints it, such as ``1x10``.
+    """
     labels = folder / f"{number}.int64"
     path, kind = (labels, "<i8") if labels.is_file() else (folder / f"{number}.float32", "<f4")
     return np.fromfile(path, kind).reshape([int(side) for side in sides.split("x")])
 
 
 def _run(folder: Path, picture: npt.NDArray[np.uint8], options: Sequence[str]) -> list[str]:
-    """The lines that the program in the folder prints."""
+    """Run the program of a folder on a picture and return the lines that it prints."""
     if picture.dtype != np.uint8 or picture.ndim != 3:
         sides = "×".join(str(side) for side in picture.shape)
         raise ShapeError("the picture", f"{picture.dtype} {sides}", "uint8 [channels, height, width]")

@@ -1,4 +1,4 @@
-"""A network as a user names it → a model, and the network of a generated design again."""
+"""Loads a model by the name of a file or built-in network, and reads the network of a generated design again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from systolic.model import Model
 from systolic.transforming import passes_of
 
 TRAINED_FIT = {"shapes": "letterbox"}
-"""The fit that a built-in network was trained with; darknet's YOLOv2 of the time stretched pictures plainly."""
+"""The fit with which a built-in network was trained, if it differs from its file's.
+
+A .cfg file without letterboxing is read as "plain", because darknet's YOLOv2 stretched pictures in training.
+"""
 
 
 def load_model(
@@ -35,15 +38,17 @@ def load_model(
     """Load a file of a known format, a built-in network, a PyTorch module or a Keras model.
 
     Args:
-        name: The file, the name of the built-in network, or the module or model itself.
-        weights: The numbers of a .cfg or .json file; of a module an example of its input, a tensor [1, channels, …].
-        names: The labels of a network whose file has none.
-        seed: Draws random numbers instead of trained ones.
-        size: The (width, height) of the input instead of the file's: a fully convolutional network takes any.
-        cuts: Tensors of an ONNX file at which the network ends.
+        name: The path of a file, the name of a built-in network, or a module or model.
+        weights: The weights file of a .cfg or .json file. For a PyTorch module: an example of its input, a tensor of
+            shape (1, channels, …).
+        names: The file of the class labels, for a network whose file has none.
+        seed: The seed of random weights, instead of trained ones.
+        size: The (width, height) of the input, instead of the size in the file. A fully convolutional network accepts
+            any size.
+        cuts: The tensors of an ONNX file at which the network ends.
 
     Raises:
-        ConflictError: The kind of network does not take one of these arguments.
+        ConflictError: One of the arguments is not allowed for this kind of network.
         SystolicError: One of the errors of the file's reader.
     """
     labels = None if names is None else Path(names)
@@ -56,7 +61,7 @@ def load_model(
 
 
 def load_named(name: str, options: LoadOptions) -> Model:
-    """Load a file or a built-in network. Raises the errors of ``front_end_named`` and ``load_model``."""
+    """Load a network file or a built-in network. Raises the errors of ``front_end_named`` and ``load_model``."""
     front_end = front_end_named(name)
     front_end.check(name, options)
     if name not in zoo.names():
@@ -82,16 +87,16 @@ def _read(front_end: FrontEnd, path: Path, options: LoadOptions) -> Model:
 
 
 def trained_integers(folder: Path) -> bool:
-    """Return whether the network of a generated folder was quantised by training, and is kept in that form."""
+    """Return whether the network of a generated folder was loaded from the exported form, quantised in training."""
     return (folder / "model" / "network.json").is_file()
 
 
 def reload(folder: Path) -> Network:
-    """Return the float network of a generated folder, after its passes; of integers the float form."""
+    """Return the float network of a generated folder, after the passes that its design applied to it."""
     kept = sorted(folder.glob(f"{KEPT}.*"))
     readers = ((front_end_of(path.name), path) for path in kept)
     front_end, path = next(
         ((front_end, path) for front_end, path in readers if front_end is not None),
-        (DARKNET, folder / f"{KEPT}.cfg"),  # whose reader says that the file does not exist
+        (DARKNET, folder / f"{KEPT}.cfg"),  # if there is no file, this reader raises the error for it
     )
     return transformed(front_end.reread(path), *passes_of(folder))

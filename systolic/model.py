@@ -1,4 +1,4 @@
-"""A network with the files that it came from, and its integers by calibration."""
+"""A loaded network with its files, and its quantisation by calibration."""
 
 from __future__ import annotations
 
@@ -26,19 +26,27 @@ from systolic.evaluation.mixed import PICTURES, Pipeline, Trial, quantise_for
 from systolic.pictures import calibration_inputs, network_input_of, network_inputs, views_of
 
 WIDE_BITS = 12
-"""What the least squared error is asked at for 16 bits: activations have 8 to 16 of them (quantisation/widths.py)."""
+"""Limit for the bits at which ``mse`` and the other methods choose ranges.
+
+At 16 bits the activations may have 8 to 16 bits (cnn/quantisation/widths.py), so the ranges are chosen for 12.
+"""
 
 USUAL_BOARD = "zcu104"
-"""Whose rate bits by layer keep a share of, where nothing is said."""
+"""The board whose frame rate mixed precision keeps a share of, if the calibration names no pipeline."""
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """``files``: the network in the form it came in, kept in the design so that its float reference can be run.
+    """A network as it was loaded.
 
-    fit: how pictures are brought to size where the user does not say. quantized: of a network that was quantised by
-    training its integers, which need no calibration; ``network`` is then its float form. notes: sentences, of what was
-    read in one of two ways. random: whether a seed drew the weights.
+    Attributes:
+        network: The float network. For a network that was quantised in training: its float form.
+        fit: The method that resizes pictures, unless the user chooses another one.
+        files: The files that the network was loaded from, by their path in a design. A design contains them, so that
+            its float network can be run.
+        quantized: The integers of a network that was quantised in training, which needs no calibration; else None.
+        notes: One sentence for each ambiguous fact of the file, with the interpretation that was chosen.
+        random: Whether the weights were drawn at random.
     """
 
     network: Network
@@ -50,7 +58,7 @@ class Model:
 
     @property
     def known(self) -> Network | QuantizedNetwork:
-        """What can be looked at before anything is calibrated."""
+        """The network that is known before the calibration: the integers if there are any, else the float network."""
         return self.quantized or self.network
 
     def __repr__(self) -> str:
@@ -66,15 +74,22 @@ class Model:
 
 @dataclass(frozen=True)
 class Calibration:
-    """pictures: what activation ranges are measured on, files or uint8 [height, width, channels]. method: max,
-    percentile, mse or entropy.
+    """The options with which a float network is quantised.
 
-    fit: one of FITS; the model's own where it is None. bits: of weights and activations, 4, 8 or 16; 8 where it is
-    None, and then a model may bring integers of its own. reconstruct: fit the weights to the first pictures and parts
-    of them, layer by layer, instead of rounding each to the nearest. mixed: 4 or 8 bits a layer instead of ``bits``,
-    those that lose least at this share of the rate that 4 bits have as a pipeline. pipeline: on which board, and how it
-    is folded; that of the design where one is made, else a ZCU104. zero_points: behind ReLU, leaky ReLU and functions,
-    so that all integers are used.
+    Attributes:
+        pictures: The pictures on which activation ranges are measured: files, or uint8 arrays of shape (height, width,
+            channels).
+        method: The method that chooses a range from the measured values: "max", "percentile", "mse" or "entropy".
+        fit: The method that resizes pictures, one of FITS; None for the model's own.
+        bits: The bits of weights and activations: 4, 8 or 16. None means 8, or the integers of a model that was
+            quantised in training.
+        reconstruct: Fit the weights of each layer to its outputs on the first pictures and parts of them, instead of
+            rounding each weight to the nearest integer.
+        mixed: Choose 4 or 8 bits per layer instead of ``bits``. The choice loses the least accuracy among those that
+            reach this share of the frame rate that the pipeline has with 4 bits in all layers.
+        pipeline: The board and the folding options for ``mixed``; None for the design's, or for a ZCU104.
+        zero_points: Give the outputs of ReLU, leaky ReLU and other activation functions a zero point, so that they use
+            all integers.
     """
 
     pictures: tuple[Path | Pixels, ...]
@@ -89,10 +104,12 @@ class Calibration:
 
 @dataclass(frozen=True, eq=False)
 class DesignInputs:
-    """What a design carries beside its mapping.
+    """The content of a design in addition to its mapping.
 
-    files: the network in the form it came in. picture: uint8 [channels, height, width], the frame of the test bench.
-    fit: how pictures are brought to size.
+    Attributes:
+        files: The files that the network was loaded from, by their path in the design.
+        picture: The input of the test bench, uint8 of shape (channels, height, width).
+        fit: The method that resizes pictures.
     """
 
     files: Mapping[str, bytes]
@@ -101,8 +118,15 @@ class DesignInputs:
 
 
 def with_softmax(model: Model, method: str) -> Model:
-    """Return the model with its softmax on the accelerator, by a method of cnn.softmax; "none" leaves it to the host.
-    Raises the errors of ``on_accelerator`` and ``integers_on_accelerator``."""
+    """Return the model with its final softmax on the accelerator.
+
+    Args:
+        model: The model.
+        method: A method of ``cnn.softmax``, or "none": the host computes the softmax, and the model is not changed.
+
+    Raises:
+        SystolicError: One of the errors of ``on_accelerator`` and ``integers_on_accelerator``.
+    """
     if method == "none":
         return model
     integers = model.quantized and integers_on_accelerator(model.quantized, method)
@@ -110,31 +134,40 @@ def with_softmax(model: Model, method: str) -> Model:
 
 
 def networks() -> tuple[str, ...]:
-    """The built-in networks, by name."""
+    """Return the names of the built-in networks."""
     return tuple(zoo.names())
 
 
 def boards() -> tuple[Board, ...]:
-    """Every board that is known."""
+    """Return the boards of this package, sorted by name."""
     return tuple(board_room.load(name) for name in board_room.names())
 
 
 def sample_pictures(network: str = "shapes") -> tuple[Path, ...]:
-    """That come with a built-in network; those of ``shapes`` are what calibration uses where none are given."""
+    """Return the sample pictures of a built-in network.
+
+    Without pictures, a calibration uses the samples of ``shapes``.
+    """
     folder = zoo.folder(network) / "samples"
     return tuple(sorted(path for path in folder.iterdir() if path.suffix in (".png", ".jpg")))
 
 
 def any_picture(channels: int) -> Path | Pixels:
-    """What does where shapes alone decide: an embedded sample, or noise where no picture has so many channels."""
+    """Return a picture for a calibration whose values do not matter: an embedded sample, or noise.
+
+    It is noise if the network reads neither 1 nor 3 channels, because no sample has another number.
+    """
     if channels in (1, 3):
         return sample_pictures()[0]
     return np.random.default_rng(0).integers(0, 256, (64, 64, channels), np.uint8)
 
 
 def inputs_of(model: Model, calibration: Calibration) -> DesignInputs:
-    """Return the design's files with the first picture of the calibration as the test bench's frame: any where a model
-    has its own integers and none was given. Raises the errors of ``network_input_of``."""
+    """Return the model's files, with the first calibration picture as the input of the test bench.
+
+    For a model with its own integers, the calibration may hold the samples by default. Then the picture is one with the
+    number of channels that the network reads. Raises the errors of ``network_input_of``.
+    """
     fit, picture = calibration.fit or model.fit, calibration.pictures[0]
     are_samples = isinstance(picture, Path) and picture == sample_pictures()[0]
     if model.quantized is not None and are_samples:
@@ -143,8 +176,11 @@ def inputs_of(model: Model, calibration: Calibration) -> DesignInputs:
 
 
 def quantise_model(model: Model, calibration: Calibration, tell: Progress = silent) -> QuantizedNetwork:
-    """Return the model's integers: its own, or those that calibration gives; ConflictError if the model has its own and
-    the calibration asks for others."""
+    """Return the quantised network: the model's own integers, or the result of the calibration.
+
+    Raises:
+        ConflictError: The model has its own integers, and the calibration asks for others.
+    """
     if model.quantized is not None:
         _check_own(model.quantized, calibration)
         return model.quantized
@@ -180,6 +216,6 @@ def _check_own(quantised: QuantizedNetwork, calibration: Calibration) -> None:
     for flag in (flag for flag, asked in flags.items() if asked):
         raise ConflictError(
             (f"the network {quantised.name}", flag),
-            "the network was quantised when it was trained, and keeps its integers",
+            "the network was quantised in training and keeps its integers",
             remedy=f"leave out {flag.split()[0]}",
         )

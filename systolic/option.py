@@ -1,8 +1,8 @@
-"""One option of a command as data. Nothing is imported here, so that help and completion start at once."""
+"""The declaration of a command's option as data. This module imports nothing, so that help and completion are fast."""
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # of typing, whose import takes longer than this whole module
+TYPE_CHECKING = False  # typing.TYPE_CHECKING: importing typing takes longer than the rest of this module
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
@@ -11,18 +11,19 @@ if TYPE_CHECKING:
 
 
 HIDDEN = "hidden"
-"""The help of an option that still works and is not shown."""
+"""The help text of a deprecated option, which still works but is not listed."""
 
 
 class Option:
     """An option or a positional argument of a command.
 
     Attributes:
-        flags: Its spellings. A positional argument has one, without dashes.
-        help: One line: a verb, the thing, the default.
-        complete: What a shell completes: a tuple of words, or a name of ``systolic.cli.completion.COMPLETERS``.
-        elsewhere: Why the other style has no such option; empty if there is nothing to say.
-        settings: Whatever else ``argparse`` takes: type, metavar, nargs, choices, default, action, required, dest.
+        flags: The names on the command line, the long one last. A positional argument has one, without dashes.
+        help: One sentence in the imperative, with the default.
+        complete: The completions that a shell offers: a tuple of values, or a key of
+            ``systolic.cli.completion.COMPLETERS``.
+        elsewhere: The reason why the other style does not have the option; "" if there is none to state.
+        settings: Further arguments of ``argparse``: type, metavar, nargs, choices, default, action, required, dest.
     """
 
     def __init__(
@@ -38,59 +39,67 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """The long spelling, as sentences name the option."""
+        """The long name with its dashes, as error messages name the option."""
         return self.flags[-1]
 
     @property
     def name(self) -> str:
-        """The attribute of the parsed options."""
+        """The name of the attribute in which ``argparse`` stores the option's value."""
         return str(self.settings.get("dest", self.flag.removeprefix("--").replace("-", "_")))
 
     @property
     def default(self) -> Any:
-        """The value of a command line without the option."""
+        """The option's value if the command line does not contain it."""
         return self.settings.get("default", False if self.settings.get("action") == "store_true" else None)
 
     def but(self, help: str = "", **settings: Any) -> Option:
-        """Return this option with another help or with other settings."""
+        """Return a copy of this option with another help text or other settings."""
         merged = {**self.settings, **settings}
         return Option(*self.flags, help=help or self.help, complete=self.complete, elsewhere=self.elsewhere, **merged)
 
     def add_to(self, parser: argparse._ActionsContainer) -> argparse.Action:
-        """Declare the option to ``argparse``."""
-        from argparse import SUPPRESS  # which it tells from an equal text
+        """Add the option to a parser of ``argparse``."""
+        from argparse import SUPPRESS  # argparse compares it by identity, so an equal string does not work
 
         return parser.add_argument(*self.flags, help=SUPPRESS if self.help == HIDDEN else self.help, **self.settings)
 
 
 def flags_set(options: argparse.Namespace, among: Sequence[Option]) -> list[str]:
-    """Return the flags of those options that differ from their defaults."""
+    """Return the long names of the options in ``among`` whose values differ from their defaults."""
     return [option.flag for option in among if getattr(options, option.name) != option.default]
 
 
 def why_not(options: Sequence[Option], asked: Sequence[str]) -> str:
-    """Return why the other style has no option of these flags or names; "" if there is nothing to say."""
+    """Return the reasons why one style does not have options of the other, each after "; "; "" if there are none.
+
+    Args:
+        options: The options of the style that has them.
+        asked: The flags or names of the options that the user gave.
+    """
     reasons = [option.elsewhere for option in options if option.elsewhere and {option.flag, option.name} & {*asked}]
     return "".join(f"; {reason}" for reason in reasons)
 
 
-# --- the types of values, which argparse calls with the text of the command line
+# --- functions for argparse's ``type``, which converts the text of the command line
 
 
 def path(text: str) -> Path:
-    """Return the path of a file or folder."""
+    """Return the path that ``text`` names."""
     from pathlib import Path
 
     return Path(text)
 
 
 def objective(text: str) -> str:
-    """Return an objective of a search. "latency" is "fps": the engine takes one frame after the other."""
+    """Return the objective of a search.
+
+    "latency" means "fps": the engine computes one frame after the other, so both are the same.
+    """
     return "fps" if text == "latency" else text
 
 
 def whole(text: str) -> int:
-    """Return a whole number."""
+    """Return the whole number that ``text`` represents."""
     try:
         return int(text)
     except ValueError as error:
@@ -98,7 +107,7 @@ def whole(text: str) -> int:
 
 
 def real(text: str) -> float:
-    """Return a number."""
+    """Return the number that ``text`` represents."""
     try:
         return float(text)
     except ValueError as error:
@@ -106,7 +115,7 @@ def real(text: str) -> float:
 
 
 def reals(text: str) -> tuple[float, ...]:
-    """Return the numbers of a list: "0.5,0.4,0.4" → (0.5, 0.4, 0.4)."""
+    """Return the numbers of a comma-separated list: (0.5, 0.4, 0.4) for "0.5,0.4,0.4"."""
     try:
         return tuple(float(number) for number in text.split(","))
     except ValueError as error:
@@ -114,7 +123,7 @@ def reals(text: str) -> tuple[float, ...]:
 
 
 def size(text: str) -> tuple[int, int]:
-    """Return width and height: "416x416" → (416, 416)."""
+    """Return the width and height in pixels: (416, 416) for "416x416"."""
     width, _, height = text.lower().partition("x")
     if not (width.isdigit() and height.isdigit()):
         raise _wrong("WIDTHxHEIGHT in pixels, such as 416x416", text)

@@ -1,4 +1,4 @@
-"""A design and its host code as one wheel: what is copied to the board and installed there."""
+"""Packages a design and its host code as one wheel, which is copied to the board and installed there."""
 
 from __future__ import annotations
 
@@ -23,21 +23,32 @@ from systolic.bitstream import check_built
 from systolic.version import __version__
 
 NEEDS = ("numpy>=1.21.5", "pillow>=9.0.1")
-"""What the oldest board image has, Ubuntu 22.04, beside pynq, which pip need not know of."""
+"""The requirements of the wheel: the versions in the oldest board image, which is Ubuntu 22.04.
 
-_DATE = (2020, 1, 1, 0, 0, 0)  # of every file, so that the same design gives the same wheel
+pynq is not a requirement, because the board image has it and pip need not know of it.
+"""
+
+_DATE = (2020, 1, 1, 0, 0, 0)  # the date of every file in the wheel, so that equal designs give equal wheels
 _ROOT = Path(host.__file__).parents[1]
 
 
 def package(folder: Path, to: Path, *, simulation: Path | None = None, tell: Progress = silent) -> Path:
-    """Writes the wheel into the folder ``to`` and gives its path.
+    """Write the wheel of a design and return its path.
 
-    It holds the packages ``host`` and ``contract``, the errors, ranges and JSON parser of ``boards``, and the package
-    ``systolic_NAME`` with the bitstream, its description, the manifest, the images and the notebooks. pynq finds
-    ``Overlay("NAME.bit")`` and ``pynq get-notebooks systolic_NAME``. simulation: the design's library of
-    ``systolic.execution.build.build``, which goes in with the sources in place of a bitstream, for machines like
-    this one. FileAccessError if the bitstream or the description cannot be read, or the wheel cannot be written;
-    the errors of ``check_built`` if Vivado did not write them for the design's board.
+    The wheel contains the packages ``host`` and ``contract``, and the errors, ranges and JSON parser of ``boards``. Its
+    package ``systolic_NAME`` has the bitstream, the hardware description, the manifest, the data files and the
+    notebooks. On the board, ``Overlay("NAME.bit")`` and ``pynq get-notebooks systolic_NAME`` find them.
+
+    Args:
+        folder: The folder of the design.
+        to: The folder of the wheel.
+        simulation: The design's library, which ``systolic.execution.build.build`` compiled. It is packaged with the
+            sources instead of a bitstream. The wheel then runs only on machines like this one.
+        tell: The function that receives the current step.
+
+    Raises:
+        FileAccessError: The bitstream or the description cannot be read, or the wheel cannot be written.
+        SystolicError: One of the errors of ``check_built``: Vivado did not write the files for the design's board.
     """
     manifest = read_manifest(folder)
     name = _identifier(manifest.network)
@@ -57,7 +68,7 @@ def package(folder: Path, to: Path, *, simulation: Path | None = None, tell: Pro
 
 
 def _zipped(files: Mapping[str, bytes], info: str, tell: Progress) -> bytes:
-    """A wheel's bytes: its metadata stands last."""
+    """Return the bytes of a wheel. Its metadata follows all other files."""
     data, packed, total = io.BytesIO(), 0, sum(map(len, files.values()))
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, content in sorted(files.items(), key=lambda item: item[0].startswith(info)):
@@ -68,7 +79,7 @@ def _zipped(files: Mapping[str, bytes], info: str, tell: Progress) -> bytes:
 
 
 def _identifier(name: str) -> str:
-    """A package name: letters, digits and single underscores, as pip writes it too."""
+    """Return a name as a package name of letters, digits and single underscores, equal to the form that pip uses."""
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:60] or "design"
 
 
@@ -100,7 +111,7 @@ def _design_files(folder: Path, manifest: Manifest, name: str, simulation: Path 
 
 
 def _unexecuted(notebook: bytes) -> bytes:
-    """A notebook as it was before anybody ran it here: what it shows is to come from the board."""
+    """Return a notebook without the outputs of its cells, because they are meant to be computed on the board."""
     content = json.loads(notebook)
     for cell in content["cells"]:
         if cell["cell_type"] == "code":
@@ -109,7 +120,7 @@ def _unexecuted(notebook: bytes) -> bytes:
 
 
 def _simulation_files(folder: Path, library: Path) -> dict[str, bytes]:
-    """What stands in for a board: the sources, by which the library is known to be theirs, and the library."""
+    """Return the simulation library and the sources. The sources show that the library was compiled from them."""
     files = {path.relative_to(folder).as_posix(): _read(path) for path in sources(folder)}
     return files | {f"build/{library.name}": _read(library)}
 
@@ -123,7 +134,11 @@ def _read(path: Path) -> bytes:
 
 
 def _only(folder: Path, pattern: str, what: str, remedy: str) -> tuple[Path, bytes]:
-    """The one file of this pattern, and its bytes."""
+    """Return the path and the bytes of the only file that matches a pattern.
+
+    Raises:
+        FileAccessError: There is no such file, or more than one.
+    """
     paths = sorted(folder.glob(pattern))
     if len(paths) != 1:
         reason = f"must be one file; there is {listed(path.name for path in paths) or 'none'}"

@@ -1,4 +1,4 @@
-"""Pictures that a user names: files, and folders of them, and what a network gets of them."""
+"""Finds the pictures that a user names as files or folders, and converts them to inputs of a network."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from host.vision.picture import Pixels
 ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".ppm", ".tif", ".tiff", ".webp")
 
 VIEWS, MOST_VIEWS, VIEW_VALUES = 4, 48, 1 << 26
-"""Of a picture that weights are fitted to; of all; and values of all layers that are held for them."""
+"""Limits for fitting weights: views per picture, views of all pictures, and layer values that are kept in memory."""
 
 
 def pictures_in(folder: Path) -> tuple[Path, ...]:
-    """Return the pictures of a folder in the order of their names; FileAccessError if there are none."""
+    """Return the pictures of a folder, sorted by name. Raises FileAccessError if there are none."""
     pictures = tuple(sorted(path for path in folder.iterdir() if path.suffix.lower() in ENDINGS))
     if not pictures:
         raise FileAccessError(
@@ -34,7 +34,7 @@ def pictures_in(folder: Path) -> tuple[Path, ...]:
 
 
 def picture_files(named: Iterable[Path | str]) -> tuple[Path, ...]:
-    """Return each folder's pictures in its place, files as they are; FileAccessError if a folder has none."""
+    """Return the named files, with each folder replaced by its pictures. Raises FileAccessError if it has none."""
     paths = map(Path, named)
     return tuple(picture for path in paths for picture in (pictures_in(path) if path.is_dir() else (path,)))
 
@@ -43,13 +43,15 @@ def picture_files(named: Iterable[Path | str]) -> tuple[Path, ...]:
 
 
 def network_inputs(network: Network, pictures: Sequence[Path | Pixels], fit: str) -> Iterator[npt.NDArray[np.uint8]]:
-    """Yield uint8 [channels, height, width] at the network's input size, one after the other: a folder may hold
-    thousands. Errors name the file."""
+    """Yield each picture resized to the network's input, as uint8 of shape (channels, height, width).
+
+    They are read one after the other, because a folder may hold thousands. Errors name the file.
+    """
     return (network_input_of(network, picture, fit) for picture in pictures)
 
 
 def network_input_of(network: Network, picture: Path | Pixels, fit: str) -> Pixels:
-    """Return one picture as ``network_inputs`` does."""
+    """Return a picture resized to the network's input, as uint8 of shape (channels, height, width)."""
     shape = network.input_shape
     sides = shape.channels, shape.height, shape.width
     if not isinstance(picture, Path):
@@ -62,13 +64,16 @@ def network_input_of(network: Network, picture: Path | Pixels, fit: str) -> Pixe
 
 
 def calibration_inputs(network: Network, pictures: Sequence[Path | Pixels], fit: str) -> Iterator[FloatArray]:
-    """The same as float32, 0…1."""
+    """Yield the values of ``network_inputs`` as float32 between 0 and 1."""
     return (pixels.astype(np.float32) / np.float32(255) for pixels in network_inputs(network, pictures, fit))
 
 
 def views_of(network: Network, pictures: Sequence[Path | Pixels], fit: str) -> Iterator[Pixels]:
-    """Pictures at the network's input size, and parts of them, every other one mirrored: uint8 [channels, height,
-    width]. A few pictures show deep layers too few values to fit weights to. As many as memory allows."""
+    """Yield pictures and random parts of them, resized to the network's input: uint8 (channels, height, width).
+
+    Every other part is mirrored. A few whole pictures give deep layers too few values to fit weights to. The number of
+    views is limited by the memory that their layers need.
+    """
     values = sum(node.shape.values for node in network.nodes)
     count = min(MOST_VIEWS, max(VIEWS, VIEW_VALUES // values))
     random = np.random.default_rng(0)

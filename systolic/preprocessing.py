@@ -1,4 +1,4 @@
-"""What was done to pictures before a network's file read them, which the accelerator does as its first layer."""
+"""Adds the normalisation of pictures, which an exported network lacks, as the accelerator's first layer."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from systolic.transforming import PASSES_FILE
 
 
 def preprocess(model: Model, mean: Sequence[float] = (), std: Sequence[float] = (), order: str = "RGB") -> Model:
-    """The model with (p / 255 − mean) / std in front, of pictures whose channels it reads in an order, RGB or BGR.
+    """Return the model with the step (pixel / 255 − mean) / std before its first layer.
 
-    mean, std: of pixels 0…1, one number or one a channel in that order; none is 0 and 1.
+    Args:
+        model: The model.
+        mean: The mean of pixels between 0 and 1: one number, or one per channel in ``order``. () means 0.
+        std: The standard deviation of the same pixels: one number, or one per channel. () means 1.
+        order: The order of the channels that the network expects, "RGB" or "BGR".
 
     Raises:
         UnsupportedError: The model was not read from an ONNX file, a PyTorch module or a Keras model.
-        StateError: The model was transformed already.
+        StateError: Passes were applied to the model already.
         SystolicError: One of the errors of ``Preprocessing`` and ``preprocessed``, for numbers that pixels cannot have.
     """
     preprocessing = Preprocessing(tuple(mean), tuple(std), order)

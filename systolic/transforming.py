@@ -1,4 +1,7 @@
-"""Passes over what a user loaded, kept by name: a design's floats are those of the network that it was made of."""
+"""Applies passes to a loaded network and stores their names in the design.
+
+When the float network of the design is read again, the same passes are applied to it.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,21 @@ from cnn.passes.transform import transformed
 from systolic.model import Model
 
 PASSES_FILE = "model/passes.json"
-"""The file of a design with the names of the passes that its network went through."""
+"""The file of a design with the names of the passes that were applied to its network."""
 
 
 def transform(model: Model, *passes: str) -> Model:
-    """The model with its network transformed, by passes that have a name (cnn.passes.transform.PASSES).
+    """Return the model with its network transformed by passes.
 
-    Golden results are compared after each. Raises StateError for a model that has the integers of its file, and the
-    errors of ``transformed`` for a pass that is not known or changes results.
+    After each pass the golden results are compared with the results before it.
+
+    Args:
+        model: A model with a float network.
+        passes: The names of the passes, keys of ``cnn.passes.transform.PASSES``.
+
+    Raises:
+        StateError: The model was quantised in training, so its integers are fixed.
+        SystolicError: One of the errors of ``transformed``: a pass is unknown or changes the results.
     """
     if model.quantized is not None:
         raise StateError(
@@ -34,7 +44,7 @@ def transform(model: Model, *passes: str) -> Model:
 
 
 def passes_of(folder: Path) -> tuple[str, ...]:
-    """Return the names of the passes that the network of a generated folder went through."""
+    """Return the names of the passes that were applied to the network of a generated folder."""
     path = folder / PASSES_FILE
     names = parse_json(read_text(path, MAX_CFG_BYTES, "list of passes"), str(path)) if path.is_file() else []
     if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):

@@ -28,7 +28,7 @@ MANIFEST_TEXT = b'{"format": "systolic-manifest"}\n'
 FILES = {"src/top.cpp": b"int top;\n", MANIFEST: MANIFEST_TEXT, "data/program.bin": b"\0\1"}
 
 
-FOREIGN = "exists and is not a generated design, so it is left alone"
+FOREIGN = "exists and is not a generated design, so it is not replaced"
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -124,7 +124,7 @@ def test_a_link_to_nothing_is_in_the_way(tmp_path: Path) -> None:
 
 def test_a_file_where_a_parent_should_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("kept")
-    out, reason = tmp_path / "file" / "deep" / "out", f"cannot be a folder, because {tmp_path / 'file'} is a file"
+    out, reason = tmp_path / "file" / "deep" / "out", f"cannot be made, because {tmp_path / 'file'} is a file"
     with raises(FileAccessError, path=str(out), reason=reason, remedy="choose another output folder"):
         write(design_files(FILES), out)
 

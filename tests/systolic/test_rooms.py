@@ -25,8 +25,8 @@ def test_anothers_package_of_the_same_name_is_said(name: str, kind: str, tmp_pat
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode != 0
     assert done.stderr.strip().endswith(
-        f"ImportError: systolic needs its own package {name!r}, which is in {ROOT}, and Python finds {place}: "
-        "install systolic in an environment of its own (python3 -m venv)"
+        f"ImportError: systolic needs its own package {name!r} from {ROOT}, but Python finds {place}; "
+        "install systolic in a separate environment (python3 -m venv)"
     )
 
 
