@@ -1,4 +1,4 @@
-"""What may be after a command was struck: the old result or the new one, a right exit status, and a sentence."""
+"""The verdict on an interrupted command: its result is the old or the new one, with an exit status and a sentence."""
 
 from __future__ import annotations
 
@@ -20,9 +20,13 @@ REFUSALS = ("add --force to replace it", "another run is writing it")
 
 @dataclass(frozen=True)
 class Clean:
-    """What ``scenario`` leaves where nothing strikes.
+    """The result of a scenario that is not interrupted.
 
-    volatile: files that tell of seconds. calls: that changed files.
+    Attributes:
+        scenario: The command and the files before it.
+        after: The files after it.
+        volatile: The files whose content differs between runs, for example because of measured seconds.
+        calls: The number of calls that changed files.
     """
 
     scenario: Scenario
@@ -32,7 +36,7 @@ class Clean:
 
 
 def complaints(clean: Clean, fault: Fault, outcome: Outcome) -> list[str]:
-    """Of a run that was struck."""
+    """Return the complaints about an interrupted run."""
     wrong = [*_mixtures(clean, outcome.tree), *_words(outcome)]
     whole = _is_after(clean, outcome.tree)
     hidden = [name for name in (*outcome.tree, *outcome.temporary) if is_hidden(name)]
@@ -50,7 +54,10 @@ def complaints(clean: Clean, fault: Fault, outcome: Outcome) -> list[str]:
 
 
 def _two(clean: Clean, outcome: Outcome, whole: bool) -> list[str]:
-    """Two runs at once: one of them has written, and the other too, or it says why not."""
+    """Return the complaints about two runs at the same time.
+
+    One of them must write its result. The other must write it too, or be refused with one of REFUSALS.
+    """
     wrong = [] if whole else ["two runs, and not everything is written"]
     refused = [error for code, error in zip(outcome.codes, outcome.errors, strict=True) if code == 2]
     if len(refused) != sum(code != 0 for code in outcome.codes) or len(refused) > 1:
@@ -63,7 +70,7 @@ def _two(clean: Clean, outcome: Outcome, whole: bool) -> list[str]:
 
 
 def second_run_complaints(clean: Clean, struck: Outcome, again: Outcome) -> list[str]:
-    """Of the same command once more, undisturbed."""
+    """Return the complaints about a second run of the same command, which is not interrupted."""
     wrong = [f"once more: {text}" for text in _words(again)]
     (code,) = again.codes
     complete = _is_after(clean, struck.tree) or any(_is_unit_after(clean, struck.tree, unit) for unit in _new(clean))
@@ -75,12 +82,12 @@ def second_run_complaints(clean: Clean, struck: Outcome, again: Outcome) -> list
 
 
 def _new(clean: Clean) -> tuple[str, ...]:
-    """Folders that a second run may refuse to replace."""
+    """Return the folders that a second run may refuse to replace."""
     return () if "--force" in clean.scenario.arguments else clean.scenario.whole
 
 
 def _words(outcome: Outcome) -> list[str]:
-    """A run that does not end well says one sentence."""
+    """Return the complaints about the output: a traceback, or a failed run without an error sentence."""
     wrong = []
     for code, error in zip(outcome.codes, outcome.errors, strict=True):
         lines = error.strip().splitlines()
@@ -92,7 +99,7 @@ def _words(outcome: Outcome) -> list[str]:
 
 
 def _mixtures(clean: Clean, tree: Tree) -> list[str]:
-    """Folders and files that are neither as before nor as after."""
+    """Return the complaints about folders and files that are equal neither to the old result nor to the new one."""
     before, after = clean.scenario.before, clean.after
     wrong = []
     for unit in clean.scenario.whole:
@@ -112,7 +119,7 @@ def _mixtures(clean: Clean, tree: Tree) -> list[str]:
 
 
 def _is_after(clean: Clean, tree: Tree) -> bool:
-    """Whether everything is written, apart from what hinders nothing: a library that can be compiled again."""
+    """Return whether the new result is complete. Caches, such as a compiled library, may be missing."""
     names = [name for name in {*clean.after, *tree} if not is_hidden(name) and not _is_kept(name) and name[-1] != "/"]
     return all(same(tree.get(name), clean.after.get(name), name in clean.volatile) for name in names)
 
@@ -131,5 +138,5 @@ def _names(tree: Tree, unit: str) -> set[str]:
 
 
 def _is_kept(name: str) -> bool:
-    """What a command keeps in a design to be quicker the next time."""
+    """Return whether a file is a cache in a design, which makes the next command faster."""
     return "build/" in name or name.endswith(CYCLES)

@@ -1,5 +1,7 @@
-"""Runs commands in processes forked from one that has loaded everything: `python -m tests.fuzz.kills.server`, preloaded
-with faults.cpp. A line of JSON asks, a line answers."""
+"""A server that runs commands in forked processes: `python -m tests.fuzz.kills.server`, preloaded with faults.cpp.
+
+All modules are loaded before the fork, so that a command starts fast. Requests and answers are lines of JSON.
+"""
 
 import ctypes
 import json
@@ -18,11 +20,11 @@ from PIL import Image
 from systolic.cli.main import main
 
 SECONDS = 600
-"""A command that takes longer hangs: one may compile on a machine that has much else to do."""
+"""The time after which a command counts as hanging. It is long, because a command may compile on a busy machine."""
 
 
 def serve() -> int:
-    """Answers until nobody asks; in a forked process: runs the command and gives its exit status."""
+    """Answer requests until the input ends. In a forked process, run the command and return its exit status."""
     Image.init()
     library = ctypes.CDLL(None)
     answers = os.fdopen(os.dup(1), "w")
@@ -46,12 +48,19 @@ def serve() -> int:
 
 
 def command(request: dict[str, Any], library: ctypes.CDLL, fault: list[int], output: str) -> int:
-    """In the forked process. request: {folder, temporary, output, arguments, fault}."""
+    """Run a command in the forked process, and return its exit status.
+
+    Args:
+        request: {folder, temporary, output, arguments, fault}.
+        library: The library faults.cpp, which interrupts a call.
+        fault: The arguments of its function ``fault_arm``.
+        output: The names of the files for standard output and standard error, without their suffixes.
+    """
     os.chdir(request["folder"])
     os.environ["TMPDIR"] = request["temporary"]
     tempfile.tempdir = None
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, and hands that on
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell inherits SIG_IGN
     for descriptor, name in ((1, "out"), (2, "error")):
         path = Path(request["output"]) / f"{output}.{name}"
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), descriptor)
@@ -60,7 +69,7 @@ def command(request: dict[str, Any], library: ctypes.CDLL, fault: list[int], out
 
 
 def ended(process: int) -> int:
-    """The status of ``process``, which is killed where it hangs."""
+    """Return the exit status of ``process``, which is killed if it hangs."""
     until = time.monotonic() + SECONDS
     while time.monotonic() < until:
         found, status = os.waitpid(process, os.WNOHANG | os.WUNTRACED)

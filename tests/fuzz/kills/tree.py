@@ -1,4 +1,4 @@
-"""What lies in a folder: path → content."""
+"""The content of a folder as a dictionary of paths and bytes."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ import re
 from pathlib import Path, PurePosixPath
 
 Tree = dict[str, bytes]
-"""Files with what they hold; a folder that holds nothing ends with a slash."""
-
+"""The content of each file by its path. The path of an empty folder ends with a slash."""
 
 _SECONDS = re.compile(rb"""(seconds": )[\d.e+-]+|\b\d+(?:\.\d+)?( s\b)""")
-"""What a file says of the run that wrote it."""
+"""The seconds that a file reports about the run that wrote it."""
 
 
 def tree_of(folder: Path) -> Tree:
-    """Everything below ``folder``."""
+    """Return all files and empty folders in ``folder``."""
     tree: Tree = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
@@ -27,7 +26,7 @@ def tree_of(folder: Path) -> Tree:
 
 
 def put(tree: Tree, folder: Path) -> None:
-    """Makes ``folder`` hold ``tree``."""
+    """Create ``folder`` with the content of ``tree``."""
     folder.mkdir(parents=True)
     for name, data in tree.items():
         path = folder / name
@@ -39,23 +38,25 @@ def put(tree: Tree, folder: Path) -> None:
 
 
 def below(tree: Tree, folder: str) -> Tree:
-    """The part of ``tree`` in ``folder``, by paths from there."""
+    """Return the part of ``tree`` in ``folder``, with paths relative to it."""
     return {name.removeprefix(f"{folder}/"): data for name, data in tree.items() if name.startswith(f"{folder}/")}
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a path is in one of the folders in which runs make things."""
+    """Return whether a path is in a hidden folder, where a run prepares its result."""
     return any(part.startswith(".") and part.endswith(".partial") for part in PurePosixPath(name).parts)
 
 
 def untimed(data: bytes) -> bytes:
-    """A file without the seconds that it tells of: two runs write the same, and take what they take."""
+    """Return a file without the reported seconds, because these differ between two equal runs."""
     return _SECONDS.sub(rb"\1\2", data)
 
 
 def same(first: bytes | None, second: bytes | None, volatile: bool) -> bool:
-    """Whether a file is the other one, but for seconds. volatile: it tells of more that differs between runs, so that
-    its form is compared."""
+    """Return whether two files are equal except for reported seconds.
+
+    If ``volatile``, further values differ between runs, so that only the form of the files is compared.
+    """
     if first is None or second is None:
         return first is second
     if not volatile or untimed(first) == untimed(second):
