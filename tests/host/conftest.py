@@ -1,4 +1,4 @@
-"""Designs on the simulated board, under the real pynq."""
+"""Fixtures: designs on the simulated board, driven by the real pynq."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same code as on the board, over the real pynq and the simulated board."""
+"""Tests of the code that also runs on the board, with the real pynq and the simulated board."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Designs that take a batch of frames a start, through the real pynq and the simulated board."""
+"""Designs that process a batch of frames per start, with the real pynq and the simulated board."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that lies in DDR: whole or not at all, and given back."""
+"""DDR buffers: all of them are allocated or none, and all of them are freed."""
 
 from __future__ import annotations
 

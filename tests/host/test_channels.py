@@ -1,4 +1,4 @@
-"""Channels of a frame become those of the network."""
+"""Conversion of a frame's channels to the channels of the network's input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layer by layer, and the sentence that says which layer of a board is wrong."""
+"""The check of a board layer by layer, and the sentence that names the first wrong layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A classifier's last layer becomes its most probable classes, told and drawn."""
+"""The last layer of a classifier becomes its most probable classes, in reports and drawings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Closing an accelerator: at any moment, by any thread, and no buffer is freed that it may still write."""
+"""Closing an accelerator, at any time and by any thread; a buffer that it may still write is not freed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the codec: what is written is read back, and what is not as declared is refused with its place."""
+"""The codec: written values are read back, and values that break their declaration are refused with the place."""
 
 from __future__ import annotations
 

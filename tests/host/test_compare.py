@@ -1,4 +1,4 @@
-"""What is said of layers that are, and are not, the golden model's."""
+"""The sentences about layers that equal the golden model, and about layers that do not."""
 
 from __future__ import annotations
 

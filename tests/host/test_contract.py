@@ -1,4 +1,4 @@
-"""One reader a contract: keys of a manifest and the C ABI of simulation libraries stand in ``host.contract`` alone."""
+"""Only ``host.contract`` contains the keys of a manifest and the C ABI of simulation libraries."""
 
 from __future__ import annotations
 

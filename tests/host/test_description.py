@@ -1,4 +1,4 @@
-"""A .hwh that is damaged is told before pynq reads it."""
+"""A damaged .hwh is reported before pynq reads it."""
 
 from __future__ import annotations
 

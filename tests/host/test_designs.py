@@ -1,4 +1,4 @@
-"""Which design a notebook opens."""
+"""The choice of the design that a notebook opens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""host/vision/detection.py: boxes equal to those of a float reference, and to the formulas written out."""
+"""host/vision/detection.py: boxes equal the boxes of a float reference and of formulas written out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""host/vision/drawing.py: boxes and labels that can be read, whatever the label says."""
+"""host/vision/drawing.py: boxes and labels are readable, for any text of a label."""
 
 from __future__ import annotations
 

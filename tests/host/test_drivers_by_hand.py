@@ -1,4 +1,4 @@
-"""Parts of the drivers that need no board, simulated or real: turns, packets, test frames, and what times are of."""
+"""Parts of the drivers that need no board: turns, packets, test frames, and labels of times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program that ends without ``close``: the loop of the interrupts ends with it, and nothing is printed."""
+"""A program that ends without ``close``: its interrupt loop ends too, and nothing is printed."""
 
 from __future__ import annotations
 

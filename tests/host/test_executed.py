@@ -1,4 +1,4 @@
-"""Designs executed by their simulation library alone: no pynq, and the same results as everywhere."""
+"""Designs executed by their simulation library alone, without pynq: the results are the same."""
 
 from __future__ import annotations
 

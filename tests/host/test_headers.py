@@ -1,4 +1,4 @@
-"""What headers say of a picture, number by number: rows of a PNG, canvases of WebP, strips of TIFF, scans of JPEG."""
+"""Headers of pictures, number by number: rows of a PNG, canvases of WebP, strips of TIFF, scans of JPEG."""
 
 from __future__ import annotations
 

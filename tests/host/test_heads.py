@@ -1,4 +1,4 @@
-"""Heads without an objectness, and segmentation: against the formulas written out, value by value."""
+"""Heads without an objectness, and segmentation, value by value against formulas written out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the images of a design: each is the file that the manifest describes, and lets no engine go astray."""
+"""Images of a design: each equals the file that the manifest describes, and is safe for the engine."""
 
 from __future__ import annotations
 

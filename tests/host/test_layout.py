@@ -1,4 +1,4 @@
-"""Maps moved out of the arena: every pass reads and writes the buffers of its set, and nothing else."""
+"""Maps outside the arena: every pass reads and writes only the buffers of its own set."""
 
 from __future__ import annotations
 

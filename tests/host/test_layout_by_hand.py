@@ -1,4 +1,4 @@
-"""Addresses and packets of small designs, reckoned by hand; no design is compiled."""
+"""Addresses and packets of small designs, computed by hand; no design is compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The C ABI of the simulation libraries: what is raised while generated code runs comes out of it."""
+"""The C ABI of the simulation libraries: an exception raised while generated code runs reaches the caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a simulation library is given: two of a few lines each, which tell what came."""
+"""The arguments of a simulation library, recorded by two small libraries."""
 
 from __future__ import annotations
 

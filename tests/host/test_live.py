@@ -1,4 +1,4 @@
-"""What a notebook shows while results come: the newest picture, and the rate of the last second."""
+"""The live display of a notebook: the newest picture, and the frame rate of the last second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of manifests: each is untrusted, and is read, or refused with the place and the name of what is wrong."""
+"""Manifests are untrusted: each is read, or refused with the place and the name of the wrong value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Buffers that are allocated, and packets that the simulated DMA moves; no board, simulated or real, is opened."""
+"""Allocated buffers, and packets that the simulated DMA moves; no board is opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a caller gives wrong is a sentence of the project's own errors, at once."""
+"""Wrong arguments of a caller raise one of the project's own errors at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""host/vision/picture.py: every kind of picture file, the network's input, and what is refused."""
+"""host/vision/picture.py: all kinds of picture files, the network's input, and refused files."""
 
 from __future__ import annotations
 

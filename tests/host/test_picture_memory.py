@@ -1,4 +1,4 @@
-"""Reading a picture takes no more memory than is promised, whatever the file says of itself."""
+"""Reading a picture takes no more memory than promised, for any size that the file claims."""
 
 from __future__ import annotations
 

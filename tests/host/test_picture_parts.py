@@ -1,4 +1,4 @@
-"""A picture of which parts are missing is refused, wherever it is cut and however it ends then."""
+"""An incomplete picture is refused, wherever it is cut and however it then ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stages at once: order, back-pressure, errors, and nobody left waiting."""
+"""Stages that run at the same time: order, back-pressure, errors, and no thread that waits for ever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No word of a program reaches the engine that would let it go beyond what there is."""
+"""A program that would make the engine access memory outside its buffers is refused."""
 
 from __future__ import annotations
 

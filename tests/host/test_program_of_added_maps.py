@@ -1,4 +1,4 @@
-"""What a pass says of the map that it adds: each rule against the same in whole numbers, on passes near its edges."""
+"""The fields of a residual map in a pass: each rule against integer arithmetic, near its limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where maps, weights and requantisers of a pass must be: each rule against the same in whole numbers, word by word."""
+"""Places of maps, weights and requantisers of a pass: each rule against integer arithmetic, word by word."""
 
 from __future__ import annotations
 

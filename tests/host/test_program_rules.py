@@ -1,4 +1,4 @@
-"""Each word of a pass is held to what the others say, in every pass of small programs, to its last number."""
+"""Each word of a pass is checked against the other words, in all passes of small programs."""
 
 from __future__ import annotations
 

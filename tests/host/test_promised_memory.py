@@ -1,4 +1,4 @@
-"""What reading a picture is promised to take, reckoned by hand."""
+"""The promised memory of reading a picture, computed by hand."""
 
 from __future__ import annotations
 

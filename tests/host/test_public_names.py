@@ -1,4 +1,4 @@
-"""Tests of the names that ``import host`` offers: each exists, those that a board's image lacks only when asked for."""
+"""Names of ``import host``: all exist, and modules that a board's image lacks are loaded on demand."""
 
 from __future__ import annotations
 

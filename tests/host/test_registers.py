@@ -1,4 +1,4 @@
-"""Control by registers, bit by bit: what the simulated accelerator answers, and what the driver makes of it."""
+"""Control by registers, bit by bit: answers of the simulated accelerator, and reactions of the driver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A board that is driven from another computer: pynq's own remote device, its own gRPC stubs, our Accelerator."""
+"""A board driven from another computer, with pynq's own remote device and gRPC stubs."""
 
 from __future__ import annotations
 

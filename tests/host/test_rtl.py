@@ -1,4 +1,4 @@
-"""The real pynq before the engine in SystemVerilog: its registers, its interrupt, its bits, executed by Verilator."""
+"""The real pynq with the engine in SystemVerilog, executed by Verilator: registers, interrupt, bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulated board behaves as a board where programs go wrong on one."""
+"""The simulated board behaves as a real board does when a program makes mistakes."""
 
 from __future__ import annotations
 

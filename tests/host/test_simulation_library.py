@@ -1,4 +1,4 @@
-"""Tests of finding a simulation library: only one that was made of the sources of its folder is loaded."""
+"""The search for a simulation library: only a library made from the folder's sources is loaded."""
 
 from __future__ import annotations
 

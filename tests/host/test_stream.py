@@ -1,4 +1,4 @@
-"""A thousand frames through the real pynq and the simulated board, with everything that can go wrong."""
+"""A thousand frames with the real pynq and the simulated board, with all faults that can occur."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the manifest of a streaming design."""
+"""The manifest of a streaming design."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames through pynq's own DMA driver, with a time limit that it has not."""
+"""Frames through pynq's own DMA driver, with a time limit that the driver lacks."""
 
 from __future__ import annotations
 

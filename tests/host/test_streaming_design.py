@@ -1,4 +1,4 @@
-"""Streaming designs through ``Accelerator``: the real pynq with its own DMA driver, and the simulated board."""
+"""Streaming designs in ``Accelerator``, with pynq's own DMA driver and the simulated board."""
 
 from __future__ import annotations
 

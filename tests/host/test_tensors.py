@@ -1,4 +1,4 @@
-"""Tests of the integers of a network's input and outputs on the host."""
+"""The integers of a network's input and outputs on the host."""
 
 from __future__ import annotations
 

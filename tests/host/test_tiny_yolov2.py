@@ -1,4 +1,4 @@
-"""tiny-YOLOv2 at its full size, 416×416, through the host."""
+"""The host with tiny-YOLOv2 at its full size, 416×416."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every pixel of a picture lands upright in its place, whatever tiles it is turned by and whatever it is made of."""
+"""Every pixel of a rotated picture is moved to its upright place, for all tile sizes and modes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Manifests of every version: what is written, and what is still read."""
+"""Manifests of every version: the written form, and the forms that are still read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames from real video files and a camera's thread, red first; boxes into a video file that is read again."""
+"""Frames of real video files and of a camera's thread, in RGB; boxes in a written video file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file that a command writes is the old one or the new one, never a part of it."""
+"""A file that a command writes is the complete old one or the complete new one."""
 
 from __future__ import annotations
 
