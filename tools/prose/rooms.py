@@ -49,12 +49,7 @@ CLEAN = (
     "systolic/trace",
     "systolic/training",
     "systolic/vendor",
-    "tests/cnn/darknet",
-    "tests/cnn/exported",
-    "tests/cnn/keras",
-    "tests/cnn/passes",
-    "tests/cnn/quantisation",
-    "tests/cnn/training",
+    "tests/cnn",
     "tools",
 )
 """Folders and pages without a finding. One is added when its last finding is gone, and never taken out."""

@@ -1,4 +1,4 @@
-"""Files that are made to do harm: numbers, names and places that no exporter writes."""
+"""Tests of hostile files, with numbers, names and places that no exporter writes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _read(tmp_path: Path, model: Any, name: str = "net.onnx") -> Any:
 
 @contextmanager
 def _short(*expected: SystolicError) -> Iterator[None]:
-    """Expect these errors, and that their sentence is short."""
+    """Expect these errors, and a short message."""
     with pytest.raises(SystolicError) as caught:
         yield
     assert len(str(caught.value)) < 3000
@@ -65,7 +65,7 @@ def _sized(side: int) -> Graph:
 
 
 def _with(kind: str, *values: Any, **attributes: Any) -> Graph:
-    """The operator of the convolution and constants."""
+    """Return a function that writes the operator on the convolution's output and constants."""
     return lambda w, source: w.put(kind, [source, *(w.constant(value) for value in values)], **attributes)
 
 
@@ -110,7 +110,7 @@ def _cast(to: int) -> Graph:
 
 
 def _scaled_often(writer: Writer, source: str) -> str:
-    """One convolution of 4 MB whose weights are multiplied again and again."""
+    """Write a convolution of 4 MB of weights, which are multiplied again and again."""
     source = writer.put("Conv", ["picture", writer.constant(np.ones((4096, 3, 9, 9)))])
     for _ in range(100):
         source = writer.put("Mul", [source, writer.constant(1.0)])
@@ -266,13 +266,13 @@ def test_a_file_is_not_read_where_it_is_too_large(tmp_path: Path) -> None:
         read_onnx(path)
 
 
-# --- names -------------------------------------------------------------------------------------------------------
+# --- names ------------------------------------------------------------------------------------------------------------
 
 LONG = "x" * 1_000_000
 
 
 def test_names_are_short_and_on_one_line_wherever_they_go(tmp_path: Path) -> None:
-    """A layer's source is kept in the design, which refuses texts that are long or cannot be printed."""
+    """Check the sources of layers, which a design stores; it refuses long texts and texts that cannot be printed."""
     writer = Writer()
     source = _convolved(writer)
     model = writer.model([source], (1, 3, SIZE, SIZE))
@@ -300,14 +300,14 @@ def test_a_sentence_has_no_name_whole(tmp_path: Path) -> None:
     assert len(str(several.value)) < 3000
 
 
-# --- data beside the file ----------------------------------------------------------------------------------------
+# --- data files next to the model -------------------------------------------------------------------------------------
 
 
 PLACE = "net.onnx: the data of 'constant0'"
 
 
 def _outside(tmp_path: Path, location: str, offset: str = "0", tensors: int = 1) -> Any:
-    """A file whose weights lie elsewhere; further tensors are as large as the data there and share it."""
+    """Write a model whose weights are in a data file. Further tensors share the data and have the same size."""
     (tmp_path / "data").write_bytes(bytes(4 * 4 * 3 * 3 * 3))
     writer = Writer()
     model = writer.model([_convolved(writer)], (1, 3, SIZE, SIZE))
@@ -351,7 +351,7 @@ def test_data_in_another_folder_are_refused(tmp_path: Path) -> None:
 
 
 def test_data_whose_path_cannot_be_resolved_are_refused(tmp_path: Path) -> None:
-    """The reason is the operating system's."""
+    """Expect the operating system's reason in the error."""
     (tmp_path / "circle").symlink_to("circle")
     for location in ("circle", "a" * 5000):
         with raises(FileAccessError, path=location, what="data file", where=PLACE) as caught:

@@ -1,5 +1,4 @@
-"""Files that hold integers, and numbers that no exporter writes: each is refused with a sentence, and none is taken for
-another number."""
+"""Tests of hostile files with integers: each number that no exporter writes is refused, and none is misread."""
 
 from __future__ import annotations
 
@@ -22,13 +21,13 @@ from tests.support.onnx.trained import DOMAIN, Trained, weights
 
 
 def picture(zero: float) -> Any:
-    """The picture alone, with a zero point."""
+    """Write the quantised image alone, with a zero point."""
     writer = Trained()
     return writer.file(writer.quant("picture", 8, 1 / 128, zero))
 
 
 def trained(scale: Any, zero: float = 0, bits: float = 4) -> Any:
-    """A convolution whose weights are quantised so."""
+    """Write a convolution whose weights have these scales, zero point and bits."""
     writer = Trained()
     last = writer.quant("picture", 8, 1 / 128)
     inputs = [writer.constant(weights(6, 3, 3, 3)), *map(writer.constant, (scale, zero, bits))]
@@ -37,7 +36,7 @@ def trained(scale: Any, zero: float = 0, bits: float = 4) -> Any:
 
 
 def bipolar(scale: Any) -> Any:
-    """As ``trained`` of one bit."""
+    """Write the convolution of ``trained`` with weights of one bit."""
     writer = Trained()
     inputs = [writer.constant(weights(6, 3, 3, 3)), writer.constant(scale)]
     kernel = writer.put("BipolarQuant", inputs, domain=DOMAIN)
@@ -45,7 +44,7 @@ def bipolar(scale: Any) -> Any:
 
 
 def reached(edges: Any, **options: Any) -> Any:
-    """A convolution whose sums are compared with thresholds."""
+    """Write a convolution whose sums are compared with thresholds."""
     writer = Trained()
     last = writer.quant("picture", 8, 1 / 255, signed=0)
     last = writer.put("Conv", [last, writer.constant(np.ones((6, 3, 3, 3)))], kernel_shape=[3, 3], pads=[1] * 4)
@@ -54,7 +53,7 @@ def reached(edges: Any, **options: Any) -> Any:
 
 
 def scaled_bias(scales: int, biases: int) -> Any:
-    """QLinearConv of four filters."""
+    """Write a QLinearConv of four filters with the given numbers of scales and biases."""
     writer = Integers()
     kernel = [writer.whole(-9, 9, 4, 3, 3, 3), writer.constant(np.full(scales, 0.02)), writer.whole(0, 0, scales)]
     grid, bias = writer.grid(0.05, -7), writer.whole(-9, 9, biases, kind=np.int32)
@@ -121,7 +120,7 @@ HOSTILE: dict[str, tuple[Callable[[], Any], SystolicError]] = {
             where="qonnx.custom_op.general.BipolarQuant '/BipolarQuant_0'",
         ),
     ),
-    "a threshold that is no number": (
+    "a threshold of NaN": (
         lambda: reached(np.full((6, 1), np.nan)),
         UnsupportedError(
             "qonnx.custom_op.general.MultiThreshold '/MultiThreshold_2'", "its thresholds must ascend in every channel"
@@ -167,7 +166,7 @@ def test_what_no_exporter_writes_is_refused(case: str) -> None:
 
 @cases("name", ["kind", "inputs", "output", "self", "attributes"])
 def test_an_attribute_may_have_any_name(name: str) -> None:
-    """Also one that is no text in UTF-8."""
+    """Check also a name that is not UTF-8 text, for which only an error of the project may be raised."""
     model = scaled_bias(4, 4)
     model.graph.node[1].attribute.add(name=name, type=2, i=3)
     assert read_model(model, "net.onnx", "net").quantized is not None
@@ -190,7 +189,7 @@ def test_a_threshold_that_no_sum_reaches_is_one() -> None:
 
 @cases("scale", [1e-45, 3e38])
 def test_weights_of_any_scale_are_read_where_every_output_is_cut_off(scale: float) -> None:
-    """A bias of 1e47 sums, and sums of 1e37 steps."""
+    """Use scales for which a bias is 1e47 sums, and a sum is 1e37 steps."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         read = read_model(trained(scale), "net.onnx", "net")

@@ -1,4 +1,4 @@
-"""Files that go by level are read as those that go by depth: what a layer's values go through stands behind it."""
+"""Tests that files ordered by level are read like files ordered by depth: operators follow the layer they belong to."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LEVELS, BRANCHES = 5, 3
 
 
 def branches(folder: Path, by_level: bool) -> OnnxNetwork:
-    """Three branches of a head, each a convolution, its SiLU by parts, a sum with a map of all, and a 1×1."""
+    """Write three branches of a head: a convolution, its SiLU, a sum with a shared map, and a 1×1 convolution."""
     made, random = Writer(), np.random.default_rng(4)
     stem = made.put("Conv", ["picture", made.constant(random.normal(size=(8, 3, 1, 1)))])
     first = [made.constant(random.normal(size=(8, 8, 1, 1))) for _ in range(BRANCHES)]
@@ -66,7 +66,7 @@ def test_quants_of_qonnx_follow_too() -> None:
 
 
 def heads(network: Network, picture: FloatArray) -> list[FloatArray]:
-    """What no layer reads, of the branches in turn."""
+    """Return the outputs that no layer reads, branch by branch."""
     read = {i for node in network.nodes for i in node.inputs}
     ends = {i for node in network.nodes if isinstance(node.op, Output) for i in node.inputs}
     outputs = run_float(network, picture)

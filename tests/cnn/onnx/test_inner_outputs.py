@@ -1,4 +1,4 @@
-"""Outputs that layers of the network read too: both get the map."""
+"""Tests of network outputs that layers of the network read too."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SIDES = (1, 3, 9, 9)
 
 
 def pyramid(*inside: str) -> Any:
-    """Maps that are pooled, added and joined, and leave too."""
+    """Write maps that are pooled, added and joined, some of which are also network outputs."""
     writer, names = Writer(), {}
     names["first"] = writer.put("Relu", [convolved(writer, "picture", 3, 4, pads=[1] * 4)])
     names["second"] = writer.put("Relu", [convolved(writer, names["first"], 4, 4, pads=[1] * 4)])

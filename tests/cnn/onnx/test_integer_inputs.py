@@ -1,4 +1,4 @@
-"""Inputs of other types than floats, and what files say twice or otherwise than their weights."""
+"""Tests of inputs of other types than float32, and of contradictory files."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def multiplied(writer: Writer) -> str:
 
 
 def centred(writer: Writer) -> str:
-    """As TensorFlow's MobileNets have it."""
+    """Write the normalisation of TensorFlow's MobileNets."""
     values = writer.put("Sub", [writer.put("Div", [cast(writer), writer.constant(127.5)]), writer.constant(1.0)])
     return writer.put("Conv", [values, _kernel(writer)])
 
@@ -78,7 +78,7 @@ def last(writer: Writer) -> str:
 
 
 def moved(writer: Writer) -> str:
-    """Channels taken, joined and pooled while they are integers."""
+    """Write a slice, a join and a pool of the integer input, before the Cast."""
     part = writer.put("Slice", ["picture", *(writer.constant([number], np.int64) for number in (1, 3, 1))])
     joined = writer.put("Concat", [writer.put("Identity", [part]), "picture"], axis=1)
     pooled = writer.put("MaxPool", [joined], kernel_shape=[2, 2])
@@ -87,7 +87,7 @@ def moved(writer: Writer) -> str:
 
 
 def twice(writer: Writer) -> str:
-    """Floats of the same integers by two names, and a cast between floats, which changes nothing."""
+    """Write two Casts of the same input, one of them by way of float16."""
     narrow = cast(writer, cast(writer, to=TensorProto.FLOAT16))
     return writer.put("Add", [writer.put("Conv", [narrow, _kernel(writer)]), plain(writer)])
 
@@ -101,7 +101,7 @@ def model_of(body: Callable[[Writer], str], kind: str) -> Any:
 
 
 def as_onnxruntime(model: Any, kind: str, is_last: bool = False) -> Network:
-    """The network, whose floats were compared on a picture of 0…255."""
+    """Return the network after comparing its outputs with onnxruntime on a random image of 0…255."""
     network = network_of(model, "net.onnx", "net")
     picture = RANDOM.integers(0, 256, SIDES[1:])
     integers = (picture - 128 if kind == "INT8" else picture).astype(TYPES[kind])
@@ -116,7 +116,7 @@ def as_onnxruntime(model: Any, kind: str, is_last: bool = False) -> Network:
 @cases("kind", TYPES)
 @cases("body", [plain, divided, multiplied, centred, padded, last, twice], ids=lambda body: body.__name__)
 def test_integers_that_are_cast_are_pixels(body: Callable[[Writer], str], kind: str) -> None:
-    """0…255, or 128 less; where they are divided by 255 again no layer is left of it."""
+    """Expect pixels of 0…255, or 128 less for INT8. A division by 255 after the Cast adds no layer."""
     network = as_onnxruntime(model_of(body, kind), kind, body is last)
     if body in (divided, multiplied) and kind != "INT8":
         assert [type(node.op) for node in network.nodes[1:]] == [Convolution]
@@ -260,7 +260,7 @@ def test_a_mean_over_nothing_keeps_its_map() -> None:
 
 @cases("kind", ["UINT8", "INT8"])
 def test_integers_that_a_cast_gives_reach_thresholds_exactly(kind: str) -> None:
-    """FINN's networks read them: sums of whole numbers, many of which are just a threshold."""
+    """Use FINN's form with integer sums, many of which are equal to a threshold."""
     writer, random = Writer(), np.random.default_rng(1)
     weights = random.integers(-7, 8, (4, 3, 1, 1))
     sums = writer.put("Conv", [cast(writer), writer.constant(weights)])
@@ -275,5 +275,5 @@ def test_integers_that_a_cast_gives_reach_thresholds_exactly(kind: str) -> None:
     values = picture.astype(np.int64) - (128 if kind == "INT8" else 0)
     acc = np.einsum("fc,chw->fhw", weights[:, :, 0, 0], values)
     expected = (acc[..., None] >= edges[:, None, None, :]).sum(axis=-1) - 128
-    assert np.isin(acc[0], edges[0]).any(), "some are just reached"
+    assert np.isin(acc[0], edges[0]).any(), "some sums must be equal to a threshold"
     np.testing.assert_array_equal(run_integer(quantized, picture)[-1], expected)

@@ -1,4 +1,4 @@
-"""Operators on integers: the floats that they stand for, and their scales, against loops over their pages' formulas."""
+"""Tests of operators on integers: their floats and scales against loops over the documented formulas."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ INT8 = DataType(8, True)
 
 
 def named(*values: Any) -> tuple[tuple[str, ...], dict[str, Array]]:
-    """Constants by name; None is left out, a text is a tensor of that name."""
+    """Return names and arrays of constants. None is an input that is left out, and a text is the name of a tensor."""
     names = tuple(
         value if isinstance(value, str) else "" if value is None else f"c{index}" for index, value in enumerate(values)
     )
@@ -39,7 +39,7 @@ def named(*values: Any) -> tuple[tuple[str, ...], dict[str, Array]]:
 
 
 def put(kind: str, picture: Array, *values: Any, **options: Any) -> Layers:
-    """The operator on "x", a layer of the type of SCALE and ZERO behind the picture, and constants."""
+    """Apply the operator to constants and "x", a copy of the input with the type of SCALE and ZERO."""
     inputs, constants = named(*values)
     sides = (1, *picture.shape)
     nodes = [
@@ -53,7 +53,7 @@ def put(kind: str, picture: Array, *values: Any, **options: Any) -> Layers:
 
 
 def check(grown: Layers, picture: Array, wanted: Any, out: tuple[Any, Any] | None = OUT) -> None:
-    """The floats of the output, and that it has its type."""
+    """Check the floats of the output, and that its type follows from ``out``."""
     value = grown.value("y")
     assert isinstance(value, Map)
     shape: Shape = grown.nodes[0].shape
@@ -80,7 +80,7 @@ SCALES = {
 @cases("scales", SCALES)
 @cases("biased", [False, True])
 def test_a_convolution_of_integers_is_that_of_their_floats(scales: str, biased: bool) -> None:
-    """y = Σ x · (w − z_w) · s_w + b · s_x · s_w, of each filter with its own numbers."""
+    """Compare with y = Σ x · (w − z_w) · s_w + b · s_x · s_w, with numbers per filter."""
     picture, weights, (scale, zero) = pixels(3, 3, 4), whole(4, 3, 1, 2), SCALES[scales]
     bias = np.array([100, -50, 7, 1], np.int32) if biased else None
     grown = put("QLinearConv", picture, "x", SCALE, ZERO, weights, scale, zero, *OUT, bias)
@@ -98,7 +98,7 @@ def test_a_convolution_of_integers_is_that_of_their_floats(scales: str, biased: 
 
 @cases("scales", SCALES)
 def test_a_matrix_of_integers_is_that_of_their_floats(scales: str) -> None:
-    """Of each column its own scale."""
+    """Check also one scale per column."""
     picture, matrix, (scale, zero) = pixels(5), whole(5, 4), SCALES[scales]
     grown = put("QLinearMatMul", picture, "x", SCALE, ZERO, matrix, scale, zero, *OUT)
     wanted = [
@@ -115,7 +115,7 @@ def test_a_matrix_of_integers_is_that_of_their_floats(scales: str) -> None:
 @cases("alpha", [None, 0.5])
 @cases("scales", SCALES)
 def test_a_gemm_of_integers_scales_its_bias_too(turned: int, alpha: float | None, scales: str) -> None:
-    """alpha · Σ x · w + b · alpha · s_x · s_w."""
+    """Compare with alpha · Σ x · w + b · alpha · s_x · s_w."""
     picture, matrix, (scale, zero), bias = pixels(5), whole(5, 4), SCALES[scales], np.array([9, -8, 7, 6], np.int32)
     options = {"transB": turned, **({} if alpha is None else {"alpha": alpha})}
     grown = put(
@@ -172,7 +172,7 @@ ZEROS = {"one": np.int8(3), "filters": np.array([3, 0, -2, 1], np.int8), "none":
 
 @cases("zeros", ZEROS)
 def test_sums_of_integers_are_floats_that_count_their_steps(zeros: str) -> None:
-    """Σ (x − z_x) · (w − z_w) of whole numbers, x = float / s + z."""
+    """Compare with Σ (x − z_x) · (w − z_w) of integers, where x = float / s + z."""
     zero = ZEROS[zeros]
     shift = np.broadcast_to(0 if zero is None else zero, 4).astype(int)
     picture, weights, matrix = pixels(3, 2, 2), whole(4, 3, 1, 1), whole(3, 4)
@@ -217,7 +217,7 @@ def test_zero_points_of_weights_are_one_or_one_a_filter() -> None:
     ],
 )
 def test_a_sum_s_zero_point_is_its_input_s(zero: Any, fits: bool) -> None:
-    """Signed, or unsigned and more by 128; left out it is an unsigned 0."""
+    """Expect the input's zero point, or 128 more for uint8. A zero point that is left out is an unsigned 0."""
     if fits:
         put("ConvInteger", pixels(3, 2, 2), "x", whole(4, 3, 1, 1), zero)
         return
@@ -256,7 +256,7 @@ def test_a_sum_of_pixels_counts_from_their_0(zero: Any, fits: bool) -> None:
 
 
 def constant(values: Any, scale: Any, zero: Any = None, **options: Any) -> tuple[Array, Array]:
-    """What DequantizeLinear makes of a constant, and the scale that it leaves to it."""
+    """Return the floats that DequantizeLinear gives for a constant, and the scales that it records."""
     inputs, constants = named(values, scale, zero)
     node = Node("input", Input(), (), Shape(3, 2, 2), "net.onnx")
     whole_ = Layers("net.onnx", (node,), constants, {}, dict.fromkeys(("y", *constants), 1), 17)
@@ -270,7 +270,7 @@ def constant(values: Any, scale: Any, zero: Any = None, **options: Any) -> tuple
 
 @cases("kind", [np.int8, np.uint8, np.int16, np.int32])
 def test_a_constant_s_float_is_the_nearest_to_the_exact_one(kind: Any) -> None:
-    """Of 32 bits too, which float32 has not all."""
+    """Check also 32 bits, which float32 cannot hold exactly."""
     numbers = np.iinfo(kind)
     integers = np.array([numbers.min, numbers.max, numbers.max - 1, 1, 0, numbers.max // 3], kind)
     scale = np.float32(0.1)
@@ -281,7 +281,7 @@ def test_a_constant_s_float_is_the_nearest_to_the_exact_one(kind: Any) -> None:
 
 @cases("axis", [0, 1, -1, -2, None])
 def test_a_constant_s_scales_lie_along_its_axis(axis: int | None) -> None:
-    """The second, where none is named."""
+    """Expect axis 1 as the default."""
     along = 1 if axis is None else axis % 2
     values, options = whole(2, 3), {} if axis is None else {"axis": axis}
     scale = np.array([0.5, 0.25, 2.0][: values.shape[along]], np.float32)

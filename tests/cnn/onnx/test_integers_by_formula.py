@@ -1,4 +1,4 @@
-"""Integers of a quantised file: what is made of its scales and weights, each by the formula, to the last number."""
+"""Tests of the integers of a quantised file: scales, weights, sums and tables, each against its formula."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def conv(weights: Any, bias: Any = None, norm: BatchNorm | None = None, activati
 
 
 def normed(scale: Any, mean: Any, variance: Any) -> BatchNorm:
-    """Of epsilon 0."""
+    """Return a batch norm with an epsilon of 0."""
     gain, centre, spread = (np.asarray(values, np.float32) for values in (scale, mean, variance))
     return BatchNorm(gain, centre, spread, 0.0)
 
@@ -76,7 +76,7 @@ def test_weights_have_the_fewest_bits_that_hold_them_and_their_negatives(
 
 
 def test_weights_are_whole_numbers_of_their_scale() -> None:
-    """To a hundredth, and below 2^48 of them."""
+    """Allow a hundredth of a step, and fewer than 2^48 steps."""
     scale = np.array([0.5, 0.25])
     assert whole_weights(np.array([[0.5, -1.5], [0.2501, 0.0]], np.float32), scale).tolist() == [[1, -3], [1, 0]]
     for beside, fits in ((0.0099, True), (-0.0099, True), (0.0101, False), (-0.0101, False)):
@@ -110,7 +110,7 @@ def test_weights_are_whole_numbers_of_their_scale() -> None:
     ],
 )
 def test_a_filter_s_scale_is_the_file_s_or_follows_from_it(weights: Any, scale: Any, scales: list[float]) -> None:
-    """Whole numbers of up to 15 bits are their own; a single weight is the greatest of 8 bits."""
+    """Expect a scale of 1 for integers up to ±32767, and 127 steps for a single weight."""
     told = None if scale is None else np.array(scale, np.float32)
     np.testing.assert_allclose(scales_of_filters(conv(weights), told), scales, rtol=1e-6)
 
@@ -135,13 +135,13 @@ def test_a_batch_norm_is_a_gain_and_an_offset() -> None:
 
 
 def rule_of(ratio: Any, offset: Any, zero: int, activation: str = "linear") -> FileRequantiser:
-    """offset: in sums."""
+    """Return a requantiser. The offset is given in units of the sums."""
     slope = _slope(activation, TensorType(INT8, 1.0, zero))
     return FileRequantiser(np.asarray(ratio, np.float64), np.asarray(ratio * offset, np.float64), zero, INT8, slope)
 
 
 def reach_of(end: int, channels: int) -> Reach:
-    """Sums −end … end."""
+    """Return the range of sums from −end to end."""
     ends = np.full(channels, end, np.int64)
     return Reach(-ends, ends, ends)
 
@@ -180,7 +180,8 @@ def test_a_bias_that_is_no_number_is_refused(sign: int) -> None:
 
 
 def test_sums_that_leave_as_floats_are_16_bits_that_none_exceeds() -> None:
-    """The greatest Σ |w| · 128 of any filter and |shift|, in floats; of one scale no finer than the sums themselves."""
+    """Expect the greatest Σ |w| · 128 + |shift| of all filters, in floats. A scale for all is at least as coarse as the
+    sums."""
     weights, source = np.array([[3, -4], [1, 0]], np.int8), TensorType(INT8, 0.5)
     for unit, shift, scale in (
         ([0.5, 0.5], [0.0, 0.0], 0.5),
@@ -206,7 +207,7 @@ def test_edges_are_the_least_sums_that_reach_them() -> None:
 
 @cases("signs", [1, -1])
 def test_a_convolution_s_integers_give_what_its_floats_do(signs: int) -> None:
-    """round(s_x · s_w · gain / s_y · Σ w (x − z_x) + offset / s_y) + z_y, for gains of both signs."""
+    """Compare with round(s_x · s_w · gain / s_y · Σ w (x − z_x) + offset / s_y) + z_y, for gains of both signs."""
     random = np.random.default_rng(3)
     integers = random.integers(-7, 8, (3, 5))
     scale, source, target = np.array([0.25, 0.5, 0.125]), TensorType(INT8, 0.1, -20), TensorType(INT8, 0.3141, 7)
@@ -235,7 +236,7 @@ def test_a_filter_of_gain_0_gives_its_offset() -> None:
 
 
 def test_an_addition_multiplies_each_map_by_its_share() -> None:
-    """Of scales 0.1 and 0.05 the second is half as much; both zero points are taken off."""
+    """Use scales 0.1 and 0.05, so that the second multiplier is half the first, and two zero points."""
     sources, target = [TensorType(INT8, 0.1, 10), TensorType(INT8, 0.05, -30)], TensorType(INT8, 0.2, 3)
     sums = _of_maps(Add("linear"), sources, target, Mark(), 1)
     op: Any = _with_type(Add("linear"), sums, sources, target, Mark(), NODE).op
@@ -249,7 +250,7 @@ def test_an_addition_multiplies_each_map_by_its_share() -> None:
 
 @cases("scales, zero", [((0.5, 0.25), 3), ((0.1, 0.07), -4), ((0.5, 0.5 / 128), 0)])
 def test_an_addition_is_told_of_every_pair_that_differs(scales: tuple[float, float], zero: int) -> None:
-    """Its multipliers have 7 bits: none of scales whose ratio they have, and of 1 to 128 those near a half."""
+    """Expect none for ratios that the 7-bit multipliers hold, and pairs near a half for the ratio 1 to 128."""
     sources, target = [TensorType(INT8, scale, 5) for scale in scales], TensorType(INT8, 1.0, zero)
     added, mark = Add("linear"), Mark(target)
     read = _with_type(added, _of_maps(added, sources, target, mark, 1), sources, target, mark, NODE)
@@ -274,7 +275,7 @@ def test_values_become_integers_of_the_type() -> None:
 
 
 def test_a_gate_is_brought_to_integers_before_it_multiplies() -> None:
-    """SiLU: x · σ(x), σ in steps of 1/256."""
+    """Compare SiLU with x · σ(x), where σ is rounded to steps of 1/256."""
     gate, output = TensorType(INT8, 1 / 256, -128), TensorType(INT8, 0.11, -100)
     floats = np.asarray((np.arange(-128, 128) + 20) * 0.1, np.float64)
     for integer, ours in zip(

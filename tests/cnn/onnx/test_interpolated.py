@@ -1,4 +1,4 @@
-"""Resize in mode linear: means of repeated pixels, or shares of two, at the border too."""
+"""Tests of Resize in mode linear, by averages of repeated pixels or weighted pairs, up to the border."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HALF, CORNERS = "half_pixel", "align_corners"
 
 
 def resized(place: str, *size: float, sides: tuple[int, ...] = SIDES) -> Any:
-    """Resize between two convolutions; size: factors, or of aligned corners height and width."""
+    """Write a Resize between two convolutions. The size is two factors or, with aligned corners, height and width."""
     writer = Writer()
     source = writer.put("Relu", [convolved(writer, "picture", 3, 4, pads=[1] * 4)])
     whole = writer.constant([1, 4, *size], np.int64) if place == CORNERS else writer.constant([1, 1, *size])
@@ -58,13 +58,13 @@ def test_by_ratios(place: str, factors: tuple[float, float]) -> None:
 @cases(
     "size, strides",
     [
-        ((12, 12), {2: 9}),  # by 3/2
-        ((10, 10), {4: 25}),  # by 5/4; one side after the other would be 20 and 20
-        ((12, 10), {2: 6, 4: 20}),  # by 3/2 and 5/4: at once 6 · 5
+        ((12, 12), {2: 9}),  # a ratio of 3/2
+        ((10, 10), {4: 25}),  # 5/4; one side after the other would need 20 and 20
+        ((12, 10), {2: 6, 4: 20}),  # 3/2 and 5/4; both at once would need 6 · 5
     ],
 )
 def test_a_ratio_is_one_convolution_for_each_place_of_a_block(size: tuple[int, int], strides: dict[int, int]) -> None:
-    """No map is larger than what comes out."""
+    """Check also that no map is larger than the output."""
     network = network_of(resized(HALF, size[0] / 8, size[1] / 8, sides=(1, 3, 8, 8)), "net.onnx", "net")
     ops = [node.op for node in network.nodes if node.name.startswith("conv")]
     windows = Counter(op.stride for op in ops if isinstance(op, Convolution) and op.stride > 1)
@@ -75,9 +75,9 @@ def test_a_ratio_is_one_convolution_for_each_place_of_a_block(size: tuple[int, i
 @cases(
     "place, sides, size, convolutions",
     [
-        (CORNERS, (8, 6), (16, 12), 16 + 12),  # twice as many, as PyTorch's align_corners=True
+        (CORNERS, (8, 6), (16, 12), 16 + 12),  # twice the size, as in PyTorch with align_corners=True
         (CORNERS, (16, 24), (32, 48), 32 + 48),
-        (CORNERS, (8, 6), (16, 6), 16),  # rows alone
+        (CORNERS, (8, 6), (16, 6), 16),  # only rows
         (HALF, (16, 16), (18, 18), 18 + 18),
     ],
 )
@@ -89,7 +89,7 @@ def test_where_shares_repeat_late_each_output_is_a_convolution(
     network = check_against_runtime(model, pixels(3, *sides))
     assert (network.nodes[-1].shape.height, network.nodes[-1].shape.width) == size
     parts = [node for node in network.nodes if node.name.startswith("conv")]
-    assert len(parts) == 2 + convolutions, "one for each row and each column, and those before and behind"
+    assert len(parts) == 2 + convolutions, "one per row and column, and two around them"
 
 
 def test_as_older_files_have_it() -> None:
@@ -111,7 +111,7 @@ def test_designs_are_golden(factor: float, style: str, tmp_path: Path) -> None:
 
 @cases("form", [Form(), Form(activations="QUInt8")], ids=str)
 def test_what_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Path) -> None:
-    for size in ((7, 9), (5, 9), (6, 7)):  # by whole steps, and by 4/3 and 3/2
+    for size in ((7, 9), (5, 9), (6, 7)):  # by whole factors, and by 4/3 and 3/2
         steps = steps_on_noise(quantised(resized(CORNERS, *size), tmp_path, form, SIDES))
         assert max(steps.values()) <= 1, steps
 

@@ -1,4 +1,4 @@
-"""Maps that are added, multiplied and compared, of one shape or broadcast: floats, integers of a file, and designs."""
+"""Tests of maps that are added, multiplied and compared, of one shape or broadcast: floats, integers and designs."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ KINDS = ("Add", "Sub", "Mul", "Max", "Min")
 
 
 def pointwise(writer: Writer, source: str, channels: int, filters: int) -> str:
-    """A 1×1 convolution."""
+    """Write a 1×1 convolution."""
     weights = np.random.default_rng(filters).normal(0, 0.5, (filters, channels, 1, 1))
     return writer.put("Conv", [source, writer.constant(weights)])
 
 
 def gate(writer: Writer, source: str, channels: int) -> str:
-    """A value for each channel, as squeeze and excitation has it."""
+    """Write a value per channel, as in squeeze and excitation."""
     squeezed = writer.put("GlobalAveragePool", [source])
     return writer.put("HardSigmoid", [pointwise(writer, squeezed, channels, channels)], alpha=1 / 6, beta=0.5)
 
 
 def excited(side: Callable[[Writer, str], str], kind: str = "Mul", swapped: bool = False) -> Any:
-    """A map with what ``side`` makes of it."""
+    """Write a join of a map with the output of ``side`` for it."""
     writer = Writer()
     source = writer.put("Relu", [convolved(writer, "picture", 3, 4)])
     maps = [source, side(writer, source)]
@@ -79,7 +79,7 @@ def test_maps_that_do_not_fit() -> None:
 
 
 def joined_integers(kind: str, second: tuple[float, int], squeezed: bool = False) -> Any:
-    """The float operator between maps of the file's own integers."""
+    """Write the float operator between integer maps of the file."""
     writer = Integers()
     maps: list[str] = []
     for scale, zero in ((0.05, -7), second):
@@ -120,11 +120,11 @@ def test_its_design_is_golden(tmp_path: Path) -> None:
     assert executed(quantised(excited(channels), tmp_path, FORMS[0], SIDES), "streaming").mismatches == 0
 
 
-# --- maps that a concat gives one type -------------------------------------------------------------------------------
+# --- maps that a concat gives one type --------------------------------------------------------------------------------
 
 
 def capped(writer: Writer, source: str, filters: int) -> str:
-    """A layer that ends at 6, as MobileNet's do."""
+    """Write a layer that clips at 6, as MobileNet's do."""
     channels = 3 if source == "picture" else filters
     plain = pointwise(writer, source, channels, filters)
     return writer.put("Clip", [plain, writer.constant(0.0), writer.constant(6.0)])
@@ -135,20 +135,20 @@ def beyond_6(writer: Writer, source: str, channels: int) -> str:
 
 
 def skip_of_mobilenet(writer: Writer) -> str:
-    """A decoder of a network of relu6: what it enlarges joins what was there before."""
+    """Write a decoder with a skip in a network of ReLU6: an enlarged map is joined with an earlier one."""
     first = capped(writer, "picture", 4)
     pooled = writer.put("MaxPool", [first], kernel_shape=[1, 1], strides=[1, 1])
     return writer.put("Concat", [beyond_6(writer, first, 4), pooled], axis=1)
 
 
 def joined_twice(writer: Writer) -> str:
-    """Of relu6 alone, and with others."""
+    """Write a concat of ReLU6 maps, and a concat of that with another map."""
     inner = writer.put("Concat", [capped(writer, "picture", 4), capped(writer, "picture", 2)], axis=1)
     return writer.put("Concat", [inner, beyond_6(writer, "picture", 3)], axis=1)
 
 
 def with_the_picture(writer: Writer) -> str:
-    """Layers and the picture, of which one is a part."""
+    """Write a concat of the image, a layer and a slice of the image."""
     part = writer.put("Slice", ["picture", *(writer.constant([i], np.int64) for i in (0, 2, 1))])
     return writer.put("Concat", ["picture", beyond_6(writer, "picture", 3), part], axis=1)
 
@@ -180,7 +180,7 @@ def test_a_concat_of_maps_of_different_ranges_is_onnxruntimes(name: str) -> None
     ],
 )
 def test_designs_with_such_a_concat_are_golden(name: str, style: str, tmp_path: Path) -> None:
-    """Calibration gives the maps of a concat one type; a layer before it has that type."""
+    """Expect a layer before the concat, because calibration gives all maps of a concat one type."""
     onnx.save(unlike(name), tmp_path / "net.onnx")
     assert executed(tmp_path / "net.onnx", style).mismatches == 0
 
@@ -193,7 +193,7 @@ def test_a_concat_of_relu6_alone_needs_no_layer() -> None:
 
 
 def test_many_concats_of_each_other_are_read_at_once() -> None:
-    """Each joins the one before with itself: 2^40 ways lead from the last to the first."""
+    """Join each concat with itself, so that 2^40 paths lead from the last to the first."""
     writer = Writer()
     source = pointwise(writer, "picture", 3, 2)
     for _ in range(40):
