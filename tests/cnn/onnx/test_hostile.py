@@ -117,7 +117,7 @@ def _scaled_often(writer: Writer, source: str) -> str:
     return source
 
 
-def _behind_the_pad(axes: list[int]) -> Graph:
+def _padded_after_the_pad(axes: list[int]) -> Graph:
     def graph(writer: Writer, source: str) -> str:
         pads = writer.constant([5, 1, 5, 1], np.int64)
         return writer.put("Pad", [source, pads, "", writer.constant(axes, np.int64)])
@@ -225,17 +225,20 @@ NAN, INFINITE = float("nan"), float("inf")
             _with("MaxPool", kernel_shape=[2, 2], strides=[1 << 62] * 2),
             RangeError("a stride", 4611686018427387904, 1, 65536, where="MaxPool '/MaxPool_1'"),
         ),
-        (_behind_the_pad([2, 2]), InvalidValueError("axes", (2, 2), "different from each other", where="Pad '/Pad_1'")),
+        (
+            _padded_after_the_pad([2, 2]),
+            InvalidValueError("axes", (2, 2), "different from each other", where="Pad '/Pad_1'"),
+        ),
     ],
 )
-def test_a_number_that_no_exporter_writes_is_refused(graph: Graph, fault: SystolicError, tmp_path: Path) -> None:
+def test_number_that_no_exporter_writes_is_refused(graph: Graph, fault: SystolicError, tmp_path: Path) -> None:
     writer = Writer(18)
     model = writer.model([graph(writer, _convolved(writer))], (1, 3, SIZE, SIZE))
     with _short(fault):
         _read(tmp_path, model)
 
 
-def test_padding_with_nothing_is_refused(tmp_path: Path) -> None:
+def test_pad_with_an_empty_value_is_refused(tmp_path: Path) -> None:
     writer = Writer()
     pads = [writer.constant([0, 0, 1, 1, 0, 0, 1, 1], np.int64), writer.constant(np.zeros(0))]
     model = writer.model([writer.put("Pad", ["picture", *pads])], (1, 3, SIZE, SIZE))
@@ -243,7 +246,7 @@ def test_padding_with_nothing_is_refused(tmp_path: Path) -> None:
         _read(tmp_path, model)
 
 
-def test_a_parameter_of_a_function_is_no_number(tmp_path: Path) -> None:
+def test_attribute_that_refers_to_a_function_parameter_is_refused(tmp_path: Path) -> None:
     writer = Writer()
     model = writer.model([_convolved(writer)], (1, 3, SIZE, SIZE))
     model.graph.node[0].attribute.add(name="pads", ref_attr_name="theirs", type=7)
@@ -251,14 +254,14 @@ def test_a_parameter_of_a_function_is_no_number(tmp_path: Path) -> None:
         _read(tmp_path, model)
 
 
-def test_shorter_floats_are_numbers(tmp_path: Path) -> None:
+def test_bfloat16_constant_is_read(tmp_path: Path) -> None:
     writer = Writer(19)
     tensor = helper.make_tensor("short", TensorProto.BFLOAT16, [1], [0.5])
     network = _read(tmp_path, writer.model([_times(tensor)(writer, _convolved(writer))], (1, 3, SIZE, SIZE)))
     assert (network.nodes[1].op.weights == 0.5).all()
 
 
-def test_a_file_is_not_read_where_it_is_too_large(tmp_path: Path) -> None:
+def test_file_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"
     with path.open("wb") as file:
         file.truncate(LARGEST_FILE + 2)
@@ -271,7 +274,7 @@ def test_a_file_is_not_read_where_it_is_too_large(tmp_path: Path) -> None:
 LONG = "x" * 1_000_000
 
 
-def test_names_are_short_and_on_one_line_wherever_they_go(tmp_path: Path) -> None:
+def test_names_are_shortened_to_one_printable_line(tmp_path: Path) -> None:
     """Check the sources of layers, which a design stores; it refuses long texts and texts that cannot be printed."""
     writer = Writer()
     source = _convolved(writer)
@@ -283,7 +286,7 @@ def test_names_are_short_and_on_one_line_wherever_they_go(tmp_path: Path) -> Non
     assert network.nodes[1].source.startswith("a?b?<b>.onnx: Conv '*/\\n#error")
 
 
-def test_a_sentence_has_no_name_whole(tmp_path: Path) -> None:
+def test_error_shortens_names(tmp_path: Path) -> None:
     writer = Writer()
     model = writer.model([writer.put("Relu", [_convolved(writer)])], (1, 3, SIZE, SIZE))
     model.graph.node[0].output[0] = model.graph.node[1].input[0] = LONG
@@ -337,20 +340,22 @@ def _outside(tmp_path: Path, location: str, offset: str = "0", tensors: int = 1)
         ("", "0", FileAccessError(".", "does not exist or is not a regular file", "data file", where=PLACE)),
     ],
 )
-def test_data_lie_in_a_file_beside(location: str, offset: str, fault: SystolicError, tmp_path: Path) -> None:
+def test_external_data_at_a_wrong_place_is_refused(
+    location: str, offset: str, fault: SystolicError, tmp_path: Path
+) -> None:
     os.mkfifo(tmp_path / "pipe")
     with _short(fault):
         _read(tmp_path, _outside(tmp_path, location, offset))
 
 
-def test_data_in_another_folder_are_refused(tmp_path: Path) -> None:
+def test_external_data_in_another_folder_is_refused(tmp_path: Path) -> None:
     for location in (f"{tmp_path}/data", f"../{tmp_path.name}/data"):
         inside = "a path inside the folder of the model"
         with _short(InvalidValueError("the location", location, inside, where=PLACE)):
             _read(tmp_path, _outside(tmp_path, location))
 
 
-def test_data_whose_path_cannot_be_resolved_are_refused(tmp_path: Path) -> None:
+def test_external_data_with_an_unresolvable_path_is_refused(tmp_path: Path) -> None:
     """Expect the operating system's reason in the error."""
     (tmp_path / "circle").symlink_to("circle")
     for location in ("circle", "a" * 5000):
@@ -360,7 +365,7 @@ def test_data_whose_path_cannot_be_resolved_are_refused(tmp_path: Path) -> None:
 
 
 @cases("length, is_read", [("432", True), ("431", False), ("-1", False), ("0432", False)])
-def test_data_have_the_length_that_their_sides_say(length: str, is_read: bool, tmp_path: Path) -> None:
+def test_external_data_of_wrong_length_is_refused(length: str, is_read: bool, tmp_path: Path) -> None:
     model = _outside(tmp_path, "data")
     model.graph.initializer[0].external_data.add(key="length", value=length)
     if is_read:
@@ -370,14 +375,14 @@ def test_data_have_the_length_that_their_sides_say(length: str, is_read: bool, t
             _read(tmp_path, model)
 
 
-def test_data_beside_a_file_have_the_type_of_numbers(tmp_path: Path) -> None:
+def test_external_data_of_an_unknown_type_is_refused(tmp_path: Path) -> None:
     model = _outside(tmp_path, "data")
     model.graph.initializer[0].data_type = 77
     with _short(InvalidValueError("the element type", 77, "a numeric type", where=PLACE)):
         _read(tmp_path, model)
 
 
-def test_data_that_many_tensors_share_are_not_read_for_each(tmp_path: Path) -> None:
+def test_external_data_shared_by_many_tensors_is_not_read_for_each(tmp_path: Path) -> None:
     assert len(_read(tmp_path, _outside(tmp_path, "data", tensors=100)).nodes) == 2
     (tmp_path / "large").write_bytes(bytes(1 << 22))
     model = _outside(tmp_path, "large", tensors=100)

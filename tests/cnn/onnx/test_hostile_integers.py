@@ -156,7 +156,7 @@ HOSTILE: dict[str, tuple[Callable[[], Any], SystolicError]] = {
 
 
 @cases("case", HOSTILE)
-def test_what_no_exporter_writes_is_refused(case: str) -> None:
+def test_integers_that_no_exporter_writes_are_refused(case: str) -> None:
     make, fault = HOSTILE[case]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -165,7 +165,7 @@ def test_what_no_exporter_writes_is_refused(case: str) -> None:
 
 
 @cases("name", ["kind", "inputs", "output", "self", "attributes"])
-def test_an_attribute_may_have_any_name(name: str) -> None:
+def test_attribute_of_any_name_is_accepted(name: str) -> None:
     """Check also a name that is not UTF-8 text, for which only an error of the project may be raised."""
     model = scaled_bias(4, 4)
     model.graph.node[1].attribute.add(name=name, type=2, i=3)
@@ -176,7 +176,7 @@ def test_an_attribute_may_have_any_name(name: str) -> None:
         read_model(spoilt, "net.onnx", "net")
 
 
-def test_a_threshold_that_no_sum_reaches_is_one() -> None:
+def test_threshold_of_infinity_becomes_the_limit() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         read = read_model(reached(np.full((6, 1), np.inf)), "net.onnx", "net")
@@ -188,7 +188,7 @@ def test_a_threshold_that_no_sum_reaches_is_one() -> None:
 
 
 @cases("scale", [1e-45, 3e38])
-def test_weights_of_any_scale_are_read_where_every_output_is_cut_off(scale: float) -> None:
+def test_weights_of_extreme_scale_are_read_if_every_output_is_clipped(scale: float) -> None:
     """Use scales for which a bias is 1e47 sums, and a sum is 1e37 steps."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -51,14 +51,14 @@ def branches(folder: Path, by_level: bool) -> OnnxNetwork:
     return read_onnx(path)
 
 
-def test_branches_by_level_give_what_those_by_depth_give(tmp_path: Path) -> None:
+def test_branches_ordered_by_level_equal_branches_ordered_by_depth(tmp_path: Path) -> None:
     by_level, by_depth = (branches(tmp_path, way).network for way in (True, False))
     picture = networks.pictures(by_level.input_shape)[0]
     for ours, theirs in zip(heads(by_level, picture), heads(by_depth, picture), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_quants_of_qonnx_follow_too() -> None:
+def test_qonnx_quants_follow_their_convolution() -> None:
     kinds = (("Conv", "x", "a"), ("Conv", "x", "b"), (QUANT, "a", "c"), (QUANT, "b", "d"))
     operations = tuple(OnnxOperation("", kind, (source,), (given,), {}) for kind, source, given in kinds)
     graph = Graph("net", 13, "x", (1, 3, 8, 8), ("c", "d"), operations, {})
@@ -73,7 +73,7 @@ def heads(network: Network, picture: FloatArray) -> list[FloatArray]:
     return [values for i, values in enumerate(outputs) if i in ends or i not in read]
 
 
-def test_a_function_and_a_sum_are_done_in_the_pass_of_the_convolution_before(tmp_path: Path) -> None:
+def test_function_and_sum_run_in_the_pass_of_their_convolution(tmp_path: Path) -> None:
     network = branches(tmp_path, by_level=True).network
     quantised = quantise(network, calibrate(network, networks.pictures(network.input_shape)))
     layers = lower(quantised, fused=True)

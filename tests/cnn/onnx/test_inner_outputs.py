@@ -39,12 +39,12 @@ def pyramid(*inside: str) -> Any:
 
 
 @cases("inside", [("first",), ("second",), ("sum", "second"), ("first", "second", "sum")])
-def test_they_are_those_of_another_runtime(inside: tuple[str, ...]) -> None:
+def test_inner_outputs_equal_onnxruntime(inside: tuple[str, ...]) -> None:
     network = check_against_runtime(pyramid(*inside), pixels(*SIDES[1:]))
     assert sum(isinstance(node.op, Output) for node in network.nodes) == len(inside)
 
 
-def test_a_tensor_of_two_names_leaves_once() -> None:
+def test_tensor_of_two_names_is_one_output() -> None:
     writer = Writer()
     first = writer.put("Relu", [convolved(writer, "picture", 3, 4)])
     again = writer.put("Identity", [first])
@@ -57,7 +57,7 @@ def test_a_tensor_of_two_names_leaves_once() -> None:
 @pytest.mark.engine
 @pytest.mark.parametrize("style", ["streaming", "systolic"])
 @pytest.mark.parametrize("inside", [("first", "second", "sum"), ("second",)])
-def test_an_accelerator_gives_them(style: str, inside: tuple[str, ...], tmp_path: Path) -> None:
+def test_accelerator_gives_inner_outputs(style: str, inside: tuple[str, ...], tmp_path: Path) -> None:
     onnx.save(pyramid(*inside), tmp_path / "net.onnx")
     random = np.random.default_rng(1)
     pictures = tuple(random.integers(0, 256, (9, 9, 3), np.uint8) for _ in range(3))
@@ -74,12 +74,12 @@ def test_an_accelerator_gives_them(style: str, inside: tuple[str, ...], tmp_path
 
 
 @cases("form", [Form(), Form(activations="QUInt8")], ids=str)
-def test_what_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Path) -> None:
+def test_quantised_inner_outputs_are_within_a_step_of_onnxruntime(form: Form, tmp_path: Path) -> None:
     steps = steps_on_noise(quantised(pyramid("first", "second"), tmp_path, form, SIDES))
     assert max(steps.values()) <= 1, steps
 
 
-def test_an_export_has_them_and_is_read_again(tmp_path: Path) -> None:
+def test_inner_outputs_survive_export(tmp_path: Path) -> None:
     writer = Writer()
     first = writer.put("Relu", [convolved(writer, "picture", 3, 4)])
     model = writer.model([writer.put("Relu", [convolved(writer, first, 4, 5)]), first], SIDES)

@@ -115,7 +115,7 @@ def as_onnxruntime(model: Any, kind: str, is_last: bool = False) -> Network:
 
 @cases("kind", TYPES)
 @cases("body", [plain, divided, multiplied, centred, padded, last, twice], ids=lambda body: body.__name__)
-def test_integers_that_are_cast_are_pixels(body: Callable[[Writer], str], kind: str) -> None:
+def test_cast_integer_input_is_read_as_pixels(body: Callable[[Writer], str], kind: str) -> None:
     """Expect pixels of 0…255, or 128 less for INT8. A division by 255 after the Cast adds no layer."""
     network = as_onnxruntime(model_of(body, kind), kind, body is last)
     if body in (divided, multiplied) and kind != "INT8":
@@ -123,19 +123,19 @@ def test_integers_that_are_cast_are_pixels(body: Callable[[Writer], str], kind: 
 
 
 @cases("kind", ["UINT8", "INT8"])
-def test_integers_are_moved_before_they_are_cast(kind: str) -> None:
+def test_integer_input_may_be_moved_before_its_cast(kind: str) -> None:
     as_onnxruntime(model_of(moved, kind), kind)
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("style", ["streaming", "systolic"])
-def test_designs_of_cast_integers_are_golden(style: str, tmp_path: Path) -> None:
+def test_design_with_cast_integers_equals_golden_model(style: str, tmp_path: Path) -> None:
     onnx.save(model_of(centred, "UINT8"), tmp_path / "net.onnx")
     assert executed(tmp_path / "net.onnx", style).mismatches == 0
 
 
 @cases("kind", ["FLOAT16", "DOUBLE", "BFLOAT16"])
-def test_other_floats_are_of_0_to_1(kind: str) -> None:
+def test_input_of_other_floats_has_pixels_of_0_to_1(kind: str) -> None:
     network = network_of(model_of(plain, kind), "net.onnx", "net")
     assert [type(node.op) for node in network.nodes[1:]] == [Convolution]
 
@@ -246,12 +246,12 @@ REFUSED: list[tuple[Callable[[Writer], str], str, SystolicError]] = [
 
 
 @cases("body, kind, fault", REFUSED)
-def test_what_is_said_otherwise_is_refused(body: Callable[[Writer], str], kind: str, fault: SystolicError) -> None:
+def test_contradictory_input_is_refused(body: Callable[[Writer], str], kind: str, fault: SystolicError) -> None:
     with refused(fault):
         network_of(model_of(body, kind), "net.onnx", "net")
 
 
-def test_a_mean_over_nothing_keeps_its_map() -> None:
+def test_reduce_mean_over_no_axes_keeps_the_map() -> None:
     writer = Writer(18)
     kept = writer.put("ReduceMean", [convolved(writer, "picture", 3, 4)], noop_with_empty_axes=1)
     network = network_of(writer.model([kept], SIDES), "net.onnx", "net")
@@ -259,7 +259,7 @@ def test_a_mean_over_nothing_keeps_its_map() -> None:
 
 
 @cases("kind", ["UINT8", "INT8"])
-def test_integers_that_a_cast_gives_reach_thresholds_exactly(kind: str) -> None:
+def test_cast_integers_reach_thresholds_exactly(kind: str) -> None:
     """Use FINN's form with integer sums, many of which are equal to a threshold."""
     writer, random = Writer(), np.random.default_rng(1)
     weights = random.integers(-7, 8, (4, 3, 1, 1))

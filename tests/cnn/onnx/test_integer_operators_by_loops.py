@@ -79,7 +79,7 @@ SCALES = {
 
 @cases("scales", SCALES)
 @cases("biased", [False, True])
-def test_a_convolution_of_integers_is_that_of_their_floats(scales: str, biased: bool) -> None:
+def test_qlinear_conv_equals_its_formula(scales: str, biased: bool) -> None:
     """Compare with y = Σ x · (w − z_w) · s_w + b · s_x · s_w, with numbers per filter."""
     picture, weights, (scale, zero) = pixels(3, 3, 4), whole(4, 3, 1, 2), SCALES[scales]
     bias = np.array([100, -50, 7, 1], np.int32) if biased else None
@@ -97,7 +97,7 @@ def test_a_convolution_of_integers_is_that_of_their_floats(scales: str, biased: 
 
 
 @cases("scales", SCALES)
-def test_a_matrix_of_integers_is_that_of_their_floats(scales: str) -> None:
+def test_qlinear_matmul_equals_its_formula(scales: str) -> None:
     """Check also one scale per column."""
     picture, matrix, (scale, zero) = pixels(5), whole(5, 4), SCALES[scales]
     grown = put("QLinearMatMul", picture, "x", SCALE, ZERO, matrix, scale, zero, *OUT)
@@ -114,7 +114,7 @@ def test_a_matrix_of_integers_is_that_of_their_floats(scales: str) -> None:
 @cases("turned", [0, 1])
 @cases("alpha", [None, 0.5])
 @cases("scales", SCALES)
-def test_a_gemm_of_integers_scales_its_bias_too(turned: int, alpha: float | None, scales: str) -> None:
+def test_qgemm_scales_its_bias_too(turned: int, alpha: float | None, scales: str) -> None:
     """Compare with alpha · Σ x · w + b · alpha · s_x · s_w."""
     picture, matrix, (scale, zero), bias = pixels(5), whole(5, 4), SCALES[scales], np.array([9, -8, 7, 6], np.int32)
     options = {"transB": turned, **({} if alpha is None else {"alpha": alpha})}
@@ -142,7 +142,7 @@ def test_a_gemm_of_integers_scales_its_bias_too(turned: int, alpha: float | None
     assert len(default.nodes) == 3
 
 
-def test_maps_of_integers_are_joined_as_their_floats() -> None:
+def test_qlinear_add_mul_and_concat_equal_their_formulas() -> None:
     picture, grid = pixels(2, 2, 2), ("x", SCALE, ZERO)
     check(put(f"{MICROSOFT}QLinearAdd", picture, *grid, *grid, *OUT), picture, 2 * picture)
     check(put(f"{MICROSOFT}QLinearMul", picture, *grid, *grid, *OUT), picture, picture * picture)
@@ -153,7 +153,7 @@ def test_maps_of_integers_are_joined_as_their_floats() -> None:
     )
 
 
-def test_operators_of_one_map_of_integers() -> None:
+def test_qlinear_pools_and_functions_equal_their_formulas() -> None:
     picture, grid = pixels(2, 4, 4), ("x", SCALE, ZERO, *OUT)
     mean = picture.reshape(2, 2, 2, 2, 2).mean(axis=(2, 4))
     pool = {"kernel_shape": (2, 2), "strides": (2, 2)}
@@ -171,7 +171,7 @@ ZEROS = {"one": np.int8(3), "filters": np.array([3, 0, -2, 1], np.int8), "none":
 
 
 @cases("zeros", ZEROS)
-def test_sums_of_integers_are_floats_that_count_their_steps(zeros: str) -> None:
+def test_integer_products_count_steps(zeros: str) -> None:
     """Compare with Σ (x − z_x) · (w − z_w) of integers, where x = float / s + z."""
     zero = ZEROS[zeros]
     shift = np.broadcast_to(0 if zero is None else zero, 4).astype(int)
@@ -193,7 +193,7 @@ def test_sums_of_integers_are_floats_that_count_their_steps(zeros: str) -> None:
     check(grown, row, wanted_row, None)
 
 
-def test_zero_points_of_weights_are_one_or_one_a_filter() -> None:
+def test_zero_points_of_weights_of_wrong_number_are_refused() -> None:
     picture, row = pixels(3, 2, 2), pixels(3)
     for count in (3, 5):
         zeros = np.zeros(count, np.int8)
@@ -216,7 +216,7 @@ def test_zero_points_of_weights_are_one_or_one_a_filter() -> None:
         (None, False),
     ],
 )
-def test_a_sum_s_zero_point_is_its_input_s(zero: Any, fits: bool) -> None:
+def test_conv_integer_with_another_zero_point_is_refused(zero: Any, fits: bool) -> None:
     """Expect the input's zero point, or 128 more for uint8. A zero point that is left out is an unsigned 0."""
     if fits:
         put("ConvInteger", pixels(3, 2, 2), "x", whole(4, 3, 1, 1), zero)
@@ -236,7 +236,7 @@ def test_a_sum_s_zero_point_is_its_input_s(zero: Any, fits: bool) -> None:
         (np.int8(0), False),
     ],
 )
-def test_a_sum_of_pixels_counts_from_their_0(zero: Any, fits: bool) -> None:
+def test_conv_integer_of_pixels_with_another_zero_point_is_refused(zero: Any, fits: bool) -> None:
     inputs, constants = named("x", whole(4, 3, 1, 1), zero)
     node = Node("input", Input(), (), Shape(3, 2, 2), "net.onnx")
     for type_ in (None, PIXEL):
@@ -269,7 +269,7 @@ def constant(values: Any, scale: Any, zero: Any = None, **options: Any) -> tuple
 
 
 @cases("kind", [np.int8, np.uint8, np.int16, np.int32])
-def test_a_constant_s_float_is_the_nearest_to_the_exact_one(kind: Any) -> None:
+def test_dequantised_constant_is_the_nearest_float(kind: Any) -> None:
     """Check also 32 bits, which float32 cannot hold exactly."""
     numbers = np.iinfo(kind)
     integers = np.array([numbers.min, numbers.max, numbers.max - 1, 1, 0, numbers.max // 3], kind)
@@ -280,7 +280,7 @@ def test_a_constant_s_float_is_the_nearest_to_the_exact_one(kind: Any) -> None:
 
 
 @cases("axis", [0, 1, -1, -2, None])
-def test_a_constant_s_scales_lie_along_its_axis(axis: int | None) -> None:
+def test_scales_of_a_constant_are_along_its_axis(axis: int | None) -> None:
     """Expect axis 1 as the default."""
     along = 1 if axis is None else axis % 2
     values, options = whole(2, 3), {} if axis is None else {"axis": axis}

@@ -75,7 +75,7 @@ def test_weights_have_the_fewest_bits_that_hold_them_and_their_negatives(
     assert _narrow(np.array(weights)) == datatype
 
 
-def test_weights_are_whole_numbers_of_their_scale() -> None:
+def test_weights_that_are_not_multiples_of_their_scale_are_refused() -> None:
     """Allow a hundredth of a step, and fewer than 2^48 steps."""
     scale = np.array([0.5, 0.25])
     assert whole_weights(np.array([[0.5, -1.5], [0.2501, 0.0]], np.float32), scale).tolist() == [[1, -3], [1, 0]]
@@ -109,20 +109,22 @@ def test_weights_are_whole_numbers_of_their_scale() -> None:
         ([[32768, 0], [0, 1]], None, [32768 / 127, 1 / 127]),
     ],
 )
-def test_a_filter_s_scale_is_the_file_s_or_follows_from_it(weights: Any, scale: Any, scales: list[float]) -> None:
+def test_scale_of_a_filter_is_the_file_s_or_follows_from_its_weights(
+    weights: Any, scale: Any, scales: list[float]
+) -> None:
     """Expect a scale of 1 for integers up to ±32767, and 127 steps for a single weight."""
     told = None if scale is None else np.array(scale, np.float32)
     np.testing.assert_allclose(scales_of_filters(conv(weights), told), scales, rtol=1e-6)
 
 
 @cases("weights", [[[0.5, 0.25], [1, 0]], [[1, 2], [40000, 1]]])
-def test_filters_of_several_floats_have_no_scale_of_their_own(weights: Any) -> None:
+def test_float_filters_without_a_scale_are_refused(weights: Any) -> None:
     with raises(RefusedError) as caught:
         scales_of_filters(conv(weights), None)
     assert caught.value.reason.startswith("its weights are floats")
 
 
-def test_a_batch_norm_is_a_gain_and_an_offset() -> None:
+def test_batch_norm_becomes_a_gain_and_an_offset() -> None:
     norm = normed([2, -1], [3, 0.5], [4, 0.25])
     gain, offset = affine_of(conv([[1], [1]], [10, 20], norm))
     assert gain.tolist() == [1, -2]
@@ -147,7 +149,7 @@ def reach_of(end: int, channels: int) -> Reach:
 
 
 @cases("zero", [0, -128, 5])
-def test_a_sum_becomes_a_whole_step_above_the_zero_point(zero: int) -> None:
+def test_sum_becomes_a_step_above_the_zero_point(zero: int) -> None:
     ratio, offset = np.array([0.01, 0.25]), np.array([3.0, -8.0])
     by = _fitted(rule_of(ratio, offset, zero), reach_of(20000, 2), "linear", NODE).by
     sums = range(-2000, 2000, 37)
@@ -157,7 +159,7 @@ def test_a_sum_becomes_a_whole_step_above_the_zero_point(zero: int) -> None:
         assert np.abs(ours - exact).max() <= 0.5 + 1e-2
 
 
-def test_an_activation_cuts_off_where_integers_do() -> None:
+def test_activation_clips_as_the_integers_do() -> None:
     one = np.ones(1)
 
     def below(activation: str, zero: int) -> bool:
@@ -173,13 +175,13 @@ def test_an_activation_cuts_off_where_integers_do() -> None:
 
 
 @cases("sign", [1, -1])
-def test_a_bias_that_is_no_number_is_refused(sign: int) -> None:
+def test_bias_that_is_not_finite_is_refused(sign: int) -> None:
     for bias in (np.inf, np.nan):
         with raises(InvalidValueError, what="its bias, in steps of its output,", required="a finite number"):
             _fitted(rule_of(np.ones(1), np.array([sign * bias]), 0), reach_of(100, 1), "linear", NODE)
 
 
-def test_sums_that_leave_as_floats_are_16_bits_that_none_exceeds() -> None:
+def test_output_sums_have_16_bits_that_none_exceeds() -> None:
     """Expect the greatest Σ |w| · 128 + |shift| of all filters, in floats. A scale for all is at least as coarse as the
     sums."""
     weights, source = np.array([[3, -4], [1, 0]], np.int8), TensorType(INT8, 0.5)
@@ -197,7 +199,7 @@ def test_sums_that_leave_as_floats_are_16_bits_that_none_exceeds() -> None:
         assert target.zero_point == 0
 
 
-def test_edges_are_the_least_sums_that_reach_them() -> None:
+def test_threshold_is_the_lowest_sum_that_reaches_it() -> None:
     edges = np.array([[1.2, 2.0, 2.0000001, 2.1, -1.5, -2.0], [1e9, 1e9 + 100, -1e30, 1e30, 0, -0.0]])
     reached = _reached(edges)
     assert reached.thresholds[0].tolist() == [2, 2, 2, 3, -1, -2]
@@ -206,7 +208,7 @@ def test_edges_are_the_least_sums_that_reach_them() -> None:
 
 
 @cases("signs", [1, -1])
-def test_a_convolution_s_integers_give_what_its_floats_do(signs: int) -> None:
+def test_integers_of_a_convolution_equal_its_floats(signs: int) -> None:
     """Compare with round(s_x · s_w · gain / s_y · Σ w (x − z_x) + offset / s_y) + z_y, for gains of both signs."""
     random = np.random.default_rng(3)
     integers = random.integers(-7, 8, (3, 5))
@@ -226,7 +228,7 @@ def test_a_convolution_s_integers_give_what_its_floats_do(signs: int) -> None:
     assert layer.weight_type == DataType(4, True)
 
 
-def test_a_filter_of_gain_0_gives_its_offset() -> None:
+def test_filter_of_gain_0_gives_its_offset() -> None:
     norm = normed([0, 1], [5, 0], [1, 1])
     op = conv([[1, 2], [3, 4]], [2, 0], norm)
     target = TensorType(INT8, 0.5)
@@ -235,7 +237,7 @@ def test_a_filter_of_gain_0_gives_its_offset() -> None:
     assert requantise(np.zeros((2, 1), np.int64), layer.requantiser, INT8)[0, 0] == 4
 
 
-def test_an_addition_multiplies_each_map_by_its_share() -> None:
+def test_add_multiplies_each_map_by_its_share() -> None:
     """Use scales 0.1 and 0.05, so that the second multiplier is half the first, and two zero points."""
     sources, target = [TensorType(INT8, 0.1, 10), TensorType(INT8, 0.05, -30)], TensorType(INT8, 0.2, 3)
     sums = _of_maps(Add("linear"), sources, target, Mark(), 1)
@@ -249,7 +251,7 @@ def test_an_addition_multiplies_each_map_by_its_share() -> None:
 
 
 @cases("scales, zero", [((0.5, 0.25), 3), ((0.1, 0.07), -4), ((0.5, 0.5 / 128), 0)])
-def test_an_addition_is_told_of_every_pair_that_differs(scales: tuple[float, float], zero: int) -> None:
+def test_add_counts_every_pair_that_differs(scales: tuple[float, float], zero: int) -> None:
     """Expect none for ratios that the 7-bit multipliers hold, and pairs near a half for the ratio 1 to 128."""
     sources, target = [TensorType(INT8, scale, 5) for scale in scales], TensorType(INT8, 1.0, zero)
     added, mark = Add("linear"), Mark(target)
@@ -274,7 +276,7 @@ def test_values_become_integers_of_the_type() -> None:
     assert as_integers(values, TensorType(INT8, 0.5, 3)).tolist() == [-128, 2, 3, 3, 4, 127]
 
 
-def test_a_gate_is_brought_to_integers_before_it_multiplies() -> None:
+def test_gate_is_rounded_before_it_multiplies() -> None:
     """Compare SiLU with x · σ(x), where σ is rounded to steps of 1/256."""
     gate, output = TensorType(INT8, 1 / 256, -128), TensorType(INT8, 0.11, -100)
     floats = np.asarray((np.arange(-128, 128) + 20) * 0.1, np.float64)
@@ -286,7 +288,7 @@ def test_a_gate_is_brought_to_integers_before_it_multiplies() -> None:
         assert abs(ours - min(127, max(-128, round(x * sigma / 0.11) - 100))) <= 0
 
 
-def test_a_table_is_looked_up_by_at_most_16_bits() -> None:
+def test_table_of_more_than_16_bits_is_refused() -> None:
     node = Node("silu1", Activate("silu"), (0,), Shape(2, 1, 1), "net.onnx")
     functions = Functions(Network("net", (NODE, node)), {1: Mark(type=TensorType(INT8, 0.11))})
     with raises(RangeError, what="the bits of the table's input", got=17, high=16):

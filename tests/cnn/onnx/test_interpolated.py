@@ -36,20 +36,20 @@ def resized(place: str, *size: float, sides: tuple[int, ...] = SIDES) -> Any:
 
 @cases("place", [HALF, "pytorch_half_pixel", "asymmetric"])
 @cases("factors", [(2, 2), (3, 3), (2, 3), (1, 4), (5, 1), (8, 7)])
-def test_by_whole_factors(place: str, factors: tuple[int, int]) -> None:
+def test_linear_resize_by_whole_factors_equals_onnxruntime(place: str, factors: tuple[int, int]) -> None:
     for sides in (SIDES, (1, 3, 1, 4), (1, 3, 2, 1)):
         check_against_runtime(resized(place, *factors, sides=sides), pixels(*sides[1:]))
 
 
 @cases("size", [(7, 9), (10, 5), (4, 13), (13, 17)])
-def test_with_aligned_corners(size: tuple[int, int]) -> None:
+def test_linear_resize_with_aligned_corners_equals_onnxruntime(size: tuple[int, int]) -> None:
     network = check_against_runtime(resized(CORNERS, *size), pixels(*SIDES[1:]))
     assert not any(isinstance(node.op, Multiply) for node in network.nodes)
 
 
 @cases("place", [HALF, "asymmetric", "pytorch_half_pixel"])
 @cases("factors", [(1.5, 1.5), (1.25, 1), (1, 1.75), (4 / 3, 1.5), (2.5, 0.4), (0.3, 1.2), (1.5, 3)])
-def test_by_ratios(place: str, factors: tuple[float, float]) -> None:
+def test_linear_resize_by_ratios_equals_onnxruntime(place: str, factors: tuple[float, float]) -> None:
     for sides in ((1, 3, 8, 12), (1, 3, 5, 7), (1, 3, 1, 6), (1, 3, 4, 1)):
         if min(int(side * np.float32(factor)) for side, factor in zip(sides[2:], factors, strict=True)) > 0:
             check_against_runtime(resized(place, *factors, sides=sides), pixels(*sides[1:]))
@@ -63,7 +63,9 @@ def test_by_ratios(place: str, factors: tuple[float, float]) -> None:
         ((12, 10), {2: 6, 4: 20}),  # 3/2 and 5/4; both at once would need 6 · 5
     ],
 )
-def test_a_ratio_is_one_convolution_for_each_place_of_a_block(size: tuple[int, int], strides: dict[int, int]) -> None:
+def test_resize_by_a_ratio_has_one_convolution_per_position_in_a_block(
+    size: tuple[int, int], strides: dict[int, int]
+) -> None:
     """Check also that no map is larger than the output."""
     network = network_of(resized(HALF, size[0] / 8, size[1] / 8, sides=(1, 3, 8, 8)), "net.onnx", "net")
     ops = [node.op for node in network.nodes if node.name.startswith("conv")]
@@ -81,7 +83,7 @@ def test_a_ratio_is_one_convolution_for_each_place_of_a_block(size: tuple[int, i
         (HALF, (16, 16), (18, 18), 18 + 18),
     ],
 )
-def test_where_shares_repeat_late_each_output_is_a_convolution(
+def test_resize_with_rarely_repeating_weights_has_one_convolution_per_output(
     place: str, sides: tuple[int, int], size: tuple[int, int], convolutions: int
 ) -> None:
     asked = size if place == CORNERS else (size[0] / sides[0], size[1] / sides[1])
@@ -92,7 +94,7 @@ def test_where_shares_repeat_late_each_output_is_a_convolution(
     assert len(parts) == 2 + convolutions, "one per row and column, and two around them"
 
 
-def test_as_older_files_have_it() -> None:
+def test_upsample_of_opset_9_equals_onnxruntime() -> None:
     writer = Writer(9)
     source = convolved(writer, "picture", 3, 4)
     model = writer.model([writer.put("Upsample", [source, writer.constant([1, 1, 2, 3])], mode="linear")], SIDES)
@@ -102,7 +104,7 @@ def test_as_older_files_have_it() -> None:
 @pytest.mark.engine
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
 @pytest.mark.parametrize("factor", [2, 1.5])
-def test_designs_are_golden(factor: float, style: str, tmp_path: Path) -> None:
+def test_design_with_linear_resize_equals_golden_model(factor: float, style: str, tmp_path: Path) -> None:
     onnx.save(resized(HALF, factor, factor, sides=(1, 3, 4, 6)), tmp_path / "net.onnx")
     result = executed(tmp_path / "net.onnx", style)
     assert result.mismatches == 0
@@ -110,7 +112,9 @@ def test_designs_are_golden(factor: float, style: str, tmp_path: Path) -> None:
 
 
 @cases("form", [Form(), Form(activations="QUInt8")], ids=str)
-def test_what_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Path) -> None:
+def test_quantised_linear_resize_with_aligned_corners_is_within_a_step_of_onnxruntime(
+    form: Form, tmp_path: Path
+) -> None:
     for size in ((7, 9), (5, 9), (6, 7)):  # by whole factors, and by 4/3 and 3/2
         steps = steps_on_noise(quantised(resized(CORNERS, *size), tmp_path, form, SIDES))
         assert max(steps.values()) <= 1, steps
@@ -118,7 +122,9 @@ def test_what_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Pat
 
 @cases("form", [Form(), Form(activations="QUInt8")], ids=str)
 @cases("factors", [(2, 2), (3, 1), (1, 4), (1.5, 1.5)])
-def test_the_border_of_what_onnxruntime_quantises(factors: tuple[float, float], form: Form, tmp_path: Path) -> None:
+def test_quantised_linear_resize_is_within_a_step_of_onnxruntime_at_the_border(
+    factors: tuple[float, float], form: Form, tmp_path: Path
+) -> None:
     steps = steps_on_noise(quantised(resized(HALF, *factors), tmp_path, form, SIDES))
     assert len(steps) > 2
     assert max(steps.values()) <= 1, steps
@@ -160,6 +166,6 @@ def test_the_border_of_what_onnxruntime_quantises(factors: tuple[float, float], 
         ),
     ],
 )
-def test_what_is_not_interpolated(place: str, size: tuple[float, float], fault: SystolicError) -> None:
+def test_unsupported_linear_resize_is_refused(place: str, size: tuple[float, float], fault: SystolicError) -> None:
     with refused(fault):
         network_of(resized(place, *size, sides=(1, 3, 16, 16)), "net.onnx", "net")

@@ -57,20 +57,20 @@ def positions(writer: Writer, source: str) -> str:
 @cases("swapped", [False, True])
 @cases("side", [channels, positions])
 @cases("kind", KINDS)
-def test_a_map_of_one_position_or_channel_is_joined_with_a_whole_one(
+def test_join_with_a_broadcast_map_equals_onnxruntime(
     kind: str, side: Callable[[Writer, str], str], swapped: bool
 ) -> None:
     check_against_runtime(excited(side, kind, swapped), pixels(*SIDES[1:]))
 
 
-def test_three_maps_of_three_shapes() -> None:
+def test_join_of_three_shapes_equals_onnxruntime() -> None:
     writer = Writer()
     source = convolved(writer, "picture", 3, 4)
     maps = [source, channels(writer, source), positions(writer, source)]
     check_against_runtime(writer.model([writer.put("Max", maps)], SIDES), pixels(*SIDES[1:]))
 
 
-def test_maps_that_do_not_fit() -> None:
+def test_join_of_maps_that_do_not_fit_is_refused() -> None:
     writer = Writer()
     pooled = writer.put("MaxPool", ["picture"], kernel_shape=[2, 2], strides=[2, 2])
     joined = writer.put("Mul", [pointwise(writer, "picture", 3, 4), pointwise(writer, pooled, 3, 4)])
@@ -96,7 +96,9 @@ def joined_integers(kind: str, second: tuple[float, int], squeezed: bool = False
 @cases("squeezed", [False, True])
 @cases("second", [(0.05, -7), (0.04, 3), (0.08, -128), (0.03, 0)])
 @cases("kind", KINDS)
-def test_integers_of_a_file_are_joined(kind: str, second: tuple[float, int], squeezed: bool, tmp_path: Path) -> None:
+def test_join_of_integer_maps_is_within_a_step_of_onnxruntime(
+    kind: str, second: tuple[float, int], squeezed: bool, tmp_path: Path
+) -> None:
     path = tmp_path / "net.onnx"
     onnx.save(joined_integers(kind, second, squeezed), path)
     for seed in range(3):
@@ -108,7 +110,7 @@ FORMS = [Form(), Form(activations="QUInt8", symmetric=True), Form("QOperator", p
 
 
 @cases("form", FORMS, ids=str)
-def test_squeeze_and_excitation_that_onnxruntime_quantises_keeps_its_integers(form: Form, tmp_path: Path) -> None:
+def test_quantised_squeeze_and_excitation_is_within_a_step_of_onnxruntime(form: Form, tmp_path: Path) -> None:
     path = quantised(excited(channels), tmp_path, form, SIDES)
     read = read_onnx(path)
     assert any(isinstance(node.op, Multiply) for node in read.network.nodes)
@@ -116,7 +118,7 @@ def test_squeeze_and_excitation_that_onnxruntime_quantises_keeps_its_integers(fo
 
 
 @pytest.mark.engine
-def test_its_design_is_golden(tmp_path: Path) -> None:
+def test_design_with_squeeze_and_excitation_equals_golden_model(tmp_path: Path) -> None:
     assert executed(quantised(excited(channels), tmp_path, FORMS[0], SIDES), "streaming").mismatches == 0
 
 
@@ -164,7 +166,7 @@ def unlike(name: str) -> Any:
 
 
 @cases("name", UNLIKE)
-def test_a_concat_of_maps_of_different_ranges_is_onnxruntimes(name: str) -> None:
+def test_concat_of_different_ranges_equals_onnxruntime(name: str) -> None:
     check_against_runtime(unlike(name), pixels(*SIDES[1:]))
 
 
@@ -179,20 +181,20 @@ def test_a_concat_of_maps_of_different_ranges_is_onnxruntimes(name: str) -> None
         ("with_the_picture", "streaming"),
     ],
 )
-def test_designs_with_such_a_concat_are_golden(name: str, style: str, tmp_path: Path) -> None:
+def test_design_with_concat_of_different_ranges_equals_golden_model(name: str, style: str, tmp_path: Path) -> None:
     """Expect a layer before the concat, because calibration gives all maps of a concat one type."""
     onnx.save(unlike(name), tmp_path / "net.onnx")
     assert executed(tmp_path / "net.onnx", style).mismatches == 0
 
 
-def test_a_concat_of_relu6_alone_needs_no_layer() -> None:
+def test_concat_of_relu6_maps_needs_no_layer() -> None:
     writer = Writer()
     source = writer.put("Concat", [capped(writer, "picture", 4), capped(writer, "picture", 2)], axis=1)
     nodes = network_of(writer.model([source], SIDES), "net.onnx", "net").nodes
     assert [node.name for node in nodes] == ["input", "conv1", "conv2", "route1"]
 
 
-def test_many_concats_of_each_other_are_read_at_once() -> None:
+def test_nested_concats_are_read_in_linear_time() -> None:
     """Join each concat with itself, so that 2^40 paths lead from the last to the first."""
     writer = Writer()
     source = pointwise(writer, "picture", 3, 2)
