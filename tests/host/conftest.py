@@ -20,7 +20,7 @@ from tests.support.host.pipelines import make_by_hand
 
 @pytest.fixture(scope="session")
 def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The embedded network on a ZCU104, compiled. To be read only."""
+    """Return the built-in network on a ZCU104, compiled. Tests must not change it."""
     folder = tmp_path_factory.mktemp("designs") / "shapes"
     made = design_of(load_model("shapes"), load("zcu104"), clock_mhz=300.0, calibrate=Calibration(sample_pictures()))
     made.write(folder)
@@ -30,7 +30,7 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def accelerator() -> Iterator[Open]:
-    """Accelerators that are closed at the end, and must then have given everything back."""
+    """Return a function that opens accelerators. They are closed at the end, and must then have freed everything."""
     from host import Accelerator, Options
 
     opened: list[Any] = []
@@ -49,25 +49,25 @@ def accelerator() -> Iterator[Open]:
 
 @pytest.fixture(scope="session")
 def tiny_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A network of two layers with a detection head, not compiled. To be read only."""
+    """Return a network of two layers with a detection head, not compiled. Tests must not change it."""
     return _tiny(tmp_path_factory.mktemp("files"), None)
 
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A network of two layers with a detection head, compiled: a frame is about a millisecond. To be read only."""
+    """Return a compiled network of two layers with a detection head. A frame takes about 1 ms; read only."""
     return _built(_tiny(tmp_path_factory.mktemp("tiny"), None))
 
 
 @pytest.fixture(scope="session")
 def centre(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A pipeline of one layer with external weights, compiled. To be read only."""
+    """Return a compiled pipeline of one layer with external weights. Tests must not change it."""
     return make_by_hand(tmp_path_factory.mktemp("centre") / "design")
 
 
 @pytest.fixture(scope="session")
 def batches(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As ``tiny``, three frames a start. To be read only."""
+    """Return the network of ``tiny`` with three frames per start. Tests must not change it."""
     return _built(_tiny(tmp_path_factory.mktemp("batches"), 3))
 
 

@@ -54,7 +54,7 @@ def test_every_pass_of_an_interlaced_png_begins_and_steps_as_specified() -> None
 
 
 def test_a_png_chunk_of_many_pieces() -> None:
-    """Noise, so that it stays as long as it is; chunks are read and decompressed by 65,536 bytes."""
+    """Use noise, which does not compress. Chunks are read and decompressed in pieces of 65,536 bytes."""
     rows = np.random.default_rng(1).integers(0, 256, (300, 1 + 3 * 250), np.uint8)
     rows[:, 0] = 0
     data = png(250, 300, rows.tobytes())
@@ -75,7 +75,7 @@ EXIF[0x0112] = 6
 @pytest.mark.parametrize("options", [{}, {"lossless": True}, {"exif": EXIF}])
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (300, 7), (7, 300), (1030, 2), (2, 1030)])
 def test_the_pixels_of_a_webp(options: dict[str, object], width: int, height: int) -> None:
-    """Lossy, lossless, and the extended form that holds metadata."""
+    """Check the lossy form, the lossless form, and the extended form with metadata."""
     file = io.BytesIO()
     Image.new("RGB", (width, height), "red").save(file, "WEBP", **options)
     head = file.getvalue()[:30]
@@ -94,7 +94,7 @@ def test_an_extended_webp_s_sides_are_24_bits() -> None:
 
 
 def test_a_webp_s_sides_are_14_bits() -> None:
-    """Above them the lossy form holds how it is scaled, the lossless one whether it has an alpha channel."""
+    """Check that higher bits are ignored: they are the scale in the lossy form, and alpha in the lossless form."""
     lossy = b"RIFF\0\0\0\0WEBPVP8 " + bytes(10) + struct.pack("<HH", 0xFFFF, 0x8005)
     assert webp_pixels(lossy) == 16383 * 5
     lossless = b"RIFF\0\0\0\0WEBPVP8L" + bytes(4) + b"\x2f" + struct.pack("<I", 0xF << 28 | 4 << 14 | 0x3FFF) + bytes(5)
@@ -136,7 +136,7 @@ PLANES = {258: [8, 8, 8], 277: [3], 262: [2], 284: [2], 273: [0, 0, 0]}
     ],
 )
 def test_the_bytes_of_a_tiff(tags: dict[int, list[int]], size: int) -> None:
-    """5 × 7, in strips or in tiles."""
+    """Use 5 × 7 pixels, in strips or in tiles."""
     for tag in (279, 325):
         for counts in ([size], [size - 3, 3], [size + 1]):
             assert tiff_is_whole(tiff(5, 7, {**tags, tag: counts}))
@@ -187,13 +187,13 @@ def segment(code: int, data: bytes) -> bytes:
 
 
 def frame(code: int, components: bytes) -> bytes:
-    """8 bits, 16 × 16, these components with one sample a pixel."""
+    """Return a frame header: 8 bits, 16 × 16 pixels, these components with one sample per pixel."""
     each = b"".join(bytes([component, 0x11, 0]) for component in components)
     return segment(code, struct.pack(">BHHB", 8, 16, 16, len(components)) + each)
 
 
 def scan(components: bytes, first: int = 0, last: int = 63, high: int = 0, low: int = 0) -> bytes:
-    """Of these coefficients, from bit ``high`` down to ``low``, and coded data."""
+    """Return a scan of these coefficients, from bit ``high`` down to ``low``, with coded data."""
     named = b"".join(bytes([component, 0]) for component in components)
     return segment(0xDA, bytes([len(components)]) + named + bytes([first, last, high << 4 | low])) + CODED
 
@@ -257,7 +257,7 @@ def test_a_scan_cut_off_within_its_head_brings_nothing() -> None:
 
 @pytest.mark.parametrize("size", [*range(65519, 65540), 2 * 65536, 2 * 65536 - 3])
 def test_a_marker_lies_anywhere_in_the_pieces_of_a_file(size: int) -> None:
-    """Files are read by 65,536 bytes; a marker may begin with the last of a piece."""
+    """Use a marker that begins at the last byte of a piece. Files are read in pieces of 65,536 bytes."""
     data = START + frame(0xC0, b"\1") + scan(b"\1") + bytes(size) + END
     assert jpeg_end(io.BytesIO(data + bytes(9) + END)) == len(data) - 2
     assert jpeg_end(io.BytesIO(data[:-1])) == -1
@@ -285,7 +285,7 @@ def test_a_segment_s_size_has_two_bytes() -> None:
 
 
 def jpeg(last: int, mode: str = "L", **options: object) -> bytes:
-    """Noise, and a last block of one grey."""
+    """Return a JPEG of noise whose last block has one grey value."""
     noise = np.random.default_rng(1).integers(0, 256, (200, 24), np.uint8)
     noise[184:, 8:] = last
     file = io.BytesIO()
@@ -311,7 +311,7 @@ def test_a_whole_jpeg_has_its_end_whatever_its_last_pixel_is(last: int, mode: st
 @pytest.mark.parametrize("mode", ["L", "RGB", "CMYK"])
 @pytest.mark.parametrize("progressive", [False, True])
 def test_a_jpeg_that_lacks_rows_ends_early(mode: str, progressive: bool) -> None:
-    """Wherever it is cut, in the first strip of those that are compared, in the last."""
+    """Cut the file at several places, from the first strip that is compared to the last one."""
     data = jpeg(200, mode, progressive=progressive)
     for part in (0.3, 0.5, 0.7, 0.9):
         cut = data[: int(part * len(data))] + END

@@ -54,7 +54,7 @@ def saved(kind: str) -> bytes:
 
 
 def shorter(kind: str, data: bytes, end: int) -> Iterator[bytes]:
-    """The first ``end`` bytes, as they are and with what makes them look whole."""
+    """Yield the first ``end`` bytes of a picture: unchanged, and with additions that make them look complete."""
     part = data[:end]
     yield part
     if "JPEG" in kind:
@@ -70,7 +70,7 @@ def shorter(kind: str, data: bytes, end: int) -> Iterator[bytes]:
 
 
 def with_counts(data: bytes, count: int) -> bytes:
-    """A TIFF of which each strip says that it has no more bytes."""
+    """Return a TIFF in which no strip claims more than ``count`` bytes."""
     changed, directory = bytearray(data), struct.unpack_from("<I", data, 4)[0]
     for entry in range(struct.unpack_from("<H", data, directory)[0]):
         place = directory + 2 + 12 * entry
@@ -111,7 +111,7 @@ def check_parts(kind: str, tmp_path: Path) -> None:
 
 
 def cut_off(path: Path) -> None:
-    """Check that the picture is refused as one that is cut off."""
+    """Check that the picture is refused because it is cut off."""
     with raises(DamagedFileError, path=str(path), reason="is cut off: its last rows are missing"):
         load_picture(path)
 
@@ -145,7 +145,7 @@ def test_a_progressive_jpeg_has_every_scan(tmp_path: Path) -> None:
 
 
 def test_a_camera_s_jpeg_of_several_pictures_is_one(tmp_path: Path) -> None:
-    """Pillow calls it MPO."""
+    """Use Pillow's format MPO."""
     path = tmp_path / "a.jpg"
     first, second = Image.fromarray(NOISE), Image.fromarray(NOISE[::-1])
     first.save(path, "MPO", save_all=True, append_images=[second], progressive=True)
@@ -159,7 +159,7 @@ def test_a_camera_s_jpeg_of_several_pictures_is_one(tmp_path: Path) -> None:
 
 
 def tiff(strips: list[bytes], planes: int = 1, bits: int = 8) -> bytes:
-    """Uncompressed, 33 × 40, strips of 8 rows."""
+    """Return an uncompressed TIFF of 33 × 40 pixels in strips of 8 rows."""
     offsets = [8 + sum(map(len, strips[:place])) for place in range(len(strips))]
     body = b"".join(strips)
     after = 8 + len(body)

@@ -23,7 +23,7 @@ def promised(path: Path, image: Image.Image, **options: Any) -> tuple[int, int]:
 
 
 def test_rows_and_their_pointers_the_result_and_a_tile(tmp_path: Path) -> None:
-    """9 × 5 pixels."""
+    """Use 9 × 5 pixels."""
     for mode, suffix, row in (
         ("1", ".png", 12),  # 9 bytes, in words of four
         ("L", ".png", 12),
@@ -45,7 +45,7 @@ def test_a_jpeg_of_one_scan_takes_no_more_than_its_rows(tmp_path: Path) -> None:
 
 
 def test_a_progressive_jpeg_keeps_its_coefficients(tmp_path: Path) -> None:
-    """Two bytes a sample: of colours at full, half and a quarter of the resolution."""
+    """Check two bytes per sample, for colours at full, half and a quarter of the resolution."""
     image = Image.new("RGB", (40, 30))
     for subsampling, samples in ((0, 3), (1, 2), (2, 1.5)):
         size, _ = promised(tmp_path / "a.jpg", image, progressive=True, subsampling=subsampling)
@@ -106,7 +106,7 @@ def test_deep_grey_is_two_bytes_a_pixel_in_either_order(tmp_path: Path) -> None:
 
 
 def test_a_tiff_in_tiles_takes_one_of_them(tmp_path: Path) -> None:
-    """Pillow writes none; its picture of strips is told what a file of tiles says."""
+    """Give a picture in strips the tags of a file in tiles, because Pillow writes no tiles."""
     path = tmp_path / "a.tif"
     Image.new("L", (40, 30)).save(path, compression="tiff_lzw", tiffinfo={278: 8})
     with path.open("rb") as opened, Image.open(opened) as image:

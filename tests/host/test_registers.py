@@ -42,7 +42,7 @@ class Bench:
         return True
 
     def end(self) -> None:
-        """Of what runs."""
+        """End the running starts."""
         self.goes.set()
         for thread in self.model._threads:
             thread.join(60)
@@ -57,7 +57,10 @@ def bench() -> Iterator[Bench]:
 
 
 def test_a_start_is_idle_busy_done_and_idle_again(bench: Bench) -> None:
-    """UG1399, *S_AXILITE Control Register Map*: AP_START 1, DONE 2, IDLE 4, READY 8; reading clears DONE and READY."""
+    """Check the bits of UG1399, *S_AXILITE Control Register Map*.
+
+    AP_START is 1, DONE 2, IDLE 4, READY 8. Reading clears DONE and READY.
+    """
     model = bench.model
     assert model.read(0) == 4
     model.write(0x10, 7)
@@ -163,7 +166,7 @@ def test_what_a_start_reaches_is_what_it_points_to(bench: Bench) -> None:
 
 @pytest.fixture
 def ip(bench: Bench) -> Any:
-    """The driver over the registers of the model, with an interrupt."""
+    """Return the driver on the registers of the model, with an interrupt."""
     from host.systolic.ip import SystolicIP
 
     made: Any = SystolicIP.__new__(SystolicIP)
@@ -175,7 +178,7 @@ def ip(bench: Bench) -> Any:
 
 
 def later(bench: Bench, after: Callable[[], bool]) -> threading.Thread:
-    """Ends what runs as soon as a condition holds."""
+    """End the running start as soon as a condition holds."""
 
     def wait() -> None:
         while not after():
@@ -247,13 +250,13 @@ def test_what_stands_in_a_register_is_not_written_again(bench: Bench, ip: Any) -
 
 
 class Uio:
-    """What pynq's controller of UIO devices is for an interrupt line."""
+    """A replacement for pynq's controller of the UIO device of an interrupt line."""
 
     def __init__(self, controller: InterruptController) -> None:
         self.controller = controller
 
     def add_event(self, event: Any, number: int) -> None:
-        """As pynq's."""
+        """Add the event to the controller, as pynq's controller does."""
         self.controller.add_event(event, number)
 
 
