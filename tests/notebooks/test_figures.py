@@ -1,6 +1,6 @@
-"""Every notebook runs from a folder with nothing beside it, and every figure and picture of it is an image.
+"""Every notebook runs in a folder that has no other file, and shows every figure and picture as an image.
 
-A kernel shows what a cell ends with; a figure that it has no picture of would print as ``<Figure size …>``.
+A kernel shows the value of a cell's last line. A figure that it cannot draw would be printed as ``<Figure size …>``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.engine
 
 
 def executed(notebook: Path, folder: Path) -> Any:
-    """The notebook after its execution in ``folder``, where nothing else is."""
+    """Return the notebook after its execution in ``folder``, which has no other file."""
     copy = Path(shutil.copy(notebook, folder))
     read = nbformat.read(copy, as_version=4)
     nbclient.NotebookClient(read, timeout=600, resources={"metadata": {"path": str(folder)}}).execute()

@@ -76,7 +76,7 @@ class Lab:
 
 
 def lab_started(work: Path) -> tuple[subprocess.Popen[bytes], dict[str, Any]]:
-    """A JupyterLab with no settings of the user's, and where it is."""
+    """Start a JupyterLab without the user's settings, and return its process and its address."""
     for name, values in SETTINGS.items():
         file = work / "settings/@jupyterlab" / f"{name}.jupyterlab-settings"
         file.parent.mkdir(parents=True)
@@ -104,7 +104,7 @@ def lab_started(work: Path) -> tuple[subprocess.Popen[bytes], dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """With copies of the notebooks and nothing beside them: the first that needs the demo makes it for the others."""
+    """Yield a JupyterLab with copies of the notebooks only. The first that needs the demo makes it for the others."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         pytest.skip("chromium is not installed")
@@ -125,7 +125,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 def looked_at(lab: Lab, notebook: str) -> dict[str, Any]:
-    """The page after a run of all cells: images (widths and heights in pixels), errors of the page, text."""
+    """Return the page after a run of all cells: images (widths and heights in pixels), errors of the page, text."""
     page = lab.browser.new_page(viewport={"width": 1280, "height": 900})
     page.set_default_timeout(PATIENCE * 1000)
     failures: list[str] = []

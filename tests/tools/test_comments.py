@@ -80,7 +80,7 @@ def test_a_comment_or_string_without_an_end_is_refused(path: str, text: str) -> 
 
 
 def test_every_source_and_template_of_the_engines_is_read() -> None:
-    """No line begins as a comment."""
+    """No line of the remaining text starts like a comment."""
     rooms = (ROOT / "hls_templates", ROOT / "rtl_templates")
     paths = [path for room in rooms for path in room.rglob("*") if language_of(path.name) and path.is_file()]
     assert len(paths) > 100

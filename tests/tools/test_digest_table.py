@@ -45,8 +45,11 @@ def value(row: Row, axis: str) -> object:
 
 
 def possible(values: dict[str, Any]) -> bool:
-    """Whether a design can have these: the engine in C++ has one clock, six products are for 4 bits and a DSP48E2, and
-    the networks with integers of their own have a fixed number of bits."""
+    """Return whether a design can have these values.
+
+    The engine in C++ has one clock, six products need 4 bits and a DSP48E2, and networks with integers of their own
+    have a fixed number of bits.
+    """
     if values.get("network") in OWN and values.get("bits", OWN[values["network"]]) != OWN[values["network"]]:
         return False
     if values.get("dsps") == "double" and values.get("engine", "rtl") != "rtl":

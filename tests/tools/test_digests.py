@@ -1,4 +1,4 @@
-"""Digests of small designs: the record, what is told of a difference, and that sources are as recorded."""
+"""Digests of small designs: the record, the report of a difference, and that sources are as recorded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BY_NAME = {row.name: row for row in DESIGNS}
 
 FEW = ("hls-seven-bits-chip-zcu104", "rtl-seven-bits-double-batch2-ddr-kr260", "streaming-four-bits-pynq-z2")
-"""A design of each engine whose integers are in its file: no float arithmetic stands before its digests."""
+"""A design of each engine whose integers are in its file: no float arithmetic precedes its digests."""
 
 FIXED = [
     path

@@ -25,7 +25,7 @@ PATCH = """--- a/area/sum.py
 
 @pytest.fixture
 def project(tmp_path: Path) -> Copy:
-    """A project of one function, with a test that notices the patch and one that does not."""
+    """Return a project of one function, with a test that notices the patch and one that does not."""
     (tmp_path / "area").mkdir()
     (tmp_path / "tests").mkdir()
     (tmp_path / "area/__init__.py").touch()

@@ -61,7 +61,7 @@ Values = tuple[int, int, bool, int]
 
 
 def values(module: ModuleType, tile: object) -> Values:
-    """Of a tile that is there already, 4×3; of a function; of a new tile."""
+    """Return values of an existing tile of 4×3, of a function, and of a new tile."""
     return tile.size, tile.edge, module.below(10), module.Tile(1).columns  # type: ignore[attr-defined]
 
 
@@ -127,7 +127,7 @@ def test_a_process_that_hangs_or_waits_is_ended(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_trial_that_raises_is_told_and_is_no_death(tmp_path: Path) -> None:
-    """What tries the mutant failed, not a test: neither killed nor survived."""
+    """The runner failed, not a test, so the mutant is neither killed nor survived."""
     with (tmp_path / "told").open("w+", encoding="utf-8") as file:
 
         def tell(text: str) -> None:
@@ -176,7 +176,7 @@ def test_every_listed_survivor_is_a_line_of_its_file() -> None:
 
 
 def test_every_mutant_that_is_drawn_can_be_made(tmp_path: Path) -> None:
-    """Of several exceptions Cosmic Ray exchanges none whose name has a dot: it ends with an error of its own."""
+    """Cosmic Ray fails if it exchanges an exception with a dot in its name, so no such mutant is drawn."""
     mutants = pytest.importorskip("tools.mutation.mutants", reason="mutants are Cosmic Ray's")
     text = "try:\n    pass\nexcept (asyncio.TimeoutError, ValueError):\n    pass\n"
     (tmp_path / "caught.py").write_text(text)

@@ -1,4 +1,4 @@
-"""The snapshot of what users see: it is as recorded, and a change of it is told."""
+"""The snapshot of what users see: it is as recorded, and a change of it is reported."""
 
 from __future__ import annotations
 

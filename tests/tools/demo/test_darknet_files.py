@@ -17,7 +17,7 @@ SHAPES = Path(cnn.__file__).parent / "models" / "shapes"
 
 
 def parameters() -> int:
-    """Floats in the weights file: 4 a filter and the kernel, and the head with one bias a filter."""
+    """Return the number of floats in the weights file: 4 and a kernel per filter; in the head, a bias and a kernel."""
     channels = (3, *WIDTHS)
     body = sum(o * (4 + 9 * i) for i, o in pairwise(channels))
     return body + len(ANCHORS) * (5 + CLASSES) * (1 + channels[-1])
