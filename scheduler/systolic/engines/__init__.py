@@ -1,6 +1,6 @@
-"""The two engines as values: what a pass takes, the logic and the memories, and what each language can express.
+"""The two engines as values: the cycles of a pass, the logic and memories of an array, and the options of a language.
 
-``engine`` the protocol; ``hls`` the engine in C++; ``rtl`` the engine in SystemVerilog; ``table`` both of them by the
-name that an array has; ``language`` the facts of a language that hold for every array. No other module asks which
-engine an array is of.
+``engine`` has the protocol. ``hls`` is the engine in C++, and ``rtl`` the engine in SystemVerilog. ``table`` finds the
+engine of an array by its name. ``language`` has the facts about each language that hold for every array. Other modules
+call the engine of an array and do not distinguish between engines.
 """

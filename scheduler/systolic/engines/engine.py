@@ -1,4 +1,4 @@
-"""What the scheduler asks of an engine."""
+"""The protocol of an engine: the functions that the scheduler calls."""
 
 from __future__ import annotations
 
@@ -16,98 +16,128 @@ from scheduler.systolic.model.progress import Progress
 from scheduler.systolic.shape import LayerShape
 
 S = TypeVar("S", bound=Progress)
-"""What the engine carries from tile to tile."""
+"""The state that the engine's cycle model carries from tile to tile."""
 
 
 class Engine(Protocol[S]):
-    """An engine: the cycles of a pass, step by step; the least of them; its logic and its memories.
+    """An engine: the cycles of a pass step by step, lower bounds of these cycles, its logic and its FIFOs.
 
-    The loop over the tiles of a pass (scheduler/systolic/model/passes.py) is the same for all engines. It calls
-    ``begin``, then of each phase of rows ``rows`` and ``expect``, of each tile ``tile``, after a phase
-    ``load_weights`` and ``load_rows``, and after the last tile ``end``.
+    The loop over the tiles of a pass (scheduler/systolic/model/passes.py) is the same for all engines. It calls these
+    functions in this order:
+
+    - ``begin`` once, at the start of the pass;
+    - ``rows`` and ``expect`` at the start of each phase of rows;
+    - ``tile`` for each tile;
+    - ``load_weights`` and ``load_rows`` at the end of a phase of weights or rows;
+    - ``end`` once, after the last tile.
+
+    model/phases.py explains phases.
     """
 
     @property
     def language(self) -> Language:
-        """The language of its modules."""
+        """The language of the engine's code."""
         ...
 
     @property
     def fetches_alone(self) -> bool:
-        """Whether a pass is fetched by a loop of its own that nothing else runs with."""
+        """Whether the engine fetches the words of a pass in a separate loop before the pass, and does nothing else."""
         ...
 
     # --- cycles of a pass
 
     def begin(self, grid: PassGrid) -> S:
-        """Return the state when the first rows of the pass are there, before its first tile."""
+        """Return the state before the first tile, when the first rows of the pass are in the row buffer."""
         ...
 
     def rows(self, grid: PassGrid, row_tile: int) -> RowLoad:
-        """Return the rows that are loaded while ``row_tile`` is computed: those of the next one."""
+        """Return the rows of the next row tile, which are loaded while ``row_tile`` is computed."""
         ...
 
     def expect(self, grid: PassGrid, state: S, phase: RowPhase) -> Expected:
-        """Return what moves during the tiles of the phase."""
+        """Return the data that are expected to move during the tiles of the phase."""
         ...
 
     def tile(self, grid: PassGrid, state: S, start: Times, traffic: TileTraffic) -> S:
-        """Return the state when the array has taken a tile, whose first step it takes at ``start``."""
+        """Return the state when the array has finished a tile.
+
+        Args:
+            grid: The pass.
+            state: The state before the tile.
+            start: Time of the array's first step of the tile.
+            traffic: The data that move during the tile.
+        """
         ...
 
     def load_weights(self, grid: PassGrid, state: S, phase: WeightPhase) -> S:
-        """Return the state when the tile of weights is fed, and the words of the next one are there."""
+        """Return the state at the end of a phase: its weights are fed, and the next weights are in the buffer."""
         ...
 
     def load_rows(self, grid: PassGrid, begun: S, state: S, phase: RowPhase, expected: Expected) -> S:
-        """Return the state when the phase is over. begun: the state before its first tile; state: after its last."""
+        """Return the state at the end of a phase of rows.
+
+        Args:
+            grid: The pass.
+            begun: The state before the phase's first tile.
+            state: The state after the phase's last tile.
+            phase: The phase.
+            expected: The return value of ``expect`` for this phase.
+        """
         ...
 
     def end(self, grid: PassGrid, state: S) -> Times:
-        """Return when the pass is over: its last results have left, and the next pass's first weights are there."""
+        """Return the time at which the pass ends.
+
+        Its last results are then written, and the first weights of the next pass are in the buffer.
+        """
         ...
 
     def program(self, grid: PassGrid) -> Times:
-        """Return the cycles in which the pass is fetched and nothing else happens."""
+        """Return the cycles in which the engine fetches the words of the pass and does nothing else."""
         ...
 
-    # --- the least that a pass takes, for the search's bounds
+    # --- lower bounds of the cycles of a pass, for the search
 
     def least_fill(self, shape: LayerShape, rows: int, map_ports: int, row_words: int, ddr: DdrTiming) -> int:
-        """Return the least cycles before the array's first step.
+        """Return a lower bound of the cycles before the array's first step.
 
-        map_ports: at most; row_words: at least, of all column tiles together.
+        Args:
+            shape: The layer.
+            rows: The rows of the array.
+            map_ports: The maximum number of map ports.
+            row_words: A lower bound of the words of one row in the row buffer, summed over all column tiles.
+            ddr: The DDR's timing.
         """
         ...
 
     def least_drain(self, shape: LayerShape, rows: int, ddr: DdrTiming) -> int:
-        """Return the least cycles after the array's last step."""
+        """Return a lower bound of the cycles after the array's last step."""
         ...
 
     def least_weights(self, cycles: int, ddr: DdrTiming) -> int:
-        """Return the least cycles before the array can take the last of the weights that arrive in ``cycles``."""
+        """Return a lower bound of the cycles before the array can use the last weights of a transfer of ``cycles``."""
         ...
 
     def least_program(self, ddr: DdrTiming) -> int:
-        """Return the least cycles of ``program``."""
+        """Return a lower bound of ``program``."""
         ...
 
     # --- the array
 
     def fabric(self, array: Array) -> Fabric:
-        """Return the logic of ``array``; its numbers may be grids."""
+        """Return the logic of ``array``, whose numbers may be numpy grids."""
         ...
 
     @property
     def fifos(self) -> tuple[Buffer, ...]:
-        """The FIFOs between its processes."""
+        """The FIFOs between the engine's processes."""
         ...
 
     @property
     def factor_bits(self) -> int:
-        """Bits by which a product of the requantisers is counted, where it is in LUTs."""
+        """The factor's bits in the LUT count of a requantiser's multiplier, if it is built in LUTs."""
         ...
 
     def sum_bits(self, shapes: Sequence[LayerShape]) -> int:
-        """Return the bits of the sums of an array for these layers."""
+        """Return the bits that the accumulators of an array have for these layers."""
         ...

@@ -1,4 +1,4 @@
-"""The languages that an engine is written in, and what can be built in each, whatever the array."""
+"""The languages that an engine is written in, and the options that each of them has for every array."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ class Language:
 
     Attributes:
         name: Its name in files and on the command line.
-        is_traced: Whether cycles are traced in code that a compiler schedules, and not counted as modules execute.
-        narrow_sums: Whether sums can have as few bits as the network's layers need.
+        is_traced: Whether a trace of the code, which a compiler schedules, gives the cycles. If not, they are counted
+            while the modules are simulated.
+        narrow_sums: Whether accumulators can have only the bits that the network's layers need.
         fast_dsps: Whether the DSPs can have a faster clock than the logic around them.
-        weight_registers: Whether rows of DSPs that multiply six times hand weights on in registers.
+        weight_registers: Whether rows of DSPs that compute six products pass weights on in registers, not in FIFOs.
     """
 
     name: str
@@ -29,7 +30,7 @@ class Language:
     weight_registers: bool
 
     def dsp_registers(self, dsp_products: int) -> bool:
-        """Return the ``dsp_registers`` of an array whose DSPs have that number of products."""
+        """Return the ``dsp_registers`` of an array whose DSPs have this number of products."""
         return self.weight_registers and dsp_products > 0
 
 
@@ -42,11 +43,11 @@ LANGUAGES: Mapping[str, Language] = MappingProxyType(
         )
     }
 )
-"""By name. The first is the one that is generated if none is asked for."""
+"""The languages by name. The first one is the default."""
 
 
 def language_named(name: str) -> Language:
-    """Return the language; ChoiceError if no engine has this name."""
+    """Return the language; raise ChoiceError if there is no language of this name."""
     if name not in LANGUAGES:
         raise ChoiceError("engine", name, tuple(LANGUAGES))
     return LANGUAGES[name]

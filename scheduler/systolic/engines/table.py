@@ -1,4 +1,4 @@
-"""The engines, by the name that an array and its files have."""
+"""The engines by name, as an array and its files state it."""
 
 from __future__ import annotations
 

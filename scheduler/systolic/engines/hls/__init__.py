@@ -1,7 +1,12 @@
-"""The engine in C++: cycles of a pass by its processes and FIFOs, its logic, and its streams.
+"""The engine in C++: the cycles of a pass, its logic and its FIFOs.
 
-``engine`` is the value that the model, the areas and the search call. For cycles, ``transfers`` has the rows, weights
-and results that move while the array computes, ``saver`` the output stage, ``leaving`` its words on their way to DDR,
-``stages`` the depths of the pipelines, and ``state`` what is carried from tile to tile. ``fabric`` has LUT and FF,
-``fifos`` the streams between the processes.
+``engine`` is the value that the model, the areas and the search call. These modules compute the cycles of a pass:
+
+- ``transfers``: the rows, weights and results that move while the array computes;
+- ``saver``: the output stage;
+- ``leaving``: the words that the output stage writes to DDR;
+- ``stages``: the depths of the pipelines;
+- ``state``: the state that is carried from tile to tile.
+
+``fabric`` counts LUTs and FFs. ``fifos`` lists the streams between the processes.
 """

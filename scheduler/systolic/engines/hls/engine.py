@@ -4,7 +4,7 @@
                         ├── pe_row ─── pool ── requantise ── arrange ── write_rows
     read_weights ─ feed ┘
 
-Rows and weights are in scheduler/systolic/engines/hls/transfers.py, the output stage in saver.py and leaving.py there.
+transfers.py computes the times of rows and weights, and saver.py and leaving.py the times of the output stage.
 """
 
 from __future__ import annotations
@@ -54,14 +54,15 @@ from scheduler.systolic.model.progress import changed
 from scheduler.systolic.shape import LayerShape, moved_together
 
 REGION = 4
-"""Hand-shakes around a DATAFLOW region (the trace's Fabric: region_start + region_stop)."""
+"""Cycles of the hand-shakes around a DATAFLOW region (region_start + region_stop of the trace's Fabric)."""
 
 ANSWER = 8
-"""From arrange's first word to the memory's buffer, and from its answer to the end of write_rows, at least."""
+"""The lowest number of cycles from arrange's first word to the memory's buffer, plus the cycles from the memory's
+response to the end of write_rows."""
 
 
 class HlsEngine:
-    """The engine in C++: loops that feed and load at once, and pipelines that stand still when nothing comes.
+    """The engine in C++: its loops feed and load in the same iterations, and its pipelines stop without input.
 
     See ``scheduler.systolic.engines.engine.Engine``.
     """
@@ -72,7 +73,7 @@ class HlsEngine:
     factor_bits = MULTIPLIER_BITS
 
     def begin(self, grid: PassGrid) -> State:
-        """Return the state when read_rows has asked and waited, and load has put the first rows into the banks."""
+        """Return the state when load has stored the first rows in the banks of the row buffer."""
         ddr, zero = grid.ddr, grid.flat(0.0)
         tile = grid.shape.steps * grid.step_words
         request, rows = _first_rows(grid)
@@ -82,8 +83,9 @@ class HlsEngine:
         fetched = grid.first_bytes + requantisers * REQUANTISER_BYTES
         fetched = fetched + (tile * grid.weight_bytes if grid.first else 0)
         requests = 2 if looked_up else 1
-        loaded = grid.flat(requests * ddr.read_latency + requantisers + 5)  # requantise takes nothing before
-        first_result = loaded + requantise_stages(grid.arrays) - 2  # of which arrange begins a chunk
+        # requantise takes no sums until all requantisers and the table are loaded.
+        loaded = grid.flat(requests * ddr.read_latency + requantisers + 5)
+        first_result = loaded + requantise_stages(grid.arrays) - 2  # arrange begins its first chunk with this result
         entered = 2 * FEED_STAGES + 1
         asking = REQUEST_STAGES + 2
         return State(
@@ -101,11 +103,14 @@ class HlsEngine:
         )
 
     def rows(self, grid: PassGrid, row_tile: int) -> RowLoad:
-        """Return the next rows; those of padding below the map are loaded too, without words."""
+        """Return the next rows. Padding rows below the map take iterations of load too, but no words."""
         return grid.rows_after(row_tile)
 
     def expect(self, grid: PassGrid, state: State, phase: RowPhase) -> Expected:
-        """Return what moves during the tiles; loading that takes longer than the array goes on after the last."""
+        """Return the data that move during the tiles.
+
+        If loading takes longer than the computation, the rest of the rows is read after the last tile.
+        """
         rows, saved_rows = phase.rows, grid.saved(phase.row_tile)
         if phase.channel_tile is not None:
             words = np.minimum(phase.weight_words, latest(phase.feeds, rows.loads) / grid.weight_pace)
@@ -118,16 +123,16 @@ class HlsEngine:
         return Expected(rows.bytes * share, late, phase.weight_words, save_pace(grid, state, saved_rows, read))
 
     def tile(self, grid: PassGrid, state: State, start: Times, traffic: TileTraffic) -> State:
-        """Return the state when the output stage has taken the sums, and the DDR has moved what was asked for."""
+        """Return the state when the output stage has taken the sums, and the DDR has moved the requested data."""
         tile = tile_save(grid, traffic)
         return move(grid, state, save(grid, state, start, tile), start, traffic, tile)
 
     def load_weights(self, grid: PassGrid, state: State, phase: WeightPhase) -> State:
-        """Return the state after feed_weights, one loop that feeds a tile and loads the next."""
+        """Return the state when the loop of feed_weights ends, which feeds a weight tile and loads the next one."""
         return load_weights(grid, state, phase)
 
     def load_rows(self, grid: PassGrid, begun: State, state: State, phase: RowPhase, expected: Expected) -> State:
-        """Return the state after load, one loop that feeds the rows of a tile and loads the next ones."""
+        """Return the state when the loop of load ends, which feeds the rows of a tile and loads the next ones."""
         words = expected.weight_words
         if phase.channel_tile is None:
             state = changed(state, ddr_done=state.ddr_done + expected.late_row_bytes / grid.rate)
@@ -136,8 +141,11 @@ class HlsEngine:
         return load_rows(grid, state, phase, saved_bytes, words * grid.weight_bytes)
 
     def end(self, grid: PassGrid, state: State) -> Times:
-        """Return when the rows' skew and the Saver's pipelines have passed, arrange has given what it still holds, and
-        the last burst is answered; or when the next pass's first weights are there, if that is later."""
+        """Return the time at which the last burst is answered and the next pass's first weights are in the buffer.
+
+        Before the last burst, the last results pass through the rows' skew and the Saver's pipelines, and arrange
+        outputs its last chunks.
+        """
         shape, ddr = grid.shape, grid.ddr
         state, last_result = drained(grid, state)
         begin = chunk_begin(grid, state, last_result)
@@ -150,11 +158,11 @@ class HlsEngine:
         return latest(last.answered + 1, transferred, state.weights_ready) + REGION
 
     def program(self, grid: PassGrid) -> Times:
-        """Return the cycles of fetch_pass, a loop of its own before the others."""
+        """Return the cycles of fetch_pass, a loop that runs before the others."""
         return grid.flat(program_cycles(grid.ddr, grid.shape.pass_words))
 
     def least_fill(self, shape: LayerShape, rows: int, map_ports: int, row_words: int, ddr: DdrTiming) -> int:
-        """See ``_first_rows``."""
+        """Return a lower bound of the cycles before the array's first step; see ``_first_rows``."""
         groups = ceil_div(rows + shape.ahead, moved_together(shape, rows) if shape.from_chip else map_ports)
         loaded = groups * shape.phases * row_words + 2 * LOAD_STAGES
         if shape.from_chip:
@@ -162,29 +170,29 @@ class HlsEngine:
         return 1 + ddr.read_latency + READ_STAGES + loaded
 
     def least_drain(self, shape: LayerShape, rows: int, ddr: DdrTiming) -> int:
-        """See ``end``."""
+        """Return a lower bound of the cycles after the array's last step; see ``end``."""
         drained = skew_of(rows) + LEAST_STAGES + CHUNK_BUBBLE + REGION
         return drained if shape.to_chip else drained + 1 + ddr.write_latency + ANSWER
 
     def least_weights(self, cycles: int, ddr: DdrTiming) -> int:
-        """See ``_first_weight`` and ``load_weights``."""
+        """Return a lower bound of the cycles before the weights can be used; see ``_first_weight``."""
         return 1 + ddr.read_latency + READ_STAGES + cycles + 2 * FEED_STAGES
 
     def least_program(self, ddr: DdrTiming) -> int:
-        """See ``program``."""
+        """Return a lower bound of ``program``."""
         return program_cycles(ddr)
 
     def fabric(self, array: Array) -> Fabric:
-        """See ``hls_fabric``."""
+        """Return the logic of ``array``."""
         return hls_fabric(array)
 
     def sum_bits(self, shapes: Sequence[LayerShape]) -> int:
-        """Return SUM_BITS, because the engine adds up ``int``s."""
+        """Return SUM_BITS, because the accumulators are of type ``int``."""
         return SUM_BITS
 
 
 def program_cycles(ddr: DdrTiming, words: int = PASS_WORDS) -> int:
-    """Return the cycles of fetch_pass: the words of a pass and their latency."""
+    """Return the cycles of fetch_pass: one per word of a pass, and the DDR's latency."""
     return words + max(ddr.read_latency, REQUEST_STAGES + 1) + 2
 
 
@@ -192,7 +200,7 @@ def program_cycles(ddr: DdrTiming, words: int = PASS_WORDS) -> int:
 
 
 def _first_rows(grid: PassGrid) -> tuple[Times, Times]:
-    """When the first row is requested, and when load has the last word of the first tile."""
+    """Return the time of the first row's request, and the time at which load has the last word of the first tile."""
     iterations = grid.loads_of(grid.arrays.rows + grid.shape.ahead)
     if grid.shape.from_chip:
         return grid.flat(0.0), iterations
@@ -201,7 +209,10 @@ def _first_rows(grid: PassGrid) -> tuple[Times, Times]:
 
 
 def _first_weight(grid: PassGrid) -> Times:
-    """When feed_weights has the first word of what the pass loads; two tiles are requested at once."""
+    """Return the time at which feed_weights has the first word that the pass loads.
+
+    read_weights first requests two tiles, if the pass loads two or more.
+    """
     tiles = grid.tiles_loaded + (grid.tilings.next_steps > 0)
     loop = np.minimum(tiles, 2) * (REQUEST_STAGES + 2)
     return latest(loop, 1 + grid.ddr.read_latency) + READ_STAGES
@@ -211,8 +222,10 @@ def _first_weight(grid: PassGrid) -> Times:
 
 
 def standing_chunks(grid: PassGrid, end: State) -> Times:
-    """Chunks whose results stand in the pipelines when the array ends, beside the last two: where a chunk has few
-    results. Of a tile of several chunks only the last one may be so short."""
+    """Return the number of chunks, before the last two, with results in the pipelines when the array ends.
+
+    It is above 0 only if chunks have few results. In a tile of several chunks, only the last one can be that short.
+    """
     tail, chunk = grid.tail_columns, np.asarray(grid.arrays.chunk, np.float64)
     results_before = np.where(grid.columns > chunk, end.chunk_results * chunk / tail, end.chunk_results)
     standing = np.floor((frozen_groups(grid.arrays) - end.chunk_results) / results_before)
@@ -220,8 +233,10 @@ def standing_chunks(grid: PassGrid, end: State) -> Times:
 
 
 def drained(grid: PassGrid, end: State) -> tuple[State, Times]:
-    """``end`` when arrange has taken all chunks but the last one, and when it has its last result. Those that stand in
-    the pipelines come one behind the other, and each is sent before the next one is."""
+    """Return ``end`` after arrange has taken all chunks but the last one, and the time of the last result in arrange.
+
+    The chunks in the pipelines follow each other, and each is output before the next one.
+    """
     groups = ceiling(grid.saved(grid.row_tiles - 1) / grid.arrays.save_rows)
     flushed = end.array + skew_of(grid.arrays.rows) + saver_stages(grid.arrays) + groups - 1
     chunks = standing_chunks(grid, end)

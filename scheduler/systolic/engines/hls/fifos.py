@@ -1,4 +1,4 @@
-"""FIFOs of the engine in C++: the streams between its processes."""
+"""The FIFOs of the engine in C++: the streams between its processes."""
 
 from __future__ import annotations
 
@@ -10,31 +10,37 @@ from scheduler.systolic.area.memories import Buffer, Number, column_sums, word
 from scheduler.systolic.array import GROUP_BITS, Array
 
 FIFO_DEPTH = 16
-"""Words of the FIFOs between DDR ports and buffers: shift registers. The trace shows that no more is gained, because
-the ports' own buffers hide the DDR."""
+"""Depth, in words, of the FIFOs between DDR ports and buffers, which are shift registers.
+
+The cycle trace shows no gain from deeper FIFOs, because the ports' own buffers hide the DDR's latency."""
 
 ROW_FIFO_DEPTH = 32
-"""The same of the readers of rows, which ask for pieces between those that they read, each at another time: meanwhile
-the others go on."""
+"""Depth, in words, of the FIFOs of the processes that read rows.
+
+Such a process alternates between requests and reads, and each does so at other times. Its FIFO covers its requests."""
 
 WAIT_DEPTH = 4
-"""FIFO depth between processes that run in step; the cycle trace tells whether more would help."""
+"""Depth, in words, of the FIFOs between processes that run in step. The cycle trace shows whether more would help."""
 
-BEFORE_BUFFER = "words that a burst brings while the buffer is not ready for them"
-WHILE_ASKED = "words that wait while the port asks for the next piece"
-LAGS = "the last row of PEs is that many cycles behind the first"
+BEFORE_BUFFER = "words of a burst that arrive before the buffer is ready"
+WHILE_ASKED = "words that wait while the port requests the next piece"
+LAGS = "the last row of PEs runs this many cycles after the first"
 
 POOL_TILE_BITS, CHUNK_BITS = 5 * 16 + 1 + 32, 4 * 16 + 3 * 32
-"""saver/pool.h, pool_tile_t, and saver/save.h, chunk_t."""
+"""Bits of a pool_tile_t (saver/pool.h) and of a chunk_t (saver/save.h)."""
 
 ROW_LAG = 1 + SHIFT_LATENCY
-"""array/pe_array.h: cycles by which a row of PEs is behind the one above; weights are read, written a cycle later, and
-then pass a FIFO."""
+"""Cycles by which a row of PEs runs after the row above (array/pe_array.h).
+
+The row above reads weights, writes them one cycle later, and they then pass through a FIFO."""
 
 
 def _fifo(name: str, count: Number, bits: Number, depth: Number, reason: str = IN_STEP) -> Buffer:
-    """A stream of the generated top function, by its name there: ``count`` FIFOs. Shallow and wide, they are bound to
-    shift registers; of those of more than 1,024 bits the tool would make memories."""
+    """Return ``count`` FIFOs that implement the stream ``name`` of the generated top function.
+
+    The FIFOs are shallow and wide. They are bound to shift registers, because the tool would build FIFOs of more than
+    1,024 bits as memories.
+    """
     return Buffer(name, "", count, bits, depth, (SHIFT_REGISTER,), reason)
 
 
@@ -43,11 +49,12 @@ def _wait(_: Array) -> int:
 
 
 def row_fifo_words(rows: int, positions: int) -> int:
-    """Return the depth of the FIFOs before and after the rows of PEs.
+    """Return the depth, in words, of the FIFOs before and after the rows of PEs.
 
-    It covers the lag of the last row even if the tool builds these FIFOs as memories, so that such a tool costs no
-    cycle. A bit of more than 32 words takes a second LUT, that is from 11 rows on. Where two positions share a row,
-    its words are twice as wide, and the depth is kept to what the LUTs hold that the lag of shift registers needs.
+    The depth covers the lag of the last row even if the tool builds these FIFOs as memories, which have a longer
+    latency. From 11 rows on this is more than 32 words, and each bit then takes a second LUT. If two positions share a
+    row, its words are twice as wide. To save LUTs, the depth is then limited. The limit is the number of words in the
+    LUTs that the lag needs if the FIFOs are shift registers.
     """
     covered = (1 + MEMORY_LATENCY) * (rows - 1) + WAIT_DEPTH
     if positions == 1:
@@ -65,8 +72,9 @@ FIFOS = (
     _fifo("rows", lambda a: a.map_ports, word, lambda a: ROW_FIFO_DEPTH, WHILE_ASKED),
     _fifo("beats", lambda a: a.weight_ports, lambda a: word(a) * a.weight_words, lambda a: FIFO_DEPTH, BEFORE_BUFFER),
     _fifo("saved", lambda a: a.map_ports + a.added_maps, word, lambda a: FIFO_DEPTH, BEFORE_BUFFER),
-    # Row m takes a step ROW_LAG · m cycles after row 0. load gives all rows theirs at once, and the Saver takes the
-    # sums of all at once: a shallower FIFO makes the rows wait for each other, or deadlocks at one step a position.
+    # Row m takes a step ROW_LAG · m cycles after row 0. But load writes the activations of all rows in the same cycle,
+    # and the Saver takes the sums of all rows in the same cycle. With a shallower FIFO the rows would wait for each
+    # other, or deadlock if a position has one step.
     _fifo("activations", lambda a: a.rows, lambda a: word(a) * a.packing.positions, held_positions, LAGS),
     _fifo("weights", lambda a: a.rows, lambda a: word(a) * a.columns, _wait),
     _fifo("sums", lambda a: a.rows, lambda a: column_sums(a) * a.packing.positions, held_positions, LAGS),

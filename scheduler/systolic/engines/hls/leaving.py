@@ -1,13 +1,14 @@
-"""What leaves the Saver (saver/save.h): arrange gives the words of a chunk while it takes the results of the next one,
-and write_rows sends them round by round.
+"""The output timing of the Saver (saver/save.h): the words that arrange outputs and that write_rows writes.
 
-A word and a result move in the same iteration of arrange. Where the ports hold words up, results wait with them:
+arrange outputs the words of a chunk while it takes the results of the next one. A word and a result move in the same
+iteration of its loop. If the ports delay words, results wait with them:
 
     words of chunk k−1      w w w · · w w w · · w w w          · the FIFO is full
-    results of chunk k      r r r · · r r r · · r r r r r r    those that are more come behind
+    results of chunk k      r r r · · r r r · · r r r r r r    further results follow
 
-A port requests some bursts, sends their words and awaits the answers to those of the round before, each in a loop of
-its own. The last round of a chunk has the bursts that are left, and may be over before these answers come:
+write_rows works in rounds. In a round it requests some bursts, then writes their words, then awaits the responses to
+the bursts of the round before, each in a separate loop. The last round of a chunk has the remaining bursts. Its words
+may be written before the responses arrive:
 
     round k−1   requests │ words of 4 bursts │ answers before │
     round k                                                   requests │ words of 1 │ … awaits 4 answers │
@@ -28,52 +29,53 @@ from scheduler.systolic.model.grid import BURSTS_TOGETHER, PassGrid, Times, ceil
 from scheduler.systolic.shape import LayerShape, adds_from_ddr
 
 ARRANGE_STAGES = 7
-"""Depth of its pipeline; a test compares it with the code."""
+"""Depth of arrange's pipeline. A test compares it with the code."""
 
 ADD_STAGES = 8
-"""Stages more of arrange in engines that add maps (systolic/save.h)."""
+"""Further stages of arrange in engines that add maps (saver/add.h)."""
 
 CHUNK_BUBBLE = ARRANGE_STAGES + 1
-"""arrange: between two chunks its pipeline drains, what the next one is comes, and it is entered. In engines that add
-maps it has ADD_STAGES more."""
+"""Cycles of arrange between two chunks: its pipeline drains, it reads the next chunk's description, and it starts.
+
+In engines that add maps there are ADD_STAGES more."""
 
 ROUND_CYCLES = 10
-"""The loops that request, send and await answers are entered and drained."""
+"""Cycles per round in which the pipelines of the loops that request, write and await responses fill and drain."""
 
 NEXT_CHUNK = 1
-"""What the next chunk is comes."""
+"""Cycles in which write_rows reads the next chunk's description."""
 
 REQUESTS = 4
-"""From the end of a chunk to the first word of the next one, beside a cycle for each burst that is requested first."""
+"""Cycles from the end of a chunk to the first word of the next one, plus one per burst that is requested first."""
 
 STORED = 2
-"""From a word that a port takes to the memory's buffer: stages of the loop that sends."""
+"""Cycles from the port's FIFO to the memory's buffer: the stages of the loop that writes words."""
 
 AWAITS = 6
-"""From a round's last word in that buffer to its end, beside a cycle for each answer that it awaits."""
+"""Cycles from a round's last word in the memory's buffer to the round's end, plus one per response that it awaits."""
 
 
 ENTERED = 2
-"""From that word to the end of a round that has no answers to await: the first one of a pass."""
+"""Cycles from that word to the round's end in the first round of a pass, which awaits no responses."""
 
 
 def arrange_stages(grid: PassGrid) -> int:
-    """Depth of arrange's pipeline."""
+    """Return the depth of arrange's pipeline."""
     return ARRANGE_STAGES + ADD_STAGES * grid.arrays.added_maps
 
 
 def chunk_bubble(grid: PassGrid) -> int:
-    """CHUNK_BUBBLE in the engine of these arrays."""
+    """Return CHUNK_BUBBLE of these arrays, with the stages for residual adds."""
     return CHUNK_BUBBLE + ADD_STAGES * grid.arrays.added_maps
 
 
 def uses_ports(shape: LayerShape) -> bool:
-    """Whether the Saver waits for DDR: it writes a map there, or reads one that it adds."""
+    """Return whether the Saver depends on DDR: it writes its map to DDR, or adds a map from DDR."""
     return not shape.to_chip or adds_from_ddr(shape)
 
 
 def leaving_rows(grid: PassGrid) -> Times:
-    """saver/save.h, leave_together: rows of a chunk that leave in an iteration."""
+    """Return the rows of a chunk that arrange outputs per iteration (saver/save.h, leave_together)."""
     arrays = grid.arrays
     if grid.shape.added:
         return grid.flat(1.0)
@@ -82,20 +84,28 @@ def leaving_rows(grid: PassGrid) -> Times:
 
 
 def save_bytes(grid: PassGrid) -> Times:
-    """Return the bytes that the ports which results keep busy move in a cycle."""
+    """Return the bytes per cycle of the ports that write results."""
     return np.asarray(save_ports(grid) * grid.arrays.word_bytes, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Sent:
-    """A chunk on its way through a port.
+    """The times in which a port writes one chunk, in cycles.
 
-    words: of a port; burst: those of one. first: cycles of its first round; cycles: of all of them, with what those
-    behind the first wait for answers. after: from its last word in the memory's buffer to its end. requests: before
-    its first word; awaits: of the first round, for answers to the chunk before. held: between arrange being rid of its
-    last word and that one's being in the buffer, where the FIFO between them is full. last_words: of its last round,
-    before which it takes none for ``pause`` cycles. interval: cycles of each of several such chunks. single: whether
-    it is one round.
+    Attributes:
+        words: Words of the chunk per port.
+        burst: Words per burst.
+        first: Cycles of the first round.
+        cycles: Cycles of all rounds, with the waits of later rounds for responses.
+        after: Cycles from the last word in the memory's buffer to the end of the chunk.
+        requests: Cycles before the first word.
+        awaits: Cycles in which the first round awaits the responses to the chunk before.
+        held: Cycles from the time at which arrange outputs the last word until that word is in the memory's buffer, if
+            the FIFO between them is full.
+        last_words: Words of the last round.
+        pause: Cycles before the last round's words in which the port takes no words from its FIFO.
+        interval: Cycles per chunk if several such chunks follow each other.
+        single: Whether the chunk has one round.
     """
 
     words: Times
@@ -114,8 +124,13 @@ class Sent:
 
 @dataclass(frozen=True, eq=False)
 class Port:
-    """free: when write_rows is through with a chunk. answered: when DDR has answered its last burst. rid: when arrange
-    was rid of its last word at the latest."""
+    """The times of a port at the end of a chunk.
+
+    Attributes:
+        free: Time at which write_rows has finished the chunk.
+        answered: Time of the DDR's response to the chunk's last burst.
+        rid: Latest time at which arrange has output the chunk's last word.
+    """
 
     free: Times
     answered: Times
@@ -123,7 +138,7 @@ class Port:
 
 
 def sent(grid: PassGrid, columns: Times, port_words: Times) -> Sent:
-    """A chunk of ``columns``, each of ``port_words`` words a port."""
+    """Return the times of a chunk of ``columns`` columns with ``port_words`` words per column and port."""
     return grid.once(_sent, columns, port_words)
 
 
@@ -134,11 +149,11 @@ def _sent(grid: PassGrid, columns: Times, port_words: Times) -> Sent:
     last, single = bursts - BURSTS_TOGETHER * (rounds - 1), rounds == 1
     requested = np.minimum(bursts, BURSTS_TOGETHER)
     answers = np.where(single, bursts, BURSTS_TOGETHER)
-    # From the end of a round to the answers to its last burst; the round behind it takes as long at least.
+    # Cycles from the end of a round to the response to its last burst. The next round takes at least this long.
     answered = burst + latency + 1 - AWAITS - answers
     full_round, last_round = BURSTS_TOGETHER * (burst + 2) + ROUND_CYCLES, last * (burst + 1) + answers + ROUND_CYCLES
     late_last = np.where(single, 0, latest(0, answered - last_round))
-    # Of full rounds each second one waits: the one behind it has had the time.
+    # Every second full round waits for responses. During this wait, the responses for the round after it arrive too.
     late = late_last + latest(0, rounds - 2) * latest(0, answered - full_round) / 2
     cycles = words + 2 * bursts + ROUND_CYCLES * rounds + NEXT_CHUNK + late
     first = requested * (burst + 1) + answers + ROUND_CYCLES + NEXT_CHUNK
@@ -160,7 +175,7 @@ def _sent(grid: PassGrid, columns: Times, port_words: Times) -> Sent:
 
 
 def _held(burst: Times, bursts: Times, late: Times, interval: Times) -> Times:
-    """Cycles in which a port takes the words of a full FIFO, with the rounds that begin among them."""
+    """Return the cycles in which a port empties a full FIFO, including the starts of rounds in this time."""
     rounds = ceiling(bursts / BURSTS_TOGETHER)
     last, words = bursts - BURSTS_TOGETHER * (rounds - 1), burst * bursts
     begun = np.clip(np.floor((FIFO_DEPTH - last * burst) / (BURSTS_TOGETHER * burst)) + 1, 0, rounds - 1)
@@ -169,14 +184,28 @@ def _held(burst: Times, bursts: Times, late: Times, interval: Times) -> Times:
 
 
 def behind_last_word(chunk: Sent, together: Times) -> Times:
-    """Cycles from the last word that comes to the end of the chunk, where the port waits for words. together: words
-    that come last in as many cycles; those of a last round stand in the FIFO, which has filled in the pause before."""
+    """Return the cycles from the last word in the FIFO to the end of the chunk, if the port waits for words.
+
+    Args:
+        chunk: The times of the chunk.
+        together: The number of last words that arrive in successive cycles. If they include the last round, they
+            have filled the FIFO during the pause before that round.
+    """
     return STORED + chunk.after + np.where(together >= chunk.last_words, np.minimum(chunk.pause, FIFO_DEPTH), 0)
 
 
 def send(grid: PassGrid, before: Port, chunk: Sent, first_word: Times, pace: Times) -> Port:
-    """The port when it has sent a chunk. first_word: when arrange gives the first one; pace: cycles in which the DDR
-    moves a word. It moves a burst when all of it is there, and those of the chunk before first."""
+    """Return the times of the port after it has written a chunk.
+
+    The DDR moves a burst when all its words are in the memory's buffer, after the bursts of the chunk before.
+
+    Args:
+        grid: The pass.
+        before: The port after the chunk before.
+        chunk: The times of the chunk.
+        first_word: Time at which arrange outputs the chunk's first word.
+        pace: Cycles in which the DDR moves a word.
+    """
     latency = grid.ddr.write_latency
     begin = latest(before.free, first_word - chunk.requests)
     late = latest(0, before.answered + 1 - begin - chunk.first)
@@ -194,7 +223,7 @@ def send(grid: PassGrid, before: Port, chunk: Sent, first_word: Times, pace: Tim
 
 
 class Chunk(Protocol):
-    """The last chunk that was taken, as in a State."""
+    """The fields of a State that describe the last chunk that arrange has taken; state.py explains them."""
 
     @property
     def chunk_columns(self) -> Times: ...
@@ -214,9 +243,15 @@ class Chunk(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Leaving:
-    """A phase of arrange. arrange_done: when it has taken the last result of the chunk that comes; held_up: the same,
-    as far as ports hold it up. left: when it has let the last word of the one go that leaves; port_behind: cycles from
-    then to write_rows being through, where words are late. ports_free, answered: of write_rows, and of its last burst.
+    """The times of a phase of arrange, in which it takes one chunk and outputs the chunk before.
+
+    Attributes:
+        arrange_done: Time at which arrange has taken the last result of the chunk.
+        held_up: Lower limit of ``arrange_done`` that the ports cause; 0 if they cause no delay.
+        left: Time at which arrange has output the last word of the chunk before.
+        port_behind: Cycles from ``left`` until write_rows has finished that chunk, if the port waits for words.
+        ports_free: Time at which write_rows has finished that chunk.
+        answered: Time of the response to that chunk's last burst.
     """
 
     arrange_done: Times
@@ -228,8 +263,15 @@ class Leaving:
 
 
 def leaving(grid: PassGrid, before: Chunk, begin: Times, taken: Times, fills: Times) -> Leaving:
-    """taken: when the last of ``fills`` results would come if no port held the phase up. A word and a result move in
-    the same iteration: where the ports hold words up results wait with them, and those that are more come behind."""
+    """Return the times of a phase of arrange.
+
+    Args:
+        grid: The pass.
+        before: The chunk before, which arrange outputs in this phase.
+        begin: Time at which the phase begins.
+        taken: Time at which arrange would take the last result if the ports caused no delay.
+        fills: The number of results that arrange takes.
+    """
     leaves = before.chunk_columns * before.column_words
     more = fills - leaves
     pace = latest(1, (taken - begin) / latest(1, fills))
@@ -237,12 +279,12 @@ def leaving(grid: PassGrid, before: Chunk, begin: Times, taken: Times, fills: Ti
     if not uses_ports(grid.shape):
         return Leaving(taken, taken * 0, left, taken * 0, before.ports_free, before.answered)
     stages, exists = arrange_stages(grid), leaves > 0
-    # The chunk before: its last words left behind the last result.
+    # If the chunk before had more words than results were taken, its last words were output after the last result.
     free = np.where(before.excess > 0, begin - chunk_bubble(grid) + before.port_behind, 0)
     chunk = sent(grid, np.where(exists, before.chunk_columns, 1), np.where(exists, before.column_words, 1))
     port = Port(latest(before.ports_free, free), before.answered, left)
     port = send(grid, port, chunk, begin + stages, before.word_cycles)
-    # Where words come late the port is through soon behind the last one.
+    # If words arrive late, the port finishes soon after the last one.
     behind = stages - 1 + behind_last_word(chunk, -more)
     answered = latest(port.answered, left + behind - chunk.after + chunk.burst + grid.ddr.write_latency)
     behind = behind - np.where(chunk.single & (before.answered == 0), chunk.awaits, 0)

@@ -1,14 +1,15 @@
 """The output stage: pool, requantise and arrange (saver/pool.h, requantise.h, save.h), chunk by chunk of a tile.
 
-arrange is one loop that takes the results of a chunk while the chunk before leaves. It runs max(fills, leaves)
-iterations; where more leaves than comes, the excess runs after the last result, and nothing is taken meanwhile:
+arrange is one loop. It takes the results of a chunk (*fills*) and outputs the words of the chunk before (*words*). It
+runs max(fills, words) iterations. If there are more words than results, the excess words are output after the last
+result, and no results are taken meanwhile:
 
     chunk k       ├── fills ──┤
-    chunk k−1     ├────── leaves ──────┤
+    chunk k−1     ├────── words ───────┤
     arrange       takes results        │ excess │ bubble │ chunk k+1 …
 
-The array is ahead of arrange by what the FIFOs and the pipelines between them hold, and waits when they are full. A
-pipeline that gets nothing moves nothing: results that stand in it when the array pauses come when the array goes on.
+The array is ahead of arrange by the results in the FIFOs and pipelines between them, and waits when these are full. A
+pipeline without input does not move. Results that are in it when the array pauses are output when the array resumes.
 """
 
 from __future__ import annotations
@@ -42,20 +43,25 @@ from scheduler.systolic.model.phases import TileTraffic
 from scheduler.systolic.model.progress import changed
 
 THAWED = 3
-"""Pipelines behind the array that move again, each a cycle behind the one before: pool, requantise, arrange."""
+"""The pipelines after the array that resume, each one cycle after the one before: pool, requantise, arrange."""
 
 LEAD = 2
-"""Of a loop that feeds the array: a FIFO of 4, less entering the next phase."""
+"""Cycles by which a loop that feeds the array is ahead: a FIFO of 4 words, less the cycles to enter the next phase."""
 
 
 @dataclass(frozen=True, eq=False)
 class TileSave:
-    """How one channel tile of one row tile is saved.
+    """The numbers with which the output stage saves one channel tile of one row tile.
 
-    groups: of rows, a column. pool_cycles: iterations of pool a column. port_words: words a column and port;
-    word_cycles: in which the DDR moves one of each port. lag: cycles from a position of the array to its last result in
-    arrange. frozen_columns: that stand in the array's pipelines when the tile begins. pushed_cycles: in which groups
-    that stand behind it come at last."""
+    Attributes:
+        groups: Groups of rows per column.
+        pool_cycles: Iterations of pool per column.
+        port_words: Words per column and port.
+        word_cycles: Cycles in which the DDR moves a word of each port.
+        lag: Cycles from a position of the array to its last result in arrange.
+        frozen_columns: Columns in the array's pipelines when the tile begins.
+        pushed_cycles: Cycles in which the groups in the pipelines after pool reach arrange at the end of a chunk.
+    """
 
     groups: Times
     pool_cycles: Times
@@ -68,8 +74,10 @@ class TileSave:
 
 @dataclass(frozen=True, eq=False)
 class _Flow:
-    """The part of a State that a chunk changes. last_result: when arrange has taken the last result of the chunk
-    before."""
+    """The fields of a State that a chunk changes, and ``last_result``.
+
+    ``last_result`` is the time at which arrange has taken the last result of the chunk before.
+    """
 
     array: Times
     arrange_done: Times
@@ -93,6 +101,8 @@ class _Flow:
 
 
 _NAMES = tuple(f.name for f in fields(_Flow))
+
+# Fields with the same value after each of several equal chunks. All other fields grow by the same amount per chunk.
 _LEVELS = (
     "excess",
     "port_behind",
@@ -107,20 +117,25 @@ _LEVELS = (
 
 
 def tile_save(grid: PassGrid, traffic: TileTraffic) -> TileSave:
-    """How a tile is saved."""
+    """Return the numbers with which the output stage saves a tile."""
     kind = np.asarray([traffic.saved_rows, traffic.blocks, traffic.last], np.float64)
     return changed(grid.once(_tile_save, kind), word_cycles=traffic.word_cycles)
 
 
 def _tile_save(grid: PassGrid, kind: Times) -> TileSave:
-    """kind: rows that leave, words of a position, and whether all pipelines drain behind the tile."""
+    """Return the numbers of ``tile_save``, except for ``word_cycles``.
+
+    Args:
+        grid: The pass.
+        kind: The tile's output rows, its channel blocks per position, and whether all pipelines drain after the tile.
+    """
     arrays, shape, (saved_rows, blocks, last) = grid.arrays, grid.shape, kind.tolist()
     groups = ceiling(saved_rows / arrays.save_rows)
     pool_cycles = groups + (shape.places * shape.pool_stride - 1)
     last_chunk = np.where(grid.columns > arrays.chunk, grid.tail_columns * grid.column_cycles, grid.feeds)
     behind = last_chunk + saver_stages(grid.arrays) - ARRAY_STAGES if last else grid.feeds
     frozen = np.minimum(ceiling(frozen_groups(grid.arrays) / groups) * grid.column_cycles, behind)
-    skew = skew_of(arrays.rows)  # results that stand in the pipelines pass them with those that push them out
+    skew = skew_of(arrays.rows)  # results in the pipelines move only with later results that push them out
     standing = ARRAY_STAGES / shape.steps * shape.positions / shape.column_positions
     return TileSave(
         groups,
@@ -134,14 +149,14 @@ def _tile_save(grid: PassGrid, kind: Times) -> TileSave:
 
 
 def save(grid: PassGrid, state: State, start: Times, tile: TileSave) -> State:
-    """The array takes the positions of a tile from ``start`` on, as far as the Saver lets it."""
+    """Return the state after a tile with the Saver's back-pressure. The array takes its first position at ``start``."""
     chunk = np.asarray(grid.arrays.chunk, np.float64)
     count, full_cycles = ceiling(grid.columns / chunk), chunk * grid.column_cycles
     flow = _resumed(grid, state, start, tile)
     first_columns, first_cycles = np.minimum(grid.columns, chunk), np.where(count == 1, grid.feeds, full_cycles)
     flow = _chunk(grid, tile, flow, (first_columns, first_cycles), bool((count == 1).any()))
-    # Chunks 2 to 5 are stepped through. Further ones are like the last two, of which one may wait for answers that the
-    # other one has; the last chunk may be shorter.
+    # Chunks 2 to 5 are computed one by one. Further ones repeat the last two, because of two successive chunks one may
+    # wait for responses and the other may not. The last chunk may be shorter.
     for number in (2, 3):
         flow = _next_chunk(grid, tile, flow, count > number, (chunk, full_cycles))
     third = flow
@@ -155,15 +170,18 @@ def save(grid: PassGrid, state: State, start: Times, tile: TileSave) -> State:
 
 
 def _resumed(grid: PassGrid, state: State, start: Times, tile: TileSave) -> _Flow:
-    """What the tile begins with. Results that stood in the pipelines come first; where they are more than the last
-    chunk, the one before it has to leave before that one is taken."""
+    """Return the flow at the start of a tile.
+
+    Results that were in the pipelines reach arrange first. If they belong to more than the last chunk, arrange must
+    output the chunk before it first.
+    """
     woken = start + skew_of(grid.arrays.rows) + 2
     standing = frozen_groups(grid.arrays) + tile.frozen_columns * state.chunk_results / latest(1, state.chunk_columns)
     iterations, words = _stood(grid, state, standing)
     of_last_chunk = np.minimum(standing, state.chunk_results) * tile.pool_cycles / tile.groups
     columns = np.minimum(grid.columns, np.asarray(grid.arrays.chunk, np.float64))
     first = sent(grid, columns, tile.port_words)
-    pace = latest(1, first.cycles / (columns * tile.port_words))  # cycles of a port a word
+    pace = latest(1, first.cycles / (columns * tile.port_words))  # cycles per word of a port
     last_result = np.where(iterations > 0, woken + iterations * pace + chunk_bubble(grid) + state.chunk_results, 0)
     standing_words = (words > 0) & uses_ports(grid.shape)
     answered = resumed_answers(grid, first, woken + arrange_stages(grid), words, tile.word_cycles)
@@ -182,24 +200,43 @@ def _resumed(grid: PassGrid, state: State, start: Times, tile: TileSave) -> _Flo
         "pool_free": latest(state.pool_free, pool_done),
     }
     unchanged = {name: getattr(state, name) for name in _NAMES if name not in ("array", "last_result")}
-    unchanged["word_cycles"] = tile.word_cycles  # of what leaves from now on, whenever it came
+    unchanged["word_cycles"] = tile.word_cycles  # for all words that are output from now on
     stood = {"last_result": state.arrange_done, **unchanged}
     begun = state.results > 0
     return _Flow(start, **{**stood, **{name: np.where(begun, times, stood[name]) for name, times in resumed.items()}})
 
 
 def resumed_answers(grid: PassGrid, chunk: Sent, begin: Times, words: Times, pace: Times) -> Times:
-    """When DDR has answered a chunk whose last ``words`` begin to leave at ``begin``, and which it moves at ``pace``: a
-    burst of which some words had left before when all of it is there."""
+    """Return the time of the response to a chunk of which some words were output before a pause.
+
+    If the pause was in the middle of a burst, the DDR moves this burst when its remaining words have arrived.
+
+    Args:
+        grid: The pass.
+        chunk: The times of the chunk.
+        begin: Time at which arrange outputs the first of the remaining words.
+        words: The number of remaining words.
+        pace: Cycles in which the DDR moves a word.
+    """
     sent_before = np.mod(latest(0, chunk.words - words), chunk.burst)
     moved = begin + chunk.burst - sent_before + (words + sent_before) * pace
     return np.asarray(moved + grid.ddr.write_latency, np.float64)
 
 
 def _stood(grid: PassGrid, state: State, results: Times) -> tuple[Times, Times]:
-    """Where so many results stood in the pipelines before a tile: iterations of arrange until it had taken those of the
-    chunk before the last one, 0 where none of them stood; words that were still to leave. What leaves does so in the
-    same loop, and waits with it."""
+    """Return the work of arrange that remained when the array paused before a tile.
+
+    Args:
+        grid: The pass.
+        state: The state before the tile.
+        results: The number of results in the pipelines.
+
+    Returns:
+        The iterations until arrange has taken the results of the chunk before the last one. They are 0 if none of these
+        results are in the pipelines.
+
+        The words that arrange still has to output, in the same loop.
+    """
     chunk, tail = np.asarray(grid.arrays.chunk, np.float64), grid.tail_columns
     larger = np.where(grid.columns > chunk, chunk / tail, 1)
     results_before, leaves_before = state.chunk_results * larger, state.chunk_leaves * larger
@@ -221,7 +258,16 @@ def _next_chunk(
     size: tuple[Times, Times],
     last: bool = False,
 ) -> _Flow:
-    """Another chunk of the tile, where it exists. size: its columns, and the array's cycles for them."""
+    """Return the flow after a further chunk, at the points of the grid at which the tile has one.
+
+    Args:
+        grid: The pass.
+        tile: The numbers of the tile.
+        flow: The flow after the chunk before.
+        exists: Whether the tile has the chunk, at each point of the grid.
+        size: The chunk's columns, and the array's cycles for them.
+        last: Whether it is the tile's last chunk at any point of the grid.
+    """
     if not exists.any():
         return flow
     begun = changed(flow, last_result=latest(flow.last_result, flow.array + tile.lag))
@@ -232,7 +278,7 @@ def _next_chunk(
 
 
 def _repeated(start: _Flow, end: _Flow, chunks: Times) -> _Flow:
-    """``end``, and so many more chunks like the one from ``start`` to ``end``."""
+    """Return the flow after further chunks: ``chunks`` times the growth from ``start`` to ``end``."""
 
     def repeat(name: str) -> Times:
         value: Times = getattr(end, name)
@@ -242,8 +288,16 @@ def _repeated(start: _Flow, end: _Flow, chunks: Times) -> _Flow:
 
 
 def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, size: tuple[Times, Times], last: bool) -> _Flow:
-    """One chunk. size: its columns, and the array's cycles for them where nothing blocks it. last: of a tile somewhere,
-    whose leads the loops that feed the array are asked for."""
+    """Return the flow after one chunk.
+
+    Args:
+        grid: The pass.
+        tile: The numbers of the tile.
+        flow: The flow before the chunk.
+        size: The chunk's columns, and the array's cycles for them without back-pressure.
+        last: Whether it is the tile's last chunk at any point of the grid. Only then are the leads of the feeding loops
+            needed.
+    """
     columns, cycles = size
     groups, skew = tile.groups, skew_of(grid.arrays.rows)
     fills = columns * groups
@@ -251,13 +305,13 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, size: tuple[Times, Times
     pool_begin = latest(flow.pool_free, flow.array + skew + ARRAY_STAGES + 2)
     begins = (begin, pool_begin)
     array, pool_done = _array_took(grid, tile, flow, begins, cycles), pool_begin + columns * tile.pool_cycles
-    # Between chunks arrange takes nothing: pool is ahead by what the FIFOs hold, and what stands in the pipelines comes
-    # when more follows, at its pace, or as they drain.
+    # Between chunks arrange takes no results, and pool is ahead by the groups that the FIFOs hold. Groups in the
+    # pipelines reach arrange at the pace of further groups that follow, or when the pipelines drain.
     at_pool_pace = begin + (fills - held_groups(grid.arrays)) * tile.pool_cycles / groups + tile.pushed_cycles
     taken = latest(begin + fills, pool_done + 2 * FIFO_WORDS, at_pool_pace)
     phase = leaving(grid, flow, begin, taken, fills)
     arrange_done, zero = phase.arrange_done, array * 0
-    # Pool is through when arrange has taken all results but those that stand between them.
+    # pool finishes when arrange has taken all results except those in the FIFOs and pipelines between them.
     held_up = latest(begin + fills, phase.held_up) - held_groups(grid.arrays)
     released = latest(held_up, begin + (fills - held_groups(grid.arrays)) * tile.pool_cycles / groups)
     released = np.where(
@@ -286,9 +340,18 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, size: tuple[Times, Times
 
 
 def _array_took(grid: PassGrid, tile: TileSave, flow: _Flow, begins: tuple[Times, Times], fed: Times) -> Times:
-    """When the array has taken ``fed`` elements of the chunk that arrange and pool begin at ``begins``. Then all
-    columns but those that the FIFOs of sums hold, and one that waits in the row, have left; pool reads a column as its
-    first group leaves."""
+    """Return the time at which the array has taken ``fed`` elements of a chunk.
+
+    At that time pool must have read all columns except those in the FIFOs of sums and one that waits in the row. pool
+    reads a column in the cycle in which it outputs the column's first group.
+
+    Args:
+        grid: The pass.
+        tile: The numbers of the tile.
+        flow: The flow before the chunk.
+        begins: The times at which arrange and pool begin the chunk.
+        fed: The number of elements.
+    """
     shape, (begin, pool_begin) = grid.shape, begins
     positions_left = np.floor((fed - ARRAY_STAGES) / shape.steps) - held_positions(grid.arrays.array) - 1
     columns_left = positions_left * shape.positions / shape.column_positions
@@ -300,8 +363,18 @@ def _array_took(grid: PassGrid, tile: TileSave, flow: _Flow, begins: tuple[Times
 def _leads(
     grid: PassGrid, tile: TileSave, flow: _Flow, begins: tuple[Times, Times], end: tuple[Times, Times]
 ) -> dict[str, Times]:
-    """By how much longer than unblocked the array takes what the FIFOs before it hold. end: its cycles for the chunk,
-    and when it is through. A FIFO of rows may fill but for the words in which load enters the next phase."""
+    """Return ``rows_lead`` and ``weights_lead``: the delays by back-pressure while the array empties the FIFOs before
+    it.
+
+    A FIFO of rows may be full except for the words that it loses while load enters the next phase.
+
+    Args:
+        grid: The pass.
+        tile: The numbers of the tile.
+        flow: The flow before the chunk.
+        begins: The times at which arrange and pool begin the chunk.
+        end: The array's cycles for the chunk without back-pressure, and the time at which it has finished the chunk.
+    """
     cycles, array = end
     held = {"rows_lead": held_positions(grid.arrays.array) - FIFO_WORDS, "weights_lead": FIFO_WORDS}
     if not (array > flow.array + cycles).any():
@@ -313,14 +386,19 @@ def _leads(
 
 
 def _pool_took(tile: TileSave, flow: _Flow, begin: Times, columns: Times) -> Times:
-    """When pool has taken ``columns`` of the chunk that it begins at ``begin``; of the one before where that is
-    negative. 0 before the pass's first column."""
+    """Return the time at which pool has taken ``columns`` columns of the chunk that it begins at ``begin``.
+
+    A negative number counts back from the end of the chunk before. The time is 0 before the pass's first column.
+    """
     end = np.where(columns > 0, begin, flow.pool_done) + columns * tile.pool_cycles
     return np.where(flow.results + columns * tile.groups > 0, end, 0)
 
 
 def _arrange_took(grid: PassGrid, tile: TileSave, flow: _Flow, begin: Times, groups: Times) -> Times:
-    """The same of arrange, in groups."""
+    """Return the time at which arrange has taken ``groups`` groups of the chunk that it begins at ``begin``.
+
+    A negative number counts back from the end of the chunk before. The time is 0 before the pass's first group.
+    """
     in_chunk = begin + groups * latest(tile.pool_cycles, grid.column_cycles) / tile.groups
     gap = np.where(-groups >= flow.chunk_results, flow.gap, 0)
     in_chunk_before = flow.arrange_done - gap + groups * tile.pool_cycles / tile.groups
@@ -328,6 +406,9 @@ def _arrange_took(grid: PassGrid, tile: TileSave, flow: _Flow, begin: Times, gro
 
 
 def chunk_begin(grid: PassGrid, after: State | _Flow, last_result: Times) -> Times:
-    """When arrange begins a chunk: after the last result of the one before, and the last word of the one before that,
-    which may be more and which the ports may hold up."""
+    """Return the time at which arrange begins a chunk.
+
+    By then it has taken the last result of the chunk before, and has output the last word of the chunk before that one.
+    The words may take more iterations than the results, and the ports may delay them.
+    """
     return latest(last_result + after.excess, after.left) + chunk_bubble(grid)

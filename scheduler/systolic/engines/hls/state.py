@@ -1,4 +1,4 @@
-"""What is carried from tile to tile of the engine in C++."""
+"""The state of the C++ engine's cycle model, which is carried from tile to tile."""
 
 from __future__ import annotations
 
@@ -9,24 +9,42 @@ from scheduler.systolic.model.grid import Times
 from scheduler.systolic.model.progress import Progress
 
 LOAD_STAGES, FEED_STAGES = 8, 4
-"""Depths of the pipelines of load and of feed_weights in C++, which drain between two row tiles, two weight tiles."""
+"""Depths of the pipelines of load and feed_weights, which drain between row tiles and between weight tiles."""
 
 ROWS_TAKEN, WEIGHTS_TAKEN = 2 * LOAD_STAGES, 2 * FEED_STAGES + 1
-"""From a phase's last word to the first element of the next phase there, at least."""
+"""The lowest number of cycles from a phase's last word to the first element of the next phase, for rows and weights."""
 
 
 @dataclass(frozen=True, eq=False)
 class State(Progress):
-    """Of the engine in C++.
+    """The state of a pass of the C++ engine after a tile.
 
-    writes_done: when a port that writes has moved what was asked for. first_write: when the pass's first burst is in
-    the memory's buffer; stored: when the memory has moved what was written, which it cannot begin before.
-    pool_free: when pool can begin the next chunk, which may be later than pool_done because results stand in the FIFOs
-    behind it.
-    results: groups that arrange has taken so far. chunk_results: of the last chunk; chunk_leaves: iterations in which
-    that chunk leaves; chunk_sent: cycles that a port needs for it; excess: iterations that did not hide behind
-    the chunk that came meanwhile; gap: cycles in which arrange took nothing before the last chunk; pending_bytes: of
-    the chunk that has yet to leave. ports_free: when the ports have sent the chunk before that one.
+    arrange outputs a chunk while it takes the results of the next one (saver.py). The *last chunk* is the last one that
+    arrange has taken. Its words are not output yet.
+
+    Attributes:
+        writes_done: Time at which a writing port has moved all requested words.
+        stored: Time at which the DDR has moved all written words. It cannot start before ``first_write``.
+        first_write: Time at which the first burst of the pass is in the memory's buffer.
+        pool_free: Time at which pool can begin the next chunk. It may be later than ``pool_done``, if results fill the
+            FIFOs after pool.
+        results: Groups that arrange has taken so far.
+        chunk_results: Groups of the last chunk.
+        chunk_columns: Output columns of the last chunk.
+        column_words: Words per column and port of the last chunk.
+        word_cycles: Cycles in which the DDR moves a word of each writing port.
+        rows_lead: Further cycles by which load ends before the array, because a blocked array takes the last elements
+            from its FIFO late.
+        weights_lead: The same number for feed_weights.
+        left: Time at which arrange has output the last word of the chunk before the last one.
+        port_behind: Cycles from ``left`` until write_rows has finished that chunk, if the port waits for words.
+        answered: Time of the response to that chunk's last burst.
+        ports_free: Time at which write_rows has finished that chunk.
+        weights_asked: Time at which read_weights requests the weight tile that the next phase loads.
+        weights_read: Time at which read_weights has passed on the last word so far.
+        excess: Iterations in which arrange only output words, after it had taken all results of the last chunk.
+        gap: Cycles before the last chunk in which arrange took no results.
+        pending_bytes: Bytes of the last chunk, which are not written yet.
     """
 
     writes_done: Times
@@ -54,5 +72,5 @@ class State(Progress):
 
     @property
     def chunk_leaves(self) -> Times:
-        """Iterations in which the last chunk leaves."""
+        """Iterations in which arrange outputs the last chunk."""
         return self.chunk_columns * self.column_words

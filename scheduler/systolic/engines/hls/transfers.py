@@ -1,16 +1,16 @@
-"""What moves beside the array: rows of the next tile (loader/read.h, load.h), weights (feed.h), results (save.h).
+"""The data that move while the array computes: rows of the next tile, weights and results.
 
-load is one loop that does two things: it feeds the array with the rows of this tile, and puts those of the next tile
-into free slots of the row buffer. Where loading takes more iterations than feeding, the array waits at the end:
+The processes are in loader/read.h, loader/load.h, loader/feed.h and saver/save.h. load is one loop that does two
+things. It feeds the array with the rows of this tile, and stores the rows of the next tile in free slots of the row
+buffer. If loading takes more iterations than feeding, the array waits at the end:
 
     cycles           0 ─────────── feeds ──────── iterations = max(feeds, loads)
     array            takes this tile's elements │ waits
     load             ├──── loads the next tile's words, spread over the phase ────┤
     words from DDR   ─ ─ ─ a late word stalls the loop, and the array with it ─ ─ ─
 
-feed_weights is the same for weights, a weight tile at a time. The DDR serves bytes in the order of their requests;
-where ports ask for more than it gives they share it (ddr_shares.py), and a port that is never idle falls behind for
-good.
+feed_weights does the same with weights, one weight tile at a time. The DDR serves bytes in the order of their requests.
+If the ports request more than it moves, they share it (ddr_shares.py). A port that is never idle cannot catch up.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ from scheduler.systolic.model.progress import changed
 from scheduler.systolic.shape import rows_by_port
 
 READ_STAGES = 4
-"""From a beat of the memory to the loop that loads: the reader's pipeline and a FIFO."""
+"""Cycles from a beat of the memory to the loop that loads: the reader's pipeline and a FIFO."""
 
 FIRST_WEIGHTS = 1
-"""read_weights asks in this cycle."""
+"""The cycle of the first request of read_weights."""
 
 
 def first_row_word(grid: PassGrid) -> tuple[Times, Times]:
-    """When the first row is requested, and when load has its first word.
+    """Return the time of the first row's request, and the time at which load has its first word.
 
-    read_rows asks for two groups of pieces, if there are so many, and then reads the first. Rows of padding are pieces
-    too, which it steps over.
+    read_rows requests two groups of pieces, if there are two, and then reads the first. Padding rows are pieces too,
+    and read_rows steps over them.
     """
     arrays, shape = grid.arrays, grid.shape
     request = 1 + np.floor(shape.pad_top / arrays.map_ports) * np.asarray(grid.tilings.bursts, np.float64)
@@ -61,7 +61,16 @@ def first_row_word(grid: PassGrid) -> tuple[Times, Times]:
 
 
 def rows_from_ddr(grid: PassGrid, request: Times, first_word: Times, iterations: Times) -> Times:
-    """When the first tile's rows are there. The first weights and requantisers come meanwhile, from the same DDR."""
+    """Return the time at which the first tile's rows are in the row buffer.
+
+    The first weights and requantisers are read from the same DDR in the same time.
+
+    Args:
+        grid: The pass.
+        request: Time of the first row's request.
+        first_word: Time at which load has the first word.
+        iterations: Iterations of load for the first tile.
+    """
     arrays, shape = grid.arrays, grid.shape
     words = ceiling(grid.first_rows / arrays.map_ports) * grid.tilings.words
     head_start = (request - FIRST_WEIGHTS) * np.minimum(grid.rate, grid.weight_bytes)
@@ -86,22 +95,31 @@ def rows_from_ddr(grid: PassGrid, request: Times, first_word: Times, iterations:
 
 
 def _requested_weights(grid: PassGrid) -> Times:
-    """Words of weights that a port is asked for before the array begins: two tiles, and a third when the first of a
-    frame is there."""
+    """Return the words that are requested from a weight port before the array begins.
+
+    They are the words of two tiles. In the first pass of a frame, a third tile is requested when the first has arrived.
+    """
     tile, tiles, ahead = grid.shape.steps * grid.step_words, grid.tiles_loaded, 3 if grid.first else 2
     return np.minimum(ahead, tiles) * tile + np.where(tiles < ahead, grid.tilings.next_steps * grid.step_words, 0)
 
 
 def weights_left(grid: PassGrid, start: Times) -> Times:
-    """Words of weights requested ahead that a port has not moved at ``start``, when the first rows are there."""
+    """Return the requested words that a weight port has not moved at ``start``, when the first rows have arrived."""
     pace = shares_of(grid).paces(ROWS, WEIGHTS)[WEIGHTS]
     requested = np.minimum(HELD_WORDS, _requested_weights(grid))
     return latest(0, requested - (start - grid.ddr.read_latency) / pace)
 
 
 def _slowest_port(grid: PassGrid, other_bytes: Times) -> Times:
-    """Cycles until the port with most rows of the first tile has them, where the ports ask for more than the DDR gives:
-    the other ports, which need fewer, meanwhile take their share for rows of the next tile, as many as they hold."""
+    """Return the cycles until the port with the most rows of the first tile has read them.
+
+    0 if the DDR moves all that the ports request. Otherwise the ports with fewer rows read rows of the next tile in the
+    same time, as many as they can hold, and take a share of the DDR.
+
+    Args:
+        grid: The pass.
+        other_bytes: Bytes of weights and requantisers that the DDR moves in the same time.
+    """
     ahead = grid.read_ahead if grid.row_tiles > 1 else 0.0
 
     def moved_words(ports: int) -> Times:
@@ -114,15 +132,22 @@ def _slowest_port(grid: PassGrid, other_bytes: Times) -> Times:
 
 
 def load_rows(grid: PassGrid, state: State, phase: RowPhase, saved_bytes: Times, weight_bytes: Times) -> State:
-    """The state when the phase is over. Without overlap loading begins when the array has taken its last element.
+    """Return the state at the end of a phase of rows.
 
-    saved_bytes, weight_bytes: what else the DDR moves meanwhile.
+    Without overlap, loading begins when the array has taken the phase's last element.
+
+    Args:
+        grid: The pass.
+        state: The state after the phase's last tile.
+        phase: The phase.
+        saved_bytes: Bytes of results that the DDR moves during the phase.
+        weight_bytes: Bytes of weights that the DDR moves during the phase.
     """
     start, feeds, loads, words = phase.start, phase.feeds, phase.rows.loads, phase.rows.words
     overlapped = grid.tilings.overlap > 0
     any_words = words > 0
-    # Words: a port's own pace, and what it loses to ports that are busy at the same time. Rows that were asked for
-    # before the pass writes have the DDR to themselves.
+    # The transfer of the words: a port's own pace, and the cycles that it loses to other busy ports. Rows that were
+    # requested before the pass writes do not share the DDR with results.
     unshared = np.minimum((state.first_write - state.rows_arrived) / grid.row_pace, grid.read_ahead)
     shared = np.clip(words - latest(0, unshared), 0, None)
     lost = shares_of(grid).lost(ROWS, shared, {SAVES: saved_bytes, WEIGHTS: weight_bytes})
@@ -131,10 +156,10 @@ def load_rows(grid: PassGrid, state: State, phase: RowPhase, saved_bytes: Times,
     prefetched = HELD_WORDS * latest(grid.row_pace, transfer / latest(1, words))
     last_word = latest(state.rows_arrived + transfer, np.where(overlapped, start, state.array) + transfer - prefetched)
     arrived = np.where(any_words, latest(last_word, state.ddr_done), state.rows_arrived)
-    # The array: with overlap it waits for words that come while it still takes elements.
+    # The array: with overlap it waits for words that arrive while it still takes elements.
     waited_for = np.where(any_words & overlapped, arrived - _after_feeds(transfer, iterations, feeds), 0)
     array = latest(state.array, waited_for)
-    # The loop: its iterations and its pipeline; without overlap the loads come after the feeds.
+    # The loop: its iterations and its pipeline. Without overlap, the loads follow the feeds.
     behind = latest(iterations - feeds, _read_behind(grid, state, phase, iterations))
     loop = latest(start + iterations, array - LEAD - state.rows_lead + behind) + LOAD_STAGES
     loop = loop + np.where((loads > 0) & ~overlapped, loads + LOAD_STAGES, 0)
@@ -151,9 +176,11 @@ def load_rows(grid: PassGrid, state: State, phase: RowPhase, saved_bytes: Times,
 
 
 def _read_behind(grid: PassGrid, state: State, phase: RowPhase, iterations: Times) -> Times:
-    """Cycles in which read_rows gives the words that are loaded behind the array's last element, where the Saver has
-    blocked the array: it stood meanwhile, with no more words given than a FIFO holds, and asks for pieces between those
-    that it reads. That the memory has more of them ready does not help."""
+    """Return the cycles of read_rows for the words that are loaded after the array's last element.
+
+    0 unless the Saver has blocked the array. While the array is blocked, read_rows stalls as soon as its FIFO is full.
+    Afterwards it alternates between requests and reads, even if the memory has further words ready.
+    """
     words = np.where(phase.rows.words > 0, phase.rows.loads - phase.rows.padding, 0)
     blocked = (state.array > phase.start + phase.feeds + LEAD) & (grid.tilings.overlap > 0)
     behind = words * (iterations - phase.feeds) / iterations
@@ -161,14 +188,15 @@ def _read_behind(grid: PassGrid, state: State, phase: RowPhase, iterations: Time
 
 
 def load_weights(grid: PassGrid, state: State, phase: WeightPhase) -> State:
-    """The same of feed_weights, which loads the words of the next tile while the array takes elements with this one.
+    """Return the state at the end of a phase of weights.
 
-    A port may have words long before the loop wants them. But read_weights gives them in order, at most a FIFO of them
-    ahead of the loop, and between two tiles it asks for the one behind them:
+    feed_weights loads the next weight tile while the array computes with this one. A port may have words long before
+    the loop needs them. But read_weights passes them on in order, ahead of the loop by one FIFO at most. Between two
+    tiles it requests the tile after them:
 
-        read_weights   tile k │ asks for k + 2 │ tile k + 1 │ asks for k + 3
+        read_weights   tile k │ requests k + 2 │ tile k + 1 │ requests k + 3
         the port                └ latency ─ k + 2 …
-        feed_weights   └ FIFO ┤ tile k │ tile k + 1, as far as it was given
+        feed_weights   └ FIFO ┤ tile k │ tile k + 1, as far as read_weights has passed it on
     """
     start, feeds, words = phase.start, phase.feeds, phase.words
     any_words = words > 0
@@ -179,7 +207,7 @@ def load_weights(grid: PassGrid, state: State, phase: WeightPhase) -> State:
     arrived = np.where(any_words, latest(first_word + transfer, state.ddr_done), state.weights_arrived)
     begun = state.weights_read + (ENTER_READ if phase.next_pass else ASK_TILE)
     read = np.where(any_words, latest(arrived, begun + words), state.weights_read)
-    # One loop feeds and loads: until the first word is there it feeds nothing more.
+    # One loop feeds and loads. Therefore it feeds no elements while it waits for the first word.
     first_fed = latest(state.weights_arrived, begun) + feeds - iterations / latest(1, words)
     waited_for = latest(first_fed, read - _after_feeds(transfer, iterations, feeds))
     array = latest(state.array, np.where(any_words, waited_for, 0))
@@ -199,31 +227,58 @@ def load_weights(grid: PassGrid, state: State, phase: WeightPhase) -> State:
 
 
 def _after_feeds(transfer: Times, iterations: Times, feeds: Times) -> Times:
-    """Words are spread over a phase: the part of their transfer that comes after the array's last element."""
+    """Return the part of a transfer that follows the array's last element, if its words are spread over the phase."""
     return transfer * (iterations - feeds) / iterations
 
 
 def _first_word(grid: PassGrid, start: Times, lag: Times | float) -> Times:
-    """When the first word of the pass leaves arrange. start: of the array; lag: from there to a result."""
+    """Return the time at which arrange outputs the first word of the pass.
+
+    Args:
+        grid: The pass.
+        start: Time of the array's first element.
+        lag: Cycles from an element of the array to its result in arrange.
+    """
     chunk = np.minimum(grid.columns, grid.arrays.chunk) * grid.column_cycles
     return np.asarray(start + lag + chunk + chunk_bubble(grid) + arrange_stages(grid), np.float64)
 
 
 def bytes_before_writes(grid: PassGrid, state: State) -> Times:
-    """Of rows, that the DDR gives before the pass writes. state: before the first tile."""
+    """Return the bytes of rows that the DDR moves before the pass's first write.
+
+    Args:
+        grid: The pass.
+        state: The state before the first tile.
+    """
     lag = skew_of(grid.arrays.rows) + saver_stages(grid.arrays)
     alone = _first_word(grid, state.rows_ready, lag) - state.rows_arrived
     return np.asarray(np.minimum(alone / grid.row_pace, grid.read_ahead) * grid.map_bytes, np.float64)
 
 
 def save_pace(grid: PassGrid, state: State, saved_rows: int, reading: dict[str, Times]) -> Times:
-    """Cycles in which the DDR moves a word of each port that writes the results of a row tile. reading: bytes of rows
-    and of weights that come meanwhile. Of rows that are left where each port has as many, only some ports have one."""
+    """Return the cycles in which the DDR moves a word of each port that writes the results of a row tile.
+
+    If the rows cannot be divided evenly among the ports, only some ports write one of the remaining rows.
+
+    Args:
+        grid: The pass.
+        state: The state before the tile.
+        saved_rows: Output rows of the row tile.
+        reading: Bytes of rows and of weights that are read in the same time.
+    """
     return grid.once(_save_pace, state.chunk_leaves, np.asarray(saved_rows), reading[ROWS], reading[WEIGHTS])
 
 
 def _save_pace(grid: PassGrid, pending: Times, saved_rows: Numbers, row_bytes: Times, weight_bytes: Times) -> Times:
-    """pending: words of a chunk that is left of the tile before, which may be higher."""
+    """Return ``save_pace``.
+
+    Args:
+        grid: The pass.
+        pending: Words of the last chunk of the tile before, which may have more rows.
+        saved_rows: Output rows of the row tile.
+        row_bytes: Bytes of rows that are read in the same time.
+        weight_bytes: Bytes of weights that are read in the same time.
+    """
     arrays, shape, shares = grid.arrays, grid.shape, shares_of(grid)
     ports = np.asarray(1 if shape.added else arrays.map_ports, np.float64)
     rows, left = ceiling(saved_rows / ports), np.mod(saved_rows, ports)
@@ -236,11 +291,18 @@ def _save_pace(grid: PassGrid, pending: Times, saved_rows: Numbers, row_bytes: T
 
 
 def move(grid: PassGrid, begun: State, saved: State, start: Times, traffic: TileTraffic, tile: TileSave) -> State:
-    """``saved``, with what the DDR has moved during the tile: rows, weights, and the chunks that leave. begun: the
-    state when the tile began; start: of the array's first element.
+    """Return ``saved`` with the transfers of the DDR during the tile: rows, weights, and the chunks that are written.
 
-    All chunks of the tile but the last leave during it, and the last one of the tile begun. Where writes are so far
-    behind that the ports and FIFOs are full, arrange waits for them.
+    All chunks of the tile except the last one are written during the tile, and the last chunk of the tile before. If
+    the writes are so late that ports and FIFOs are full, arrange waits for them.
+
+    Args:
+        grid: The pass.
+        begun: The state at the start of the tile.
+        saved: The state when the output stage has taken the tile's sums.
+        start: Time of the array's first element.
+        traffic: The data that move during the tile.
+        tile: The numbers with which the output stage saves the tile.
     """
     shape = grid.shape
     column_bytes = grid.column_bytes(traffic.saved_rows, traffic.blocks)
@@ -257,13 +319,13 @@ def move(grid: PassGrid, begun: State, saved: State, start: Times, traffic: Tile
     words = words * uses_ports(shape)
     first_columns = np.minimum(grid.columns, grid.arrays.chunk)
     first_chunk = start + skew_of(grid.arrays.rows) + 1 + first_columns * grid.column_cycles
-    begin = np.where(begun.results > 0, begun.arrange_done, first_chunk)  # nothing leaves before the first chunk
+    begin = np.where(begun.results > 0, begun.arrange_done, first_chunk)  # no words before the first chunk is taken
     first_word = _first_word(grid, start, tile.lag)
-    # Its words leave with the results of the next chunk, or behind the last one.
+    # The first chunk's words are output with the results of the next chunk, or after the last result.
     pace = np.where(grid.columns > first_columns, latest(1, grid.column_cycles / tile.groups), 1)
     first_burst = first_word + first_columns * shape.value_words * pace + STORED
     first_write = np.where(begun.results == 0, first_burst, begun.first_write)
-    waits = (begun.results == 0) & (not traffic.last)  # what leaves of the last tile is counted at the end
+    waits = (begun.results == 0) & (not traffic.last)  # HlsEngine.end counts the words of the last tile
     stored = np.where(waits, latest(begun.stored, first_burst), begun.stored) + left_bytes / grid.rate
     writes_done = latest(begun.writes_done, begin) + words * traffic.word_cycles
     port_behind = writes_done - grid.written_ahead
