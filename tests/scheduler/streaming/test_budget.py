@@ -1,4 +1,4 @@
-"""The area of what is used, and what a folding may use of a board."""
+"""The area of resources, and the limits that a budget sets."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from scheduler.streaming.area.usage import StreamingUsage
 ULTRA96, PYNQ = load("ultra96-v2"), load("pynq-z2")
 
 
-def test_the_area_is_the_sum_of_the_fractions_of_the_board() -> None:
-    assert area(available(PYNQ), PYNQ) == pytest.approx(3e9, rel=1e-4)  # LUT, DSP and BRAM: there is no URAM
+def test_area_is_the_sum_of_the_fractions_of_the_board() -> None:
+    assert area(available(PYNQ), PYNQ) == pytest.approx(3e9, rel=1e-4)  # LUTs, DSPs and BRAMs; the board has no URAM
     half = StreamingUsage(lut=PYNQ.resources.lut // 2, dsp=22)
     assert area(half, PYNQ) == pytest.approx(0.6e9, rel=1e-4)
 
 
-def test_the_budget_bounds_every_resource() -> None:
+def test_limits_bound_every_resource() -> None:
     limit = limits(PYNQ, Budget(lut=0.5, bram=0.5))
     assert (limit.lut, limit.bram18, limit.dsp) == (26600, 140, 213)
     assert fits(limit, limit)

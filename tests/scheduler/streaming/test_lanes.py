@@ -1,4 +1,4 @@
-"""What a fold makes of the words at a block's ends."""
+"""The values per word at the inputs and outputs of folded blocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def graph_of(made: Layers) -> g.StreamGraph:
     return lower(made.network())
 
 
-def test_lanes_of_windows_and_units() -> None:
+def test_lanes_of_windows_and_units_follow_from_the_fold() -> None:
     _, window, unit, _ = graph_of(Layers(4, 8, 8).conv(6, 3)).blocks
     assert out_lanes(window, g.Fold(simd=2)) == 2
     assert out_lanes(window, g.Fold(simd=2, style="parallel")) == 18

@@ -1,5 +1,4 @@
-"""Every folding that a search ends in is legal, whatever the layers: wide ones above all, whose words would be longer
-than a stream's longest."""
+"""The result of every search is legal, in particular for wide layers, whose words could exceed WIDEST_WORD."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ CHANNELS = (1, 2, 3, 8, 11, 32, 37, 64, 97, 128, 257, 521, 1021)
 
 
 def drawn(seed: int) -> g.StreamGraph:
-    """A few layers of channels that may be prime or many, and of windows up to 7 × 7."""
+    """Return a random graph of a few layers, with prime or many channels and windows of up to 7 × 7."""
     random = np.random.default_rng(seed)
     weights, values = FORMATS[int(random.integers(len(FORMATS)))]
     made = Layers(int(random.choice((1, 3, 32))), 8, 8, weights, values)
@@ -36,21 +35,24 @@ def drawn(seed: int) -> g.StreamGraph:
             made.pool()
         elif step == "point":
             made.conv(int(random.choice(CHANNELS)), 1)
-        else:  # weights of many channels take memory, which no rule asks about
+        else:  # the channels are few, because many would only make the weights of the test large
             made.conv(int(random.choice(CHANNELS[:8])), kernel if made.nodes[-1].shape.channels < 128 else 1, stride)
     return lower((made.dense(int(random.choice((3, 10, 97)))) if random.random() < 0.3 else made).network())
 
 
 @cases("seed", range(60))
-def test_what_greedy_ends_in_is_legal(seed: int) -> None:
+def test_greedy_folding_of_random_layers_is_legal(seed: int) -> None:
     graph = drawn(seed)
     for target in (None, 100, 5000):
         folds = greedy.fold(graph, BOARD, Goal(target)).folding.folds
         assert list(violations(graph, folds)) == []
 
 
-def test_the_windows_of_a_wide_depthwise_layer_are_gathered_for_as_many_channels_as_a_word_holds() -> None:
-    """32 channels of 5 × 5 places of 8 bits are 6,400 bits; 16 are 3,200, faster than 32 channels place by place."""
+def test_greedy_folds_a_wide_depthwise_layer_within_the_widest_word() -> None:
+    """Windows of 5 × 5 taps of 8 bits take 6,400 bits for 32 channels, above WIDEST_WORD, and 3,200 bits for 16.
+
+    16 channels with all taps per cycle are faster than 32 channels with one tap per cycle.
+    """
     graph = lower(Layers(3, 8, 8, "INT8", "INT8").conv(32, 1).depthwise(5).conv(4, 1).network())
     folds = greedy.fold(graph, BOARD, Goal(None)).folding.folds
     by_name = {block.name: (fold, index) for index, (block, fold) in enumerate(zip(graph.blocks, folds, strict=True))}
@@ -59,7 +61,7 @@ def test_the_windows_of_a_wide_depthwise_layer_are_gathered_for_as_many_channels
     assert FoldedBlock(graph, folds, index).bits == 16 * 25 * 8 <= WIDEST_WORD
 
 
-def test_exact_folds_a_wide_depthwise_layer() -> None:
+def test_exact_folding_of_a_wide_depthwise_layer_is_legal() -> None:
     pytest.importorskip("ortools", reason="the exact search needs OR-tools: pip install -e '.[solver]'")
     graph = lower(Layers(3, 8, 8, "INT8", "INT8").conv(32, 1).depthwise(5).network())
     options = Options(max_pixels=1, uram_weights=False)

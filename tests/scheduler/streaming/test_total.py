@@ -1,4 +1,4 @@
-"""Sums over a whole folding."""
+"""Totals of a folding: converters, bits of FIFOs, and multiply-accumulates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.low_bit import Layers
 ULTRA96, PYNQ = load("ultra96-v2"), load("pynq-z2")
 
 
-def test_bits_and_converters_of_a_folding() -> None:
+def test_totals_of_a_small_folding_are_as_counted_by_hand() -> None:
     graph = lower(Layers(4, 8, 8).conv(6, 1).network())
     folding = g.StreamingFolding(graph, (g.Fold(simd=4), g.Fold(simd=2, pe=3), g.Fold(simd=3)))
     assert converter_count(folding) == 1

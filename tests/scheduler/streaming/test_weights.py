@@ -1,4 +1,4 @@
-"""Weights in the order of the stream, and in tiles."""
+"""Weights as matrices in the order of the stream, and as tiles."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def graph_of(made: Layers) -> g.StreamGraph:
 
 
 @cases("style, simd", [("default", 2), ("parallel", 1), ("parallel", 2), ("parallel", 4)])
-def test_weights_are_in_the_order_that_the_window_gives(style: str, simd: int) -> None:
-    """A window done by hand, in the contract's order, times the matrix equals the convolution."""
+def test_weight_matrix_after_a_window_has_its_order(style: str, simd: int) -> None:
+    """The matrix times a window's values, listed by hand in the order of the stream, is the convolution."""
     graph = graph_of(Layers(4, 5, 6).conv(3, 3))
     unit = graph.blocks[2].op
     assert isinstance(unit, g.MatrixVector)
@@ -29,20 +29,20 @@ def test_weights_are_in_the_order_that_the_window_gives(style: str, simd: int) -
     assert np.array_equal(weight_matrix(graph, folds, 2).astype(np.int64) @ np.array(stream), expected)
 
 
-def test_weights_of_a_connected_layer_are_pixel_by_pixel() -> None:
+def test_weight_matrix_of_a_dense_layer_has_the_channels_of_each_pixel_together() -> None:
     graph = graph_of(Layers(2, 3, 2).dense(4))
     weights = graph.blocks[1].op.weights  # type: ignore[union-attr]
     got = weight_matrix(graph, (g.Fold(),) * 3, 1)
     assert np.array_equal(got, weights.transpose(0, 2, 3, 1).reshape(4, -1))
 
 
-def test_weights_of_a_depthwise_layer_are_a_row_of_taps_a_channel() -> None:
+def test_weight_matrix_of_a_depthwise_layer_has_a_row_of_taps_per_channel() -> None:
     graph = graph_of(Layers(4, 5, 5).depthwise())
     got = weight_matrix(graph, (g.Fold(), g.Fold(simd=2, style="parallel"), g.Fold(pe=2), g.Fold()), 2)
     assert np.array_equal(got, graph.blocks[2].op.weights.reshape(4, 9))  # type: ignore[union-attr]
 
 
-def test_tiles_are_pe_by_folds_by_simd() -> None:
+def test_weight_tiles_have_shape_pe_folds_simd() -> None:
     tiles = weight_tiles(np.arange(24).reshape(4, 6), 2, 3)
     assert tiles.shape == (2, 4, 3)
     assert tiles[1].tolist() == [[6, 7, 8], [9, 10, 11], [18, 19, 20], [21, 22, 23]]
