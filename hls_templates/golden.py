@@ -1,4 +1,4 @@
-"""The standalone C++ golden program of one network: generic functions, and one call a layer."""
+"""Generates the standalone C++ golden program of a network: generic functions, and one call per layer."""
 
 from __future__ import annotations
 
@@ -37,12 +37,21 @@ STEPS = (
 )
 
 NEAR_HALF = 12
-"""Bits of a product that do not count where halves go to even (cnn/quantized.py)."""
+"""The number of low bits of a product that are ignored if halves are rounded to even (cnn/quantized.py)."""
 
 
 @dataclass(frozen=True)
 class GoldenType:
-    """A datatype by its QONNX name, the C integer that carries it in a dump, and the step between two values."""
+    """A datatype of the program.
+
+    Attributes:
+        name: The QONNX name.
+        carrier: The C integer type that stores a value in a dump, which is also the suffix of the dump's file.
+        bytes: The bytes of a value in a dump.
+        low: The least value.
+        high: The greatest value.
+        step: The difference between two neighbouring values.
+    """
 
     name: str
     carrier: str
@@ -54,11 +63,20 @@ class GoldenType:
 
 @dataclass(frozen=True)
 class GoldenLayer:
-    """One call. ``values``: the constants that the template reads for this operation, by name.
+    """The function call that computes a layer.
 
-    index: which map it writes; inputs: which it reads. type: the name of one of the program's GoldenTypes. form: of
-    FORMS, how sums become values. halves: 0 where these are rounded up, 1 to even, 2 to odd. function, parameters: of a
-    custom one.
+    Attributes:
+        index: The index of the map that the call writes.
+        name: The name of the layer.
+        operation: The function, one of OPERATIONS.
+        inputs: The indices of the maps that the call reads.
+        type: The name of the GoldenType of the output.
+        values: The constants that the template needs for this operation, by name.
+        multipliers: The multiplier of each input of an addition.
+        form: The method that requantises sums, one of FORMS.
+        halves: The rounding of halves: 0 up, 1 to even, 2 to odd.
+        function: The C++ function of a custom layer.
+        parameters: The arguments of that function.
     """
 
     index: int
@@ -76,8 +94,14 @@ class GoldenLayer:
 
 @dataclass(frozen=True)
 class GoldenStep:
-    """One step towards an output of the network's file, as the host runs it, by its kind in STEPS. numbers: of a map
-    its index; scale, zero_point: what its integers are worth."""
+    """A step that the host runs to compute an output of the network's file.
+
+    Attributes:
+        kind: One of STEPS.
+        numbers: The arguments of the step. For "map": the index of the map.
+        scale: For "map": the value of one step of its integers.
+        zero_point: For "map": the integer that represents 0.
+    """
 
     kind: str
     numbers: tuple[int, ...]
@@ -86,13 +110,13 @@ class GoldenStep:
 
     @property
     def exact_scale(self) -> str:
-        """The scale as C++ reads it, to the last bit."""
+        """The scale as a hexadecimal C++ literal, which is exact."""
         return self.scale.hex()
 
 
 @dataclass(frozen=True)
 class GoldenOutput:
-    """An output of the network's file."""
+    """An output that the network's file names, with the steps that compute it."""
 
     name: str
     steps: tuple[GoldenStep, ...]
@@ -100,8 +124,20 @@ class GoldenOutput:
 
 @dataclass(frozen=True)
 class GoldenValues:
-    """channels, height, width: of the picture. parameter_bytes, blocks: size and layers of golden.bin. functions: by
-    name the C++ bodies of those that custom layers call. outputs: of the network's file."""
+    """The values from which golden.cpp is rendered.
+
+    Attributes:
+        title: The name of the network.
+        channels: The channels of the picture.
+        height: The rows of the picture.
+        width: The columns of the picture.
+        parameter_bytes: The size of golden.bin.
+        blocks: The number of layers with parameters in golden.bin.
+        types: The datatypes of the layers.
+        layers: The calls, in order.
+        functions: The C++ bodies of the functions that custom layers call, by name.
+        outputs: The outputs that the network's file names.
+    """
 
     title: str
     channels: int
@@ -118,8 +154,9 @@ class GoldenValues:
 def golden_source(values: GoldenValues) -> str:
     """Return golden.cpp.
 
-    Raises InvalidValueError if a layer's name is not an identifier or occurs twice, ChoiceError if the program does not
-    know the operation or the form of a layer, or a step of an output.
+    Raises:
+        InvalidValueError: The name of a layer is not an identifier, or occurs twice.
+        ChoiceError: The program does not know the operation or the form of a layer, or a step of an output.
     """
     layers = [_checked(layer) for layer in values.layers]
     names = [layer.name for layer in layers]
@@ -138,7 +175,10 @@ def golden_source(values: GoldenValues) -> str:
 
 
 def _checked_output(output: GoldenOutput) -> GoldenOutput:
-    """A file may give its outputs any name: only what can do no harm in a comment and between quotes stays of it."""
+    """Return the output with a name that is safe in a comment and in a string literal.
+
+    The name comes from the network's file, which is untrusted.
+    """
     for step in output.steps:
         if step.kind not in STEPS:
             raise ChoiceError("the step of an output in the golden program", step.kind, STEPS, where=output.name)

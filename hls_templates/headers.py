@@ -1,7 +1,7 @@
-"""The fixed C++ files: which folders hold them, and which of them a design gets.
+"""The fixed C++ files: the folders that hold them, and the files that a design needs.
 
-The folders are rooms for people. A design's ``src/`` is flat, so that headers include each other by their bare names,
-and no two headers of one engine have the same name.
+The folders here only group the headers for readers. A design's ``src/`` has no folders, so headers include each other
+by file name, and no two headers of an engine have the same name.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.MULTILI
 
 
 def include_folders(engine: str) -> tuple[Path, ...]:
-    """Every folder with headers of ``engine`` ("systolic" or "streaming"): the include path of what uses them."""
+    """Return the folders with the headers of an engine ("systolic" or "streaming"), as an include path."""
     return (COMMON, *sorted({path.parent for path in (FOLDER / engine).rglob("*.h")}))
 
 
 def fixed_files(*folders: Path) -> dict[str, str]:
-    """Name → text of the fixed C++ files that lie directly in ``folders``, sorted."""
+    """Return the fixed C++ files directly in ``folders``: name to text, sorted by name."""
     paths = (path for folder in folders for path in folder.iterdir() if path.suffix in (".h", ".cpp"))
     return {path.name: path.read_text("utf-8") for path in sorted(paths, key=lambda path: path.name)}
 
 
 def included(texts: Iterable[str], fixed: Mapping[str, str]) -> dict[str, str]:
-    """Those of ``fixed`` that ``texts`` include, directly or through one another, in the order of ``fixed``.
+    """Return the files of ``fixed`` that ``texts`` include, directly or indirectly, in the order of ``fixed``.
 
-    Every #include line counts, whatever #if it stands under. Names that ``fixed`` lacks are the compiler's, the
-    vendor's, or generated.
+    Every #include line counts, also in a block that an #if disables. Other names in #include lines are headers of the
+    compiler or the vendor, or generated files.
     """
     names: set[str] = set()
     unread = list(texts)
@@ -49,7 +49,13 @@ def included(texts: Iterable[str], fixed: Mapping[str, str]) -> dict[str, str]:
 def with_headers(generated: Mapping[str, str], engine: str, added: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the ``generated`` sources of a design's src/ folder and the headers of ``engine`` that they include.
 
-    added: headers of packages. Raises InvalidValueError if one of these has the name of another file.
+    Args:
+        generated: The generated sources: name to text.
+        engine: "systolic" or "streaming".
+        added: The headers that other packages add: name to text.
+
+    Raises:
+        InvalidValueError: An added header has an invalid name, or the name of another file.
     """
     fixed = fixed_files(*include_folders(engine))
     for name in added or {}:
@@ -61,8 +67,14 @@ def with_headers(generated: Mapping[str, str], engine: str, added: Mapping[str, 
 
 
 def simulation_files(sources: Mapping[str, str], simulate: str) -> dict[str, str]:
-    """A design's simulation/ folder: ``simulate`` as simulate.cpp, the cycle recorder, and the headers that they and
-    ``sources``, the src/ folder, include."""
+    """Return the files of a design's simulation/ folder: name to text.
+
+    They are simulate.cpp, the cycle recorder, and the headers of simulation/ that these and the sources include.
+
+    Args:
+        sources: The files of the src/ folder.
+        simulate: The text of simulate.cpp.
+    """
     fixed = fixed_files(SIMULATION)
     recorder = {name: text for name, text in fixed.items() if name.endswith(".cpp")}
     needed = included([*sources.values(), simulate, *recorder.values()], fixed)

@@ -1,8 +1,9 @@
-"""param.h and config.h: a network's parameters in the form of UltraNet's own accelerator, for HLS engineers.
+"""Writes param.h and config.h: a network's parameters in the format of UltraNet's own accelerator.
 
-Weights of a layer are ``ap_uint<SIMD · bits> name_w[PE][tiles]``: each filter [kernel row][kernel column][channel] is
-cut into words of SIMD values, the first in the lowest bits, two's complement; tile = fold · words of a filter + word,
-and PE p of fold n is filter n · PE + p. inc and bias are ``ap_int<bits> name_inc[PE][folds]`` alike.
+The weights of a layer are ``ap_uint<SIMD · bits> name_w[PE][tiles]``. Each filter, in the order [kernel row][kernel
+column][channel], is divided into words of SIMD values in two's complement, the first value in the lowest bits. PE p
+computes filter n · PE + p in fold n. Its word w is in tile n · (words per filter) + w. inc and bias have the same
+order: ``ap_int<bits> name_inc[PE][folds]``.
 """
 
 from __future__ import annotations
@@ -24,11 +25,27 @@ Integers = npt.NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, eq=False)
 class LayerParameters:
-    """One convolution, or a linear layer, whose window is the whole map.
+    """The parameters of a convolution, or of a linear layer, whose window is the whole map.
 
-    weights: int [filters, channels, kernel, kernel], within ``weight_bits``; bipolar ones have 1 bit, 1 for +1.
-    input: (channels, rows, columns) that it reads; ``output`` that it gives. inc, bias: int [filters], both or neither
-    where the sums themselves leave; shift: of the product. l_shift is derived: shift − (weight_bits − 1) − in_bits.
+    l_shift of the file is derived: shift − (weight_bits − 1) − in_bits.
+
+    Attributes:
+        name: The name of the layer.
+        weights: Integers of shape (filters, channels, kernel, kernel) that fit ``weight_bits``. A bipolar weight has 1
+            bit, which is 1 for +1.
+        weight_bits: The bits of a weight.
+        pe: The number of filters that are computed at the same time.
+        simd: The number of weights in a word.
+        input: The shape (channels, rows, columns) of the input.
+        output: The shape (channels, rows, columns) of the output.
+        stride: The stride.
+        padding: The padding on each side.
+        in_bits: The bits of an input value.
+        out_bits: The bits of an output value.
+        inc: The multiplier of each filter; None if the output is the sums themselves.
+        bias: The bias of each filter; None if the output is the sums themselves.
+        shift: The right shift of the product.
+        linear: Whether this is a linear layer.
     """
 
     name: str
@@ -49,7 +66,7 @@ class LayerParameters:
 
     @property
     def row_words(self) -> int:
-        """Words of one filter."""
+        """The number of words per filter."""
         return int(self.weights[0].size) // self.simd
 
     @property
@@ -58,11 +75,11 @@ class LayerParameters:
 
 
 def header_files(layers: Sequence[LayerParameters]) -> dict[str, str]:
-    """param.h and config.h; the same layers give the same text.
+    """Return param.h and config.h: file name to text. Equal layers give equal text.
 
     Raises:
         InvalidValueError: PE does not divide the filters, or SIMD the weights of a filter.
-        MissingValueError: A layer has one of inc and bias.
+        MissingValueError: A layer has only one of inc and bias.
         RangeError: Weights do not fit their bits.
     """
     for layer in layers:
@@ -72,7 +89,7 @@ def header_files(layers: Sequence[LayerParameters]) -> dict[str, str]:
 
 
 def packed_weights(layer: LayerParameters) -> list[list[int]]:
-    """[PE][tiles]: words of SIMD weights, the first in the lowest bits."""
+    """Return the words of SIMD weights, indexed [PE][tile]. The first weight is in the lowest bits."""
     rows = layer.weights.transpose(0, 2, 3, 1).reshape(layer.weights.shape[0], layer.row_words, layer.simd)
     codes = (rows > 0).astype(np.int64) if layer.weight_bits == 1 else rows.astype(np.int64)
     words = [[_word(lanes, layer.weight_bits) for lanes in row] for row in codes.tolist()]
@@ -81,7 +98,7 @@ def packed_weights(layer: LayerParameters) -> list[list[int]]:
 
 
 def _word(lanes: Sequence[int], bits: int) -> int:
-    """Python's whole numbers: a word may be wider than any of numpy's."""
+    """Return the word of these weights, as a Python integer because it may be wider than numpy's."""
     mask = (1 << bits) - 1
     return sum((value & mask) << (bits * lane) for lane, value in enumerate(lanes))
 

@@ -1,8 +1,8 @@
-"""The words that hardware languages and Tcl keep for themselves: no module, port, cell or design may be called so.
+"""The reserved words of hardware languages and Tcl, which no module, port, cell or design may have as its name.
 
 Sources: IEEE 1364-2005 (Verilog) annex B, IEEE 1800-2017 (SystemVerilog, beyond Verilog) annex B, IEEE 1076-2008 (VHDL)
-15.10. VHDL does not tell capitals from small letters. Tcl has no reserved words, but a script that gives the name of
-one of its commands (Tcl 8.6, built-in commands) where a command may stand runs that command.
+15.10. VHDL ignores case. Tcl has no reserved words, but a name that equals a built-in command (Tcl 8.6) would run this
+command in a script.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _WORDS = {
 
 
 def languages_of(name: str) -> tuple[str, ...]:
-    """The languages of hardware, and of its scripts, in which ``name`` is a reserved word."""
+    """Return the languages in which ``name`` is a reserved word."""
     return tuple(
         language for language, words in _WORDS.items() if (name.lower() if language == "VHDL" else name) in words
     )
@@ -68,7 +68,7 @@ def hardware_name(name: str, role: str) -> str:
     languages = languages_of(name)
     if languages:
         required = (
-            f"a name that is no reserved word of {' and '.join(languages)}, because it becomes a name in hardware"
+            f"a name that is not a reserved word of {' and '.join(languages)}, because it becomes a name in hardware"
         )
         raise InvalidValueError(role, name, required, remedy="choose another name")
     return name

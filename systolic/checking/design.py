@@ -137,7 +137,7 @@ class DesignCheck:
     def rate_sentence(self) -> str:
         """Return a sentence with the cycles per frame and the frame rate at ``rate_clock``."""
         rate = self.rate_clock.text(self.clock_mhz * 1e6 / self.cycles_per_frame)
-        return f"{self.cycles_per_frame:,.0f} cycles a frame {self.cycles_source}, {rate}"
+        return f"{self.cycles_per_frame:,.0f} cycles per frame {self.cycles_source}, {rate}"
 
     def clock_sentence(self) -> str:
         """Return the highest clock at which all loops hold, as the end of a sentence."""
