@@ -1,4 +1,4 @@
-"""The area of activations, reckoned by hand."""
+"""The parts of activations, in LUTs and DSPs, compared with counts by hand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.cases import cases
 PE, PIXELS, GROUPS, SUM_BITS = 3, 2, 5, 17
 FAMILY = "zynquplus"
 PRODUCT = 49
-"""Bits of 32 × 17, and a sign."""
+"""Bits of the product of a sum (32 bits) and a multiplier (17 bits)."""
 
 
 def functors(bits: int, signed: bool = True) -> Functors:
@@ -31,13 +31,17 @@ def full(*values: int) -> IntArray:
 
 @cases("entries, luts", [(16, 1), (64, 1), (128, 2), (256, 4)])
 def test_a_table_is_a_lut_for_64_values_of_each_bit(entries: int, luts: int) -> None:
+    """A table of 6-bit outputs takes one LUT per 64 entries, output bit and lane."""
     (part,) = activation_parts(Table(np.zeros(entries, np.int64)), functors(6), FAMILY)
     assert part.usage == StreamingUsage(lut=luts * 6 * PE * PIXELS)
 
 
 @cases("bits, steepest, slope_bits", [(16, 131071, 18), (12, -60, 7), (9, 63, 7), (9, 0, 1)])
 def test_pieces_are_two_tables_and_a_product_in_every_lane(bits: int, steepest: int, slope_bits: int) -> None:
-    """A piece for each of the upper 8 bits, a product with the others, a sum of 6 bits and these."""
+    """The upper 8 bits of the input select a line, and the remaining bits are multiplied by its slope.
+
+    The adder has the 6 bits of the output and the remaining input bits.
+    """
     slopes = np.zeros(256, np.int64)
     slopes[17] = steepest
     read = replace(functors(6), sum_bits=bits + 1)
@@ -59,7 +63,10 @@ def test_thresholds_are_compared_all_at_once() -> None:
 
 @cases("shifts, stages", [((9, 9), 0), ((9, 10), 1), ((9, 12), 1), ((9, 13), 2), ((9, 24), 2)])
 def test_a_requantiser_shifts_in_as_many_stages_as_its_channels_differ(shifts: tuple[int, int], stages: int) -> None:
-    """The 49 bits of a product are rounded and shifted, clipped to 8; a requantiser adds its bias before."""
+    """The product's 49 bits are rounded and shifted, and the result is clipped to 8 bits.
+
+    A Requantiser adds a bias before the product.
+    """
     zeros = full(0, 0)
     both = (
         (MultiplyShift(zeros, zeros, full(*shifts)), 0, PE * PIXELS),

@@ -1,4 +1,4 @@
-"""What annealing starts from, goes along and makes least, against its definition for every combination of choices."""
+"""The start, the neighbours and the energy of annealing, compared with their definitions for all combinations."""
 
 from __future__ import annotations
 
@@ -47,8 +47,11 @@ def search(kind: str, cycles: int, goal: Goal | None = None) -> _Annealing:
 @cases("budget", [Budget(), Budget(lut=0.004, dsp=0.003, bram=0.004)])
 @cases("kind", ["depthwise", "pointwise"])
 def test_energy_is_the_area_in_boards_and_what_is_not_allowed(kind: str, budget: Budget) -> None:
-    """Of legal combinations that fit the area; PENALTY for a whole board's limit of each resource too many, and APART,
-    which is more than any of these, for each stream whose words cannot meet."""
+    """The energy of a legal combination is its area as a fraction of the board, plus penalties.
+
+    PENALTY is added per whole limit by which a resource is exceeded. APART, which exceeds any of these sums, is added
+    per stream whose words cannot be converted.
+    """
     slowest = space(kind).cycle_counts()[-1]
     goal = Goal(slowest, budget=budget)
     annealed, kinds = search(kind, slowest, goal), set()
@@ -100,12 +103,12 @@ def test_memories_and_multipliers_are_gone_along_with_the_lanes_as_they_are() ->
         ]
         assert row.tolist() == alike
         assert chosen in alike
-    assert len(rows[1]) == 6  # weights in LUTs, in BRAM, and beside the unit; products in DSPs and in LUTs
+    assert len(rows[1]) == 6  # weights in LUTs, in BRAM, or decoupled; products in DSPs or in LUTs
 
 
 @cases("made", [Layers(6, 4, 4).depthwise(3), Layers(6, 8, 8).conv(8, 1).depthwise(3, 2)], ids=["one", "two"])
 def test_the_start_is_legal_whatever_greedy_ended_in(made: Layers) -> None:
-    """A window and the depthwise unit that reads it start with words that can meet."""
+    """A window and the depthwise unit that reads it start with words that can be converted."""
     graph = lower(made.network())
     whole = space_of(graph, ULTRA96, LEAST)
     for cycles in whole.cycle_counts():
@@ -117,7 +120,7 @@ def test_the_start_is_legal_whatever_greedy_ended_in(made: Layers) -> None:
 
 
 def test_the_start_looks_like_the_greedy_folding() -> None:
-    """Its lanes, where they are among the choices: of the memories that are named the first."""
+    """The start has the greedy folding's lanes if they are among the choices, with the memory that is listed first."""
     cycles = space("pointwise").cycle_counts()[-1]
     greedily = greedy.fold(space("pointwise").graph, ULTRA96, Goal(cycles), strict=False).folding.folds
     for fold, other in zip(search("pointwise", cycles).folds(), greedily, strict=True):
@@ -130,7 +133,7 @@ FOLD = g.Fold(pe=4, simd=6)
 @pytest.mark.parametrize(
     "folds",
     [
-        # From near to far, of a fold of 4 · 6 lanes.
+        # in ascending distance from a fold of 4 · 6 lanes
         [
             FOLD,
             replace(FOLD, ram="bram"),
@@ -146,7 +149,7 @@ FOLD = g.Fold(pe=4, simd=6)
             replace(FOLD, pad_in=1, pad_out=1),
         ],
         [g.Fold(pe=3, simd=6), g.Fold(pe=4, simd=5), g.Fold(pe=4, simd=7), g.Fold(pe=5, simd=6)],  # 18, 20, 28, 30
-        [g.Fold(pe=4, simd=6), g.Fold(pe=3, simd=7), g.Fold(pe=2, simd=6)],  # 2 apart both: 21 is more than 12
+        [g.Fold(pe=4, simd=6), g.Fold(pe=3, simd=7), g.Fold(pe=2, simd=6)],  # both 2 away, with 21 and 12 products
     ],
 )
 def test_lanes_come_first_and_where_as_far_the_fewer_products(folds: list[g.Fold]) -> None:
@@ -159,7 +162,7 @@ def test_lanes_come_first_and_where_as_far_the_fewer_products(folds: list[g.Fold
 
 @pytest.mark.parametrize("kind", ["depthwise", "pointwise"])
 def test_with_effort_enough_the_least_energy_is_found(kind: str) -> None:
-    """Of all combinations of lanes with everything else as it is; then of memories and multipliers."""
+    """Annealing finds the minimum over all lanes, and then over all memories and multipliers."""
     counts = space(kind).cycle_counts()
     cycles = counts[len(counts) // 2]
     annealed = _Annealing(space(kind), Goal(cycles), cycles, Effort(300, 1, 5), ())
@@ -172,7 +175,7 @@ def test_with_effort_enough_the_least_energy_is_found(kind: str) -> None:
 
 
 def test_blocks_are_gone_through_a_few_neighbours_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those with one choice stay as they are."""
+    """Blocks with one choice are skipped."""
     parts: list[list[int]] = []
     monkeypatch.setattr(_Annealing, "_anneal", lambda _, part, rows: parts.append(part))
     annealed = search("pointwise", space("pointwise").cycle_counts()[-1])
@@ -185,7 +188,7 @@ def test_blocks_are_gone_through_a_few_neighbours_at_a_time(monkeypatch: pytest.
 
 
 def test_bounds_are_half_a_place_beyond_the_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that each place of a row is as likely; it starts where the choice is that is taken, or at the nearest."""
+    """The bounds give every index of a row the same probability. The start is the chosen index, or the nearest one."""
     asked: dict[str, Any] = {}
 
     def solver(energy: Any, bounds: Any, **options: Any) -> None:

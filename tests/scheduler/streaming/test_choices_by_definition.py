@@ -1,4 +1,4 @@
-"""Choices of a block, and which of them are left out, by trying every one."""
+"""The choices of a block, and the choices that pruning removes, compared with an exhaustive search."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_divisors_divide(value: int) -> None:
 @cases("most", [0, 1, 3, 8])
 @cases("channels", [1, 2, 3, 7, 10, 16])
 def test_lanes_fold_channels_with_the_least_padding_for_as_many_folds(channels: int, most: int) -> None:
-    """Of every number of folds the fewest lanes; padding beyond the most is none."""
+    """Each number of folds has the fewest lanes that reach it, unless they need more padding than allowed."""
     wanted = set()
     for folds in range(1, channels + 1):
         count = next(count for count in range(1, channels + 1) if count * folds >= channels)
@@ -46,7 +46,7 @@ def test_lanes_fold_channels_with_the_least_padding_for_as_many_folds(channels: 
 
 
 def place(op: Any, **numbers: Any) -> candidates._Place:
-    """A block that reads and writes maps of 4 × 12 behind a map and before one."""
+    """Return the place of a block that reads and writes maps of 4 × 12 pixels, between two other blocks."""
     usual = {"read": Shape(6, 4, 12), "written": Shape(6, 4, 12), "options": Options(), "board": ULTRA96, "bits": 4}
     given = SimpleNamespace(**{**usual, **numbers})
     block: Any = SimpleNamespace(
@@ -64,7 +64,7 @@ def place(op: Any, **numbers: Any) -> candidates._Place:
 @cases("stride", [1, 2])
 @cases("read, written", [(12, 12), (12, 6), (16, 8), (6, 3), (16, 12), (7, 7)])
 def test_pixels_of_a_word_divide_both_widths(most: int, stride: int, read: int, written: int) -> None:
-    """Powers of two; a stride takes its share of them."""
+    """The counts are powers of two. A strided block writes 1/stride of the pixels that it reads."""
     counts = place(
         None, read=Shape(1, 1, read), written=Shape(1, 1, written), options=Options(max_pixels=most)
     ).pixel_counts(stride)
@@ -110,11 +110,11 @@ def test_the_ends_are_padded_where_that_is_asked_for() -> None:
     assert Options() == Options(0, False, 2, (), True)
 
 
-# --- what is left out -------------------------------------------------------------------------------------------------
+# --- which choices are removed ----------------------------------------------------------------------------------------
 
 
 def sides(random: Any, choices: int, resources: int) -> list[Side]:
-    """Two streams of three kinds of words each, some of which cannot meet."""
+    """Return two streams with three kinds of words each. Some pairs of words cannot be converted (infinite cost)."""
     made = []
     for _ in range(2):
         between = random.integers(0, 4, (3, 4, resources)).astype(float)
@@ -124,6 +124,7 @@ def sides(random: Any, choices: int, resources: int) -> list[Side]:
 
 
 def test_what_other_words_take_more_is_the_most_beside_any_neighbour() -> None:
+    """The extra cost of other words is the largest difference over all words of the neighbour."""
     random = np.random.default_rng(1)
     for _ in range(30):
         (side, _), count = sides(random, 5, 2), 3
@@ -137,7 +138,10 @@ def test_what_other_words_take_more_is_the_most_beside_any_neighbour() -> None:
 
 
 def test_a_choice_goes_where_another_takes_no_more_beside_any_neighbours() -> None:
-    """In the order of their areas, each against those that stay; and what is best is never lost."""
+    """A choice is removed if a kept one of less area uses no more of any resource, whatever the neighbours.
+
+    For every pair of neighbours, a best choice is kept.
+    """
     random = np.random.default_rng(2)
     left_out = 0
     for _ in range(40):
@@ -178,7 +182,7 @@ def test_a_block_has_one_of_its_choices() -> None:
 
 
 def test_pairs_are_as_many_as_choices_with_their_words() -> None:
-    """Of a block's choices with the words 3, 9, 3 and the pairs of the first, the second, the first and the second."""
+    """The block's choices have the words 3, 9 and 3. The four pairs have the words 3, 9, 3 and 9."""
     end = _End(0, np.array([3, 9]), np.array([3, 9, 3]), np.array([0, 1, 0, 1]))
     rows: list[Row] = list(_tied(end, 10, 20))
     assert [row.columns.tolist() for row in rows] == [[20, 22, 10, 12], [21, 23, 11]]

@@ -1,4 +1,4 @@
-"""What stands between words that differ, and how long it takes."""
+"""The converters between words of different sizes, and their cycles."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def test_padding_is_dropped_pixel_by_pixel_before_words_of_more_than_a_pixel() -
 @cases(
     "widths, channels, steps",
     [
-        ((3, 4), (3, 4), 1),  # a word becomes a wider one
-        ((1, 4), (3, 4), 3),  # three words are taken before one leaves
-        ((1, 2), (2, 8), 2 + 3),  # three words of zeros leave while none comes
-        ((4, 5), (8, 10), 3),  # what is left of the second word leaves after it
+        ((3, 4), (3, 4), 1),  # one word is written per word read
+        ((1, 4), (3, 4), 3),  # three words are read before one is written
+        ((1, 2), (2, 8), 2 + 3),  # three words of zeros are written without a read
+        ((4, 5), (8, 10), 3),  # the rest of the second word is written one step later
         ((4, 2), (8, 6), 3),
-        ((4, 1), (8, 3), 3),  # the second word comes, to be dropped, while the first one leaves
+        ((4, 1), (8, 3), 3),  # the second word is read and dropped while the first output is written
         ((1, 1), (6, 2), 6),
     ],
 )
@@ -76,7 +76,7 @@ def test_channels_are_changed_pixel_by_pixel(widths: tuple[int, int], channels: 
 
 
 def stepped(lanes_in: int, lanes_out: int, words_in: int, words_out: int) -> int:
-    """Iterations of the loop in hls_templates/streaming/moving/width.h, one by one, until all words have passed."""
+    """Return the iterations of the loop in hls_templates/streaming/moving/width.h, by executing it until its end."""
     needed = min(-(-words_out * lanes_out // lanes_in), words_in)
     read = written = values = steps = 0
     while read < words_in or written < words_out:
@@ -95,7 +95,7 @@ WIDTHS = range(1, 8)
 
 @cases("lanes_in, lanes_out", list(product(WIDTHS, WIDTHS)))
 def test_cycles_are_the_iterations_of_the_loop(lanes_in: int, lanes_out: int) -> None:
-    """Of channels, pixel by pixel; of the width, over a frame that is whole words on both sides."""
+    """A channel converter runs the loop per pixel. A width converter runs it per frame of whole words on both sides."""
     for channels_in, channels_out in product(range(lanes_in, 25, lanes_in), range(lanes_out, 25, lanes_out)):
         if channels_in != channels_out:
             steps = stepped(lanes_in, lanes_out, channels_in // lanes_in, channels_out // lanes_out)
@@ -113,7 +113,7 @@ def test_cycles_are_the_iterations_of_the_loop(lanes_in: int, lanes_out: int) ->
 
 
 def test_words_of_more_pixels_are_fewer() -> None:
-    """3 lanes of each pixel of 6 values, 20 pixels: 40 words of one pixel, 10 of four."""
+    """3 lanes of 6 values per pixel and 20 pixels are 40 words of one pixel, or 10 words of four pixels."""
     wider, narrower = Converter(3, 12, 6, 6, 20, 1, 4), Converter(12, 3, 6, 6, 20, 4, 1)
     assert (wider.kind, wider.words_in, wider.words_out, wider.steps) == ("pixels", 40, 10, 40)
     assert (narrower.kind, narrower.words_in, narrower.words_out, narrower.steps) == ("pixels", 10, 40, 40)
@@ -122,17 +122,17 @@ def test_words_of_more_pixels_are_fewer() -> None:
 @cases(
     "written, read, expected",
     [
-        # the whole pixel in every word: values are in order, and one converter changes how many pixels a word has
+        # every word has whole pixels, so that values are in order and one converter suffices
         (Words(2, 6, 6), Words(3, 6, 6), (Converter(12, 18, 6, 6, 12),)),
         (Words(2, 6, 6), Words(1, 4, 6), (Converter(12, 4, 6, 6, 12),)),
         (Words(1, 3, 6), Words(1, 2, 6), (Converter(3, 2, 6, 6, 12),)),
-        # parts of two pixels in a word
+        # a word has parts of several pixels
         (Words(2, 3, 6), Words(4, 3, 6), (Converter(6, 12, 6, 6, 12, 2, 4),)),
         (Words(4, 3, 6), Words(2, 3, 6), (Converter(12, 6, 6, 6, 12, 4, 2),)),
         (Words(2, 3, 6), Words(3, 3, 6), (Converter(6, 3, 6, 6, 12, 2, 1), Converter(3, 9, 6, 6, 12, 1, 3))),
         (Words(2, 3, 6), Words(1, 2, 6), (Converter(6, 3, 6, 6, 12, 2, 1), Converter(3, 2, 6, 6, 12))),
         (Words(1, 2, 6), Words(2, 3, 6), (Converter(2, 3, 6, 6, 12), Converter(3, 6, 6, 6, 12, 1, 2))),
-        # channels beyond the network's, added and dropped
+        # padding channels are added and dropped
         (Words(1, 3, 6), Words(1, 4, 8), (Converter(3, 4, 6, 8, 12),)),
         (
             Words(2, 4, 8),
@@ -152,7 +152,7 @@ def test_what_stands_between_words(written: Words, read: Words, expected: tuple[
     graph = graph_of(Layers(6, 3, 4).conv(6, 1))
 
     class Between(Edge):
-        """With words of the test's choice."""
+        """An edge with the words of the test's case."""
 
         @property
         def written(self) -> Words:

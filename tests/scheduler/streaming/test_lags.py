@@ -47,7 +47,7 @@ def test_lag_of_a_pool_of_two_is_a_row() -> None:
 def test_lag_of_a_default_window_has_an_even_pace() -> None:
     """On 8×10 pixels with 3×3 taps, the first position needs a row and two pixels. Then 9 words are written per read.
 
-    WALK_LANDING adds 4 words, and the pipeline 8.
+    WALK_LANDING + 1 adds 4 words, and the pipeline 8.
     """
     lag = alone(Layers(4, 8, 10).conv(4, 3, 1, ONE), g.Window, simd=4)
     assert (12 + 4 + 8) / 80 <= lag.up <= (12 + 2 + 4 + 8) / 80

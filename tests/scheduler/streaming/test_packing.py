@@ -1,4 +1,4 @@
-"""Packed products: fields come apart exactly for any operands, and the bounds are the last that hold."""
+"""Packed products: the fields of a DSP's sum separate exactly for any operands, and the term counts are the largest."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ranges = st.builds(value_range, st.integers(2, 8), st.booleans(), st.booleans())
 
 
 def term_count(packing: PackedFields) -> st.SearchStrategy[int]:
-    """Short chains, and chains at the bound."""
+    """Return a strategy that draws the length of a chain: short ones, and the longest allowed."""
     return st.one_of(st.integers(1, min(packing.terms, 24)), st.just(packing.terms))
 
 
@@ -41,14 +41,14 @@ def operand(of: Range) -> st.SearchStrategy[int]:
 
 
 def take_field(chain: int, field: int) -> tuple[int, int]:
-    """(the lowest field's signed value, the rest) as the hardware takes them apart."""
+    """Return the lowest field's signed value, and the rest of the sum, as the hardware separates them."""
     low = chain & (1 << field) - 1
     low -= (low >> field - 1) << field
     return low, (chain - low) >> field
 
 
 def fields_of(chain: int, field: int, count: int) -> list[int]:
-    assert -(1 << 47) <= chain < 1 << 47, "the sum must fit the DSP's 48 bits"
+    assert -(1 << 47) <= chain < 1 << 47, "the sum exceeds the DSP's 48 bits"
     found = []
     for _ in range(count - 1):
         low, chain = take_field(chain, field)
@@ -115,8 +115,11 @@ def test_the_bounds_of_common_widths(
 
 
 def slowly(weights: int, values: int, ranges: tuple[Range, Range], dsp: str) -> PackedFields:
-    """By trying every field and every number of terms: so many weights by so many values, the widest field at which
-    every sum of ports and of 48 bits holds what it must."""
+    """Return the packing by trying every field width and every number of terms.
+
+    A DSP holds ``weights`` × ``values`` products. The field is the widest with which both operands fit their ports, and
+    the sum fits 48 bits. The terms are the most whose sum fits that field; the search stops at 600.
+    """
     weight, value = ranges
     count = weights * values
     port = {(2, 1): (weight, value, 1), (1, 2): (value, weight, 1), (2, 2): (weight, value, 2)}[weights, values]
@@ -126,7 +129,7 @@ def slowly(weights: int, values: int, ranges: tuple[Range, Range], dsp: str) -> 
         high, low = (end + (end << step * field) for end in (wide.high, wide.low))
         narrow = single if count == 2 else Range(*(end + (end << field) for end in (single.low, single.high)))
         fits = Range(low, high).in_bits(WIDE_PORT[dsp]) and narrow.in_bits(NARROW_PORT)
-        if fits and count * field + count // 2 <= 48:  # with a bit for what a field borrows
+        if fits and count * field + count // 2 <= 48:  # one bit more for the borrow between fields
             widest = field
     terms = 0
     corners = [w * v for w in (weight.low, weight.high) for v in (value.low, value.high)]
@@ -145,23 +148,23 @@ def test_the_widest_field_of_all_widths_is_the_one_that_trying_finds(dsp: str, s
             assert (packing.field, min(packing.terms, 600)) == (tried.field, tried.terms), (of, ranges)
 
 
-# PE, SIMD, PIXELS, weight and activation bits, activations signed → DSPs of a DSP48E2 and a DSP48E1
+# fold: PE, SIMD and pixels. bits: weight bits, activation bits, signed activations. counts: DSP48E2, DSP48E1.
 @cases(
     "fold, bits, counts",
     [
-        ((8, 16, 2), (4, 4, False), (64, 64)),  # four a DSP
-        ((8, 16, 1), (4, 4, False), (64, 64)),  # two a DSP
-        ((5, 16, 2), (4, 4, False), (3 * 16, 3 * 16)),  # two squares and a PE with two pixels
+        ((8, 16, 2), (4, 4, False), (64, 64)),  # four products per DSP
+        ((8, 16, 1), (4, 4, False), (64, 64)),  # two products per DSP
+        ((5, 16, 2), (4, 4, False), (3 * 16, 3 * 16)),  # PEs × pixels: twice 2×2, and 1×2
         ((5, 16, 1), (4, 4, False), (3 * 16, 3 * 16)),
         ((8, 16, 1), (8, 8, True), (64, 64)),
         ((8, 16, 2), (8, 8, False), (128, 128)),
         ((1, 16, 2), (8, 8, False), (16, 16)),
-        ((8, 16, 1), (8, 16, True), (128, 128)),  # no field holds a product of 24 bits
-        ((3, 4, 3), (4, 4, True), (4 * (1 + 1 + 2), 4 * (1 + 1 + 2))),  # a square, a pair, and a PE with 3 pixels
-        ((4, 3, 2), (8, 16, True), (3 * 2 * 4, 3 * 2 * 4)),  # squares of four by themselves
+        ((8, 16, 1), (8, 16, True), (128, 128)),  # no field can hold a product of 24 bits
+        ((3, 4, 3), (4, 4, True), (4 * (1 + 1 + 2), 4 * (1 + 1 + 2))),  # PEs × pixels: 2×2, 2×1 and 1×3
+        ((4, 3, 2), (8, 16, True), (3 * 2 * 4, 3 * 2 * 4)),  # operands of 8 and 16 bits are not packed
         ((8, 16, 1), (1, 4, False), (0, 0)),
         ((8, 16, 1), (6, 4, False), (64, 64)),
-        ((8, 16, 2), (6, 4, False), (64, 128)),  # a DSP48E1 has no room for four
+        ((8, 16, 2), (6, 4, False), (64, 128)),  # four products do not fit a DSP48E1
     ],
 )
 def test_dsps_of_a_unit(fold: tuple[int, int, int], bits: tuple[int, int, bool], counts: tuple[int, int]) -> None:

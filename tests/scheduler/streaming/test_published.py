@@ -1,8 +1,8 @@
-"""LUTs of matrix-vector units without DSPs, beside those that Vivado reported of FINN's, fully unfolded.
+"""The estimated LUTs of units without DSPs, compared with Vivado's reports for FINN's fully unfolded units.
 
-Alam et al., On the RTL Implementation of FINN Matrix Vector Compute Unit, arXiv:2201.11409; the figures stand in
-Doc/results.ipynb of github.com/asadalam/FINN_MatrixVector_RTL: an xczu3eg, out of context, 16 bits out. Which sizes
-they are of is not written there, and read off the counts: they are those of 8, 16, 32 and 64 rows and columns.
+Source: Alam et al., On the RTL Implementation of FINN Matrix Vector Compute Unit, arXiv:2201.11409. The figures are in
+Doc/results.ipynb of github.com/asadalam/FINN_MatrixVector_RTL, for an xczu3eg, out of context, with 16-bit outputs. The
+notebook does not name the sizes. The counts imply 8, 16, 32 and 64 rows and columns.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scheduler.streaming.area.parts import parts
 from scheduler.streaming.lower import lower
 from tests.support.low_bit import Layers
 
-ULTRA96 = load("ultra96-v2")  # has an xczu3eg
+ULTRA96 = load("ultra96-v2")  # its device is an xczu3eg
 SIZES = (8, 16, 32, 64)
 VIVADO = {
     ("INT4", "UINT4"): (1_851, 7_439, 29_198, 113_166),
@@ -29,7 +29,7 @@ VIVADO = {
 
 
 def estimated(kind: tuple[str, str], size: int) -> int:
-    """LUTs of the products, the adders and the control of ``size`` columns times ``size`` rows at once."""
+    """Return the LUTs of products, adders and control of a unit with ``size`` rows and columns per cycle."""
     graph = lower(Layers(8, 2, 2, *kind).conv(size, 1).conv(size, 1).network())
     index = next(index for index, block in enumerate(graph.blocks) if block.name == "conv2")
     found = parts(graph, index, g.Fold(pe=size, simd=size, multiplier="lut"), ULTRA96)
@@ -37,7 +37,10 @@ def estimated(kind: tuple[str, str], size: int) -> int:
 
 
 def fitted(weight_bits: int, value_bits: int, size: int) -> float:
-    """The same by FINN-R's fit (Blott et al., ACM TRETS 11(3), 2018): products, adder tree, accumulator, and 300."""
+    """Return the LUTs of the same unit by the fit of FINN-R (Blott et al., ACM TRETS 11(3), 2018).
+
+    The fit sums the products, the adder tree and the accumulator, and adds a constant of 300.
+    """
     bits = weight_bits + value_bits
     products = size * (2 * ceil(bits / 6) - 1) * bits
     return 300 + 1.1 * size * (products + bits * (2 * size - 1) + bits + log2(size))
