@@ -107,7 +107,7 @@ def test_the_real_pynq_is_what_runs(tiny: Path, accelerator: Open) -> None:
     offset = yolo.ip.offset("maps_read_0_1")
     low, high = (pynq.MMIO(base, 0x1000).read(offset + at) for at in (0, 4))
     assert low | high << 32 == yolo.buffers.map_base
-    assert high > 0, "the simulated DDR lies above 4 GB, so that a forgotten upper half shows"
+    assert high > 0, "the simulated DDR must be above 4 GB, so that a forgotten upper half is found"
     assert int(yolo.ip.register_map.maps_read_0_2.maps_read_0) == high
     assert bool(yolo.ip.register_map.CTRL.AP_IDLE)
     with raises(BusError, address=0xB0000000, subject="slave"):
@@ -136,7 +136,7 @@ def test_an_allocation_that_fails_leaves_nothing_behind(tiny: Path, accelerator:
         with raises(AcceleratorError) as caught:
             yolo.reset()
         assert "bytes of contiguous memory cannot be allocated: BO allocation failed" in caught.value.reason
-        # At once, though the exception that somebody may keep refers to all that was there.
+        # The buffers are freed at once, although a kept exception refers to every object of the call.
         assert yolo.device.allocations == 0, number
         with raises(StateError, state="has no memory, since the last reset() failed"):
             yolo.detect(sample_pictures()[0])
@@ -213,7 +213,7 @@ def test_the_simulated_board_takes_the_designs_own_time(tiny: Path, tmp_path: Pa
     passes = yolo.manifest.passes
     (folder / "cycles.json").write_text(json.dumps({"pass_cycles": [300_000] * passes}))
     yolo = accelerator(folder, time_scale=20.0)
-    # 300,000 cycles a pass at the design's clock, 20 times slower.
+    # 300,000 cycles per pass at the design's clock, 20 times slower.
     wanted = 20 * passes * 0.3 / yolo.manifest.clock_mhz
     assert yolo.device.pace.seconds(0, passes) == pytest.approx(wanted)
     assert yolo.detect(sample_pictures()[0]).timing.seconds["accelerate"] >= wanted

@@ -27,19 +27,19 @@ pytestmark = pytest.mark.pynq
 BATCH = 3
 FRAMES = 101
 STARTS = 34
-"""The last of them takes two frames."""
+"""Starts of the accelerator for all frames. The last start processes two frames."""
 
 
 @pytest.fixture(scope="module")
 def frames() -> list[np.ndarray]:
-    """Of as many sizes as there are frames in a batch and one more, so that none comes out as another's."""
+    """Return frames whose sizes repeat after 20 frames, so that an exchanged picture has a wrong size."""
     random = np.random.default_rng(6)
     return [random.integers(0, 256, (14 + at % 4, 18 + at % 5, 3), np.uint8) for at in range(FRAMES)]
 
 
 @pytest.fixture(scope="module")
 def wanted(batches: Path, frames: list[np.ndarray]) -> list[np.ndarray]:
-    """The golden model's output for each frame."""
+    """Return the golden model's output for each frame."""
     return [golden(batches, frame) for frame in frames]
 
 
@@ -72,13 +72,13 @@ def test_every_frame_in_order_bit_for_bit_and_a_start_a_batch(
     writes: dict[str, int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("host.systolic.ip._LOOK_SECONDS", 60)  # no interrupt is taken for lost, however late it is
+    monkeypatch.setattr("host.systolic.ip._LOOK_SECONDS", 60)  # a late interrupt does not count as lost
     yolo = accelerator(batches, wait=wait, threshold=SELDOM)
     yolo.detect(frames[0])
     yolo.device.register_writes.clear()
     buffers = yolo.device.allocations
     check(list(yolo.stream(frames)), frames, wanted)
-    # The line is armed once, by two writes: by the stream where the first frame was done before anybody waited for it.
+    # Two writes arm the line once. The stream makes them if the first frame was done before anything waited for it.
     written = yolo.device.register_writes
     if writes.keys() >= {"axi_intc_0"} and written["axi_intc_0"] == writes["axi_intc_0"] + 2:
         written["axi_intc_0"] -= 2
@@ -121,7 +121,7 @@ def test_one_picture_fills_the_batch(batches: Path, accelerator: Open, tmp_path:
 def test_a_picture_that_cannot_be_read(
     batches: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray], tmp_path: Path
 ) -> None:
-    """Those of its batch that come before it are results."""
+    """Check that the frames before the damaged one are results, also in the same batch."""
     broken = tmp_path / "broken.jpg"
     broken.write_bytes(b"no picture")
     yolo = accelerator(batches, threshold=SELDOM)
@@ -142,7 +142,7 @@ def test_frames_of_a_batch_hang_together(
     check(results, frames[:6], wanted[:6])
     assert (error.index, error.count, error.stage) == (6, 3, "accelerate")
     assert error.cause.reason == "the accelerator did not finish within 5 s"
-    del error  # its trace would keep the set of the batch
+    del error  # its traceback would keep the batch's set of buffers
     yolo.reset()
     check(list(yolo.stream(frames[:5])), frames[:5], wanted[:5])
     gc.collect()
@@ -154,7 +154,7 @@ def test_a_missing_flush_is_found_wherever_it_is_in_the_batch(
 ) -> None:
     yolo = accelerator(batches, threshold=SELDOM)
     yolo.device.inject(faulty("missing flush", at=5))
-    # Every seventh frame: 7 and 14 are of starts 2 and 4, 21 is the last of start 6; 5 is verified with none of them.
+    # Every seventh frame is verified: the 7th and 14th in starts 2 and 4, the 21st in start 6. Start 5 is not verified.
     results, error = through(yolo, frames[:21], verify_every=7)
     assert error is None
     assert [at for at, one in enumerate(results) if (one.outputs[0] != wanted[at]).any()] == [15, 16, 17]
@@ -182,7 +182,7 @@ def test_whoever_leaves_early_starts_nothing_more(batches: Path, accelerator: Op
 
 def test_figures_are_of_frames(batches: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
     yolo = accelerator(batches, threshold=SELDOM, time_scale=1.0)
-    # As slow as 60 ms a batch, so that all else is little beside it.
+    # At 60 ms per batch, the other stages take little time in comparison.
     cycles = yolo.manifest.cycles / (yolo.manifest.clock_mhz * 1e6)
     yolo.device.pace = replace(yolo.device.pace, time_scale=0.06 / cycles)
     results = list(yolo.stream(frames[:60]))

@@ -49,7 +49,7 @@ def test_free_gives_all_back_and_may_be_called_twice(tiny: Path, accelerator: Op
     buffers.free()
     assert buffers.table == ()
     assert not hasattr(buffers, "weights")
-    buffers.verify()  # of nothing
+    buffers.verify()  # nothing is left to verify
 
 
 def test_sets_have_programs_of_their_own(tiny: Path, accelerator: Open) -> None:

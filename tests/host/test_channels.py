@@ -16,7 +16,7 @@ from tests.support.errors import raises
 
 
 def test_grey_is_the_rounded_luminance_of_itu_r_601() -> None:
-    """As Pillow has it: 0.299 red, 0.587 green, 0.114 blue, a half upwards."""
+    """Check Pillow's formula: 0.299 red, 0.587 green, 0.114 blue, rounded half up."""
     frame = np.random.default_rng(1).integers(0, 256, (6, 8, 3), np.uint8)
     frame[0, 0], frame[0, 1] = 255, (1, 1, 1)
     pixels, _ = network_input(frame, (1, 6, 8), "plain")
@@ -36,7 +36,7 @@ def test_grey_becomes_three_equal_channels() -> None:
 
 
 def test_a_view_of_more_pixels_than_any_picture_is_refused_before_it_is_read() -> None:
-    """3 TiB that take one byte, as an array of numpy may be."""
+    """Use an array of numpy that has 3 TiB of pixels and takes one byte of memory."""
     for shape in ((1 << 20, 1 << 20, 3), (1 << 40, 1, 3), (1, LARGEST_PICTURE + 1), (1 << 31, 1 << 31, 1)):
         view = np.broadcast_to(np.uint8(7), shape)
         with raises(RangeError, got=shape[0] * shape[1], high=LARGEST_PICTURE):
@@ -80,7 +80,7 @@ def test_array_file_is_a_frame_or_refused(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_what_frames_took() -> None:
-    """Two frames of half a second and a quarter, one after the other; two workers load."""
+    """Measure two frames that overlap, with two workers in the stage ``load``."""
     spans = [
         (StageSpan("load", 0.0, 0.5), StageSpan("accelerate", 0.5, 0.625)),
         (StageSpan("load", 0.25, 1.25), StageSpan("accelerate", 1.25, 1.625)),

@@ -42,7 +42,7 @@ def test_check_says_that_all_is_right(shapes: Path, accelerator: Open, capsys: p
 
 @pytest.mark.parametrize("bits", [4, pytest.param(16, marks=pytest.mark.engine)])
 def test_designs_of_other_formats_are_right_in_every_bit(bits: int, tmp_path: Path, accelerator: Open) -> None:
-    """Words of another width, values of half a byte or of 14 bits in two: all that the host counts in bytes."""
+    """Check values of 4 and 16 bits, whose words and maps have other numbers of bytes on the host."""
     write_tiny_design(tmp_path / "design", "zcu104", (18, 14), ("circle", "square", "star"), bits)
     build(tmp_path / "design")
     opened = accelerator(described(tmp_path / "design"))
@@ -61,7 +61,7 @@ def test_check_names_the_layer_that_differs(
     from host.simulated.faults import InjectedFault
 
     yolo = accelerator(shapes)
-    # The start with number 2 runs the third layer; its requantisers are spoiled just before.
+    # Start 2 runs the third layer; its requantisers are corrupted just before.
     third = yolo.manifest.layers[2]
     at = PASS_FIELDS.index("requantiser_base")
     base = int(np.asarray(yolo.buffers.program).view("<u4").reshape(-1, yolo.manifest.pass_words)[third.first_pass, at])
@@ -72,7 +72,7 @@ def test_check_names_the_layer_that_differs(
     assert report.first_wrong.layer == third
     assert f"the first layer that differs from the golden model is {third.name} ({third.source})" in said
     assert "2 layers before it are right in every bit" in said
-    assert report.first_wrong.first[0] < 5  # the channels whose multipliers were spoiled
+    assert report.first_wrong.first[0] < 5  # the channels whose multipliers were corrupted
 
 
 def test_check_says_which_layer_hangs(shapes: Path, accelerator: Open) -> None:
@@ -89,7 +89,7 @@ def test_check_says_which_layer_hangs(shapes: Path, accelerator: Open) -> None:
 
 
 def recorded(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The seconds that this thread asks to sleep from here on; it sleeps them."""
+    """Return a list that receives the seconds of every later sleep of this thread."""
     naps, nap, here = [], time.sleep, threading.get_ident()
 
     def sleep(seconds: float) -> None:
@@ -102,7 +102,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 class Clock:
-    """A clock that goes on while the driver sleeps, and never else."""
+    """A clock that advances only while the driver sleeps."""
 
     def __init__(self) -> None:
         self.now = self.end = 0.0
@@ -128,14 +128,14 @@ def test_one_slow_frame_does_not_slow_the_next_ones(
         clock.naps.clear()
         assert ip.poll(timeout_s=10)
         slept.append(clock.naps[0])
-    # Nine tenths of what was seen; half of that again wherever the end was slept through.
+    # The driver sleeps nine tenths of the last frame's time, and half as long after a sleep that missed the end.
     assert slept == pytest.approx([0, 0.36, 0.18, 0.09, 0.045, 0.36], abs=1e-4)
 
 
 def test_an_end_that_was_slept_through_is_no_timeout(
     tiny: Path, accelerator: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The process is stopped between its look and its look at the clock, and the accelerator ends meanwhile."""
+    """Suspend the process between its looks at the accelerator and at the clock. The accelerator ends meanwhile."""
     yolo, clock = accelerator(tiny, wait="interrupt"), Clock()
     monkeypatch.setattr("host.systolic.ip.time", clock)
     looks: list[bool] = []

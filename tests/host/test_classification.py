@@ -32,7 +32,10 @@ def picked(head: Head, output: list[float], labels: tuple[str, ...] = ("a", "b",
 
 
 def test_labels_are_named_whoever_chose_them() -> None:
-    """Of labels alone no probability is known; of values the host knows all, and of some only these."""
+    """Check classes that the host chooses and classes that the network chooses.
+
+    The host computes probabilities from the values of all classes. Labels of the network have none.
+    """
     by_host = picked(Head("classes", (), 4, k=2), [0.0, 2.0, 2.0, -3.0])
     assert [(score.label, score.index, score.value) for score in by_host] == [("b", 1, None), ("c", 2, None)]
     assert by_host[0].probability == pytest.approx(np.exp(2) / np.exp([0.0, 2.0, 2.0, -3.0]).sum())
@@ -42,7 +45,10 @@ def test_labels_are_named_whoever_chose_them() -> None:
 
 
 def test_what_is_a_probability_already_is_told_as_it_is() -> None:
-    """No softmax again: of all classes the k greatest, of equal ones the first; of labels what is beside them."""
+    """Check that no further softmax is applied.
+
+    Among equal probabilities the first class is chosen. The probability of a label is in the second half of the output.
+    """
     all_of_them = picked(Head("probabilities", (), 4, k=3), [0.25, 0.125, 0.0, 0.25])
     assert all_of_them == (Score("a", 0.25, 0), Score("d", 0.25, 3), Score("b", 0.125, 1))
     beside = picked(Head("labels-and-probabilities", (), 4, k=2), [2, 0, 0.75, 0.125])

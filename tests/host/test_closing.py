@@ -29,7 +29,7 @@ PATIENCE = 60.0
 
 @pytest.fixture(params=["tiny", "batches", "centre"])
 def design(request: pytest.FixtureRequest) -> Path:
-    """One of each kind of driver."""
+    """Return a design per kind of driver: systolic, systolic with batches, streaming."""
     folder: Path = request.getfixturevalue(request.param)
     return folder
 
@@ -44,7 +44,7 @@ def endless() -> Iterator[np.ndarray]:
 
 
 def in_thread(work: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
-    """Begun; what it gave or raised comes into the list."""
+    """Start a thread. Return it with a list that receives the result or the exception of ``work``."""
     came: list[Any] = []
 
     def run() -> None:
@@ -59,7 +59,7 @@ def in_thread(work: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
 
 
 def at_work(yolo: Any) -> None:
-    """Waits until a start is on its way."""
+    """Wait until the accelerator is running."""
     for _ in range(int(PATIENCE * 1000)):
         if any(model.reaches(0, 1 << 48) for _, _, _, model in yolo.device._slaves):
             return
@@ -103,7 +103,7 @@ STAGES = ("prepare", "load", "execute", "decode")
 def test_a_stage_cannot_wait_for_itself(
     design: Path, accelerator: Open, stage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A callback of the caller's runs in the stage's thread: a picture's, or a method that is overridden."""
+    """Close in the stage's own thread, as a caller's callback or overridden method can."""
     yolo = accelerator(design, threshold=0.9)
     place: Any = yolo if stage in ("prepare", "decode") else yolo._backend
     work = getattr(place, stage)
@@ -151,7 +151,7 @@ def test_every_closer_waits_for_the_stream(design: Path, accelerator: Open) -> N
 
 
 def slow(yolo: Any, seconds: float) -> Any:
-    """A pace of so long a frame."""
+    """Return a pace at which a frame takes ``seconds``."""
     from dataclasses import replace
 
     pace = yolo.device.pace
@@ -295,7 +295,7 @@ def test_a_closed_accelerator_says_so(tiny: Path, accelerator: Open, name: str) 
 
 @pytest.mark.parametrize("cacheable", [0, 1])
 def test_memory_that_was_given_back_is_not_there_any_more(tiny: Path, cacheable: int) -> None:
-    """As on a board: the process ends."""
+    """Check that a write to a freed buffer ends the process, as on a board."""
     code = (
         "import sys, numpy as np; from pathlib import Path; from host import Accelerator; "
         f"yolo = Accelerator(Path(sys.argv[1])); own = yolo._loaded.allocate((9,), np.uint8, cacheable={cacheable}); "
@@ -308,7 +308,7 @@ def test_memory_that_was_given_back_is_not_there_any_more(tiny: Path, cacheable:
 def test_the_board_tells_of_a_buffer_that_is_freed_while_it_is_written(
     tiny: Path, centre: Path, accelerator: Open
 ) -> None:
-    """What every test here relies on."""
+    """Check the report on which the other tests of this module rely."""
     for design in (tiny, centre):
         yolo = accelerator(design, timeout_s=0.1)
         yolo.device.inject(faulty("hang"))

@@ -34,7 +34,7 @@ def sources(*words: str) -> Iterator[tuple[str, ast.Module]]:
 
 
 def test_nothing_else_looks_into_a_raw_manifest() -> None:
-    """A subscript of something named manifest, or JSON that is read from a line that names one."""
+    """Search for subscripts of a value named manifest, and for JSON that is read in a call that names a manifest."""
     raw = []
     for place, tree in sources("manifest"):
         for node in ast.walk(tree):
@@ -91,7 +91,7 @@ def test_manifest_is_read_back_equal_and_in_every_byte() -> None:
 
 
 def test_a_manifest_says_nothing_that_is_not_read() -> None:
-    """Every key is a field: what the writer and the reader know is the same."""
+    """Check that every key of the file is a field, so that the writer and the reader know the same keys."""
     for path in GOLDEN:
         values = fields_of_text(path.read_text("utf-8"))
         kind = MANIFESTS[values["style"]]

@@ -23,12 +23,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A current folder with nothing in or above it."""
+    """Return an empty folder above the current one, with no design in any folder above."""
     monkeypatch.delenv(VARIABLE, raising=False)
     (tmp_path / "work" / "notes").mkdir(parents=True)
-    tmp_path.chmod(
-        0o1777
-    )  # whatever lies in the folders above, a demo that somebody ran in /tmp, is none of the test's
+    # The search stops at a folder that every user may write, so that it does not find a demo in /tmp.
+    tmp_path.chmod(0o1777)
     monkeypatch.chdir(tmp_path / "work" / "notes")
     return tmp_path / "work"
 

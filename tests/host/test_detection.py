@@ -50,7 +50,7 @@ def test_boxes_of_the_dog_are_those_of_the_float_reference(shared: Path) -> None
 
 
 def quiet_output(head: Head, height: int, width: int) -> np.ndarray:
-    """An output that sees nothing anywhere."""
+    """Return an output without objects: every objectness is −20."""
     output = np.zeros((len(head.anchors), 5 + head.classes, height, width), np.float32)
     output[:, 4] = -20
     return output
@@ -141,7 +141,7 @@ def test_a_class_without_a_label_goes_by_its_number() -> None:
 
 
 def slow_suppress(boxes: np.ndarray, probabilities: np.ndarray, overlap: float) -> list[int]:
-    """darknet's do_nms_sort, written out."""
+    """Return the indices of the boxes that darknet's do_nms_sort keeps, compared pair by pair."""
 
     def area(box: np.ndarray) -> float:
         return float(max(box[2] - box[0], 0) * max(box[3] - box[1], 0))
@@ -168,7 +168,7 @@ def slow_suppress(boxes: np.ndarray, probabilities: np.ndarray, overlap: float) 
 @example(1, 60, 0.6, 0.45)
 @example(2, 4 * TOGETHER, 0.2, 0.2)
 def test_suppression_is_darknets(seed: int, count: int, size: float, overlap: float) -> None:
-    """Also of more boxes than are compared at once."""
+    """Check also more boxes than ``suppress`` compares at once."""
     rng = np.random.default_rng(seed)
     start = rng.uniform(0, 1, (count, 2))
     boxes = np.concatenate([start, start + rng.uniform(0.05, size, start.shape)], 1)
@@ -268,7 +268,7 @@ def test_a_wrong_description_of_a_head_is_refused() -> None:
 
 
 def test_one_object_by_the_formula() -> None:
-    """The cell of the greatest mean objectness, its anchors averaged after σ and e^…"""
+    """Check the cell with the greatest mean objectness. Its anchors are averaged after sigmoid and exponential."""
     head = Head("one-object", ((20.0, 30.0), (40.0, 10.0)), 1, softmax=False)
     output = quiet_output(head, 3, 5)
     output[0, :, 1, 3] = (0.3, -0.7, 0.2, -0.4, 2.0, 9.0)
@@ -314,7 +314,7 @@ def test_a_bias_has_a_number_for_each_channel() -> None:
 
 
 def test_the_box_of_the_trained_ultranet(shared: Path) -> None:
-    """From the integers of its last layer; the expected box has one decimal."""
+    """Decode the integers of the network's last layer. The expected box has one decimal."""
     with np.load(shared / "data/ultranet/ultranet_4w4a.npz") as arrays:
         bias = arrays["conv8_b"]
     with np.load(shared / "data/ultranet/boat6_0_int_golden.npz") as arrays:

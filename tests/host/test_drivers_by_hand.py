@@ -111,7 +111,7 @@ def test_nobody_comes_any_more_where_something_is_broken() -> None:
 
 
 def test_a_turn_that_fails_is_not_over() -> None:
-    """Who is next waits until it is broken: nobody knows where in a frame the pipeline stands."""
+    """Check that the next thread waits until the pipeline is broken, because its position in a frame is unknown."""
     broken = threading.Event()
     turns = Turns(broken.is_set, 5)
     with pytest.raises(ValueError, match="half"), turns.take(0):
@@ -127,7 +127,7 @@ def test_a_turn_that_never_comes_is_an_error() -> None:
 
 
 def driver() -> tuple[StreamingDriver, list[str]]:
-    """A driver whose channel notes what is sent."""
+    """Return a driver, and the list to which its channel adds each sent packet."""
     board = SimpleNamespace(timeout_s=0.01, broken="", check_whole=lambda: None, at_work=contextlib.nullcontext)
     made, log = StreamingDriver(board, parse_manifest(pipelines.manifest(), "manifest.json")), list[str]()  # type: ignore[arg-type]
     noted = SimpleNamespace(send=lambda sent: log.append("sent"), receive=lambda _: None, finish=lambda _: None)
@@ -144,7 +144,7 @@ def test_a_refused_picture_and_an_interrupted_frame_leave_no_turn_to_wait_for(mo
     for batch in batches:
         with raises(ShapeError, what="the input"):
             made.load(batch, (good[:, :1],))
-        made.load(batch, (good,))  # and an interrupt comes before it is executed
+        made.load(batch, (good,))  # the caller is interrupted before the frame is executed
         made.load(batch, (good,))
         made.execute(batch, "poll")
     made.load(batches[1], (good,))
@@ -158,7 +158,7 @@ def test_a_refused_picture_and_an_interrupted_frame_leave_no_turn_to_wait_for(mo
 
 
 class Half:
-    """One direction of a DMA; a packet is through after some looks at it."""
+    """One direction of a DMA. Its packet has ended after ``looks`` reads of ``idle``."""
 
     def __init__(self, looks: int = 0) -> None:
         self.looks, self.error, self.transferred = looks, False, 0
@@ -212,7 +212,7 @@ def test_a_packet_is_sent_when_the_one_before_is_through_and_ends_once() -> None
     assert dma.sendchannel.log == ["first"]
     made.send(second)
     assert dma.sendchannel.log == ["first", "wait", "second"]
-    made.finish(first)  # through already
+    made.finish(first)  # has ended already
     assert dma.sendchannel.log == ["first", "wait", "second"]
     made.finish(second)
     made.finish(second)
@@ -236,7 +236,7 @@ def test_a_packet_has_as_many_bytes_as_the_length_register_says(size: int) -> No
 
 
 def test_status_registers_are_told_by_their_bits() -> None:
-    """0x2: idle; 0x51 = 0x40 + 0x10 + 0x1."""
+    """Check 0x2, which is idle, and 0x51, which is 0x40 + 0x10 + 0x1."""
     made, dma = channel()
     assert made.state() == "MM2S 0x2 (idle), S2MM 0x51 (halted, internal error, decode error)"
     dma.read = lambda _: 0x10020
@@ -287,11 +287,11 @@ def test_dma_of_one_direction_is_refused() -> None:
             channel(**{lacking: None})
 
 
-# --- what times are of ------------------------------------------------------------------------------------------------
+# --- sources of times -------------------------------------------------------------------------------------------------
 
 
 def loaded(batch: int = 1, **device: Any) -> LoadedOverlay:
-    """Without the rest of an overlay. Two passes of 100,000 and 300,000 cycles at 200 MHz take 2 ms."""
+    """Return an overlay that has only a manifest of two passes and a device."""
     made = LoadedOverlay.__new__(LoadedOverlay)
     made.folder = Path("nowhere")
     made.manifest = SimpleNamespace(passes=2, batch=batch)  # type: ignore[assignment]
@@ -301,6 +301,7 @@ def loaded(batch: int = 1, **device: Any) -> LoadedOverlay:
 
 
 def test_the_label_says_whose_time_it_is() -> None:
+    """Use two passes of 100,000 and 300,000 cycles, which take 2 ms at 200 MHz."""
     pace = Pace((1e5, 3e5), 200.0, 4.0, "traced")
     start = "simulated board 4 × slower than the design, whose "
     end = "(traced cycles at 200 MHz, a target)"
@@ -318,7 +319,10 @@ def test_the_label_says_whose_time_it_is() -> None:
 
 
 def test_a_board_is_paced_to_twice_what_its_second_start_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first takes 100 s, the second 3.25 s: 6.5 s are 7 times a second, or a little less."""
+    """Use a design of 1 s per start. The first start takes 100 s and the second 3.25 s.
+
+    Twice the second start is 6.5 s, which is rounded up to a time scale of 7.
+    """
     now, took = [50.0], [3.25, 100.0]
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
     monkeypatch.setattr(overlay, "pace", lambda folder, manifest, scale: Pace((1e5, 3e5), 0.4, scale, "traced"))
@@ -332,7 +336,10 @@ def test_a_board_is_paced_to_twice_what_its_second_start_takes(monkeypatch: pyte
 
 
 def test_a_start_is_for_as_many_frames_as_its_register_says() -> None:
-    """AP_START 1, DONE 2, IDLE 4, READY 8; a read takes DONE and READY away, and of the control register alone."""
+    """Check the control register: AP_START is 1, DONE 2, IDLE 4, READY 8.
+
+    A read clears DONE and READY. Reads of other registers clear nothing.
+    """
     model = StreamingModel({"frames": 0x10})
     model.write(0x10, 2)
     assert (model.read(0x00), model.running) == (4, False)
@@ -348,7 +355,7 @@ def test_a_start_is_for_as_many_frames_as_its_register_says() -> None:
 
 
 def test_with_auto_restart_another_start_follows() -> None:
-    """0x80; a start while one runs changes this bit alone."""
+    """Check bit 0x80. A write of AP_START during a run changes only this bit."""
     model = StreamingModel({"frames": 0x10})
     model.write(0x10, 1)
     model.write(0x00, 0x81)
@@ -365,7 +372,7 @@ def test_with_auto_restart_another_start_follows() -> None:
 
 
 def fabric(run: Callable[..., Any]) -> StreamingFabric:
-    """With memory of one page and no library: ``run`` is what its function would do."""
+    """Return a fabric without DDR. ``run`` replaces the function of its library; an address is its own content."""
     made = StreamingFabric.__new__(StreamingFabric)
     made._manifest = of_style(StreamingManifest, parse_manifest(pipelines.manifest(), "manifest.json"))
     made._board = SimpleNamespace(memory=SimpleNamespace(rest=lambda address: address))
@@ -374,12 +381,15 @@ def fabric(run: Callable[..., Any]) -> StreamingFabric:
 
 
 REGISTERS = {"weights_centre_1": 0x10, "weights_centre_2": 0x2}
-BYTES = 3 * pipelines.PIXELS  # 756, in beats of 8 bytes 760
+BYTES = 3 * pipelines.PIXELS  # 756; in whole beats of 8 bytes 760
 
 
 @pytest.mark.parametrize("size", [BYTES, 760])
 def test_a_frame_is_what_came_without_the_rest_of_its_last_beat(size: int) -> None:
-    """Weights lie where both halves of the register point to; what leaves is filled up to whole beats."""
+    """Check that the last beat's padding is cut off, and that the output is padded to whole beats.
+
+    The address of the weights has two halves, each in a register.
+    """
     told: list[Any] = []
 
     def run(images: list[int], frames: Any) -> Any:

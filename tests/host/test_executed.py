@@ -30,7 +30,7 @@ def frames() -> list[np.ndarray]:
 
 
 def expected(folder: Path, detector: Detector, frame: np.ndarray) -> np.ndarray:
-    """What the golden model says of the last layer."""
+    """Return the golden model's output of the last layer."""
     design = open_design(folder)
     integers = run_integer(design.network, detector.prepare(frame)[1])[design.manifest.layers[-1].node]
     assert integers is not None

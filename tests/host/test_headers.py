@@ -33,7 +33,7 @@ PNG_KINDS = [
     *((depth, 4, 2) for depth in (8, 16)),
     *((depth, 6, 4) for depth in (8, 16)),
 ]
-"""Depth, colour type and samples a pixel: table 11.1 of the PNG specification."""
+"""Depth, colour type and samples per pixel: table 11.1 of the PNG specification."""
 
 
 @pytest.mark.parametrize(("depth", "colours", "samples"), PNG_KINDS)
@@ -62,7 +62,7 @@ def test_a_png_chunk_of_many_pieces() -> None:
     assert png_is_whole(io.BytesIO(data))
     assert not png_is_whole(io.BytesIO(png(250, 300, rows[:-1].tobytes())))
     assert not png_is_whole(io.BytesIO(data[: len(data) // 2]))
-    assert png_is_whole(io.BytesIO(png(1000, 900, bytes(900 * 3001))))  # few bytes that become many
+    assert png_is_whole(io.BytesIO(png(1000, 900, bytes(900 * 3001))))  # the zeros compress to few bytes
 
 
 # ---------------------------------------------------------------- WebP
@@ -105,7 +105,7 @@ def test_a_webp_s_sides_are_14_bits() -> None:
 
 
 def tiff(width: int, height: int, tags: dict[int, list[int]]) -> Any:
-    """Opened, not decoded: of a header that says this."""
+    """Return a TIFF with these tags, opened and not decoded."""
     tags = {256: [width], 257: [height], 262: [1], **tags}
     entries, values, after = b"", b"", 8 + 2 + 12 * len(tags) + 4
     for tag, numbers in sorted(tags.items()):
@@ -126,7 +126,7 @@ PLANES = {258: [8, 8, 8], 277: [3], 262: [2], 284: [2], 273: [0, 0, 0]}
     ("tags", "size"),
     [
         (GREY, 5 * 7),
-        ({**GREY, 258: [1]}, 1 * 7),  # a row ends with its byte
+        ({**GREY, 258: [1]}, 1 * 7),  # every row starts at a whole byte
         ({**GREY, 258: [16]}, 10 * 7),
         (RGB, 15 * 7),
         ({**RGB, 258: [8]}, 15 * 7),  # one number for all samples
@@ -142,7 +142,7 @@ def test_the_bytes_of_a_tiff(tags: dict[int, list[int]], size: int) -> None:
             assert tiff_is_whole(tiff(5, 7, {**tags, tag: counts}))
         for counts in ([size - 1], [size - 4, 3]):
             assert not tiff_is_whole(tiff(5, 7, {**tags, tag: counts}))
-            assert tiff_is_whole(tiff(5, 7, {**tags, tag: counts, 259: [5]}))  # LZW, whose decoder tells
+            assert tiff_is_whole(tiff(5, 7, {**tags, tag: counts, 259: [5]}))  # the decoder of LZW reports missing data
             image = tiff(5, 7, {**tags, tag: counts, 259: [1]})
             assert not is_whole(io.BytesIO(), image)
             image.format = "BMP"
@@ -150,7 +150,7 @@ def test_the_bytes_of_a_tiff(tags: dict[int, list[int]], size: int) -> None:
 
 
 def test_rows_of_planes_end_with_a_byte_each() -> None:
-    """Three planes of 5 bits a row are 3 bytes, five pixels of three bits 2."""
+    """Check rows of five pixels with three 1-bit samples: 3 bytes in three planes, 2 bytes if stored together."""
     bits = {258: [1, 1, 1], 277: [3], 262: [2], 273: [0]}
     image = tiff(5, 7, {**RGB, 279: [3 * 7 - 1]})
     for planar, size in ((1, 2 * 7), (2, 3 * 7)):
@@ -177,7 +177,7 @@ def test_a_tiff_that_does_not_say_how_long_its_strips_are() -> None:
 
 START, END = b"\xff\xd8", b"\xff\xd9"
 CODED = b"\x12\xff\x00\x34\xff\xd0\x56\xff\xd7\xff\xff\x00"
-"""With what stands in coded data and is no marker: an escaped FF, restarts."""
+"""Coded data that contain an escaped FF and restart markers, which do not end the scan."""
 FRAMES = [code for code in range(0xC0, 0xD0) if code not in (0xC4, 0xC8, 0xCC)]
 PROGRESSIVE = (0xC2, 0xC6, 0xCA, 0xCE)
 
@@ -204,7 +204,7 @@ QUANTISERS, CODES, COMMENT = segment(0xDB, bytes(65)), segment(0xC4, bytes(17)),
 @pytest.mark.parametrize("code", FRAMES)
 @pytest.mark.parametrize("components", [b"\1", b"\1\2\3", b"\1\2\3\4"])
 def test_one_scan_of_all_components(code: int, components: bytes) -> None:
-    conditioning = segment(0xCC, b"\0\x10") if code >= 0xC9 else b""  # of arithmetic codes
+    conditioning = segment(0xCC, b"\0\x10") if code >= 0xC9 else b""  # only arithmetic codes have it
     head = START + QUANTISERS + COMMENT + frame(code, components) + CODES + conditioning
     one = head + scan(components) + END
     assert jpeg_is_one_scan(io.BytesIO(one)) == (code not in PROGRESSIVE)
@@ -219,7 +219,7 @@ def test_a_jpeg_without_scans_or_frame() -> None:
     assert not jpeg_is_one_scan(io.BytesIO(START + scan(b"\1")))
     for data in (b"", START, START + END, START + frame(0xC0, b"\1")[:-5], START + frame(0xC0, b"\1") + END):
         assert not jpeg_is_one_scan(io.BytesIO(data))
-    assert jpeg_has_all_scans(io.BytesIO(START + END))  # of nothing
+    assert jpeg_has_all_scans(io.BytesIO(START + END))  # without a frame no scan is required
     for short in range(1, len(frame(0xC0, b"\1\2"))):
         assert jpeg_has_all_scans(io.BytesIO(START + frame(0xC0, b"\1\2")[:short])) == (short < 10)
 
@@ -244,7 +244,7 @@ def test_scans_bring_every_coefficient_to_its_last_bit(
 ) -> None:
     data = START + frame(0xC2, b"\1\2") + b"".join(scan(*numbers) for numbers in scans)
     assert jpeg_has_all_scans(io.BytesIO(data + END)) == whole
-    assert jpeg_has_all_scans(io.BytesIO(data)) == whole  # what is missing behind the last scan is not looked for here
+    assert jpeg_has_all_scans(io.BytesIO(data)) == whole  # a missing end marker is not looked for here
 
 
 def test_a_scan_cut_off_within_its_head_brings_nothing() -> None:
@@ -319,7 +319,7 @@ def test_a_jpeg_that_lacks_rows_ends_early(mode: str, progressive: bool) -> None
 
 
 def test_other_data_are_read_like_a_file() -> None:
-    """Up to the end, then restarts of every number, each with values of every byte, and an end marker."""
+    """Check the bytes after the shortened file: eight restart markers, each after 255 bytes, and an end marker."""
     data = jpeg(128)
     longer = io.BufferedReader(_Longer(io.BytesIO(data), len(data) - 2))
     other = b"".join(bytes([*range(255), 0xFF, 0xD0 + number]) for number in range(8)) + END

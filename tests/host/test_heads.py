@@ -115,7 +115,7 @@ def test_a_segmentation_is_drawn_in_the_colours_of_its_classes() -> None:
     for column, label in ((140, "sky"), (300, "road")):
         expected = [50 + part // 2 for part in class_colour(label, ("sky", "road"))]
         assert drawn[150, column].tolist() == expected
-    assert (drawn[:10, :20] != drawn[150, 140]).any()  # the classes' names stand in the corner
+    assert (drawn[:10, :20] != drawn[150, 140]).any()  # the classes' names are drawn in the corner
 
 
 HEAD = {"kind": "anchor-free", "anchors": [], "classes": 3, "coords": 4, "softmax": False}
@@ -147,7 +147,7 @@ def test_wrong_head_of_a_manifest_is_refused_with_its_place() -> None:
 
 
 def test_cells_hold_the_roots_of_sides() -> None:
-    """Of darknet's get_detection_detections, written out: classes, then objectness, then places."""
+    """Compare with darknet's get_detection_detections, written out: classes, then objectness, then boxes."""
     side, boxes, classes = 3, 2, 4
     head = Head("cells", ((1.0, 1.0),) * boxes, classes, bins=side)
     values = np.random.default_rng(4).uniform(-0.2, 1.2, side * side * (classes + 5 * boxes)).astype(np.float32)
@@ -172,7 +172,7 @@ def test_cells_hold_the_roots_of_sides() -> None:
 
 
 def test_a_variance_makes_a_box_less_probable() -> None:
-    """Of darknet's get_gaussian_yolo_detections, written out."""
+    """Compare with darknet's get_gaussian_yolo_detections, written out."""
     head = Head("gaussian-yolo", ((30.0, 60.0), (90.0, 40.0)), 3, scale_xy=1.1)
     output = np.random.default_rng(5).normal(0, 1.5, (2 * 12, 4, 5)).astype(np.float32)
     candidates = decode(output, head, WHOLE, 0.4)

@@ -25,7 +25,7 @@ from tests.support.errors import raises
 
 @pytest.fixture
 def design(tmp_path: Path) -> tuple[Path, SystolicManifest]:
-    """A design with two weight ports; nothing is compiled."""
+    """Return the folder and the manifest of a design with two weight ports. Nothing is compiled."""
     write(design_of(networks()["one position"], GEOMETRIES["odd rows"]), tmp_path / "design")
     return tmp_path / "design", of_style(SystolicManifest, read_manifest(tmp_path / "design"))
 
@@ -121,7 +121,7 @@ def test_images_of_other_sizes_are_refused(design: tuple[Path, SystolicManifest]
 
 
 def test_requantiser_shift_outside_1_to_47_is_refused(design: tuple[Path, SystolicManifest]) -> None:
-    """Bits 6 and 7 are marks in an array that adds after its multiplication, and part of the shift in others."""
+    """Check bits 6 and 7: flags in an array that adds after its multiplication, and part of the shift in others."""
     folder, made = design
     image = made.images.requantisers
     words = np.fromfile(folder / image.path, "<u4").reshape(-1, 4)
@@ -148,7 +148,7 @@ def test_requantiser_shift_outside_1_to_47_is_refused(design: tuple[Path, Systol
 
 
 def test_table_after_a_pass_is_named_by_its_first_requantiser(design: tuple[Path, SystolicManifest]) -> None:
-    """Its last word says how many values follow, none in an array without tables."""
+    """Set the last word of a requantiser, the number of table values. It must be 0 in an array without tables."""
     folder, manifest = design
     image = manifest.images.requantisers
     words = np.fromfile(folder / image.path, "<u4").reshape(-1, 4)

@@ -32,12 +32,12 @@ SETS = (BufferAddresses(0x8_0000_0000, (0x8_0080_0000,)), BufferAddresses(0x8_00
 
 
 def copies(manifest: SystolicManifest, program: np.ndarray) -> np.ndarray:
-    """The program of each set, and the one for looking inside."""
+    """Return the program of each set of buffers, and last the program for inspection."""
     return place_program(manifest, program, INNER, SETS).reshape(len(SETS) + 1, *program.shape)
 
 
 def test_the_design_has_maps_that_stay_on_chip(manifest: SystolicManifest, program: np.ndarray) -> None:
-    """Of the first layer, which the second one reads: what the tests below tell apart from maps in DDR."""
+    """Check that the second layer reads the first layer's map on chip. The tests below need such a map."""
     first, second = manifest.layers[:2]
     assert (
         program[first.last_pass, manifest.pass_fields.out_buffer]
@@ -102,13 +102,13 @@ def test_a_map_comes_back_as_it_was_packed() -> None:
 
 
 def check_unpacking(datatype: str, bits: int, low: int, high: int, gap: int) -> None:
-    """Check a map of whose rows each ends ``gap`` bytes, those of another map, before the next begins."""
+    """Check a map with ``gap`` bytes of another map after each row."""
     lanes, shape = 4, (10, 3, 5)
     integers = np.random.default_rng(1).integers(low, high, shape)
     padded = np.zeros((12, *shape[1:]), np.int64)
     padded[:10] = integers
     words = padded.reshape(3, lanes, 3, 5).transpose(2, 0, 3, 1).reshape(-1) & (1 << bits) - 1
-    # Little-endian; of two nibbles the first is the low one.
+    # Values are little-endian. The first of two nibbles is the low one.
     data = (words[::2] | words[1::2] << 4).astype(np.uint8) if bits == 4 else words.astype(f"<u{bits // 8}")
     rows = data.view(np.uint8).reshape(3, -1)
     data = np.pad(rows, ((0, 0), (0, gap)), constant_values=0x5A).reshape(-1)

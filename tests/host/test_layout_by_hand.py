@@ -27,8 +27,11 @@ def described(style: str) -> object:
 
 @pytest.fixture
 def manifest() -> SystolicManifest:
-    """Words of 8 bytes. Two passes read the picture at byte 16 and write node 2, which stays in map buffer 1, and has
-    its place at byte 80; one pass reads it there and writes node 3, at byte 400."""
+    """Return a manifest of two layers with words of 8 bytes.
+
+    Passes 0 and 1 read the picture at byte 16 and write node 2 into map buffer 1. Its place in the arena is byte 80.
+    Pass 2 reads node 2 on chip and writes node 3 at byte 400.
+    """
     made = of_style(SystolicManifest, described("systolic"))  # type: ignore[arg-type]
     first, second = made.layers
     return replace(
@@ -55,8 +58,11 @@ SETS = (BufferAddresses(0x5000, (0x9000,)), BufferAddresses(0x0800, (0xA008,)))
 
 
 def test_every_base_of_every_copy(manifest: SystolicManifest, program: np.ndarray) -> None:
-    """From 0x800, the lowest, in words: the first set's picture is 0x900 away, its result 0x1100; the second set's 0
-    and 0x1301. The copy for looking inside has node 2 in the arena, 0x100 away, 10 words in."""
+    """Check distances in words from 0x800, the lowest address.
+
+    The first set's picture is at 0x900 and its result at 0x1100, the second set's at 0 and 0x1301. The copy for
+    inspection has node 2 in the arena, which begins at 0x100, 10 words after its begin.
+    """
     assert map_base(ARENA, SETS) == 0x800
     placed = place_program(manifest, program, ARENA, SETS)
     assert placed.dtype == np.uint32
@@ -69,21 +75,21 @@ def test_every_base_of_every_copy(manifest: SystolicManifest, program: np.ndarra
 
 
 def test_a_base_is_a_word_of_32_bits(manifest: SystolicManifest, program: np.ndarray) -> None:
-    """All ones, one less than 2³², is one of them; what is above is cut off."""
+    """Check that 2³² − 1 is a base, and that the bits above are cut off."""
     program[0, 0], program[1, 0] = 0xFFFFFFFF - 0x8FE, 0xFFFFFFFF - 0x8FE + 2
     placed = place_program(manifest, program, ARENA, SETS)
     assert placed[:2, 0].tolist() == [0xFFFFFFFF, 1]
 
 
 def test_a_map_on_chip_without_a_place_begins_at_the_arena(manifest: SystolicManifest, program: np.ndarray) -> None:
-    """Of a node that no layer writes: word 0, where the arena is."""
+    """Check the map of a node that no layer writes. Its addresses count from the begin of the arena."""
     layers = (manifest.layers[0], replace(manifest.layers[1], input_node=9))
     shown = place_program(replace(manifest, layers=layers), program, ARENA, SETS)[6:]
     assert shown[2, (0, 10)].tolist() == [0x101, 0]
 
 
 def test_a_map_of_the_arena_moves_with_it(manifest: SystolicManifest, program: np.ndarray) -> None:
-    """Node 2 in DDR: at word 10 of an arena that lies 0x100 words above the lowest."""
+    """Use node 2 in DDR, at word 10 of an arena that begins 0x100 words above the lowest address."""
     program[:2, 59], program[2, 10] = 0, 0
     program[:2, 54], program[2, 0] = (10, 13), 10
     placed = place_program(manifest, program, ARENA, SETS[1:])
@@ -98,7 +104,7 @@ def test_the_lowest_address_is_that_of_any_buffer() -> None:
 
 
 def test_distances_that_a_pass_can_hold(manifest: SystolicManifest) -> None:
-    """From −2³¹ to 2³¹ − 1 whole words of 8 bytes."""
+    """Check whole words of 8 bytes, from −2³¹ to 2³¹ − 1."""
     for words in (-(1 << 31), -1, 0, (1 << 31) - 1):
         assert _words(manifest, 8 * words) == words
     for distance in (-8 * ((1 << 31) + 1), 8 << 31, 4, -4):
@@ -111,7 +117,7 @@ def pictures(count: int) -> list[np.ndarray]:
 
 
 def test_a_batch_of_pictures(manifest: SystolicManifest) -> None:
-    """Pixels of 4 bytes, of which 3 are written; the last picture stands for those that are missing."""
+    """Check pixels of 4 bytes, of which 3 are written. Copies of the last picture fill the batch."""
     batch = replace(manifest, batch=3)
     for count in (1, 2, 3):
         given = pictures(count)
@@ -129,7 +135,7 @@ def test_a_batch_of_pictures(manifest: SystolicManifest) -> None:
 
 
 def test_maps_of_a_batch(manifest: SystolicManifest) -> None:
-    """[frame][row][block][column][lane] of int16, 14 of 16 channels."""
+    """Check int16 maps [frame][row][block][column][lane], with 14 channels in 16 lanes."""
     region = manifest.layers[1].output
     values = np.random.default_rng(1).integers(-(1 << 15), 1 << 15, (3, 8, 2, 8, 8)).astype("<i2")
     for data in (values, values.view(np.uint8).ravel(), values.view(np.int32)):
@@ -165,7 +171,7 @@ def test_packets_pixel_by_pixel() -> None:
     assert (packet[1536:] == 9).all()
     with raises(ShapeError, what="the input"):
         pack_packet(made, picture[:2], packet)
-    for count in (1, 4):  # channels of a pixel
+    for count in (1, 4):  # channels per pixel
         grey = replace(made, input=replace(made.input, channels=count), packet_in=Packet(bytes=512 * count, beat=8))
         maps = np.random.default_rng(count).integers(0, 256, (count, 16, 32)).astype(np.uint8)
         pack_packet(grey, maps, packet := np.zeros(2048, np.uint8))
@@ -173,7 +179,7 @@ def test_packets_pixel_by_pixel() -> None:
 
 
 def test_outputs_of_a_packet() -> None:
-    """3 of 4 channels of 2×5 pixels as int8, then 2 of 2 of 3×2 as uint16, the first byte the low one."""
+    """Check 3 of 4 channels of 2×5 pixels as int8, then 2 channels of 3×2 pixels as little-endian uint16."""
     made = of_style(StreamingManifest, described("streaming"))  # type: ignore[arg-type]
     outputs = (output((3, 2, 5), 4, "i1", 0, 40), output((2, 3, 2), 2, "u2", 40, 24))
     packet = np.random.default_rng(3).integers(0, 256, 64).astype(np.uint8)

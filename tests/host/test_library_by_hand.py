@@ -146,7 +146,10 @@ def seen(of: Any) -> list[int]:
 
 
 def memory() -> SystolicMemory:
-    """10 words of maps, 3 words of weights a port, as the shorter has; 4 requantisers, 192 words of program."""
+    """Return 10 words of maps, 4 requantisers and 192 words of program.
+
+    The two weight ports have 3 and 4 words; the library is given 3.
+    """
     weights = (np.full(3 * 16, 21, np.uint8), np.full(4 * 16, 42, np.uint8))
     return SystolicMemory(np.zeros(80, np.uint8), weights, np.zeros(4 * 16, np.uint8), np.zeros(192, np.uint32))
 
@@ -204,7 +207,7 @@ def test_waves_of_some_passes_or_of_none(built: Path) -> None:
 
 
 def test_rows_on_chip_are_dealt_to_the_banks_from_its_turn_on(built: Path) -> None:
-    """Seven rows of two words: row r is in bank (r + turn) % 3, one after the other."""
+    """Check seven rows of two words. Row r is in bank (r + turn) % 3, after the earlier rows of the bank."""
     for turn in (None, 0, 1, 2):
         region: Any = SimpleNamespace(map_buffer=2, height=7, bytes=7 * 16, turn=turn, place=None)
         rows = SystolicLibrary(built, MANIFEST).map_on_chip(region)
@@ -214,7 +217,7 @@ def test_rows_on_chip_are_dealt_to_the_banks_from_its_turn_on(built: Path) -> No
 
 
 def test_rows_on_chip_begin_at_a_place_and_end_with_the_buffer(built: Path) -> None:
-    """Rows of two words from word 58 of 64 on: of the last row only what there is."""
+    """Check seven rows of three words from word 57 of 64. Words after the end of the buffer are 0."""
     region: Any = SimpleNamespace(map_buffer=1, height=7, bytes=7 * 24, turn=1, place=57)
     rows = SystolicLibrary(built, MANIFEST).map_on_chip(region)
     for row, values in enumerate(rows.reshape(7, 3, 8)):
@@ -224,7 +227,7 @@ def test_rows_on_chip_begin_at_a_place_and_end_with_the_buffer(built: Path) -> N
 
 
 def test_numbers_are_all_of_the_array_but_what_multiplies_and_in_which_language() -> None:
-    """In the order of its fields, as parameters.h names them."""
+    """Check that the numbers have the order of the array's fields, and the names of parameters.h."""
     names = [key.name for key in fields(ARRAY) if not key.name.startswith(("dsp", "engine", "sum_bits"))]
     told = array_numbers(MANIFEST)
     assert [name for name, _ in told[:-3]] == [{"bits": "VALUE_BITS"}.get(name, name.upper()) for name in names]

@@ -28,7 +28,7 @@ def result(index: int, label: str = "car") -> Result:
 
 
 class Cell:
-    """A notebook's cell that keeps what it was told to show."""
+    """A notebook's cell that keeps every page that it displays."""
 
     def __init__(self) -> None:
         self.pages: list[Page] = []
@@ -38,14 +38,14 @@ class Cell:
 
 
 def shown(frames: int, refresh: float, step: float) -> list[Page]:
-    """Frames that come every ``step`` seconds of the test's own clock."""
+    """Display frames that follow each other every ``step`` seconds of the test's own clock, and return the pages."""
     cell, ticks = Cell(), count()
 
     def results() -> Iterator[Result]:
         yield from (result(index) for index in range(frames))
 
     indices = [seen.index for seen in _shown(results(), cell, refresh, lambda: step * next(ticks))]
-    assert indices == list(range(frames)), "every result goes on"
+    assert indices == list(range(frames)), "every result must be passed on"
     return cell.pages
 
 

@@ -115,7 +115,7 @@ CHOICES: dict[str, dict[str, tuple[object, ...]]] = {
         "outputs.0.value_bytes": (1, 2, 4),
     },
 }
-"""The values of fields that have a few, by path."""
+"""The allowed values of fields that have only a few, by path."""
 
 
 def schema(kind: Any, path: str = "") -> Iterator[tuple[str, Any, bool]]:
@@ -319,7 +319,7 @@ def test_systolic_manifest_with_values_that_disagree_is_refused() -> None:
 
 
 def test_columns_of_six_products_go_by_half_the_lanes() -> None:
-    """Of eight lanes, where an array of two products takes multiples of eight."""
+    """Use eight lanes: the columns are multiples of 4. With two products per DSP they are multiples of 8."""
     rows = [("array.columns", [4, 8, 12], [2, 6], InvalidValueError, "array: columns")]
     check_rows(changed(golden_values(), "array.dsp_products", 6), rows)
 
@@ -343,7 +343,7 @@ def test_added_node_is_that_of_an_earlier_layer() -> None:
 
 
 def test_maps_of_a_batch_follow_each_other() -> None:
-    """The second layer's maps of two frames end at 2048 + 2 · 2048."""
+    """Check that the second layer's maps of two frames end at byte 2048 + 2 · 2048."""
     content = {**golden_values(), "batch": 2, "maps_bytes": 6144}
     assert refusal(content) is None
     for size, kind, subject in (
@@ -367,7 +367,7 @@ def whole(**numbers: Any) -> Any:
 
 
 def test_map_on_chip_fits_the_banks() -> None:
-    """Seven rows of eight words on three banks: a bank holds three rows."""
+    """Use seven rows of eight words on three banks, so that a bank holds up to three rows."""
     _check_on_chip("it", region(value_bits=8), whole())
     for rows, depth, need in ((3, 23, 24), (2, 24, 32)):
         with raises(DoesNotFitError, subject="the map of it", need=need, have=depth):
@@ -378,7 +378,7 @@ def test_map_on_chip_fits_the_banks() -> None:
     for name in ("turn", "place"):
         with raises(InvalidValueError, where="it", what=name, got=3):
             _check_on_chip("it", region(**{"map_buffer": None, "turn": None, name: 3}), whole())
-    # Rows of eight words that are twelve apart, next to another map: of the last one only its own words are held.
+    # Rows of eight words begin every twelve words, next to another map. The last row needs only its own eight words.
     for place, depth in ((None, 32), (0, 32), (5, 37)):
         apart = region(bytes=7 * 96, value_bits=8, place=place)
         _check_on_chip("it", apart, whole(array=SimpleNamespace(rows=3, map_depth=depth)))
@@ -432,7 +432,7 @@ def test_head_reads_up_to_8_maps() -> None:
 
 
 def test_head_reads_maps_of_one_size_and_all_their_channels() -> None:
-    """Two outputs, of six channels and of one."""
+    """Use two outputs, one of six channels and one of one channel."""
     shapes = {0: (6, 4, 5), 1: (1, 4, 5), 2: (1, 4, 4), 3: (1, 5, 5)}
     layers = [SimpleNamespace(output=SimpleNamespace(channels=shape[0], shape=shape)) for shape in shapes.values()]
 
@@ -473,7 +473,7 @@ def test_array_without_a_key_has_not_what_it_stands_for() -> None:
 
 
 def test_layers_that_the_host_reads() -> None:
-    """Those of the heads, each once, then those that are named; the last one if there are neither."""
+    """Check the order: each layer of the heads once, then the named outputs; the last layer if there are neither."""
     heads = golden_values()["heads"]
     for heads_read, outputs, wanted in (
         ([], [], (1,)),
@@ -514,7 +514,7 @@ def test_classifier_ends_with_one_position_of_several_values() -> None:
 
 
 def test_generated_manifest_is_read_and_its_passes_take_what_its_layers_take(tmp_path: Path) -> None:
-    """Fetching is shared by all passes, and the cycles of a layer by its own passes."""
+    """Check that all passes share the cycles of fetching, and that a layer's passes share the layer's cycles."""
     write(design_of(networks()["pools"], GEOMETRIES["odd rows"], 1), tmp_path / "design")
     manifest = of_style(SystolicManifest, read_manifest(tmp_path / "design"))
     content = manifest_fields(tmp_path / "design")

@@ -22,7 +22,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 class Memory(np.ndarray):
-    """A buffer as ``pynq.allocate`` gives one."""
+    """A buffer like the ones that ``pynq.allocate`` returns."""
 
     device_address = 0
 
@@ -47,7 +47,7 @@ def allocator() -> tuple[list[int], Any]:
 
 
 def test_packets_of_a_streaming_design_lie_in_whole_beats() -> None:
-    """756 bytes in beats of 16 are 768; 98 bytes in beats of 32 are 128."""
+    """Use 756 bytes in beats of 16, which take 768, and 98 bytes in beats of 32, which take 128."""
     values = manifest_fields(GOLDEN / "streaming/design")
     manifest = of_style(StreamingManifest, parse_manifest(values, "manifest.json"))
     sent = replace(manifest.packet_in, bytes=756, beat=16)
@@ -82,9 +82,9 @@ IDLE, INTERNAL_ERROR, DECODE_ERROR, DONE, ERROR = 0x2, 0x10, 0x40, 0x1000, 0x400
 
 
 def move(sent: bytes, room: int, answer: bytes, at: int = BASE + 512) -> tuple[np.ndarray, dict[int, int], list[bytes]]:
-    """Move ``sent`` from byte 64 of a DDR of 1024 bytes, and the answer to ``at``, where ``room`` bytes are.
+    """Move ``sent`` from byte 64 of a DDR of 1024 bytes, and the answer to ``at``, where ``room`` bytes are free.
 
-    Returns the DDR, the registers at the end and the packets that came.
+    Return the DDR, the registers at the end and the received packets.
     """
     memory, came = np.zeros(1024, np.uint8), []
     memory[64 : 64 + len(sent)] = np.frombuffer(sent, np.uint8)

@@ -161,7 +161,7 @@ def test_a_library_of_something_else_is_refused_when_it_is_loaded(tiny_files: Pa
 
 
 def test_what_goes_wrong_in_the_boards_own_thread_is_said_at_once(tiny: Path, centre: Path, accelerator: Open) -> None:
-    """No poll to the time limit, which is that of a simulated board."""
+    """Check that the driver does not poll until the time limit of the simulated board."""
     for design in (tiny, centre):
         yolo = accelerator(design)
         yolo.device.inject(faulty("corrupt word", buffer="nothing_of_that_name"))

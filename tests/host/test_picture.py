@@ -30,7 +30,7 @@ def saved(image: Image.Image, path: Path, **options: Any) -> Path:
 
 
 def two_pixels() -> Image.Image:
-    """Red on the left, blue on the right."""
+    """Return a red pixel on the left and a blue pixel on the right."""
     image = Image.new("RGB", (2, 1), RED)
     image.putpixel((1, 0), BLUE)
     return image
@@ -118,7 +118,7 @@ def test_a_file_that_is_cut_off(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_a_huge_picture_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
-    """Pillow refuses the last two by itself."""
+    """Check three sizes, of which Pillow itself refuses the last two."""
     path = tmp_path / "a.png"
     for width, height in ((8001, 8000), (12_000, 9_000), (40_000, 40_000)):
         path.write_bytes(huge_png(width, height))
@@ -128,7 +128,7 @@ def test_a_huge_picture_is_refused_before_it_is_decoded(tmp_path: Path) -> None:
         assert str(width * height) in str(caught.value.got)
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning:PIL")  # TIFF complains of its tags before it gives up
+@pytest.mark.filterwarnings("ignore::UserWarning:PIL")  # Pillow warns of a TIFF's tags before it fails
 def test_damaged_files_raise_nothing_but_picture_errors(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     path = tmp_path / "a"
@@ -147,7 +147,7 @@ def test_damaged_files_raise_nothing_but_picture_errors(tmp_path: Path) -> None:
 def test_resize_is_what_the_float_reference_was_given(shared: Path) -> None:
     layers = np.load(shared / "data/expected/yolo-lite-voc-trial3-noBatch_dog_224_layers.npz")
     pixels, _ = resize(load_picture(shared / "data/pictures/dog.jpg"), 224, 224)
-    # Half a grey level is what rounding to a pixel costs; the reference kept floats.
+    # Rounding costs half a grey level per pixel; the reference kept floats.
     assert np.abs(pixels / 255 - layers["input"][0]).max() < 0.51 / 255
 
 
@@ -224,7 +224,7 @@ def test_an_absurd_input_is_refused() -> None:
 
 
 def test_smooth_takes_every_pixel_into_account() -> None:
-    """A triangle two pixels wide over a halved side: weights 1/8, 3/8, 3/8, 1/8."""
+    """Halve a row with a triangle filter, whose weights are 1/8, 3/8, 3/8 and 1/8."""
     row = np.zeros((1, 8, 3), np.uint8)
     row[0, 3] = 200
     pixels, placement = smooth(row, 1, 4)
@@ -240,7 +240,7 @@ def test_smooth_brings_the_contest_picture_to_the_networks_input(shared: Path) -
 
 
 def test_resize_by_the_four_neighbours() -> None:
-    """Pixel by pixel: corners stay in the corners, in between the neighbours count by their distance."""
+    """Compare with bilinear interpolation, pixel by pixel. The corners of the picture keep their values."""
     for height, width in ((5, 9), (3, 4), (11, 2), (1, 7)):
         check_resize(height, width)
 
@@ -258,7 +258,7 @@ def check_resize(height: int, width: int) -> None:
 
 
 def test_a_line_keeps_a_pixel_in_a_letterbox() -> None:
-    """1000×1 in 100×100: 100×1, 49 rows of bars above; and upright."""
+    """Fit 1000×1 pixels into 100×100: 100×1 pixels remain, with 49 grey rows above. The same holds upright."""
     for shape, rectangle in (((1, 1000, 3), (0, 49, 100, 1)), ((1000, 1, 3), (49, 0, 1, 100))):
         _, place = letterbox(np.full(shape, 9, np.uint8), 100, 100)
         assert (place.left, place.top, place.width, place.height) == rectangle

@@ -21,9 +21,9 @@ from tests.support.host.pictures import huge_png, len_of, png
 
 SCRIPT = picture_memory.__file__
 SMALLER = 48_000_000
-"""A bound with which pictures at it are soon written."""
+"""A memory bound that is low enough to write pictures at the bound quickly."""
 NOISE = 6 << 20
-"""Bytes of the interpreter's own that come and go."""
+"""Bytes by which the interpreter's own memory varies."""
 
 KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "grey": ("PNG", "L", {}),
@@ -51,7 +51,7 @@ KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 
 def written(path: Path, kind: str, width: int, height: int) -> Path:
-    """A picture of half noise, half one colour."""
+    """Write a picture, half noise and half one colour, and return its path."""
     form, mode, options = KINDS[kind]
     options = dict(options)
     if "exif" in options:
@@ -66,7 +66,7 @@ def written(path: Path, kind: str, width: int, height: int) -> Path:
 
 
 def peak(path: Path, bound: int, like: Path | None = None) -> tuple[int, str]:
-    """Bytes that reading it took at most, and what came of it."""
+    """Return the peak memory of reading the picture, in bytes, and the outcome."""
     command = [sys.executable, SCRIPT, str(path), str(bound), *([str(like)] if like else [])]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -80,7 +80,7 @@ def promised(path: Path) -> int:
 
 
 ALWAYS = ("progressive JPEG", "transparent WebP", "palette")
-"""Kinds of the three ways in which memory is counted: coefficients, canvases of the decoder, the picture itself."""
+"""A kind for each way of counting memory: coefficients, the decoder's canvases, and the picture itself."""
 
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, marks=[pytest.mark.engine][kind in ALWAYS :]) for kind in KINDS])
@@ -111,7 +111,7 @@ def test_a_few_bytes_that_claim_much_are_refused_at_once(tmp_path: Path) -> None
     for data, megabytes in (
         (huge_png(1, 64_000_000), 968),
         (huge_png(64_000_000, 1), 456),
-        (extended, 5099),  # both of a canvas of 16,383 pixels a side
+        (extended, 5099),  # both have a canvas of 16,383 × 16,383 pixels
         (lossless, 5099),
     ):
         picture.write_bytes(data)
@@ -143,7 +143,7 @@ def test_a_png_has_all_its_rows(tmp_path: Path) -> None:
 
 
 def test_rows_are_counted_of_every_kind(tmp_path: Path) -> None:
-    """Interlaced or not: with a byte less it is refused."""
+    """Check plain and interlaced files. A file with one byte less is refused."""
     path = tmp_path / "a.png"
     kinds, sides = ((1, 0), (2, 0), (8, 2), (16, 2), (8, 4), (16, 6)), ((1, 1), (2, 5), (5, 2), (9, 13), (64, 64))
     for (depth, colours), (width, height), interlaced in product(kinds, sides, (False, True)):

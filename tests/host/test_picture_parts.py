@@ -18,7 +18,7 @@ from host.vision.picture import TIFF_COMPRESSIONS, load_picture
 from tests.support.errors import raises
 
 WIDTH, HEIGHT = 33, 40
-LAST_BLOCK = (slice(31, None), slice(31, None))  # with the pixels beside it, whose colours are mixed with its
+LAST_BLOCK = (slice(31, None), slice(31, None))  # with its neighbours, whose colours are mixed with the block's
 NOISE = np.random.default_rng(1).integers(1, 256, (HEIGHT, WIDTH, 3)).astype(np.uint8)
 KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "JPEG": ("JPEG", "RGB", {}),
@@ -84,9 +84,12 @@ def with_counts(data: bytes, count: int) -> bytes:
     return bytes(changed)
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # Pillow's, of a TIFF's directory
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Pillow warns of a TIFF's directory
 def test_whatever_is_taken_has_all_rows(tmp_path: Path) -> None:
-    """Of a JPEG of one scan but for what is within its last block, 16 × 16 pixels at most."""
+    """Check that every picture that is read is complete.
+
+    The last block of a JPEG, at most 16 × 16 pixels, may differ.
+    """
     for kind in KINDS:
         check_parts(kind, tmp_path)
 
@@ -124,7 +127,7 @@ def test_a_jpeg_that_ends_early_says_so(tmp_path: Path) -> None:
 
 
 def test_a_grey_jpeg_is_whole(tmp_path: Path) -> None:
-    """All of it looks as what is missing does, and what lies behind its end does not matter."""
+    """Check grey pictures, whose pixels equal the ones a decoder fills in. Bytes after the end are ignored."""
     path = tmp_path / "a.jpg"
     for mode, progressive, restarts, subsampling in product(("RGB", "L", "CMYK"), (False, True), (0, 1), range(3)):
         grey = Image.new("RGB", (50, 30), (128, 128, 128)).convert(mode)
@@ -135,7 +138,7 @@ def test_a_grey_jpeg_is_whole(tmp_path: Path) -> None:
 
 
 def test_a_progressive_jpeg_has_every_scan(tmp_path: Path) -> None:
-    """Without the last ones the rows are there, and their details are not."""
+    """Cut off the last scans: every row is present, but its details are missing."""
     path, data = tmp_path / "a.jpg", saved("progressive JPEG")
     starts = [place for place in range(len(data)) if data[place : place + 2] == b"\xff\xc4"][2:]
     assert len(starts) > 5
@@ -187,7 +190,7 @@ LAID: dict[str, tuple[int, int, Callable[[int, int], bytes]]] = {
 
 
 def test_every_strip_of_a_tiff_holds_its_rows(tmp_path: Path) -> None:
-    """Not those of the next one, nor what comes behind; a strip may be longer."""
+    """Check that a short strip is refused, even if another strip follows. A strip may be too long."""
     for name in LAID:
         check_strips(name, tmp_path)
 

@@ -37,7 +37,7 @@ def test_keeps_the_order_with_several_workers() -> None:
 
 
 def test_all_stages_work_at_once_on_frames_that_follow_one_another() -> None:
-    """None goes on before the two others have come: frame n + 2 is in the first while frame n is in the last."""
+    """Make each stage wait for both others: frame n + 2 is in the first stage while frame n is in the last."""
     frames = 40
     together = threading.Barrier(3, timeout=PATIENCE)
 
@@ -56,7 +56,7 @@ def test_all_stages_work_at_once_on_frames_that_follow_one_another() -> None:
 
 
 def most_in_flight(in_flight: int | None) -> int:
-    """Frames taken from the source and not given on, at most."""
+    """Return the largest number of frames that were taken from the source and not yet returned."""
     taken = most = 0
 
     def source() -> Iterator[int]:
@@ -115,7 +115,7 @@ def test_throughput_is_of_the_steady_state_and_latency_of_a_frame() -> None:
     assert took.throughput == 1.0  # three ends, a second apart
     assert took.latency == 4.0
     assert took.busy == {"a": 0.25, "b": 3.0}
-    assert took.overlap == 3.0  # three frames at once in b, which is of one worker: such spans do not happen
+    assert took.overlap == 3.0  # three frames at once in b, which has one worker: real spans do not overlap so
     with raises(StateError, subject="the stream"):
         measure([], {})
 
@@ -131,7 +131,7 @@ def test_takes_no_more_frames_than_it_can_hold() -> None:
     flow = stream(frames(), [Stage("a", lambda v: v), Stage("b", lambda v: v)])
     next(flow)
     time.sleep(0.1)
-    # one in each stage and in each of three channels, one at hand, one that was given
+    # one in each stage and in each of three channels, one ready, one returned
     assert len(taken) <= 7
     flow.close()
 
@@ -141,7 +141,7 @@ def test_workers_begin_no_more_than_can_be_given_on() -> None:
     flow = stream(range(1000), [Stage("a", begun.append, 2)])
     next(flow)
     time.sleep(0.1)
-    # two begun, one about to be, one at hand, one in the channel, one that was given
+    # two begun, one about to begin, one ready, one in the channel, one returned
     assert len(begun) <= 6
     flow.close()
 
@@ -348,7 +348,7 @@ def test_leaving_early_drops_a_batch_that_is_not_whole() -> None:
 
 
 def test_a_batch_does_not_wait_until_the_one_before_is_taken() -> None:
-    """A batch goes on when a frame of the one before is in the next stage, and that frame when the batch is in work."""
+    """Make stage b wait until stage c has the batch before, and stage c until stage b has the next batch."""
     batches = 12
     together = threading.Barrier(2, timeout=PATIENCE)
 
@@ -373,7 +373,7 @@ def test_figures_count_frames_and_not_batches() -> None:
     spans = [
         (one, StageSpan("b", 4.0 * at + 3 + n / 4, 4.0 * at + 3.25 + n / 4)) for one, at in batches for n in range(2)
     ]
-    took = measure(spans[:-1], {})  # the last batch is of one frame
+    took = measure(spans[:-1], {})  # the last batch has one frame
     assert (took.frames, took.first) == (5, 2)
     assert took.throughput == 3 / (11.25 - 3.5)
     assert took.busy == {"a": 9 / 5, "b": 0.25}

@@ -42,7 +42,7 @@ EXTREMES = (0, 1, 2, -1, -2, 1 << 8, 1 << 15, 1 << 20, (1 << 31) - 1, -(1 << 31)
 
 @pytest.fixture
 def folder(tiny_files: Path, tmp_path: Path) -> Path:
-    """A copy to be edited."""
+    """Return a copy of the design that the test may edit."""
     return Path(shutil.copytree(tiny_files, tmp_path / "design"))
 
 
@@ -51,7 +51,7 @@ def read(folder: Path) -> SystolicUploads:
 
 
 def edit(folder: Path, name: str, data: bytes) -> None:
-    """The file is another, and the manifest says its checksum."""
+    """Replace a file of the design, and its checksum in the manifest."""
     path, manifest = folder / name, folder / "manifest.json"
     before = zlib.crc32(path.read_bytes())
     path.write_bytes(data)
@@ -86,7 +86,7 @@ def read_all(networks_by_name: Mapping[str, Any], geometry: str, batch: int, fol
 
 
 def test_program_that_is_generated_is_taken(tmp_path: Path) -> None:
-    """Every network once, the geometries and batches in turn."""
+    """Generate each network once, with the geometries and the batch sizes in turn."""
     made, taken = networks(), 0
     for number, name in enumerate(made):
         geometry = list(GEOMETRIES)[number % len(GEOMETRIES)]
@@ -135,7 +135,7 @@ HARMLESS = {
     *("out_row_pitch", "out_block_pitch", "last_slot", "limits", "around", "overlap", "out_turn"),
     "group_pixels",
 }
-"""Words that may be wrong within the bounds of what there is: they only make another network."""
+"""Words that may be wrong within the bounds of the buffers: the result is another network."""
 
 
 def test_extreme_word_is_refused_in_every_pass(folder: Path) -> None:

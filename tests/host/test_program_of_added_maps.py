@@ -13,7 +13,7 @@ from tests.support.host.passes import MOST, array_of, drawn, region, scalar, tim
 
 ARRAY = array_of(added_maps=True)
 EACH = 150
-"""Passes of a layer."""
+"""Passes per layer."""
 
 
 def adding(node: int, output: Any, added: int | None) -> Any:
@@ -25,7 +25,7 @@ def adding(node: int, output: Any, added: int | None) -> Any:
 
 
 def manifest(batch: int = 1) -> Any:
-    """A map in DDR and one on chip, and layers that add the one, the other and nothing; words have 8 bytes."""
+    """Return layers that add a map in DDR, a map on chip, or nothing. Words have 8 bytes."""
     maps = (region(160, 640), region(80, 400, 1), region(0, 320), region(240, 80, 1), region(800, 80))
     layers = [adding(number, output, (None, None, 1, 2, None)[number - 1]) for number, output in enumerate(maps, 1)]
     return SimpleNamespace(layers=layers, batch=batch, word_bytes=8, array=ARRAY)
@@ -52,7 +52,7 @@ def passes(seed: int) -> Any:
 
 
 def added(p: Any, layer: Any, whole: Any, depth: int) -> list[tuple[str, bool]]:
-    """Of one pass, in the order of the rules, by going through what it reads."""
+    """Return the field of each rule and whether one pass keeps the rule, computed from every row that the pass adds."""
     nothing = layer.added_node is None
     own: Any = None if nothing else whole.layers[layer.added_node - 1].output
     rows = times(p.out_height, max(1, p.pool_stride))
@@ -109,7 +109,7 @@ def test_what_is_told_of_it_is_what_would_be_right() -> None:
 
 
 def test_a_map_that_is_added_is_below_two_to_the_31_words() -> None:
-    """Of eleven rows, and as many besides as the array has."""
+    """Use eleven rows. The rule adds the array's rows, so that it counts 16 row pitches."""
     for pitch, fits in ((MOST // 16, True), (MOST // 16 + 1, False)):
         p = passes(5)
         p.pool_stride[:], p.out_height[:], p.added_row_pitch[:] = 1, 11, pitch

@@ -18,7 +18,10 @@ from tests.support.host.passes import ARRAYS, MOST, array_of, drawn, region, sca
 
 
 def test_the_last_word_of_images_is_taken_and_no_other() -> None:
-    """Exactly as many as there are; 256 values of a table behind the last requantiser too."""
+    """Check images with one word less, with exactly the needed words, and with one more.
+
+    A table of 256 values may follow the last requantiser.
+    """
     for offset in (-1, 0, 1):
         array = ARRAYS[0]
         passes = drawn(array, 5, 1)
@@ -38,7 +41,10 @@ def test_the_last_word_of_images_is_taken_and_no_other() -> None:
 
 
 def maps(batch: int, depth: int = 300) -> Any:
-    """Two layers of 100 passes each: of the input, and of two maps side by side; words have 8 bytes."""
+    """Return two layers of 100 passes each. The second layer reads the input and the first layer's map.
+
+    Words have 8 bytes.
+    """
     first, second = region(160, 400), region(0, 320, 2, 7, 3)
     layers = [
         SimpleNamespace(node=1, output=first, input_node=0, last_input_node=None, first_pass=0, last_pass=99),
@@ -49,7 +55,7 @@ def maps(batch: int, depth: int = 300) -> Any:
 
 
 def test_every_word_of_a_pass_lies_in_its_map() -> None:
-    """By going through the words: of a row in DDR behind the one before, of a row on chip in the bank of its group."""
+    """Compare with the addresses of all words. On chip, five rows share an address, one row in each bank."""
     for batch, depth in ((1, 300), (3, 300), (1, 45)):
         manifest, passes = maps(batch, depth), drawn(ARRAYS[0], 7, 200)
         rules: dict[str, Any] = {rule.field: (rule.holds, rule.required) for rule in program._on_maps(manifest, passes)}

@@ -34,7 +34,7 @@ PROGRAMS = [
 """Geometry, network and batch."""
 
 FOLLOWS = [field.name for field in FIELDS if field.formula is not None and field.name != "group_pixels"]
-"""Words that others decide in every pass."""
+"""Words that follow from other words in every pass."""
 
 Words = npt.NDArray[np.uint32]
 Program = tuple[SystolicManifest, Words, ImageWords]
@@ -70,7 +70,7 @@ def refusal(program: Program, number: int, field: str, value: int) -> SystolicEr
 
 
 def refused(program: Program, number: int, field: str, value: int, kind: type[SystolicError], **fields: object) -> bool:
-    """Whether another word in a pass is refused by an error of this class, for the field, with these fields."""
+    """Return whether another word in a pass raises an error of this class with these fields."""
     error = refusal(program, number, field, value)
     wanted = {"where": f"program.bin: pass {number}", "what": field, "got": value, **fields}
     return type(error) is kind and {name: getattr(error, name) for name in wanted} == wanted
@@ -101,7 +101,7 @@ def test_program_is_what_its_primary_words_are_completed_to() -> None:
 
 
 def test_columns_of_a_kernel_lie_as_far_apart_as_what_is_read_and_padding_allow() -> None:
-    """40 outputs from 12 columns before a row of 40, each of three places: the last has to see the last column."""
+    """Use 40 outputs of three columns each, from 12 columns before a row of 40. The last must reach the last column."""
     program = program_of(Layers(3, 9, 40, "INT8", "INT8").conv(8, 1).spaced(8, 3, 12).network(), "odd rows")
     check_program(*program, "program.bin")
     dilated = [n for n in range(len(program[1])) if field_of(program, n, "kernel_groups") == 3]
@@ -135,7 +135,10 @@ RANGES = {
     **{"in_buffer": (0, 0), "out_buffer": (0, 0), "last_slot": (0, 511), "steps": (1, 256), "channel_tiles": (1, 16)},
     **{"out_turn": (0, 4), "value_words": (1, 2)},
 }
-"""Of the engine with odd rows: five, 512 words for rows, 256 for weights, 16 channel tiles, values of 8 bits."""
+"""Ranges of the geometry ``odd rows``.
+
+It has five rows, 512 words for rows, 256 words for weights, 16 channel tiles and values of 8 bits.
+"""
 
 
 def test_word_beyond_what_the_engine_counts_in_is_refused() -> None:
@@ -158,7 +161,7 @@ def test_columns_of_a_sum_read_the_same_place() -> None:
 
 
 def touched(program: tuple[SystolicManifest, Words, ImageWords], number: int, side: str) -> int:
-    """The greatest word beyond its base that a pass reads or writes, by going through them."""
+    """Return the greatest distance in words from the base that a pass reads or writes, computed word by word."""
     names = {"in": ("in_height", "bursts", "burst_words"), "out": ("out_height", "out_blocks", "save_width")}[side]
     height, pieces, words = (field_of(program, number, name) for name in names)
     if side == "out":
@@ -207,7 +210,7 @@ def test_a_table_lies_behind_the_requantisers_of_an_array_that_has_one() -> None
     base = field_of((manifest, program, images), last, "requantiser_base")
 
     def outcome(depth: int, values: int, requantisers: int) -> bool:
-        """Whether a table of so many values after the last pass is taken."""
+        """Return whether a table of ``values`` values after the last pass is accepted."""
         tables = np.zeros(requantisers, np.uint32)
         tables[base] = values
         told = replace(manifest, array=replace(manifest.array, table_depth=depth))
@@ -232,7 +235,7 @@ def test_rows_lie_in_whole_slots_to_the_last_of_the_buffer() -> None:
 
 
 def test_pooling_and_pixels_bind_other_words() -> None:
-    """Values are pooled by two or not at all; pixels are read with few columns of padding."""
+    """Check that a pass pools by two or not at all, and that one that reads pixels has little padding."""
     program = generated("odd rows", "pools", 1)
     pixels = [n for n in range(len(program[1])) if field_of(program, n, "pixel_input")]
     plain = [n for n in range(len(program[1])) if field_of(program, n, "pool_size") == 1]

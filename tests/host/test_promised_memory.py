@@ -13,7 +13,7 @@ TILE = 8 << 20
 
 
 def promised(path: Path, image: Image.Image, **options: Any) -> tuple[int, int]:
-    """Of the picture in a file, and the file's bytes; the file stays where it was read to."""
+    """Return the promised memory of a picture file, and the file's size. The file's position must not change."""
     image.save(path, **options)
     with path.open("rb") as file, Image.open(file) as opened:
         place = file.tell()
@@ -55,14 +55,17 @@ def test_a_progressive_jpeg_keeps_its_coefficients(tmp_path: Path) -> None:
 
 
 def test_a_webp_s_canvases(tmp_path: Path) -> None:
-    """19 bytes a pixel for libwebp's, Pillow's and the result, and its file twice."""
+    """Check 19 bytes per pixel for the canvases of libwebp and Pillow and the result, and twice the file's size."""
     size, file_bytes = promised(tmp_path / "a.webp", Image.new("RGB", (40, 30), "red"))
     assert size == 19 * 40 * 30 + 2 * file_bytes + TILE
     assert webp_memory(1200, 77) == 19 * 1200 + 2 * 77
 
 
 def test_a_packed_tiff_takes_a_strip_and_its_file(tmp_path: Path) -> None:
-    """40 × 30 in strips of eight rows; raw there is neither; turned there is a second picture."""
+    """Use 40 × 30 pixels in strips of eight rows.
+
+    A raw file takes neither a strip nor the file. A turned picture takes a second picture.
+    """
     rows = (("L", 40, 40), ("RGB", 160, 120), ("CMYK", 160, 160), ("1", 40, 5), ("I;16", 80, 80), ("F", 160, 160))
     for mode, row, strip in rows:
         check_tiff(mode, row, strip, tmp_path)
@@ -82,7 +85,7 @@ def check_tiff(mode: str, row: int, strip: int, tmp_path: Path) -> None:
 
 
 def test_a_ppm_s_values_are_collected_first(tmp_path: Path) -> None:
-    """Of the forms that Pillow decodes in Python: those that are written in digits, or end below 255."""
+    """Check the forms that Pillow decodes in Python: values in digits, and values with a maximum below 255."""
     for mode, row, bytes_ in (("L", 40, 1), ("RGB", 160, 4)):
         check_ppm(mode, row, bytes_, tmp_path)
 
@@ -111,7 +114,7 @@ def test_a_tiff_in_tiles_takes_one_of_them(tmp_path: Path) -> None:
     Image.new("L", (40, 30)).save(path, compression="tiff_lzw", tiffinfo={278: 8})
     with path.open("rb") as opened, Image.open(opened) as image:
         before = memory_of(opened, image)
-        tags = getattr(image, "tag_v2")  # noqa: B009 (of TIFF alone)
+        tags = getattr(image, "tag_v2")  # noqa: B009 (only a TIFF has it)
         tags[322], tags[323] = 32, 64
         assert memory_of(opened, image) == before - 8 * 40 + 32 * 64
         del tags[278], tags[322]

@@ -21,7 +21,7 @@ OFFSETS |= {"program_1": 0x34, "program_2": 0x38}
 
 
 class Bench:
-    """An accelerator whose starts end when they are told to, and its line at a controller."""
+    """An accelerator whose starts end on request, and its interrupt line at a controller."""
 
     def __init__(self) -> None:
         self.goes = threading.Event()
@@ -80,7 +80,7 @@ def test_a_start_is_idle_busy_done_and_idle_again(bench: Bench) -> None:
 
 
 def test_an_interrupt_is_a_level_that_is_toggled_off(bench: Bench) -> None:
-    """IER has two bits; GIER's first lets it out; a bit of ISR that is written toggles."""
+    """Check IER, which has two bits; GIER, whose first bit enables the line; ISR, whose written bits toggle."""
     model = bench.model
     for offset, value in ((0x04, 1), (0x08, 5)):
         model.write(offset, value)
@@ -132,7 +132,7 @@ def test_an_interrupt_is_lost_late_or_comes_twice(bench: Bench, kind: str, secon
 
 
 def test_what_a_start_reaches_is_what_it_points_to(bench: Bench) -> None:
-    """Maps lie anywhere from theirs on, above 4 GB too."""
+    """Check that a start reaches its program, and every address from the maps' base on, also above 4 GB."""
     model = bench.model
     for name, value in (("maps_read_0_1", 0x1000), ("maps_read_0_2", 1), ("program_1", 0x500), ("program_2", 0)):
         model.write(OFFSETS[name], value)
@@ -262,7 +262,7 @@ class Uio:
 
 @pytest.mark.parametrize("lost", [False, True])
 def test_an_interrupt_is_waited_for_and_acknowledged(bench: Bench, ip: Any, lost: bool) -> None:
-    """One that is lost is missed, and the registers are asked."""
+    """Check that a lost interrupt is counted as missed, and that the driver reads the registers instead."""
     if lost:
         bench.faults.inject(InjectedFault("lost interrupt", at=0))
     ip.enable_interrupt()

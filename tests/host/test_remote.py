@@ -43,7 +43,7 @@ print(json.dumps(said))
 
 
 def bitstream(data: bytes) -> bytes:
-    """As Vivado frames it: fields a to d for people, e for the device."""
+    """Return a bitstream file as Vivado writes it: texts in the fields a to d, and ``data`` in field e."""
     fields = (b"a", b"system;Version=2022.1\0"), (b"b", b"xczu7ev\0"), (b"c", b"2022/01/01\0"), (b"d", b"00:00:00\0")
     text = b"".join(key + len(value).to_bytes(2, "big") + value for key, value in fields)
     return b"\x00\x09" + bytes(9) + b"\x00\x01" + text + b"e" + len(data).to_bytes(4, "big") + data
@@ -56,14 +56,14 @@ def environment(**more: str) -> dict[str, str]:
 @pytest.mark.pynq
 @pytest.mark.parametrize("style", ["tiny", "centre"])
 def test_an_accelerator_on_a_board_elsewhere(style: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """The server has the simulated board, the client nothing but the network; each is a process of its own."""
+    """Run a server with the simulated board, and a client that reaches it over the network, in two processes."""
     pytest.importorskip("pynq.remote", reason="pynq drives boards elsewhere from version 4 on")
     folder = tmp_path / "design"
     shutil.copytree(request.getfixturevalue(style), folder)
     (description,) = folder.glob("**/*.hwh")
-    # pynq keeps the description of a bitstream by the bitstream's checksum: no two tests may have the same.
+    # pynq stores the description of a bitstream by the bitstream's checksum, so each test needs another bitstream.
     description.with_suffix(".bit").write_bytes(bitstream(os.urandom(64)))
-    # pynq's client knows one port; an address of this machine that no other test has.
+    # pynq's client uses one fixed port, so each test needs another address of this machine.
     address = "127.{}.{}.{}".format(*(random.SystemRandom().randrange(1, 255) for _ in range(3)))
     command = [sys.executable, "-m", "tests.support.host.remote_board", str(folder), address]
     pipe = subprocess.PIPE

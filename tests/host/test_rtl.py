@@ -25,7 +25,7 @@ pytestmark = pytest.mark.engine
 
 @pytest.fixture(scope="module")
 def engine(verilated: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A network of two layers on an array of a few PEs, compiled. To be read only."""
+    """Return a compiled network of two layers on an array of a few PEs. Tests must not change it."""
     work = tmp_path_factory.mktemp("rtl")
     cfg, names = tiny_files(work, (18, 14), LABELS)
     model = load_model(str(cfg), None, names, 1)
@@ -50,7 +50,7 @@ def test_pynq_drives_the_engine_to_the_golden_bits(engine: Path, accelerator: Op
 
 
 def test_frames_in_flight_are_those_that_were_sent(engine: Path, accelerator: Open) -> None:
-    """Two buffers in DDR, of which one is filled while the engine reads the other."""
+    """Check two buffers in DDR. One is filled while the engine reads the other."""
     random = np.random.default_rng(8)
     frames = [random.integers(0, 256, (14, 18, 3), np.uint8) for _ in range(5)]
     yolo = accelerator(engine)

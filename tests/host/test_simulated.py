@@ -24,7 +24,7 @@ CTRL, GIER, IER, ISR = 0x00, 0x04, 0x08, 0x0C
 
 @pytest.fixture
 def board(tiny: Path, tmp_path: Path) -> Iterator[Any]:
-    """With a bitstream, and a MiB of DDR."""
+    """Yield a simulated board with a bitstream and 1 MiB of DDR."""
     from host.simulated.device import SimulatedBoard
 
     (tmp_path / "design.hwh").write_text(next(tiny.glob("**/*.hwh")).read_text("utf-8"))

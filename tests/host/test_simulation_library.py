@@ -16,7 +16,7 @@ from tests.support.errors import raises
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Sources in a folder of which nothing was built."""
+    """Return a design's folder with sources and without a library."""
     for name, content in (("src/a.h", "a" * 99_999), ("src/b.cpp", "b"), ("simulation/c.cpp", "c")):
         (tmp_path / "design" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "design" / name).write_text(content)
@@ -88,7 +88,7 @@ def test_what_build_makes_is_found(tiny: Path) -> None:
 def test_library_in_the_temporary_folder_is_found(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is there for a design whose own folder cannot be written."""
+    """Use a design whose own folder cannot be written."""
     (folder / "build").write_text("a file where the folder should be")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     own = tmp_path / f"systolic-{os.geteuid()}"
@@ -100,7 +100,7 @@ def test_library_in_the_temporary_folder_is_found(
 def test_temporary_folder_of_somebody_else_is_refused(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A link may lead to a folder that another user writes."""
+    """Use a link, which may lead to a folder that another user can write."""
     (folder / "build").write_text("a file where the folder should be")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     own = tmp_path / f"systolic-{os.geteuid()}"

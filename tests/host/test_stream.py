@@ -34,7 +34,7 @@ def frames() -> list[np.ndarray]:
 
 @pytest.fixture(scope="module")
 def wanted(tiny: Path, frames: list[np.ndarray]) -> list[np.ndarray]:
-    """The golden model's output for each frame."""
+    """Return the golden model's output for each frame."""
     folder = open_design(tiny)
     node = folder.manifest.layers[-1].node
     return [np.asarray(run_integer(folder.network, frame.transpose(2, 0, 1))[node]) for frame in frames]
@@ -60,9 +60,9 @@ def test_a_thousand_frames_in_order_bit_for_bit(
 @pytest.mark.parametrize(
     ("wait", "writes"),
     [
-        # The set that a frame takes (the first frame's stands there already), and the start.
+        # One write of the frame's set (the first frame's set is written already), and one of the start.
         ("poll", {"systolic_top_0": 199}),
-        # And the accelerator's interrupt status, and the controller's acknowledgement.
+        # Also one write of the accelerator's interrupt status, and one of the controller's acknowledgement.
         ("interrupt", {"systolic_top_0": 299, "axi_intc_0": 100}),
     ],
 )
@@ -74,12 +74,12 @@ def test_a_frame_costs_at_most_five_register_writes(
     writes: dict[str, int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("host.systolic.ip._LOOK_SECONDS", 60)  # no interrupt is taken for lost, however late it is
+    monkeypatch.setattr("host.systolic.ip._LOOK_SECONDS", 60)  # a late interrupt does not count as lost
     yolo = accelerator(tiny, wait=wait, threshold=SELDOM)
     yolo.detect(frames[0])
     yolo.device.register_writes.clear()
     list(yolo.stream(frames[:100]))
-    # The line is armed once, by two writes: by the stream where the first frame was done before anybody waited for it.
+    # Two writes arm the line once. The stream makes them if the first frame was done before anything waited for it.
     written = yolo.device.register_writes
     if writes.keys() >= {"axi_intc_0"} and written["axi_intc_0"] == writes["axi_intc_0"] + 2:
         written["axi_intc_0"] -= 2
@@ -94,7 +94,7 @@ def test_pynqs_own_wait_for_the_interrupt_works_beside_ours(
     wanted: list[np.ndarray],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("host.systolic.ip._LOOK_SECONDS", 1)  # none is taken for lost because it is late
+    monkeypatch.setattr("host.systolic.ip._LOOK_SECONDS", 1)  # a late interrupt does not count as lost
     yolo = accelerator(tiny, wait="interrupt", threshold=SELDOM)
     yolo.detect(frames[0])
     before = yolo.ip.missed_interrupts
@@ -108,7 +108,7 @@ def test_pynqs_own_wait_for_the_interrupt_works_beside_ours(
 
     assert type(yolo.ip.interrupt) is pynq.Interrupt
     asyncio.run_coroutine_threadsafe(by_pynq(), yolo._loaded._loop).result()
-    # pynq has disabled the line: one interrupt is missed, then it is armed again; else all twenty were.
+    # pynq has disabled the line. One interrupt is missed before it is armed again, otherwise all twenty would be.
     check(list(yolo.stream(frames[:20])), wanted[:20])
     assert yolo.ip.missed_interrupts < before + 10
 
@@ -170,7 +170,7 @@ def test_what_ends_a_stream_is_raised_and_reset_cures_it(
 ) -> None:
     yolo = accelerator(tiny, threshold=SELDOM, timeout_s=5.0)
     buffers = yolo.device.allocations
-    # A corrupted program moves a set's addresses; the pass of set 0 is met at an even frame.
+    # A corrupted program changes the addresses of a set. Even frames use set 0.
     yolo.device.inject(faulty(at=AT, **fault))
     results, error = through(yolo, frames, verify_every=verify_every)
     assert error is not None
@@ -193,7 +193,7 @@ def test_a_missing_flush_shows_and_is_found(
     yolo.device.inject(faulty("missing flush", at=AT))
     results = list(yolo.stream(frames))
     wrong = [i for i, one in enumerate(results) if (one.outputs[0] != wanted[i]).any()]
-    assert wrong == [AT]  # the picture of two frames before went through again
+    assert wrong == [AT]  # the picture of two frames before was processed again
     yolo.device.inject(faulty("missing flush", at=AT))
     results, error = through(yolo, frames, verify_every=1)
     check_cause(error, AcceleratorError, {"reason": "the picture in DDR is not the one that was loaded"})
@@ -239,7 +239,7 @@ def test_one_user_at_a_time(tiny: Path, accelerator: Open, frames: list[np.ndarr
 def test_a_live_frame_waits_for_the_one_before_it_at_most(
     tiny: Path, accelerator: Open, frames: list[np.ndarray]
 ) -> None:
-    """Beyond the frame that the accelerator is at, one is on its way, taken when its turn was free."""
+    """Check that at most one frame waits in addition to the frame in the accelerator."""
 
     class Live:
         live = True
@@ -260,14 +260,14 @@ def test_a_live_frame_waits_for_the_one_before_it_at_most(
 
 def test_overlaps_until_the_slowest_stage_bounds(tiny: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
     yolo = accelerator(tiny, threshold=SELDOM, time_scale=1.0)
-    # As slow as 40 ms a frame, so that all else is little beside it.
+    # At 40 ms per frame, the other stages take little time in comparison.
     cycles = yolo.manifest.cycles / (yolo.manifest.clock_mhz * 1e6)
     yolo.device.pace = replace(yolo.device.pace, time_scale=0.04 / cycles)
     results = list(yolo.stream(frames[:60]))
     took = yolo.measured
     assert took.bound_by == "accelerate"
     assert min(one.timing.seconds["accelerate"] for one in results) >= 0.04
-    # What comes before and after is done while other frames are in the accelerator.
+    # The other stages run while other frames are in the accelerator.
     spans = [{span.stage: span for span in one.timing.spans} for one in results]
     busy = [(one["accelerate"].begin, one["accelerate"].end) for one in spans]
     for stage in ("resize", "load", "decode"):

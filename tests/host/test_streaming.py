@@ -22,7 +22,10 @@ pytestmark = pytest.mark.pynq
 
 
 def relu(packet: bytes) -> bytes | None:
-    """The streaming accelerator of these tests; a first value of 99 stalls it, one of 98 gives too much."""
+    """Return the packet of the simulated accelerator, ReLU of its input.
+
+    A first value of 99 stalls it, and one of 98 makes the packet twice as long.
+    """
     values = np.frombuffer(packet, np.int16)
     if values[0] == 99:
         return None
@@ -72,7 +75,7 @@ def test_a_stall_is_a_timeout_with_the_registers(channel: StreamChannel) -> None
 
 
 class Stopped:
-    """A clock: from the first time that it is asked until a channel is idle this process is not running."""
+    """A clock of a process that is suspended from the first reading of the clock until a channel is idle."""
 
     def __init__(self) -> None:
         self.now, self.asked = 0.0, False
@@ -82,7 +85,7 @@ class Stopped:
         return self.now
 
     def look(self, idle: Callable[[Any], bool], channel: Any) -> bool:
-        """What a look at the channel just before has seen."""
+        """Return whether the channel is idle, as it was before the process was suspended."""
         if not self.asked or self.now:
             return idle(channel)
         while not idle(channel):

@@ -49,7 +49,7 @@ AT = 150
 
 @pytest.fixture(scope="module")
 def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """To be read only."""
+    """Return a compiled streaming design. Tests must not change it."""
     return make_by_hand(tmp_path_factory.mktemp("streaming") / "design")
 
 
@@ -94,7 +94,7 @@ def test_detects_what_the_golden_integers_say(design: Path, accelerator: Open, f
 def test_after_a_refused_picture_the_next_frame_is_right(
     design: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray]
 ) -> None:
-    """Whoever refuses it: ``run`` takes the network's input, ``detect`` and ``stream`` bring a picture to size."""
+    """Check refusals by ``run``, which takes the network's input, and by ``detect`` and ``stream``, which resize."""
     yolo = accelerator(design, timeout_s=5)
     pixels, two_channels = frames[0].transpose(2, 0, 1), frames[0][..., :2]
     refusals: tuple[tuple[type[Exception], Callable[[], object]], ...] = (
@@ -142,7 +142,7 @@ def test_the_pipeline_is_started_once_and_restarts_itself(
     assert yolo.device.register_writes["streaming_top_0"] == 4
     yolo.device.register_writes.clear()
     check(list(yolo.stream(frames[:30])), wanted[:30])
-    # Each way an address of two halves and a length, written by pynq's driver.
+    # In each direction, both halves of an address and a length, written by pynq's driver.
     assert dict(yolo.device.register_writes) == {"axi_dma_0": 30 * 6}
     model = next(one for _, _, name, one in yolo.device._slaves if name == "streaming_top_0")
     assert model.starts == 30 // 7 + 1
@@ -228,7 +228,7 @@ def test_what_ends_a_stream_is_raised_and_reset_cures_it(
     with raises(FrameError) as caught:
         results.extend(yolo.stream(frames, verify_every=verify_every))
     check_cause(caught.value, kind, fields)
-    # A word that changes in DDR may be seen with the frame before, which is looked at while the next one runs.
+    # A changed word in DDR may be found with the frame before, which is verified while the next one runs.
     ahead = int(what["kind"] == "corrupt word")
     assert AT - ahead <= caught.value.index < AT + (verify_every or 1)
     assert len(results) >= AT - ahead
@@ -254,7 +254,7 @@ def test_every_tenth_frame_is_verified_whichever_of_two_ends_first(
 
     def execute_late(batch: Any, wait: str) -> None:
         execute(batch, wait)
-        if next(turns) % 2:  # every second one ends after the one behind it
+        if next(turns) % 2:  # every second frame ends after the following one
             time.sleep(0.02)
 
     def verify(_: Any, given: Sequence[np.ndarray]) -> None:
@@ -271,7 +271,7 @@ def test_a_library_that_was_compiled_for_other_words_is_refused(
 ) -> None:
     folder = shutil.copytree(design, tmp_path / "design")
     values = manifest_fields(folder)
-    values["images"][0]["word_bytes"] = 512  # the library is told of fewer words than the layer asks for
+    values["images"][0]["word_bytes"] = 512  # the same bytes in fewer words than the layer reads
     (folder / "manifest.json").write_text(json.dumps(values))
     with raises(MismatchError, what="a word of weights_centre", got=3, expected=512):
         accelerator(folder)

@@ -13,7 +13,7 @@ from tests.support.errors import raises
 
 
 def test_pixels_are_stored_plane_after_plane() -> None:
-    """Channel c of a pixel is byte c % pixel_bytes of plane c // pixel_bytes; bytes between are left as they are."""
+    """Check that channel c is byte c % pixel_bytes of plane c // pixel_bytes. Bytes in between stay unchanged."""
     for channels, pixel_bytes in ((1, 4), (3, 4), (4, 4), (5, 4), (9, 4), (2, 1)):
         picture = np.random.default_rng(channels).integers(1, 256, (channels, 2, 3), np.uint8)
         planes = -(-channels // pixel_bytes)

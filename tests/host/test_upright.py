@@ -15,7 +15,7 @@ ORIENTATION = 0x0112
 
 
 def turned(image: Image.Image, orientation: int) -> Image.Image:
-    """Opened, of a file that says so."""
+    """Return the image, opened from a file with this orientation."""
     file, exif = io.BytesIO(), Image.Exif()
     exif[ORIENTATION] = orientation
     image.save(file, "PNG", exif=exif)
@@ -35,14 +35,14 @@ def test_tiles_cover_every_pixel_once_and_stay_small(width: int, height: int) ->
 
 
 def test_tiles_are_as_large_as_they_may_be() -> None:
-    """Of rows of 4,096 pixels 32 make 2¹⁷."""
+    """Check tiles of 2¹⁷ pixels: 32 rows of 4,096 pixels."""
     assert list(_tiles(4097, 33)) == [(0, 0, 4096, 32), (4096, 0, 4097, 32), (0, 32, 4096, 33), (4096, 32, 4097, 33)]
     assert list(_tiles(1, 1 << 17)) == [(0, 0, 1, 1 << 17)]
 
 
 @pytest.mark.parametrize("orientation", range(1, 10))
 def test_turned_as_pillow_turns_it(orientation: int) -> None:
-    """3 × 2 and 2 × 3, so that exchanged sides are seen; 9 is no orientation."""
+    """Use 3 × 2 and 2 × 3 pixels, so that exchanged sides are found. The value 9 is not an orientation."""
     for width, height in ((3, 2), (2, 3)):
         values = np.arange(3 * width * height, dtype=np.uint8).reshape(height, width, 3)
         image = turned(Image.fromarray(values), orientation)

@@ -17,7 +17,7 @@ STYLES = ("systolic", "streaming")
 
 
 def stored(style: str) -> dict[str, Any]:
-    """Return the JSON of a manifest of version 2 as it was generated: that of the small design of tests/golden."""
+    """Return the JSON of a generated manifest of version 2, for the small design of tests/golden."""
     values: dict[str, Any] = json.loads((Path(__file__).parent / "version_2" / f"{style}.json").read_text("utf-8"))
     return values
 

@@ -21,7 +21,7 @@ HEIGHT, WIDTH, FRAMES = 48, 64, 12
 
 
 def scene(number: int) -> Pixels:
-    """Red left, blue right, and a white square that says which frame it is."""
+    """Return a picture, red on the left and blue on the right, whose white square encodes ``number``."""
     picture = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
     picture[:, : WIDTH // 2, 0] = 200
     picture[:, WIDTH // 2 :, 2] = 200
@@ -30,14 +30,14 @@ def scene(number: int) -> Pixels:
 
 
 def number_of(picture: Pixels) -> int:
-    """Where the white square stands."""
+    """Return the number that the white square encodes."""
     columns = np.flatnonzero(picture[20:28, :, 1].mean(axis=0) > 128)
     return round(float(columns.mean() - 3.5) / 4)
 
 
 @pytest.fixture(params=sorted(CODECS))
 def video(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A file of twelve scenes, written by OpenCV as a camera's recording would be."""
+    """Return a video file of twelve scenes, which OpenCV wrote like a camera's recording."""
     path = tmp_path / f"scenes{request.param}"
     code = cv2.VideoWriter_fourcc(*CODECS[request.param])
     writer = cv2.VideoWriter(str(path), code, 10.0, (WIDTH, HEIGHT))
@@ -53,7 +53,7 @@ def test_a_video_gives_every_frame_in_order_and_red_first(video: Path) -> None:
         frames = list(opened)
     assert [number_of(frame) for frame in frames] == list(range(FRAMES))
     red, _, blue = frames[0][40:, : WIDTH // 2 - 4].reshape(-1, 3).mean(axis=0)
-    assert red > 150 > 60 > blue, "red stands first"
+    assert red > 150 > 60 > blue, "red must be the first channel"
 
 
 def test_a_camera_never_gives_an_older_frame_after_a_newer_one_and_ends(video: Path) -> None:

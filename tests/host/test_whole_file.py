@@ -101,7 +101,7 @@ def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:
     assert [left.name.startswith(".wheel.whl.") for left in tmp_path.iterdir()] == [True]
     with beside(path) as alive:
         write_whole(path, b"new")
-        assert alive.is_dir(), "only what nobody works on is a killed run's"
+        assert alive.is_dir(), "a folder of a running process must be kept"
     assert [left.name for left in tmp_path.iterdir()] == [path.name]
 
 
