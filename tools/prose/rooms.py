@@ -35,6 +35,7 @@ CLEAN = (
     "scheduler/hardware",
     "scheduler/streaming",
     "scheduler/systolic/area",
+    "scheduler/systolic/engines",
     "scheduler/systolic/model",
     "scheduler/systolic/network",
     "scheduler/systolic/program",

@@ -1,6 +1,11 @@
-"""The engine in SystemVerilog: cycles of a pass by its state machines and pipelines, its logic, and its FIFOs.
+"""The engine in SystemVerilog: the cycles of a pass, its logic, and its FIFOs.
 
-``engine`` is the value that the model, the areas and the search call. For cycles, ``stages`` has every depth and
-gap, with the module that it comes from, ``loader`` rows and weights, ``saver`` the output stage, and ``state`` what is
-carried from tile to tile. ``fabric`` has LUT and FF, ``fifos`` the queues between the modules.
+The model, the area count and the search call ``engine``. Four modules compute the cycles of a pass:
+
+- ``stages`` has the depths and gaps of the engine's modules.
+- ``loader`` computes the loads and feeds of rows and weights.
+- ``saver`` computes the output stage.
+- ``state`` has the state that is carried from tile to tile.
+
+``fabric`` counts LUTs and FFs, and ``fifos`` lists the FIFOs between the modules.
 """

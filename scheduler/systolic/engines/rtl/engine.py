@@ -1,7 +1,7 @@
 """The engine in SystemVerilog: its cycles step by step, its logic and its FIFOs.
 
-Every depth and gap is in scheduler/systolic/engines/rtl/stages.py, rows and weights in loader.py there, and the output
-stage in saver.py.
+The modules next to this one have the parts: stages.py the depths and gaps, loader.py the rows and weights, and saver.py
+the output stage.
 """
 
 from __future__ import annotations
@@ -52,13 +52,15 @@ from scheduler.systolic.model.progress import changed
 from scheduler.systolic.shape import LayerShape, moved_together, rows_in
 
 LEAST_SUMS, LEAST_RESULTS = 7, 9
-"""stages_of: of the shortest chains that there are, beside the skew of the rows; of the simplest requantiser."""
+"""Lower bounds of ``sums``, without the skew of the rows, and of ``results`` of a ``Stages``, in cycles.
+
+They hold for the shortest chains of DSPs and for the simplest requantiser."""
 
 
 class RtlEngine:
-    """The engine in SystemVerilog: state machines side by side, and pipelines that nothing stalls, between FIFOs.
+    """The engine in SystemVerilog: parallel state machines, and pipelines that never stall, with FIFOs between them.
 
-    See ``scheduler.systolic.engines.engine.Engine``.
+    ``scheduler.systolic.engines.engine.Engine`` describes the methods.
     """
 
     language = LANGUAGES[RTL]
@@ -67,7 +69,10 @@ class RtlEngine:
     factor_bits = DIGIT_ROWS
 
     def begin(self, grid: PassGrid) -> RtlState:
-        """Return the state when the first rows are there; read_rows, read_weights and requantise ask at once."""
+        """Return the state when the first rows are in the row buffer.
+
+        read_rows, read_weights and requantise send their first requests as soon as the pass starts.
+        """
         shape, zero = grid.shape, grid.flat(0.0)
         tile = grid.shape.steps * grid.step_words
         beat = float(first_beat(grid))
@@ -91,21 +96,24 @@ class RtlEngine:
         )
 
     def rows(self, grid: PassGrid, row_tile: int) -> RowLoad:
-        """Return the next rows, without those of padding: above the map if the stride is 1, below it always."""
+        """Return the rows of the next row tile, without the padding rows that are not loaded (``rows_of_tile``)."""
         return rows_of_tile(grid, row_tile + 1)
 
     def expect(self, grid: PassGrid, state: RtlState, phase: RowPhase) -> Expected:
-        """Return rows evenly spread over the tiles; what writes lose to other ports is known tile by tile."""
+        """Return the phase's rows, spread evenly over its tiles.
+
+        The cycles that writes lose to other ports are not expected here, because ``tile`` computes them per tile.
+        """
         tiles = grid.channel_tiles if phase.channel_tile is None else 1
         return Expected(phase.rows.bytes / tiles, 0.0, phase.weight_words, grid.flat(1.0))
 
     def tile(self, grid: PassGrid, state: RtlState, start: Times, traffic: TileTraffic) -> RtlState:
-        """Return the state when the output stage has taken the sums, and the DDR has moved what was asked for."""
+        """Return the state when the output stage has taken the tile's sums, and the DDR has moved the tile's data."""
         saved_bytes = grid.columns * grid.column_bytes(traffic.saved_rows, traffic.blocks)
         words = grid.columns * tile_save(grid, traffic.saved_rows, traffic.blocks, grid.flat(1.0)).words
         to_ddr = not grid.shape.to_chip
         cycles = traffic.weight_bytes / grid.weight_bytes
-        # Other words came before the tile.
+        # This share of the weights' words arrives during the tile. The other words have arrived before it.
         late = np.clip((state.weights_arrived + cycles - start) / latest(1, cycles), 0, 1)
         rivals = {ROWS: traffic.row_bytes, WEIGHTS: traffic.weight_bytes * late}
         lost = shares_of(grid).lost(SAVES, words, rivals) if to_ddr else grid.flat(0.0)
@@ -113,31 +121,34 @@ class RtlEngine:
         saved = save(grid, state, start, tile_save(grid, traffic.saved_rows, traffic.blocks, pace))
         read_bytes = grid.map_bytes * (not grid.shape.from_chip) + grid.weight_bytes
         earliest = start - READ_WORDS * read_bytes / grid.rate
-        # Weights that stay come whenever there is time.
+        # Resident weights are not counted, because they are read whenever the DDR has time.
         weight_bytes = np.where(grid.tilings.weights_resident > 0, 0, traffic.weight_bytes)
         busy = (traffic.row_bytes + weight_bytes + saved_bytes) / grid.rate
         return changed(saved, ddr_done=latest(state.ddr_done, earliest) + busy)
 
     def load_weights(self, grid: PassGrid, state: RtlState, phase: WeightPhase) -> RtlState:
-        """Return the state when the tile is fed; words come one after the other, as far as there is room for them."""
+        """Return the state when the weight tile is fed. Words arrive continuously while the buffer has room."""
         return load_weights(grid, state, phase)
 
     def load_rows(
         self, grid: PassGrid, begun: RtlState, state: RtlState, phase: RowPhase, expected: Expected
     ) -> RtlState:
-        """Return the state when rows are fed and loaded, side by side and each at its own pace."""
+        """Return the state when the phase's rows are fed and loaded, in parallel and each at its own pace."""
         weight_bytes = expected.weight_words * grid.weight_bytes
         return load_rows(grid, state, phase, phase.saved_bytes(grid), weight_bytes)
 
     def end(self, grid: PassGrid, state: RtlState) -> Times:
-        """Return when the last chunk's last burst is answered, and the next pass's first weights are there."""
+        """Return the time of the response to the last burst, or of the next pass's first weights if it is later."""
         answered = 0 if grid.shape.to_chip else grid.ddr.write_latency
         emptied = state.emptied + (SUMMED if grid.shape.added else LEFT) + answered
         return latest(emptied, state.weights_arrived) + ENDED
 
     def program(self, grid: PassGrid) -> Times:
-        """Return the few cycles in which a pass is taken; it is read while the one before runs. The frame's first pass
-        waits for itself, and for the one after, whose first weights it brings."""
+        """Return the cycles in which the engine takes a pass and does nothing else.
+
+        A pass is read from DDR while the one before it runs. The first pass of a frame waits for its own words. It also
+        waits for the second pass's words, because it loads the second pass's first weights.
+        """
         if not grid.first:
             return grid.flat(float(PASS_TAKEN))
         fetched = grid.shape.pass_words + grid.ddr.read_latency + FETCH
@@ -145,7 +156,7 @@ class RtlEngine:
         return grid.flat(PASS_TAKEN + read - BEFORE_COUNTED)
 
     def least_fill(self, shape: LayerShape, rows: int, map_ports: int, row_words: int, ddr: DdrTiming) -> int:
-        """See ``_first_rows``."""
+        """Return a lower bound of ``_first_rows``."""
         strides = ceil_div(rows_in(shape, rows, 1), shape.phases)
         groups = ceil_div(strides, moved_together(shape, rows) if shape.from_chip else map_ports)
         loads = groups * shape.phases * row_words
@@ -155,29 +166,35 @@ class RtlEngine:
         return ASKED + ddr.read_latency + ANSWERED + max(0, loads - padding) + LOADED
 
     def least_drain(self, shape: LayerShape, rows: int, ddr: DdrTiming) -> int:
-        """See ``end``. A group of sums and a word of results are one cycle each."""
+        """Return a lower bound of the cycles from the last step to ``end``.
+
+        One cycle each is counted for a group of sums and for a word of results.
+        """
         drained = LEAST_SUMS + rows // 2 + 1 + LEAST_RESULTS + 1 + LEFT + ENDED
         return drained if shape.to_chip else drained + ddr.write_latency
 
     def least_weights(self, cycles: int, ddr: DdrTiming) -> int:
-        """See ``load_weights``."""
+        """Return a lower bound of the cycles in ``load_weights``."""
         return ASKED + ddr.read_latency + ANSWERED + cycles
 
     def least_program(self, ddr: DdrTiming) -> int:
-        """See ``program``."""
+        """Return a lower bound of ``program``."""
         return PASS_TAKEN
 
     def fabric(self, array: Array) -> Fabric:
-        """See ``rtl_fabric``."""
+        """Return the logic of ``array``, as ``rtl_fabric`` counts it."""
         return rtl_fabric(array)
 
     def sum_bits(self, shapes: Sequence[LayerShape]) -> int:
-        """Return the bits that the widest layer's sums may need."""
+        """Return the bits that the sums of these layers need at most."""
         return max(shape.sum_bits for shape in shapes)
 
 
 def _first_rows(grid: PassGrid) -> Times:
-    """When the last word of the first tile is loaded. The first weights and requantisers come from the same DDR."""
+    """Return the time at which the last word of the first row tile is loaded.
+
+    The first weights and the requantisers are read from the same DDR in the meantime.
+    """
     shape, rows = grid.shape, rows_of_tile(grid, 0)
     if shape.from_chip:
         return grid.flat(1 + rows.loads)
@@ -195,8 +212,12 @@ def _first_rows(grid: PassGrid) -> Times:
 
 
 def _rows_above(grid: PassGrid) -> tuple[Times, Times]:
-    """Rows of padding that the port of the first row in the map steps over, a cycle a piece, and those whose place is
-    filled before it comes: with a stride of 1 none, else of the first group of row strides what no port brings."""
+    """Return two numbers of padding rows above the map.
+
+    The first number is the rows that a port steps over before its first row of the map, in one cycle per piece. The
+    second number is the rows whose places are filled before the first word arrives. With stride 1 it is 0. With a
+    larger stride it is the number of rows in the first group of row strides that are padding for every port.
+    """
     shape, ports = grid.shape, grid.arrays.map_ports
     if shape.stride == 1:
         return np.floor(shape.pad_top / ports), grid.flat(0.0)

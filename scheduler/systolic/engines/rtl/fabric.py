@@ -1,10 +1,16 @@
-"""LUT and FF of the logic of the engine in SystemVerilog: a term for every module of rtl_templates/, as of Yosys.
+"""LUTs and FFs of the logic of the engine in SystemVerilog, with one term for each module of rtl_templates/.
 
-A number that is no name is what ``python -m benchmarks.counts`` counted of the module on an UltraScale+ part
-(tests/scheduler/yosys/ has the designs); what grows is what its text says, checked there too: a LUT a bit of an
-adder and of a multiplexer of four, half of one a bit of a comparison, a FF a bit of a register. Yosys counts a module
-without what it instantiates, so that no constant crosses a border, which makes the figures high.
-Memories are counted in scheduler/systolic/area/memories.py, and words of FIFOs in fifos.py next to this module.
+Literal numbers are the counts of ``python -m benchmarks.counts``, which runs Yosys on each module for an UltraScale+
+part. tests/scheduler/yosys/ has the designs. The terms that grow with the array follow from the module's text, and are
+checked with the same counts:
+
+- adders and 4:1 multiplexers: one LUT per bit;
+- comparisons: half a LUT per bit;
+- registers: one FF per bit.
+
+Yosys counts each module alone, without the modules that it instantiates. Constants are not propagated from module to
+module, so that the counts are too high rather than too low. scheduler/systolic/area/memories.py counts memories, and
+fifos.py next to this module lists the FIFOs with their words.
 """
 
 from __future__ import annotations
@@ -19,44 +25,59 @@ from scheduler.systolic.area.logic import Fabric, of_six
 from scheduler.systolic.array import SIX, Array
 
 CONTROL, REGISTERS = Fabric(2059, 5512), Fabric(53, 96)
-"""control_slave; read_program and sequence_passes, with the registers of a pass of 64 words each; plan_tiles and
-plan_chunks with tile_rows; feed_weights. And of control_slave, where a port's base is kept."""
+"""The control logic, and the registers of control_slave for the base address of one port.
+
+The control logic is the sum of these modules: control_slave; read_program and sequence_passes, each with registers for
+the 64 words of a pass; plan_tiles and plan_chunks with tile_rows; feed_weights."""
 
 ASKS, READS, WRITES = Fabric(171, 97), Fabric(8, 4), Fabric(29, 12)
-"""axi_bursts; axi_read and axi_write beside theirs."""
+"""The modules axi_bursts, axi_read and axi_write. axi_bursts is not included in the other two."""
 
 READ_ROWS, CHUNK_ROWS, READ_WEIGHTS = Fabric(1073, 391), Fabric(323, 257), Fabric(298, 97)
-"""An instance a port, with the products of addresses."""
+"""The modules read_rows, chunk_rows and read_weights, with the multipliers of their addresses.
+
+Each port has an instance of its own."""
 
 FIRST_ROWS = Fabric(842 - 1073, 0)
-"""Of read_rows: the first port's multiplies by no number of its own."""
+"""The correction for the read_rows of the first port, whose number is 0. It needs no product with this number."""
 
 QUEUE = Fabric(15, 15)
-"""fifo: two pointers and a count."""
+"""The module fifo without its memory: two pointers and a count."""
 
 CONSTANT_BITS = 72
-"""systolic_geometry, channel_t: a register behind the memory of requantisers, which is in LUTs where channels are few.
-Those of other memories in LUTs are left out."""
+"""Bits of a channel_t (package systolic_geometry), which the register after the memory of requantisers holds.
+
+The register needs FFs if the memory is built in LUTs, as for few channels. Such registers of other memories are not
+counted."""
 
 PLACE = 41
-"""Of load, where a bank of a map buffer has the word that comes next: a sum of addresses.
+"""LUTs of load per row, for the address of the next word in a bank of a map buffer, which is a sum.
 
-The terms of load and pool are held at 13 rows too, counted alone or in an engine (tests/scheduler/test_yosys.py)."""
+tests/scheduler/test_yosys.py checks the terms of load and pool for 13 rows too, counted alone or in an engine."""
 
 STEPPING_ROW, LEAPING, LEAPING_ROW = Fabric(21, 13), Fabric(1021, 596), Fabric(115, 37)
-"""Of load, where a map on chip may be read with stride 2, and with larger ones: a bank's address, and where row strides
-lie. Of counts of 5 rows with either and of 13 with the larger ones, beside the same arrays without; words left out."""
+"""The further logic of load for maps on chip that are read with strides above 1.
+
+STEPPING_ROW is the address of a bank, per row, for stride 2. LEAPING and LEAPING_ROW are for strides above 2: they
+compute the places of the row strides, once per engine and once per row. The numbers are differences of counts, with and
+without these strides: at 5 rows for both, and at 13 rows for strides above 2. ``_moved`` counts the multiplexers of
+the words."""
 
 DIGIT_ROWS = 13
-"""saver/lut_product.sv: digits of two bits add as many rows as a factor of 13 bits, nine, and two longer adders for the
-thirds: 396 LUTs. Yosys counts 385; where the two are made one of three (a LUT a bit, UG574) it is some 40 less."""
+"""The factor's bits for which ``product_luts`` gives the LUTs of saver/lut_product.sv.
+
+The module adds nine digits of two bits, and joins their thirds by two longer adders. This takes 396 LUTs, as for a
+factor of 13 bits. Yosys counts 385. If a tool merges the two adders into one three-input adder (one LUT per bit,
+UG574), about 40 LUTs fewer are needed."""
 
 SHIFTED = 3
-"""Of registers behind each other, from so many on they are a LUT of a shift register (SRL16E, SRLC32E: up to 32)."""
+"""The number of registers in series from which they are built as a shift register.
+
+A LUT is a shift register of up to 32 bits (SRL16E, SRLC32E)."""
 
 
 def rtl_fabric(array: Array) -> Fabric:
-    """The logic of ``array`` in SystemVerilog; its numbers may be grids."""
+    """Return the logic of ``array`` in SystemVerilog. The numbers of ``array`` may be numpy grids."""
     parts = (_ports, _load, _window, _array, _pool, _requantise, _multiply, _arrange)
     return sum((part(array) for part in parts), _control(array))
 
@@ -66,12 +87,12 @@ def _times(count: int, part: Fabric) -> Fabric:
 
 
 def _muxes(choices: int) -> int:
-    """LUTs of a bit of a multiplexer: a tree of those of four."""
+    """Return the LUTs per bit of a multiplexer with this number of inputs: a tree of 4:1 multiplexers."""
     return ceil_div(choices - 1, 3)
 
 
 def _any(number: int) -> int:
-    """0 where there is none, else 1."""
+    """Return 1 if ``number`` is positive, and 0 if it is 0. The formula also works for numpy grids."""
     return 1 - 1 // (1 + number)
 
 
@@ -84,7 +105,7 @@ def _control(array: Array) -> Fabric:
 
 
 def _ports(array: Array) -> Fabric:
-    """Who asks for rows, chunks and weights, the masters, and the counters of all FIFOs."""
+    """Return the logic that requests rows, chunks and weights, the AXI masters, and the counters of all FIFOs."""
     reader, writer = ASKS + READS, ASKS + WRITES
     maps = READ_ROWS + reader + CHUNK_ROWS + writer
     added = CHUNK_ROWS + CHUNK_ROWS + reader + writer
@@ -94,17 +115,18 @@ def _ports(array: Array) -> Fabric:
         + _times(array.map_ports, maps)
         + _times(array.weight_ports, READ_WEIGHTS + reader)
         + _times(array.added_maps, added)
-        + _times(2, reader)  # of the program, of requantisers
+        + _times(2, reader)  # for the program, and for the requantisers' constants
         + _times(queues, QUEUE)
     )
 
 
 def _load(array: Array) -> Fabric:
-    """load: words of the row buffer on their way to the array, each in its row."""
+    """Return the logic of load, which stores arriving words and moves words from the row buffer to the array's rows."""
     word = array.rows * 8 * array.word_bytes
-    # Of an even and an odd address: turned by fours, whose choices are compared one by one, then by what is left.
+    # The words of even and of odd address are rotated to their rows: by a multiple of four rows, whose multiplexer
+    # compares its choices one by one, and then by up to three rows.
     turned = word * (3 * (ceil_div(array.rows, 4) - 1) // 2 + 2 * _muxes(min(array.rows, 4)))
-    # From which port, and whether from a map buffer.
+    # Multiplexers select the port from which a word is stored, and between the ports and a map buffer.
     came = word * (_any(array.map_ports - 1) + _any(array.map_depth)) + _any(array.map_depth) * array.rows * PLACE
     waiting = 2 * word // array.rows * (1 + _any(array.map_ports - 1) * (array.rows - 1))
     steps = (4 + array.packing.positions) * word + waiting
@@ -112,8 +134,11 @@ def _load(array: Array) -> Fabric:
 
 
 def _moved(array: Array) -> Fabric:
-    """Of load: which bank's word is stored of those that a map buffer gives. With stride 2 one of three; with a larger
-    one words of LEAPS row strides come, each of any bank, and it is one of these."""
+    """Return the logic of load that selects the word of a map buffer for each bank of the row buffer.
+
+    With stride 2 it is the word of one of three banks. With larger strides, words of LEAPS row strides are read per
+    cycle, each from any bank, and each bank of the row buffer takes one of them.
+    """
     word = 8 * array.word_bytes
     steps = _times(array.rows, STEPPING_ROW + Fabric(word, 0))
     chosen = LEAPS * word * _muxes(array.rows) + array.rows * word * _muxes(LEAPS)
@@ -122,14 +147,17 @@ def _moved(array: Array) -> Fabric:
 
 
 def _window(array: Array) -> Fabric:
-    """window: a word begins with any pixel of two, or holds padding: 1.5 LUTs a bit for a step of the shift, at 4 bits
-    half of one more for nibbles."""
+    """Return the logic of window.
+
+    A word for the array may begin at any pixel of two words of the row buffer, or hold padding. Each step of the shift
+    takes 1.5 LUTs per bit. At 4 bits the nibbles take half a LUT per bit more.
+    """
     word = array.rows * array.packing.positions * 8 * array.word_bytes
     return Fabric(word * (3 * array.word_pixels.bit_length() + (array.bits == 4)) // 2, 0)
 
 
 def _array(array: Array) -> Fabric:
-    """pe_array with pe_row and what delays operands."""
+    """Return the logic of pe_array and pe_row, with the delays of the operands."""
     chains, positions = array.lanes // array.pack_chain, array.packing.positions
     sums = array.rows * array.columns * positions
     dealt = array.lanes * array.columns * array.bits // array.dsp_clock
@@ -137,21 +165,26 @@ def _array(array: Array) -> Fabric:
     if array.packing is SIX:
         return of_six(array) + handed + Fabric(0, sums * array.sum_bits)
     field_bits = array.packing.shift if array.packing.products > 1 else array.sum_bits
-    # At 4 bits every second chain may be of high nibbles, and counts 16 times then.
+    # At 4 bits every second chain may compute with the high nibbles of pixels. Its sum is then multiplied by 16.
     nibbles = chains // 2 * (field_bits + 4) if array.bits == 4 else 0
     rows = Fabric(sums * (array.sum_bits * chains + nibbles), sums * (array.sum_bits + chains * field_bits))
     return rows + handed + _delays(array)
 
 
 def _delays(array: Array) -> Fabric:
-    """Operands of a chain's places, and rows of activations: each a cycle later than those before."""
+    """Return the registers that delay operands.
+
+    Each DSP of a chain takes its operands one cycle after the DSP before it. Each row takes its activations one cycle
+    after the row above.
+    """
     chains, places = array.lanes // array.pack_chain, range(array.pack_chain)
     weights, values = chains * array.columns * array.bits, chains * array.bits * array.packing.positions
     steps = [row + place for row in range(array.rows) for place in places]
     if array.dsp_clock == 1:
         return _delayed([*((place, weights) for place in places), *((step, values) for step in steps)])
-    # operand and deal_weights: cycles of the fabric and one more, then of the DSPs' clock; of weights one half or the
-    # other. take_sums: one register of that clock, or two, and two sums behind it.
+    # operand and deal_weights delay by cycles of the fabric's clock and one more, then by cycles of the DSPs' clock. A
+    # multiplexer selects one half of the weights. take_sums has one or two registers of the DSPs' clock per sum, and
+    # then the registers of two sums.
     crossing = [(1 + place // 2, weights) for place in places] + [(1 + step // 2, values) for step in steps]
     fast = [(place % 2, weights // 2) for place in places] + [(1 + step % 2, values) for step in steps]
     chosen = len(places) * weights // 2
@@ -160,19 +193,28 @@ def _delays(array: Array) -> Fabric:
 
 
 def _delayed(words: Sequence[tuple[int, int]]) -> Fabric:
-    """Words by their cycles and bits, in registers or in shift registers."""
+    """Return the logic that delays words, in registers or in shift registers.
+
+    Args:
+        words: The cycles of each delay, and the bits that are delayed.
+    """
     luts = sum(ceil_div(cycles, 32) * bits for cycles, bits in words if cycles >= SHIFTED)
     return Fabric(luts, sum(cycles * bits for cycles, bits in words if cycles < SHIFTED))
 
 
 def _pool(array: Array) -> Fabric:
-    """Of each sum that comes the larger of two; the places of a group, each of few rows; of them the larger of two."""
+    """Return the logic of pool.
+
+    It takes the larger of two values for each sum that arrives. It then selects the rows of a group, and takes the
+    larger of two of them.
+    """
     came, group = array.rows * array.columns * array.sum_bits, array.columns * array.sum_bits
     span = 2 * array.save_rows
     arrived = came * (3 + 2 * (array.packing.positions - 1) + 2 * array.windows) // 2
-    # Of the rows that are the same modulo ``span`` one, and the row that was kept among the last of these.
+    # Each place of a group selects among the rows with equal row modulo ``span``. The last place can also select the
+    # row that was stored from the tile above.
     choices = (ceil_div(array.rows - row, span) + (row == span - 1) for row in range(array.rows))
-    # Each choice is told by itself (lap == choice): a LUT a bit for every one but the first.
+    # Each choice is compared separately (lap == choice), and takes one LUT per bit, except the first.
     places = group * sum((row < span) * (count - 1) for row, count in enumerate(choices))
     left = array.save_rows * group * (3 + 4 * _muxes(array.save_rows)) // 2
     before = array.map_products * array.rows * array.columns * array.bits
@@ -180,19 +222,26 @@ def _pool(array: Array) -> Fabric:
 
 
 LINE = Fabric(lut=199, ff=143)
-"""saver/look_up_piece.sv without its memory, as Yosys counts it: a value is moved up, its place times a slope
-(lut_product, 18 × 9 bits) is added."""
+"""saver/look_up_piece.sv without its memory, as counted by Yosys.
+
+The module shifts a value, and adds the product of the position in a segment and the segment's slope (lut_product,
+18 × 9 bits)."""
 
 
 HALVES, ADDED_HALVES = Fabric(lut=16, ff=2), Fabric(lut=72, ff=2)
-"""What rounding halves to even adds to saver/shift_and_saturate.sv and to a lane of saver/add_words.sv, as Yosys
-counts: tests whether a bit below the half is set, and whether the integer is even."""
+"""The further logic for rounding halves to even: in saver/shift_and_saturate.sv, and per lane of saver/add_words.sv.
+
+Yosys counted it. It tests whether a bit below the half is set, and whether the integer is even."""
 
 
 def _requantise(array: Array) -> Fabric:
-    """requantise with requantise_sum and shift_and_saturate, products left out; a column's shifts delayed together."""
+    """Return the logic of requantise, requantise_sum and shift_and_saturate, without the products.
+
+    The shift amounts of a column are delayed once for all its results.
+    """
     results = array.save_rows * array.columns
-    # Offsets behind the products: which of two biases and multipliers it is, the sum. Tables: which of two results.
+    # If offsets are added after the products: multiplexers of two biases and of two multipliers, and the adder.
+    # Tables: a multiplexer of two results.
     adds, halves = int(array.late_offsets > 0), int(array.late_offsets > 1)
     late = adds * (SUM_BITS + 17 + 49) + halves * HALVES.lut
     table = (_any(array.table_depth) - array.table_slopes) * RESULT_BITS
@@ -205,21 +254,21 @@ def _requantise(array: Array) -> Fabric:
 
 
 def _multiply(array: Array) -> Fabric:
-    """multiply, where maps are multiplied by maps: products of values in LUTs, a group's registers."""
+    """Return the logic of multiply, if maps can be multiplied by maps: products in LUTs, and registers of a group."""
     values = array.save_rows * array.columns
     product = product_luts(array.bits, array.bits)
     return _times(array.map_products * values, Fabric(product + array.sum_bits, 3 * array.sum_bits + 3 * array.bits))
 
 
 def _arrange(array: Array) -> Fabric:
-    """arrange with add_words, and the words of map_buffers."""
+    """Return the logic of arrange and add_words, and the registers and multiplexers of the map buffers' words."""
     word = 8 * array.word_bytes
     results = array.save_rows * array.tile_blocks * array.result_words * word
     banks = _larger(array.save_rows, array.map_ports)
     chosen = word * array.map_ports * _muxes(banks * array.tile_blocks * array.result_words)
     kept = array.rows * word
     on_chip = _any(array.map_depth) * kept * (1 + array.added_maps)
-    # saturate((a · own + b · other + offset) >> shift): 5,130 LUTs counted of 4 lanes at 8 bits.
+    # saturate((a · own + b · other + offset) >> shift). Yosys counts 5,130 LUTs for 4 lanes at 8 bits.
     lane = Fabric(400 + 110 * array.bits, 108 + 15 * array.bits) + _times(int(array.late_offsets > 1), ADDED_HALVES)
     added = _times(array.added_maps * array.lanes, lane)
     return added + Fabric(

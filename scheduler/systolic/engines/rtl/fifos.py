@@ -1,4 +1,4 @@
-"""FIFOs of the engine in SystemVerilog, with the depths of its modules."""
+"""The FIFOs of the engine in SystemVerilog, with the depths that its modules set."""
 
 from __future__ import annotations
 
@@ -11,30 +11,32 @@ from scheduler.systolic.area.memories import Buffer, Number, column_sums, word
 from scheduler.systolic.array import SIX, Array
 
 READ_WORDS, ROW_WORD_BITS = 32, 2
-"""common/axi_read.sv, DEPTH; saver/arrange.sv: which halves of a word are written."""
+"""Depth of the FIFO in common/axi_read.sv (DEPTH), in words.
+
+Further bits per word in saver/arrange.sv, which say which halves of the word are written."""
 
 CHUNK_WORD_BITS = 7 * 32 + 1
-"""systolic_geometry, chunk_t."""
+"""Bits of a chunk_t (package systolic_geometry)."""
 
 TILE_BITS = 6 * 32 + 1
-"""The same, pool_tile_t."""
+"""Bits of a pool_tile_t (package systolic_geometry)."""
 
 PASS_BITS = 64 * 32
-"""Of a pass of the layer program, of which the next one waits."""
+"""Bits of a pass of the layer program. The FIFO holds the next pass while one is executed."""
 
 
-ON_THE_WAY = "reads that are on their way when the reader stops"
-PIPELINED = "results that a pipeline without a stall still gives when the next process stops"
-AHEAD = "the next one waits while one is used"
+ON_THE_WAY = "words that were requested before the reader stops"
+PIPELINED = "results in a pipeline that cannot stall, when the next process stops"
+AHEAD = "the next value waits while one is used"
 
 
 def _queue(name: str, count: Number, bits: Number, depth: Number, reason: str) -> Buffer:
-    """Return ``count`` instances of common/fifo.sv, which is a memory in LUTs."""
+    """Return ``count`` instances of common/fifo.sv, whose memory is built in LUTs."""
     return Buffer(name, "", count, bits, depth, (LUT_MEMORY,), reason)
 
 
 def _under_way(array: Array) -> int:
-    """array/pe_array.sv, UNDER_WAY: positions of a row between a step and its FIFO."""
+    """Return UNDER_WAY of array/pe_array.sv: the positions of a row that are between the array's input and its FIFO."""
     if array.packing is SIX:
         return 8 + levels_of(array.lanes // 2)
     return array.pack_chain + 6 if array.dsp_clock == 1 else array.pack_chain // 2 + 7

@@ -1,11 +1,11 @@
-"""Rows and weights of the engine in SystemVerilog: loading and feeding go on side by side, each at its own pace.
+"""The loads and feeds of rows and weights of the engine in SystemVerilog, which run in parallel, each at its own pace.
 
     load           phase k: feeds │ gap │ phase k+1: feeds
-                   loads ──┤            loads ───────┤       a phase ends when both are through
+                   loads ──┤            loads ───────┤       a phase ends when feeds and loads have ended
     feed_weights   tile k │ gap │ tile k+1
-    its buffer     words come as long as there is room, whatever is fed
+    its buffer     words arrive while there is room, independent of the feeds
 
-A late word delays the phase that needs it, and nothing before.
+A late word delays the phase that needs it, but no earlier one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from scheduler.systolic.shape import moved_together, rows_by_port, rows_in
 
 
 def first_beat(grid: PassGrid) -> int:
-    """From the cycle in which a reader asks to the one in which its word is taken."""
+    """Return the cycles from a reader's request until its first word can be taken."""
     return ASKED + grid.ddr.read_latency + ANSWERED
 
 
@@ -45,9 +45,10 @@ def first_beat(grid: PassGrid) -> int:
 
 
 def rows_of_tile(grid: PassGrid, tile: int) -> RowLoad:
-    """What is loaded for a row tile, of the first with what its kernel reaches; nothing behind the last.
+    """Return the work of loading row tile ``tile``, which is empty after the last tile.
 
-    Rows of padding are not loaded: above the map where the stride is 1, below it always.
+    The first tile includes the rows below it that its kernel reaches. Padding rows below the map are not loaded.
+    Padding rows above the map are not loaded if the stride is 1.
     """
     shape, rows = grid.shape, grid.arrays.rows
     if tile >= grid.row_tiles:
@@ -72,9 +73,16 @@ def rows_of_tile(grid: PassGrid, tile: int) -> RowLoad:
 
 
 def first_words(grid: PassGrid, words: Times, fifo_words: float = 0.0) -> Times:
-    """Cycles in which a port that has been asked ahead moves ``words`` of rows: a word a cycle, or a cycle a burst and
-    one more a piece for asking. Short bursts beyond OUTSTANDING, and what the FIFO holds, wait for a latency each
-    time."""
+    """Return the cycles in which a port moves ``words`` words of rows, counted from its first word.
+
+    The port moves one word per cycle, unless its requests take longer: one cycle per burst, and one more per piece of a
+    row. If bursts are short, each OUTSTANDING bursts after the first ones wait for the DDR's latency.
+
+    Args:
+        grid: The pass.
+        words: The words of the port.
+        fifo_words: Words that the port's FIFO takes without such a wait.
+    """
     part = np.minimum(grid.burst, BURST_WORDS)
     rounds = latest(0, np.ceil((words - fifo_words) / (OUTSTANDING * part)) - 1)
     late = rounds * (grid.ddr.read_latency + part + TIMES_BETWEEN) + (words - fifo_words - rounds * OUTSTANDING * part)
@@ -82,14 +90,19 @@ def first_words(grid: PassGrid, words: Times, fifo_words: float = 0.0) -> Times:
 
 
 def _asked(grid: PassGrid) -> Times:
-    """Cycles a word: a burst is asked for in a cycle, a piece in one before."""
+    """Return the cycles per word in which a port sends its requests: one per burst, and one more per piece of a row."""
     return latest(1, (np.ceil(grid.burst / BURST_WORDS) + ASKED) / grid.burst)
 
 
 def load_rows(grid: PassGrid, state: RtlState, phase: RowPhase, saved_bytes: Times, weight_bytes: Times) -> RtlState:
-    """The state when the phase is over. Without overlap a phase of loads follows on that of feeds.
+    """Return the state at the end of a phase of rows. Without overlap the loads begin after the feeds.
 
-    saved_bytes, weight_bytes: what else the DDR moves meanwhile.
+    Args:
+        grid: The pass.
+        state: The state after the phase's last tile.
+        phase: The phase.
+        saved_bytes: Bytes of results that the DDR moves during the phase.
+        weight_bytes: Bytes of weights that the DDR moves during the phase.
     """
     overlapped = grid.tilings.overlap > 0
     loads, words, any_loads = phase.rows.loads, phase.rows.words, phase.rows.loads > 0
@@ -109,19 +122,22 @@ def load_rows(grid: PassGrid, state: RtlState, phase: RowPhase, saved_bytes: Tim
 
 
 AHEAD = 4
-"""Tiles of weights before the one that comes, of which it is looked at whether they leave room for it."""
+"""The number of weight tiles, from the one that is fed back to earlier ones, for which ``_room`` checks the buffer."""
 
 # --- weights ------------------------------------------------------------------------------------------------------
 
 
 def weight_pace(grid: PassGrid, tile: Times) -> Times:
-    """Cycles a word of a weight port, of tiles of so many, while no other port is busy."""
+    """Return the cycles per word of a weight port while only weights are read. ``tile``: words of a tile per port."""
     return latest(shares_of(grid).paces(WEIGHTS)[WEIGHTS], _asked_pace(grid, tile))
 
 
 def _asked_pace(grid: PassGrid, tile: Times) -> Times:
-    """The same where the DDR gives all that is asked for: a cycle a burst and one more a tile for asking; more than
-    OUTSTANDING short bursts wait for a latency."""
+    """Return the cycles per word of a weight port if the DDR's rate does not limit it.
+
+    The requests take one cycle per burst and one more per tile. If the pass loads more than OUTSTANDING tiles, short
+    bursts wait for the DDR's latency.
+    """
     burst = np.clip(tile, 1, BURST_WORDS)
     asking = (np.ceil(tile / BURST_WORDS) + ASKED) / latest(1, tile)
     answered = np.where(grid.tiles_loaded > OUTSTANDING, (grid.ddr.read_latency + burst) / (OUTSTANDING * burst), 0)
@@ -129,16 +145,19 @@ def _asked_pace(grid: PassGrid, tile: Times) -> Times:
 
 
 def weights_at_once(grid: PassGrid) -> Times:
-    """Words of a weight port that come before the array has taken a step: of every tile that the pass loads, again for
-    each row tile where they are streamed, and of the next pass's first one, as far as there is room beside the tile
-    that is in the buffer. In a buffer whose depth is not chosen yet there is room for all of them."""
+    """Return the words that a weight port reads before the array has taken a step.
+
+    They are the words of all tiles that the pass loads, and of the next pass's first tile. Streamed tiles are loaded
+    again for each row tile. The room in the buffer limits them, and the buffer already holds one tile. A buffer
+    whose depth is not chosen yet has room for all of them.
+    """
     shape, depth = grid.shape, grid.arrays.weight_depth
     words = (grid.tiles_loaded * shape.steps + grid.tilings.next_steps) * grid.step_words
     return np.minimum(words, (depth - shape.steps) * grid.step_words + READ_WORDS) if depth else words
 
 
 def load_weights(grid: PassGrid, state: RtlState, phase: WeightPhase) -> RtlState:
-    """The state when the tile is fed. Words come one after the other, as far as there is room for them."""
+    """Return the state when the weight tile is fed. Words arrive continuously while the buffer has room."""
     words, any_words = phase.words, phase.words > 0
     tile = grid.step_words * (grid.tilings.next_steps if phase.next_pass else grid.shape.steps)
     rivals = {ROWS: phase.row_bytes, SAVES: phase.saved_bytes(grid)}
@@ -152,12 +171,15 @@ def load_weights(grid: PassGrid, state: RtlState, phase: WeightPhase) -> RtlStat
 
 
 def _room(grid: PassGrid, phase: WeightPhase, pace: Times) -> Times:
-    """When the words are there that had to wait for room in the buffer: 0 where all tiles of the pass stay in it.
+    """Return the time at which the last word has arrived that had to wait for room in the buffer.
 
-        fed      tile k − 2 │ tile k − 1            │ tile k
-        held                │ k − 1, k, and a part  │ k, and all of what comes
+    It is 0 if all tiles of the pass stay in the buffer. The *new* tile is the one that arrives while tile k is fed:
 
-    Steps of what comes that the buffer holds beside i further tiles can come before so many tiles were fed.
+        fed      tile k − 2 │ tile k − 1                     │ tile k
+        held                │ k − 1, k, and a part of new    │ k, and all of new
+
+    Steps of the new tile that fit in the buffer next to 2 + i tiles can arrive before tile k − i is fed. The other
+    steps have to wait until then.
     """
     steps, coming = grid.shape.steps, phase.words / grid.step_words
     needs = steps + latest(steps, np.asarray(grid.tilings.next_steps, np.float64))

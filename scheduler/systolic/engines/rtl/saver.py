@@ -1,12 +1,13 @@
-"""The output stage in SystemVerilog: pool, requantise and arrange are pipelines that nothing stalls, between FIFOs.
+"""The cycles of the output stage in SystemVerilog.
 
-arrange fills one half of its buffer while the other leaves, so that a chunk waits for the chunk before the last one:
+pool, requantise and arrange are pipelines that never stall, with FIFOs between them. arrange takes a chunk into one
+half of its buffer while it outputs the other half. A chunk therefore waits until the chunk two before it is output:
 
-    fills     chunk k    │ chunk k+1  │ waits │ chunk k+2 …
-    leaves    chunk k−1  │ chunk k            │ chunk k+1 …
+    takes      chunk k    │ chunk k+1  │ waits │ chunk k+2 …
+    outputs    chunk k−1  │ chunk k            │ chunk k+1 …
 
-What is written is asked for ahead of its data (plan_chunks, write_rows), so that a port gives a word a cycle, unless
-OUTSTANDING short bursts await their answers.
+plan_chunks and write_rows request writes ahead of their data. A port therefore writes one word per cycle, unless
+OUTSTANDING short bursts await their responses.
 """
 
 from __future__ import annotations
@@ -24,8 +25,14 @@ from scheduler.systolic.model.grid import PassGrid, Times, ceiling, latest
 
 @dataclass(frozen=True, eq=False)
 class TileSave:
-    """How a channel tile of a row tile is saved. groups: of rows, a column. pool_cycles: of pool, a column. words: a
-    column and port, or bank. pace: cycles a word."""
+    """The work of the output stage for one channel tile of one row tile.
+
+    Attributes:
+        groups: Groups of rows per column.
+        pool_cycles: Cycles of pool per column.
+        words: Words per column that each port writes, or each bank of a map buffer if the map stays on chip.
+        pace: Cycles per word.
+    """
 
     groups: Times
     pool_cycles: Times
@@ -34,7 +41,7 @@ class TileSave:
 
 
 def tile_save(grid: PassGrid, saved_rows: int, blocks: int, pace: Times) -> TileSave:
-    """How a tile that writes ``saved_rows`` rows of ``blocks`` words is saved."""
+    """Return the work for a tile that writes ``saved_rows`` rows, with ``blocks`` channel blocks per position."""
     arrays, shape = grid.arrays, grid.shape
     groups = ceiling(saved_rows / arrays.save_rows)
     together = np.maximum(arrays.save_rows, arrays.map_ports) if shape.to_chip else arrays.map_ports
@@ -44,8 +51,11 @@ def tile_save(grid: PassGrid, saved_rows: int, blocks: int, pace: Times) -> Tile
 
 
 def _answers(grid: PassGrid, columns: Times, words: Times) -> Times:
-    """Cycles in which a port that writes ``words`` of a chunk waits: short bursts await the answer to OUTSTANDING
-    before them, the last of which are of the chunk before where this one has fewer."""
+    """Return the cycles in which a port waits for responses while it writes ``words`` words of a chunk.
+
+    A burst waits for the response to the burst OUTSTANDING before it. If the chunk has fewer bursts, that burst belongs
+    to an earlier chunk. Only short bursts have to wait.
+    """
     if grid.shape.to_chip:
         return grid.flat(0.0)
     burst, whole_burst = (
@@ -53,15 +63,17 @@ def _answers(grid: PassGrid, columns: Times, words: Times) -> Times:
     )
     bursts = words / burst
     own_bursts = np.minimum(bursts, OUTSTANDING)
-    between = (
-        own_bursts * burst + (OUTSTANDING - own_bursts) * whole_burst - burst
-    )  # words from a burst to the one that takes its place
+    # Words from the end of a burst to the burst that needs its response.
+    between = own_bursts * burst + (OUTSTANDING - own_bursts) * whole_burst - burst
     waited = latest(0, grid.ddr.write_latency + TIMES_BETWEEN - between)
     return np.asarray(bursts / OUTSTANDING * waited, np.float64)
 
 
 def save(grid: PassGrid, state: RtlState, start: Times, tile: TileSave) -> RtlState:
-    """The array takes the positions of a tile from ``start`` on, as far as the Saver lets it."""
+    """Return the state when the array has taken the positions of a tile.
+
+    The array begins at ``start``, and stops while the output stage blocks it.
+    """
     chunk = np.asarray(grid.arrays.chunk, np.float64)
     count = ceiling(grid.columns / chunk)
     full = chunk * grid.column_cycles
@@ -78,13 +90,21 @@ def save(grid: PassGrid, state: RtlState, start: Times, tile: TileSave) -> RtlSt
 
 
 _MOVED = ("array", "arrange_done", "pool_done", "emptied", "emptied_before", "columns", "wait_saver")
-"""What a chunk changes."""
+"""Fields of the state that change with a chunk."""
 
 
 def _next_chunk(
     grid: PassGrid, tile: TileSave, state: RtlState, exists: npt.NDArray[np.bool_], size: tuple[Times, Times]
 ) -> RtlState:
-    """Another chunk of the tile, where it exists. size: its columns, and the array's cycles for them."""
+    """Return the state after another chunk of the tile. The state stays the same where the tile has no such chunk.
+
+    Args:
+        grid: The pass.
+        tile: The tile.
+        state: The state before the chunk.
+        exists: Whether the tile has this chunk, at each point of the grid.
+        size: The chunk's columns, and the array's cycles for them.
+    """
     if not exists.any():
         return state
     chunk = _chunk(grid, tile, state, *size)
@@ -92,17 +112,18 @@ def _next_chunk(
 
 
 def _repeated(start: RtlState, end: RtlState, chunks: Times) -> RtlState:
-    """``end``, and so many more chunks like the one from ``start`` to ``end``."""
+    """Return the state after ``chunks`` further chunks, each like the one from ``start`` to ``end``."""
     return replace(end, **{n: getattr(end, n) + (getattr(end, n) - getattr(start, n)) * chunks for n in _MOVED})
 
 
 def _chunk(grid: PassGrid, tile: TileSave, state: RtlState, columns: Times, cycles: Times) -> RtlState:
-    """One chunk of ``columns``, for which the array takes ``cycles`` where nothing blocks it."""
+    """Return the state after one chunk of ``columns``, for which the array takes ``cycles`` if nothing blocks it."""
     stages, shape = stages_of(grid.arrays.array), grid.shape
     fills = columns * tile.groups
     begin = latest(state.arrange_done, state.emptied_before)
-    pace = latest(tile.pool_cycles, grid.column_cycles)  # cycles in which the groups of a column come
-    # The array is ahead of pool by what the FIFOs of sums hold, pool of arrange by what is under way behind it.
+    pace = latest(tile.pool_cycles, grid.column_cycles)  # cycles in which the groups of a column arrive
+    # Columns by which the array can be ahead of pool, and pool ahead of arrange. The FIFOs of sums hold the former, and
+    # the stages and the FIFO after pool the latter.
     ahead = (stages.waiting + np.floor(stages.under_way / shape.steps)) * shape.positions / shape.column_positions
     standing = (stages.held + POOLED + stages.computed * np.minimum(1, tile.groups / pace)) / tile.groups
     unblocked = state.array + cycles
@@ -110,7 +131,10 @@ def _chunk(grid: PassGrid, tile: TileSave, state: RtlState, columns: Times, cycl
     columns_so_far = state.columns + columns
 
     def arranged(columns: Times) -> Times:
-        """When arrange has taken so many columns of the chunk, of the one before where that is negative."""
+        """Return the time at which arrange has taken this number of columns of the chunk.
+
+        A negative number counts back from the end of the chunk before.
+        """
         return np.where(columns > 0, begin, state.arrange_done) + columns * tile.pool_cycles
 
     stops = state.array + (ahead + standing) * grid.column_cycles

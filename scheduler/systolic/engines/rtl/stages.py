@@ -1,7 +1,7 @@
-"""Depths of the engine in SystemVerilog, from its modules (rtl_templates/): cycles from register to register.
+"""The depths and gaps of the SystemVerilog engine's modules (rtl_templates/), in cycles from register to register.
 
-Time 0 is the cycle after ``pass_start``, in which every state machine has left its IDLE. The time of a step is that in
-which the array takes it; "from … to" counts from one register to the other.
+Time 0 of a pass is the cycle after ``pass_start``, in which every state machine has left its IDLE state. The time of a
+step is the cycle in which the array takes it.
 """
 
 from __future__ import annotations
@@ -14,88 +14,106 @@ from scheduler.systolic.array import Array
 # --- a pass -------------------------------------------------------------------------------------------------------
 
 PASS_TAKEN = 3
-"""control/sequence_passes.sv: TAKE, PLAN and BEGIN, before a pass."""
+"""Cycles of control/sequence_passes.sv before a pass: its states TAKE, PLAN and BEGIN."""
 
 ENDED = 1
-"""The cycle in which it sees that all are done."""
+"""The cycle in which control/sequence_passes.sv sees that all modules are done."""
 
 FETCH = 3
-"""control/read_program.sv: beside a pass's words and their latency, ASK, the burst's request, and the word's FIFO."""
+"""Cycles of control/read_program.sv per pass: its state ASK, the burst's request, and the FIFO of the words.
+
+The DDR's read latency and one cycle per word of the pass are not included."""
 
 BEFORE_COUNTED = 4
-"""The start of a frame is counted from the answer to the host's write, so many cycles after the registers begin."""
+"""Cycles of a frame that are not counted: from its start in the control registers to the response to the host's write.
+
+The cycles of a frame are counted from this response on."""
 
 # --- ports --------------------------------------------------------------------------------------------------------
 
 ASKED = 1
-"""common/axi_bursts.sv: a command is taken in one cycle, its burst asked for from the next one on."""
+"""Cycles in which common/axi_bursts.sv takes a command. It requests the command's burst from the next cycle on."""
 
 ANSWERED = 1
-"""common/axi_read.sv: from a beat at the port to the word at the output of its FIFO."""
+"""Cycles of common/axi_read.sv from a beat at the port to the word at the output of its FIFO."""
 
 READ_WORDS = 32
-"""Words that this FIFO holds (DEPTH). Further bursts are asked for, and wait in the memory."""
+"""Words that the FIFO of common/axi_read.sv holds (DEPTH). If it is full, requested bursts wait in the memory."""
 
 TIMES_BETWEEN = 2
-"""axi_read.sv, axi_write.sv: from an answer to the request that takes its place: ``open`` is counted, then asked."""
+"""Cycles of axi_read.sv and axi_write.sv from a response to the request that it allows.
+
+``open`` counts the response in the first cycle, and the request is sent in the second."""
 
 # --- rows ---------------------------------------------------------------------------------------------------------
 
 LOAD_GAP = 3
-"""loader/load.sv: RETURN, NEXT and BEGIN between two phases."""
+"""Cycles of loader/load.sv between two phases: its states RETURN, NEXT and BEGIN."""
 
 LOADED = 9
-"""From the cycle after a phase's last word to the first step of the next one: these three, the first feed, its five
-stages (LATENCY). A word of a map buffer is stored two cycles after it is asked for, before it is read."""
+"""Cycles from the one after a phase's last word to the first step of the next phase.
+
+They are the LOAD_GAP, the first feed, and the feed's five stages (LATENCY of loader/load.sv). Words of a map buffer
+need no further cycle: they are stored two cycles after the request, and that is before they are read."""
 
 FED = 6
-"""From a feed to its step: the five stages, and the FIFO."""
+"""Cycles from a feed of loader/load.sv to its step: five stages, and the FIFO."""
 
 ROWS_HELD = 9
-"""Steps that load is ahead of an array that waits: it stops to feed (``room``) with seven in its FIFO, which holds
-twelve with those under way; between the two."""
+"""Steps by which load is ahead of an array that waits.
+
+load stops feeding when its FIFO holds seven steps (``room``). With the steps that are still in its pipeline the FIFO
+then holds up to twelve. The value is between the two."""
 
 # --- weights ------------------------------------------------------------------------------------------------------
 
 FEED_GAP = 1
-"""loader/feed_weights.sv: BEGIN between two tiles."""
+"""Cycles of loader/feed_weights.sv between two tiles: its state BEGIN."""
 
 STORED = 3
-"""From the cycle after a tile's last word to its first step: ``held`` is compared in BEGIN, a feed, its bank."""
+"""Cycles from the one after a weight tile's last word to the tile's first step.
+
+``held`` is compared in BEGIN, the first step is fed, and its bank is read."""
 
 FIRST_FEED = 3
-"""From the start of a pass to the first step with weights that are in the buffer: the same."""
+"""Cycles from the start of a pass to its first step if the weights are already in the buffer: as for STORED."""
 
 WEIGHTS_HELD = 5
-"""As ROWS_HELD, of feed_weights: four to six."""
+"""Steps by which feed_weights is ahead of an array that waits. They are four to six (see ROWS_HELD)."""
 
 # --- the Saver ----------------------------------------------------------------------------------------------------
 
 POOLED = 1
-"""saver/pool.sv: a group stands in a register behind the window."""
+"""Cycles in which saver/pool.sv holds a group in the register after the window."""
 
 LINE_STAGES = 5
-"""saver/look_up_piece.sv: from a value to what the line at its place is there."""
+"""Cycles of saver/look_up_piece.sv from a value to the piecewise-linear table's output for it."""
 
 RESUMED = 13
-"""saver/arrange.sv, when a half is free again: nine results leave their FIFO until it takes more, pool's register is
-taken, pool takes a position, and the FIFO of sums has room."""
+"""Cycles from the one in which a half of arrange's buffer is free again until the array can continue.
+
+saver/arrange.sv takes nine results from their FIFO before the FIFO accepts more. Then pool's register is taken, pool
+takes a position, and the FIFO of sums has room."""
 
 LEFT = 2
-"""saver/arrange.sv: from the address of a word to the port's FIFO, or to the map buffer."""
+"""Cycles of saver/arrange.sv from the address of a word to the word in the port's FIFO, or in the map buffer."""
 
 SUMMED = 10
-"""The same of a word to which that of another map is added: SUM_LATENCY and the FIFO behind it."""
+"""The same cycles for a word with a residual add. They include SUM_LATENCY and the FIFO after the sum."""
 
 
 @dataclass(frozen=True)
 class Stages:
-    """What depends on the array.
+    """The depths that depend on the array.
 
-    sums: from the step that ends a position to the cycle in which pool can take the sums of all rows. waiting:
-    positions in the FIFOs of sums with which the array waits; under_way: steps whose sums are not in them yet.
-    results: from a group in pool to its results in arrange. computed: of these cycles those in a pipeline. held:
-    results in the FIFO behind it with which no more groups are taken; some are under way.
+    Attributes:
+        sums: Cycles from the last step of a position until pool can take the position's sums of all rows.
+        waiting: Positions in the FIFOs of sums at which the array stops and waits.
+        under_way: Steps that the array has taken and whose sums are not in the FIFOs yet.
+        results: Cycles from a group in pool to its results in arrange.
+        computed: The cycles of ``results`` in the pipelines of requantise and multiply.
+        held: Results in the FIFO after these pipelines at which no further group is taken. Further results may still be
+            in the pipelines.
     """
 
     sums: int
@@ -108,10 +126,17 @@ class Stages:
 
 @lru_cache(maxsize=64)
 def stages_of(array: Array) -> Stages:
-    """array/pe_array.sv: a step's control is LATENCY cycles behind it, its sums are registered after another and in the
-    first row's FIFO after a third; each row is a cycle of the DSPs' clock behind the one above. saver/requantise.sv:
-    LATENCY is 8, with late offsets one more, with a table too, with pieces of lines five more; then the FIFO, which
-    holds two results more than are under way. saver/multiply.sv: LATENCY is 3, then a FIFO."""
+    """Return the depths of ``array``.
+
+    These modules determine them:
+
+    - array/pe_array.sv: The control of a step follows the step by LATENCY cycles. One cycle later the sums are in a
+      register, and after another one in the first row's FIFO. Each row runs one cycle of the DSPs' clock after the row
+      above.
+    - saver/requantise.sv: LATENCY is 8. Late offsets and a table take one cycle more each, and a piecewise-linear table
+      takes five. The FIFO after it holds two results more than the pipeline.
+    - saver/multiply.sv: LATENCY is 3, and a FIFO follows.
+    """
     latency = _array_latency(array)
     skew = array.rows // 2 if array.dsp_clock == 2 else array.rows - 1
     looked_up = LINE_STAGES if array.table_slopes else int(array.table_depth > 0)
@@ -128,14 +153,14 @@ def stages_of(array: Array) -> Stages:
 
 
 def _array_latency(array: Array) -> int:
-    """LATENCY of pe_array.sv."""
+    """Return LATENCY of array/pe_array.sv, in cycles of the fabric's clock."""
     if array.dsp_products:
         return 6 + _levels(array.lanes // 2)
     return array.pack_chain + 4 if array.dsp_clock == 1 else array.pack_chain // 2 + 5
 
 
 def _levels(count: int) -> int:
-    """levels_of: adders of three, one behind the other, until one number is left."""
+    """Return the levels of a tree of three-input adders that sums ``count`` numbers."""
     levels = 0
     while count > 1:
         count, levels = (count + 2) // 3, levels + 1

@@ -1,4 +1,4 @@
-"""What is carried from tile to tile of the engine in SystemVerilog."""
+"""The state of the SystemVerilog engine's cycle model, which is carried from tile to tile."""
 
 from __future__ import annotations
 
@@ -12,9 +12,14 @@ from scheduler.systolic.model.progress import Progress
 
 @dataclass(frozen=True, eq=False)
 class RtlState(Progress):
-    """emptied: when the last chunk that arrange has taken leaves it; emptied_before: the chunk before that one.
-    columns: that the array has given so far. requantised: when the requantisers' constants are there. rows_asked: words
-    of rows that a port has been asked for.
+    """The state of a pass of the SystemVerilog engine after a tile.
+
+    Attributes:
+        emptied: Time at which arrange has output the last chunk that it has taken.
+        emptied_before: Time at which arrange has output the chunk before that one.
+        columns: Output columns that the array has computed so far.
+        requantised: Time at which the constants of the requantisers are loaded.
+        rows_asked: Words of rows that were requested from a map port so far.
     """
 
     emptied: Times
