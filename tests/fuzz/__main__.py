@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz TARGET`: one campaign; ends with 1 where it found a defect."""
+"""`python -m tests.fuzz TARGET`: run one campaign. The exit status is 1 if a defect is found."""
 
 import argparse
 import importlib
@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tests.fuzz.campaign import Campaign
 
-# Name → module, or module:function. Each has `run(campaign: Campaign) -> int`, or the function named: it prints what it
-# did and gives the number of defects.
+# Name → module, or module:function. The function, by default `run(campaign: Campaign) -> int`, prints a summary and
+# returns the number of defects.
 TARGETS: dict[str, str] = {
     "arguments": "tests.fuzz.arguments",
     "board": "tests.fuzz.files.mappings:board",
@@ -49,16 +49,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("target", choices=sorted(TARGETS))
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--cases", type=int, help="at most so many cases")
-    parser.add_argument("--first", type=int, default=0, metavar="N", help="begin with case N: go on with a campaign")
-    parser.add_argument("--seconds", type=float, help="no case begins after so long")
+    parser.add_argument("--cases", type=int, help="limit for the number of cases")
+    parser.add_argument("--first", type=int, default=0, metavar="N", help="first case, to continue a campaign")
+    parser.add_argument("--seconds", type=float, help="time after which no further case begins")
     parser.add_argument(
-        "--layers", type=int, default=0, metavar="N", help="of networks: go on until so many layers are executed"
+        "--layers", type=int, default=0, metavar="N", help="for networks: continue until N layers are executed"
     )
     parser.add_argument("--failures", type=Path, default=Path("fuzz-failures"), metavar="DIR")
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="cases tried at once, by targets that can")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="for networks: cases tried at once")
     parser.add_argument(
-        "--replay", type=Path, nargs="+", default=[], metavar="FILE", help="files of failures, no others"
+        "--replay", type=Path, nargs="+", default=[], metavar="FILE", help="try these files of failures only"
     )
     options = parser.parse_args()
     campaign = Campaign(

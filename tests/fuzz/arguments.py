@@ -1,8 +1,8 @@
 """`python -m tests.fuzz arguments`: commands with arguments that nobody would type.
 
-A case is a JSON list of arguments, tried in a folder that holds a network, pictures, a schedule and a compiled design.
-A defect is an exit status other than 0, 1 and 2, a 2 without a sentence, a traceback, a page instead of a sentence, and
-what is one for files. No path leads out of the folder.
+A case is a JSON list of arguments. The command runs in a folder with a network, pictures, a schedule and a compiled
+design. A defect is an exit status other than 0, 1 and 2, a status 2 without a sentence, a traceback, a sentence of
+excessive length, and every defect of files. No argument may name a path outside the folder.
 """
 
 from __future__ import annotations
@@ -34,7 +34,11 @@ from tests.fuzz.files.mutators import NUMBERS
 from tests.fuzz.files.target import MEGABYTE, Target
 
 LONGEST_SENTENCE = 3000
+"""The limit for the length of a line of standard error, in characters."""
+
 CODES = (0, 1, 2)
+"""The exit statuses that commands may have."""
+
 INPUTS = (
     "small.cfg",
     "small.json",
@@ -46,20 +50,23 @@ INPUTS = (
     "design",
     "none",
 )
+"""Names of files and folders in the folder; "none" does not exist."""
 WORDS = (
     *INPUTS, *NUMBERS, "-", "--", "", " ", "-o", "new", "x.json", "x.html", "x.png", "16x12", "0x0", "4x4x4",
     "1,2", "systolic", "streaming", "pynq-z2", "ultra96-v2", "fps", "latency", "ddr", "greedy", "exact", "conv1", "all",
     "\t", "\n", "é", "\udcff", "\u202e", "a" * 300, "a" * 5000, "%s", "{}", "[", "@small.cfg", "shapes",
 )  # fmt: skip
-Edit = Callable[[list[str], int], list[str]]
-"""Arguments and the place of one → other arguments."""
+"""Words that replace arguments."""
 
-_SLOW = re.compile(r"--(w|wo.*|d|da.*)(=|$)|shapes$")
+Edit = Callable[[list[str], int], list[str]]
+"""Returns changed arguments. Its arguments are a call, and the index of the argument to change."""
+
+_SLOW = re.compile(r"--(w|wo.*|d|da.*)(=|$)|shapes$")  # --workers and --dask, also abbreviated, and a network
 _PATH_ENDS = re.compile(r"[=,: ]")
 
 
 class StatusError(Exception):
-    """The contract of exit statuses and sentences is broken."""
+    """A violation of the contract of exit statuses and sentences."""
 
 
 # --- the folder
@@ -67,7 +74,7 @@ class StatusError(Exception):
 
 @cache
 def inputs() -> dict[str, bytes]:
-    """Files of the folder, apart from the design's."""
+    """Return the files of the folder, except the design's."""
     cfg, exported = corpus.file("cfg", "small.cfg"), corpus.file("exported", "small.json")
     picture = io.BytesIO()
     with Image.open(sample_pictures()[0]) as sample:
@@ -86,7 +93,7 @@ def inputs() -> dict[str, bytes]:
 
 
 def lay(folder: Path) -> None:
-    """All of them, and a compiled design."""
+    """Write the files of the folder, and copy a compiled design to it."""
     for name, data in inputs().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
@@ -98,7 +105,7 @@ def lay(folder: Path) -> None:
 
 @cache
 def options() -> dict[str, tuple[str, ...]]:
-    """Of each command, as its parser has them."""
+    """Return the options of each command, as its parser lists them."""
     (commands,) = (action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
     return {
         name: tuple(flag for action in command._actions for flag in action.option_strings)
@@ -107,9 +114,9 @@ def options() -> dict[str, tuple[str, ...]]:
 
 
 def seeds() -> tuple[bytes, ...]:
-    """What was a defect once, and a call of each command that works, the quick ones first.
+    """Return the calls that once showed a defect, and a working call of each command, the fast ones first.
 
-    Everything slow is done here, before the forks.
+    Everything slow is done here, before workers are forked.
     """
     inputs()
     designs.base("systolic")
@@ -136,12 +143,12 @@ def seeds() -> tuple[bytes, ...]:
 
 
 def another(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
-    """An argument is another word."""
+    """Replace an argument by another word."""
     return _edited(data, random, lambda call, place: [*call[:place], random.choice(WORDS), *call[place + 1 :]])
 
 
 def missing(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
-    """An argument is missing, or there again somewhere else."""
+    """Remove an argument, or repeat it at another place."""
     again = random.random() < 0.5
 
     def edit(call: list[str], place: int) -> list[str]:
@@ -153,7 +160,7 @@ def missing(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
 
 
 def option(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
-    """One more of the command's options, or of another's, with a value."""
+    """Insert an option of the command, or sometimes of another command, with or without a value."""
     command = random.choice(list(options()))
 
     def edit(call: list[str], place: int) -> list[str]:
@@ -165,7 +172,7 @@ def option(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
 
 
 def letter(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
-    """A character of an argument is missing, there twice, or another."""
+    """Remove a character of an argument, double it, or replace it."""
 
     def edit(call: list[str], place: int) -> list[str]:
         word = call[place] or "0"
@@ -185,13 +192,17 @@ def _edited(data: bytes, random: Random, edit: Edit) -> bytes:
 
 
 def stays_inside(call: Sequence[str]) -> bool:
-    """Whether no argument names a path outside the folder, which would be written to."""
+    """Return whether no argument names a path outside the folder, to which the command might write."""
     pieces = [piece for word in call for piece in _PATH_ENDS.split(word)]
     return not any(piece.startswith(("/", "~")) or ".." in piece for piece in pieces)
 
 
 def read(path: Path) -> None:
-    """One call in a fresh folder; StatusError where it breaks the contract."""
+    """Run one call in a new folder.
+
+    Raises:
+        StatusError: The call violates the contract of exit statuses and sentences.
+    """
     call = json.loads(path.read_bytes())
     if not stays_inside(call) or not _quick(call):
         return
@@ -205,9 +216,9 @@ def read(path: Path) -> None:
     if code not in CODES:
         raise StatusError(f"exit status {code}")
     if code == 2 and "systolic: " not in sentence and "error: " not in sentence:
-        raise StatusError(f"no sentence: {sentence}")
+        raise StatusError(f"exit status 2 without a sentence: {sentence}")
     if "Traceback" in sentence or max(map(len, sentence.splitlines()), default=0) > LONGEST_SENTENCE:
-        raise StatusError(f"no sentence but {len(sentence)} characters: {sentence}")
+        raise StatusError(f"standard error has a traceback or a long line, {len(sentence)} characters: {sentence}")
 
 
 def _status(call: Sequence[str]) -> object:
@@ -218,7 +229,7 @@ def _status(call: Sequence[str]) -> object:
 
 
 def _quick(call: Sequence[str]) -> bool:
-    """Not the demo and the larger networks, which take seconds, nor clusters and pools of processes."""
+    """Return whether a call takes little time: no demo, no larger network, no cluster and no pool of processes."""
     return call[:1] != ["demo"] and not any(_SLOW.match(word) for word in call)
 
 

@@ -1,13 +1,14 @@
-"""`python -m tests.fuzz host`: the simulated board goes wrong while frames are on it, and is closed at any moment.
+"""`python -m tests.fuzz host`: faults on the simulated board while it computes frames, and a close at any moment.
 
-A case opens a small design, injects some faults, and uses it as programs do: streams that are left or whose pictures
-fail, single frames, layers, resets, a close from another thread or from the caller's own iterator. A defect is
+A case opens a small design, injects faults, and uses the design as programs do: streams that are left early or whose
+pictures raise an error, single frames, layers, resets, a close from another thread or from the caller's own iterator. A
+defect is
 
-- integers that are not the golden model's and come without an error,
-- an error where the host can make good what went wrong, or a ``verify`` that tells of no word that is spoilt,
-- an exception outside the project's tree, or a sentence of a page,
-- a call that does not end, a thread that stays,
-- a buffer that is not given back, or is while the accelerator may write into it.
+- integers that differ from the golden model's without an error,
+- an error although the host can recover from the fault, or a ``verify`` that does not report a corrupt word,
+- an exception that is not one of the project's, or a sentence of excessive length,
+- a call that does not end, or a thread that is left over,
+- a buffer that is not freed, or that is freed while the accelerator may write to it.
 """
 
 from __future__ import annotations
@@ -37,32 +38,38 @@ from tests.support.shared_builds import shared
 Picture = npt.NDArray[np.uint8]
 
 HARMLESS = ("late interrupt", "lost interrupt", "double interrupt")
-"""What the host makes good, and says nothing of."""
+"""Faults that the host recovers from without an error."""
 
 LOUD = ("hang", "allocation failure")
+"""Faults that the host reports."""
+
 QUIET = ("corrupt word", "missing flush")
-"""What only ``verify`` and ``verify_every`` tell of."""
+"""Faults that only ``verify`` and ``verify_every`` report."""
 
 WEIGHTS = {"tiny": "weights_0", "batches": "weights_0", "centre": "weights_centre"}
+"""The name of each design's buffer of weights."""
 CLOSERS = ("nobody", "nobody", "a thread", "a thread", "the pictures", "between frames")
 ACTIONS = ("stream", "stream", "detect", "detect_async", "run", "layers", "reset", "verify")
 PICTURES = 8
+"""The number of different input images."""
+
 TIMEOUT_S, ENDLESS_S = 0.1, 60.0
-"""Of a start that may hang; and of one that ends by itself, however busy the machine is."""
+"""Timeouts of a pass in seconds: if the case has a hang, and otherwise. The second is not reached on a busy machine."""
 
 PATIENCE_S = 60.0
-"""After which a call does not end."""
+"""The time in seconds after which a call counts as endless."""
 
 LONGEST_SENTENCE = 3000
+"""The limit for the length of an error's sentence, in characters."""
 
 
 class VanishedError(Exception):
-    """What the caller's own iterator raises."""
+    """The error of the caller's own iterator."""
 
 
 @dataclass(frozen=True)
 class Injection:
-    """A ``host.simulated.faults.InjectedFault``, without pynq."""
+    """The fields of a ``host.simulated.faults.InjectedFault``. This class can be used without pynq."""
 
     kind: str
     at: int
@@ -74,12 +81,20 @@ class Injection:
 
 @dataclass(frozen=True)
 class Case:
-    """What is done, and what goes wrong meanwhile.
+    """The use of a design, and the faults meanwhile. If ``beside`` is true, a second thread requests frames too.
 
-    sets: batches in flight. frames: of each stream. raises_at: the picture that cannot be had; taken: results after
-    which a stream is left; None for neither. closer: who closes early, ``moment`` seconds or pictures after the begin.
-    beside: whether a second thread asks for frames meanwhile. recovers: whether it is reset where an error
-    says so.
+    Attributes:
+        design: The design's name, a key of WEIGHTS.
+        wait: How the host waits for the accelerator: "poll" or "interrupt".
+        sets: The number of batches in flight.
+        frames: The number of pictures of each stream.
+        faults: The faults that are injected.
+        raises_at: The number of the picture at which the caller's iterator raises an error; None for no error.
+        taken: The number of the result after which a stream is left; None if all results are taken.
+        closer: What closes the accelerator early, one of CLOSERS.
+        moment: The time of the early close: seconds after the beginning, or hundredths of the picture's number.
+        actions: The calls, in their order.
+        recovers: Whether reset() is called after an error that asks for it.
     """
 
     design: str
@@ -96,17 +111,17 @@ class Case:
     recovers: bool = True
 
     def suffers(self, *kinds: str) -> bool:
-        """Whether a fault of these kinds is among them."""
+        """Return whether one of the faults has one of these kinds."""
         return any(fault.kind in kinds for fault in self.faults)
 
     @property
     def undisturbed(self) -> bool:
-        """Whether every call has to give what was asked for."""
+        """Whether every call must return what was requested."""
         return self.closer == "nobody" and not self.beside and not self.suffers(*LOUD, *QUIET)
 
 
 def draw(seed: int, number: int) -> Case:
-    """The case ``number`` of a campaign."""
+    """Return the case ``number`` of a campaign."""
     dice = random.Random(f"{seed}/{number}")
     design = dice.choice(["tiny", "tiny", "batches", "centre"])
     frames = dice.randint(1, 10)
@@ -127,19 +142,28 @@ def draw(seed: int, number: int) -> Case:
 
 
 def _fault(dice: random.Random, design: str, word: int) -> Injection:
-    """word: of its own for each, since two faults on one would make it good."""
+    """Draw a fault.
+
+    Args:
+        word: The number of the corrupt word. It differs per fault, because two faults in one word would cancel out.
+    """
     kind = dice.choice([*HARMLESS, *LOUD, *QUIET])
     places = [WEIGHTS[design]] if design == "centre" else [WEIGHTS[design], "requantisers", "program"]
     return Injection(kind, dice.randrange(8), dice.randrange(3), dice.choice(places), word, dice.random() * 0.03)
 
 
 def picture(number: int) -> Picture:
-    """uint8 [14, 18, 3], one of ``PICTURES``."""
+    """Return one of ``PICTURES`` uint8 images of shape (14, 18, 3)."""
     return np.random.default_rng(number % PICTURES).integers(0, 256, (14, 18, 3), np.uint8)
 
 
 class Designs:
-    """Two systolic designs and a pipeline, compiled once, and the golden model's integers of every picture."""
+    """Two systolic designs and a pipeline, compiled once.
+
+    Attributes:
+        folders: The folder of each design.
+        golden: The golden model's outputs of every picture, for each design.
+    """
 
     def __init__(self, folder: Path) -> None:
         from host.opened import open_executed
@@ -163,7 +187,14 @@ class Designs:
 
 @dataclass
 class Trial:
-    """One case at work. complaints: what is wrong. happened: faults by kind, and what else there is to count."""
+    """One case while it runs.
+
+    Attributes:
+        complaints: The sentences about defects.
+        happened: The number of faults by kind, of errors, and of frames.
+        yolo: The open accelerator.
+        resets: The number of successful resets.
+    """
 
     designs: Designs
     case: Case
@@ -173,7 +204,7 @@ class Trial:
     resets: int = 0
 
     def play(self) -> None:
-        """Everything, to the end of every thread."""
+        """Run the case, and wait for the end of every thread."""
         from host import Accelerator, Options
 
         before = set(threading.enumerate())
@@ -217,7 +248,7 @@ class Trial:
                 self.complaints.append(f"{name} does not end: {thread.name}")
 
     def _guarded(self, work: Callable[[], object]) -> None:
-        """Whatever it raises is an error of the project's, or a complaint."""
+        """Run ``work``. An error of the project is judged; any other exception is a complaint."""
         try:
             work()
         except SystolicError as error:
@@ -229,7 +260,7 @@ class Trial:
         self.happened["errors"] += 1
         expected = isinstance(error.__cause__, VanishedError)
         if self.case.undisturbed and not expected:
-            self.complaints.append(f"nothing was wrong, and it said: {error}")
+            self.complaints.append(f"the case is undisturbed, and an error was raised: {error}")
         if not 10 < len(str(error)) < LONGEST_SENTENCE:
             self.complaints.append(f"a sentence of {len(str(error))} characters")
 
@@ -256,7 +287,7 @@ class Trial:
             self._tell_of_words()
 
     def _reset(self) -> None:
-        """As a program would; where an allocation fails, once more for each that may."""
+        """Reset the accelerator as a program would, and again after each failed allocation."""
         for left in reversed(range(len(self.case.faults) + 1)):
             try:
                 self.yolo.reset()
@@ -281,13 +312,13 @@ class Trial:
     def _pictures(self) -> Iterator[Picture]:
         for number in range(self.case.frames):
             if number == self.case.raises_at:
-                raise VanishedError("the caller's own")
+                raise VanishedError("the caller's iterator")
             if self.case.closer == "the pictures" and number == int(self.case.moment * 100):
                 self.yolo.close()
             yield picture(number)
 
     def _layers(self) -> None:
-        """All of them or the first; the last one's map leaves the accelerator in every design."""
+        """Read all layers, or only the first. In every design, the last layer's map is an output."""
         layers = self.yolo.layers(self.yolo.prepare(picture(6))[1])
         with contextlib.closing(layers):
             maps = [next(layers)[1]] if self.case.taken else [integers for _, integers in layers]
@@ -311,24 +342,28 @@ class Trial:
             self.complaints.append(f"verify() does not report {spoilt}")
 
     def _check(self, number: int, outputs: tuple[npt.NDArray[Any], ...], *, verified: bool = False) -> None:
-        """verified: what was spoilt would have been told of."""
+        """Compare the outputs of a frame with the golden model's.
+
+        Args:
+            verified: Whether corrupt words would have been reported.
+        """
         golden = self.designs.golden[self.case.design][number % PICTURES][-len(outputs) :]
         equal = all(np.array_equal(map_, right) for map_, right in zip(outputs, golden, strict=True))
         self.happened["frames"] += 1
         if equal or (self.case.suffers(*QUIET) and not verified):
             return
-        self.complaints.append(f"frame {number} is not the golden model's, and nothing was said")
+        self.complaints.append(f"frame {number} differs from the golden model's, and no error was raised")
 
 
 def tried(designs: Designs, case: Case) -> Trial:
-    """The case, played."""
+    """Run the case, and return its trial."""
     trial = Trial(designs, case)
     trial.play()
     return trial
 
 
 def run(campaign: Campaign) -> int:
-    """Prints every defect, and what happened how often; gives the number of defects."""
+    """Print every defect, and how often each event happened; return the number of defects."""
     happened: Counter[str] = Counter()
     defects = cases = 0
     with TemporaryDirectory() as folder:

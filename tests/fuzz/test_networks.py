@@ -209,7 +209,7 @@ def test_try_case_without_processor_time_is_a_hang(cache: Path, monkeypatch: pyt
     monkeypatch.setattr(trial, "LEAST_SECONDS", 0.1)
     outcome = try_case(replace(read_case(RESIZE.read_text("utf-8")), checks=("native",)), cache)
     assert (outcome.state, outcome.stage) == ("failed", "time")
-    assert outcome.sentence == "it waits: less than 0.1 s of processor time in 1 s"
+    assert outcome.sentence == "the case hangs: less than 0.1 s of processor time in 1 s"
 
 
 # --- shrinking of failures ---------------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ def test_run_failure_is_reported_stored_and_replayed(
     told = capsys.readouterr().out
     path = tmp_path / "seed-7-case-0.json"
     assert "case 0 FAILED streaming native: KeyError in test_networks.py:_raises" in told
-    assert f"again by: python -m tests.fuzz networks --replay {path}" in told
+    assert f"repeat with: python -m tests.fuzz networks --replay {path}" in told
     assert "1 networks in " in told
     assert "1 failed in 1 ways" in told
     assert run(Campaign(7, None, None, tmp_path, replay=(path,))) == 1

@@ -28,7 +28,7 @@ def test_run_random_quantised_graphs_match_other_runtimes(
     assert run(Campaign(1, graphs, None, tmp_path)) == 0
     said = capsys.readouterr().out
     assert " 0 refused" in said
-    assert " 0 off without a word" in said
+    assert " 0 off without a note" in said
 
 
 HARD = {

@@ -1,7 +1,7 @@
-"""Generated folders: their manifests, images and networks, opened and executed as the commands do.
+"""Fuzzing of generated folders: their manifests, images and networks are opened and executed as the commands do.
 
-A case is an archive of those files of a folder that are others than generated. The libraries are compiled once, from
-the sources as generated: sources are code, and whoever compiles them runs them (SECURITY.md).
+A case is an archive of the data files of a folder. The libraries are compiled once, from the sources as generated.
+Sources are not mutated, because they are code: a user who compiles them runs them (SECURITY.md).
 """
 
 from __future__ import annotations
@@ -43,15 +43,18 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "systolic": {"array": "4x8x8"},
     "streaming": {"search": "greedy", "fps": 20000, "estimated_fifos": True},
 }
+"""The options of each style's design, which make it small."""
+
 FILES: dict[str, tuple[str, str, float | None]] = {
     "systolic": ("cfg/small.cfg", "pynq-z2", 100.0),
     "streaming": ("exported/small.json", "ultra96-v2", None),
 }
+"""The network in the corpus, the board and the clock in MHz of each style's design."""
 
 
 @cache
 def base(style: str) -> Path:
-    """A small design, generated and compiled; removed when the process ends."""
+    """Return the folder of a small design, generated and compiled. It is removed at the end of the process."""
     room = Path(tempfile.mkdtemp(prefix="systolic-fuzz-"))
     atexit.register(shutil.rmtree, room, ignore_errors=True)
     file, board, clock = FILES[style]
@@ -64,7 +67,7 @@ def base(style: str) -> Path:
 
 
 def data_files(style: str) -> dict[str, bytes]:
-    """What is read of the folder beside its sources."""
+    """Return the files of the folder that are read, except its sources, by their paths in the folder."""
     folder = base(style)
     paths = [path for path in folder.rglob("*") if path.is_file()]
     names = [path.relative_to(folder).as_posix() for path in paths]
@@ -73,12 +76,12 @@ def data_files(style: str) -> dict[str, bytes]:
 
 
 def seeds(style: str) -> tuple[bytes, ...]:
-    """The folder as generated, and what was a defect once."""
+    """Return the folder as generated, and the archives that once showed a defect."""
     return (write_members(sorted(data_files(style).items())), *corpus.files(f"design-{style}"))
 
 
 def laid(style: str, path: Path) -> Path:
-    """The folder of a case beside its file: generated files, and those of the archive over them."""
+    """Make the folder of a case next to its file: the generated files, overwritten by the files of the archive."""
     folder = path.with_name("design")
     shutil.rmtree(folder, ignore_errors=True)
     source = base(style)
@@ -95,7 +98,10 @@ def laid(style: str, path: Path) -> Path:
 
 
 def simulated(style: str) -> Callable[[Path], None]:
-    """As ``systolic simulate``, and as ``systolic run`` where nothing is compared."""
+    """Return a function that opens and executes a design as ``systolic simulate`` and ``systolic run`` do.
+
+    ``systolic simulate`` compares every layer with the golden model; ``systolic run`` compares nothing.
+    """
 
     def read(path: Path) -> None:
         folder = laid(style, path)
@@ -112,7 +118,7 @@ def simulated(style: str) -> Callable[[Path], None]:
 
 
 def read_manifest_alone(path: Path) -> None:
-    """Of a folder that holds nothing else."""
+    """Read the manifest of a folder that contains nothing else."""
     folder = path.parent
     manifest = read_manifest(folder)
     if (folder / CYCLES).exists():
@@ -120,7 +126,7 @@ def read_manifest_alone(path: Path) -> None:
 
 
 def manifest_seeds() -> tuple[bytes, ...]:
-    """Of both styles, and what was a defect once."""
+    """Return a manifest of each style, and the manifests that once showed a defect."""
     return (*((base(style) / MANIFEST).read_bytes() for style in FILES), *corpus.files("manifest"))
 
 
@@ -138,8 +144,10 @@ def _inner(name: str) -> Sequence[Mutate]:
 
 
 def signed(change: Mutate) -> Mutate:
-    """As ``change``, and the manifest says the checksums that the images then have: as somebody who wants to harm
-    would."""
+    """Return a mutator that applies ``change``, and then corrects the checksums of the images in the manifest.
+
+    An attacker would do this too. Otherwise most cases would be refused because of a checksum.
+    """
 
     def both(data: bytes, random: Random, pool: Sequence[bytes]) -> bytes:
         members = dict(read_members(change(data, random, pool)))
@@ -170,7 +178,7 @@ def _with_checksums(members: dict[str, bytes]) -> bytes:
 
 
 def program_word(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
-    """One word of the program is another: near what it was, or an extreme."""
+    """Change one to three words of the program: to a number near the old one, or to an extreme number."""
     members = dict(read_members(data))
     program = bytearray(members.get("data/program.bin", b""))
     if len(program) < 4:

@@ -1,7 +1,7 @@
-"""The loop of a campaign: cases in forked workers, so that a crash or a hang is a defect like any other.
+"""The loop of a campaign over files. Cases run in forked workers, so a crash or a hang is a defect like any other.
 
-A worker tells the number of its case through memory that it shares with its parent, before each. The parent watches
-the processor time that the case takes, and knows which case it was when a worker dies.
+A worker writes the number of each case to memory that it shares with its parent, before it tries the case. The parent
+checks the case's processor time, and knows the case if the worker dies.
 """
 
 from __future__ import annotations
@@ -28,16 +28,25 @@ from tests.fuzz.files.shrink import shrunk
 from tests.fuzz.files.target import Target
 
 CASES_A_WORKER = 20_000
-"""After so many a fresh worker goes on, with the memory of a fresh process."""
+"""The number of cases per worker. After these, a new process continues, so that memory does not accumulate."""
 
 _STATE = struct.Struct("<qdq")  # the case's number, the worker's processor time at its beginning, cases done
-_HEAD = struct.Struct("<qii")  # number, bytes of kind and of text
-_MORE, _DONE = 10, 0
+_HEAD = struct.Struct("<qii")  # the case's number, the bytes of the defect's kind and of its text
+_MORE, _DONE = 10, 0  # exit statuses of a worker: cases are left, or all are done
 
 
 @dataclass
 class Hunt:
-    """What a campaign over one target has seen. defects: kind → the first case that showed it, and what was wrong."""
+    """The results of a campaign over one target.
+
+    Attributes:
+        target: The kind of file.
+        campaign: The parameters of the campaign.
+        seeds: The files that are mutated.
+        cases: The number of cases so far.
+        counts: The number of cases that showed each kind of defect.
+        defects: For each kind, the number of the first case that showed it, and the defect.
+    """
 
     target: Target
     campaign: Campaign
@@ -47,7 +56,7 @@ class Hunt:
     defects: dict[str, tuple[int, Defect]] = field(default_factory=dict)
 
     def note(self, number: int, defect: Defect) -> None:
-        """Keeps the first of each kind, and tells of it."""
+        """Count a defect. The first one of a kind is kept and printed."""
         self.counts[defect.kind] += 1
         if defect.kind not in self.defects:
             self.defects[defect.kind] = (number, defect)
@@ -55,7 +64,7 @@ class Hunt:
 
 
 def hunt(target: Target, campaign: Campaign) -> int:
-    """Runs the campaign; prints what it did, leaves a file and a text for each defect, gives how many there are."""
+    """Run the campaign, print a summary, write two files per defect, and return the number of kinds of defects."""
     found = Hunt(target, campaign, tuple(target.seeds()))
     begin = time.monotonic()
     number: int | None = 0
@@ -73,7 +82,10 @@ def hunt(target: Target, campaign: Campaign) -> int:
 
 
 def _work(found: Hunt, first: int) -> int | None:
-    """One worker from case ``first`` on; the case at which the next one goes on, None where all are done."""
+    """Run one worker from the case ``first`` on.
+
+    Return the number of the case with which the next worker continues, or None if all cases are done.
+    """
     with mmap.mmap(-1, _STATE.size) as state:
         state[:] = _STATE.pack(first, 0.0, 0)
         read_end, write_end = os.pipe()
@@ -101,11 +113,12 @@ def _work(found: Hunt, first: int) -> int | None:
 
 
 def _quick_folder() -> str | None:
+    # Files in memory are faster to write.
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
 def _watch(found: Hunt, child: int, state: mmap.mmap, read_end: int) -> int:
-    """Until the worker ends; kills it where a case takes too long. The status that it ended with."""
+    """Wait for the end of a worker, and return its exit status. It is killed if a case takes too long."""
     waiting = b""
     ended = False
     while True:
@@ -130,7 +143,7 @@ def _cpu_seconds(process: int) -> float:
 
 
 def _take(found: Hunt, data: bytes) -> bytes:
-    """The defects that a worker told of; what is left of ``data``."""
+    """Note the defects in ``data``, which a worker sent, and return the incomplete rest of ``data``."""
     while len(data) >= _HEAD.size:
         number, kind, text = _HEAD.unpack_from(data)
         end = _HEAD.size + kind + text
@@ -143,7 +156,7 @@ def _take(found: Hunt, data: bytes) -> bytes:
 
 
 def _child(found: Hunt, first: int, folder: Path, state: mmap.mmap, write_end: int) -> None:
-    """The worker: never returns."""
+    """Run the worker's cases in the forked process. Never returns."""
     code = 1
     try:
         _quiet(folder)
@@ -155,7 +168,7 @@ def _child(found: Hunt, first: int, folder: Path, state: mmap.mmap, write_end: i
 
 
 def _quiet(folder: Path) -> None:
-    """What is read may print: into nothing. Temporary files go where they may be written."""
+    """Discard the output of the process, and put temporary files in the worker's folder, which may be written."""
     faulthandler.disable()
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
@@ -183,7 +196,7 @@ def _cases(found: Hunt, first: int, folder: Path, state: mmap.mmap, write_end: i
 
 
 def _leave(found: Hunt, index: int, number: int, defect: Defect) -> None:
-    """A small file that shows the defect again, and a text that says what it is."""
+    """Write a small file that shows the defect again, and a text that describes the defect."""
     data = shrunk(found.target, found.target.case(found.seeds, found.campaign.seed, number), defect)
     folder = found.campaign.failures
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""One case: reads a file, and says what was wrong with how that went."""
+"""One case: read a file, and return the defect that this showed."""
 
 from __future__ import annotations
 
@@ -14,32 +14,45 @@ from boards.errors import SystolicError
 from tests.fuzz.files.target import MEGABYTE, Target
 
 LONGEST_SENTENCE = 3000
-"""Characters of an error."""
+"""The limit for the length of an error's sentence, in characters."""
 
 MOST_SECONDS = 10.0
-"""Of processor time that reading a file may take."""
+"""The limit for the processor time of reading a file, in seconds."""
 
 MOST_BYTES = 512 * MEGABYTE
-"""Of memory, beyond what the file honestly takes."""
+"""The limit for the memory of reading a file, in addition to the target's ``extra_bytes``."""
 
 ROOT = Path(__file__).resolve().parents[3]
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _CHANGES = {"os.mkdir": (0, 2), "os.remove": (0, 1), "os.rmdir": (0, 1), "os.chmod": (0, 2), "os.truncate": (0, 0),
             "os.rename": (1, 3), "os.symlink": (1, 2), "os.link": (1, 3)}  # fmt: skip
-"""Event → which of its arguments is the path that is changed, and which the open folder that it is relative to, −1 for
-none: whole trees are removed so."""
+"""The audit events of calls that change files.
+
+For each event: the index of the argument with the path, and of the argument with the open folder that the path is
+relative to (−1 for none). A path relative to an open folder is not checked: shutil.rmtree removes whole trees this way.
+"""
 
 
 @dataclass(frozen=True)
 class Defect:
-    """kind: the same for cases that show the same thing. text: for a person, a traceback for instance."""
+    """A defect.
+
+    Attributes:
+        kind: A short name, which is the same for cases with the same cause.
+        text: A description for people, for instance a traceback.
+    """
 
     kind: str
     text: str
 
 
 class Watch:
-    """Sees every file that is written and every program that is started, while it is on."""
+    """A record of the files that the process writes and of the programs that it starts while ``on`` is true.
+
+    Args:
+        allowed: The folder in which files may be written.
+        runs: The names of the programs that may be started.
+    """
 
     def __init__(self, allowed: Path, runs: tuple[str, ...]) -> None:
         self._allowed, self._runs = os.fspath(allowed), runs
@@ -72,14 +85,14 @@ class Watch:
 
 
 def limit_memory(extra_bytes: int) -> None:
-    """From here on this process gets no more than ``MOST_BYTES`` + ``extra_bytes`` beyond what it has."""
+    """Limit the memory of this process to its current size, ``MOST_BYTES`` and ``extra_bytes``."""
     pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
     most = pages * resource.getpagesize() + MOST_BYTES + extra_bytes
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def judge(target: Target, data: bytes, folder: Path, watch: Watch) -> Defect | None:
-    """Reads ``data`` as a file in ``folder``; None where that went as it has to."""
+    """Read ``data`` as a file in ``folder``, and return the defect, or None if there is none."""
     path = folder / target.file_name
     path.write_bytes(data)
     watch.seen.clear()
@@ -107,12 +120,12 @@ def _sentence(error: SystolicError) -> Defect | None:
 
 
 def raised(error: BaseException) -> Defect:
-    """An exception that is none of the project's."""
+    """Return the defect of an exception that is not one of the project's."""
     return Defect(f"{type(error).__name__}, {_place(error)}", "".join(traceback.format_exception(error))[-6000:])
 
 
 def _place(error: BaseException) -> str:
-    """File and line of the deepest frame of the project."""
+    """Return the file and the line of the deepest frame that is in the project and not in its tests."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if frame.filename.startswith(str(ROOT)) and "/tests/" not in frame.filename]
     if not own:

@@ -1,4 +1,4 @@
-"""Files that people edit: a board, a saved schedule, a saved folding."""
+"""Fuzzing of files that people edit: boards, saved schedules, saved foldings, and hardware descriptions (.hwh)."""
 
 from __future__ import annotations
 
@@ -25,44 +25,44 @@ from tests.fuzz.files.target import Target
 
 
 def board_seeds() -> tuple[bytes, ...]:
-    """All boards, and what was a defect once."""
+    """Return all boards, and the board files that once showed a defect."""
     folder = Path(zoo.__file__).parents[1] / "boards"
     return (*((folder / f"{name}.toml").read_bytes() for name in names()), *corpus.files("board"))
 
 
 def read_board_file(path: Path) -> None:
-    """With the clocks that it makes."""
+    """Read a board and list the clocks that it makes."""
     read_board(path).clocks()
 
 
 @cache
 def network() -> QuantizedNetwork:
-    """Small, as the systolic style takes it."""
+    """Return a small network for the systolic style."""
     model = load_model(corpus.FOLDER / "cfg" / "small.cfg", None, None, 1)
     return quantise_model(model, Calibration(sample_pictures()[:1], method="max"))
 
 
 @cache
 def graph() -> StreamGraph:
-    """Small, as the streaming style takes it."""
+    """Return a small network, lowered for the streaming style."""
     return lower(zoo.load_exported_file(corpus.FOLDER / "exported" / "small.json", None, 1).quantized)
 
 
 def schedule_seeds() -> tuple[bytes, ...]:
-    """A saved schedule, and what was a defect once."""
+    """Return a saved schedule, and the schedules that once showed a defect."""
     style = style_named("systolic")
     mapping = style.map(network(), load("pynq-z2"), 100.0, style.options(), lambda _: None)
     return (mapping.to_json().encode(), *corpus.files("schedule"))
 
 
 def read_schedule(path: Path) -> None:
-    """As --schedule does."""
+    """Read a schedule as the option --schedule does."""
     text, name = saved_text(path, "schedule", "systolic schedule --save")
     schedule_file.from_json(text, network(), name)
 
 
 def folding_seeds() -> tuple[bytes, ...]:
-    """A saved folding, and what was a defect once."""
+    """Return a saved folding, and the foldings that once showed a defect."""
     style = style_named("streaming")
     quantised = zoo.load_exported_file(corpus.FOLDER / "exported" / "small.json", None, 1).quantized
     mapping = style.map(quantised, load("ultra96-v2"), None, style.options(search="greedy", fps=20000), lambda _: None)
@@ -70,13 +70,13 @@ def folding_seeds() -> tuple[bytes, ...]:
 
 
 def read_folding(path: Path) -> None:
-    """As --folding does."""
+    """Read a folding as the option --folding does."""
     text, name = saved_text(path, "folding", "systolic fold --save")
     folding_file.from_json(text, graph(), name)
 
 
 def hwh_seeds() -> tuple[bytes, ...]:
-    """Of both styles, as generated, and what was a defect once."""
+    """Return the generated hardware descriptions of both styles, and those files that once showed a defect."""
     golden = Path(__file__).resolve().parents[2] / "golden"
     return (*(path.read_bytes() for path in sorted(golden.glob("*/design/*.hwh"))), *corpus.files("hwh"))
 

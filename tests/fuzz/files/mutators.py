@@ -1,4 +1,4 @@
-"""Mutators of any file, of text, and of what lies in words."""
+"""Mutators of arbitrary files, of text, and of files of binary words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from random import Random
 
 LONGEST = 1 << 21
-"""Bytes: no mutated file is longer."""
+"""The limit for the length of a mutated file, in bytes."""
 
 NUMBERS = (
     "0", "-1", "1", "2", "-0", "+1", "00", "007", "255", "256", "65535", "65536", "65537", "2147483647", "2147483648",
@@ -16,11 +16,14 @@ NUMBERS = (
     "1e308", "1e309", "-1e309", "1e-320", "1e-300", "nan", "NaN", "inf", "Infinity", "-Infinity", "0x10", "1_000",
     "1.5", ".5", "1.", "٣", "１", "", " ", "9" * 40, "9" * 400, "9" * 5000, "-" + "9" * 5000, "0." + "0" * 400 + "1",
 )  # fmt: skip
+"""Numbers as text that a reader may not expect: extreme, infinite, long, or not written in plain digits."""
+
 ODD = (
     "\0", "\t", "\n", "\r", "\x0b", "\x1b[31m", "\x7f", "\u0085", "\u00a0", "\u00ad", "\u200b", "\u200d", "\u202e",
     "\u2028", "\ufeff", "\ufffd", "\ud7ff", "é", "ß", "İ", "漢", "🎈", "e\u0301" * 3, "'", '"', "`", "\\", "/", "../",
     "%s", "{}", "{{", "}}", "{%", "<script>", "&amp;", "$(id)", ";", "#", "=", ",", "[", "]", "[[", "*/", "//",
 )  # fmt: skip
+"""Texts that a reader may not expect: control characters, unusual Unicode, and parts of other syntaxes."""
 
 _NUMBER = re.compile(rb"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _WORD = re.compile(rb"[A-Za-z_][A-Za-z_0-9.-]*")
@@ -31,7 +34,7 @@ def _bounded(data: bytes) -> bytes:
 
 
 def flip(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
-    """One to eight bytes are others."""
+    """Change one to eight bytes."""
     if not data:
         return bytes([random.randrange(256)])
     changed = bytearray(data)
@@ -42,32 +45,32 @@ def flip(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
 
 
 def truncate(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
-    """The file ends early, or begins late."""
+    """Cut off the end of the file, or sometimes its beginning."""
     place = random.randrange(len(data) + 1)
     return data[:place] if random.random() < 0.8 else data[place:]
 
 
 def cut_out(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
-    """A part is missing."""
+    """Remove a part of the file."""
     start = random.randrange(len(data) + 1)
     return data[:start] + data[start + random.choice((1, 2, 4, 16, 256)) :]
 
 
 def repeat(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
-    """A part is there again, once or many times."""
+    """Repeat a part of the file, once or many times."""
     start = random.randrange(len(data) + 1)
     part = data[start : start + random.choice((1, 4, 32, 256))]
     return _bounded(data[:start] + part * random.choice((1, 1, 2, 16, 1000)) + data[start:])
 
 
 def splice(data: bytes, random: Random, pool: Sequence[bytes]) -> bytes:
-    """The beginning of this file and the end of another."""
+    """Join the beginning of this file and the end of another."""
     other = random.choice(pool)
     return _bounded(data[: random.randrange(len(data) + 1)] + other[random.randrange(len(other) + 1) :])
 
 
 def word(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
-    """A number of 1 to 8 bytes is an extreme one."""
+    """Replace a binary number of 1 to 8 bytes by an extreme one."""
     form = random.choice(("b", "<h", ">h", "<i", ">i", "<q", ">q", "<f", "<d"))
     size = struct.calcsize(form)
     if len(data) < size:
@@ -77,7 +80,7 @@ def word(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
 
 
 def extreme(form: str, random: Random) -> bytes:
-    """Of a struct format: a number at the end of its range, near 0, or any."""
+    """Return a number in a struct format: at the end of its range, near 0, or a random one."""
     if form[-1] in "fd":
         values = (0.0, -0.0, 1.0, -1.0, float("inf"), float("-inf"), float("nan"), 1e-40, 3e38, -3e38)
         return struct.pack(form, random.choice(values))
@@ -98,18 +101,18 @@ def extreme(form: str, random: Random) -> bytes:
 
 
 def number(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
-    """A number in a text is another."""
+    """Replace a number in a text."""
     return _replaced(data, _NUMBER, random.choice(NUMBERS).encode(), random)
 
 
 def token(data: bytes, random: Random, pool: Sequence[bytes]) -> bytes:
-    """A word in a text is another one of the texts."""
+    """Replace a word in a text by a word of one of the texts."""
     words = _WORD.findall(random.choice(pool)) or [b"word"]
     return _replaced(data, _WORD, random.choice(words), random)
 
 
 def odd(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
-    """Characters that nobody expects stand in a text."""
+    """Insert unexpected characters into a text."""
     place = random.randrange(len(data) + 1)
     text = random.choice(ODD) * random.choice((1, 1, 1, 3, 300, 3000))
     return _bounded(data[:place] + text.encode("utf-8", "surrogatepass") + data[place:])
@@ -124,7 +127,7 @@ def _replaced(data: bytes, pattern: re.Pattern[bytes], by: bytes, random: Random
 
 
 def lines(data: bytes, random: Random, pool: Sequence[bytes]) -> bytes:
-    """A line is left out, there again, elsewhere, or one of another text."""
+    """Remove a line, repeat it, exchange it with another, or insert a line of another text."""
     listed = data.split(b"\n")
     place = random.randrange(len(listed))
     what = random.randrange(4)

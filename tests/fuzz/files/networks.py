@@ -1,4 +1,4 @@
-"""Files of networks: darknet's, the exported form's, and that of a quantised network."""
+"""Fuzzing of network files: of darknet, of the exported form, of the contest's export, and of quantised networks."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from tests.fuzz.files.structured import JSON, archive, npy_header, word_of
 from tests.fuzz.files.target import Mutate, Target
 
 FEW = 100_000
-"""Numbers that are drawn in no time."""
+"""The limit for the values of a network whose weights are also drawn, which then takes little time."""
 
 
 # --- darknet
 
 
 def cfg_seeds() -> tuple[bytes, ...]:
-    """The built-in networks, and what was a defect once."""
+    """Return the cfg files of the built-in networks, and the cfg files that once showed a defect."""
     return (*(path.read_bytes() for path in sorted(zoo.MODELS.glob("*/*.cfg"))), *corpus.files("cfg"))
 
 
 def read_cfg(path: Path) -> None:
-    """The topology; of a small one also the whole network, and whether either style maps it."""
+    """Read a topology. If it is small, also draw its weights, and check that both styles map it."""
     topology = read_topology(path)
     if sum(node.shape.values for node in topology.nodes) < FEW:
         network = read_darknet(path, None, weight_source=zoo.seeded(1))
@@ -51,7 +51,7 @@ def read_cfg(path: Path) -> None:
 
 
 def each(work: Callable[[str], object]) -> None:
-    """Of both styles; what the last one refuses is raised."""
+    """Call ``work`` for both styles. If one or both refuse, raise the last refusal."""
     refused: SystolicError | None = None
     for style in ("systolic", "streaming"):
         try:
@@ -64,7 +64,7 @@ def each(work: Callable[[str], object]) -> None:
 
 @cache
 def small() -> Network:
-    """A network that has few numbers, a batch norm among them, and classes."""
+    """Return a network with few weights, with a batch norm and with classes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "small.cfg"
         path.write_bytes(corpus.file("cfg", "small.cfg"))
@@ -72,12 +72,12 @@ def small() -> Network:
 
 
 def weights_seeds() -> tuple[bytes, ...]:
-    """Of the small network, and what was a defect once."""
+    """Return the weights of the small network, and the weights files that once showed a defect."""
     return (write_darknet_weights(small()), *corpus.files("weights"))
 
 
 def names_seeds() -> tuple[bytes, ...]:
-    """As many labels as the small network has classes, and what was a defect once."""
+    """Return two files with a label for each class of the small network, and the files that once showed a defect."""
     return (b"cat\ndog\n", "chat\r\n犬\r\n".encode(), *corpus.files("names"))
 
 
@@ -98,12 +98,12 @@ def _names(path: Path) -> None:
 
 
 def exported_seeds() -> tuple[bytes, ...]:
-    """The built-in networks, and what was a defect once."""
+    """Return the topologies of the built-in networks, and the topologies that once showed a defect."""
     return (*(path.read_bytes() for path in sorted(zoo.MODELS.glob("*/*-*.json"))), *corpus.files("exported"))
 
 
 def read_exported_file(path: Path) -> None:
-    """The topology; of a small one also its integers, and its layers as each style computes them."""
+    """Read a topology. If it is small, also compute its integers and lower its layers for both styles."""
     topology = parse_topology(path.read_text("utf-8", errors="surrogateescape"), path.name)
     if sum(layer.shape.values for layer in topology.layers) < FEW and _numbers(path) < FEW:
         quantized = zoo.load_exported_file(path, None, 1).quantized
@@ -119,7 +119,7 @@ def _numbers(path: Path) -> int:
 
 
 def npz_seeds() -> tuple[bytes, ...]:
-    """Arrays by their names and by numbers, and what was a defect once."""
+    """Return arrays with names, the same arrays with numbers, and the archives that once showed a defect."""
     arrays = seeded_arrays(parse_topology(_small_exported().decode(), "small.json"), 1)
     numbered = dict(zip((f"arr_{i}" for i in range(len(arrays))), arrays.values(), strict=True))
     return (write_arrays(arrays), write_arrays(numbered), *corpus.files("npz"))
@@ -130,7 +130,7 @@ def _small_exported() -> bytes:
 
 
 def read_npz(path: Path) -> None:
-    """With the topology of the small network beside it."""
+    """Read an archive of arrays, with the topology of the small network next to it."""
     topology = path.with_name("small.json")
     if not topology.exists():
         topology.write_bytes(_small_exported())
@@ -138,18 +138,19 @@ def read_npz(path: Path) -> None:
 
 
 def member(name: str) -> Sequence[Mutate]:
+    """Return the mutators of an archive's member."""
     if name.endswith(".json"):
         return JSON
     return (*BYTES, npy_header, npy_header, npy_header, word_of("<f"), word_of("<q"))
 
 
 def contest_seeds() -> tuple[bytes, ...]:
-    """param.h with the lines of config.h, config.json, and what was a defect once."""
+    """Return a param.h with the lines of a config.h, a config.json, and the files that once showed a defect."""
     return corpus.files("contest")
 
 
 def read_contest(path: Path) -> None:
-    """The file as param.h and as config.h beside it, or as config.json where it is one."""
+    """Read the file as config.json if it begins with a brace, otherwise as both param.h and config.h."""
     data = path.read_bytes()
     with tempfile.TemporaryDirectory() as folder:
         names = ("config.json",) if data.lstrip().startswith(b"{") else ("config.h", "param.h")
@@ -175,13 +176,13 @@ NPZ = Target("npz", npz_seeds, (archive(member), archive(member), *BYTES), read_
 
 
 def quantized_seeds() -> tuple[bytes, ...]:
-    """Integers of the small exported network, in both forms of requantising, and what was a defect once."""
+    """Return the small exported network's integers in both forms of requantising, and files that showed a defect."""
     networks = map(small_integers, ("multiply_shift", "thresholds"))
     return (*map(to_npz, networks), *corpus.files("quantized"))
 
 
 def small_integers(requantise: str) -> QuantizedNetwork:
-    """Of the small exported network, in this form of requantising."""
+    """Return the small exported network's integers in one form of requantising."""
     text = json.dumps(json.loads(_small_exported()) | {"requantise": requantise})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "small.json"
@@ -190,7 +191,7 @@ def small_integers(requantise: str) -> QuantizedNetwork:
 
 
 def read_quantized(path: Path) -> None:
-    """As of a design's folder."""
+    """Read a quantised network as from the folder of a design."""
     from_npz(path.read_bytes(), path.name)
 
 

@@ -1,4 +1,4 @@
-"""ONNX files: their bytes, and what their protocol buffers say."""
+"""Fuzzing of ONNX files: of their bytes, and of the content of their protocol buffers."""
 
 from __future__ import annotations
 
@@ -37,13 +37,14 @@ from tests.support.onnx.trained import few_bits, of_one_bit, streamlined
 from tests.support.onnx.writer import Writer, written
 
 SIDES = (0, 1, 2, 3, 5, 7, 16, 255, 256, 8192, 8193, 1 << 20, 1 << 31, 1 << 62, -1, -2, -(1 << 63))
-
+"""Integers that replace a dimension or an integer attribute."""
 
 ENDS = (*SIDES, 2.0**40, 1e-45, 3e38, float("inf"), float("nan"))
+"""Numbers that replace values of a tensor."""
 
 
 def seeds() -> tuple[bytes, ...]:
-    """What exporters write, every form of every operator, joins, integers, and what was a defect once."""
+    """Return models with every form of every operator and with joins, and the files that once showed a defect."""
     models = [_quantised()]
     for opset, graph in (*MEANT.values(), *(form for form, _ in REFUSED)):
         writer = Writer(opset)
@@ -62,7 +63,7 @@ WORDS = (
     *("", "ROUND", "FLOOR", "half_even", "x", "NCHW", "NHWC", "UINT2", "INT8", "UINT40", "BIPOLAR", "TERNARY", "INT-1"),
     *("UINT" + "9" * 5000, "n" * 5000, "\x00"),
 )
-
+"""Texts that replace a text attribute."""
 
 DATATYPES = (
     *(
@@ -81,11 +82,14 @@ DATATYPES = (
     ),
     *("FIXED<8,4>", "FIXED<64,-99>", "FIXED<64,63>", "FIXED<1,-99>", "SCALEDINT<8>", *WORDS),
 )
+"""Datatypes that replace the datatype of an annotation."""
 
 
 def quantised_seeds() -> tuple[bytes, ...]:
-    """QuantizeLinear, the operators on integers, Quant, MultiThreshold, both dialects that are written here, and what
-    was a defect once."""
+    """Return quantised models in every form that is read, and the files that once showed a defect.
+
+    The forms are QuantizeLinear, operators on integers, Quant, MultiThreshold, annotations, and both exported dialects.
+    """
     models = [_quantised(), few_bits(), of_one_bit(), streamlined(), *(make() for make in INTEGERS.values())]
     models += [make() for make, _, _ in ANNOTATED.values()]
     written_here = [
@@ -95,7 +99,7 @@ def quantised_seeds() -> tuple[bytes, ...]:
 
 
 def _quantised() -> Any:
-    """Integers of a picture, of weights and of what a convolution makes of them."""
+    """Return a model with a quantised input, quantised weights and a quantised convolution output."""
     writer = Writer()
     source = "picture"
     weights = [writer.constant(np.ones((4, 3, 3, 3)), np.int8), writer.constant(0.01), writer.constant(0, np.int8)]
@@ -108,7 +112,7 @@ def _quantised() -> Any:
 
 
 def meaning(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
-    """The file says something else, and is still a protocol buffer."""
+    """Change one part of the model. The file stays a valid protocol buffer."""
     try:
         model = onnx.ModelProto.FromString(data)
     except Exception:
@@ -117,7 +121,7 @@ def meaning(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
         return data
     try:
         random.choice((_kind, _edge, _attribute, _tensor, _input, _node, _annotation))(model, random)
-    except UnicodeDecodeError:  # of a name that bytes spoilt before
+    except UnicodeDecodeError:  # an earlier mutator spoilt the bytes of a name
         return data
     changed: bytes = model.SerializeToString()
     return changed
@@ -177,10 +181,10 @@ def _tensor(model: Any, random: Random) -> None:
 
 
 def _numbers(tensor: Any, random: Random) -> None:
-    """One of its numbers, or all, become one that is at an end of something."""
+    """Replace one or all of a tensor's values by an extreme number."""
     try:
         array = onnx.numpy_helper.to_array(tensor).copy()
-    except Exception:  # of a tensor that was spoilt before
+    except Exception:  # an earlier mutator spoilt the tensor
         return
     if array.dtype.kind not in "if" or not array.size:
         return
@@ -199,7 +203,7 @@ def _input(model: Any, random: Random) -> None:
 
 
 def _annotation(model: Any, random: Random) -> None:
-    """A tensor is annotated with another datatype, or one more is."""
+    """Change the datatype of a tensor's annotation, or add an annotation."""
     entries = model.graph.quantization_annotation
     names = [name for node in model.graph.node for name in (*node.input, *node.output)]
     pairs = [pair for entry in entries for pair in entry.quant_parameter_tensor_names]
@@ -219,7 +223,7 @@ def _node(model: Any, random: Random) -> None:
 
 
 def _read(path: Path) -> None:
-    """Read a file, and read it again with the cut that a refusal offers, as a user would."""
+    """Read a file. If it is refused and the refusal suggests a --cut, read it again with this cut, as a user would."""
     try:
         read_onnx(path)
     except SystolicError as error:
@@ -230,14 +234,14 @@ def _read(path: Path) -> None:
 
 
 def later_seeds() -> tuple[bytes, ...]:
-    """Quantised networks with what came to that form later: tables, sums, zero points, heads of every kind."""
+    """Return stored quantised networks with tables, sums, zero points and heads of every kind."""
     models = [few_bits(), streamlined(), *(INTEGERS[name]() for name in ("added", "joined", "gated", "average"))]
     networks = [read_model(model, "net.onnx", "net").quantized for model in models]
     return tuple(to_npz(_with_heads(network)) for network in networks if network is not None)
 
 
 def _with_heads(network: QuantizedNetwork) -> QuantizedNetwork:
-    """Every kind of head that reads as many channels as the last map has."""
+    """Return the network with a head of every kind that can read the last map's number of channels."""
     last = len(network.nodes) - 1
     channels = network.nodes[last].shape.channels
     heads = (
@@ -254,14 +258,14 @@ def _with_heads(network: QuantizedNetwork) -> QuantizedNetwork:
 
 
 def read_npz(path: Path) -> None:
-    """As of a design's folder that is exported."""
+    """Read a quantised network as from the folder of a design, and export it in every dialect."""
     network = from_npz(path.read_bytes(), path.name)
     for dialect in DIALECTS:
         to_onnx(network, dialect)
 
 
 def _read_quantised(path: Path) -> None:
-    """With what each style computes of its integers, and in the dialects that are written."""
+    """Read a quantised file, export it in every dialect, and lower it for both styles."""
     read = read_onnx(path)
     quantized = read.quantized
     if quantized is None:
@@ -275,7 +279,7 @@ def _read_quantised(path: Path) -> None:
 
 
 ONNX = Target("onnx", seeds, (*[meaning] * 8 * len(BYTES), *BYTES), _read, "network.onnx")
-"""Few files whose bytes were changed are protocol buffers at all: most cases change what one says."""
+"""Mutated bytes are rarely a valid protocol buffer. So most cases change the content of the model instead."""
 QUANTISED = Target(
     "onnx-quantised", quantised_seeds, (*[meaning] * 8 * len(BYTES), *BYTES), _read_quantised, "network.onnx"
 )

@@ -14,6 +14,7 @@ from tests.fuzz.files.judge import MOST_SECONDS, Defect, Watch, judge, limit_mem
 from tests.fuzz.files.target import Target
 
 MOST_TRIES = 200
+"""The limit for the number of smaller files that are tried."""
 SMALL = 1 << 16
 """Limit for the bytes of a file that is shrunk. A larger file is kept as it is."""
 

@@ -1,4 +1,4 @@
-"""Mutators that keep a file's structure: JSON stays JSON, an archive an archive, an array an array."""
+"""Mutators that keep the structure of a file: of JSON, of an archive, of the header of an array, of binary numbers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ VALUES: tuple[Any, ...] = (
     "", "x", "a" * 300, "a" * 5000, "INT8", "UINT4", "BIPOLAR", [], [[]], [0], [1, 2], {}, {"a": 1}, [None], "0",
     "../x", "/etc/passwd",
 )  # fmt: skip
+"""Values that replace a value of a JSON text."""
+
 DEPTHS = (10, 900, 5000, 100_000)
+"""Depths of nested lists or objects."""
 
 
 def json_value(data: bytes, random: Random, pool: Sequence[bytes]) -> bytes:
-    """One value of a JSON text is another, is missing, or is there again."""
+    """Change, remove, rename or repeat one value of a JSON text."""
     try:
         values = json.loads(data)
     except (ValueError, RecursionError):
@@ -73,7 +76,7 @@ def _keys(values: Any) -> Sequence[Any]:
 
 
 def nested(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
-    """A value is nested thousands deep."""
+    """Replace a value of a JSON text by one that is nested up to 100,000 levels deep."""
     depth = random.choice(DEPTHS)
     opening, closing = random.choice(((b"[", b"]"), (b'{"a":', b"}"), (b"[", b"")))
     colons = [match.end() for match in re.finditer(rb":", data[: 1 << 16])]
@@ -83,7 +86,7 @@ def nested(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
 
 
 def raw_number(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
-    """A number is written as JSON does not write it, or too long."""
+    """Replace a number of a JSON text by one that is too long, or that is not written as JSON requires."""
     places = [match.span() for match in re.finditer(rb"-?\d[\d.eE+-]*", data[: 1 << 16])]
     if not places:
         return data
@@ -95,7 +98,11 @@ JSON = (json_value, json_value, json_value, json_value, nested, raw_number, raw_
 
 
 def archive(inner: Callable[[str], Sequence[Mutate]]) -> Mutate:
-    """A mutator of .npz and other archives. ``inner``: of a member's name, what changes that member."""
+    """Return a mutator of .npz files and other zip archives.
+
+    Args:
+        inner: Returns the mutators of a member, by the member's name.
+    """
 
     def change(data: bytes, random: Random, pool: Sequence[bytes]) -> bytes:
         members = read_members(data)
@@ -121,16 +128,20 @@ def archive(inner: Callable[[str], Sequence[Mutate]]) -> Mutate:
 
 
 def read_members(data: bytes) -> list[tuple[str, bytes]]:
-    """Names and contents; none where it is no archive."""
+    """Return the names and contents of an archive's members, or [] if ``data`` is not a readable archive."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as opened:
             return [(entry.filename, opened.read(entry)) for entry in opened.infolist()]
-    except Exception:  # whatever a damaged archive gives
+    except Exception:  # zipfile raises various exceptions for a damaged archive
         return []
 
 
 def write_members(members: Sequence[tuple[str, bytes]], method: int = zipfile.ZIP_STORED) -> bytes:
-    """An archive of them; ``method``: a number of the zip format."""
+    """Return an archive of the members.
+
+    Args:
+        method: The number of the compression method in the zip format.
+    """
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as opened:
         for name, content in members:
@@ -140,7 +151,7 @@ def write_members(members: Sequence[tuple[str, bytes]], method: int = zipfile.ZI
 
 
 def npy_header(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
-    """The header of an array says something else."""
+    """Change the header of a .npy array."""
     end = data.find(b"\n") + 1
     if not data.startswith(b"\x93NUMPY") or not end:
         return data
@@ -178,7 +189,7 @@ _SHAPES = (
 
 
 def word_of(form: str) -> Mutate:
-    """A mutator of arrays of numbers, ``form`` each."""
+    """Return a mutator of a file of numbers in the struct format ``form``."""
 
     def change(data: bytes, random: Random, _: Sequence[bytes]) -> bytes:
         number = extreme(form, random)

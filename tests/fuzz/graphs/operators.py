@@ -1,4 +1,4 @@
-"""Operators of random graphs: each reads a tensor, and further ones whose sides fit."""
+"""The operators of random graphs. Each reads a tensor, and possibly further tensors whose shapes fit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ Sides = tuple[int, ...]
 
 
 class Graph:
-    """A graph while it is drawn: the sides of each tensor by its name, in the order in which they came."""
+    """A graph to which operators are added.
+
+    Attributes:
+        writer: The ONNX operators and constants so far.
+        random: The generator of the constants.
+        shape: The shape of the input image.
+        tensors: The shape of each tensor by name, in the order in which they were added.
+    """
 
     def __init__(self, dice: Dice) -> None:
         self.dice = dice
@@ -27,30 +34,30 @@ class Graph:
         self.tensors: dict[str, Sides] = {"picture": self.shape}
 
     def source(self) -> str:
-        """A tensor, a late one more often than an early one."""
+        """Return a random tensor. Late tensors are more likely than early ones."""
         names = list(self.tensors)
         return names[max(self.dice.whole(0, len(names) - 1), self.dice.whole(0, len(names) - 1))]
 
     def like(self, name: str) -> str:
-        """A tensor of the same sides, perhaps the same."""
+        """Return a tensor of the same shape, which may be the same tensor."""
         return self.dice.pick([other for other, sides in self.tensors.items() if sides == self.tensors[name]])
 
     def normal(self, *sides: int) -> str:
-        """A constant of numbers around 0."""
+        """Return a constant of normally distributed numbers around 0."""
         return self.writer.constant(self.random.normal(0, 0.6, sides))
 
     def whole(self, *values: int) -> str:
-        """A constant of whole numbers."""
+        """Return a constant of integers."""
         return self.writer.constant(values, np.int64)
 
     def channels(self, sides: Sides) -> tuple[int, ...]:
-        """Sides of a constant that is one number, or one for each channel."""
+        """Return the shape of a constant that is a single number, or that has one number per channel."""
         by_channel = (sides[1], *(1,) * (len(sides) - 2))
         return self.dice.pick(((), (1,), by_channel, (1, *by_channel)))
 
 
 Draw = Callable[[Graph, str, Sides], tuple[str, ...]]
-"""A graph, a tensor and its sides → the tensors of an operator that reads it; none where it cannot."""
+"""Adds an operator that reads a tensor of this shape. Returns the names of its outputs, or () if the shape is unfit."""
 
 
 def _one(kind: str, ranks: Sequence[int] = (2, 3, 4), **attributes: Any) -> Draw:
@@ -111,7 +118,7 @@ def _batch_norm(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
 
 
 def _constant(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
-    """With a number, or one for each channel, on either side."""
+    """Add arithmetic with a constant, which is one number or one per channel, as the first or the second operand."""
     kind = graph.dice.pick(("Add", "Sub", "Mul", "Div", "Max", "Min"))
     number = np.abs(graph.random.normal(0, 0.6, graph.channels(sides))) + 0.4
     inputs = [name, graph.writer.constant(number)]
@@ -119,7 +126,7 @@ def _constant(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
 
 
 def _squeezed(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
-    """With what its average says of each channel, or its first channel of each place."""
+    """Add arithmetic with a gate of the channels' averages, or with the first channel at each position."""
     if len(sides) != 4:
         return ()
     if graph.dice.chance(0.6):
@@ -137,7 +144,7 @@ def _maps(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
 
 
 def _slope(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
-    """Mostly of 0…1, but any."""
+    """Add a PRelu, with slopes of 0…1 or of −1…2."""
     low, high = graph.dice.pick(((0.0, 1.0), (-1.0, 2.0)))
     slopes = graph.writer.constant(graph.random.uniform(low, high, graph.channels(sides)))
     return (graph.writer.put("PRelu", [name, slopes]),)
@@ -177,7 +184,7 @@ def _slice(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
 
 
 def _cropped(graph: Graph, name: str, sides: Sides, axis: int) -> str:
-    """Every second row or column, or all of them but a few."""
+    """Add a slice of one axis: every second row or column, or all without the last few."""
     start, step = graph.dice.whole(0, min(2, sides[axis] - 1)), 2 - graph.dice.chance(0.3)
     end = graph.dice.pick((sides[axis], (1 << 31) - 1, max(start + 1, sides[axis] - 1)))
     return graph.writer.put("Slice", [name, *map(graph.whole, (start, end, axis, step))])
@@ -207,7 +214,10 @@ def _axes(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
 
 
 def _transpose(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
-    """There and back, as exporters write channels last, and what stands between; or any order."""
+    """Add a Transpose.
+
+    Most are to channels last and back, as exporters write them, with operators between. Some have any other order.
+    """
     if len(sides) > 2 and graph.dice.chance(0.8):
         rank = len(sides)
         last = graph.writer.put("Transpose", [name], perm=(0, *range(2, rank), 1))
@@ -230,7 +240,11 @@ def _transpose(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
 
 
 def _between(graph: Graph, name: str, sides: Sides) -> str:
-    """An operator that reads channels last, and leaves as many. sides: with the channels first."""
+    """Add an operator that reads channels last, and keeps the number of channels.
+
+    Args:
+        sides: The shape with channels first.
+    """
     writer, count, rank = graph.writer, sides[1], len(sides)
     kind = graph.dice.pick(("Relu", "Sigmoid", "Add", "Mul", "MatMul", "Max", "Concat", "Pad", "ReduceMean"))
     if kind in ("Relu", "Sigmoid"):
@@ -297,7 +311,7 @@ def _transposed(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
 
 
 def _shuffled(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
-    """Parts of the channels in another order, or in rows and columns and back, as ShuffleNet and PyTorch have it."""
+    """Reorder groups of channels, or move channels into rows and columns or back, as ShuffleNet and PyTorch do."""
     if len(sides) != 4:
         return ()
     _, channels, height, width = sides
@@ -324,13 +338,13 @@ def _shuffled(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
 
 
 def _curve(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
-    """Of values that both have near 1."""
+    """Add an Exp or a Sqrt after a function whose values are between −1 and 1, so that the result is near 1."""
     kind, before = graph.dice.pick((("Exp", "Tanh"), ("Sqrt", "Sigmoid")))
     return (graph.writer.put(kind, [graph.writer.put(before, [name])]),)
 
 
 def _shares(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
-    """Over the channels: the end of a graph."""
+    """Add a softmax over the channels, as at the end of a network."""
     return (graph.writer.put(graph.dice.pick(SOFTMAXES), [name], axis=1),)
 
 
@@ -351,7 +365,7 @@ def _mean(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
 
 
 def _chosen(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
-    """Labels of the greatest channels, or with their values: the ends of a graph."""
+    """Add the labels of the greatest channels, their values, or both. The reader takes these at the end of a graph."""
     dice, axis = graph.dice, graph.dice.pick((1, 1 - len(sides)))
     if dice.chance(0.4):
         return (graph.writer.put("ArgMax", [name], axis=axis, keepdims=dice.whole(0, 1)),)
@@ -360,7 +374,7 @@ def _chosen(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
 
 
 def _gelu(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
-    """By its parts, its factors in one of their orders."""
+    """Add a GELU of single operators, with its factors in a random order."""
     put, constant = graph.writer.put, graph.writer.constant
     inner = put("Div", [name, constant(2**0.5)]) if graph.dice.chance(0.5) else put("Mul", [constant(0.5**0.5), name])
     total = put("Add", [put("Erf", [inner]), constant(1.0)][:: graph.dice.pick((1, -1))])
@@ -381,7 +395,7 @@ def _dense(graph: Graph, name: str, sides: Sides) -> tuple[str, ...]:
     return (graph.writer.put("Gemm", [name, weights, *bias], transB=turned),)
 
 
-DRAWS: tuple[Draw, ...] = (
+DRAWS: tuple[Draw, ...] = (  # an operator that is listed several times is drawn more often
     *(_convolution,) * 5,
     *(_pool,) * 2,
     *(_batch_norm, _constant, _maps, _maps, _squeezed, _concat, _split, _slice, _pad, _view, _axes, _transpose),

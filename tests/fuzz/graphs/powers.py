@@ -1,6 +1,10 @@
-"""`python -m tests.fuzz powers`: random quantised networks whose scales are powers of two, in three dialects, each held
-to onnxruntime or qonnx in every integer: all floats on the way are exact, so that halves are halves, and frequent. Left
-out are those of which the reader says how many sums differ, which are additions of scales that are 128 times as much.
+"""`python -m tests.fuzz powers`: compare random quantised networks with onnxruntime or qonnx in every integer.
+
+Networks are drawn in three dialects. All floats are exact because all scales are powers of two. So values in the middle
+between two integers occur exactly, and often.
+
+A network is not compared if the reader's notes name an addition of maps whose scales differ by a factor of 128 or more.
+Such an addition cannot be exact, and the note says how many sums differ.
 """
 
 from __future__ import annotations
@@ -26,12 +30,20 @@ from tests.support.onnx.writer import Writer
 
 DIALECTS = ("qdq", "qoperator", "qonnx")
 SIDES = (1, 3, 8, 8)
+"""The shape of the input: (1, channels, rows, columns)."""
 MOST_LAYERS = 6
 
 
 @dataclass(frozen=True)
 class Values:
-    """A quantised map. name: of its floats; integers: these, their scale and zero point. most: no float is greater."""
+    """A quantised map.
+
+    Attributes:
+        name: The tensor of its floats.
+        integers: The tensors of its integers, their scale and their zero point; () in QONNX.
+        side: The number of rows, and of columns.
+        most: An upper limit for the floats.
+    """
 
     name: str
     integers: tuple[str, ...]
@@ -41,7 +53,7 @@ class Values:
 
 
 class Powers(Writer):
-    """A network while it is drawn."""
+    """A network to which layers are added."""
 
     def __init__(self, dice: Dice) -> None:
         super().__init__()
@@ -51,7 +63,13 @@ class Powers(Writer):
         self.ends: list[str] = []
 
     def grid(self, most: float) -> tuple[float, int, int, bool]:
-        """A step, a zero point, bits and a sign for floats up to ``most``; of other dialects than QONNX 8 bits."""
+        """Draw the step, the zero point, the bits and the sign of a quantiser.
+
+        Dialects other than QONNX have 8 bits.
+
+        Args:
+            most: An upper limit for the floats that are quantised.
+        """
         bits = self.dice.pick((3, 4, 6, 8)) if self.dialect == "qonnx" else 8
         signed = self.dice.chance(0.7) if self.dialect == "qonnx" else self.kind is np.int8
         step = 2.0 ** (np.ceil(np.log2(most)) - bits + self.dice.whole(0, 1))
@@ -59,7 +77,7 @@ class Powers(Writer):
         return float(step), zero if self.dice.chance(0.8) else 0, bits, signed
 
     def quantised(self, floats: str, channels: int, side: int, most: float) -> Values:
-        """Floats as integers."""
+        """Append a quantiser of floats."""
         step, zero, bits, signed = self.grid(most)
         reach = step * 2.0**bits
         if self.dialect == "qonnx":
@@ -70,12 +88,12 @@ class Powers(Writer):
         return self.of_integers(self.put("QuantizeLinear", [floats, *constants]), constants, channels, side, reach)
 
     def of_integers(self, name: str, grid: tuple[str, str], channels: int, side: int, most: float) -> Values:
-        """Integers, and their floats."""
+        """Append a DequantizeLinear of the integers ``name``, which are compared with the other runtime's."""
         self.ends.append(name)
         return Values(self.put("DequantizeLinear", [name, *grid]), (name, *grid), channels, side, most)
 
     def then(self, kind: str, sources: list[Values], channels: int, side: int, most: float, **options: Any) -> Values:
-        """An operator of floats, or of Microsoft's on integers, and what quantises its output."""
+        """Append an operator on floats and a quantiser, or one of Microsoft's operators on integers."""
         if self.dialect == "qoperator" and self.dice.chance(0.7):
             step, zero, _, _ = self.grid(most)
             grid = (self.constant(step), self.constant(zero, self.kind))
@@ -86,8 +104,11 @@ class Powers(Writer):
         return self.quantised(self.put(kind, [source.name for source in sources], **options), channels, side, most)
 
     def convolution(self, source: Values, same: bool = False) -> Values:
-        """Of 1×1 or 3×3 places, of all channels or of each by itself, with a scale for each filter. same: as many of
-        these as channels."""
+        """Append a convolution of 1×1 or 3×3, over all channels or depthwise, with one scale per filter.
+
+        Args:
+            same: Whether the number of filters equals the number of channels.
+        """
         each, size = self.dice.chance(0.3), self.dice.pick((1, 3))
         filters = source.channels if same or each else self.dice.whole(2, 6)
         channels, inputs = filters, 1 if each else source.channels
@@ -113,7 +134,7 @@ class Powers(Writer):
         return self.quantised(self.put("Conv", [source.name, kernel], **options), channels, source.side, most)
 
     def layer(self, source: Values) -> Values:
-        """Any that takes the map."""
+        """Append a random layer that can read the map."""
         kind = self.dice.pick(("Conv", "Conv", "Add", "Mul", "AveragePool", "LeakyRelu", "Concat", "step", "Resize"))
         other = self.convolution(source, kind in ("Add", "Mul"))
         if kind in ("Add", "Mul"):
@@ -138,7 +159,7 @@ class Powers(Writer):
 
 
 def drawn(seed: int, number: int) -> tuple[Any, Any, list[str]]:
-    """A model, a picture for it (uint8), and tensors of integers."""
+    """Return a model, a uint8 image for it, and the names of its integer tensors ([] in QONNX)."""
     dice = Dice(seed, number)
     writer = Powers(dice)
     if writer.dialect == "qonnx":
@@ -159,7 +180,7 @@ def drawn(seed: int, number: int) -> tuple[Any, Any, list[str]]:
 
 
 def fault(read: OnnxNetwork, model: Any, picture: Any, tensors: list[str]) -> str:
-    """Which integers differ; "" where none does."""
+    """Return a sentence about the first layer whose integers differ, or "" if no integers differ."""
     assert read.quantized is not None
     maps, nodes = run_integer(read.quantized, picture), read.quantized.nodes
     if tensors:
@@ -182,7 +203,7 @@ def fault(read: OnnxNetwork, model: Any, picture: Any, tensors: list[str]) -> st
 
 
 def _given(model: Any, picture: Any, tensors: list[str]) -> dict[str, Any]:
-    """What onnxruntime makes of the operators as they stand there."""
+    """Return the tensors that onnxruntime computes with the model's own operators, without fusing any."""
     more = onnx.ModelProto()
     more.CopyFrom(model)
     more.graph.output.extend(helper.make_empty_tensor_value_info(name) for name in tensors)
@@ -196,7 +217,7 @@ def _given(model: Any, picture: Any, tensors: list[str]) -> dict[str, Any]:
 
 
 def _added(read: OnnxNetwork) -> list[str]:
-    """The names of additions whose maps no multipliers of 7 bits bring to one scale."""
+    """Return the names of additions whose scales differ too much for the 7-bit multipliers that give both one scale."""
     assert read.quantized is not None
     nodes = read.quantized.nodes
     adding = [node for node in nodes if isinstance(node.op, QAdd)]

@@ -1,11 +1,11 @@
-"""`python -m tests.fuzz integers`: random quantised graphs as QDQ, QOperator and QONNX, every quantised tensor held to
-onnxruntime's or qonnx's integers.
+"""`python -m tests.fuzz integers`: compare random quantised graphs with onnxruntime's or qonnx's integers.
 
-Graphs have branches and several heads, maps of 2 to 8 bits, signed and not, with and without zero points, weights of
-one scale or one for each filter, scales that are powers of two or any; and quantisers after functions, after a Clip and
-directly after sums. Each layer is compared with the file's integers where what it reads has the file's integers, so
-that no difference hides another. A layer may differ by a step where the reader has told so beforehand, or for so few
-values that float32 decides.
+Graphs are drawn as QDQ, QOperator and QONNX, and every quantised tensor is compared. They have branches and several
+heads, and maps of 2 to 8 bits, signed or unsigned, with or without zero points. Weights have one scale or one scale per
+filter, and scales are powers of two or any number. Quantisers follow a function, a Clip, or the sums directly.
+
+Each layer reads the other runtime's integers, if these are known, so that no difference hides another. A layer may
+differ by one step if the reader's notes name it, or in the few values for which rounding in float32 decides.
 """
 
 from __future__ import annotations
@@ -32,10 +32,14 @@ from tests.support.onnx.trained import DOMAIN
 Array = np.ndarray[Any, Any]
 
 SIDES = (1, 3, 8, 8)
+"""The shape of the input: (1, channels, rows, columns)."""
 MOST_LAYERS = 6
 FLOAT_TIES, TIED_ENTRIES = 0.002, 1
-"""The share of a layer's values, and the entries of a table or the integers of a convolution's channel, that may lie so
-near the middle of two integers that float32 decides."""
+"""Limits for differences that rounding in float32 explains, because values are near the middle of two integers.
+
+The first is a share of a layer's values. The second is a number of table entries, or of integers of a convolution's
+channel.
+"""
 
 KINDS = ("QDQ", "QDQ", "QOperator", "QONNX")
 FUNCTIONS = ("Tanh", "Sigmoid", "Elu", "HardSwish", "Softplus", "HardSigmoid")
@@ -44,7 +48,14 @@ ON_INTEGERS = ("QLinearSigmoid", "QLinearLeakyRelu")
 
 @dataclass(frozen=True)
 class Map:
-    """A quantised tensor: name of its floats (QOperator: of its integers), sides, and grid."""
+    """A quantised tensor.
+
+    Attributes:
+        name: The tensor of its floats; for QOperator, the tensor of its integers.
+        side: The number of rows, and of columns.
+        grid: The tensors of its scale and zero point; () for QONNX.
+        scale: The scale.
+    """
 
     name: str
     channels: int
@@ -54,7 +65,17 @@ class Map:
 
 
 class Drawn:
-    """A graph while it is drawn."""
+    """A random graph.
+
+    Attributes:
+        kind: The form of the file, one of KINDS.
+        maps: The maps that further layers can read.
+        quantised: The tensors that are compared.
+        integers: For a tensor of ``quantised``, the tensor of its integers.
+        powers: Whether all scales are powers of two.
+        signed: Whether the maps of a QOperator graph are int8, not uint8.
+        picture_of: The input image.
+    """
 
     def __init__(self, seed: int, number: int) -> None:
         self.dice = Dice(seed, number)
@@ -72,12 +93,12 @@ class Drawn:
         self.picture_of = self.random.integers(0, 256, SIDES[1:], np.uint8)
 
     def step(self, low: float, high: float) -> float:
-        """Return a scale between both; a power of two where all scales of the graph are."""
+        """Return a scale between both limits. It is a power of two if all scales of the graph are."""
         scale = float(np.exp(self.random.uniform(np.log(low), np.log(high))))
         return float(2.0 ** round(np.log2(scale))) if self.powers else float(np.float32(scale))
 
     def picture(self) -> None:
-        """The input's quantiser."""
+        """Append the quantiser of the input."""
         if self.kind == "QONNX":
             scale = 1 / 256 if self.powers else 1 / 255
             name = self.put_quant("picture", 8, scale, 0, signed=False)
@@ -89,13 +110,13 @@ class Drawn:
     # --- quantisers ---------------------------------------------------------------------------------------------------
 
     def put_quant(self, source: str, bits: int, scale: Any, zero: int, signed: bool, narrow: bool = False) -> str:
-        """Append a Quant of QONNX."""
+        """Append a Quant of QONNX, and return its output."""
         inputs = [source, *(self.writer.constant(value) for value in (scale, zero, bits))]
         attributes: dict[str, Any] = {"signed": int(signed), "narrow": int(narrow), "rounding_mode": "ROUND"}
         return self.writer.put("Quant", inputs, domain=DOMAIN, **attributes)
 
     def quantise(self, source: str, channels: int, side: int, bits: int, scale: float, zero: int, signed: bool) -> Map:
-        """Append a quantiser of floats, and return what it gives."""
+        """Append a quantiser of floats, and return its map."""
         if self.kind == "QONNX":
             name = self.put_quant(source, bits, scale, zero, signed, bits > 2 and self.dice.chance(0.2))
             self.quantised.append(name)
@@ -110,16 +131,19 @@ class Drawn:
         return self.told(Map(integers, channels, side, grid, scale))
 
     def told(self, map_: Map) -> Map:
-        """The same with its floats; of QOperator its integers, with the floats as a tensor that is compared."""
+        """Append a DequantizeLinear of integers, which is compared, and return the map that layers read.
+
+        Layers of QOperator read the integers; all others read the floats.
+        """
         floats = self.writer.put("DequantizeLinear", [map_.name, *map_.grid])
         self.quantised.append(floats)
         self.integers[floats] = map_.name
         return map_ if self.kind == "QOperator" else Map(floats, map_.channels, map_.side, map_.grid, map_.scale)
 
     def type(self, reach: float) -> tuple[int, float, int, bool]:
-        """Draw bits, scale, zero point and sign of an output that reaches about so far."""
+        """Draw the bits, the scale, the zero point and the sign of an output with values up to about ``reach``."""
         signed, bits = self.dice.chance(0.5), self.dice.pick((8, 8, 8, 4, 3, 2, 6, 5))
-        if self.kind == "QOperator":  # onnxruntime's have one kind of integers
+        if self.kind == "QOperator":  # onnxruntime's operators on integers need the same type for all maps
             signed, bits = self.signed, 8
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
         zero = self.dice.pick((0, 0, self.dice.whole(low, high))) if self.kind != "QONNX" else 0
@@ -142,7 +166,7 @@ class Drawn:
             self.maps.append(made)
 
     def conv(self, source: Map, others: list[Map]) -> Map:
-        """A convolution with what exporters put between its sums and the quantiser."""
+        """Append a convolution, a function or a Clip as exporters write them, and a quantiser."""
         dice = self.dice
         size = dice.pick((1, 3)) if source.side >= 3 else 1
         groups = source.channels if dice.chance(0.2) else 1
@@ -186,7 +210,7 @@ class Drawn:
         return made
 
     def ended(self, sums: str, channels: int, side: int) -> Map:
-        """What is between sums and a quantiser, and that."""
+        """Append a Relu, a Clip, a function or nothing after sums, and a quantiser."""
         between = self.dice.pick(("", "", "Relu", "Clip", "function", "function"))
         reach = 2.0
         if between == "Relu":
@@ -204,7 +228,7 @@ class Drawn:
     def integer_conv(
         self, source: Map, whole: Array, scale: Any, biases: Any, options: dict[str, Any], side: int
     ) -> Map:
-        """QLinearConv."""
+        """Append a QLinearConv."""
         _, to, zero, signed = self.type(2.0)
         grid = (self.writer.constant(to), self.writer.constant(zero, np.int8 if signed else np.uint8))
         weights = [self.writer.constant(whole, np.int8), self.writer.constant(scale)]
@@ -216,30 +240,30 @@ class Drawn:
         return self.told(Map(name, len(whole), side, grid, to))
 
     def mean(self, source: Map, others: list[Map]) -> Map:
-        """A mean of all positions."""
+        """Append a global average pool."""
         if self.kind != "QOperator":
             return self.ended(self.writer.put("GlobalAveragePool", [source.name]), source.channels, 1)
         return self.microsoft("QLinearGlobalAveragePool", [source], source.channels, 1, channels_last=0)
 
     def added(self, source: Map, others: list[Map]) -> Map | None:
-        """The sum of two maps."""
+        """Append the sum of two maps, or return None if the two cannot be added."""
         other = self.dice.pick(others)
         if self.kind == "QOperator":
             return self.microsoft("QLinearAdd", [source, other], source.channels, source.side)
         if self.kind == "QONNX" and other.scale != source.scale:
-            return None  # Brevitas gives both one scale
+            return None  # Brevitas always gives both maps the same scale
         name = self.writer.put("Add", [source.name, other.name])
         return self.ended(name, source.channels, source.side)
 
     def function(self, source: Map, others: list[Map]) -> Map:
-        """A function of integers."""
+        """Append a function of a map."""
         if self.kind == "QOperator":
             return self.microsoft(self.dice.pick(ON_INTEGERS), [source], source.channels, source.side)
         name = self.writer.put(self.dice.pick(FUNCTIONS), [source.name])
         return self.quantise(name, source.channels, source.side, *self.type(1.0))
 
     def microsoft(self, kind: str, sources: list[Map], channels: int, side: int, **options: Any) -> Map:
-        """An operator of onnxruntime's own on integers, which all have one kind of integers."""
+        """Append one of onnxruntime's own operators on integers. All maps of these have the same integer type."""
         scale, zero = self.step(0.004, 0.03), self.dice.whole(0, 100)
         grid = (self.writer.constant(scale), self.writer.constant(zero, np.int8 if self.signed else np.uint8))
         inputs = [name for source in sources for name in (source.name, *source.grid)]
@@ -268,7 +292,7 @@ class Drawn:
 
 
 def theirs(drawn: Drawn) -> dict[str, Array]:
-    """Return every quantised tensor as onnxruntime or qonnx has it."""
+    """Return every quantised tensor as onnxruntime or qonnx computes it."""
     model = drawn.model(drawn.quantised)
     feed = (drawn.picture_of[None] / np.float32(255)).astype(np.float32)
     if drawn.kind == "QONNX":
@@ -276,19 +300,26 @@ def theirs(drawn: Drawn) -> dict[str, Array]:
         from qonnx.core.onnx_exec import execute_onnx
         from qonnx.transformation.infer_shapes import InferShapes
 
-        del model.opset_import[1:2]  # qonnx's check of a model knows no domain of Microsoft's
+        del model.opset_import[1:2]  # the model check of qonnx does not know Microsoft's domain
         full = ModelWrapper(model).transform(InferShapes())
         context = execute_onnx(full, {"picture": feed}, return_full_exec_context=True)
         return {name: context[name] for name in drawn.quantised}
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL  # else it joins operators
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL  # no operators are fused
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return dict(zip(drawn.quantised, session.run(None, {"picture": feed}), strict=True))
 
 
 def faults(drawn: Drawn, seen: Counter[str]) -> list[str]:
-    """Return what differs, and neither was told nor is decided by float32. A SystolicError if the file is refused."""
+    """Return a sentence about each layer that differs without a note, and not because of rounding in float32.
+
+    Args:
+        seen: Counts of layers, integers and differences, to which this graph is added.
+
+    Raises:
+        SystolicError: The file is refused.
+    """
     read = read_model(drawn.model(drawn.ends()), "graph.onnx", "graph")
     network = read.quantized
     assert network is not None
@@ -300,7 +331,8 @@ def faults(drawn: Drawn, seen: Counter[str]) -> list[str]:
     found = []
     for index, node in enumerate(network.nodes[1:], 1):
         named = any(f"'{node.name}'" in note or node.name in _listed(note) for note in read.notes)
-        told[index] = named or any(told[i] for i in node.inputs if i not in names)  # of what is not compared itself
+        # A note about a layer that is not compared itself also covers the layers that read it.
+        told[index] = named or any(told[i] for i in node.inputs if i not in names)
         if isinstance(node.op, Output):
             values.append(values[node.inputs[0]])
             continue
@@ -360,5 +392,5 @@ TOLD = {
     "integers": "integers compared",
     "told": "off in layers that were named",
     "float32": "off by float32",
-    "off": "off without a word",
+    "off": "off without a note",
 }

@@ -1,9 +1,9 @@
-"""`python -m tests.fuzz graphs`: random graphs of ONNX operators, each held to onnxruntime in all its outputs.
+"""`python -m tests.fuzz graphs`: compare all outputs of random graphs of ONNX operators with onnxruntime's.
 
-Other than the networks of `networks`, which are a darknet form as one tool exports it, an operator here reads any
-tensor whose sides it takes: by several names, before and behind activations, flat or as a map. Outputs are where they
-fall, several of them, and arrive by their names and in their sides. What is refused with a sentence is no defect, and
-counted.
+The networks of `networks` are darknet networks as one tool exports them. Here an operator reads any tensor whose shape
+it accepts: through several names, before and after activations, flat or as a map. A graph has one or several outputs,
+at any tensor, and their names and shapes are compared too. A graph that is refused with a sentence is counted, and is
+not a defect.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from tests.support.onnx.outputs import outputs_of
 
 MOST_OPERATIONS = 12
 MOST_VALUES = 4000
-"""Of a tensor."""
+"""The limit for the number of values of a tensor."""
 
 TOLD_EVERY = 500
+"""The number of graphs after which the count is printed."""
 
 
 def drawn(seed: int, number: int) -> tuple[Any, Any]:
-    """A model that onnx's own shape inference accepts, and a picture for it, float32 [1, …]."""
+    """Return a model that the shape inference of onnx accepts, and a float32 image of shape (1, …) for it."""
     graph = Graph(Dice(seed, number))
     for _ in range(graph.dice.whole(1, MOST_OPERATIONS)):
         name, kept = graph.source(), (len(graph.writer.nodes), len(graph.writer.arrays))
@@ -50,10 +51,13 @@ def drawn(seed: int, number: int) -> tuple[Any, Any]:
 
 
 def _sides(graph: Graph, names: Sequence[str]) -> dict[str, Sides] | None:
-    """Of the tensors that were given last; None where they have none, or more values than they may."""
+    """Return the shapes of the tensors ``names``.
+
+    Return None if the shape inference fails, or if a tensor has too many values or a shape that the graphs do not use.
+    """
     try:
         model = onnx.shape_inference.infer_shapes(_model(graph, names), strict_mode=True, data_prop=True)
-    except Exception:  # onnx has no narrower one for a shape that does not fit
+    except Exception:  # onnx raises no narrower class for shapes that do not fit
         return None
     values = {value.name: value.type.tensor_type.shape.dim for value in model.graph.output}
     sides = {name: tuple(side.dim_value for side in values[name]) for name in names}
@@ -71,7 +75,10 @@ def _model(graph: Graph, ends: Sequence[str]) -> Any:
 def difference(model: Any, picture: Any) -> float:
     """Return the greatest difference from onnxruntime, relative to 1 or to the output's greatest value.
 
-    Raises a SystolicError if the graph is refused.
+    It is infinite if a shape, a type or a label differs.
+
+    Raises:
+        SystolicError: The graph is refused.
     """
     read = read_model(model, "graph.onnx", "graph")
     first = np.moveaxis(picture[0], -1, 0) if "picture" in read.last else picture[0]
@@ -87,7 +94,7 @@ def difference(model: Any, picture: Any) -> float:
             return float("inf")
         if right.dtype != np.int64:
             far = max(far, float(np.abs(arrived - right).max() / max(1.0, np.abs(right).max())))
-        if output.name not in read.tensors:  # the host worked it out of several
+        if output.name not in read.tensors:  # the host computes this output from several tensors
             if right.dtype == np.int64 and not np.array_equal(arrived, right):
                 return float("inf")
             continue
@@ -107,7 +114,10 @@ def difference(model: Any, picture: Any) -> float:
 
 
 def _chosen(network: Network, values: list[Any], index: int, labels: Any) -> tuple[Any, Any]:
-    """Of labels what both choose: values that differ in their last bits may stand in another order."""
+    """Return the values of the channels that each side chose.
+
+    Values are compared instead of labels, because values that differ in their last bits may have another order.
+    """
     node = network.nodes[index]
     source = values[node.inputs[0]]
     theirs = labels.reshape(values[index].shape)
@@ -116,14 +126,17 @@ def _chosen(network: Network, values: list[Any], index: int, labels: Any) -> tup
 
 
 def _expected(model: Any, picture: Any) -> list[Any]:
-    """By onnxruntime as the operators stand there; none where it takes no such operator, or its padding is below 0."""
+    """Return the outputs of onnxruntime, which runs the model's own operators, without fusing any.
+
+    It is [] if onnxruntime lacks an operator or refuses a negative padding.
+    """
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
         session = onnxruntime.InferenceSession(model.SerializeToString(), options)
         return list(session.run(None, {"picture": picture}))
-    except Exception as error:  # its own have no common one
+    except Exception as error:  # onnxruntime's exceptions have no common base class
         if "ONNXRuntimeError" not in str(error):
             raise
         return []

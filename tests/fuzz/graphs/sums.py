@@ -1,9 +1,8 @@
-"""`python -m tests.fuzz sums`: random layers of integers whose sums go into a function or a Clip, and are quantised
-only behind it, each held to onnxruntime.
+"""`python -m tests.fuzz sums`: compare random layers whose sums are quantised only after a function or a Clip.
 
-Forms are those that files have: outputs of 2 to 8 bits, signed or not, with and without a zero point; weights with one
-scale or one for each filter; scales that are powers of two or any. An integer may be one off where the reader has
-counted it, or float32 decides between two.
+All integers are compared with onnxruntime's. The layers have the forms that exporters write. Outputs have 2 to 8 bits,
+signed or unsigned, with or without a zero point. Weights have one scale or one scale per filter, and scales are powers
+of two or any number. An integer may differ by one if the reader's notes count it, or if rounding in float32 decides.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from tests.fuzz.networks.dice import Dice
 from tests.support.onnx.sums import OfSums
 
 SIDES = (1, 3, 24, 24)
+"""The shape of the input: (1, channels, rows, columns)."""
 FUNCTIONS: dict[str, dict[str, Any]] = {
     "Celu": {"alpha": 0.7},
     "Elu": {},
@@ -37,11 +37,11 @@ FUNCTIONS: dict[str, dict[str, Any]] = {
     "ThresholdedRelu": {"alpha": 0.6137},
 }
 FLOAT_TIES = 0.002
-"""The share of values that may lie so near the middle of two integers that float32 decides."""
+"""The share of values that may be so near the middle of two integers that rounding in float32 decides."""
 
 
 def drawn(seed: int, number: int) -> tuple[Any, Any]:
-    """A model and a picture for it, uint8."""
+    """Return a model and a uint8 image for it."""
     dice = Dice(seed, number)
     random, writer = np.random.default_rng(dice.seed()), OfSums(20)
     pixels = writer.stepped("picture", 1 / 255, 0, 8, signed=False)
@@ -72,7 +72,7 @@ def drawn(seed: int, number: int) -> tuple[Any, Any]:
 
 
 def _function(writer: OfSums, dice: Dice, last: str) -> str:
-    """A function of sums, or a Clip, and what quantises it."""
+    """Append a function or a Clip of the sums, and a quantiser of its output."""
     kind = dice.pick((*FUNCTIONS, "Clip", "Clip", "Clip"))
     if kind == "Clip":
         low, high = dice.pick(((0.0, 1.0), (-1.0, 1.0), (0.0, 6.0), (-0.31, 0.77), (0.2, 3.0), (-np.inf, 0.5)))
@@ -90,8 +90,11 @@ def _function(writer: OfSums, dice: Dice, last: str) -> str:
 
 
 def fault(model: Any, picture: Any) -> str:
-    """What differs from onnxruntime's integers, and was not counted; "" where nothing does. Raises a SystolicError if
-    the model is refused."""
+    """Return a sentence about the first output whose integers differ without a note, or "" if there is none.
+
+    Raises:
+        SystolicError: The model is refused.
+    """
     read = read_model(model, "sums.onnx", "sums")
     assert read.quantized is not None
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
@@ -109,7 +112,7 @@ def fault(model: Any, picture: Any) -> str:
 
 
 def _counted(read: OnnxNetwork, index: int) -> bool:
-    """Whether a note names a function, or sums that a requantiser rounds otherwise."""
+    """Return whether a layer may differ by one: it requantises, it has its input's type, or a note names it."""
     assert read.quantized is not None
     node = read.quantized.nodes[index]
     source = read.quantized.nodes[node.inputs[0]]

@@ -1,6 +1,7 @@
-// Preloaded: counts the calls of a process that change files, and at one of them a signal arrives or the disk fails.
+// A preloaded library that counts the calls of a process that change files. At one of them, a signal arrives or the call
+// fails.
 //
-// Output to regular files counts, standard error does not. What the process starts runs undisturbed.
+// Calls on regular files are counted, except on standard error. Programs that the process starts are not affected.
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -19,17 +20,17 @@
 namespace {
 
 struct Fault {
-    std::atomic<long> calls;  // counted since the fault was armed
-    long at;                  // the call that it strikes, from 1; 0 for none
-    int signal;               // that arrives, or 0
-    bool late;                // the signal arrives after the call
-    int error;                // errno of the call, or 0
-    bool stays;               // calls that need space go on failing
-    bool old_kernel;          // renameat2 is not there
-    pid_t process;            // that is struck
+    std::atomic<long> calls;  // the number of calls since the fault was armed
+    long at;                  // the number of the call at which the fault occurs, from 1; 0 for none
+    int signal;               // the signal that arrives, or 0
+    bool late;                // whether the signal arrives after the call
+    int error;                // the errno with which the call fails, or 0
+    bool stays;               // whether later calls that need disk space fail too
+    bool old_kernel;          // whether renameat2 is missing
+    pid_t process;            // the process in which calls are counted
 };
 
-// Shared, so that the process which forked the struck one can read the count.
+// Shared memory, because the parent of the interrupted process reads the count.
 Fault *fault =
     static_cast<Fault *>(mmap(nullptr, sizeof(Fault), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
 
@@ -37,7 +38,8 @@ struct Undisturbed {
     Undisturbed() { unsetenv("LD_PRELOAD"); }
 } undisturbed;
 
-// errno with which the call fails, or 0.
+// Counts a call and stores its number (0 in other processes). Raises the signal, if it arrives before this call. Returns
+// the errno with which the call fails, or 0.
 int strikes(bool needs_space, long &number) {
     number = 0;
     if (fault->process != getpid()) {
@@ -53,6 +55,7 @@ int strikes(bool needs_space, long &number) {
     return 0;
 }
 
+// Raises the signal, if it arrives after the call `number`.
 void after(long number) {
     if (number && number == fault->at && fault->signal && fault->late) {
         int before = errno;
@@ -132,7 +135,7 @@ int close(int descriptor) {
     if (fault->process != getpid() || !writable(descriptor)) {
         return real(descriptor);
     }
-    // A descriptor whose close fails is closed.
+    // A descriptor is closed even if close fails.
     long number;
     int error = strikes(false, number), result = real(descriptor);
     after(number);

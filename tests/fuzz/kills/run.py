@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz kills`: commands are stopped while they write. Before: the old result. After: the new one."""
+"""`python -m tests.fuzz kills`: interrupt commands while they write. The result must be the old one or the new one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.fuzz.kills.scenarios import Scenario, scenarios
 from tests.fuzz.kills.tree import is_hidden, put
 from tests.fuzz.kills.workshop import Fault, Outcome, Workshop
 
-STRIKES = {
+STRIKES = {  # SIGSTOP stops the command while a second one runs, see kills.server
     "SIGINT": Fault(signal=signal.SIGINT),
     "SIGTERM": Fault(signal=signal.SIGTERM),
     "SIGKILL": Fault(signal=signal.SIGKILL),
@@ -30,12 +30,18 @@ STRIKES = {
 }
 
 _SECONDS = re.compile(rb"seconds|\d\.\d s\b|>s</th")
-"""What a JSON file or a report says of its own search."""
+"""Matches a JSON file or a report that states the time of its own search, which differs between runs."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """What strikes which command."""
+    """A command and the fault that interrupts it.
+
+    Attributes:
+        command: The name of the scenario.
+        strike: The name of the fault, a key of STRIKES.
+        fault: The fault, with the number of its call.
+    """
 
     command: str
     strike: str
@@ -43,8 +49,11 @@ class Case:
 
 
 class Kills:
-    """All that cases share: the workshop, the scenarios, and what each command does undisturbed. quick: commands that
-    take less than a second."""
+    """The data that all cases share: the workshop, the scenarios, and the result of each uninterrupted command.
+
+    Args:
+        quick: Whether only commands that take less than a second are used.
+    """
 
     def __init__(self, workshop: Workshop, quick: bool) -> None:
         self.workshop = workshop
@@ -53,7 +62,7 @@ class Kills:
         self._clean: dict[str, Clean] = {}
 
     def clean(self, command: str) -> Clean:
-        """What the command does undisturbed."""
+        """Return the result of the uninterrupted command."""
         if command not in self._clean:
             self._clean[command] = self._undisturbed(self.scenarios[command])
         return self._clean[command]
@@ -61,7 +70,7 @@ class Kills:
     def _undisturbed(self, scenario: Scenario) -> Clean:
         first, second = (self._run(scenario, Fault()) for _ in range(2))
         assert first.codes == second.codes == (0,), (scenario.arguments, first.errors)
-        # Seconds may be equal twice by chance.
+        # Two runs may report equal seconds by chance, so files with times are found by their content too.
         timed = {
             name for name, data in first.tree.items() if name.endswith((".json", ".html")) and _SECONDS.search(data)
         }
@@ -76,7 +85,7 @@ class Kills:
         return self.workshop.run(folder, scenario.arguments, fault)
 
     def draw(self, seed: int, number: int) -> Case:
-        """The case ``number`` of a campaign."""
+        """Return the case ``number`` of a campaign."""
         random = Random(f"{seed}/{number}")
         weights = [4 if scenario.quick else 1 for scenario in self.scenarios.values()]
         (command,) = random.choices(list(self.scenarios), weights)
@@ -90,7 +99,7 @@ class Kills:
         return Case(command, strike, fault)
 
     def tried(self, case: Case) -> list[str]:
-        """What is wrong after the case, and after the same command once more where something was left."""
+        """Run a case and return its complaints. If files may remain, check a second run too."""
         clean = self.clean(case.command)
         outcome = self._run(clean.scenario, case.fault)
         wrong = complaints(clean, case.fault, outcome)
@@ -101,7 +110,7 @@ class Kills:
 
 
 def run(campaign: Campaign) -> int:
-    """Prints how often each command was struck by what, and every defect; gives their number."""
+    """Print a table of the interrupted commands, and every defect; return the number of defects."""
     struck: Counter[tuple[str, str]] = Counter()
     defects = 0
     with tempfile.TemporaryDirectory() as folder, Workshop(Path(folder)) as workshop:
@@ -119,7 +128,7 @@ def run(campaign: Campaign) -> int:
                 path = campaign.failures / f"kills-{campaign.seed}-{number}.json"
                 path.write_text(json.dumps(report, indent=1) + "\n")
         print(_table(struck, kills))
-    print(f"{sum(struck.values())} times a command was struck while it wrote, {defects} defects")
+    print(f"{sum(struck.values())} commands were interrupted while they wrote, {defects} defects")
     return defects
 
 

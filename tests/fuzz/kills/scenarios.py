@@ -1,4 +1,4 @@
-"""Every command that writes, with what is there before it."""
+"""Every command that writes, with the files that its folder contains before it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,24 @@ from tests.support.small_network import write_small
 TARGET = ("--board", "pynq-z2", "--clock", "250")
 ARRAY = ("--array", "4x4x4")
 PRICED = (*TARGET, "--schedule", "schedule.json")
-"""A schedule that is there already: commands that search take seconds, and write what these do."""
+"""Options with a saved schedule.
+
+Commands that search take seconds. These options write the same files without a search.
+"""
 SMALL = ("--board", "ultra96-v2", "--clock", "250", "--style", "streaming", "--folding", "greedy", "--estimated-fifos")
 GENERATE = ("generate", "tiny.cfg", "--seed", "1", *PRICED, "--calibrate", "a.png")
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """arguments: of the command. before: what its folder holds. whole: folders that are replaced as one, apart from
-    what is compiled in them. quick: for the suite."""
+    """A command and the files before it.
+
+    Attributes:
+        arguments: The command's arguments.
+        before: The files of its folder before it.
+        whole: Folders that are replaced as a whole, apart from the files that are compiled in them.
+        quick: Whether the test suite runs the command.
+    """
 
     arguments: tuple[str, ...]
     before: Tree
@@ -36,7 +45,11 @@ class Scenario:
 
 
 def scenarios(folder: Path) -> dict[str, Scenario]:
-    """By name. folder: where the inputs are made."""
+    """Return the scenarios by name.
+
+    Args:
+        folder: The folder in which the inputs are made.
+    """
     folder.mkdir()
     (folder / "tiny.names").write_text("cat\ndog\nbird\n")
     (folder / "tiny.cfg").write_text(TINY_CFG.replace("width=36", "width=16").replace("height=28", "height=12"))
@@ -56,7 +69,7 @@ def scenarios(folder: Path) -> dict[str, Scenario]:
 
 
 def _without(inputs: Tree) -> dict[str, Scenario]:
-    """Commands that need no design."""
+    """Return the commands that need no design."""
     old = dict.fromkeys(("s.json", "r.html", "j.json"), b"old")
     files = ("--save", "s.json", "--report", "r.html", "--json", "j.json")
     return {
@@ -74,7 +87,7 @@ def _without(inputs: Tree) -> dict[str, Scenario]:
 
 
 def _with(design: Tree, other: Tree) -> dict[str, Scenario]:
-    """Commands that take a design, or replace one."""
+    """Return the commands that read a design or replace one."""
     pictures = {"pictures/b.png": design["a.png"], "pictures/c.png": design["a.png"]}
     simulate = ("simulate", "out", "--picture", "a.png", "--json", "j.json")
     traced = (*simulate, "--cycles", "--timeline", "t.png")

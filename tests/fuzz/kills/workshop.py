@@ -1,4 +1,4 @@
-"""What the commands are run by: the server, its preloaded library, and a compiler that keeps what it has compiled."""
+"""The environment in which commands run: a server, its preloaded library, and a compiler that caches its output."""
 
 from __future__ import annotations
 
@@ -25,15 +25,23 @@ kept="{kept}/$key-${{output##*/}}"
 [ -f "$kept" ] || {{ g++ "$@" && cp "$output" "$kept.$$" && mv "$kept.$$" "$kept"; exit; }}
 cp "$kept" "$output"
 """
-"""What is kept has the words of its command, without folders, and the sources of its design in its name."""
+"""A compiler that keeps its output.
+
+The name of a kept file depends on the words of the command, without folders, and on the sources of the design.
+"""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What strikes at the call ``at`` that changes files, counted from 1; 0 for nothing.
+    """A fault at one of the calls that change files.
 
-    signal: that arrives, or 0; late: after the call instead of before it. error: errno of the call, or 0; stays: what
-    needs space goes on failing. old_kernel: two folders cannot change places in one step.
+    Attributes:
+        at: The number of the call, counted from 1; 0 for no fault.
+        signal: The signal that arrives, or 0.
+        late: Whether the signal arrives after the call, instead of before it.
+        error: The errno with which the call fails, or 0.
+        stays: Whether all later calls that need disk space fail too.
+        old_kernel: Whether the kernel cannot exchange two folders in one step (renameat2).
     """
 
     at: int = 0
@@ -46,8 +54,15 @@ class Fault:
 
 @dataclass(frozen=True)
 class Outcome:
-    """codes: exit status of each process that ran, -N where signal N ended it. errors: what each wrote to stderr.
-    calls: that changed files. tree: what the working folder holds then; temporary: what the temporary folder holds."""
+    """The result of a command.
+
+    Attributes:
+        codes: The exit status of each process; -N if signal N ended it.
+        errors: The standard error of each process.
+        calls: The number of calls that changed files.
+        tree: The files of the working folder after the command.
+        temporary: The files of the temporary folder after the command.
+    """
 
     codes: tuple[int, ...]
     errors: tuple[str, ...]
@@ -57,7 +72,11 @@ class Outcome:
 
 
 class Workshop:
-    """A context in which commands run. folder: for everything that is made on the way."""
+    """A context in which commands run.
+
+    Args:
+        folder: The folder for all files that are made on the way.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -90,7 +109,10 @@ class Workshop:
         self._server.stdout.close()
 
     def run(self, folder: Path, arguments: tuple[str, ...], fault: Fault = Fault()) -> Outcome:
-        """``systolic`` with ``arguments`` in ``folder``; where a signal stops it for a while, beside a second one."""
+        """Run ``systolic`` with ``arguments`` in ``folder``.
+
+        If the fault's signal stops the process for a while, a second process runs the same command meanwhile.
+        """
         temporary, output = folder.with_name("temporary"), self.folder / "output"
         temporary.mkdir(exist_ok=True)
         struck = [fault.at, fault.signal, fault.late, fault.error, fault.stays, fault.old_kernel]

@@ -1,6 +1,6 @@
-"""Random networks through everything: read, quantised, mapped, generated, executed, traced, and run by the host.
+"""Random networks that are read, quantised, mapped, generated, executed, traced and run by the host.
 
-case says what a case is, draw draws one from a seed and a number, prepare takes it to a written design, checks has what
-must hold of that, trial tries one case in a process of its own, shrink makes a failure small, campaign goes through
-many and reports.
+A case is a network with its target and its checks. ``case`` defines a case, and ``draw`` draws one from a seed and a
+number. ``prepare`` writes the design of a case, and ``checks`` checks this design. ``trial`` tries one case in a
+process of its own, ``shrink`` makes a failing case small, and ``run`` tries many cases and reports them.
 """

@@ -1,7 +1,7 @@
-"""Layers and functions that installed packages add (docs/how-to/extend.md), put into a network that was drawn.
+"""Layers and functions of installed packages (docs/how-to/extend.md), added to a network that was drawn.
 
-A package says of its layer which maps and parameters it reads, and refuses all others. So parameters are drawn until it
-takes them, and a package need say nothing more to be tried.
+A package checks which maps and parameters its layer accepts, and refuses all others. Parameters are therefore drawn
+until the layer accepts them, and a package needs no code for the fuzzer.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ from systolic.model import Model
 from tests.fuzz.networks.dice import Dice
 
 OFTEN = 0.8
-"""Of the networks that may have such, where a package is installed."""
+"""The share of the networks that get added layers, if an installed package has a layer or function for them."""
 
 MOST_ADDED, TRIES = 3, 40
+"""Limits for the number of layers that are added to a network, and for the parameters that are tried per layer."""
+
 MOST_CHANNELS, MOST_VALUES = 64, 1 << 13
-"""Of the map that one gives."""
+"""Limits for the channels and the values of an added layer's output."""
 
 ON_HOST = (Detection, Output, Softmax, TopK)
 
@@ -36,8 +38,13 @@ AnyNode = TypeVar("AnyNode", Node, QNode)
 
 
 def drawn_added(dice: Dice, style: str, exported: bool) -> dict[str, Any]:
-    """{"added": {"layers": names, "seed"}} for the network of a case; nothing where no package has what its style maps.
-    exported: it has its integers, to which no function is added."""
+    """Return {"added": {"layers": names, "seed"}} for a case, or {} if no installed package fits or none is drawn.
+
+    The streaming style takes the layers that have a streaming block; both styles take functions.
+
+    Args:
+        exported: Whether the network has its own integers. No function can be added to such a network.
+    """
     names = [name for name in LAYERS if name in BLOCKS] if style == "streaming" else []
     names += [] if exported else FUNCTIONS.added
     if not names or not dice.chance(OFTEN):
@@ -47,7 +54,7 @@ def drawn_added(dice: Dice, style: str, exported: bool) -> dict[str, Any]:
 
 
 def with_added(model: Model, added: Mapping[str, Any] | None) -> Model:
-    """The model with these layers; those that read nothing in it are left out."""
+    """Return the model with these layers, except those whose inputs are not found in the network."""
     network, quantized = model.network, model.quantized
     for number, name in enumerate(added["layers"] if added else ()):
         dice = Dice(added["seed"], number) if added else Dice(0)
@@ -86,7 +93,7 @@ def _shuffled(places: Sequence[int], dice: Dice) -> Iterator[int]:
 def _sources(
     network: Network, quantized: QuantizedNetwork | None, place: int, count: int, dice: Dice
 ) -> tuple[int, ...]:
-    """The node, and others before it of its shape and type, or itself again."""
+    """Return the ``count`` nodes that an added layer reads: ``place``, and earlier nodes of its shape and type."""
     nodes = network.nodes
     alike = [i for i in range(1, place + 1) if nodes[i].shape == nodes[place].shape]
     alike = [i for i in alike if not isinstance(nodes[i].op, ON_HOST)]
@@ -96,7 +103,7 @@ def _sources(
 
 
 def _fitting(op: Custom, read: Sequence[Shape], dice: Dice) -> Custom | None:
-    """Return the layer with parameters that it accepts, None if it refuses all that are tried."""
+    """Return the layer with parameters that it accepts, or None if it refuses all that are tried."""
     for _ in range(TRIES):
         tried = replace(op, parameters=tuple(dice.whole(1, 6) for _ in range(dice.pick((0, 1, 1, 2)))))
         try:
@@ -110,7 +117,10 @@ def _fitting(op: Custom, read: Sequence[Shape], dice: Dice) -> Custom | None:
 
 
 def _behind(nodes: tuple[AnyNode, ...], place: int, added: AnyNode) -> tuple[AnyNode, ...]:
-    """Behind ``place``; who read that reads what was added, where it has the same shape."""
+    """Insert ``added`` after the node ``place``.
+
+    If both have the same shape, the nodes that read ``place`` read ``added`` instead.
+    """
     takes_over = added.shape == nodes[place].shape
 
     def moved(index: int) -> int:

@@ -1,8 +1,8 @@
-"""Compiling many designs in little time: the real compiler and the generated sources, with less optimisation.
+"""Fast builds of many designs: the real compiler and the generated sources, with less optimisation.
 
-A pipeline is executed once, on a small picture: what optimising it costs is never earned back. The engine of a systolic
-array is the same for every network, so it is compiled once, and optimised a little. So are the headers of the standard
-library, and the recorder and the solver of the trace, which every design has.
+A pipeline is executed once, on a small image, so the time that the compiler spends on optimisation is not recovered.
+The engine of a systolic array is the same for every network, so it is compiled once, with some optimisation. The
+headers of the standard library, and the recorder and the solver of the trace, are shared by all designs.
 """
 
 from __future__ import annotations
@@ -22,12 +22,17 @@ from tests.support.shared_builds import copy, locked, optimised, with_headers, w
 _compile_to = compiler.compile_to
 
 _SAYS_NOTHING = re.compile(r"\s*(//[^\"]*|#pragma HLS .*)$")
-"""Lines that a compiler of C++ does not see: comments, which name the network, and pragmas, which have its sizes."""
+"""Comments and pragmas, which do not change a build but hold the name and the sizes of the network."""
 
 
 @contextmanager
 def quick_builds(cache: Path, share: bool) -> Iterator[None]:
-    """While it lasts the project compiles so. share: also whole libraries, where their sources say the same."""
+    """Compile designs quickly within this context.
+
+    Args:
+        cache: The folder of compiled code.
+        share: Whether designs with the same code also share one library.
+    """
 
     def compile_quickly(command: list[str], library: Path, folder: Path | None = None, *_: object) -> None:
         if folder is None:
@@ -48,13 +53,13 @@ def quick_builds(cache: Path, share: bool) -> Iterator[None]:
 
 @contextmanager
 def shipped_builds() -> Iterator[None]:
-    """While it lasts the project compiles as it does for users, within ``quick_builds`` too."""
+    """Compile with the flags that users get within this context, also inside ``quick_builds``."""
     with patch.object(build, "compile_to", _compile_to):
         yield
 
 
 def _shared(command: list[str], library: Path, folder: Path, cache: Path) -> None:
-    """The library of the first design with the same code."""
+    """Build the library, or copy the library of an earlier design with the same command and code."""
     key = hashlib.sha256("\0".join(command).encode())
     for path in sorted([*(folder / "src").glob("*"), *(folder / "simulation").glob("*")]):
         lines = (_SAYS_NOTHING.sub("", line) for line in path.read_text("utf-8").splitlines())
@@ -69,7 +74,7 @@ def _shared(command: list[str], library: Path, folder: Path, cache: Path) -> Non
 
 
 def fresh(folder: Path) -> Path:
-    """``folder``, empty."""
+    """Empty ``folder``, or create it, and return it."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder

@@ -1,4 +1,4 @@
-"""One case: a network and everything that is asked of it, as one JSON object."""
+"""One case: a network, its numbers, its target and its checks, stored as one JSON object."""
 
 from __future__ import annotations
 
@@ -14,17 +14,22 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """What goes in.
+    """The input of one trial.
 
-    network: {"form": "exported", "topology": {…}} or {"form": "darknet", "sections": [[kind, {option: value}], …]},
-    or these sections with "form": "onnx", "opset" and "views": as another tool would export them, every so manieth
-    layer reads through an Identity, with "transposed", "last" and "dilated" as tests.support.onnx.writer.written has
-    them, and with "quantised", if it is there, what tests.support.onnx.quantising.Form says.
-    In the first two forms "added": {"layers", "seed"}, what installed packages add to it, see added.
-    numbers: {"seed", "wild"}: the weights, and the share of them that is driven to extremes. pixels: {"kind", "seed"}.
-    target: {"board", "clock", "style", "bits", "method", "zero_points", "activation_bits", "softmax"}; the last five
-    for floats alone.
-    mapping: how the network gets onto the board, see prepare. checks: names of checks.CHECKS, in their order.
+    The forms "darknet" and "onnx" have "sections": a list of [kind, {option: value}], "net" first. The keys "opset",
+    "views", "transposed", "last" and "dilated" of the form "onnx" are arguments of tests.support.onnx.writer.written.
+
+    Attributes:
+        network: {"form": "exported", "topology": {…}}, {"form": "darknet", "sections": […]} or {"form": "onnx",
+            "sections": […], "opset", …}, which is written as another tool exports it. "quantised" of the form "onnx"
+            holds the fields of tests.support.onnx.quantising.Form. "added": {"layers", "seed"} of the other two forms
+            are the layers of installed packages.
+        numbers: {"seed", "wild"} of the weights. "wild" is the share of them that gets extreme values.
+        pixels: {"kind", "seed"} of the input images.
+        target: {"board", "clock", "style", "bits", "method", "zero_points", "activation_bits", "softmax"}. The last
+            five are for float networks only.
+        mapping: The schedule or the folding, and the options of its search, see ``prepare``.
+        checks: Keys of checks.CHECKS. They run in the order of CHECKS.
     """
 
     network: Values
@@ -40,18 +45,18 @@ class Case:
 
     @property
     def layers(self) -> int:
-        """Of the network, whatever computes them."""
+        """The number of the network's layers, for any form."""
         if self.network["form"] == "exported":
             return len(self.network["topology"]["layers"])
         return len(self.network["sections"]) - 1
 
     def text(self) -> str:
-        """As a file."""
+        """Return the text of the case's file."""
         return json.dumps({"format": FORMAT, **asdict(self)}, indent=1, ensure_ascii=False) + "\n"
 
 
 def read_case(text: str) -> Case:
-    """From a file's text."""
+    """Read a case from the text of its file."""
     values = json.loads(text)
-    assert values.pop("format") == FORMAT, "no case of this fuzzer"
+    assert values.pop("format") == FORMAT, "the file is not a case of this fuzzer"
     return Case(**{**values, "checks": tuple(values["checks"])})

@@ -1,4 +1,4 @@
-"""What must hold of every design that was written: a function a check, which ends with DefectError or another error."""
+"""The checks of a written design. Each is a function that raises DefectError, or another error, if it fails."""
 
 from __future__ import annotations
 
@@ -35,16 +35,19 @@ from tests.support.onnx.outputs import outputs_of
 from tests.support.onnx.quantising import differences
 
 SURE = 0.999
-"""Probability above which few boxes of random numbers are."""
+"""The confidence threshold. Few boxes of a network with random weights exceed it."""
 
 
 class DefectError(Exception):
-    """What does not hold."""
+    """A check that failed, with a sentence that says how."""
 
 
 def _runtime(prepared: Prepared) -> None:
-    """The float network of an ONNX file is what another runtime makes of it, to 1e-4 of an output's greatest; of a file
-    with integers every tensor, to a step."""
+    """Compare an ONNX file with onnxruntime.
+
+    Outputs of a float network may differ by 1e-4 of the greatest value of the output. Every tensor of a quantised
+    file may differ by one step and the error of its float bias.
+    """
     if prepared.model.quantized is not None:
         with TemporaryDirectory() as folder:
             path = Path(folder) / "network.onnx"
@@ -52,7 +55,7 @@ def _runtime(prepared: Prepared) -> None:
             steps = differences(path, read_onnx(path), prepared.pictures[0])
         allowed = {node.name: 1 + _gain(node) / 2 for node in prepared.model.quantized.nodes}
         if far := {name: step for name, step in steps.items() if step > allowed[name]}:
-            raise DefectError(f"steps from onnxruntime's: {far}")
+            raise DefectError(f"too many steps from onnxruntime's values: {far}")
         return
     network, pixels = prepared.model.network, prepared.pictures[0].astype(np.float32) / np.float32(255)
     session = onnxruntime.InferenceSession(prepared.model.files[ONNX_FILE])
@@ -66,13 +69,16 @@ def _runtime(prepared: Prepared) -> None:
 
 
 def _gain(node: QNode) -> float:
-    """Steps of a layer's results a step of its sums. Half of one is what a float bias of the file is off."""
+    """Return a layer's output steps per step of its sums.
+
+    A float bias of the file is off by up to half a step of the sums.
+    """
     by = node.requantiser
     return float((by.multiplier * 2.0**-by.shift).max()) if isinstance(by, Requantiser) else 0.0
 
 
 def _executed(prepared: Prepared, variant: Variant) -> None:
-    """Every integer of every layer and frame is the golden model's."""
+    """Check that every integer of every layer and frame equals the golden model's."""
     frames = execute(prepared.design, prepared.pictures, variant)
     if len(frames) != len(prepared.pictures):
         raise DefectError(f"{len(prepared.pictures)} pictures gave {len(frames)} frames")
@@ -87,12 +93,12 @@ def _native(prepared: Prepared) -> None:
 
 
 def _ap_int(prepared: Prepared) -> None:
-    """The vendor's types, and multiplications packed as a DSP has them."""
+    """Execute the design with the vendor's ap_int types, and with multiplications packed as in a DSP."""
     _executed(prepared, Variant(ap_int=True))
 
 
 def _as_shipped(prepared: Prepared) -> None:
-    """Compiled with the flags that users have."""
+    """Execute the design, compiled with the flags that users get."""
     folder = prepared.design.path
     fresh(folder / "build")
     with shipped_builds():
@@ -100,7 +106,7 @@ def _as_shipped(prepared: Prepared) -> None:
 
 
 def _golden(prepared: Prepared) -> None:
-    """The generated C++ golden program against the numpy model."""
+    """Compare the generated C++ golden program with the numpy model."""
     picture = prepared.pictures[0]
     expected = checksums(prepared.network, run_integer(prepared.network, picture))
     differing = first_difference(expected, run_golden(prepared.design.path / "golden", picture))
@@ -109,13 +115,13 @@ def _golden(prepared: Prepared) -> None:
 
 
 def _trace(prepared: Prepared) -> None:
-    """Ends without a deadlock, and no layer is faster than its multipliers."""
+    """Check that the trace ends without a deadlock, and that no layer is faster than its multipliers allow."""
     report = prepared.style.trace(prepared.design, prepared.pictures[0], lambda _: None).report()
     if report.cycles_per_frame < 1:
         raise DefectError(f"a frame takes {report.cycles_per_frame} cycles")
     for layer in report.layers:
         if layer.efficiency > 1 + 1e-9:
-            raise DefectError(f"{layer.name} multiplies {layer.efficiency:.3f} times what its multipliers can")
+            raise DefectError(f"{layer.name} multiplies {layer.efficiency:.3f} times as fast as its multipliers allow")
     manifest = prepared.design.manifest
     if isinstance(manifest, StreamingManifest):
         slowest = max(layer.cycles for layer in report.layers)
@@ -125,19 +131,26 @@ def _trace(prepared: Prepared) -> None:
 
 
 def _check_pace(manifest: StreamingManifest, cycles: int, slowest: int, prepared: Prepared) -> None:
-    """No frame leaves before its slowest block, or the DMA, can be done; sized FIFOs keep what they were sized for.
-    slowest: the cycles that it is busy with a frame."""
+    """Check the traced interval of the frames.
+
+    It must be at least the time of the slowest block and of the DMA transfers. With sized FIFOs it must not exceed the
+    interval that the FIFOs were sized for.
+
+    Args:
+        cycles: The traced cycles between two frames.
+        slowest: The greatest number of cycles that a layer is busy per frame.
+    """
     least = max(-(-packet.bytes // packet.beat) for packet in (manifest.packet_in, manifest.packet_out))
     least = max([least, slowest, *(-(-b.macs // b.macs_per_cycle) for b in manifest.blocks if b.macs_per_cycle)])
     if cycles < least:
-        raise DefectError(f"a frame every {cycles} cycles traced, and at least {least} are needed")
+        raise DefectError(f"the trace has a frame every {cycles} cycles; at least {least} are needed")
     fifos = getattr(prepared.plan, "fifos", None)
     if fifos is None:
         return
-    # Depths that are estimated may cost some of the pace, which the plan says.
+    # Estimated depths may make the interval longer. The plan states by how much.
     promised = fifos.interval if prepared.options.estimated_fifos else fifos.best_interval
     if cycles > promised:
-        raise DefectError(f"a frame every {cycles} cycles traced, with FIFOs sized for {promised}")
+        raise DefectError(f"the trace has a frame every {cycles} cycles; the FIFOs are sized for {promised}")
 
 
 def _lint(prepared: Prepared) -> None:
@@ -148,7 +161,7 @@ def _lint(prepared: Prepared) -> None:
 
 
 def _host(prepared: Prepared) -> None:
-    """What runs beside the accelerator: the simulated board where pynq is installed, else the library by itself."""
+    """Run the host code: on the simulated board if pynq is installed, otherwise with the compiled library only."""
     library = build(prepared.design.path)
     with _opened(prepared.design.path, Options(library=library, threshold=SURE)) as detector:
         for picture in prepared.pictures[:2]:
@@ -169,7 +182,7 @@ def _opened(folder: Path, options: Options) -> Detector:
 
 
 def _compare(prepared: Prepared, outputs: Any, picture: Any) -> None:
-    manifest, places = prepared.design.manifest, prepared.design.network.nodes  # with copies, which move the places
+    manifest, places = prepared.design.manifest, prepared.design.network.nodes  # copies of maps change the node indices
     golden = {
         node.name: values
         for node, values in zip(prepared.network.nodes, run_integer(prepared.network, picture), strict=True)
@@ -178,18 +191,18 @@ def _compare(prepared: Prepared, outputs: Any, picture: Any) -> None:
         layer = manifest.layers[index]
         expected = golden[places[layer.node].name]
         if expected is None or not np.array_equal(expected, values):
-            raise DefectError(f"the host reads other integers of {layer.name} than the golden model's")
+            raise DefectError(f"the host's integers of {layer.name} differ from the golden model's")
 
 
 def _again(prepared: Prepared) -> None:
-    """The same inputs give the same bytes."""
+    """Check that the same inputs generate the same bytes."""
     digest = prepared.planned(prepared.mapped(prepared.options), prepared.options).files.digest
     if digest != prepared.plan.files.digest:
-        raise DefectError("the same inputs gave other bytes")
+        raise DefectError("the same inputs gave different bytes")
 
 
 def _saved(prepared: Prepared) -> None:
-    """What a user saves is taken back, and is the same design."""
+    """Check that a saved schedule or folding can be loaded, and gives the same design."""
     text = prepared.mapping.to_json()
     kind = "schedule" if prepared.case.style == "systolic" else "folding"
     settings = {kind: text}
@@ -198,16 +211,16 @@ def _saved(prepared: Prepared) -> None:
     options = prepared.style.options(**settings)
     mapping = prepared.mapped(options)
     if mapping.to_json() != text:
-        raise DefectError(f"a saved {kind} is another one when it is loaded")
+        raise DefectError(f"a saved {kind} differs after it is loaded")
     if mapping.clock == prepared.mapping.clock:
         files = prepared.planned(mapping, options).files.files
         for name, data in prepared.plan.files.files.items():
             if files[name] != data:
-                raise DefectError(f"with its saved {kind} the design has another {name}")
+                raise DefectError(f"the design of the saved {kind} has a different {name}")
 
 
 def _told(prepared: Prepared) -> None:
-    """Everything that is said of a design can be said of this one."""
+    """Check that every report of the design can be written, as JSON, text and HTML."""
     json.dumps(prepared.plan.values(), allow_nan=False)
     json.dumps(prepared.mapping.values(), allow_nan=False)
     for text in (prepared.plan.text(), prepared.mapping.text(), prepared.mapping.page(), prepared.plan._repr_html_()):
@@ -233,11 +246,14 @@ CHECKS: dict[str, Callable[[Prepared], None]] = {
     "packaged": _packaged,
     "as_shipped": _as_shipped,
 }
-"""In the order in which they are made; what the project refuses here it has made itself."""
+"""The checks by name, in the order in which they run.
+
+The design was made by the project itself. If the project refuses it in a check, this is a defect.
+"""
 
 
 def run_check(name: str, prepared: Prepared) -> None:
-    """DefectError where the check fails or the project refuses its own design; other errors as they come."""
+    """Run one check. A SystolicError counts as a defect and is raised as DefectError; other errors are passed on."""
     try:
         CHECKS[name](prepared)
     except SystolicError as error:

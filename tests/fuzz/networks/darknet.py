@@ -1,4 +1,4 @@
-"""A random darknet cfg: every section that a style maps, with every option that decides shapes or numbers."""
+"""A random darknet cfg, with every section that a style maps and every option that decides shapes or numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Section = tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Map:
-    """What darknet layer gives."""
+    """The shape of a darknet layer's output."""
 
     channels: int
     height: int
@@ -26,7 +26,14 @@ class Map:
 
 @dataclass
 class Growing:
-    """A network while sections are added. maps: of each darknet layer. activations: to draw from."""
+    """A network to which sections are added.
+
+    Attributes:
+        picture: The shape of the input image.
+        activations: The activations that layers draw from.
+        largest: The greatest number of filters of a convolution.
+        maps: The output shape of each darknet layer, in the order of ``sections``.
+    """
 
     dice: Dice
     picture: Map
@@ -40,15 +47,15 @@ class Growing:
         return self.maps[-1] if self.maps else self.picture
 
     def add(self, kind: str, result: Map, **options: Any) -> None:
-        """One section more."""
+        """Append a section, whose output has the shape ``result``."""
         self.sections.append((kind, options))
         self.maps.append(result)
 
 
 def drawn_sections(dice: Dice, style: str, most_layers: int) -> list[Section]:
-    """The sections of a cfg, [net] first."""
+    """Return the sections of a cfg, [net] first."""
     picture = Map(dice.pick((3, 3, 3, 3, 1, 2, 4, 5, 11)), dice.whole(2, 24), dice.whole(2, 24))
-    # A concat ties the scales of what it joins, and relu6 has one of its own: all layers have it, or none.
+    # A concat gives all its inputs one scale, and relu6 fixes its own scale: so all layers have relu6, or none has it.
     plain = ("leaky", "relu", "linear", "leaky")
     curved = (*plain, "mish", "swish", "logistic", "tanh", "hardtan")
     activations = dice.pick((("relu6",), plain, plain, curved, curved))
@@ -90,7 +97,7 @@ def _convolution(growing: Growing) -> None:
 
 
 def _darknet_pool(growing: Growing) -> None:
-    """The two that both styles have."""
+    """Add a max pool of size 2 and stride 1 or 2."""
     stride = growing.dice.pick((1, 2))
     _pooled(growing, 2, stride, 1, {"size": 2, "stride": stride})
 
@@ -127,12 +134,12 @@ def _connected(growing: Growing) -> None:
 
 
 def _index(growing: Growing, number: int) -> int:
-    """Of a layer: from the front, or from the back."""
+    """Return the index of a layer, counted from the front, or as a negative index from the back."""
     return number if growing.dice.chance(0.5) else number - len(growing.maps)
 
 
 def _route(growing: Growing) -> None:
-    """To one layer: the branches of systolic designs."""
+    """Add a route to one layer, which begins a branch. Systolic designs support such branches."""
     number = growing.dice.whole(0, len(growing.maps) - 1)
     growing.add("route", growing.maps[number], layers=str(_index(growing, number)))
 
@@ -167,14 +174,14 @@ def _upsample(growing: Growing) -> None:
 
 
 def _shortcut(growing: Growing) -> None:
-    """Of a map of the same shape, of itself where there is no other."""
+    """Add a shortcut from a map of the same shape. If there is no other such map, the last map is added to itself."""
     alike = [i for i, m in enumerate(growing.maps) if m == growing.last]
     options: dict[str, Any] = {"from": _index(growing, growing.dice.pick(alike))}
     growing.add("shortcut", growing.last, **options, activation=growing.dice.pick(growing.activations))
 
 
 def _gate(growing: Growing) -> None:
-    """Of two maps of one shape, or squeeze and excitation: of a map and a value for each of its channels."""
+    """Add a product: of two maps of one shape, or of a map and one value per channel (squeeze and excitation)."""
     dice, source, number = growing.dice, growing.last, len(growing.maps) - 1
     options: dict[str, Any] = {"activation": dice.pick(growing.activations)}
     if dice.chance(0.5):
@@ -188,7 +195,7 @@ def _gate(growing: Growing) -> None:
 
 
 def _side_by_side(growing: Growing) -> None:
-    """The joins that the systolic style may have a place for: of maps, of groups of channels, by 2, of sums."""
+    """Add a join that the systolic style may support: a concat, a channel group, an upsample, or a residual add."""
     dice, first = growing.dice, growing.last
     alike = [i for i, m in enumerate(growing.maps) if (m.height, m.width) == (first.height, first.width)]
     others = [i for i in alike[:-1] if growing.maps[i] == first]
@@ -213,7 +220,7 @@ def _side_by_side(growing: Growing) -> None:
 
 
 def _product(growing: Growing) -> None:
-    """Of two maps that are new, so that no join has them in another place."""
+    """Add a product of two new maps. They are new, so no other join uses them in another position."""
     _same_again(growing)
     _same_again(growing)
     if len(growing.maps) > 2:
@@ -221,7 +228,7 @@ def _product(growing: Growing) -> None:
 
 
 def _same_again(growing: Growing) -> None:
-    """A convolution that a sum can take with what it reads."""
+    """Add a convolution whose output has the shape of its input, so that a residual add can join the two."""
     source = growing.last
     if growing.maps:
         options = {"size": growing.dice.pick((1, 3)), "pad": 1, "stride": 1, "filters": source.channels}
@@ -229,8 +236,11 @@ def _same_again(growing: Growing) -> None:
 
 
 def _block(growing: Growing) -> None:
-    """Concats as networks have them, whose maps can stay on chip: SqueezeNet's, a cross stage's, a U-Net's, a route to
-    an earlier layer. A map that is joined is read elsewhere too."""
+    """Add a concat as known networks have it, whose maps can stay on chip.
+
+    The kinds are the fire module of SqueezeNet, a cross-stage block, the upsampling path of a U-Net, and a route to an
+    earlier layer. A map that is joined has other readers too.
+    """
     dice = growing.dice
     first = _keeping(growing)
     kind = dice.pick(("fire", "cross stage", "cross stage", "up again", "route", "route"))
@@ -258,7 +268,7 @@ def _block(growing: Growing) -> None:
 
 
 def _keeping(growing: Growing) -> int:
-    """A convolution whose map has the sides of what it reads; gives its number."""
+    """Add a convolution whose output has the rows and columns of its input, and return its index."""
     dice, source = growing.dice, growing.last
     filters = dice.pick((2, 4, 8, 8, 12, 16))
     options = {"size": dice.pick((1, 1, 3, 3, 5)), "pad": 1, "stride": 1, "filters": filters}
@@ -330,6 +340,6 @@ def _head(growing: Growing, kind: str, options: Mapping[str, Any]) -> None:
 
 
 def cfg_text(sections: list[Section]) -> str:
-    """The file."""
+    """Return the text of the cfg file."""
     parts = ("\n".join([f"[{kind}]", *(f"{key}={value}" for key, value in keys.items())]) for kind, keys in sections)
     return "\n\n".join(parts) + "\n"

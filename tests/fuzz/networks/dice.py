@@ -1,4 +1,4 @@
-"""Random choices by the names that a generator thinks in."""
+"""Random choices for generators of cases."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ Choice = TypeVar("Choice")
 
 
 class Dice:
-    """The same throws for the same keys on every machine."""
+    """A random generator that makes the same choices for the same keys on every machine."""
 
     def __init__(self, *keys: int) -> None:
         self._random = np.random.default_rng(keys)
 
     def chance(self, share: float) -> bool:
-        """True so often."""
+        """Return True with the probability ``share``."""
         return bool(self._random.random() < share)
 
     def whole(self, low: int, high: int) -> int:
-        """low…high, both included."""
+        """Return an integer from ``low`` to ``high``, both included."""
         return int(self._random.integers(low, high + 1))
 
     def pick(self, choices: Sequence[Choice]) -> Choice:
-        """One of them; what stands there twice comes twice as often."""
+        """Return one of the choices. A choice that is listed twice is twice as likely."""
         return choices[int(self._random.integers(len(choices)))]
 
     def seed(self) -> int:
-        """For what throws dice of its own."""
+        """Return a seed for another random generator."""
         return self.whole(0, (1 << 31) - 1)

@@ -20,28 +20,34 @@ from tests.fuzz.networks.dice import Dice
 from tests.fuzz.networks.exported import drawn_topology, multiplied
 
 BLOCK = 600
-"""Cases that share arrays: about an hour's."""
+"""The number of consecutive cases that share arrays. This many cases take about an hour."""
 
 ARRAYS = 8
-"""Of a block: the engine depends on its array alone and is compiled once for all that share it."""
+"""The number of arrays per block.
+
+An engine depends on its array only, so it is compiled once for all cases that share the array.
+"""
 
 MOST_LAYERS = {"systolic": 14, "streaming": 8}
+"""The limit for the number of layers of a network, by style."""
 
 SOMETIMES = {
     "systolic": {"golden": 0.2, "trace": 0.3, "lint": 0.1, "host": 0.5, "saved": 0.2, "again": 0.1, "told": 0.02},
     "streaming": {"golden": 0.2, "trace": 0.3, "lint": 0.3, "host": 0.4, "saved": 0.2, "again": 0.1, "told": 0.03},
 }
-"""Of a style's designs the share that each check sees; all are executed with native types."""
+"""The share of a style's designs that get each check. All designs are executed with native types."""
 
 AP_INT = {"systolic": 0.15, "streaming": 0.06}
+"""The share of a style's designs that are also executed with ap_int types."""
+
 EXPORTED, MULTIPLIED = 0.6, 0.8
-"""Of pipelines, and of the networks of arrays that add behind their multiplication, the share in the exported form."""
+"""The shares of exported networks: of pipelines, and of 8-bit arrays that add offsets after the multiplication."""
 
 MEAN = 0.7
-"""Of the exported networks of arrays the share whose pictures have one, where they may."""
+"""The share of the arrays' exported networks whose input has a mean, if the first layer allows one."""
 
 EXPORTED_AS_ONNX = 0.3
-"""Of the networks that are drawn as darknet's."""
+"""The share of the darknet networks that are written as an ONNX file."""
 
 OPSETS = (11, 13, 17, 20)
 
@@ -49,20 +55,23 @@ PRODUCTS = ("sam", "scale_channels")
 """Sections that multiply two maps."""
 
 QUANTISED = 0.7
-"""Of those networks of 8 bits the share that onnxruntime quantises, in the form of a file that a user brings."""
+"""The share of the 8-bit ONNX networks that onnxruntime quantises, so that the file already has integers."""
 
 AS_SHIPPED, PACKAGED = 0.04, 0.03
+"""The shares of the designs that are compiled with the users' flags, and that are packaged as a wheel."""
 
 FINER = {"systolic": 0.0, "streaming": 0.4}
-"""Of networks of floats whose weights have 8 bits the share whose activations have 9…16: lanes of an array that has 8
-hold no more."""
+"""The share of the 8-bit float networks whose activations have 9 to 16 bits, by style.
+
+The lanes of an 8-bit array hold no activations of more than 8 bits.
+"""
 
 MOVED = 0.25
-"""Of networks of floats in 4 and 8 bits the share that gets zero points."""
+"""The share of the float networks of 4 and 8 bits that get zero points."""
 
 
 def draw_case(seed: int, number: int) -> Case:
-    """The same case for the same two numbers."""
+    """Return the case of a seed and a number. It is the same for the same two numbers."""
     dice = Dice(seed, number, 1)
     style = dice.pick(("systolic", "systolic", "streaming"))
     exported = style == "streaming" and dice.chance(EXPORTED)
@@ -119,12 +128,16 @@ def draw_case(seed: int, number: int) -> Case:
 
 
 def _finer(dice: Dice, style: str) -> dict[str, Any]:
-    """Bits of all activations, where they have others than weights."""
+    """Return the number of bits of all activations, or {} if activations have the same bits as weights."""
     return {"activation_bits": dice.whole(9, 16)} if dice.chance(FINER[style]) else {}
 
 
 def _softmax(dice: Dice, network: dict[str, Any]) -> dict[str, Any]:
-    """Who computes the softmax of darknet's sections, which is over all values: often the pipeline, of one position."""
+    """Return where and how the final softmax of a cfg is computed, or {} for the default.
+
+    The softmax of darknet covers all values of its input, and the pipeline needs an input of one position. So a dense
+    layer is inserted before the softmax.
+    """
     *sections, (kind, options) = network["sections"]
     if kind != "softmax" or not dice.chance(0.7):
         return {}
@@ -134,13 +147,17 @@ def _softmax(dice: Dice, network: dict[str, Any]) -> dict[str, Any]:
 
 
 def _adds_late(mapping: Mapping[str, Any]) -> bool:
+    # Only a drawn array can have late_offsets == 1; a search gets the geometry of an array without this field.
     array = mapping.get("array") if mapping["kind"] == "drawn" else None
     return isinstance(array, Mapping) and array.get("late_offsets") == 1 and array["bits"] == 8
 
 
 def _joined_once(seed: int, number: int, wild: bool) -> dict[str, Any]:
-    """A topology for the array: the first of twenty that joins no map with itself and has no reorg or softmax, or the
-    last."""
+    """Return a topology for the array.
+
+    It is the first of twenty in which no join reads a map twice and no layer is a reorg or a softmax. If there is none,
+    it is the last of the twenty.
+    """
     for attempt in range(20):
         topology = multiplied(drawn_topology(Dice(seed, number, 6, attempt), MOST_LAYERS["systolic"], wild))
         sources = [layer["from"] for layer in topology["layers"] if isinstance(layer.get("from"), list)]
@@ -151,7 +168,10 @@ def _joined_once(seed: int, number: int, wild: bool) -> dict[str, Any]:
 
 
 def _with_mean(dice: Dice, topology: dict[str, Any]) -> dict[str, Any]:
-    """The same, and often a picture with a mean where the batch norm of its reader takes one in: padding holds it."""
+    """Return the topology, often with a mean of the input.
+
+    The first layer must have a batch norm that can absorb the mean. Its padding then holds the mean instead of 0.
+    """
     reader = topology["layers"][0]
     if "output_bits" not in reader or "requantise" in reader or not dice.chance(MEAN):
         return topology
@@ -160,7 +180,7 @@ def _with_mean(dice: Dice, topology: dict[str, Any]) -> dict[str, Any]:
 
 
 def _quantised(dice: Dice, style: str, sections: list[Section]) -> dict[str, Any]:
-    """How onnxruntime quantises the file, for tests.support.onnx.quantising.Form; nothing where it does not."""
+    """Return the form in which onnxruntime quantises the file, for tests.support.onnx.quantising.Form; {} for none."""
     if not dice.chance(QUANTISED):
         return {}
     form = {
@@ -171,25 +191,30 @@ def _quantised(dice: Dice, style: str, sections: list[Section]) -> dict[str, Any
         "weights": dice.pick(("QInt8", "QInt8", "QUInt8")),
     }
     if style == "systolic" and any(kind in PRODUCTS for kind, _ in sections):
-        # Factors with zero points, which a bit more takes off: more than lanes of the array have.
+        # Subtracting a zero point makes a factor one bit wider than a lane of the array, so factors are symmetric.
         form |= {"symmetric": True, "activations": "QInt8"}
     if form["per_channel"] or style == "systolic":
-        form["weights"] = "QInt8"  # by channel they are symmetric, and of nine bits no array of eight holds them
-    ends = [section for section in sections if section[0] != "softmax"]  # probabilities are no integers
+        # Weights per channel are symmetric. QUInt8 weights less their zero point need nine bits, one more than a lane.
+        form["weights"] = "QInt8"
+    ends = [section for section in sections if section[0] != "softmax"]  # probabilities are not integers
     if form["weights"] == "QUInt8":
-        form["activations"] = "QUInt8"  # onnxruntime has no other pair
+        form["activations"] = "QUInt8"  # onnxruntime supports no other activations for QUInt8 weights
     return {"opset": dice.pick((13, 17)), "quantised": form, "sections": ends}
 
 
 def _checks(dice: Dice, style: str, sized: bool) -> tuple[str, ...]:
-    """sized: the trace has sized its FIFOs, and is asked whether they keep that."""
+    """Return the names of the checks of a case.
+
+    Args:
+        sized: Whether FIFOs are sized from a trace. Such a design is always traced, to check the promised interval.
+    """
     optional = [name for name, share in SOMETIMES[style].items() if dice.chance(share) or (name == "trace" and sized)]
     wide = ["ap_int"] * dice.chance(AP_INT[style]) + ["as_shipped"] * dice.chance(AS_SHIPPED)
     return ("native", *wide, *optional, *(["packaged"] * dice.chance(PACKAGED)))
 
 
 def _clock(dice: Dice, board: Board, style: str) -> float | None:
-    """One that the board makes; None where the style chooses."""
+    """Return a clock in MHz that the board makes, or None if the style chooses it."""
     if style == "streaming" and dice.chance(0.3):
         return None
     return dice.pick([clock.mhz for clock in board.clocks() if clock.mhz >= 20])
@@ -199,7 +224,10 @@ def _clock(dice: Dice, board: Board, style: str) -> float | None:
 
 
 def _schedule(dice: Dice, seed: int, block: int, target: dict[str, Any]) -> dict[str, Any]:
-    """Most take a random legal schedule on one of the block's arrays, some the search's own."""
+    """Return the mapping of a systolic case, and set the board and the bits of ``target``.
+
+    Most cases get a random legal schedule on one of the block's arrays. The others get the schedule of a search.
+    """
     batch = dice.pick((1, 1, 1, 1, 1, 2, 3, 5))
     array, board = drawn_array(Dice(seed, block, dice.whole(0, ARRAYS - 1), 2))
     target |= {"board": board, "bits": array.bits}
@@ -220,9 +248,9 @@ def _schedule(dice: Dice, seed: int, block: int, target: dict[str, Any]) -> dict
 
 
 def drawn_array(dice: Dice) -> tuple[Array, str]:
-    """A legal array, and a board that holds it."""
+    """Return a legal array, and a board that it fits on."""
     while True:
-        units = dice.chance(0.9)  # most have what any layer may need
+        units = dice.chance(0.9)  # most arrays have every unit that a layer may need
         array = Array(
             rows=dice.whole(2, 9),
             columns=dice.pick((4, 8, 8, 16, 16, 24, 32)),
@@ -264,7 +292,7 @@ def _holds(board: Board, array: Array) -> bool:
 
 
 def _folding(dice: Dice) -> dict[str, Any]:
-    """A random legal folding, or a search's."""
+    """Return the options of a random legal folding, or of a folding search."""
     kind = dice.pick(("drawn", "drawn", "drawn", "greedy", "greedy", "exact", "annealing"))
     return {
         "kind": kind,

@@ -1,4 +1,4 @@
-"""A random network in the exported JSON form, every key of it: what the reader takes and the streaming style maps."""
+"""A random network in the exported JSON form, with every key that the reader takes and the streaming style maps."""
 
 from __future__ import annotations
 
@@ -9,14 +9,20 @@ from typing import Any
 from tests.fuzz.networks.dice import Dice
 
 HOSTILE = ("int", "class", "frames", "in", "out", "word", "streaming_top", "input_window", "main", "hls", "x1_window")
-"""Names of layers that generated code may know already."""
+"""Names of layers that generated code may use for something else."""
 
 BIPOLAR, SUMS, PICTURE = "bipolar", "sums", "picture"
+"""Kinds of maps: values −1 and +1, sums that are not requantised, and the input image."""
 
 
 @dataclass(frozen=True)
 class Map:
-    """name: of the layer that gives it. kind: its datatype, as far as layers ask."""
+    """The output of a layer.
+
+    Attributes:
+        name: The layer's name.
+        kind: The datatype, as far as layers that read the map depend on it.
+    """
 
     name: str
     channels: int
@@ -31,7 +37,13 @@ class Map:
 
 @dataclass
 class Growing:
-    """A network while layers are added; the last map is read where nothing else is said."""
+    """A network to which layers are added. A layer without "from" reads the last map.
+
+    Attributes:
+        maps: The input image, then the output of each layer.
+        names: The kind of the layers' names, "plain" or "hostile".
+        layers: The JSON objects of the layers.
+    """
 
     dice: Dice
     maps: list[Map]
@@ -43,7 +55,7 @@ class Growing:
         return self.maps[-1]
 
     def add(self, kind: str, result: Map, source: Map, **keys: Any) -> None:
-        """One layer more, that reads ``source``."""
+        """Append a layer that reads ``source``."""
         layer: dict[str, Any] = {"type": kind, "name": result.name, **keys}
         if source is not self.last and "from" not in layer:
             layer["from"] = source.name
@@ -51,7 +63,7 @@ class Growing:
         self.maps.append(result)
 
     def name(self) -> str:
-        """Of the next layer: one that generated code might know, where such names are drawn."""
+        """Return the name of the next layer. Hostile names come from HOSTILE, as long as it lasts."""
         number = len(self.layers) + 1
         if self.names == "hostile" and number <= len(HOSTILE):
             return HOSTILE[number - 1]
@@ -59,7 +71,11 @@ class Growing:
 
 
 def drawn_topology(dice: Dice, most_layers: int, wild: bool) -> dict[str, Any]:
-    """The JSON object of a network file. wild: its numbers go to extremes, which the finest scales do not hold."""
+    """Return the JSON object of a network file.
+
+    Args:
+        wild: Whether weights get extreme values. The finest scales cannot hold these, and are not drawn then.
+    """
     channels = dice.pick((3, 3, 3, 3, 1, 2, 4, 9))
     picture = Map("input", channels, dice.whole(2, 20), dice.whole(2, 20), PICTURE)
     growing = Growing(dice, [picture], dice.pick(("plain",) * 9 + ("hostile",)))
@@ -94,8 +110,10 @@ def drawn_topology(dice: Dice, most_layers: int, wild: bool) -> dict[str, Any]:
 
 
 def multiplied(topology: dict[str, Any]) -> dict[str, Any]:
-    """The same for the array, which has neither thresholds nor values of −1…1. Few bits behind the point, since its
-    multipliers have 17."""
+    """Return the topology for a systolic array, which supports neither thresholds nor outputs of −1…1.
+
+    At most four extra bits of the requantisation's product are kept, because the array's multipliers have 17 bits.
+    """
     layers = []
     for layer in topology["layers"]:
         dropped = {"requantise", "extra_bits"} | ({"activation"} if layer.get("activation") == "symmetric" else set())
@@ -103,7 +121,7 @@ def multiplied(topology: dict[str, Any]) -> dict[str, Any]:
         if "activation" in dropped:
             layers[-1]["output_bits"] = 2
         if layers[-1].get("output_bits") == 8:
-            layers[-1]["output_bits"] = 7  # values without a sign want a lane of a bit more
+            layers[-1]["output_bits"] = 7  # unsigned values need one bit more in a lane
     extra_bits = min(4, topology["extra_bits"])
     return {**topology, "requantise": "multiply_shift", "extra_bits": extra_bits, "layers": layers}
 
@@ -112,7 +130,7 @@ def multiplied(topology: dict[str, Any]) -> dict[str, Any]:
 
 
 def _source(growing: Growing, *without: str) -> Map | None:
-    """The last map or an earlier one, of none of these kinds."""
+    """Return the last map or an earlier one, but none of the kinds ``without``; None if there is none."""
     fitting = [m for m in growing.maps[1:] or growing.maps if m.kind not in without]
     if growing.last in fitting and growing.dice.chance(0.85):
         return growing.last
@@ -143,7 +161,7 @@ def _convolution(growing: Growing, few_bits: bool, sums: bool = False, bipolar: 
 
 
 def _activation(growing: Growing, keys: dict[str, Any], few_bits: bool, bipolar: bool) -> str:
-    """Into ``keys``; the kind of what comes out."""
+    """Draw a convolution's activation and requantisation into ``keys``, and return the kind of its output."""
     dice = growing.dice
     if dice.chance(0.2):
         keys["requantise"] = dice.pick(("multiply_shift", "thresholds", "given_thresholds", "given_thresholds"))
@@ -180,7 +198,7 @@ def _max_pool(growing: Growing, _: bool) -> None:
 
 
 def _rectangular_pool(growing: Growing, source: Map) -> None:
-    """Its padding differs from side to side, as may the rows and columns of its window."""
+    """Add a max pool whose padding differs per side, and whose window may have different rows and columns."""
     dice = growing.dice
     sides = [min(dice.whole(1, 5), side) for side in (source.height, source.width)]
     stride = dice.whole(1, 3)
@@ -221,7 +239,7 @@ def _upsample(growing: Growing, _: bool) -> None:
 
 
 def _concat(growing: Growing, _: bool) -> None:
-    """Of maps that fit together, one of them twice now and then."""
+    """Add a concat of maps with the same rows, columns and kind. A map may be joined twice."""
     dice, first = growing.dice, growing.last
     alike = [m for m in growing.maps[1:] if (m.height, m.width, m.kind) == (first.height, first.width, first.kind)]
     if not alike:
@@ -234,7 +252,7 @@ def _concat(growing: Growing, _: bool) -> None:
 
 
 def _add(growing: Growing, _: bool) -> None:
-    """Of maps of one shape and datatype, one of them twice now and then."""
+    """Add an addition of maps with the same shape and datatype. A map may be added twice."""
     dice, first = growing.dice, growing.last
     form = (first.channels, first.height, first.width, first.kind)
     alike = [m for m in growing.maps[1:] if (m.channels, m.height, m.width, m.kind) == form]
@@ -265,7 +283,7 @@ STEPS: tuple[Step, ...] = (_convolution,) * 6 + (
 
 
 def _end(growing: Growing, few_bits: bool) -> None:
-    """What leaves is no BIPOLAR map: sums, with a head behind them or not, or values."""
+    """End the network with sums, with or without a head, or with values, because a BIPOLAR map cannot be an output."""
     dice = growing.dice
     if growing.last.kind == SUMS or (growing.last.kind != BIPOLAR and dice.chance(0.15)):
         return
@@ -284,7 +302,10 @@ def _end(growing: Growing, few_bits: bool) -> None:
 
 
 def _softmax(growing: Growing, dice: Dice) -> bool:
-    """Shares of the last map's channels, or not: of sums those by argmax or the host's."""
+    """Add a softmax over the last map's channels to some networks, and return whether it was added.
+
+    The softmax of sums is computed by the method argmax, or by the host (the method "none").
+    """
     if growing.layers[-1]["type"] in ("one_object", "region", "yolo") or growing.last.kind == BIPOLAR:
         return False
     if not dice.chance(0.2):
@@ -295,7 +316,7 @@ def _softmax(growing: Growing, dice: Dice) -> bool:
 
 
 def _choice(growing: Growing) -> None:
-    """Labels of the last map, its values, or both, of as many or not."""
+    """Add a top-k of the last map to some networks: its labels, its values, or both, with the same or another k."""
     dice, source = growing.dice, growing.last
     if growing.layers[-1]["type"] in ("one_object", "region", "yolo") or not dice.chance(0.3):
         return
@@ -312,7 +333,7 @@ def _choice(growing: Growing) -> None:
 
 
 def _read_bipolar(growing: Growing) -> None:
-    """A BIPOLAR map cannot leave: a convolution gives its sums where nothing reads it."""
+    """Add a convolution after each BIPOLAR map that no layer reads, because such a map cannot be an output."""
     named = (layer.get("from") for layer in growing.layers)
     read = {name for reads in named for name in (reads if isinstance(reads, list) else [reads])}
     pairs = zip(growing.maps, growing.layers, strict=False)

@@ -1,4 +1,4 @@
-"""Weights, batch norms and pixels of a case: what its seed gives, some of it driven to extremes."""
+"""Weights, batch norms and pixels of a case, drawn from its seed. A share of them gets extreme values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Random = np.random.Generator
 
 
 def pixels_of(values: Mapping[str, Any], shape: Shape, count: int) -> list[Pixels]:
-    """``count`` pictures uint8 [channels, height, width], no two alike but where they are black or white."""
+    """Return ``count`` uint8 images of shape (channels, rows, columns). All differ, unless they are black or white."""
     random, size = np.random.default_rng(values["seed"]), (shape.channels, shape.height, shape.width)
     kind = values["kind"]
     if kind in ("black", "white"):
@@ -33,7 +33,7 @@ def pixels_of(values: Mapping[str, Any], shape: Shape, count: int) -> list[Pixel
 
 
 def darknet_numbers(topology: Network, values: Mapping[str, Any]) -> Network:
-    """``topology`` with numbers."""
+    """Return the network of ``topology`` with weights and batch norms."""
     network = zoo.seeded(values["seed"])(topology)
     random, share = np.random.default_rng(values["seed"]), values["wild"]
     nodes = []
@@ -50,7 +50,7 @@ def darknet_numbers(topology: Network, values: Mapping[str, Any]) -> Network:
 
 
 def exported_numbers(arrays: Mapping[str, FloatArray], values: Mapping[str, Any]) -> dict[str, FloatArray]:
-    """``arrays`` with some numbers driven to extremes."""
+    """Return ``arrays`` with extreme values for the share "wild" of each."""
     random, share = np.random.default_rng(values["seed"]), values["wild"]
     driven = {}
     for name, array in arrays.items():
@@ -60,7 +60,10 @@ def exported_numbers(arrays: Mapping[str, FloatArray], values: Mapping[str, Any]
 
 
 def _driven(array: FloatArray, random: Random, share: float) -> FloatArray:
-    """A share of its first axis: nothing, a little, a lot, or the other sign. The first stays: not all may be 0."""
+    """Return the array with a share of its rows, along the first axis, multiplied by a factor.
+
+    The factor makes the row zero, small or large, or changes its sign. The first row stays, so that not all are 0.
+    """
     rows = len(array)
     factors = random.choice([0.0, 2.0**-6, 2.0**4, -1.0], rows)
     chosen = random.random(rows) < share

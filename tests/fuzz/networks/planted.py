@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz planted`: how many random networks it takes to find defects that are known to be there."""
+"""`python -m tests.fuzz planted`: count the random networks until a planted defect is found."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from tests.fuzz.networks.draw import draw_case
 from tests.fuzz.networks.trial import Outcome, try_case
 
 MOST_CASES = 200
-"""After so many a defect counts as not found."""
+"""The number of cases after which a planted defect counts as not found."""
 
 Plant = Callable[[], AbstractContextManager[Any]]
 
 
 @contextmanager
 def _text(module: Any, name: str, old: str, new: str) -> Iterator[None]:
-    """A fixed header, or a rendered source, with ``old`` replaced."""
+    """Replace ``old`` by ``new`` in a fixed header or a rendered source within this context."""
     original = getattr(module, name)
 
     def replaced(*arguments: Any) -> Any:
         result = original(*arguments)
         texts = result.values() if isinstance(result, Mapping) else [result]
-        if name != "fixed_files":
-            assert any(old in text for text in texts), f"nothing to plant: {old}"
+        if name != "fixed_files":  # a single call of fixed_files gives some of the headers only
+            assert any(old in text for text in texts), f"the text to replace is missing: {old}"
         if isinstance(result, Mapping):
             return {file: text.replace(old, new) for file, text in result.items()}
         return result.replace(old, new)
@@ -50,7 +50,7 @@ def _text(module: Any, name: str, old: str, new: str) -> Iterator[None]:
 
 @contextmanager
 def _result(module: Any, name: str, change: Callable[[Any], Any]) -> Iterator[None]:
-    """A function of a module, or a method, that gives something else."""
+    """Pass the results of a module's function, or of a method, through ``change`` within this context."""
     original = getattr(module, name)
     with patch.object(module, name, lambda *arguments, **options: change(original(*arguments, **options))):
         yield
@@ -58,7 +58,7 @@ def _result(module: Any, name: str, change: Callable[[Any], Any]) -> Iterator[No
 
 def _header(old: str, new: str) -> Plant:
     headers = Path(hls_templates.__file__).parent.rglob("*.h")
-    assert any(old in path.read_text("utf-8") for path in headers), f"nothing to plant: {old}"
+    assert any(old in path.read_text("utf-8") for path in headers), f"the text to replace is missing: {old}"
     return lambda: _text(hls_templates.headers, "fixed_files", old, new)
 
 
@@ -67,7 +67,7 @@ def _fields(change: Callable[[dict[str, int]], dict[str, int]]) -> Plant:
 
 
 def _swapped(image: Any) -> Any:
-    """The first two words of an image exchanged."""
+    """Return the image with its first two words exchanged."""
     changed = np.array(image)
     changed[[0, 1]] = changed[[1, 0]] if len(changed) > 1 else changed[[0, 0]]
     return changed
@@ -80,7 +80,7 @@ def _swapped_tiles(tiles: Any) -> Any:
 
 
 def _shallow(fifos: Any) -> Any:
-    """Every FIFO two words deep."""
+    """Give every FIFO a depth of two words."""
     fifos.depths.update(dict.fromkeys(fifos.depths, 2))
     return fifos
 
@@ -119,11 +119,11 @@ PLANTS: dict[str, Plant] = {
         systolic.golden, "golden_source", "(product + (integer{1} << (shift - 1))) >> shift", "product >> shift"
     ),
 }
-"""What is broken, and how."""
+"""The planted defects: the sentence about each, and its context manager. The sentence begins with the style."""
 
 
 def run(campaign: Campaign) -> int:
-    """Prints a table; gives the number of defects that were not found."""
+    """Print a table of the planted defects, and return the number of those that were not found."""
     missed = 0
     print("| planted | found in case | by |\n| --- | --- | --- |")
     with tempfile.TemporaryDirectory(prefix="systolic-fuzz-cache-") as beside:
@@ -137,7 +137,10 @@ def run(campaign: Campaign) -> int:
 
 
 def find(name: str, seed: int, most: int, cache: Path) -> tuple[int, Outcome]:
-    """The first case of the plant's style that fails, and how; the last outcome where none does."""
+    """Return the number and the outcome of the first failing case, with the plant's style.
+
+    If no case fails, return ``most`` and the outcome of the last case.
+    """
     style = name.partition(":")[0]
     outcome = Outcome("passed")
     for number in range(most):
@@ -151,6 +154,6 @@ def find(name: str, seed: int, most: int, cache: Path) -> tuple[int, Outcome]:
 
 
 def try_planted(name: str, case: Any, cache: Path) -> Outcome:
-    """One case on a project with this defect."""
+    """Try one case with a planted defect in the project."""
     with PLANTS[name]():
         return try_case(case, cache)

@@ -1,4 +1,4 @@
-"""Case → design: the user's own way from a network's files to a written folder."""
+"""The way from a case to a design: from the network's files to a written folder, with the functions that users call."""
 
 from __future__ import annotations
 
@@ -53,7 +53,12 @@ from tests.support.schedules import legal_tilings, staying
 
 
 class RefusedError(Exception):
-    """The project refuses the case with a sentence, before it has written anything. stage: where."""
+    """A refusal of the case with a sentence, before anything is written.
+
+    Attributes:
+        stage: The stage that refuses: "read", "quantise", "map" or "generate".
+        sentence: The reason.
+    """
 
     def __init__(self, stage: str, sentence: str) -> None:
         super().__init__(f"{stage}: {sentence}")
@@ -62,7 +67,15 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Everything on the way. pictures: uint8 [channels, height, width], as many as the design takes at a time."""
+    """A case's design, and everything that was made on the way to it.
+
+    Attributes:
+        network: The quantised network.
+        mapping: The schedule or the folding.
+        plan: The generated files, before they are written.
+        pictures: The uint8 input images of shape (channels, rows, columns). Their number is the design's batch.
+        design: The written design, opened again.
+    """
 
     case: Case
     model: Model
@@ -82,20 +95,23 @@ class Prepared:
         return boards.load(self.case.target["board"])
 
     def mapped(self, options: Any) -> NetworkMapping:
-        """The network as other options have it."""
+        """Map the network once more, with other options."""
         mapping: NetworkMapping = self.style.map(self.network, self.board, self.case.target["clock"], options, _silent)
         return mapping
 
     def planned(self, mapping: NetworkMapping, options: Any) -> Plan:
-        """Generated once more."""
+        """Generate the design once more."""
         inputs = DesignInputs(self.model.files, self.pictures[0], self.model.fit)
         plan: Plan = self.style.generate(mapping, inputs, options, _silent)
         return plan
 
 
 def prepare(case: Case, folder: Path) -> Prepared:
-    """Writes the design to ``folder``/design. RefusedError where the project refuses the case; what it refuses
-    afterwards it has written itself."""
+    """Write the design of a case to ``folder``/design.
+
+    Raises:
+        RefusedError: The project refuses the case. A later SystolicError refuses what the project itself wrote.
+    """
     style, board = style_named(case.style), boards.load(case.target["board"])
     with _stage("read"):
         read = with_added(read_model(case, folder), case.network.get("added"))
@@ -128,7 +144,10 @@ def _stage(name: str) -> Iterator[None]:
 
 
 def read_model(case: Case, folder: Path) -> Model:
-    """By the files that a user has: a cfg with its weights, a topology with its arrays, or another tool's export."""
+    """Read the network from files as users have them.
+
+    These are a cfg with its weights, a topology with its arrays, or an ONNX file.
+    """
     if case.network["form"] == "exported":
         path, weights = folder / "network.json", folder / "network.npz"
         path.write_text(json.dumps(case.network["topology"]), "utf-8")
@@ -160,7 +179,7 @@ def _onnx_file(case: Case, network: Network, folder: Path) -> Path:
 
 
 def _integers(case: Case, model: Model) -> QuantizedNetwork:
-    """As ``systolic.model.quantise_model``, on pictures of any number of channels."""
+    """Quantise the network as ``systolic.model.quantise_model`` does, but with images of any number of channels."""
     if model.quantized is not None:
         return model.quantized
     bits, shape = case.target["bits"], model.network.input_shape
@@ -189,7 +208,13 @@ def _systolic_options(case: Case, network: QuantizedNetwork, board: Board) -> Sy
 
 
 def drawn_schedule(case: Case, network: QuantizedNetwork) -> str:
-    """Return the JSON text of a random legal schedule. Raises UnsupportedError if the array has none."""
+    """Return the JSON text of a random legal schedule.
+
+    Maps stay on chip as drawn. If some layer then has no legal tiling, no map stays on chip.
+
+    Raises:
+        UnsupportedError: A layer has no legal tiling on the array.
+    """
     wish = case.mapping
     array, batch, dice = Array(**wish["array"]), wish["batch"], Dice(wish["seed"])
     network = with_copies(network, array.added_maps > 0)
@@ -202,7 +227,7 @@ def drawn_schedule(case: Case, network: QuantizedNetwork) -> str:
         on_chip = [False] * len(layers)
         legal = legal_tilings(network, array, batch)
     if not all(legal):
-        raise UnsupportedError(network.name, "the buffers of the drawn array hold no tiling of one of its layers")
+        raise UnsupportedError(network.name, "no tiling of one of its layers fits the buffers of the drawn array")
     chosen = [replace(dice.pick(fitting), on_chip=stay) for fitting, stay in zip(legal, on_chip, strict=True)]
     return schedule_file.to_json(check_schedule(schedule_of(network, array, chosen, batch)))
 

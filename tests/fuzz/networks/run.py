@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz networks`: cases until the count or the time is used up, and what they said."""
+"""`python -m tests.fuzz networks`: try cases until their limit or the time is reached, and report the outcomes."""
 
 from __future__ import annotations
 
@@ -20,18 +20,28 @@ from tests.fuzz.networks.shrink import shrunk
 from tests.fuzz.networks.trial import Outcome, Trial, try_case
 
 SHRINK_SECONDS = 300.0
-"""For one failure; of failures with the same signature only the first is shrunk."""
+"""The time for shrinking one failure. Of the failures with one signature, only the first is shrunk."""
 
 TOLD_EVERY = 50
+"""The number of cases after which the report is printed."""
 
 IMPORTED_LATER = ("matplotlib.figure", "onnxruntime.quantization", "ortools.sat.python.cp_model", "scipy.optimize")
-"""What some cases import, for a second each: the process that they are forked from has it already."""
+"""Modules that some cases import, which takes about a second each. The parent process imports them before it forks."""
 
 
 @dataclass
 class Tally:
-    """What was seen. layers: executed, by style and kind. seconds: of processor time, by stage and check. failures: by
-    style and signature."""
+    """The counts of a campaign.
+
+    Attributes:
+        networks: The number of cases.
+        executed: The number of executed networks, by style.
+        layers: The number of executed layers, by style and kind.
+        refusals: The number of refused networks, by style and signature.
+        failures: The number of failed networks, by style and signature.
+        checks: The number of runs, by stage or check.
+        seconds: The processor time, by stage or check.
+    """
 
     networks: int = 0
     executed: Counter[str] = field(default_factory=Counter)
@@ -46,7 +56,7 @@ class Tally:
         return sum(self.layers.values())
 
     def count(self, case: Case, outcome: Outcome) -> None:
-        """One case more."""
+        """Add the outcome of one case."""
         self.networks += 1
         for stage, seconds in outcome.seconds.items():
             self.seconds[stage] += seconds  # type: ignore[assignment]
@@ -61,7 +71,11 @@ class Tally:
                 self.layers[case.style, kind] += count
 
     def text(self, seconds: float) -> str:
-        """A report."""
+        """Return the report.
+
+        Args:
+            seconds: The time since the campaign began.
+        """
         refused, layers = sum(self.refusals.values()), self.executed_layers
         lines = [
             f"{self.networks} networks in {seconds:.0f} s: {sum(self.executed.values())} executed, {layers} layers, "
@@ -80,7 +94,7 @@ class Tally:
 
 
 def run(campaign: Campaign) -> int:
-    """Tries the campaign's cases, or replays its files; prints a report and gives the number of failures."""
+    """Try the campaign's cases, or replay its files, print a report, and return the number of failures."""
     tally = Tally()
     with tempfile.TemporaryDirectory(prefix="systolic-fuzz-cache-") as beside:
         cache = Path(os.environ.get("SYSTOLIC_TEST_BUILDS", beside))
@@ -101,8 +115,14 @@ def run(campaign: Campaign) -> int:
 
 
 def outcomes(campaign: Campaign, cache: Path, enough: Callable[[], bool]) -> Iterator[tuple[int, Case, Outcome]]:
-    """As they come, ``campaign.workers`` at once. cache: a folder for compiled code. enough: whether the campaign
-    may end when its time is used up."""
+    """Yield each case with its number and outcome, in the order in which the trials end.
+
+    ``campaign.workers`` trials run at once.
+
+    Args:
+        cache: A folder for compiled code.
+        enough: Returns whether the campaign may end when its time is over.
+    """
     for module in IMPORTED_LATER:
         importlib.import_module(module)
     at_work: dict[int, Trial] = {}
@@ -127,8 +147,8 @@ def _report_failure(campaign: Campaign, number: int, case: Case, outcome: Outcom
     if tally.failures[signature] == 1:
         smaller = shrunk(case, outcome, cache, SHRINK_SECONDS)
         path.with_suffix(".small.json").write_text(smaller.text(), "utf-8")
-        print(f"  in short: {json.dumps(smaller.network)} {json.dumps(smaller.mapping)}", flush=True)
-    print(f"  again by: python -m tests.fuzz networks --replay {path}", flush=True)
+        print(f"  shrunk to: {json.dumps(smaller.network)} {json.dumps(smaller.mapping)}", flush=True)
+    print(f"  repeat with: python -m tests.fuzz networks --replay {path}", flush=True)
 
 
 def _replay(campaign: Campaign, cache: Path) -> int:

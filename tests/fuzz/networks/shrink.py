@@ -1,4 +1,4 @@
-"""Greedy delta debugging: a failing case → a smaller one that fails in the same way."""
+"""Greedy delta debugging: reduce a failing case to a smaller one that fails in the same way."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Try = Callable[[Case], Outcome]
 
 NEEDED = {"format", "name", "type", "filters", "kernel", "size", "weight_bits", "from", "layers", "input", "height"}
 NEEDED |= {"width", "channels", "anchors", "classes", "num", "group_id", "output"}
-"""Keys that are not left out: a network without them is none."""
+"""Keys that are never left out, because a network without them is invalid."""
 
 PLAIN: dict[str, Any] = {
     "batch": 1,
@@ -29,17 +29,22 @@ PLAIN: dict[str, Any] = {
     "estimated_fifos": True,
     "pins": {},
 }
-"""What a mapping asks for where it asks for nothing."""
+"""The values of a mapping that change nothing."""
 
 
 def shrunk(case: Case, failure: Outcome, cache: Path, seconds: float) -> Case:
-    """As small as it gets in so much time."""
+    """Return the smallest case that is found within ``seconds``."""
     end = time.monotonic() + seconds
     return shrunk_by(case, failure, lambda smaller: try_case(smaller, cache), lambda: time.monotonic() > end)
 
 
 def shrunk_by(case: Case, failure: Outcome, attempt: Try, late: Callable[[], bool] = lambda: False) -> Case:
-    """``attempt`` says how a smaller case ends; the same stage and signature are the same failure."""
+    """Return the smallest failing case that is found before ``late`` returns True.
+
+    Args:
+        attempt: Returns the outcome of a smaller case. Outcomes with the same signature are the same failure.
+        late: Returns whether the time is over.
+    """
 
     def fails(smaller: Case) -> bool:
         outcome = attempt(smaller)
@@ -61,7 +66,7 @@ def shrunk_by(case: Case, failure: Outcome, attempt: Try, late: Callable[[], boo
 
 
 def smaller_cases(case: Case) -> Iterator[Case]:
-    """Every case that is one step smaller or plainer, the largest steps first."""
+    """Yield every case that is one step smaller or simpler, the largest steps first."""
     exported = case.network["form"] == "exported"
     for network in _fewer_layers(case.network) if exported else _fewer_sections(case.network):
         yield replace(case, network=network)
@@ -74,7 +79,7 @@ def smaller_cases(case: Case) -> Iterator[Case]:
 
 
 def _fewer_layers(network: Any) -> Iterator[dict[str, Any]]:
-    """Without a layer; who read it reads what it read."""
+    """Yield the network without one layer. Its readers read its first input instead."""
     layers = network["topology"]["layers"]
     for number in reversed(range(len(layers))):
         left = copy.deepcopy(dict(network))
@@ -100,7 +105,7 @@ def _rename(layer: dict[str, Any], gone: str | None, source: str) -> None:
 
 
 def _fewer_sections(network: Any) -> Iterator[dict[str, Any]]:
-    """Without a section; routes and shortcuts count from the front, and again."""
+    """Yield the network without one section. Routes and shortcuts get absolute indices, which are renumbered."""
     sections = _absolute(network["sections"])
     for number in reversed(range(1, len(sections))):
         remaining = copy.deepcopy([section for index, section in enumerate(sections) if index != number])
@@ -130,7 +135,7 @@ def _absolute(sections: Any) -> list[Any]:
 
 
 def _plainer(case: Case) -> Iterator[Case]:
-    """What is no part of the network."""
+    """Yield cases with simpler weights, pixels or mapping, and the same network."""
     if case.numbers["wild"]:
         yield replace(case, numbers={**case.numbers, "wild": 0.0})
     if case.pixels["kind"] != "noise":
@@ -147,7 +152,7 @@ def _plainer(case: Case) -> Iterator[Case]:
 
 
 def _smaller_numbers(values: Any) -> Iterator[Any]:
-    """The same object with one value left out, or one number less, anywhere in it."""
+    """Yield the object with one value left out, or one integer made smaller, at any depth."""
     if isinstance(values, dict):
         for key, value in values.items():
             if key not in NEEDED and not isinstance(value, (dict, list)) and key not in ("form", "sections"):

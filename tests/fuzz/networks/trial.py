@@ -1,4 +1,4 @@
-"""One case in a process of its own: generated code may crash, hang or take all memory, and a campaign goes on."""
+"""One case in a process of its own. Generated code may crash, hang or use up memory without ending the campaign."""
 
 from __future__ import annotations
 
@@ -23,23 +23,32 @@ from tests.fuzz.networks.prepare import Prepared, RefusedError, prepare
 _FORK = multiprocessing.get_context("fork")
 
 CPU_SECONDS, MEMORY = 120, 6 << 30
-"""Of a case: processor time of any one of its processes, so that a busy machine makes no hang; bytes."""
+"""Limits per process of a case: seconds of processor time, which a busy machine does not use up, and bytes."""
 
 WAIT_SECONDS, LEAST_SECONDS = 600, 1
-"""A case hangs that uses less than so much processor time in so long: it waits for what does not come. One that
-works gets more on a busy machine too."""
+"""A case hangs if it uses less than LEAST_SECONDS of processor time within WAIT_SECONDS of time.
+
+Such a case waits for something that never happens. A case that works uses more, on a busy machine too.
+"""
 
 
 _SIGNALS = {number.value: number.name for number in signal.Signals}
 
 MOST_TEXT = 4000
-"""Characters of a sentence."""
+"""The limit for the length of an outcome's sentence, in characters."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """state: passed, refused or failed. stage: what refused it, or the check that failed. seconds: by stage and check.
-    layers: how many layers of each kind were executed."""
+    """The end of a trial.
+
+    Attributes:
+        state: "passed", "refused" or "failed".
+        stage: The stage that refused the case, or the check that failed.
+        sentence: The reason of a refusal or a failure.
+        layers: The number of executed layers, by kind.
+        seconds: The processor time, by stage and check.
+    """
 
     state: str
     stage: str = ""
@@ -49,7 +58,7 @@ class Outcome:
 
     @property
     def signature(self) -> str:
-        """The same for what is probably the same: the sentence without its names and numbers."""
+        """The stage and the sentence without names and numbers. It is the same for failures with a common cause."""
         line = next(iter(self.sentence.splitlines()), "")
         line = re.sub(r"'[^']*'|\"[^\"]*\"", "'…'", line)
         line = re.sub(
@@ -60,7 +69,12 @@ class Outcome:
 
 
 class Trial:
-    """A case on its way, with a cache of compiled code that others share."""
+    """A running case.
+
+    Args:
+        case: The case.
+        cache: A folder of compiled code, which trials share.
+    """
 
     def __init__(self, case: Case, cache: Path) -> None:
         self.case = case
@@ -77,7 +91,7 @@ class Trial:
 
     @property
     def late(self) -> bool:
-        """Whether it hangs."""
+        """Whether the case hangs."""
         now = time.monotonic()
         if not self._waits and now - self._seen > WAIT_SECONDS:
             used = _used_by(self._process.pid or 0)
@@ -90,14 +104,14 @@ class Trial:
         return not self._process.is_alive()
 
     def outcome(self) -> Outcome:
-        """Of a process that has ended, or is late: then it is killed, with all that it started."""
+        """Return the outcome of a process that has ended or hangs. A hanging process is killed, with its children."""
         if self._process.is_alive():
             os.killpg(self._process.pid or 0, signal.SIGKILL)
         self._process.join()
         outcome = self._received()
         if outcome is None and self.late:
             outcome = Outcome(
-                "failed", "time", f"it waits: less than {LEAST_SECONDS} s of processor time in {WAIT_SECONDS} s"
+                "failed", "time", f"the case hangs: less than {LEAST_SECONDS} s of processor time in {WAIT_SECONDS} s"
             )
         if outcome is None:
             outcome = self._ended(self._process.exitcode or 0)
@@ -107,8 +121,10 @@ class Trial:
         return outcome
 
     def _received(self) -> Outcome | None:
-        """What it left, which is less than a pipe holds: it never waits for somebody to take it. None where it ended
-        before, or while it sent it."""
+        """Return the outcome that the process sent, or None if it ended before it had sent all of it.
+
+        An outcome is smaller than the pipe's buffer, so the process never waits for its outcome to be read.
+        """
         try:
             sent: Outcome = self._receiver.recv()
         except (EOFError, OSError):
@@ -126,7 +142,7 @@ class Trial:
 
 
 def try_case(case: Case, cache: Path) -> Outcome:
-    """One case, waited for."""
+    """Try one case and wait for its end."""
     trial = Trial(case, cache)
     while not (trial.ended or trial.late):
         wait([trial.sentinel], 5.0)
@@ -134,12 +150,12 @@ def try_case(case: Case, cache: Path) -> Outcome:
 
 
 def _used_by(group: int) -> float:
-    """Seconds of processor time of a group's processes, and of the children that they waited for."""
+    """Return the seconds of processor time of a group's processes and of the children that they waited for."""
     ticks = 0
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text("utf-8", "replace").rpartition(")")[2].split()
-        except OSError:  # it has ended meanwhile
+        except OSError:  # the process has ended since the listing
             continue
         if int(fields[2]) == group:
             ticks += sum(map(int, fields[11:15]))
@@ -164,7 +180,12 @@ def _child(case: Case, cache: Path, folder: Path, sender: Connection) -> None:
 
 
 def run_case(case: Case, cache: Path, folder: Path) -> Outcome:
-    """In this process. cache: of compiled code; folder: an empty one, in which ``stage`` says where it stands."""
+    """Try a case in this process.
+
+    Args:
+        cache: A folder of compiled code.
+        folder: An empty folder. Its file ``stage`` names the current stage or check.
+    """
     seconds: dict[str, float] = {}
     stage, begin = "prepare", _worked()
     try:
@@ -189,7 +210,7 @@ def run_case(case: Case, cache: Path, folder: Path) -> Outcome:
 
 
 def _worked() -> float:
-    """Seconds of processor time, of this process and of the compilers that it started."""
+    """Return the seconds of processor time of this process and of the compilers that it waited for."""
     return sum(os.times()[:4])
 
 
