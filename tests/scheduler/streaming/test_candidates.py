@@ -1,5 +1,4 @@
-"""Candidates of a block are all folds of a grid that keep the constraint table: what is built from divisors, and what
-the rules say of every fold there is, have to be the same."""
+"""A block's candidates, built from divisors, are exactly the folds of a grid that keep the constraints."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ Grid = dict[str, list[object]]
 
 
 def every(**keys: list[object]) -> Iterator[g.Fold]:
-    """All folds of a grid: a key that is not named stays as it is."""
+    """Yield all folds of a grid. Keys that are not in the grid keep their defaults."""
     for values in product(*keys.values()):
         yield g.Fold(**dict(zip(keys, values, strict=True)))  # type: ignore[arg-type]
 
@@ -36,7 +35,7 @@ def index_of(graph: g.StreamGraph, name: str) -> int:
 
 
 def same(graph: g.StreamGraph, name: str, options: Options, grid: Iterator[g.Fold], board: object = ULTRA96) -> None:
-    """The candidates of a block are the folds of a grid that keep the rows which look at one block."""
+    """Assert that a block's candidates are the grid's folds that keep the constraints of a single block."""
     index = index_of(graph, name)
     wanted = {fold for fold in grid if is_legal(graph, {index: fold}, index, DIVISORS)}
     folds = candidates(graph, index, board, options)  # type: ignore[arg-type]
@@ -49,12 +48,12 @@ def to(most: int) -> list[object]:
 
 
 def behind(filters: int, width: int = 8, height: int = 4) -> Layers:
-    """A map of ``filters`` channels that is not the picture."""
+    """Return layers with a map of ``filters`` channels, which is not the network's input."""
     return Layers(3, height, width).conv(filters, 1)
 
 
 def more(made: Layers) -> g.StreamGraph:
-    """With a layer behind, so that what stands before it does not leave."""
+    """Return the graph with one more layer, so that the last map of ``made`` is not an output."""
     return lower(made.conv(5, 1).network())
 
 
@@ -63,7 +62,7 @@ ROWS: Grid = {"ram": ["lutram", "bram"]}
 BEHIND = Options(max_padding=2, max_pixels=4)
 ALONE = Options(max_pixels=4)
 
-# Of seven channels the paddings 1 and 2 are of use; of padded maps as many channels leave as come.
+# Paddings 1 and 2 are useful for seven channels. A block without weights has equal padding at input and output.
 SEVEN: Grid = {"pad_in": [0, 1, 2], "pad_out": [0, 1, 2]}
 
 MOVING: list[tuple[str, Callable[[], g.StreamGraph], str, Options, Grid]] = [
@@ -161,7 +160,7 @@ def test_what_has_no_weights_has_every_legal_fold(
 
 
 def test_words_of_a_package_s_block_make_whole_rows_of_what_leaves() -> None:
-    """Of rows of 8 pixels rows of 6: words of 4 pixels make whole ones of the first alone."""
+    """The input has rows of 8 pixels, and the output rows of 6. Words of 4 pixels divide only the input's rows."""
     graph = packaged()
     block = graph.blocks[3]
     narrow = replace(block, outputs=(replace(block.outputs[0], shape=Shape(10, 8, 6)),))
@@ -173,11 +172,11 @@ def test_lanes_of_a_package_s_block_divide_the_channels_of_all_its_maps() -> Non
     block = graph.blocks[3]
     fewer = replace(block, outputs=(replace(block.outputs[0], shape=Shape(4, 8, 8)),))
     same(put(graph, fewer), "act", Options(max_pixels=1), every(pe=to(10)))
-    assert len(candidates(put(graph, fewer), 3, ULTRA96, Options(max_pixels=1))) == 2  # 10 and 4 channels
+    assert len(candidates(put(graph, fewer), 3, ULTRA96, Options(max_pixels=1))) == 2  # 1 and 2 divide 10 and 4
 
 
 def put(graph: g.StreamGraph, block: g.Block) -> g.StreamGraph:
-    """In place of block 3."""
+    """Return the graph with ``block`` instead of block 3."""
     return replace(graph, blocks=(*graph.blocks[:3], block, *graph.blocks[4:]))
 
 
@@ -193,7 +192,7 @@ ON_CHIP = (("embedded", "lutram"), ("embedded", "bram"), ("decoupled", "bram"))
 
 
 def least(channels: int, lanes: int, padding: int) -> bool:
-    """Whether fewer zeros would not make as many folds; more folds than channels are of no use either."""
+    """Return whether the padding is the least for its number of folds, and the folds are not more than the channels."""
     if padding == 0 or (channels + padding) % lanes:
         return padding == 0
     folds = (channels + padding) // lanes
@@ -201,7 +200,7 @@ def least(channels: int, lanes: int, padding: int) -> bool:
 
 
 def weighing(memories: tuple[tuple[str, str], ...], filters: int, **keys: list[object]) -> Iterator[g.Fold]:
-    """Folds of a unit with its weights in each of these memories, and of padded filters the least padding."""
+    """Yield a unit's folds with its weights in each of these memories, with the least padding of the filters."""
     for fold, (memory, ram) in product(every(**keys), memories):
         if least(filters, fold.pe, fold.pad_out):
             yield replace(fold, memory=memory, ram=ram)
@@ -285,7 +284,7 @@ def test_a_unit_has_every_legal_fold(
 
 @pytest.mark.parametrize("leaves", [False, True])
 def test_a_depthwise_unit_has_every_legal_fold(leaves: bool) -> None:
-    """A window's reader has as many channels of zeros as it; these do not leave where the map does."""
+    """The unit has as much channel padding as its window. Without a further reader, its output has none."""
     made = behind(3).conv(7, 1).depthwise()
     graph = lower(made.network()) if leaves else more(made)
     keys: Grid = {"pe": to(9), "simd": to(9), "multiplier": ["dsp", "lut"], "ram": ["lutram", "bram"]}

@@ -138,9 +138,9 @@ def test_what_other_words_take_more_is_the_most_beside_any_neighbour() -> None:
 
 
 def test_a_choice_goes_where_another_takes_no_more_beside_any_neighbours() -> None:
-    """A choice is removed if a kept one of less area uses no more of any resource, whatever the neighbours.
+    """A choice is removed if a kept choice of less area uses no more of any resource with all neighbours.
 
-    For every pair of neighbours, a best choice is kept.
+    With each pair of neighbours, one of the best choices is kept.
     """
     random = np.random.default_rng(2)
     left_out = 0

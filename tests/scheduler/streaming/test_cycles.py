@@ -1,4 +1,4 @@
-"""Cycles a frame of blocks, and of the whole folding."""
+"""The cycles per frame of blocks and of whole foldings."""
 
 from __future__ import annotations
 
@@ -25,18 +25,21 @@ def graph_of(made: Layers) -> g.StreamGraph:
 
 
 UNIT = LEAST_UNIT_DEPTH
-"""Cycles in which a unit's pipeline runs empty before the next frame."""
+"""The cycles in which a unit's pipeline runs empty before the next frame."""
 
 
 def test_cycles_of_a_window_are_those_of_its_busier_side() -> None:
-    """And of what it waits for: the first position for a row and two pixels, the last for a row and a pixel of none."""
+    """A window takes the cycles of its busier side, and the wait for the first position: a row and two pixels.
+
+    A parallel window needs a further row and pixel of padding for its last position.
+    """
     graph = graph_of(Layers(8, 10, 10).conv(4, 3))
     assert block_cycles(graph, 1, g.Fold(simd=2)) == 12 * 4 + 2 + 100 * 9 * 4 + WALK_DEPTH
     assert block_cycles(graph, 1, g.Fold(simd=2, style="parallel")) == 111 * 4 + SCAN_DEPTH
     strided = graph_of(Layers(8, 10, 10).conv(4, 3, 2))
     assert (
         block_cycles(strided, 1, g.Fold(simd=2, style="parallel")) == 100 * 4 + SCAN_DEPTH
-    )  # all that comes has to be read
+    )  # every input word has to be read
 
 
 def test_cycles_of_units() -> None:
@@ -50,7 +53,7 @@ def test_cycles_of_units() -> None:
 
 
 def test_cycles_of_a_label_select_are_those_of_its_words() -> None:
-    """A position's words come, whatever is chosen of them; the tree behind has a stage for each value and level."""
+    """All words of a position are read for any number of labels. The tree has a stage per label and level."""
     graph = graph_of(Layers(8, 2, 2).conv(30, 1).choose(5))
     assert block_cycles(graph, 2, g.Fold()) == 4 * 30 + 3
     assert block_cycles(graph, 2, g.Fold(pe=6)) == 4 * 5 + 3 + 5 * 3
@@ -59,8 +62,11 @@ def test_cycles_of_a_label_select_are_those_of_its_words() -> None:
 
 
 def test_cycles_of_a_softmax_are_those_of_its_words_and_what_its_lines_hold() -> None:
-    """4 positions of 30 channels. Stable: two positions more, and 16 for the division; latency: one, and 36; argmax:
-    one. The pipeline has a stage for two values."""
+    """4 positions of 30 channels are delayed by some positions and by the cycles of the division.
+
+    The delays are two positions and 16 cycles for stable, one and 36 for latency, and one position for argmax. The
+    pipeline has a stage per two values.
+    """
     stages = {"stable": (2, 16), "latency": (1, 36), "argmax": (1, 0)}
     for method, (positions, division) in stages.items():
         graph = graph_of(Layers(8, 2, 2).conv(30, 1).shares(method))
@@ -79,7 +85,7 @@ def test_the_bottleneck_may_be_a_converter() -> None:
 
 
 def test_ultranet_at_the_balance_of_the_fastest_contest_design() -> None:
-    """Every layer at 102,400 cycles: PE · SIMD as its multiply-accumulates ask for."""
+    """Every layer takes 102,400 cycles and its pipeline, with PE · SIMD in proportion to its multiply-accumulates."""
     graph = lower(ultranet())
     units = [i for i, b in enumerate(graph.blocks) if isinstance(b.op, g.MatrixVector)]
     ways = [(8, 27), (4, 144), (8, 72), (4, 72), *[(1, 72)] * 4, (6, 1)]
@@ -123,7 +129,7 @@ def test_weights_from_ddr_take_a_cycle_a_beat() -> None:
     graph = graph_of(Layers(8, 2, 2).dense(12))
     near, far = (g.Fold(simd=16, pe=6, memory=memory) for memory in ("decoupled", "external"))
     assert block_cycles(graph, 1, near) == 2 * 2 + UNIT
-    assert block_cycles(graph, 1, far) == 2 * 2 * 3 + UNIT  # 96 weights of 4 bits are three beats of 128
+    assert block_cycles(graph, 1, far) == 2 * 2 * 3 + UNIT  # 96 weights of 4 bits are three beats of 128 bits
 
 
 def test_weights_from_ddr_meet_all_positions_of_a_frame() -> None:
@@ -135,8 +141,10 @@ def test_weights_from_ddr_meet_all_positions_of_a_frame() -> None:
 
 
 def test_a_converter_that_adds_many_zeros_is_the_bottleneck() -> None:
-    """A pixel: 2 words come, 4 are read. The first zeros leave with the second word's values, then 3 words of zeros
-    leave while nothing comes: 5 cycles."""
+    """Per pixel, 2 words are read and 4 are written, in 5 cycles.
+
+    The first zeros are written with the values of the second word. Then 3 words of zeros are written without a read.
+    """
     graph = graph_of(Layers(2, 10, 10).conv(4, 1))
     folds = (g.Fold(simd=1), g.Fold(simd=2, pe=4, pad_in=6), g.Fold(simd=4))
     assert block_cycles(graph, 1, folds[1]) == 100 * 4 + UNIT
@@ -150,7 +158,7 @@ def test_of_blocks_that_are_as_slow_the_first_is_named() -> None:
 
 
 def test_a_pool_that_gathers_beyond_its_map_walks_on_to_its_end() -> None:
-    """5 windows of 3, 2 apart, end 9 pixels behind the first one's second: 9×9 of an 8×8 map."""
+    """9×9 pixels are scanned, because 5 windows of 3 pixels with stride 2 and padding 2 end at the ninth pixel."""
     made = Layers(4, 8, 8).conv(6, 1)
     made.add("pool", MaxPool(3, 2, Padding(2, 2, 2, 2)), Shape(6, 5, 5))
     assert block_cycles(graph_of(made), 2, g.Fold(pe=2)) == 9 * 9 * 3 + SCAN_DEPTH
@@ -158,24 +166,27 @@ def test_a_pool_that_gathers_beyond_its_map_walks_on_to_its_end() -> None:
 
 
 def test_a_pool_reads_what_it_does_not_need() -> None:
-    """Of 9×7 pixels it gives 3×2."""
+    """The pool reads 9×7 pixels and writes 3×2."""
     made = Layers(4, 9, 7).conv(6, 1)
     made.add("pool", MaxPool(3, 3, Padding()), Shape(6, 3, 2))
     assert block_cycles(graph_of(made), 2, g.Fold(pe=3)) == 9 * 7 * 2 + SCAN_DEPTH
 
 
 def test_cycles_of_words_that_do_not_end_with_the_map() -> None:
-    """15 pixels of 6 values in words of 4: 23."""
+    """15 pixels of 6 values are 23 words of 4 values."""
     graph = graph_of(Layers(6, 3, 5).conv(2, 1))
     assert block_cycles(graph, 0, g.Fold(simd=4)) == 23 + KINDS[g.Source].depth
     assert (
         block_cycles(graph, 1, g.Fold(simd=6, pe=2, pixels=4)) == 15 + UNIT
-    )  # it waits for its input, not for 4 passes
+    )  # the 15 input words exceed the 4 groups of positions
     assert block_cycles(graph, 1, g.Fold(simd=6, pe=1, pixels=1)) == 15 * 2 + UNIT
 
 
 def test_resident_units_of_more_than_a_position() -> None:
-    """A connected layer has one position, and keeps nothing; a convolution of as many pixels as positions neither."""
+    """A unit is resident if it has more positions than ``pixels`` and its weights are in DDR.
+
+    A dense layer has one position.
+    """
     dense, conv = graph_of(Layers(8, 2, 2).dense(12)), graph_of(Layers(4, 2, 2).conv(2, 1))
     far = g.Fold(simd=4, pe=2, memory="external")
     assert not resident(dense.blocks[1], far)

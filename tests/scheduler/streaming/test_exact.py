@@ -1,4 +1,4 @@
-"""The exact folding search against every combination there is, and against the others on the networks of the field."""
+"""The exact folding search, compared with a brute-force search, and with the other searches on well-known networks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.support.low_bit import Layers, mobilenet, skipping, ultranet
 
 ROOT = Path(__file__).resolve().parents[3]
 
-# Loaded with this module: the first test that solves would take two seconds more.
+# The solvers are imported here, because the import would add two seconds to the first test that solves.
 pytest.importorskip("ortools.sat.python.cp_model", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 pytest.importorskip("scipy.optimize", reason="exact folding needs scipy: pip install -e '.[solver]'")
 
@@ -46,10 +46,10 @@ LEAST = Options(max_pixels=1, uram_weights=False)
 
 
 def brute_force(graph: g.StreamGraph, board: Board, goal: Goal, options: Options) -> int | None:
-    """The least price over all combinations of all candidates, block by block over the streams that are open.
+    """Return the least area over all combinations of all candidates, or None if none fits.
 
-    Dynamic programming would do for a chain; here every combination is made, and only the cheapest of those that look
-    alike to the rest (the same folds on streams still open, the same resources) is carried on.
+    The combinations are built block by block. Of the partial ones, those with the same folds on open streams and the
+    same resources are kept once, because they are equal for the remaining blocks.
     """
     found: dict[tuple[g.Fold, ...], set[object]] = {(): {NOTHING}}
     last = {port.block: i for i, block in enumerate(graph.blocks) for port in block.inputs}
@@ -83,7 +83,7 @@ def _cycles(graph: g.StreamGraph, folds: Sequence[g.Fold | None], index: int) ->
 
 
 def _broken(graph: g.StreamGraph, folds: Sequence[g.Fold | None], index: int) -> list[SystolicError]:
-    """Rows that block ``index`` breaks, with those before it chosen."""
+    """Return the errors of block ``index`` if the folds of the blocks before it are chosen."""
     full = [f or g.Fold() for f in folds] + [g.Fold()] * (len(graph.blocks) - len(folds))
     name = graph.blocks[index].name
     return [error for error in violations(graph, full) if error.where == name]
@@ -161,11 +161,11 @@ def test_the_price_is_that_of_the_folding() -> None:
     found = fold(lower(skipping()), ULTRA96, Goal(16_384))
     assert found.area == area(usage(found.folding, ULTRA96), ULTRA96)
     assert found.cycles == frame_cycles(found.folding.graph, found.folding.folds) <= 16_384
-    assert found.folding.depths  # the map that waits for the coarse one
+    assert found.folding.depths  # the map that waits before the concat
 
 
 def test_padding_helps_where_divisors_are_few() -> None:
-    """7 filters fold by 7 or by 1; one channel of zeros makes 4."""
+    """7 filters fold by 7 or by 1. With one padding channel, they also fold by 4."""
     graph = lower(Layers(8, 16, 16).conv(7, 3).conv(8, 3).network())
     plain, padded = (fold(graph, ULTRA96, Goal(2048 + UNIT), Options(max_padding=p)) for p in (0, 1))
     assert padded.area < plain.area
@@ -226,7 +226,7 @@ def test_a_deadline_gives_the_best_that_was_found_and_its_gap() -> None:
 
 @pytest.mark.engine
 def test_time_that_the_bisection_has_taken_loses_nothing_that_it_found() -> None:
-    """With no time left the cheapest folding is not looked for: what fits is given, and nothing is claimed."""
+    """If the bisection uses all the time, the search returns a folding that fits, and claims no proof."""
     graph = lower(ultranet())
     space = space_of(graph, ULTRA96, Options(max_pixels=1))
     found = fold(graph, ULTRA96, Goal(None), deadline=0.05, space=space)
@@ -284,7 +284,7 @@ def test_cycle_counts_are_all_that_combinations_take() -> None:
 
 @pytest.mark.engine
 def test_ctrl_c_after_a_search_is_still_python_s() -> None:
-    """CP-SAT takes the signal for itself by default, and leaves the process to die of the next one."""
+    """By default, CP-SAT installs its own handler of SIGINT, and the next SIGINT would end the process."""
     code = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a terminal\n"
         "from boards.board import load; from scheduler.streaming.search import exact\n"

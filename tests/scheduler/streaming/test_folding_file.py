@@ -1,4 +1,4 @@
-"""Foldings as JSON: what is saved is loaded, and an edit that breaks something says what."""
+"""Foldings as JSON: a saved folding loads unchanged, and an invalid edit raises an error that names its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The greedy folding search as published, and annealing."""
+"""The greedy folding search as published by FINN, and annealing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def folds(graph: g.StreamGraph, target: int, strict: bool = True) -> dict[str, g
 def test_simd_is_raised_first_and_then_pe() -> None:
     graph = lower(Layers(8, 10, 10).conv(16, 3).network())
     assert folds(graph, 100 * 16 * 8 + UNIT + 1)["conv1"] == g.Fold(pe=1, simd=9)
-    # SIMD 12 is beyond 36 bits of weights a PE: from there on PE.
+    # SIMD 12 would exceed 36 bits of weights per PE, so that PE is raised.
     assert folds(graph, 100 * 16 * 6 + UNIT)["conv1"] == g.Fold(pe=2, simd=9)
 
 
@@ -66,7 +66,7 @@ def joined() -> Layers:
 
 
 def moving(graph: g.StreamGraph, index: int) -> Iterator[g.Fold]:
-    """Folds with more and more lanes of a block without weights, which divide all of its maps."""
+    """Yield the folds of a block without weights, with increasing lanes that divide the channels of all its maps."""
     op, block = graph.blocks[index].op, graph.blocks[index]
     parts = [kind.shape.channels for kind in (*graph.inputs_of(block), *block.outputs)]
     parts = [kind.shape.channels for kind in graph.inputs_of(block)] if isinstance(op, g.Concat) else parts
@@ -82,13 +82,13 @@ def moving(graph: g.StreamGraph, index: int) -> Iterator[g.Fold]:
 def test_what_has_no_weights_takes_the_first_lanes_that_meet_the_target(
     made: Callable[[], g.StreamGraph], strict: bool
 ) -> None:
-    """Or all that divide its maps, where none does."""
+    """If no fold meets the target, the block has the most lanes that divide its maps."""
     graph = made()
     for target in (60, 130, 131, 250, 10_000):
         found = folds(graph, target, strict)
         slowest = max(block_cycles(graph, i, found[block.name]) for i, block in enumerate(graph.blocks))
         if slowest > target:
-            continue  # then the slowest block's cycles were the target
+            continue  # a second pass had the slowest block's cycles as its target
         for index, block in enumerate(graph.blocks):
             if not isinstance(block.op, (g.MatrixVector, g.Window)):
                 each = [*moving(graph, index)]
@@ -97,7 +97,7 @@ def test_what_has_no_weights_takes_the_first_lanes_that_meet_the_target(
 
 
 def test_lanes_are_raised_to_the_last_that_are_legal() -> None:
-    """Words have at most 4096 bits, 1024 values of 4; darknet's reorg of 6 rows takes one value at a time."""
+    """A word has at most 4096 bits, or 1024 values of 4 bits. Words of darknet's reorg of 6 rows have one value."""
     wide = lower(Layers(3, 2, 2).conv(2048, 1).upsample(2).network())
     assert folds(wide, 1)["upsample2"] == g.Fold(simd=1024)
     rows = lower(Layers(3, 6, 8).conv(8, 1).reorg(2, 1).network())
@@ -109,32 +109,34 @@ def test_a_depthwise_window_is_parallel_where_its_unit_takes_two_taps() -> None:
     whole = block_cycles(graph, 2, g.Fold(pe=2))
     found = folds(graph, whole - 1, strict=False)
     assert (found["conv1"], found["conv1_window"]) == (g.Fold(pe=2, simd=2), g.Fold(simd=2, style="parallel"))
-    for strict in (True, False):  # taps are taken together only where it is slower than the target
+    for strict in (True, False):  # SIMD is raised only if the unit is slower than the target
         found = folds(graph, whole, strict)
         assert (found["conv1"], found["conv1_window"]) == (g.Fold(pe=2), g.Fold(simd=2))
 
 
 def test_the_lanes_that_are_raised_are_those_that_the_words_have() -> None:
-    """PE of what compares channels, as far as its registers and look-ups go; SIMD of what moves them, as far as it
-    divides the channels of all its maps."""
+    """Blocks that compare channels raise PE, within their limits. Blocks that move channels raise SIMD.
+
+    SIMD divides the channels of all the block's maps.
+    """
     shares = lower(Layers(3, 8, 8).conv(12, 3).shares("stable").network())
-    assert folds(shares, 300, strict=False)["softmax2"] == g.Fold(pe=3)  # 64 positions of 4 words, 2 · 4 and 16
+    assert folds(shares, 300, strict=False)["softmax2"] == g.Fold(pe=3)  # 64 positions of 4 words, lag 2 · 4 + 16
     many = lower(Layers(3, 8, 8).conv(192, 1).shares("argmax").network())
     assert folds(many, 1, strict=False)["softmax2"] == g.Fold(pe=64)
     labels = lower(Layers(3, 8, 8).conv(128, 3).choose(3).network())
-    assert folds(labels, 1000, strict=False)["choice2"] == g.Fold(pe=16)  # 3 values each, of 64
+    assert folds(labels, 1000, strict=False)["choice2"] == g.Fold(pe=16)  # 16 · 3 labels, of at most 64 values
     spread = lower(Layers(3, 8, 8).conv(12, 3).spread(2, 2).network())
-    assert folds(spread, 300, strict=False)["spread2"] == g.Fold(simd=3)  # 12 channels come, 3 leave
+    assert folds(spread, 300, strict=False)["spread2"] == g.Fold(simd=3)  # 12 channels are read and 3 written
     joined = lower(Layers(3, 8, 8).conv(12, 1).conv(8, 1, 1, None, False, 0).concat(1, 2).network())
     assert folds(joined, 1, strict=False)["concat3"] == g.Fold(simd=4)
 
 
 def test_what_cannot_reach_the_target_balances_the_rest() -> None:
-    """Two passes: the slowest block, unfolded, is the target of the second."""
+    """The target of the second pass is the slowest block's cycles after the first pass."""
     graph = lower(Layers(2, 10, 10).conv(4, 3).conv(64, 1).network())
     found = greedy.fold(graph, ULTRA96, Goal(1), strict=False)
-    assert found.cycles == 200 + UNIT  # 18 columns, of which 36 bits of weights take 9
-    assert found.folding.folds[-1] == g.Fold(simd=32)  # 64 is what the target of 1 would have asked for
+    assert found.cycles == 200 + UNIT  # 18 columns, of which SIMD 9 stays within 36 bits of weights
+    assert found.folding.folds[-1] == g.Fold(simd=32)  # the first pass, with a target of 1, had SIMD 64
 
 
 @cases("make", [ultranet, cnv, mobilenet, skipping])

@@ -1,4 +1,4 @@
-"""Why a network does not fit, and what would."""
+"""The errors for networks that do not fit a board, and the proposals of changes that fit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ZCU104 = load("zcu104")
 
 
 def tiny_yolov2(bits: int, size: int = 416) -> g.StreamGraph:
-    """The layers of tiny-YOLOv2 VOC in its shapes: 15.86 million weights."""
+    """Return the graph of tiny-YOLOv2 VOC with its own shapes, which has 15.86 million weights."""
     made = Layers(3, size, size, f"INT{bits}", f"INT{bits}")
     for filters in (16, 32, 64, 128, 256):
         made.conv(filters, 3).pool()
@@ -61,7 +61,7 @@ def test_remedy_without_a_fitting_change_names_the_systolic_style(shares: bool) 
 
 @pytest.mark.engine
 def test_a_larger_board_is_proposed_where_it_fits() -> None:
-    """Two maps that no weights from DDR make smaller."""
+    """Weights in DDR do not make the two stored maps smaller."""
     graph = lower(Layers(3, 64, 64, "INT8", "INT8").conv(96, 5).depthwise(5).depthwise(5).conv(8, 1).network("wide"))
     goal = Goal(None, budget=Budget(lut=0.03, bram=0.2))
     with raises(DoesNotFitError) as caught:
@@ -91,7 +91,7 @@ def test_what_is_proposed_fits() -> None:
     assert found.fits
     unit = next(i for i, block in enumerate(found.folding.graph.blocks) if block.name == "conv14")
     assert found.folding.folds[unit].memory == "external"
-    assert found.usage.ddr_bits == 1024 * 1024 * 9 * 4  # once a frame
+    assert found.usage.ddr_bits == 1024 * 1024 * 9 * 4  # read once per frame
 
 
 def test_without_uram_for_weights_the_second_largest_layer_comes_from_ddr_too() -> None:
@@ -111,7 +111,7 @@ def test_without_uram_for_weights_the_second_largest_layer_comes_from_ddr_too() 
 @cases(
     "filters, has, uram, fits",
     [
-        # 64 channels of 4 bits: 256 bits a filter. Of 2 BRAM36 73,728 bits, of each URAM 294,912, of each LUT 64.
+        # A filter has 64 weights of 4 bits: 256 bits. 2 BRAM36 have 73,728 bits, a URAM 294,912, and a LUT 64.
         (289, {"lut": 4}, True, True),
         (289, {"lut": 3}, True, False),
         (1441, {"lut": 4, "uram": 1}, True, True),
@@ -131,7 +131,7 @@ def test_weights_fit_into_all_memory_of_the_chip_to_the_last_bit(
 
 
 def test_weights_are_counted_by_layer_and_named_by_the_types_of_those_that_stay() -> None:
-    """100 · 200 of INT8 and 200 · 300 of INT4; of 2 BRAM36 and no URAM 9.216 kB."""
+    """The layers have 100 · 200 weights of INT8 and 200 · 300 of INT4. 2 BRAM36 without URAM have 9.216 kB."""
     board = replace(ZCU104, resources=replace(ZCU104.resources, lut=10, bram36=2, uram=0))
     made = Layers(100, 2, 2, "INT8").conv(200, 1)
     made.weight_type = DataType.parse("INT4")

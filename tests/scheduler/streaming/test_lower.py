@@ -1,4 +1,4 @@
-"""Networks become blocks with one reader a stream; what cannot be mapped is said at once."""
+"""Networks are lowered to blocks with one reader per stream. Layers without a mapping are refused together."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def by_name(graph: g.StreamGraph, name: str) -> tuple[int, g.Block]:
 
 
 def sound(graph: g.StreamGraph) -> None:
-    """Topological, one reader an output, names unique, the source first."""
+    """Assert that the blocks are in topological order with unique names, and that every output has one reader."""
     read: list[g.Port] = []
     for index, block in enumerate(graph.blocks):
         assert all(port.block < index for port in block.inputs)
@@ -57,7 +57,7 @@ def test_a_convolution_is_a_window_and_a_matrix_vector_unit() -> None:
 
 
 def test_a_window_gathers_the_rows_times_the_columns_of_its_kernel() -> None:
-    """Of a kernel of 2 × 3 over 5 channels 30 values a position, of a depthwise one too."""
+    """A 2×3 kernel over 5 channels has 30 values per position, also if it is depthwise."""
     for groups in (1, 5):
         made = Layers(5, 6, 8)
         weights = made.drawn(5, 5 // groups, 2, 3)
@@ -76,7 +76,7 @@ def test_labels_and_values_of_one_map_are_one_blocks() -> None:
     select = graph.blocks[2]
     assert select.op == g.LabelSelect(3, True)
     assert select.outputs == (
-        g.StreamType(Shape(3, 8, 8), DataType(4, False)),  # the numbers 0…9
+        g.StreamType(Shape(3, 8, 8), DataType(4, False)),  # the channel numbers 0…9
         g.StreamType(Shape(3, 8, 8), DataType(4, False)),
     )
     assert (select.node, select.second) == (3, 2)
@@ -100,7 +100,10 @@ def test_choices_of_other_numbers_are_blocks_of_their_own() -> None:
 
 
 def test_what_a_choice_reads_need_not_leave() -> None:
-    """A slice that a choice alone reads is read in hardware; behind a softmax the host chooses, of all that leaves."""
+    """A slice that is only read by a choice stays in hardware.
+
+    After a softmax, the host computes the choice from the softmax's input, which is the output.
+    """
     sliced = lower(Layers(3, 8, 8).conv(10, 1).slice(2, 4, 1).choose(2).network())
     assert [block.node for block in sliced.blocks if isinstance(block.op, g.Sink)] == [3]
     layers = Layers(3, 8, 8).conv(10, 1)
@@ -173,7 +176,7 @@ def test_slices_of_one_map_are_one_split_and_what_nobody_takes_is_dropped() -> N
     split = by_name(graph, "slice2_split")[1]
     assert split.op == g.Split((4, 4, 4, 4))
     assert [b.name for b in graph.blocks if isinstance(b.op, g.Discard)] == ["slice2_drop0", "slice2_drop3"]
-    assert split.node is None  # what leaves first is no layer's
+    assert split.node is None  # the split's first output belongs to no layer
     whole = Layers(3, 8, 8).conv(8, 3).slice(0, 4, 1).slice(4, 4, 1).sum(2, 3)
     assert by_name(lower(whole.network()), "slice2_split")[1].node == 2
     sound(graph)
@@ -231,7 +234,7 @@ def test_other_groups_than_of_single_channels_have_zeros_between(filters: int, w
     made = Layers(3, 8, 8, weight).conv(6, 3).conv(filters, 3)
     last = made.nodes[-1]
     op = as_kind(QConvolution, last.op)
-    groups = 3 if filters == 6 else 6  # of two channels; of one, for two filters
+    groups = 3 if filters == 6 else 6  # groups of two channels, or of one channel for two filters each
     own = op.weights[:, : 6 // groups]
     made.nodes[-1] = replace(last, op=replace(op, weights=own, groups=groups))
     graph = lower(made.network())
@@ -305,7 +308,7 @@ def test_a_window_that_would_see_padding_alone_is_refused() -> None:
     ],
 )
 def test_padding_is_less_than_the_kernel_in_its_direction(padding: Padding, refused: bool) -> None:
-    """Of a kernel of 2 × 3."""
+    """The kernel has 2 rows and 3 columns."""
     made = Layers(3, 8, 8)
     op = QConvolution(made.drawn(4, 3, 2, 3), made.weight_type, requantiser(4), 1, padding, 1)
     shape = Shape(4, 7 + padding.top + padding.bottom, 6 + padding.left + padding.right)
@@ -326,7 +329,7 @@ def test_more_maps_than_a_block_adds_are_refused() -> None:
 
 
 def test_names_of_many_copies_stay_identifiers() -> None:
-    """Of a map that many layers read: the stream behind the last copy has a name of 63 letters at most."""
+    """A stream's name has at most 63 letters, also after the last of many copies."""
     layers = Layers(3, 8, 8).conv(4, 1)
     for _ in range(60):
         layers = layers.conv(1, 1, 1, None, False, 1)

@@ -1,4 +1,4 @@
-"""What blocks take: counted by hand where they can be, and every part with its source."""
+"""The resources of blocks, compared with counts by hand, and the sources of all parts."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_weights_at_the_real_aspect_ratio_of_each_memory() -> None:
     assert part(graph, "conv9", g.Fold(pe=1, simd=72, ram="bram"), "weights") == StreamingUsage(bram18=8)  # 512 × 288
     assert part(graph, "conv9", g.Fold(pe=4, simd=18, ram="bram"), "weights") == StreamingUsage(
         bram18=4 * 2
-    )  # 512 × 72 each
+    )  # 512 words of 72 bits each
     assert part(graph, "conv9", g.Fold(pe=1, simd=72, ram="lutram"), "weights") == StreamingUsage(lut=288 * 8)
     wide = part(graph, "conv9", g.Fold(pe=2, simd=9, ram="bram", memory="decoupled"), "weights")
     assert wide.bram18 == 8  # 64 · 576 / 18 words of 72 bits
@@ -138,7 +138,7 @@ def test_shifts_that_are_alike_take_no_shifter() -> None:
     shifts[3] = 14
     apart = activated(MultiplyShift(column(7), column(0), shifts))
     a, b = (part(graph, "conv1", g.Fold(pe=1), "requantise").lut for graph in (alike, apart))
-    assert b - a == 49 * 2  # two stages of 4:1 for a spread of 5
+    assert b - a == 49 * 2  # two stages of 4:1 multiplexers for a spread of 5
 
 
 def test_bipolar_values_need_no_dsp() -> None:
@@ -166,7 +166,7 @@ def test_wide_operands_are_counted_by_the_board_s_dsp() -> None:
 
 
 def test_a_parallel_window_sees_the_words_that_its_pixels_lie_in() -> None:
-    """By listing the columns that the outputs of one word read."""
+    """The expected words hold the columns that the outputs of one word read."""
     for kernel, dilation, left, pixels in product(range(1, 8), (1, 2, 3), range(4), (1, 2, 3, 4)):
         if left > (kernel - 1) * dilation:
             continue

@@ -1,7 +1,8 @@
-"""Every part of small blocks on an Ultra96, counted by hand from the headers and from the primitives' shapes.
+"""All parts of small blocks on an Ultra96, counted by hand from the headers and from the shapes of the primitives.
 
-LUTs as memory hold 32×14 or 64×7 bits in 8; a constant of up to 64 words is a LUT a bit; a shift register is a LUT a
-bit. Weights are 7 and values UINT4, so that the greatest sum of 8 products is 8 · 7 · 15 = 840: 11 bits with its sign.
+8 LUTs as memory hold 32×14 or 64×7 bits. A constant memory of up to 64 words takes one LUT per bit, and so does a shift
+register. Weights are 7 and values are UINT4. The largest sum of 8 products is therefore 8 · 7 · 15 = 840, which needs
+11 bits with its sign.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ ONE = Padding(1, 1, 1, 1)
 
 
 class Sevens(Layers):
-    """All weights are 7."""
+    """Layers whose weights are all 7."""
 
     def drawn(self, *shape: int) -> npt.NDArray[np.int8]:
         return np.full(shape, 7, np.int8)
 
 
 def counted(made: Layers, index: int, fold: g.Fold) -> Counts:
-    """Part → LUTs, of them memory, DSPs; where there are any, BRAM18, URAM and bits from DDR too."""
+    """Return LUTs, LUTs as memory and DSPs per part. If any is used, BRAM18, URAM and bits from DDR follow."""
     return counts_of(lower(made.network()), index, fold)
 
 
@@ -58,14 +59,17 @@ def counts_of(graph: g.StreamGraph, index: int, fold: g.Fold) -> Counts:
 
 
 def unit(channels: int = 8) -> Layers:
-    """Block 2 multiplies 16 × 8 weights with each of 4×4 positions."""
+    """Return layers whose block 2 multiplies 16 × 8 weights with the values of each of 4×4 positions."""
     return Sevens(channels, 4, 4).conv(8, 1).conv(16, 1)
 
 
 def test_a_softmax_is_two_lines_a_table_a_division_and_products() -> None:
-    """10 channels of UINT4: 16 powers of 20 bits, sums of 24. In two lanes a position is 5 words: a line of 8 bits, and
-    one of 40 that is 4 + 17 words long; a product of 20 × 17 bits takes a DSP. By latency, in a single lane, the line
-    is 9 + 37 words of 20 bits, and a product of 20 × 37 bits takes three."""
+    """10 channels of UINT4 have 16 powers of 20 bits, and sums of 24 bits.
+
+    With two lanes, a position is 5 words. The delay lines hold words of 8 bits, and 4 + 17 words of 40 bits. A product
+    of 20 × 17 bits takes one DSP. With method latency and one lane, the line holds 9 + 37 words of 20 bits, and a
+    product of 20 × 37 bits takes three DSPs.
+    """
     made = Layers(3, 2, 2).conv(10, 1)
     assert counted(made.shares("stable"), 2, g.Fold(pe=2)) == {
         "control": (100, 0, 0),
@@ -90,7 +94,7 @@ def test_a_softmax_is_two_lines_a_table_a_division_and_products() -> None:
 
 
 def test_a_unit_that_pairs_weights() -> None:
-    """PE 4, SIMD 2: 8 products are 4 DSPs, whose chains are longer than 2; 16 words of 8 bits a PE."""
+    """With PE 4 and SIMD 2, 8 products take 4 DSPs, whose longest chains exceed 2. Each PE has 16 words of 8 bits."""
     assert counted(unit(), 2, g.Fold(pe=4, simd=2)) == {
         "control": (100, 0, 0),
         "multipliers": (0, 0, 4),
@@ -103,7 +107,7 @@ def test_a_unit_that_pairs_weights() -> None:
 
 
 def test_a_unit_of_two_pixels() -> None:
-    """Four products a DSP. A vector and a result of the second pixel wait: 4 words of 8 and of 16 bits."""
+    """A DSP has four products. The second pixel's vector and result are stored: 4 words of 8 bits and 4 of 16 bits."""
     assert counted(unit(), 2, g.Fold(pe=4, simd=2, pixels=2)) == {
         "control": (100, 0, 0),
         "multipliers": (0, 0, 4),
@@ -120,7 +124,10 @@ def test_a_unit_of_two_pixels() -> None:
 
 
 def test_a_unit_of_lut_multipliers() -> None:
-    """32 products of 15 LUTs; 8 products of 8 bits are added in 4 · 9 + 2 · 10 + 11 LUTs. One fold keeps no vector."""
+    """32 products take 15 LUTs each. The tree of 8 products of 8 bits takes 4 · 9 + 2 · 10 + 11 LUTs.
+
+    A unit with one fold of its filters stores no vector.
+    """
     found = counted(unit(), 2, g.Fold(pe=4, simd=8, multiplier="lut"))
     assert found["multipliers"] == (32 * 15, 0, 0)
     assert found["adders"] == (4 * (67 + 11), 0, 0)
@@ -129,13 +136,13 @@ def test_a_unit_of_lut_multipliers() -> None:
 
 
 def test_weights_that_stream() -> None:
-    """A word of 4 · 8 bits, 16 of them. The stream is 32 shift registers, 12 LUTs of FIFO and 100 of control."""
+    """There are 16 words of 4 · 8 bits. The stream adds 32 shift registers, a FIFO's 12 LUTs, and 100 of control."""
     assert counted(unit(), 2, g.Fold(pe=4, simd=2, memory="decoupled"))["weights"] == (32 + 32 + 12 + 100, 32, 0)
     assert counted(unit(), 2, g.Fold(pe=4, simd=2, memory="external", ram="lutram")) == {
         "control": (100, 0, 0),
         "multipliers": (0, 0, 4),
         "adders": (4 * 11, 0, 0),
-        "weights": (32 + 12 + 100, 32, 0, 0, 0, 16 * 128),  # a beat a word
+        "weights": (32 + 12 + 100, 32, 0, 0, 0, 16 * 128),  # one beat per word
         "vectors": (16, 16, 0),  # 16 positions · 4 words of 8 bits
         "results": (24, 24, 0),  # 16 · 4 words of 16 bits
         "sums": (32, 32, 0),  # 16 words of 44 bits
@@ -145,7 +152,7 @@ def test_weights_that_stream() -> None:
 
 
 def test_a_depthwise_unit() -> None:
-    """9 products of a PE in 9 DSPs, which add them; sums to 9 · 7 · 15 = 945: 11 bits."""
+    """A PE's 9 products take 9 DSPs, which also add them. The sums go up to 9 · 7 · 15 = 945, which needs 11 bits."""
     found = counted(Sevens(4, 4, 4).conv(4, 1).depthwise(), 3, g.Fold(pe=2, simd=9))
     assert found["multipliers"] == (0, 0, 18)
     assert found["adders"] == (2 * 11, 0, 0)
@@ -154,7 +161,7 @@ def test_a_depthwise_unit() -> None:
 
 
 def test_thresholds_are_compared_at_once() -> None:
-    """15 levels of 11 bits, for each of 4 folds of 4 PEs and for 2 pixels."""
+    """15 levels of 11 bits are stored for 4 folds of 4 PEs, and compared in 4 PEs for 2 pixels."""
     graph = lower(unit().network())
     op = as_kind(g.MatrixVector, graph.blocks[2].op)
     levels = Thresholds(np.zeros((16, 15), np.int64), np.zeros(16, np.bool_))
@@ -164,12 +171,15 @@ def test_thresholds_are_compared_at_once() -> None:
 
 
 def windowed() -> Layers:
-    """Block 2 is a window of 3×3 over 6×6 pixels of 8 values."""
+    """Return layers whose block 2 is a 3×3 window over 6×6 pixels of 8 values."""
     return Sevens(8, 6, 6).conv(8, 1).conv(8, 3)
 
 
 def test_a_window_that_gives_a_tap_at_a_time() -> None:
-    """Two rows, two pixels, the one that is read and one ahead: 16 pixels of 2 words, and 12 words: 44 of 16 bits."""
+    """The buffer holds 16 pixels of 2 words, and 12 words of margin: 44 words of 16 bits.
+
+    The pixels are two rows, two pixels, the pixel that is read, and one pixel ahead.
+    """
     assert counted(windowed(), 2, g.Fold(simd=4)) == {
         "control": (100, 0, 0),
         "rows": (24, 24, 0),
@@ -180,14 +190,14 @@ def test_a_window_that_gives_a_tap_at_a_time() -> None:
 @cases(
     "op, source, target, pixels",
     [
-        # rows and columns of the kernel but one, one pixel, and what comes while a row of windows is given
+        # kernel rows less one, kernel columns less one, one pixel, and the pixels that arrive during a row of windows
         (g.Window((3, 3), 1, ONE), (6, 6), (6, 6), 2 * 6 + 2 + 1 + 1),
         (g.Window((3, 3), 2, ONE), (6, 8), (3, 4), 2 * 8 + 2 + 1 + (2 * 8 - 3 * 2)),
         (g.Window((3, 3), 1, Padding(2, 2, 2, 2), dilation=2), (7, 9), (7, 9), 4 * 9 + 4 + 1 + 1),
-        (g.Window((2, 5), 1, Padding()), (6, 9), (5, 5), 1 * 9 + 4 + 1 + (2 * 9 - 4)),  # the last row is not needed
+        (g.Window((2, 5), 1, Padding()), (6, 9), (5, 5), 1 * 9 + 4 + 1 + (2 * 9 - 4)),  # no window covers the last row
         (g.Window((1, 1), 1, Padding(0, 0, 0, 3)), (4, 5), (4, 8), 1 + 1),
         (g.Window((3, 3), 3, Padding()), (9, 9), (3, 3), 2 * 9 + 2 + 1 + (3 * 9 - 2 * 3)),
-        (g.Window((1, 1), 2, Padding()), (5, 6), (3, 3), 1 + (2 * 6 - 2 * 2)),  # one row is left, two are stepped over
+        (g.Window((1, 1), 2, Padding()), (5, 6), (3, 3), 1 + (2 * 6 - 2 * 2)),  # one row is stored, and two are skipped
     ],
 )
 def test_pixels_that_a_window_keeps(
@@ -197,24 +207,24 @@ def test_pixels_that_a_window_keeps(
 
 
 def test_a_window_that_gives_all_taps() -> None:
-    """Two rows of 6 words of 16 bits, twice; 36 values of 4 bits are masked where the padding is."""
+    """Two rows have 6 words of 16 bits for each of 2 groups. 36 values of 4 bits are masked in the padding."""
     assert counted(windowed(), 2, g.Fold(simd=4, style="parallel")) == {
         "control": (100, 0, 0),
         "rows": (24, 24, 0),  # 12 words of 32 bits
-        "columns": (0, 0, 0),  # 2 groups are registers
+        "columns": (0, 0, 0),  # 2 groups: registers
         "scan": (200 + 36 * 4, 0, 0),
     }
     single = counted(windowed(), 2, g.Fold(simd=1, style="parallel"))
     assert single["columns"] == (16, 16, 0)  # 8 groups of 3 rows of 2 values: 24 bits
     assert single["rows"] == (16, 16, 0)  # 48 words of 8 bits
-    assert counted(windowed(), 2, g.Fold(simd=2, style="parallel"))["columns"] == (0, 0, 0)  # 4 groups are
+    assert counted(windowed(), 2, g.Fold(simd=2, style="parallel"))["columns"] == (0, 0, 0)  # 4 groups: registers
     two = counted(windowed(), 2, g.Fold(simd=8, style="parallel", m=2))
     assert two["rows"] == (80, 80, 0)  # 3 words of 2 rows of 64 bits
     assert two["scan"] == (200 + 2 * 72 * 4, 0, 0)
 
 
 def test_a_pool() -> None:
-    """3 columns of 4 groups of 2 values wait for the row below; each of 2 · 1 comparisons of 2 values is 6 LUTs."""
+    """3 columns of 4 groups of 2 values are stored until the next row. A comparison of two values takes 6 LUTs."""
     made = Sevens(8, 6, 6).conv(8, 1).pool()
     assert counted(made, 2, g.Fold(pe=2)) == {
         "control": (100, 0, 0),
@@ -222,7 +232,7 @@ def test_a_pool() -> None:
         "columns": (0, 0, 0),
         "compare": (100 + 2 * 2 * 6, 0, 0),
     }
-    assert counted(made, 2, g.Fold(pe=1))["columns"] == (8, 8, 0)  # 8 groups of a value
+    assert counted(made, 2, g.Fold(pe=1))["columns"] == (8, 8, 0)  # 8 groups of one value
     made = Sevens(8, 6, 6).conv(8, 1).pool(3, 3)
     found = counted(made, 2, g.Fold(pe=2))
     assert found["rows"] == (16, 16, 0)  # 8 words of 2 rows of 2 values
@@ -236,7 +246,10 @@ def test_a_pool() -> None:
 
 
 def test_blocks_that_repeat_and_that_gather_rows() -> None:
-    """Two rows of 4 pixels of 2 words, and 12: 28 words of 16 bits. A reorg of 2: 5 rows and 2 pixels: 54 words."""
+    """An up-sampler stores two rows of 4 pixels of 2 words, and 12 words of margin: 28 words of 16 bits.
+
+    A reorg of stride 2 stores 5 rows and 2 pixels, and the margin: 54 words.
+    """
     found = counted(Sevens(8, 4, 4).conv(8, 1).upsample(2), 2, g.Fold(simd=4))
     assert found == {"control": (100, 0, 0), "rows": (16, 16, 0), "walk": (350, 0, 0)}
     made = Sevens(8, 4, 4).conv(8, 1)
@@ -249,7 +262,10 @@ def test_blocks_that_repeat_and_that_gather_rows() -> None:
     [((1, 1), 6, 1, 0), ((1, 1, 1), 7, 2, 0), ((3, 1), 7, 1, 1), ((2, 5), 8, 1, 2), ((4,), 7, 1, 1)],
 )
 def test_an_addition(multipliers: tuple[int, ...], bits: int, adders: int, dsps: int) -> None:
-    """Sums of 15 · Σ multipliers; a DSP for a factor that is not 1. PE 2 of 8 channels, of 1 and of 2 pixels."""
+    """A sum is at most 15 · Σ multipliers. A multiplier other than 1 takes a DSP per lane.
+
+    The block has PE 2 for 8 channels, and words of 1 or 2 pixels.
+    """
     made = Sevens(8, 4, 4).conv(8, 1)
     op = QAdd(multipliers, requantiser(8))
     made.add("add", op, Shape(8, 4, 4), *[1] * len(multipliers))
@@ -265,7 +281,7 @@ def test_an_addition(multipliers: tuple[int, ...], bits: int, adders: int, dsps:
 
 
 def test_an_average() -> None:
-    """15 · 16 = 240: 9 bits. 4 words of 2 sums."""
+    """A sum is at most 15 · 16 = 240, which needs 9 bits with its sign. There are 4 words of 2 sums."""
     assert counted(Sevens(8, 4, 4).conv(8, 1).average(), 2, g.Fold(pe=2)) == {
         "control": (100, 0, 0),
         "sums": (16, 16, 0),
@@ -276,7 +292,7 @@ def test_an_average() -> None:
 
 
 def test_blocks_that_pass_words_on() -> None:
-    """A LUT a bit of a word: pixels of 8 bits, values of 4; 8 for what leaves."""
+    """A block takes a LUT per bit of a word. Values have 8 bits at the input, and 4 bits at the output."""
     made = Sevens(8, 4, 4).conv(8, 1)
     assert counted(made, 0, g.Fold(simd=3)) == {"control": (100, 0, 0), "words": (24, 0, 0)}
     assert counted(made, 2, g.Fold(simd=4, m=2)) == {"control": (100, 0, 0), "words": (64, 0, 0)}
@@ -287,9 +303,9 @@ def test_blocks_that_pass_words_on() -> None:
     [
         (Converter(4, 4, 8, 4, 100), 50 + 4 * 4, 0),
         (Converter(2, 8, 64, 64, 100), 50 + 4 * 8, 0),
-        (Converter(3, 5, 15, 15, 100), 50 + 4 * 8 * 3, 0),  # a value can take 7 places, 3 a LUT
+        (Converter(3, 5, 15, 15, 100), 50 + 4 * 8 * 3, 0),  # a value can have 7 positions, which take 3 LUTs
         (Converter(5, 3, 15, 15, 100), 50 + 4 * 8 * 3, 0),
-        (Converter(6, 4, 12, 12, 100), 50 + 4 * 10 * 2, 0),  # 4 places of 2 values
+        (Converter(6, 4, 12, 12, 100), 50 + 4 * 10 * 2, 0),  # 4 positions of 2 values
         (Converter(8, 16, 64, 64, 100, 1, 2), 100 + 4 * 16 + 40, 40),  # 8 words of 64 bits
         (Converter(16, 8, 64, 64, 100, 2, 1), 100 + 4 * 16 + 40, 40),
         (Converter(8, 16, 512, 512, 100, 1, 2), 100 + 4 * 16 + 80, 80),  # 64 words
@@ -300,7 +316,10 @@ def test_a_converter(converter: Converter, luts: int, memory: int) -> None:
 
 
 def test_a_folding_is_its_blocks_converters_and_fifos() -> None:
-    """Pixels of 8 bits, 4 lanes and then 2: a converter between two FIFOs; values of 4 bits, 3 lanes, and one FIFO."""
+    """The input has 8-bit values in 4 lanes, and the unit reads 2 lanes: a converter between two FIFOs.
+
+    The unit writes 4-bit values in 3 lanes, as its reader takes them: one FIFO.
+    """
     graph = lower(Sevens(4, 8, 8).conv(6, 1).network())
     folding = g.StreamingFolding(graph, (g.Fold(simd=4), g.Fold(simd=2, pe=3), g.Fold(simd=3)))
     first, second = edges(graph, folding.folds)
@@ -311,14 +330,17 @@ def test_a_folding_is_its_blocks_converters_and_fifos() -> None:
     fifos = StreamingUsage(lut=16 + 32 + 12 + 3 * 12, lutram=16 + 32 + 12)
     assert usage(folding, ULTRA96) == sum_of(blocks) + StreamingUsage(lut=converter) + fifos
     assert usage_by_block(folding, ULTRA96)[0] == blocks[0]
-    traced = [(16, 2), (32, 2), (12, 40)]  # a shift register of 40 words is two of 32
+    traced = [(16, 2), (32, 2), (12, 40)]  # 40 words take two shift registers of 32
     assert usage_with(folding, ULTRA96, traced) == usage(folding, ULTRA96) + StreamingUsage(lut=12, lutram=12)
     assert usage_with(folding, ULTRA96, ()) == sum_of(blocks) + StreamingUsage(lut=converter)
     assert sum_of([]) == NOTHING == StreamingUsage()
 
 
 def test_the_budget_of_a_board_in_numbers() -> None:
-    """Ultra96: 70,560 LUTs of which 28,800 as memory, 360 DSPs, 216 BRAM36; of a PYNQ-Z2 53,200, 17,400, 220, 140."""
+    """An Ultra96 has 70,560 LUTs, 28,800 of them as memory, 360 DSPs and 216 BRAM36.
+
+    A PYNQ-Z2 has 53,200 LUTs, 17,400 of them as memory, 220 DSPs and 140 BRAM36.
+    """
     assert limits(ULTRA96, Budget()) == StreamingUsage(56_448, 23_040, 349, 410)
     assert limits(PYNQ, Budget(lut=0.5, dsp=0.25, bram=0.5)) == StreamingUsage(26_600, 8_700, 55, 140)
     areas = unit_areas(ULTRA96)
@@ -330,7 +352,7 @@ def test_the_budget_of_a_board_in_numbers() -> None:
 
 def test_primitives() -> None:
     zynq7, plus = "zynq-7000", "zynq-ultrascale+"
-    # 512 words are 8 tables, which F7 to F9 join; of the 7 series 4, and a LUT a bit joins two of these
+    # F7 to F9 join the 8 tables of 512 words. On the 7 series, F7 and F8 join 4, and one LUT per bit joins two groups.
     assert [constant_luts(3, depth, plus) for depth in (1, 64, 65, 512, 513, 2049)] == [3, 3, 6, 24, 30, 105]
     assert [constant_luts(3, depth, zynq7) for depth in (64, 256, 257)] == [3, 12, 18]
     assert [distributed_luts(6, depth, zynq7) for depth in (0, 1, 32, 33, 65)] == [0, 4, 4, 8, 22]
@@ -339,34 +361,34 @@ def test_primitives() -> None:
 
 
 def test_more_of_a_second_pixel() -> None:
-    """SIMD 4: 2 words of 16 bits are gathered, 4 of 16 scattered."""
+    """With SIMD 4, 2 words of 16 bits are gathered, and 4 words of 16 bits are scattered."""
     assert counted(unit(), 2, g.Fold(pe=4, simd=4, pixels=2))["pixels"] == (200 + 16 + 16, 32, 0)
 
 
 @cases(
     "fold, luts",
     [
-        (g.Fold(pe=2, simd=16), 2 * (16 + 16)),  # fields of 19 bits hold 8 products: 2 chains
-        (g.Fold(pe=1, simd=16), 16),  # one product a DSP, whose cascade adds all
-        (g.Fold(pe=1, simd=16, pixels=2), 2 * (48 + 16)),  # fields of 18 bits hold 4: 4 chains
+        (g.Fold(pe=2, simd=16), 2 * (16 + 16)),  # fields of 19 bits hold 8 products each: 2 chains
+        (g.Fold(pe=1, simd=16), 16),  # one product per DSP, and one cascade adds all of them
+        (g.Fold(pe=1, simd=16, pixels=2), 2 * (48 + 16)),  # fields of 18 bits hold 4 products each: 4 chains
         (g.Fold(pe=2, simd=16, pixels=2), 4 * (16 + 16)),  # four products do not fit, two weights do
         (g.Fold(pe=2, simd=16, multiplier="lut"), 2 * (15 * 16 + 16)),
     ],
 )
 def test_chains_of_products_of_8_bits(fold: g.Fold, luts: int) -> None:
-    """Sums of 16 · 7 · 255 = 28,560 have 16 bits, at which the adders end; products have 16 too."""
+    """The sums go up to 16 · 7 · 255 = 28,560. They have 16 bits with their sign, like the products."""
     made = Sevens(16, 4, 4, "INT8", "UINT8").conv(16, 1).conv(4, 1)
     assert counted(made, 2, fold)["adders"] == (luts, 0, 0)
 
 
 def test_rows_of_a_window_that_reaches_beyond_its_map() -> None:
-    """9 positions of 8 groups on rows of 7 pixels: 72 words of 8 bits are two banks of 16 LUTs, and 8 between them."""
+    """9 positions of 8 groups are 72 words of 8 bits: two banks of 16 LUTs, and 8 LUTs to select one."""
     made = Sevens(8, 7, 7).conv(8, 1).conv(8, 3, 1, Padding(2, 2, 2, 2))
     assert counted(made, 2, g.Fold(simd=1, style="parallel"))["rows"] == (40, 40, 0)
 
 
 def test_a_window_that_is_not_square() -> None:
-    """2×4: the row above in 6 · 8 words of 4 bits; 2 rows of 3 pixels of 4 bits, of 8 groups."""
+    """The previous row takes 6 · 8 words of 4 bits, and each of 8 groups has 2 rows of 3 pixels of 4 bits."""
     graph = lower(windowed().network())
     block = replace(graph.blocks[2], op=g.Window((2, 4), 1, Padding(0, 0, 1, 3)))
     graph = replace(graph, blocks=(*graph.blocks[:2], block, *graph.blocks[3:]))
@@ -395,8 +417,8 @@ def test_ranges_and_their_pairs() -> None:
     assert Range(-3, 5).paired(4) == Range(-3 * 17, 5 * 17)
     assert [Range(-8, 7).in_bits(4), Range(-9, 7).in_bits(4), Range(-8, 8).in_bits(4)] == [True, False, False]
     assert two_weights(Range(-7, 7), Range(0, 15), "DSP48E2") == PackedFields(23, ((1 << 22) - 1) // 105)
-    assert four_products(Range(-1, 1), Range(0, 3), "DSP48E2").field == 11  # two fields are at most 23 bits
-    assert two_weights(Range(-7, 7), Range(0, 1 << 17), "DSP48E2") == PackedFields(0, 0)  # no port takes it
+    assert four_products(Range(-1, 1), Range(0, 3), "DSP48E2").field == 11  # two fields have at most 23 bits
+    assert two_weights(Range(-7, 7), Range(0, 1 << 17), "DSP48E2") == PackedFields(0, 0)  # the value fits neither port
 
 
 def test_primitives_of_memories_at_their_edges() -> None:
@@ -410,4 +432,4 @@ def test_usages_add_up_by_resource() -> None:
     assert used + used == StreamingUsage(2, 4, 6, 8, 10, 12)
     assert used.times(3) == StreamingUsage(3, 6, 9, 12, 15, 18)
     assert [StreamingUsage(bram18=count).bram36 for count in (0, 1, 2, 3)] == [0, 1, 1, 2]
-    assert (Budget().bram, Budget().uram) == (0.95, 0.95)  # of memories in columns of their own
+    assert (Budget().bram, Budget().uram) == (0.95, 0.95)  # memories have their own columns on the device

@@ -1,4 +1,4 @@
-"""What is proposed where nothing fits, on boards that are cut down until it does not."""
+"""The proposals for networks that do not fit, on boards whose resources are reduced."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ pytest.importorskip("scipy.optimize", reason="exact folding needs scipy: pip ins
 ULTRA96 = load("ultra96-v2")
 LEAST = Options(max_pixels=1)
 GRAPH = lower(Layers(16, 2, 2).conv(32, 1).conv(64, 1).conv(8, 1).network("tiny"))
-"""Layers of 512, 2,048 and 512 weights of 4 bits."""
+"""Layers with 512, 2,048 and 512 weights of 4 bits."""
 
 
 def small(**resources: int) -> Board:
@@ -70,31 +70,31 @@ def with_thresholds(made: Layers) -> Layers:
     return made
 
 
-# --- which layers, which boards ---------------------------------------------------------------------------------------
+# --- proposed layers and boards ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("bits", "before", "proposed"),
     [
-        # 12,288 bits of weights, 8,192 of them conv2's, the others' 2,048 each: 9/10 or 6/10 of so many bits may stay.
-        (4551, (), [("conv2", "conv1"), ("conv2", "conv1", "conv3")]),  # .9 · 4551 = 4095.9: one of both stays
-        (4552, (), [("conv2",), ("conv2", "conv1"), ("conv2", "conv1", "conv3")]),  # 4096.8: both stay; .6: one
-        (7000, (), [("conv2",), ("conv2", "conv1", "conv3")]),  # .6 · 7000 = 4200: as before
+        # conv2 has 8,192 bits of weights, and the others 2,048 each. 9/10 or 6/10 of ``bits`` may stay on the chip.
+        (4551, (), [("conv2", "conv1"), ("conv2", "conv1", "conv3")]),  # .9 · 4551 = 4095.9: room for one
+        (4552, (), [("conv2",), ("conv2", "conv1"), ("conv2", "conv1", "conv3")]),  # 4096.8: for both; .6: for one
+        (7000, (), [("conv2",), ("conv2", "conv1", "conv3")]),  # .6 · 7000 = 4200: room for both
         (4552, ("conv3",), [("conv3", "conv2"), ("conv3", "conv2", "conv1")]),
         (4552, ("conv1", "conv2", "conv3"), []),
-        (100_000, ("conv2",), [("conv2", "conv1"), ("conv2", "conv1", "conv3")]),  # one at least
+        (100_000, ("conv2",), [("conv2", "conv1"), ("conv2", "conv1", "conv3")]),  # at least one more layer
     ],
 )
 def test_more_and_more_of_the_largest_layers_come_from_ddr(
     monkeypatch: pytest.MonkeyPatch, bits: int, before: tuple[str, ...], proposed: list[tuple[str, ...]]
 ) -> None:
-    """What stays takes .9 of the memory at most, then .6, then nothing; what was tried is not tried again."""
+    """On-chip weights use at most .9 of the memory, then .6, then nothing. No proposal repeats an earlier one."""
     monkeypatch.setattr(infeasible, "on_chip_bits", lambda *_: bits)
     assert list(_external(refused(options=replace(LEAST, external=before)))) == proposed
 
 
 def test_memory_is_with_uram_where_weights_may_be_in_it() -> None:
-    """All layers but the largest take 4,096 bits; without the URAM there are none that hold them."""
+    """All layers except the largest have 4,096 bits. Without URAM, no on-chip memory holds them."""
     board = small(bram36=0, uram=1)
     without = replace(LEAST, uram_weights=False)
     assert list(_external(refused(board))) == [("conv2",), ("conv2", "conv1", "conv3")]
@@ -124,7 +124,7 @@ def test_a_board_that_has_more_of_one_thing_is_larger(kind: str) -> None:
     assert "zcu104" not in [board.name for board in _larger_boards(replace(lacking, name="zcu104"))]
 
 
-# --- what is priced ---------------------------------------------------------------------------------------------------
+# --- tested proposals -------------------------------------------------------------------------------------------------
 
 
 def test_a_folding_is_fast_enough_or_the_slowest_there_is() -> None:

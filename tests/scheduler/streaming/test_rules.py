@@ -1,4 +1,4 @@
-"""Every row of the constraint table: a folding that keeps it, one that breaks it, and the sentence."""
+"""Every constraint, with a folding that keeps it, a folding that breaks it, and the fields of its error."""
 
 from __future__ import annotations
 
@@ -424,7 +424,7 @@ def test_a_broken_row_gives_its_error(
         check(folded(graph, folds))
     place = FoldedBlock(graph, folded(graph, folds).folds, [b.name for b in graph.blocks].index(str(fields["where"])))
     assert not next(one for one in CONSTRAINTS if one.name == row).holds(place)
-    check(folded(graph, {}))  # one value a word keeps every row
+    check(folded(graph, {}))  # words of one value keep all constraints
 
 
 def test_every_row_is_tested() -> None:

@@ -1,4 +1,4 @@
-"""Steps of windows and pools against the loops of their headers, executed one by one, and depths as declared there."""
+"""Steps of windows and pools, compared with the loops of their headers in Python, and the headers' pipeline depths."""
 
 from __future__ import annotations
 
@@ -23,7 +23,16 @@ HEADERS = "\n".join(fixed_files(*include_folders("streaming")).values())
 
 @dataclass(frozen=True)
 class Sliding:
-    """A kernel (rows, columns, dilation included), every ``dilation``-th of which is a tap, on a map."""
+    """A kernel that slides over a map.
+
+    Attributes:
+        height: The rows of the map.
+        width: The columns of the map.
+        kernel: The rows and columns that the kernel covers, dilation included.
+        stride: The stride.
+        padding: The padding.
+        dilation: The distance between taps.
+    """
 
     height: int
     width: int
@@ -49,7 +58,7 @@ class Sliding:
 
 
 def scan(of: Sliding, m: int) -> int:
-    """stream/scan.h: steps until the frame's last word has come and its last position has left."""
+    """Return the steps of stream/scan.h until the frame's last word was read and its last position was written."""
     out, per_word = of.out, max(m // of.stride, 1)
     wide = -(-max(of.width, (out.width - 1) * of.stride + 1) // m)
     high = max(of.height, (out.height - 1) * of.stride + 1)
@@ -71,7 +80,7 @@ def scan(of: Sliding, m: int) -> int:
 
 
 def walk(of: Sliding, groups: int) -> int:
-    """stream/walk.h with moving/window.h: iterations until a frame has been taken and has left, room enough."""
+    """Return the iterations of stream/walk.h with moving/window.h for a frame, if the output never stalls."""
     out, row = of.out, of.width * groups
     high, wide = (of.kernel[0] - 1) * row, of.kernel[1] * groups
     pace = max(of.height * of.width, of.stride * out.height * max(of.width, out.width))
@@ -102,7 +111,7 @@ KERNELS = [(1, 1), (2, 2), (3, 3), (3, 2), (1, 3)]
 
 
 def slidings() -> list[Sliding]:
-    """No window lies in the padding alone."""
+    """Return kernels on maps. Every window covers at least one pixel of the map."""
     return [
         Sliding(*size, kernel, stride, padding)
         for size, kernel, stride, padding in product(MAPS, KERNELS, (1, 2, 3), (NONE, ONE, UNEVEN))
@@ -114,7 +123,7 @@ def slidings() -> list[Sliding]:
 
 @cases("m", [1, 2, 4, 6])
 def test_steps_of_a_scan(m: int) -> None:
-    """Of words that make a row, and hold whole strides."""
+    """The row is a whole number of words, and a word of several pixels is a whole number of strides."""
     tried = 0
     for of in slidings():
         per_word = max(m // of.stride, 1)
@@ -170,8 +179,11 @@ def test_depths_are_those_of_the_headers() -> None:
 
 
 def test_steps_of_blocks_that_gather_before_they_give() -> None:
-    """Pixels of 2 words: an up-sampler's first word leaves two steps after a row of 6 has come, a reorg's after a row
-    and 2; then 4 · 24 pixels, and 24 of 8 words."""
+    """An up-sampler gathers a row of 6 pixels before its first output, and a reorg a row and 2 pixels.
+
+    Each pixel has 2 words. The first output word is written two steps later. Then the up-sampler writes 4 · 24 pixels
+    of 2 words, and the reorg 24 pixels of 8 words.
+    """
     up = lower(Layers(8, 4, 6).conv(8, 1).upsample(2).network())
     assert block_cycles(up, 2, g.Fold(simd=4)) == 6 * 2 + 2 + 96 * 2 + WALK_DEPTH
     made = Layers(8, 4, 6).conv(8, 1)
@@ -183,12 +195,12 @@ def test_steps_of_blocks_that_gather_before_they_give() -> None:
     ("order", "height", "pixels"), [("block", 6, 5 + 2), ("darknet", 8, 2 * 5 + 2), ("darknet", 6, 6 * 5)]
 )
 def test_pixels_before_a_reorg_s_first(order: str, height: int, pixels: int) -> None:
-    """Of maps 5 wide; darknet's order mixes groups of 4 rows where there are whole ones."""
+    """The maps are 5 pixels wide. Darknet's order mixes groups of 4 rows if 4 divides the height, and else all rows."""
     assert gathered_pixels(g.Reorg(2, order), Shape(4, height, 5)) == pixels
 
 
 def test_a_dilated_window_waits_for_what_it_reaches_over() -> None:
-    """3×3 taps, every second pixel of 5×5, on 9×9 pixels: the first needs 4 rows and 5 pixels."""
+    """3×3 taps, 2 apart, cover 5×5 pixels. On 9×9 pixels, the first position needs 4 rows and 5 pixels."""
     of = Sliding(9, 9, (5, 5), 1, NONE, dilation=2)
     assert of.slide().scanned(1) == scan(of, 1) == 81
     assert of.slide().walked(1) == walk(of, 1) == (4 * 9 + 5) + 2 + 25 * 9
@@ -198,6 +210,6 @@ def test_a_dilated_window_waits_for_what_it_reaches_over() -> None:
     dilated = g.StreamGraph(
         "dilated", (graph.blocks[0], g.Block("w", wide, block.inputs, block.outputs, None, "x"), *graph.blocks[2:])
     )
-    # rows and pixels of 5×5 less 2 of padding: 2 rows and 3 pixels, of 4 groups
+    # 5×5 pixels less the padding of 2: the first position needs 2 rows and 3 pixels of 4 groups
     assert block_cycles(dilated, 1, g.Fold(simd=2)) == (2 * 10 + 3) * 4 + 2 + 100 * 9 * 4 + WALK_DEPTH
     assert block_cycles(dilated, 1, g.Fold(simd=2, style="parallel")) == (100 + 2 * 10 + 2) * 4 + 5

@@ -1,4 +1,4 @@
-"""Both solvers on programs of a few columns, against every choice there is."""
+"""The solvers' results for programs of a few columns, compared with all combinations of choices."""
 
 from __future__ import annotations
 
@@ -32,12 +32,18 @@ pytest.importorskip("ortools.sat.python.cp_model", reason="exact folding needs O
 pytest.importorskip("scipy.optimize", reason="exact folding needs scipy: pip install -e '.[solver]'")
 
 UNITS = np.array([3, 5], np.int64)
-"""The area of one of each of two resources."""
+"""The area of one unit of each of the two resources."""
 
 
 def program(usage: list[list[list[int]]], limits: tuple[int, int], words: list[list[int]] | None = None) -> Program:
-    """Blocks with so many choices, each of so much of two resources. words: of the choices of the first two blocks,
-    which have to be the same: pairs of words take nothing."""
+    """Return a program of blocks whose choices use two resources.
+
+    Args:
+        usage: The amounts, [block][choice][resource].
+        limits: The limit of each resource.
+        words: The words of each choice of the first two blocks, which must have equal words. Pairs of words use no
+            resources.
+    """
     counts = [len(block) for block in usage]
     first = [sum(counts[:index]) for index in range(len(counts))]
     rows = [
@@ -58,7 +64,7 @@ def program(usage: list[list[list[int]]], limits: tuple[int, int], words: list[l
 
 
 def fitting(made: Program, words: list[list[int]] | None = None) -> dict[tuple[int, ...], int]:
-    """The area of every combination that fits, by definition."""
+    """Return the area of every combination of choices that fits the limits, by definition."""
     areas = {}
     for choices in product(*(range(len(own)) for own in made.choices)):
         totals = sum(made.usage[first + choice] for first, choice in zip(made.first, choices, strict=True))
@@ -82,7 +88,7 @@ def drawn(seed: int) -> tuple[Program, list[list[int]] | None]:
 
 @pytest.mark.parametrize("few", [1, 500])
 def test_the_least_area_of_all_combinations_that_fit_is_found_and_proven(few: int, monkeypatch: Any) -> None:
-    """Also where a search begins among two columns and takes more and more."""
+    """The search also finds the least area if it starts with two columns and widens."""
     monkeypatch.setattr(module, "FEW", few)
     nothing = 0
     for seed in range(16):
@@ -119,7 +125,7 @@ def test_what_is_known_stays_where_nothing_takes_less() -> None:
 
 
 def test_the_relaxation_bounds_every_folding_from_below() -> None:
-    """And with each column's excess, every folding that takes it."""
+    """The bound plus a column's excess is also a lower bound of every folding with this column."""
     bounded = 0
     for seed in range(16):
         made, words = drawn(seed)
@@ -137,7 +143,7 @@ def test_the_relaxation_bounds_every_folding_from_below() -> None:
 
 
 def test_without_limits_the_relaxation_is_the_cheapest_of_each_block() -> None:
-    """2 · 3 + 1 · 5 and 1 · 3 + 1 · 5; the others take 1 and 1 more."""
+    """The cheapest choices have the areas 2 · 3 + 1 · 5 and 1 · 3 + 1 · 5. The others have an excess of 1 each."""
     relaxed = relax(program([[[4, 0], [2, 1]], [[1, 1], [3, 0]]], (100, 100)))
     assert relaxed is not None
     assert relaxed.bound == pytest.approx(19)
@@ -148,7 +154,7 @@ def test_a_relaxation_that_was_not_solved_claims_nothing(monkeypatch: pytest.Mon
     import scipy.optimize
 
     made = program([[[4, 0], [2, 1]], [[1, 1], [3, 0]]], (9, 9))
-    monkeypatch.setattr(scipy.optimize, "linprog", lambda *_: SimpleNamespace(status=4))  # numbers too hard for it
+    monkeypatch.setattr(scipy.optimize, "linprog", lambda *_: SimpleNamespace(status=4))  # numerical difficulties
     relaxed = relax(made)
     assert relaxed is not None
     assert (relaxed.bound, relaxed.excess.tolist()) == (0.0, [0.0] * 4)
@@ -170,7 +176,7 @@ def test_a_search_among_some_columns_takes_no_other() -> None:
     nothing = Solution("unknown")
     found = search_among(made, np.array([0, 3]), Stop(), nothing)
     assert (found.state, found.area, found.bound, chosen(found)) == ("optimal", 21.0, 21.0, (0, 1))
-    assert search_among(made, np.array([0, 1]), Stop(), nothing) == Solution("infeasible")  # no choice of a block
+    assert search_among(made, np.array([0, 1]), Stop(), nothing) == Solution("infeasible")  # one block has no choice
     below = search_among(made, np.array([0, 1, 2, 3]), Stop(), Solution("feasible", (g.Fold(),), 20.0))
     assert (below.area, chosen(below)) == (19.0, (1, 0))
     assert search_among(made, np.array([0, 1, 2, 3]), Stop(), Solution("feasible", (g.Fold(),), 19.0)).folds == ()
@@ -199,11 +205,11 @@ def test_a_limit_is_the_last_amount_that_fits() -> None:
     ],
 )
 def test_what_the_last_search_has_shown(last: Solution, best: Solution, concluded: tuple[str, float, float]) -> None:
-    """It looked at everything below the best that is known; the relaxation's bound is 4."""
+    """The last search covered all foldings below the best one. The relaxation's bound is 4."""
     solution = _concluded(last, best, 4.0)
     assert (solution.state, solution.area, solution.bound) == concluded
     assert solution.folds == best.folds
-    assert Solution("unknown") == Solution("unknown", (), np.inf, 0.0)  # where nothing is said, nothing is claimed
+    assert Solution("unknown") == Solution("unknown", (), np.inf, 0.0)  # the defaults claim nothing
 
 
 def test_seconds_that_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,7 +220,7 @@ def test_seconds_that_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_where_the_time_is_up_what_was_found_is_given_with_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Among two columns only one folding is found; the rest is not looked at."""
+    """The first search finds one folding, and no further search starts."""
     made = program([[[4, 0], [2, 1], [9, 9]], [[1, 1], [3, 0], [9, 9]]], (99, 99))
     monkeypatch.setattr(module, "FEW", 0)
     asked: list[Stop] = []
@@ -235,7 +241,7 @@ def test_where_the_time_is_up_what_was_found_is_given_with_the_bound(monkeypatch
 
 
 def test_an_interrupted_search_is_stopped() -> None:
-    """The solver works in a thread, which would else go on to its end before the interrupt comes through."""
+    """The solver runs in a thread. Without the stop, the interrupt would only arrive after the thread's end."""
     stopped = threading.Event()
     solver: Any = SimpleNamespace(
         parameters=SimpleNamespace(catch_sigint_signal=True),

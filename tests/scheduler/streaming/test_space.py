@@ -1,4 +1,4 @@
-"""The space of a network and its 0-1 program against every combination of folds, counted as a folding is."""
+"""The choices of small networks and their 0-1 programs, compared with the evaluation of every combination of folds."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def depthwise() -> g.StreamGraph:
 
 
 def joined() -> g.StreamGraph:
-    """One map that two read, and that meets itself again."""
+    """Return a graph whose first map has two readers and is added to itself."""
     made = Layers(1, 2, 2, "BIPOLAR").conv(2, 1)
     return lower(made.sum(1, 1).network())
 
 
 def padded() -> g.StreamGraph:
-    """A map of three channels, which one of zeros makes four."""
+    """Return a graph with a map of three channels, which one padding channel extends to four."""
     return lower(Layers(1, 1, 2, "TERNARY").conv(3, 1).conv(1, 1).network())
 
 
@@ -67,7 +67,12 @@ GRAPHS = [
 
 @dataclass(frozen=True)
 class Combination:
-    """Of every block one of its candidates, by number; result: None where the combination is not legal."""
+    """One candidate per block.
+
+    Attributes:
+        numbers: The number of each block's candidate.
+        result: The folding's result, or None if the combination is not legal.
+    """
 
     numbers: tuple[int, ...]
     result: FoldingResult | None
@@ -90,14 +95,14 @@ NUMBERS = pytest.mark.parametrize("number", range(len(GRAPHS)), ids=[made.__name
 
 
 def used(result: FoldingResult) -> list[int]:
-    """Of each resource, in the order of the space's."""
+    """Return the amount of each resource, in the order of RESOURCES."""
     return [int(getattr(result.usage, name)) for name in RESOURCES]
 
 
 def taken(program: Program, numbers: Sequence[int]) -> Numbers | None:
-    """The program's columns of a combination; None where it is no solution, or where a choice has no column.
+    """Return the program's columns for a combination, or None if it is not a solution or a choice has no column.
 
-    What its choices leave open are pairs of words: of these those that both ends have.
+    The combination does not list the pairs of words. A pair is set if both of its ends have its words.
     """
     columns = np.zeros(program.columns, np.int64)
     for choices, first, choice in zip(program.choices, program.first, numbers, strict=True):
@@ -115,7 +120,7 @@ def taken(program: Program, numbers: Sequence[int]) -> Numbers | None:
 
 @NUMBERS
 def test_a_frame_takes_one_of_the_counts(number: int) -> None:
-    """Of any block, and of any converter between words that meet; none below what the slowest block takes."""
+    """The counts are the cycles of any block and of any converter, from the slowest block's least cycles upwards."""
     space, combinations = space_and_all(number)
     graph, counts, slowest = space.graph, set(), 0
     for index, block in enumerate(space.blocks):
@@ -133,7 +138,10 @@ def test_a_frame_takes_one_of_the_counts(number: int) -> None:
 
 @NUMBERS
 def test_the_program_has_the_legal_combinations_with_what_they_take(number: int) -> None:
-    """Of those whose choices are left: legal and fast enough are the solutions, of the folding's usage and area."""
+    """Among the combinations of the remaining choices, the solutions are those that are legal and fast enough.
+
+    Each solution has the usage and the area of its folding.
+    """
     space, combinations = space_and_all(number)
     counts = space.cycle_counts()
     solutions = 0
@@ -155,7 +163,7 @@ def test_the_program_has_the_legal_combinations_with_what_they_take(number: int)
 
 @NUMBERS
 def test_beside_what_is_left_out_something_takes_no_more(number: int) -> None:
-    """For every legal combination one of the choices that are left, as fast and with no more of any resource."""
+    """For every legal combination, one of the remaining choices is as fast and uses no more of any resource."""
     space, combinations = space_and_all(number)
     counts = space.cycle_counts()
     for cycles in counts[:: max(1, len(counts) // 4)]:
@@ -196,7 +204,10 @@ def test_a_program_needs_a_fold_that_is_fast_enough_of_every_block() -> None:
 
 
 def test_limits_are_the_shares_of_the_budget_and_what_ddr_brings_meanwhile() -> None:
-    """Of 70,560 LUT, 28,800 of them memory, 360 DSP, 216 BRAM36, no URAM; 8 bytes at 200 MHz, half of them planned."""
+    """The limits are fractions of 70,560 LUTs, 28,800 of them as memory, 360 DSPs, 216 BRAM36 and no URAM.
+
+    The DDR transfers 8 bytes per cycle at 200 MHz. Half of this rate is planned.
+    """
     space, _ = space_and_all(0)
     goal = Goal(None, 200.0, Budget(0.5, 0.25, 0.75, 1.0, 0.5), rate=DdrRate(1.6, 1.0))
     assert resource_limits(space, goal, 1000).tolist() == [35_280, 14_400, 90, 2 * 162, 0, 1000 * 8 * 8 // 2]
@@ -220,12 +231,18 @@ def test_fifos_are_counted_as_traced() -> None:
     assert result.area > evaluate(graph, folds, ULTRA96, Goal(None)).area
 
 
-# --- left out, by hand ------------------------------------------------------------------------------------------------
+# --- choices that are removed, by hand --------------------------------------------------------------------------------
 
 
 def by_hand(between: int, slow: int = 0) -> Space:
-    """A writer with the words 0 and 1 for 10 and 4 LUT, and a reader that takes the words 0; before it, of the words 1,
-    a converter of some LUT that may be slow."""
+    """Return the space of a writer and a reader.
+
+    The writer has the words 0 for 10 LUTs and the words 1 for 4 LUTs. The reader needs the words 0.
+
+    Args:
+        between: The LUTs of the converter from the words 1 to the words 0.
+        slow: The cycles of this converter.
+    """
     writer: Any = SimpleNamespace(inputs=[])
     reader: Any = SimpleNamespace(inputs=[0])
     usage = np.zeros((2, len(RESOURCES)), np.int64)
@@ -243,7 +260,10 @@ def by_hand(between: int, slow: int = 0) -> Space:
 
 @pytest.mark.parametrize(("between", "left"), [(5, [1]), (6, [1]), (7, [0, 1])])
 def test_other_words_that_save_more_than_their_converter_takes_are_enough(between: int, left: list[int]) -> None:
-    """4 LUT and 6 for a converter are not more than 10; with 7 either may be of use beside other readers."""
+    """4 LUTs and a converter of up to 6 are at most 10, so that the words 0 are removed.
+
+    With a converter of 7 LUTs, either choice may be the better one, depending on the reader.
+    """
     assert [choices.tolist() for choices in by_hand(between).within(5)] == [left, [0]]
 
 

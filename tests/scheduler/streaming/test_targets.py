@@ -1,4 +1,4 @@
-"""The search over cycle counts: which it asks for, what it concludes, and its sentences, by hand."""
+"""The search over cycle counts, with solvers whose results are given: its targets, its conclusions and its errors."""
 
 from __future__ import annotations
 
@@ -32,14 +32,19 @@ LEAST = Options(max_pixels=1, uram_weights=False)
 GRAPH = lower(Layers(2, 4, 4).conv(4, 1).network("tiny"))
 SPACE = space_of(GRAPH, ULTRA96, LEAST)
 SLOW = tuple(g.Fold(ram="lutram") if block.name == "conv1" else g.Fold() for block in GRAPH.blocks)
-"""One product a cycle."""
+"""Folds with one product per cycle."""
 
 COUNTS = [10, 20, 30, 40, 50, 60]
 
 
 @dataclass(frozen=True)
 class Told(_Targets):
-    """What would be solved is told: of each cycle count a state, and where it is feasible the cycles of the folding."""
+    """A search whose solver results are given.
+
+    Attributes:
+        told: The solution for each cycle count. The cycles of a feasible folding are its only fold.
+        asked: The cycle counts that the search has solved for, in order.
+    """
 
     told: dict[int, Solution] = field(default_factory=dict)
     asked: list[int] = field(default_factory=list)
@@ -51,8 +56,13 @@ class Told(_Targets):
 
 
 def bisected(monkeypatch: pytest.MonkeyPatch, states: list[str], faster: int = 0) -> tuple[Any, list[int]]:
-    """What is concluded of COUNTS with these states, and what was asked. faster: by how many counts a folding that is
-    found is faster than it has to be, if that is possible at all."""
+    """Return the result of the bisection of COUNTS, and the cycle counts that it solved for.
+
+    Args:
+        monkeypatch: The fixture.
+        states: The state of the solution for each count: "found", "infeasible" or "unknown".
+        faster: The number of counts by which a folding is faster than required, unless that count is infeasible.
+    """
     monkeypatch.setattr(exact, "frame_cycles", lambda _, folds: folds[0])
     first = states.index("found") if "found" in states else 0
     told = {}
@@ -81,7 +91,7 @@ def test_the_least_count_is_found_with_few_questions(monkeypatch: pytest.MonkeyP
 def test_below_what_was_undecided_nothing_is_claimed(
     monkeypatch: pytest.MonkeyPatch, impossible: int, unknown: int
 ) -> None:
-    """possible: one above the greatest count that was proven impossible."""
+    """``possible`` is the count after the greatest one that was proven infeasible."""
     states = (["infeasible"] * impossible + ["unknown"] * unknown + ["found"] * 6)[:6]
     result, asked = bisected(monkeypatch, states)
     proven = [COUNTS.index(count) for count in asked if states[COUNTS.index(count)] == "infeasible"]

@@ -1,4 +1,4 @@
-"""What waits where ways of different length meet again."""
+"""The values that wait before joins of paths with different delays."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_map_that_is_joined_later_waits_for_the_rows_in_between() -> None:
     assert words == 2 + -(-late[index, port] // 4)
     folds = [g.Fold(simd=4)] * len(graph.blocks)
     least = {place: 2 + count for place, count in waits(graph, folds).items()}
-    assert words < least[index, port]  # pipelines hold more
+    assert words < least[index, port]  # the lags also count the words in pipelines
     assert {(index, port): depth for index, port, depth in depths(graph, folds)} == least
 
 
@@ -37,7 +37,7 @@ ONE, TWO = Padding(1, 1, 1, 1), Padding(2, 2, 2, 2)
 
 
 def values_that_wait(made: Layers, kind: type[g.BlockOp] = g.Add) -> dict[int, int]:
-    """Input → values that wait there, of the only block of this kind; nothing waits elsewhere."""
+    """Return the values that wait at each input of the only block of this kind. No other block has any."""
     graph = lower(made.network())
     (join,) = (index for index, block in enumerate(graph.blocks) if isinstance(block.op, kind))
     assert {index for index, _ in waiting(graph)} <= {join}
@@ -51,7 +51,7 @@ def pooled(made: Layers, size: int, stride: int, padding: Padding, shape: Shape,
 @cases(
     "kernel, padding, before",
     [
-        (3, ONE, 12 + 1),  # a row and a pixel before the first window is whole
+        (3, ONE, 12 + 1),  # the first window needs a row and a pixel
         (5, TWO, 2 * 12 + 2),
         (3, Padding(2, 0, 0, 2), 2),
         (3, Padding(0, 2, 2, 0), 2 * 12),
@@ -59,7 +59,7 @@ def pooled(made: Layers, size: int, stride: int, padding: Padding, shape: Shape,
     ],
 )
 def test_what_passes_by_a_window_waits_for_its_first_rows(kernel: int, padding: Padding, before: int) -> None:
-    """Maps of 10×12 pixels of 4 values, and one row more; a pool gathers as a convolution does."""
+    """Maps have 10×12 pixels of 4 values. One row is added. A pool gathers the same pixels as a convolution."""
     made = Layers(4, 10, 12).conv(4, 1)
     expected = {1: 4 * before + 4 * 12} if before else {}
     assert values_that_wait(Layers(4, 10, 12).conv(4, 1).conv(4, kernel, 1, padding).sum(2, 1)) == expected
@@ -68,7 +68,10 @@ def test_what_passes_by_a_window_waits_for_its_first_rows(kernel: int, padding: 
 
 
 def test_pixels_before_the_first_window_is_whole() -> None:
-    """3×5 taps, every second pixel of 5×9, with 1 row and 2 pixels of padding, on rows of 10: 3 rows and 6 pixels."""
+    """The taps are 3×5 with distance 2, so that they cover 5×9 pixels.
+
+    With 1 row and 2 columns of padding, the first window needs 3 rows of 10 pixels and 6 pixels.
+    """
     shape = Shape(1, 16, 10)
     assert 160 * _first_position((3, 5), 2, Padding(1, 2), shape) == 36
     assert 160 * _first_position((5, 3), 1, Padding(), shape) == 4 * 10 + 2
@@ -76,7 +79,7 @@ def test_pixels_before_the_first_window_is_whole() -> None:
 
 
 def test_waits_add_up_along_a_way() -> None:
-    """13 pixels of 120 behind the first convolution and 26 behind the second one."""
+    """The first convolution delays its map by 13 pixels of 120, and the second by 13 more."""
     assert values_that_wait(Layers(4, 10, 12).conv(4, 1).conv(4, 3).conv(4, 3).sum(3, 1)) == {1: 4 * 26 + 4 * 12}
     assert values_that_wait(Layers(4, 10, 12).conv(4, 1).conv(4, 3).conv(4, 3).sum(1, 3)) == {0: 4 * 26 + 4 * 12}
     three = Layers(4, 10, 12).conv(4, 1).conv(4, 3).conv(4, 3).sum(3, 2, 1)
@@ -84,7 +87,10 @@ def test_waits_add_up_along_a_way() -> None:
 
 
 def test_a_stride_shortens_what_follows() -> None:
-    """Of 8×12 pixels a pool gathers 13, of its 4×6 a window 7: 13/96 and 28/96 behind; one of 3×3 with stride 2, 26."""
+    """A pool delays a map of 8×12 pixels by 13 pixels, and the window on its 4×6 output by 7 of 24, which is 28 of 96.
+
+    The 3×3 convolution with stride 2 delays the other map by 13 pixels of 96.
+    """
     made = Layers(4, 8, 12).conv(4, 1)
     made = pooled(made, 2, 2, Padding(), Shape(4, 4, 6), 1).conv(4, 3)
     fine = made.conv(4, 3, 2, ONE, False, 1).last
@@ -94,14 +100,14 @@ def test_a_stride_shortens_what_follows() -> None:
 @cases(
     "height, order, before",
     [
-        (8, "darknet", 2 * 12 + 2),  # groups of 4 rows: the second pair's first pixels come third
-        (6, "darknet", 6 * 12),  # rows of different groups mix: all is gathered
+        (8, "darknet", 2 * 12 + 2),  # in groups of 4 rows, the first output needs the third row
+        (6, "darknet", 6 * 12),  # rows of different groups are combined, so that the whole map is gathered
         (8, "block", 12 + 2),
         (6, "block", 12 + 2),
     ],
 )
 def test_what_passes_by_a_reorg_waits(height: int, order: str, before: int) -> None:
-    """Beside it a convolution of stride 2, whose window of 2×2 gathers a row and a pixel."""
+    """The other path is a convolution of stride 2, whose 2×2 window gathers a row and a pixel."""
     made = Layers(4, height, 12).conv(4, 1).conv(16, 2, 2, Padding())
     made.add("reorg", Reorg(2, order), Shape(16, height // 2, 6), 1)
     found = values_that_wait(made.sum(2, 3))
@@ -110,7 +116,7 @@ def test_what_passes_by_a_reorg_waits(height: int, order: str, before: int) -> N
 
 
 def test_ways_over_a_whole_map_take_as_long() -> None:
-    """An average, a connected layer, and a window as large as the map all need its last pixel."""
+    """An average, a dense layer, and a window of the map's size all need its last pixel."""
     made = Layers(4, 5, 5).conv(4, 1)
     average = made.average().last
     made.add("average", made.nodes[average].op, Shape(4, 1, 1), 1)
@@ -124,12 +130,12 @@ def test_ways_over_a_whole_map_take_as_long() -> None:
 
 
 def test_depths_of_the_fifos_before_a_join() -> None:
-    """100 values that wait are 34 words of 3, beside the least depth of 2."""
+    """100 values are 34 words of 3 values, in addition to the minimum depth of 2."""
     graph = lower(Layers(4, 10, 12).conv(4, 1).conv(4, 3).sum(2, 1).network())
     (join,) = (index for index, block in enumerate(graph.blocks) if isinstance(block.op, g.Add))
     assert depth_of(graph, join, 1, g.Fold(pe=3)) == 2 + 34
     assert depth_of(graph, join, 0, g.Fold(pe=3)) == 2
     folds = [g.Fold(pe=2)] * len(graph.blocks)
     words = waits(graph, folds)
-    assert words[join, 0] < words[join, 1] < 50  # a row more is no loss
+    assert words[join, 0] < words[join, 1] < 50  # the estimate has one row more, which is safe
     assert depths(graph, folds) == ((join, 0, 2 + words[join, 0]), (join, 1, 2 + 50))
