@@ -30,14 +30,16 @@ def full(*values: int) -> IntArray:
 
 
 @cases("entries, luts", [(16, 1), (64, 1), (128, 2), (256, 4)])
-def test_a_table_is_a_lut_for_64_values_of_each_bit(entries: int, luts: int) -> None:
+def test_table_luts_are_one_per_64_entries_and_bit(entries: int, luts: int) -> None:
     """A table of 6-bit outputs takes one LUT per 64 entries, output bit and lane."""
     (part,) = activation_parts(Table(np.zeros(entries, np.int64)), functors(6), FAMILY)
     assert part.usage == StreamingUsage(lut=luts * 6 * PE * PIXELS)
 
 
 @cases("bits, steepest, slope_bits", [(16, 131071, 18), (12, -60, 7), (9, 63, 7), (9, 0, 1)])
-def test_pieces_are_two_tables_and_a_product_in_every_lane(bits: int, steepest: int, slope_bits: int) -> None:
+def test_piecewise_linear_table_has_two_tables_and_a_product_per_lane(
+    bits: int, steepest: int, slope_bits: int
+) -> None:
     """The upper 8 bits of the input select a line, and the remaining bits are multiplied by its slope.
 
     The adder has the 6 bits of the output and the remaining input bits.
@@ -52,7 +54,7 @@ def test_pieces_are_two_tables_and_a_product_in_every_lane(bits: int, steepest: 
     assert all(part.source for part in (values, more, lines))
 
 
-def test_thresholds_are_compared_all_at_once() -> None:
+def test_thresholds_have_a_comparator_per_level_and_lane() -> None:
     levels = 15
     by = Thresholds(np.zeros((PE * GROUPS, levels), np.int64), np.zeros(PE * GROUPS, np.bool_))
     (part,) = activation_parts(by, functors(4, signed=False), FAMILY)
@@ -62,7 +64,7 @@ def test_thresholds_are_compared_all_at_once() -> None:
 
 
 @cases("shifts, stages", [((9, 9), 0), ((9, 10), 1), ((9, 12), 1), ((9, 13), 2), ((9, 24), 2)])
-def test_a_requantiser_shifts_in_as_many_stages_as_its_channels_differ(shifts: tuple[int, int], stages: int) -> None:
+def test_requantise_luts_follow_the_spread_of_shifts(shifts: tuple[int, int], stages: int) -> None:
     """The product's 49 bits are rounded and shifted, and the result is clipped to 8 bits.
 
     A Requantiser adds a bias before the product.
@@ -80,5 +82,5 @@ def test_a_requantiser_shifts_in_as_many_stages_as_its_channels_differ(shifts: t
         assert even.usage.lut == part.usage.lut + HALVES_LUT * PE * PIXELS
 
 
-def test_sums_that_leave_as_they_are_take_nothing() -> None:
+def test_activation_parts_without_an_activation_are_empty() -> None:
     assert activation_parts(None, functors(8), FAMILY) == []

@@ -46,7 +46,7 @@ def search(kind: str, cycles: int, goal: Goal | None = None) -> _Annealing:
 
 @cases("budget", [Budget(), Budget(lut=0.004, dsp=0.003, bram=0.004)])
 @cases("kind", ["depthwise", "pointwise"])
-def test_energy_is_the_area_in_boards_and_what_is_not_allowed(kind: str, budget: Budget) -> None:
+def test_energy_is_the_area_plus_penalties(kind: str, budget: Budget) -> None:
     """The energy of a legal combination is its area as a fraction of the board, plus penalties.
 
     PENALTY is added per whole limit by which a resource is exceeded. APART, which exceeds any of these sums, is added
@@ -75,7 +75,7 @@ def test_energy_is_the_area_in_boards_and_what_is_not_allowed(kind: str, budget:
     assert ("apart" in kinds) == (kind == "depthwise")
 
 
-def test_what_is_too_slow_is_not_gone_along() -> None:
+def test_rows_of_lanes_exclude_folds_above_the_target_cycles() -> None:
     counts = space("depthwise").cycle_counts()
     cycles = counts[len(counts) // 2]
     rows = search("depthwise", cycles).rows_of_lanes()
@@ -91,7 +91,7 @@ def test_what_is_too_slow_is_not_gone_along() -> None:
         assert rows[index].tolist() == cheapest
 
 
-def test_memories_and_multipliers_are_gone_along_with_the_lanes_as_they_are() -> None:
+def test_rows_of_kinds_vary_only_memories_and_multipliers() -> None:
     annealed = search("pointwise", space("pointwise").cycle_counts()[-1])
     rows = annealed.rows_of_kinds()
     for block, row, chosen in zip(space("pointwise").blocks, rows, annealed.chosen, strict=True):
@@ -107,7 +107,7 @@ def test_memories_and_multipliers_are_gone_along_with_the_lanes_as_they_are() ->
 
 
 @cases("made", [Layers(6, 4, 4).depthwise(3), Layers(6, 8, 8).conv(8, 1).depthwise(3, 2)], ids=["one", "two"])
-def test_the_start_is_legal_whatever_greedy_ended_in(made: Layers) -> None:
+def test_start_is_legal_for_every_cycle_count(made: Layers) -> None:
     """A window and the depthwise unit that reads it start with words that can be converted."""
     graph = lower(made.network())
     whole = space_of(graph, ULTRA96, LEAST)
@@ -119,7 +119,7 @@ def test_the_start_is_legal_whatever_greedy_ended_in(made: Layers) -> None:
         assert list(violations(graph, folds)) == []
 
 
-def test_the_start_looks_like_the_greedy_folding() -> None:
+def test_start_has_the_lanes_of_the_greedy_folding() -> None:
     """The start has the greedy folding's lanes if they are among the choices, with the memory that is listed first."""
     cycles = space("pointwise").cycle_counts()[-1]
     greedily = greedy.fold(space("pointwise").graph, ULTRA96, Goal(cycles), strict=False).folding.folds
@@ -152,7 +152,7 @@ FOLD = g.Fold(pe=4, simd=6)
         [g.Fold(pe=4, simd=6), g.Fold(pe=3, simd=7), g.Fold(pe=2, simd=6)],  # both 2 away, with 21 and 12 products
     ],
 )
-def test_lanes_come_first_and_where_as_far_the_fewer_products(folds: list[g.Fold]) -> None:
+def test_distance_orders_by_lanes_then_products(folds: list[g.Fold]) -> None:
     distances = [_distance(fold, FOLD) for fold in folds]
     if folds[1] == g.Fold(pe=3, simd=7):
         assert distances[0] < distances[2] < distances[1]
@@ -161,7 +161,7 @@ def test_lanes_come_first_and_where_as_far_the_fewer_products(folds: list[g.Fold
 
 
 @pytest.mark.parametrize("kind", ["depthwise", "pointwise"])
-def test_with_effort_enough_the_least_energy_is_found(kind: str) -> None:
+def test_annealing_with_enough_effort_finds_the_least_energy(kind: str) -> None:
     """Annealing finds the minimum over all lanes, and then over all memories and multipliers."""
     counts = space(kind).cycle_counts()
     cycles = counts[len(counts) // 2]
@@ -174,7 +174,7 @@ def test_with_effort_enough_the_least_energy_is_found(kind: str) -> None:
         assert all(choice in row for choice, row in zip(annealed.chosen, rows, strict=True)) or before <= least
 
 
-def test_blocks_are_gone_through_a_few_neighbours_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_go_through_anneals_groups_of_neighbouring_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks with one choice are skipped."""
     parts: list[list[int]] = []
     monkeypatch.setattr(_Annealing, "_anneal", lambda _, part, rows: parts.append(part))
@@ -187,7 +187,7 @@ def test_blocks_are_gone_through_a_few_neighbours_at_a_time(monkeypatch: pytest.
     assert parts == [[1], [6]]
 
 
-def test_bounds_are_half_a_place_beyond_the_row(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_anneal_bounds_extend_half_an_index_beyond_the_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bounds give every index of a row the same probability. The start is the chosen index, or the nearest one."""
     asked: dict[str, Any] = {}
 
@@ -207,7 +207,7 @@ def test_bounds_are_half_a_place_beyond_the_row(monkeypatch: pytest.MonkeyPatch)
     assert (asked["visit"], asked["accept"], asked["no_local_search"], asked["seed"]) == (2.0, -5.0, True, 0)
 
 
-def test_each_attempt_goes_through_lanes_and_then_through_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_attempt_anneals_lanes_and_then_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
     gone: list[tuple[int, ...]] = []
     monkeypatch.setattr(_Annealing, "go_through", lambda _, rows, together: gone.append((len(rows), together)))
     graph = space("pointwise").graph
@@ -219,7 +219,7 @@ def test_each_attempt_goes_through_lanes_and_then_through_kinds(monkeypatch: pyt
     assert len(gone) == 6
 
 
-def test_a_block_that_cannot_be_so_fast_is_named() -> None:
+def test_annealing_names_the_block_that_misses_the_target() -> None:
     fastest = [int(block.cycles.min()) for block in space("pointwise").blocks]
     slowest = max(fastest)
     assert search("pointwise", slowest).chosen.shape == (3,)

@@ -153,13 +153,13 @@ MOVING: list[tuple[str, Callable[[], g.StreamGraph], str, Options, Grid]] = [
 
 
 @cases("made, name, options, grid", [c[1:] for c in MOVING], ids=[c[0] for c in MOVING])
-def test_what_has_no_weights_has_every_legal_fold(
+def test_candidates_of_blocks_without_weights_are_all_legal_folds(
     made: Callable[[], g.StreamGraph], name: str, options: Options, grid: Grid
 ) -> None:
     same(made(), name, options, every(**grid))
 
 
-def test_words_of_a_package_s_block_make_whole_rows_of_what_leaves() -> None:
+def test_candidates_of_a_package_block_divide_both_widths() -> None:
     """The input has rows of 8 pixels, and the output rows of 6. Words of 4 pixels divide only the input's rows."""
     graph = packaged()
     block = graph.blocks[3]
@@ -167,7 +167,7 @@ def test_words_of_a_package_s_block_make_whole_rows_of_what_leaves() -> None:
     same(put(graph, narrow), "act", Options(max_pixels=4), every(pe=to(10), m=[1, 2]))
 
 
-def test_lanes_of_a_package_s_block_divide_the_channels_of_all_its_maps() -> None:
+def test_candidates_of_a_package_block_divide_all_channels() -> None:
     graph = packaged()
     block = graph.blocks[3]
     fewer = replace(block, outputs=(replace(block.outputs[0], shape=Shape(4, 8, 8)),))
@@ -180,7 +180,7 @@ def put(graph: g.StreamGraph, block: g.Block) -> g.StreamGraph:
     return replace(graph, blocks=(*graph.blocks[:3], block, *graph.blocks[4:]))
 
 
-def test_rows_of_maps_may_be_in_uram_where_the_board_has_it() -> None:
+def test_candidates_for_rows_include_uram_on_boards_with_it() -> None:
     graph = more(behind(3).conv(4, 3))
     grid: Grid = {"simd": to(3), "style": ["default", "parallel"], "ram": WITH_URAM}  # type: ignore[dict-item]
     same(graph, "conv2_window", Options(max_pixels=1), every(**grid), ZCU104)
@@ -276,14 +276,14 @@ UNITS: list[tuple[str, Callable[[], g.StreamGraph], str, Options, Callable[[], I
 
 
 @cases("made, name, options, grid", [c[1:] for c in UNITS], ids=[c[0] for c in UNITS])
-def test_a_unit_has_every_legal_fold(
+def test_candidates_of_a_unit_are_all_legal_folds(
     made: Callable[[], g.StreamGraph], name: str, options: Options, grid: Callable[[], Iterator[g.Fold]]
 ) -> None:
     same(made(), name, options, grid())
 
 
 @pytest.mark.parametrize("leaves", [False, True])
-def test_a_depthwise_unit_has_every_legal_fold(leaves: bool) -> None:
+def test_candidates_of_a_depthwise_unit_are_all_legal_folds(leaves: bool) -> None:
     """The unit has as much channel padding as its window. Without a further reader, its output has none."""
     made = behind(3).conv(7, 1).depthwise()
     graph = lower(made.network()) if leaves else more(made)

@@ -26,13 +26,13 @@ ULTRA96, PYNQ = load("ultra96-v2"), load("pynq-z2")
 
 
 @cases("value", [1, 2, 7, 12, 36, 64, 97])
-def test_divisors_divide(value: int) -> None:
+def test_divisors_are_all_that_divide(value: int) -> None:
     assert divisors(value) == tuple(n for n in range(1, value + 1) if n * (value // n) == value)
 
 
 @cases("most", [0, 1, 3, 8])
 @cases("channels", [1, 2, 3, 7, 10, 16])
-def test_lanes_fold_channels_with_the_least_padding_for_as_many_folds(channels: int, most: int) -> None:
+def test_lanes_of_channels_need_the_least_padding_per_fold_count(channels: int, most: int) -> None:
     """Each number of folds has the fewest lanes that reach it, unless they need more padding than allowed."""
     wanted = set()
     for folds in range(1, channels + 1):
@@ -63,7 +63,7 @@ def place(op: Any, **numbers: Any) -> candidates._Place:
 @cases("most", [1, 2, 3, 4, 8, 16])
 @cases("stride", [1, 2])
 @cases("read, written", [(12, 12), (12, 6), (16, 8), (6, 3), (16, 12), (7, 7)])
-def test_pixels_of_a_word_divide_both_widths(most: int, stride: int, read: int, written: int) -> None:
+def test_pixel_counts_divide_both_widths(most: int, stride: int, read: int, written: int) -> None:
     """The counts are powers of two. A strided block writes 1/stride of the pixels that it reads."""
     counts = place(
         None, read=Shape(1, 1, read), written=Shape(1, 1, written), options=Options(max_pixels=most)
@@ -74,7 +74,7 @@ def test_pixels_of_a_word_divide_both_widths(most: int, stride: int, read: int, 
     assert counts == [1, *wanted]
 
 
-def test_memories_are_those_of_the_board_and_of_what_may_be_used() -> None:
+def test_memories_follow_the_board_and_the_options() -> None:
     embedded = [("embedded", "lutram"), ("embedded", "bram"), ("decoupled", "bram")]
     zcu = load("zcu104")
     assert place(None).map_rams == place(None, board=PYNQ).map_rams == ["lutram", "bram"]
@@ -91,11 +91,11 @@ def test_memories_are_those_of_the_board_and_of_what_may_be_used() -> None:
 
 
 @cases("bits, weights, kinds", [(4, 4, 2), (1, 4, 1), (4, 1, 1), (2, 2, 2), (1, 1, 1)])
-def test_operands_of_one_bit_need_no_dsp(bits: int, weights: int, kinds: int) -> None:
+def test_multipliers_of_one_bit_operands_are_luts(bits: int, weights: int, kinds: int) -> None:
     assert place(None, bits=bits).multipliers(weights) == ["dsp", "lut"][2 - kinds :]
 
 
-def test_the_ends_are_padded_where_that_is_asked_for() -> None:
+def test_read_padding_at_the_ends_needs_pad_ends() -> None:
     def padding(first: Any, options: Options) -> int:
         here = place(None, options=options)
         here.graph.blocks[1].op = first  # type: ignore[misc]
@@ -123,7 +123,7 @@ def sides(random: Any, choices: int, resources: int) -> list[Side]:
     return made
 
 
-def test_what_other_words_take_more_is_the_most_beside_any_neighbour() -> None:
+def test_extra_cost_of_other_words_is_the_most_over_neighbours() -> None:
     """The extra cost of other words is the largest difference over all words of the neighbour."""
     random = np.random.default_rng(1)
     for _ in range(30):
@@ -137,7 +137,7 @@ def test_what_other_words_take_more_is_the_most_beside_any_neighbour() -> None:
             assert extra[other, own, resource] == wanted
 
 
-def test_a_choice_goes_where_another_takes_no_more_beside_any_neighbours() -> None:
+def test_needed_removes_choices_that_another_dominates() -> None:
     """A choice is removed if a kept choice of less area uses no more of any resource with all neighbours.
 
     With each pair of neighbours, one of the best choices is kept.
@@ -176,12 +176,12 @@ def test_a_choice_goes_where_another_takes_no_more_beside_any_neighbours() -> No
 # --- rows of the program ----------------------------------------------------------------------------------------------
 
 
-def test_a_block_has_one_of_its_choices() -> None:
+def test_one_of_row_selects_one_choice() -> None:
     row = _one_of(5, 3)
     assert (row.columns.tolist(), row.factors.tolist(), row.right) == ([5, 6, 7], [1, 1, 1], 1)
 
 
-def test_pairs_are_as_many_as_choices_with_their_words() -> None:
+def test_tied_rows_equate_pairs_and_choices_per_word() -> None:
     """The block's choices have the words 3, 9 and 3. The four pairs have the words 3, 9, 3 and 9."""
     end = _End(0, np.array([3, 9]), np.array([3, 9, 3]), np.array([0, 1, 0, 1]))
     rows: list[Row] = list(_tied(end, 10, 20))

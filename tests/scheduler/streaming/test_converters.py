@@ -19,7 +19,7 @@ def graph_of(made: Layers) -> g.StreamGraph:
     return lower(made.network())
 
 
-def test_padding_makes_vectors_longer() -> None:
+def test_channel_padding_lengthens_vectors() -> None:
     graph = graph_of(Layers(3, 10, 10).conv(5, 3))
     folds = (g.Fold(simd=3), g.Fold(simd=2, pad_in=1, pad_out=1), g.Fold(simd=12, pe=2, pad_in=1, pad_out=1), g.Fold())
     assert block_cycles(graph, 1, folds[1]) == 12 * 2 + 2 + 100 * 9 * 2 + WALK_DEPTH
@@ -32,13 +32,13 @@ def test_padding_makes_vectors_longer() -> None:
     assert not weight_matrix(graph, folds, 2)[:, 3::4].any()
 
 
-def test_no_converter_stands_where_words_are_alike() -> None:
+def test_edges_between_equal_words_have_no_converter() -> None:
     graph = graph_of(Layers(3, 8, 8).conv(4, 3))
     folds = (g.Fold(simd=3), g.Fold(simd=3, style="parallel"), g.Fold(simd=27, pe=2), g.Fold(simd=2))
     assert [edge_of(graph, folds, i).converters for i in (1, 2, 3)] == [(), (), ()]
 
 
-def test_parts_of_two_pixels_are_regrouped_one_pixel_at_a_time() -> None:
+def test_words_of_partial_pixels_are_converted_per_pixel() -> None:
     graph = graph_of(Layers(4, 8, 8).conv(6, 3).pool())
     unit, pool = g.Fold(simd=4, pe=2, m=2, pixels=2), g.Fold(pe=3, m=2)
     folds = (g.Fold(), g.Fold(), unit, pool, g.Fold())
@@ -52,7 +52,7 @@ def test_parts_of_two_pixels_are_regrouped_one_pixel_at_a_time() -> None:
     assert [c.kind for c in edge_of(graph, folds, 3).converters] == ["pixels", "width", "pixels"]
 
 
-def test_padding_is_dropped_pixel_by_pixel_before_words_of_more_than_a_pixel() -> None:
+def test_channel_padding_is_dropped_before_words_of_several_pixels() -> None:
     graph = graph_of(Layers(8, 6, 3).conv(6, 1).dense(4))
     folds = (g.Fold(simd=8), g.Fold(simd=8, pe=2, pad_out=2), g.Fold(simd=9, pe=4), g.Fold(simd=4))
     assert edge_of(graph, folds, 2).converters == (Converter(2, 3, 8, 6, 18), Converter(3, 9, 6, 6, 18))
@@ -71,7 +71,9 @@ def test_padding_is_dropped_pixel_by_pixel_before_words_of_more_than_a_pixel() -
         ((1, 1), (6, 2), 6),
     ],
 )
-def test_channels_are_changed_pixel_by_pixel(widths: tuple[int, int], channels: tuple[int, int], steps: int) -> None:
+def test_channel_converter_cycles_are_steps_per_pixel(
+    widths: tuple[int, int], channels: tuple[int, int], steps: int
+) -> None:
     assert Converter(*widths, *channels, 100).cycles == 100 * steps + WIDTH_DEPTH
 
 
@@ -94,7 +96,7 @@ WIDTHS = range(1, 8)
 
 
 @cases("lanes_in, lanes_out", list(product(WIDTHS, WIDTHS)))
-def test_cycles_are_the_iterations_of_the_loop(lanes_in: int, lanes_out: int) -> None:
+def test_converter_steps_are_the_iterations_of_the_loop(lanes_in: int, lanes_out: int) -> None:
     """A channel converter runs the loop per pixel. A width converter runs it per frame of whole words on both sides."""
     for channels_in, channels_out in product(range(lanes_in, 25, lanes_in), range(lanes_out, 25, lanes_out)):
         if channels_in != channels_out:
@@ -112,7 +114,7 @@ def test_cycles_are_the_iterations_of_the_loop(lanes_in: int, lanes_out: int) ->
             assert converter.steps == stepped(lanes_in, lanes_out, values // lanes_in, values // lanes_out)
 
 
-def test_words_of_more_pixels_are_fewer() -> None:
+def test_pixel_converter_steps_are_the_words_of_the_busier_side() -> None:
     """3 lanes of 6 values per pixel and 20 pixels are 40 words of one pixel, or 10 words of four pixels."""
     wider, narrower = Converter(3, 12, 6, 6, 20, 1, 4), Converter(12, 3, 6, 6, 20, 4, 1)
     assert (wider.kind, wider.words_in, wider.words_out, wider.steps) == ("pixels", 40, 10, 40)
@@ -148,7 +150,7 @@ def test_words_of_more_pixels_are_fewer() -> None:
         (Words(1, 4, 8), Words(1, 9, 6), (Converter(4, 3, 8, 6, 12), Converter(3, 9, 6, 6, 12))),
     ],
 )
-def test_what_stands_between_words(written: Words, read: Words, expected: tuple[Converter, ...]) -> None:
+def test_converters_between_words_are_as_expected(written: Words, read: Words, expected: tuple[Converter, ...]) -> None:
     graph = graph_of(Layers(6, 3, 4).conv(6, 1))
 
     class Between(Edge):
@@ -165,7 +167,7 @@ def test_what_stands_between_words(written: Words, read: Words, expected: tuple[
     assert Between(graph, 1, 0, g.Fold(), g.Fold()).converters == expected
 
 
-def test_words_that_are_alike_need_nothing() -> None:
+def test_words_are_in_order_if_pixels_are_whole_or_single() -> None:
     for words in (Words(1, 3, 6), Words(2, 3, 6), Words(2, 6, 6)):
         assert words.size == words.pixels * words.lanes
     assert [words.are_in_order for words in (Words(1, 3, 6), Words(2, 3, 6), Words(2, 6, 6))] == [True, False, True]

@@ -28,7 +28,7 @@ UNIT = LEAST_UNIT_DEPTH
 """The cycles in which a unit's pipeline runs empty before the next frame."""
 
 
-def test_cycles_of_a_window_are_those_of_its_busier_side() -> None:
+def test_cycles_of_a_window_are_its_busier_side_and_its_wait() -> None:
     """A window takes the cycles of its busier side, and the wait for the first position: a row and two pixels.
 
     A parallel window needs a further row and pixel of padding for its last position.
@@ -42,7 +42,7 @@ def test_cycles_of_a_window_are_those_of_its_busier_side() -> None:
     )  # every input word has to be read
 
 
-def test_cycles_of_units() -> None:
+def test_cycles_of_units_are_groups_times_folds() -> None:
     graph = graph_of(Layers(8, 10, 10).conv(4, 3))
     assert block_cycles(graph, 2, g.Fold(simd=24, pe=2)) == 100 * 3 * 2 + UNIT
     assert block_cycles(graph, 2, g.Fold(simd=24, pe=2, pixels=2)) == 50 * 3 * 2 + UNIT
@@ -52,7 +52,7 @@ def test_cycles_of_units() -> None:
     assert block_cycles(dense, 1, g.Fold(simd=4, pe=5)) == 8 * 2 + UNIT
 
 
-def test_cycles_of_a_label_select_are_those_of_its_words() -> None:
+def test_cycles_of_a_label_select_are_its_words() -> None:
     """All words of a position are read for any number of labels. The tree has a stage per label and level."""
     graph = graph_of(Layers(8, 2, 2).conv(30, 1).choose(5))
     assert block_cycles(graph, 2, g.Fold()) == 4 * 30 + 3
@@ -61,7 +61,7 @@ def test_cycles_of_a_label_select_are_those_of_its_words() -> None:
     assert out_lanes(graph.blocks[2], g.Fold(pe=6)) == 5
 
 
-def test_cycles_of_a_softmax_are_those_of_its_words_and_what_its_lines_hold() -> None:
+def test_cycles_of_a_softmax_include_its_delay_lines() -> None:
     """4 positions of 30 channels are delayed by some positions and by the cycles of the division.
 
     The delays are two positions and 16 cycles for stable, one and 36 for latency, and one position for argmax. The
@@ -76,7 +76,7 @@ def test_cycles_of_a_softmax_are_those_of_its_words_and_what_its_lines_hold() ->
             assert out_lanes(graph.blocks[2], g.Fold(pe=pe)) == pe
 
 
-def test_the_bottleneck_may_be_a_converter() -> None:
+def test_bottleneck_may_be_the_input() -> None:
     graph = graph_of(Layers(64, 8, 8).conv(4, 1))
     folds = (g.Fold(simd=64), g.Fold(simd=64, pe=4), g.Fold(simd=4))
     assert bottleneck(graph, folds)[1] == 64 + unit_depth(64)
@@ -84,7 +84,7 @@ def test_the_bottleneck_may_be_a_converter() -> None:
     assert bottleneck(graph, slow) == ("input", 4096 + KINDS[g.Source].depth)
 
 
-def test_ultranet_at_the_balance_of_the_fastest_contest_design() -> None:
+def test_cycles_of_ultranet_balance_at_the_contest_design() -> None:
     """Every layer takes 102,400 cycles and its pipeline, with PE · SIMD in proportion to its multiply-accumulates."""
     graph = lower(ultranet())
     units = [i for i, b in enumerate(graph.blocks) if isinstance(b.op, g.MatrixVector)]
@@ -95,14 +95,14 @@ def test_ultranet_at_the_balance_of_the_fastest_contest_design() -> None:
     ]
 
 
-def test_the_frame_takes_what_its_slowest_block_does() -> None:
+def test_frame_cycles_are_those_of_the_slowest_block() -> None:
     graph = lower(ultranet())
     folds = tuple(g.Fold() for _ in graph.blocks)
     assert frame_cycles(graph, folds) == 80 * 160 * 32 * 144 + UNIT
     assert bottleneck(graph, folds)[0] == "conv3"
 
 
-def test_words_of_two_pixels_halve_the_cycles_and_a_stride_takes_them_back() -> None:
+def test_words_of_two_pixels_halve_the_cycles() -> None:
     graph = graph_of(Layers(4, 8, 8).conv(6, 3).pool())
     window, unit, pool = (
         g.Fold(simd=4, style="parallel", m=2),
@@ -120,19 +120,19 @@ def test_words_of_two_pixels_halve_the_cycles_and_a_stride_takes_them_back() -> 
     assert [edge_of(graph, folds, i).converters for i in (2, 3, 4)] == [(), (), ()]
 
 
-def test_a_window_that_gathers_more_than_it_reads_walks_on_to_its_end() -> None:
+def test_cycles_of_a_padded_window_include_the_padding() -> None:
     made = Layers(4, 8, 8).conv(6, 3, 1, Padding(2, 2, 2, 2))
     assert block_cycles(graph_of(made), 1, g.Fold(simd=4, style="parallel")) == 10 * 10 + SCAN_DEPTH
 
 
-def test_weights_from_ddr_take_a_cycle_a_beat() -> None:
+def test_external_weights_take_a_cycle_per_beat() -> None:
     graph = graph_of(Layers(8, 2, 2).dense(12))
     near, far = (g.Fold(simd=16, pe=6, memory=memory) for memory in ("decoupled", "external"))
     assert block_cycles(graph, 1, near) == 2 * 2 + UNIT
     assert block_cycles(graph, 1, far) == 2 * 2 * 3 + UNIT  # 96 weights of 4 bits are three beats of 128 bits
 
 
-def test_weights_from_ddr_meet_all_positions_of_a_frame() -> None:
+def test_resident_units_read_weights_once_per_frame() -> None:
     graph = graph_of(Layers(8, 10, 10).conv(8, 3))
     far = g.Fold(simd=24, pe=4, pixels=2, memory="external")
     assert block_cycles(graph, 2, far) == 50 * (3 + 3 * 2 + 2) + UNIT + RESIDENT_DEPTH
@@ -140,7 +140,7 @@ def test_weights_from_ddr_meet_all_positions_of_a_frame() -> None:
     assert block_cycles(graph, 2, wide) == 10 * (1 + 1) + 18 + unit_depth(72) + RESIDENT_DEPTH  # 18 beats, 10 positions
 
 
-def test_a_converter_that_adds_many_zeros_is_the_bottleneck() -> None:
+def test_bottleneck_may_be_a_converter_that_adds_channels() -> None:
     """Per pixel, 2 words are read and 4 are written, in 5 cycles.
 
     The first zeros are written with the values of the second word. Then 3 words of zeros are written without a read.
@@ -152,12 +152,12 @@ def test_a_converter_that_adds_many_zeros_is_the_bottleneck() -> None:
     assert frame_cycles(graph, folds) == 500 + WIDTH_DEPTH
 
 
-def test_of_blocks_that_are_as_slow_the_first_is_named() -> None:
+def test_bottleneck_of_equal_blocks_is_the_first() -> None:
     graph = graph_of(Layers(1, 1, 1).conv(1, 1).conv(1, 1))
     assert bottleneck(graph, [g.Fold()] * len(graph.blocks)) == ("conv1", 1 + UNIT)
 
 
-def test_a_pool_that_gathers_beyond_its_map_walks_on_to_its_end() -> None:
+def test_cycles_of_a_padded_pool_include_the_padding() -> None:
     """9×9 pixels are scanned, because 5 windows of 3 pixels with stride 2 and padding 2 end at the ninth pixel."""
     made = Layers(4, 8, 8).conv(6, 1)
     made.add("pool", MaxPool(3, 2, Padding(2, 2, 2, 2)), Shape(6, 5, 5))
@@ -165,14 +165,14 @@ def test_a_pool_that_gathers_beyond_its_map_walks_on_to_its_end() -> None:
     assert block_cycles(graph_of(made), 2, g.Fold(pe=6, m=2)) == 9 * 5 + SCAN_DEPTH  # 9 columns are 5 words of 2
 
 
-def test_a_pool_reads_what_it_does_not_need() -> None:
+def test_cycles_of_a_pool_include_unused_pixels() -> None:
     """The pool reads 9×7 pixels and writes 3×2."""
     made = Layers(4, 9, 7).conv(6, 1)
     made.add("pool", MaxPool(3, 3, Padding()), Shape(6, 3, 2))
     assert block_cycles(graph_of(made), 2, g.Fold(pe=3)) == 9 * 7 * 2 + SCAN_DEPTH
 
 
-def test_cycles_of_words_that_do_not_end_with_the_map() -> None:
+def test_cycles_of_an_incomplete_last_word_are_rounded_up() -> None:
     """15 pixels of 6 values are 23 words of 4 values."""
     graph = graph_of(Layers(6, 3, 5).conv(2, 1))
     assert block_cycles(graph, 0, g.Fold(simd=4)) == 23 + KINDS[g.Source].depth
@@ -182,7 +182,7 @@ def test_cycles_of_words_that_do_not_end_with_the_map() -> None:
     assert block_cycles(graph, 1, g.Fold(simd=6, pe=1, pixels=1)) == 15 * 2 + UNIT
 
 
-def test_resident_units_of_more_than_a_position() -> None:
+def test_resident_needs_external_weights_and_several_positions() -> None:
     """A unit is resident if it has more positions than ``pixels`` and its weights are in DDR.
 
     A dense layer has one position.

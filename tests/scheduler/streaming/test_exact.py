@@ -138,7 +138,7 @@ def test_brute_force_agrees_on_four_layers(layers: list[str]) -> None:
         assert fold(graph, ULTRA96, Goal(cycles), space=space).area == expected
 
 
-def test_brute_force_agrees_where_the_budget_binds() -> None:
+def test_brute_force_agrees_with_a_tight_budget() -> None:
     graph = small([("conv", 4), ("point", 4)], 2)
     free = fold(graph, ULTRA96, Goal(64), LEAST)
     tight = Goal(64, budget=Budget(lut=(free.usage.lut - 60) / ULTRA96.resources.lut))
@@ -157,14 +157,14 @@ def test_brute_force_agrees_with_channels_padded_and_two_pixels() -> None:
         assert fold(graph, ULTRA96, Goal(cycles), options).area == expected
 
 
-def test_the_price_is_that_of_the_folding() -> None:
+def test_exact_area_is_the_area_of_the_folding() -> None:
     found = fold(lower(skipping()), ULTRA96, Goal(16_384))
     assert found.area == area(usage(found.folding, ULTRA96), ULTRA96)
     assert found.cycles == frame_cycles(found.folding.graph, found.folding.folds) <= 16_384
     assert found.folding.depths  # the map that waits before the concat
 
 
-def test_padding_helps_where_divisors_are_few() -> None:
+def test_exact_with_padding_is_smaller_for_seven_filters() -> None:
     """7 filters fold by 7 or by 1. With one padding channel, they also fold by 4."""
     graph = lower(Layers(8, 16, 16).conv(7, 3).conv(8, 3).network())
     plain, padded = (fold(graph, ULTRA96, Goal(2048 + UNIT), Options(max_padding=p)) for p in (0, 1))
@@ -172,7 +172,7 @@ def test_padding_helps_where_divisors_are_few() -> None:
     assert any(f.pad_out for f in padded.folding.folds)
 
 
-def test_the_ends_are_padded_only_where_asked() -> None:
+def test_exact_pads_the_ends_only_with_pad_ends() -> None:
     graph = lower(Layers(3, 16, 16).conv(7, 3).network())
     inner = fold(graph, ULTRA96, Goal(1024 + UNIT), Options(max_padding=1))
     assert not any(f.pad_in or f.pad_out for f in inner.folding.folds)
@@ -182,7 +182,7 @@ def test_the_ends_are_padded_only_where_asked() -> None:
 
 
 @pytest.mark.engine
-def test_never_above_greedy() -> None:
+def test_exact_area_is_at_most_that_of_greedy() -> None:
     graph = lower(mobilenet(32))
     space = space_of(graph, ULTRA96, Options())
     for target in (4000, 40_000):
@@ -193,7 +193,7 @@ def test_never_above_greedy() -> None:
             assert exact.area <= published.area or not published.fits or published.cycles > target
 
 
-def test_the_highest_rate_is_that_below_which_nothing_fits() -> None:
+def test_exact_highest_rate_is_proven_by_the_next_count() -> None:
     graph = lower(Layers(8, 16, 16).conv(16, 3).pool().conv(16, 3).network())
     board = load("pynq-z2")
     goal = Goal(None, budget=Budget(lut=0.05, dsp=0.1))
@@ -209,13 +209,13 @@ def test_the_highest_rate_is_that_below_which_nothing_fits() -> None:
     assert caught.value.need > caught.value.have
 
 
-def test_what_no_unfolding_reaches_is_said() -> None:
+def test_exact_refuses_a_target_below_every_count() -> None:
     graph = lower(Layers(8, 16, 16).conv(16, 3).network())
     with raises(RangeError, where="drawn", got=100, low=space_of(graph, ULTRA96, Options()).cycle_counts()[0]):
         fold(graph, ULTRA96, Goal(100))
 
 
-def test_a_deadline_gives_the_best_that_was_found_and_its_gap() -> None:
+def test_exact_with_a_deadline_returns_the_best_and_its_gap() -> None:
     graph = lower(ultranet())
     space = space_of(graph, ULTRA96, Options(max_pixels=1))
     found = fold(graph, ULTRA96, Goal(204_800), deadline=2, space=space)
@@ -225,7 +225,7 @@ def test_a_deadline_gives_the_best_that_was_found_and_its_gap() -> None:
 
 
 @pytest.mark.engine
-def test_time_that_the_bisection_has_taken_loses_nothing_that_it_found() -> None:
+def test_exact_with_a_short_deadline_keeps_the_bisection_result() -> None:
     """If the bisection uses all the time, the search returns a folding that fits, and claims no proof."""
     graph = lower(ultranet())
     space = space_of(graph, ULTRA96, Options(max_pixels=1))
@@ -236,7 +236,7 @@ def test_time_that_the_bisection_has_taken_loses_nothing_that_it_found() -> None
 
 
 @pytest.mark.engine
-def test_where_the_time_is_up_before_anything_is_found_the_greedy_folding_is_given(
+def test_exact_without_a_solution_in_time_returns_the_greedy_folding(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(solve, "search_among", lambda *_: solve.Solution("unknown"))
@@ -251,7 +251,7 @@ def test_where_the_time_is_up_before_anything_is_found_the_greedy_folding_is_giv
 
 
 @pytest.mark.engine
-def test_ultranet_at_the_balance_of_the_contest_fits_ultra96() -> None:
+def test_exact_fits_ultranet_on_ultra96_at_the_contest_rate() -> None:
     found = fold(lower(ultranet()), ULTRA96, Goal(102_400 + unit_depth(72)), deadline=12.0)
     assert 102_400 < found.cycles <= 102_400 + unit_depth(72)
     assert found.fits
@@ -260,7 +260,7 @@ def test_ultranet_at_the_balance_of_the_contest_fits_ultra96() -> None:
 
 
 @pytest.mark.engine
-def test_every_candidate_keeps_the_table() -> None:
+def test_candidates_keep_the_constraints() -> None:
     graph = lower(skipping())
     for index, block in enumerate(graph.blocks):
         options = Options(max_padding=2)
@@ -272,7 +272,7 @@ def test_every_candidate_keeps_the_table() -> None:
             assert own == window, (tried, own)
 
 
-def test_cycle_counts_are_all_that_combinations_take() -> None:
+def test_cycle_counts_include_those_of_all_combinations() -> None:
     graph = small([("point", 2), ("pool", 0)], 2)
     space = space_of(graph, ULTRA96, Options(max_pixels=2))
     each = [candidates(graph, i, ULTRA96, Options(max_pixels=2)) for i in range(len(graph.blocks))]
@@ -283,7 +283,7 @@ def test_cycle_counts_are_all_that_combinations_take() -> None:
 
 
 @pytest.mark.engine
-def test_ctrl_c_after_a_search_is_still_python_s() -> None:
+def test_interrupt_after_a_search_raises_in_python() -> None:
     """By default, CP-SAT installs its own handler of SIGINT, and the next SIGINT would end the process."""
     code = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a terminal\n"

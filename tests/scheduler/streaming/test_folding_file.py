@@ -45,7 +45,7 @@ def block(values: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("make", [skipping, mobilenet])
-def test_what_is_saved_is_loaded(make: Callable[[], QuantizedNetwork]) -> None:
+def test_saved_folding_loads_unchanged(make: Callable[[], QuantizedNetwork]) -> None:
     graph = lower(make())
     folding = greedy.fold(graph, load("ultra96-v2"), Goal(40_000)).folding
     text = to_json(folding)
@@ -55,7 +55,7 @@ def test_what_is_saved_is_loaded(make: Callable[[], QuantizedNetwork]) -> None:
     assert to_json(loaded) == text
 
 
-def test_a_block_is_a_line_and_says_only_what_is_not_as_ever() -> None:
+def test_json_has_a_line_per_block_with_its_changed_keys() -> None:
     lines = to_json(
         g.StreamingFolding(GRAPH, (g.Fold(), g.Fold(simd=2), g.Fold(), g.Fold(pe=2), g.Fold()))
     ).splitlines()
@@ -63,13 +63,13 @@ def test_a_block_is_a_line_and_says_only_what_is_not_as_ever() -> None:
     assert lines[3] == '  {"name": "conv1_window", "simd": 2},'
 
 
-def test_an_edit_is_taken() -> None:
+def test_edited_folding_loads_the_new_values() -> None:
     loaded = from_json(edited(lambda v: block(v, "conv1").update(pe=5, simd=9, depths=[64])), GRAPH)
     assert loaded.folds[2] == g.Fold(pe=5, simd=9)
     assert loaded.depths == ((2, 0, 64),)
 
 
-def test_an_edit_that_breaks_a_row_gets_its_error() -> None:
+def test_edit_that_breaks_a_constraint_raises_its_error() -> None:
     with raises_among(InvalidValueError, where="conv1", what="pe", got=4, nearest=(2, 5)) as caught:
         from_json(edited(lambda v: block(v, "conv1").update(pe=4)), GRAPH, "hand.json")
     assert caught.value.where == "hand.json"
@@ -110,13 +110,13 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], type[SystolicError], 
 
 
 @cases("name", EDITS)
-def test_an_edit_of_no_form_is_refused(name: str) -> None:
+def test_malformed_edit_is_refused(name: str) -> None:
     change, kind, fields = EDITS[name]
     with raises(kind, **fields):
         from_json(edited(change), GRAPH, "hand.json")
 
 
 @cases("text", ["{", "[" * 100_000, " " * ((1 << 20) + 1), "[]"])
-def test_a_text_that_is_no_folding_is_refused(text: str) -> None:
+def test_text_without_a_folding_is_refused(text: str) -> None:
     with raises(DamagedFileError, path="folding"):
         from_json(text, GRAPH)

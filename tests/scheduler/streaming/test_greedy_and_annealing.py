@@ -32,27 +32,27 @@ def folds(graph: g.StreamGraph, target: int, strict: bool = True) -> dict[str, g
     return {block.name: fold for block, fold in zip(graph.blocks, found.folding.folds, strict=True)}
 
 
-def test_simd_is_raised_first_and_then_pe() -> None:
+def test_greedy_raises_simd_before_pe() -> None:
     graph = lower(Layers(8, 10, 10).conv(16, 3).network())
     assert folds(graph, 100 * 16 * 8 + UNIT + 1)["conv1"] == g.Fold(pe=1, simd=9)
     # SIMD 12 would exceed 36 bits of weights per PE, so that PE is raised.
     assert folds(graph, 100 * 16 * 6 + UNIT)["conv1"] == g.Fold(pe=2, simd=9)
 
 
-def test_a_block_exactly_on_target_is_unfolded_once_too_often_as_published() -> None:
+def test_strict_greedy_unfolds_a_block_on_target_once_more() -> None:
     graph = lower(Layers(8, 10, 10).conv(16, 1).network())
     assert block_cycles(graph, 1, g.Fold(simd=4)) == 3200 + UNIT
     assert folds(graph, 3200 + UNIT)["conv1"] == g.Fold(simd=8)
     assert folds(graph, 3200 + UNIT, strict=False)["conv1"] == g.Fold(simd=4)
 
 
-def test_a_window_that_is_too_slow_with_all_channels_becomes_parallel() -> None:
+def test_greedy_window_becomes_parallel_if_too_slow() -> None:
     graph = lower(Layers(4, 10, 10).conv(16, 3).network())
     assert folds(graph, 923)["conv1_window"] == g.Fold(simd=4)
     assert folds(graph, 450)["conv1_window"] == g.Fold(simd=4, style="parallel")
 
 
-def test_a_depthwise_window_follows_its_unit() -> None:
+def test_greedy_depthwise_window_follows_its_unit() -> None:
     graph = lower(Layers(4, 10, 10).depthwise().network())
     few, many = folds(graph, 1000), folds(graph, 500)
     assert (few["conv1"], few["conv1_window"]) == (g.Fold(pe=4), g.Fold(simd=4))
@@ -79,7 +79,7 @@ def moving(graph: g.StreamGraph, index: int) -> Iterator[g.Fold]:
 
 @cases("strict", [True, False])
 @cases("made", [lambda: lower(joined().network()), lambda: lower(joined().pool().sum(7, 7).network()), packaged])
-def test_what_has_no_weights_takes_the_first_lanes_that_meet_the_target(
+def test_greedy_blocks_without_weights_take_the_first_lanes_on_target(
     made: Callable[[], g.StreamGraph], strict: bool
 ) -> None:
     """If no fold meets the target, the block has the most lanes that divide its maps."""
@@ -96,7 +96,7 @@ def test_what_has_no_weights_takes_the_first_lanes_that_meet_the_target(
                 assert found[block.name] == (meet or each[-1:])[0]
 
 
-def test_lanes_are_raised_to_the_last_that_are_legal() -> None:
+def test_greedy_raises_lanes_to_the_last_legal_value() -> None:
     """A word has at most 4096 bits, or 1024 values of 4 bits. Words of darknet's reorg of 6 rows have one value."""
     wide = lower(Layers(3, 2, 2).conv(2048, 1).upsample(2).network())
     assert folds(wide, 1)["upsample2"] == g.Fold(simd=1024)
@@ -104,7 +104,7 @@ def test_lanes_are_raised_to_the_last_that_are_legal() -> None:
     assert folds(rows, 1)["reorg2"] == g.Fold()
 
 
-def test_a_depthwise_window_is_parallel_where_its_unit_takes_two_taps() -> None:
+def test_greedy_depthwise_window_is_parallel_if_its_unit_has_two_taps() -> None:
     graph = lower(Layers(2, 8, 8).depthwise(2).network())
     whole = block_cycles(graph, 2, g.Fold(pe=2))
     found = folds(graph, whole - 1, strict=False)
@@ -114,7 +114,7 @@ def test_a_depthwise_window_is_parallel_where_its_unit_takes_two_taps() -> None:
         assert (found["conv1"], found["conv1_window"]) == (g.Fold(pe=2), g.Fold(simd=2))
 
 
-def test_the_lanes_that_are_raised_are_those_that_the_words_have() -> None:
+def test_greedy_raises_the_lanes_of_the_block_s_words() -> None:
     """Blocks that compare channels raise PE, within their limits. Blocks that move channels raise SIMD.
 
     SIMD divides the channels of all the block's maps.
@@ -131,7 +131,7 @@ def test_the_lanes_that_are_raised_are_those_that_the_words_have() -> None:
     assert folds(joined, 1, strict=False)["concat3"] == g.Fold(simd=4)
 
 
-def test_what_cannot_reach_the_target_balances_the_rest() -> None:
+def test_greedy_balances_to_the_slowest_block() -> None:
     """The target of the second pass is the slowest block's cycles after the first pass."""
     graph = lower(Layers(2, 10, 10).conv(4, 3).conv(64, 1).network())
     found = greedy.fold(graph, ULTRA96, Goal(1), strict=False)
@@ -148,7 +148,7 @@ def test_greedy_foldings_are_legal(make: object, target: int) -> None:
 
 
 @pytest.mark.parametrize("make", [skipping, pytest.param(lambda: mobilenet(32), marks=pytest.mark.engine)])
-def test_annealing_keeps_the_target_and_is_never_below_the_exact_search(make: object) -> None:
+def test_annealing_meets_the_target_and_is_not_below_the_exact_area(make: object) -> None:
     pytest.importorskip("ortools")
     pytest.importorskip("scipy")
     graph = lower(make())  # type: ignore[operator]
@@ -162,7 +162,7 @@ def test_annealing_keeps_the_target_and_is_never_below_the_exact_search(make: ob
     assert best.area <= found.area
 
 
-def test_more_effort_is_not_worse_and_a_seed_gives_the_same_again() -> None:
+def test_annealing_is_reproducible_and_improves_with_effort() -> None:
     pytest.importorskip("scipy")
     graph = lower(Layers(8, 16, 16).conv(16, 3).pool().conv(16, 3).network())
     space = space_of(graph, ULTRA96, Options())
@@ -174,7 +174,7 @@ def test_more_effort_is_not_worse_and_a_seed_gives_the_same_again() -> None:
     assert much.area <= little.area
 
 
-def test_annealing_needs_a_target_that_blocks_can_reach() -> None:
+def test_annealing_without_a_reachable_target_is_refused() -> None:
     pytest.importorskip("scipy")
     graph = lower(Layers(8, 16, 16).conv(16, 3).network())
     with raises(MissingValueError, what="the frame rate"):

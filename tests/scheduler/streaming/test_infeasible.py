@@ -40,7 +40,7 @@ def tiny_yolov2(bits: int, size: int = 416) -> g.StreamGraph:
 
 
 @pytest.mark.engine
-def test_tiny_yolov2_at_8_bits_says_by_how_much_it_does_not_fit_and_what_would() -> None:
+def test_error_for_tiny_yolov2_at_8_bits_has_need_and_proposal() -> None:
     nearest = "the weights of conv14, conv13 from DDR (--external conv14 conv13)"
     with raises(DoesNotFitError, need=15.86, have=4.98, nearest=nearest) as caught:
         fold(tiny_yolov2(8), ZCU104, Goal(None))
@@ -60,7 +60,7 @@ def test_remedy_without_a_fitting_change_names_the_systolic_style(shares: bool) 
 
 
 @pytest.mark.engine
-def test_a_larger_board_is_proposed_where_it_fits() -> None:
+def test_error_proposes_a_larger_board_that_fits() -> None:
     """Weights in DDR do not make the two stored maps smaller."""
     graph = lower(Layers(3, 64, 64, "INT8", "INT8").conv(96, 5).depthwise(5).depthwise(5).conv(8, 1).network("wide"))
     goal = Goal(None, budget=Budget(lut=0.03, bram=0.2))
@@ -71,12 +71,12 @@ def test_a_larger_board_is_proposed_where_it_fits() -> None:
     assert fold(graph, load(proposed[1]), goal).fits
 
 
-def test_weights_of_a_depthwise_layer_stay_on_the_chip() -> None:
+def test_from_ddr_excludes_depthwise_layers() -> None:
     graph = lower(Layers(16, 8, 8).depthwise(7).conv(8, 1).network())
     assert from_ddr(graph, 1e9, (), 0.0) == ("conv2",)
 
 
-def test_tiny_yolov2_at_4_bits_needs_one_layer_less_in_ddr() -> None:
+def test_from_ddr_of_tiny_yolov2_at_4_bits_is_one_layer() -> None:
     error = too_many_weights(tiny_yolov2(4), ZCU104, Budget(), ())
     assert error is not None
     assert (error.need, error.have) == (7.93, 4.98)
@@ -84,7 +84,7 @@ def test_tiny_yolov2_at_4_bits_needs_one_layer_less_in_ddr() -> None:
 
 
 @pytest.mark.engine
-def test_what_is_proposed_fits() -> None:
+def test_proposed_external_weights_fit() -> None:
     pytest.importorskip("ortools")
     pytest.importorskip("scipy")
     found = fold(tiny_yolov2(4), ZCU104, Goal(4_000_000), Options(external=("conv14",)), deadline=15.0)
@@ -94,7 +94,7 @@ def test_what_is_proposed_fits() -> None:
     assert found.usage.ddr_bits == 1024 * 1024 * 9 * 4  # read once per frame
 
 
-def test_without_uram_for_weights_the_second_largest_layer_comes_from_ddr_too() -> None:
+def test_from_ddr_without_uram_weights_adds_the_second_largest_layer() -> None:
     graph = tiny_yolov2(4)
     error = too_many_weights(graph, ZCU104, Budget(), (), uram=False)
     assert error is not None
@@ -119,7 +119,7 @@ def test_without_uram_for_weights_the_second_largest_layer_comes_from_ddr_too() 
         (1441, {"lut": 4, "uram": 1}, False, False),
     ],
 )
-def test_weights_fit_into_all_memory_of_the_chip_to_the_last_bit(
+def test_too_many_weights_counts_all_memory_to_the_last_bit(
     filters: int, has: dict[str, int], uram: bool, fits: bool
 ) -> None:
     board = replace(ZCU104, resources=replace(ZCU104.resources, **{"bram36": 2, "uram": 0, **has}))
@@ -130,7 +130,7 @@ def test_weights_fit_into_all_memory_of_the_chip_to_the_last_bit(
     assert too_many_weights(graph, board, half, ("conv1",), uram) is None
 
 
-def test_weights_are_counted_by_layer_and_named_by_the_types_of_those_that_stay() -> None:
+def test_too_many_weights_names_the_types_of_on_chip_weights() -> None:
     """The layers have 100 · 200 weights of INT8 and 200 · 300 of INT4. 2 BRAM36 without URAM have 9.216 kB."""
     board = replace(ZCU104, resources=replace(ZCU104.resources, lut=10, bram36=2, uram=0))
     made = Layers(100, 2, 2, "INT8").conv(200, 1)
@@ -146,7 +146,7 @@ def test_weights_are_counted_by_layer_and_named_by_the_types_of_those_that_stay(
     assert (last.resource, last.need, last.have) == ("MB for 0.06 M weights of INT4 in 2 BRAM36", 0.03, 0.01)
 
 
-def test_what_is_too_much_is_said_of_each_resource() -> None:
+def test_excess_lists_each_resource_above_its_limit() -> None:
     limit = limits(ZCU104, Budget())
     assert excess(limit, ZCU104, Budget()) == []
     names = {"lut": "LUT", "lutram": "LUT as memory", "dsp": "DSP", "bram18": "BRAM18", "uram": "URAM"}
@@ -156,29 +156,29 @@ def test_what_is_too_much_is_said_of_each_resource() -> None:
         assert beyond == [(name, allowed + 5, allowed)]
 
 
-def test_two_bits_fit() -> None:
+def test_too_many_weights_of_tiny_yolov2_at_2_bits_is_none() -> None:
     assert too_many_weights(tiny_yolov2(2), ZCU104, Budget(), ()) is None
 
 
-def test_layers_that_are_in_ddr_already_do_not_count() -> None:
+def test_too_many_weights_excludes_external_layers() -> None:
     assert too_many_weights(tiny_yolov2(4), ZCU104, Budget(), ("conv14",)) is None
     assert too_many_weights(tiny_yolov2(8), ZCU104, Budget(), ("conv13",)) is not None
     assert from_ddr(tiny_yolov2(8), on_chip_bits(ZCU104), ("conv13",), FREE) == ("conv13", "conv14")
 
 
-def test_memory_of_the_chip_and_bits_of_layers() -> None:
+def test_on_chip_bits_and_weight_bits_are_as_counted_by_hand() -> None:
     assert on_chip_bits(ZCU104) == 312 * 36 * 1024 + 96 * 288 * 1024
     assert weight_bits(tiny_yolov2(8, 32))["conv1"] == 16 * 27 * 8
 
 
-def test_what_a_board_excess() -> None:
+def test_excess_of_a_budget_names_usage_and_limit() -> None:
     board = load("pynq-z2")
     limit = limits(board, Budget(lut=0.5, dsp=1.0))
     used = StreamingUsage(lut=limit.lut + 1, dsp=board.resources.dsp + 30, bram18=limit.bram18)
     assert excess(used, board, Budget(lut=0.5, dsp=1.0)) == [("LUT", 26601, 26600), ("DSP", 250, 220)]
 
 
-def test_nothing_is_lacked_where_a_folding_fits() -> None:
+def test_excess_of_a_fitting_folding_is_empty() -> None:
     graph = lower(Layers(3, 8, 8).conv(4, 3).network())
     folding = g.StreamingFolding(graph, (g.Fold(),) * len(graph.blocks))
     assert excess(usage(folding, ZCU104), ZCU104, Budget()) == []

@@ -41,11 +41,11 @@ def sound(graph: g.StreamGraph) -> None:
 
 
 @cases("make", [ultranet, skipping, cnv, mobilenet])
-def test_every_output_has_one_reader(make: object) -> None:
+def test_lower_gives_every_output_one_reader(make: object) -> None:
     sound(lower(make()))  # type: ignore[operator]
 
 
-def test_a_convolution_is_a_window_and_a_matrix_vector_unit() -> None:
+def test_lower_of_a_convolution_is_a_window_and_a_unit() -> None:
     graph = lower(Layers(3, 10, 8).conv(16, 3, 2).network())
     assert [type(b.op) for b in graph.blocks] == [g.Source, g.Window, g.MatrixVector, g.Sink]
     window, unit = graph.blocks[1:3]
@@ -56,7 +56,7 @@ def test_a_convolution_is_a_window_and_a_matrix_vector_unit() -> None:
     assert unit.source == "net:2"
 
 
-def test_a_window_gathers_the_rows_times_the_columns_of_its_kernel() -> None:
+def test_window_output_has_a_value_per_tap_and_channel() -> None:
     """A 2×3 kernel over 5 channels has 30 values per position, also if it is depthwise."""
     for groups in (1, 5):
         made = Layers(5, 6, 8)
@@ -67,7 +67,7 @@ def test_a_window_gathers_the_rows_times_the_columns_of_its_kernel() -> None:
         assert graph.blocks[1].outputs[0].shape == Shape(30, 5, 6)
 
 
-def test_labels_and_values_of_one_map_are_one_blocks() -> None:
+def test_labels_and_values_of_one_map_share_a_block() -> None:
     layers = Layers(3, 8, 8).conv(10, 1)
     graph = lower(layers.choose(3, False, 1).choose(3, True, 1).network())
     assert [type(block.op).__name__ for block in graph.blocks] == [
@@ -84,7 +84,7 @@ def test_labels_and_values_of_one_map_are_one_blocks() -> None:
     sound(graph)
 
 
-def test_labels_that_nobody_asked_for_are_dropped() -> None:
+def test_labels_without_a_reader_are_dropped() -> None:
     graph = lower(Layers(3, 8, 8).conv(10, 1).choose(3, False).network())
     assert [block.name for block in graph.blocks] == ["input", "conv1", "choice2", "choice2_drop", "choice2_out1"]
     assert [block.node for block in graph.blocks[2:]] == [None, None, 2]
@@ -92,14 +92,14 @@ def test_labels_that_nobody_asked_for_are_dropped() -> None:
     sound(graph)
 
 
-def test_choices_of_other_numbers_are_blocks_of_their_own() -> None:
+def test_choices_of_different_numbers_are_separate_blocks() -> None:
     graph = lower(Layers(3, 8, 8).conv(10, 1).choose(1).choose(3, True, 1).choose(3, True, 1).network())
     selects = [block.op for block in graph.blocks if isinstance(block.op, g.LabelSelect)]
     assert selects == [g.LabelSelect(1), g.LabelSelect(3), g.LabelSelect(3)]
     sound(graph)
 
 
-def test_what_a_choice_reads_need_not_leave() -> None:
+def test_choice_of_a_slice_needs_no_output_of_the_slice() -> None:
     """A slice that is only read by a choice stays in hardware.
 
     After a softmax, the host computes the choice from the softmax's input, which is the output.
@@ -112,14 +112,14 @@ def test_what_a_choice_reads_need_not_leave() -> None:
     assert [type(block.op).__name__ for block in behind.blocks] == ["Source", "MatrixVector", "Sink"]
 
 
-def test_more_labels_than_a_block_keeps() -> None:
+def test_choice_of_too_many_labels_is_refused() -> None:
     network = Layers(3, 8, 8).conv(40, 1).choose(33).network()
     with raises_among(UnsupportedError, where="net:3", subject="topk 'choice2'") as caught:
         lower(network)
     assert "33" in str(caught.value)
 
 
-def test_a_softmax_of_integers_is_a_block() -> None:
+def test_lower_of_an_integer_softmax_is_a_block() -> None:
     graph = lower(Layers(3, 8, 8).conv(10, 1).shares("stable").network())
     assert [type(block.op).__name__ for block in graph.blocks] == ["Source", "MatrixVector", "Softmax", "Sink"]
     block = graph.blocks[2]
@@ -130,23 +130,23 @@ def test_a_softmax_of_integers_is_a_block() -> None:
     sound(graph)
 
 
-def test_a_pointwise_convolution_needs_no_window() -> None:
+def test_lower_of_a_pointwise_convolution_has_no_window() -> None:
     assert kinds(Layers(3, 8, 8).conv(4, 1).network()) == ["Source", "MatrixVector", "Sink"]
 
 
-def test_a_pointwise_convolution_of_stride_two_takes_every_second_pixel() -> None:
+def test_lower_of_a_strided_pointwise_convolution_has_a_down_sampler() -> None:
     graph = lower(Layers(3, 9, 7).conv(4, 1, 2).network())
     assert graph.blocks[1].op == g.DownSample(2)
     assert graph.blocks[1].outputs[0].shape == Shape(3, 5, 4)
 
 
-def test_a_depthwise_convolution_is_a_depthwise_window_and_a_vector_vector_unit() -> None:
+def test_lower_of_a_depthwise_convolution_is_a_window_and_a_vector_unit() -> None:
     graph = lower(Layers(3, 8, 8).depthwise().network())
     assert graph.blocks[1].op == g.Window((3, 3), 1, Padding(1, 1, 1, 1), True)
     assert isinstance(graph.blocks[2].op, g.VectorVector)
 
 
-def test_a_connected_layer_is_a_kernel_over_the_whole_map() -> None:
+def test_lower_of_a_dense_layer_is_a_kernel_of_the_map_size() -> None:
     network = Layers(3, 4, 5).dense(6).network()
     unit = lower(network).blocks[1].op
     assert isinstance(unit, g.MatrixVector)
@@ -154,7 +154,7 @@ def test_a_connected_layer_is_a_kernel_over_the_whole_map() -> None:
     assert np.array_equal(unit.weights.reshape(6, -1), network.nodes[1].op.weights)  # type: ignore[union-attr]
 
 
-def test_a_map_with_several_readers_is_duplicated_and_joined_again() -> None:
+def test_lower_of_a_map_with_several_readers_duplicates_it() -> None:
     graph = lower(skipping())
     index, copy = by_name(graph, "conv3_copy")
     assert copy.op == g.Duplicate(2)
@@ -163,13 +163,13 @@ def test_a_map_with_several_readers_is_duplicated_and_joined_again() -> None:
     assert [graph.type_of(port).shape.channels for port in joined.inputs] == [32, 128]
 
 
-def test_a_route_of_one_layer_is_that_layer() -> None:
+def test_lower_of_a_concat_of_one_map_has_no_block() -> None:
     made = Layers(3, 8, 8).conv(8, 3)
     made.add("route", Concat(), made.nodes[-1].shape)
     assert kinds(made.conv(4, 1).network()) == ["Source", "Window", "MatrixVector", "MatrixVector", "Sink"]
 
 
-def test_slices_of_one_map_are_one_split_and_what_nobody_takes_is_dropped() -> None:
+def test_lower_of_slices_is_one_split_with_unused_parts_dropped() -> None:
     made = Layers(3, 8, 8).conv(16, 3)
     made.slice(4, 4, 1).slice(8, 4, 1).sum(2, 3)
     graph = lower(made.network())
@@ -182,7 +182,7 @@ def test_slices_of_one_map_are_one_split_and_what_nobody_takes_is_dropped() -> N
     sound(graph)
 
 
-def test_slices_with_a_gap_between_are_one_split() -> None:
+def test_lower_of_slices_with_a_gap_is_one_split() -> None:
     made = Layers(3, 8, 8).conv(16, 3)
     made.slice(1, 4, 1).slice(10, 4, 1).sum(2, 3)
     graph = lower(made.network())
@@ -190,7 +190,7 @@ def test_slices_with_a_gap_between_are_one_split() -> None:
     sound(graph)
 
 
-def test_slices_that_overlap_are_splits_of_their_own() -> None:
+def test_lower_of_overlapping_slices_is_several_splits() -> None:
     made = Layers(3, 8, 8).conv(16, 3)
     made.slice(0, 10, 1).slice(6, 10, 1).sum(2, 3)
     graph = lower(made.network())
@@ -198,7 +198,7 @@ def test_slices_that_overlap_are_splits_of_their_own() -> None:
     sound(graph)
 
 
-def test_what_the_host_reads_and_what_nobody_reads_leaves() -> None:
+def test_lower_adds_sinks_for_host_inputs_and_unread_maps() -> None:
     made = Layers(3, 8, 8).conv(8, 3)
     made.detect().conv(8, 3, 1, None, False, 1).conv(4, 1)
     graph = lower(made.network())
@@ -206,13 +206,13 @@ def test_what_the_host_reads_and_what_nobody_reads_leaves() -> None:
     sound(graph)
 
 
-def test_pools_and_sums_are_blocks_of_their_own() -> None:
+def test_lower_of_pools_and_sums_is_a_block_each() -> None:
     made = Layers(3, 8, 8).conv(8, 3)
     made.conv(8, 3).sum(1, 2).add("pool", MaxPool(2, 1, Padding(0, 0, 1, 1)), Shape(8, 8, 8)).upsample(2).average()
     assert kinds(made.network())[-5:] == ["Add", "MaxPool", "Upsample", "GlobalPool", "Sink"]
 
 
-def test_everything_that_cannot_be_mapped_is_said_at_once() -> None:
+def test_lower_reports_all_unsupported_layers_together() -> None:
     made = Layers(4, 8, 8).conv(8, 3)
     first = made.nodes[1]
     made.nodes[1] = replace(first, op=replace(as_kind(QConvolution, first.op), padding=Padding(3, 0, 0, 0)))
@@ -230,7 +230,7 @@ def test_everything_that_cannot_be_mapped_is_said_at_once() -> None:
 
 @cases("weight, kept", [("INT4", "INT4"), ("BIPOLAR", "TERNARY")])
 @cases("filters", [6, 12])
-def test_other_groups_than_of_single_channels_have_zeros_between(filters: int, weight: str, kept: str) -> None:
+def test_lower_of_a_grouped_convolution_fills_weights_with_zeros(filters: int, weight: str, kept: str) -> None:
     made = Layers(3, 8, 8, weight).conv(6, 3).conv(filters, 3)
     last = made.nodes[-1]
     op = as_kind(QConvolution, last.op)
@@ -248,21 +248,21 @@ def test_other_groups_than_of_single_channels_have_zeros_between(filters: int, w
         assert np.count_nonzero(np.delete(weights, range(6)[span], axis=0)) == 0
 
 
-def test_bipolar_values_are_not_padded_with_a_zero_they_do_not_have() -> None:
+def test_padding_of_bipolar_values_is_refused() -> None:
     made = Layers(3, 8, 8, "BIPOLAR", "BIPOLAR").conv(8, 3).conv(8, 3)
     with raises_among(UnsupportedError, where="net:3", subject="convolution 'conv2'"):
         lower(made.network())
     lower(Layers(3, 8, 8, "BIPOLAR", "BIPOLAR").conv(8, 3).conv(8, 3, 1, NONE).network())
 
 
-def test_bipolar_values_do_not_leave_a_pipeline() -> None:
+def test_bipolar_output_of_the_pipeline_is_refused() -> None:
     made = Layers(3, 8, 8, "BIPOLAR", "BIPOLAR").conv(8, 3, 1, NONE).conv(8, 3, 1, NONE)
     with raises_among(UnsupportedError, where="net:3", subject="convolution 'conv2'"):
         check_mappable(made.network())
     check_mappable(Layers(3, 8, 8, "BIPOLAR", "UINT2").conv(8, 3).network())
 
 
-def test_maps_of_different_datatypes_are_not_joined() -> None:
+def test_concat_of_different_datatypes_is_refused() -> None:
     made = Layers(3, 8, 8).conv(8, 3).conv(8, 3, 1, None, False, 0)
     made.nodes[1] = replace(made.nodes[1], type=TensorType(DataType(8, True), 1.0))
     with raises_among(UnsupportedError, subject="concat 'concat3'") as caught:
@@ -270,7 +270,7 @@ def test_maps_of_different_datatypes_are_not_joined() -> None:
     assert "INT8, UINT4" in str(caught.value)
 
 
-def test_more_streams_than_a_block_has_are_a_chain() -> None:
+def test_lower_of_many_streams_is_a_chain_of_blocks() -> None:
     made = Layers(3, 8, 8).conv(12, 3)
     for first in range(6):
         made.slice(2 * first, 2, 1)
@@ -286,7 +286,7 @@ def test_more_streams_than_a_block_has_are_a_chain() -> None:
     assert joined[-1].outputs[0].shape == Shape(12, 8, 8)
 
 
-def test_a_window_that_would_see_padding_alone_is_refused() -> None:
+def test_window_of_padding_only_is_refused() -> None:
     made = Layers(3, 8, 8).conv(4, 3, 1, Padding(3, 0, 0, 0))
     with raises_among(UnsupportedError, where="net:2", subject="convolution 'conv1'") as caught:
         lower(made.network())
@@ -307,7 +307,7 @@ def test_a_window_that_would_see_padding_alone_is_refused() -> None:
         (Padding(0, 0, 0, 3), True),
     ],
 )
-def test_padding_is_less_than_the_kernel_in_its_direction(padding: Padding, refused: bool) -> None:
+def test_padding_of_the_kernel_size_is_refused(padding: Padding, refused: bool) -> None:
     """The kernel has 2 rows and 3 columns."""
     made = Layers(3, 8, 8)
     op = QConvolution(made.drawn(4, 3, 2, 3), made.weight_type, requantiser(4), 1, padding, 1)
@@ -320,7 +320,7 @@ def test_padding_is_less_than_the_kernel_in_its_direction(padding: Padding, refu
         sound(lower(network))
 
 
-def test_more_maps_than_a_block_adds_are_refused() -> None:
+def test_add_of_too_many_maps_is_refused() -> None:
     made = Layers(3, 8, 8)
     for _ in range(5):
         made.conv(4, 1, 1, None, False, 0)
@@ -328,7 +328,7 @@ def test_more_maps_than_a_block_adds_are_refused() -> None:
         lower(made.sum(1, 2, 3, 4, 5).network())
 
 
-def test_names_of_many_copies_stay_identifiers() -> None:
+def test_names_of_many_copies_have_at_most_63_letters() -> None:
     """A stream's name has at most 63 letters, also after the last of many copies."""
     layers = Layers(3, 8, 8).conv(4, 1)
     for _ in range(60):

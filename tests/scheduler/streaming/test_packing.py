@@ -57,7 +57,7 @@ def fields_of(chain: int, field: int, count: int) -> list[int]:
 
 
 @given(st.data(), ranges, ranges, st.sampled_from(DSPS), st.sampled_from([two_weights, two_pixels]))
-def test_two_products_come_apart_exactly(
+def test_two_packed_products_separate_exactly(
     data: st.DataObject, weight: Range, value: Range, dsp: str, of: Packer
 ) -> None:
     packing = of(weight, value, dsp)
@@ -73,7 +73,7 @@ def test_two_products_come_apart_exactly(
 
 
 @given(st.data(), ranges, ranges, st.sampled_from(DSPS))
-def test_four_products_come_apart_exactly(data: st.DataObject, weight: Range, value: Range, dsp: str) -> None:
+def test_four_packed_products_separate_exactly(data: st.DataObject, weight: Range, value: Range, dsp: str) -> None:
     packing = four_products(weight, value, dsp)
     if packing.terms == 0:
         return
@@ -87,7 +87,7 @@ def test_four_products_come_apart_exactly(data: st.DataObject, weight: Range, va
 
 
 @given(ranges, ranges, st.sampled_from(DSPS), st.sampled_from([two_weights, two_pixels, four_products]))
-def test_one_term_more_would_not_fit_the_field(weight: Range, value: Range, dsp: str, of: Packer) -> None:
+def test_packing_terms_are_the_most_that_fit_the_field(weight: Range, value: Range, dsp: str, of: Packer) -> None:
     packing = of(weight, value, dsp)
     if packing.field == 0:
         return
@@ -107,7 +107,7 @@ def test_one_term_more_would_not_fit_the_field(weight: Range, value: Range, dsp:
         (8, True, False, "DSP48E2", four_products, 9, 0),
     ],
 )
-def test_the_bounds_of_common_widths(
+def test_packing_of_common_widths_has_known_field_and_terms(
     bits: int, signed: bool, narrow: bool, dsp: str, of: Packer, field: int, terms: int
 ) -> None:
     weight, value = value_range(bits, True, narrow), value_range(bits, signed)
@@ -140,7 +140,7 @@ def slowly(weights: int, values: int, ranges: tuple[Range, Range], dsp: str) -> 
 
 @cases("dsp", DSPS)
 @cases("signed", [True, False])
-def test_the_widest_field_of_all_widths_is_the_one_that_trying_finds(dsp: str, signed: bool) -> None:
+def test_packing_of_all_widths_equals_an_exhaustive_search(dsp: str, signed: bool) -> None:
     for weight_bits, value_bits in product(range(2, 9), (2, 3, 4, 5, 8, 16)):
         ranges = value_range(weight_bits, True), value_range(value_bits, signed)
         for of, weights, values in ((two_weights, 2, 1), (two_pixels, 1, 2), (four_products, 2, 2)):
@@ -167,26 +167,28 @@ def test_the_widest_field_of_all_widths_is_the_one_that_trying_finds(dsp: str, s
         ((8, 16, 2), (6, 4, False), (64, 128)),  # four products do not fit a DSP48E1
     ],
 )
-def test_dsps_of_a_unit(fold: tuple[int, int, int], bits: tuple[int, int, bool], counts: tuple[int, int]) -> None:
+def test_dsps_of_a_unit_are_as_counted_by_hand(
+    fold: tuple[int, int, int], bits: tuple[int, int, bool], counts: tuple[int, int]
+) -> None:
     unit = Unrolling(*fold), Operands(*bits)
     assert (dsps(*unit, "DSP48E2", "dsp"), dsps(*unit, "DSP48E1", "dsp")) == counts
     assert dsps(*unit, "DSP48E2", "lut") == 0
 
 
-def test_a_depthwise_unit_shares_weights_between_pixels_only() -> None:
+def test_dsps_of_a_depthwise_unit_pair_pixels_only() -> None:
     assert dsps(Unrolling(8, 9, 1), Operands(8, 8, False), "DSP48E2", "dsp", depthwise=True) == 72
     assert dsps(Unrolling(8, 9, 2), Operands(8, 8, False), "DSP48E2", "dsp", depthwise=True) == 72
     assert dsps(Unrolling(8, 9, 2), Operands(8, 16, True), "DSP48E2", "dsp", depthwise=True) == 144
 
 
-def test_an_unknown_dsp_or_multiplier_is_refused() -> None:
+def test_dsps_of_an_unknown_dsp_or_multiplier_are_refused() -> None:
     with raises(ChoiceError, got="DSP58", choices=("DSP48E1", "DSP48E2")):
         dsps(Unrolling(1, 1, 1), Operands(4, 4, False), "DSP58", "dsp")
     with raises(ChoiceError, got="gate", choices=("dsp", "lut")):
         dsps(Unrolling(1, 1, 1), Operands(4, 4, False), "DSP48E2", "gate")
 
 
-def test_dsps_of_activations() -> None:
+def test_activation_dsps_follow_lanes_and_bits() -> None:
     assert activation_dsps(4, 2, 17, "requantise") == 16
     assert activation_dsps(4, 2, 17, "multiply") == 8
     assert activation_dsps(4, 2, 26, "multiply") == 16

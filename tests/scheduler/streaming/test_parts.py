@@ -44,7 +44,7 @@ def column(value: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 
 @cases("make", [ultranet, cnv, mobilenet, skipping])
-def test_every_part_says_where_its_number_comes_from(make: object) -> None:
+def test_parts_have_sources_and_add_up(make: object) -> None:
     graph = lower(make())  # type: ignore[operator]
     total = NOTHING
     for index in range(len(graph.blocks)):
@@ -57,7 +57,7 @@ def test_every_part_says_where_its_number_comes_from(make: object) -> None:
     assert total == usage(g.StreamingFolding(graph, (g.Fold(),) * len(graph.blocks)), ULTRA96)
 
 
-def test_int4_packs_two_products_a_dsp_and_four_where_pixels_share_weights() -> None:
+def test_multiplier_dsps_of_int4_pack_two_or_four_products() -> None:
     graph = lower(ultranet())
     assert part(graph, "conv9", g.Fold(pe=2, simd=36), "multipliers").dsp == 36
     assert part(graph, "conv9", g.Fold(pe=2, simd=36, pixels=2), "multipliers").dsp == 36
@@ -66,7 +66,7 @@ def test_int4_packs_two_products_a_dsp_and_four_where_pixels_share_weights() -> 
     assert luts == StreamingUsage(lut=72 * 15)
 
 
-def test_products_and_trees_in_luts() -> None:
+def test_product_and_tree_luts_are_as_counted_by_hand() -> None:
     assert [product_luts(4, 4), product_luts(8, 8), product_luts(4, 8), product_luts(1, 1), product_luts(2, 1)] == [
         15,
         63,
@@ -79,7 +79,7 @@ def test_products_and_trees_in_luts() -> None:
     assert tree_luts(4, 8, 9) == 2 * 9 + 9
 
 
-def test_weights_at_the_real_aspect_ratio_of_each_memory() -> None:
+def test_weight_memories_follow_their_aspect_ratio() -> None:
     graph = lower(ultranet())
     assert part(graph, "conv9", g.Fold(pe=1, simd=72, ram="bram"), "weights") == StreamingUsage(bram18=8)  # 512 × 288
     assert part(graph, "conv9", g.Fold(pe=4, simd=18, ram="bram"), "weights") == StreamingUsage(
@@ -90,7 +90,7 @@ def test_weights_at_the_real_aspect_ratio_of_each_memory() -> None:
     assert wide.bram18 == 8  # 64 · 576 / 18 words of 72 bits
 
 
-def test_a_unit_with_weights_from_ddr_keeps_a_frame_of_vectors_results_and_sums() -> None:
+def test_external_weights_add_vectors_results_and_sums() -> None:
     graph = lower(ultranet())
     fold = g.Fold(pe=1, simd=72, memory="external", ram="bram")
     assert part(graph, "conv9", fold, "weights").ddr_bits == 512 * 3 * 128  # 72 weights of 4 bits are three beats
@@ -103,7 +103,7 @@ def test_a_unit_with_weights_from_ddr_keeps_a_frame_of_vectors_results_and_sums(
         part(graph, "conv9", replace(fold, pixels=200), "vectors")
 
 
-def test_rows_of_a_window() -> None:
+def test_window_rows_are_as_counted_by_hand() -> None:
     op = g.Window((3, 3), 1, Padding(1, 1, 1, 1))
     assert window_pixels(op, Shape(1, 10, 20), Shape(1, 10, 20)) == 2 * 20 + 3 + max(20 - 19, 1, 20 - 19)
     graph = lower(ultranet())
@@ -115,14 +115,14 @@ def test_rows_of_a_window() -> None:
     assert part(graph, "conv9_window", g.Fold(simd=64, style="parallel"), "columns") == NOTHING
 
 
-def test_rows_of_a_reorg() -> None:
+def test_reorg_pixels_follow_its_order() -> None:
     shape = Shape(32, 16, 8)
     assert reorg_pixels(g.Reorg(2, "block"), shape) == 8 + 4
     assert reorg_pixels(g.Reorg(2), shape) == 5 * 8 + 2
     assert reorg_pixels(g.Reorg(2), Shape(32, 6, 8)) == 2 * 6 * 8
 
 
-def test_multiply_shift_takes_a_dsp_a_lane_and_thresholds_none() -> None:
+def test_multiply_shift_takes_a_dsp_per_lane() -> None:
     scaled = activated(MultiplyShift(column(7), column(0), column(9)))
     assert part(scaled, "conv1", g.Fold(pe=4), "requantise").dsp == 4
     assert part(scaled, "conv1", g.Fold(pe=4, pixels=2), "requantise").dsp == 8
@@ -132,7 +132,7 @@ def test_multiply_shift_takes_a_dsp_a_lane_and_thresholds_none() -> None:
     assert found.lut > 4 * 15 * 10
 
 
-def test_shifts_that_are_alike_take_no_shifter() -> None:
+def test_equal_shifts_take_no_shifter() -> None:
     alike = activated(MultiplyShift(column(7), column(0), column(9)))
     shifts = column(9)
     shifts[3] = 14
@@ -141,12 +141,12 @@ def test_shifts_that_are_alike_take_no_shifter() -> None:
     assert b - a == 49 * 2  # two stages of 4:1 multiplexers for a spread of 5
 
 
-def test_bipolar_values_need_no_dsp() -> None:
+def test_bipolar_multipliers_take_nothing() -> None:
     graph = lower(Layers(8, 6, 6, "BIPOLAR", "BIPOLAR").conv(8, 1).conv(8, 1).network())
     assert part(graph, "conv2", g.Fold(pe=4, simd=8), "multipliers") == StreamingUsage()
 
 
-def test_converters_between_words_that_divide_each_other_are_small() -> None:
+def test_converter_luts_are_few_if_one_width_divides_the_other() -> None:
     even = converter_usage(Converter(2, 8, 64, 64, 100), 4, ULTRA96)
     odd = converter_usage(Converter(6, 8, 48, 48, 100), 4, ULTRA96)
     assert even == StreamingUsage(lut=50 + 32)
@@ -155,7 +155,7 @@ def test_converters_between_words_that_divide_each_other_are_small() -> None:
     assert pixels.lutram > 0
 
 
-def test_wide_operands_are_counted_by_the_board_s_dsp() -> None:
+def test_int8_multipliers_take_equal_dsps_on_both_families() -> None:
     graph = lower(Layers(8, 4, 4, "INT8", "INT8").conv(16, 1).network())
     both = [
         next(p.usage.dsp for p in parts(graph, 1, g.Fold(pe=2, simd=8), board) if p.name == "multipliers")
@@ -165,7 +165,7 @@ def test_wide_operands_are_counted_by_the_board_s_dsp() -> None:
     assert DataType(8, True).bits == 8
 
 
-def test_a_parallel_window_sees_the_words_that_its_pixels_lie_in() -> None:
+def test_bundles_of_a_parallel_window_cover_its_columns() -> None:
     """The expected words hold the columns that the outputs of one word read."""
     for kernel, dilation, left, pixels in product(range(1, 8), (1, 2, 3), range(4), (1, 2, 3, 4)):
         if left > (kernel - 1) * dilation:

@@ -63,7 +63,7 @@ def unit(channels: int = 8) -> Layers:
     return Sevens(channels, 4, 4).conv(8, 1).conv(16, 1)
 
 
-def test_a_softmax_is_two_lines_a_table_a_division_and_products() -> None:
+def test_softmax_parts_are_as_counted_by_hand() -> None:
     """10 channels of UINT4 have 16 powers of 20 bits, and sums of 24 bits.
 
     With two lanes, a position is 5 words. The delay lines hold words of 8 bits, and 4 + 17 words of 40 bits. A product
@@ -93,7 +93,7 @@ def test_a_softmax_is_two_lines_a_table_a_division_and_products() -> None:
     assert by_argmax == {"control": (100, 0, 0), "greatest": (40, 0, 0), "shares": (40, 0, 0)}
 
 
-def test_a_unit_that_pairs_weights() -> None:
+def test_unit_parts_with_paired_weights_are_as_counted_by_hand() -> None:
     """With PE 4 and SIMD 2, 8 products take 4 DSPs, whose longest chains exceed 2. Each PE has 16 words of 8 bits."""
     assert counted(unit(), 2, g.Fold(pe=4, simd=2)) == {
         "control": (100, 0, 0),
@@ -106,7 +106,7 @@ def test_a_unit_that_pairs_weights() -> None:
     }
 
 
-def test_a_unit_of_two_pixels() -> None:
+def test_unit_parts_of_two_pixels_are_as_counted_by_hand() -> None:
     """A DSP has four products. The second pixel's vector and result are stored: 4 words of 8 bits and 4 of 16 bits."""
     assert counted(unit(), 2, g.Fold(pe=4, simd=2, pixels=2)) == {
         "control": (100, 0, 0),
@@ -123,7 +123,7 @@ def test_a_unit_of_two_pixels() -> None:
     assert "pixels" not in counted(unit(), 2, g.Fold(pe=4, simd=2, pixels=2, m=2))
 
 
-def test_a_unit_of_lut_multipliers() -> None:
+def test_unit_parts_with_lut_multipliers_are_as_counted_by_hand() -> None:
     """32 products take 15 LUTs each. The tree of 8 products of 8 bits takes 4 · 9 + 2 · 10 + 11 LUTs.
 
     A unit with one fold of its filters stores no vector.
@@ -135,7 +135,7 @@ def test_a_unit_of_lut_multipliers() -> None:
     assert "vector" not in counted(unit(), 2, g.Fold(pe=16, simd=2))
 
 
-def test_weights_that_stream() -> None:
+def test_unit_parts_with_streamed_weights_are_as_counted_by_hand() -> None:
     """There are 16 words of 4 · 8 bits. The stream adds 32 shift registers, a FIFO's 12 LUTs, and 100 of control."""
     assert counted(unit(), 2, g.Fold(pe=4, simd=2, memory="decoupled"))["weights"] == (32 + 32 + 12 + 100, 32, 0)
     assert counted(unit(), 2, g.Fold(pe=4, simd=2, memory="external", ram="lutram")) == {
@@ -151,7 +151,7 @@ def test_weights_that_stream() -> None:
     }
 
 
-def test_a_depthwise_unit() -> None:
+def test_depthwise_unit_parts_are_as_counted_by_hand() -> None:
     """A PE's 9 products take 9 DSPs, which also add them. The sums go up to 9 · 7 · 15 = 945, which needs 11 bits."""
     found = counted(Sevens(4, 4, 4).conv(4, 1).depthwise(), 3, g.Fold(pe=2, simd=9))
     assert found["multipliers"] == (0, 0, 18)
@@ -160,7 +160,7 @@ def test_a_depthwise_unit() -> None:
     assert "vector" not in found
 
 
-def test_thresholds_are_compared_at_once() -> None:
+def test_thresholds_have_comparators_for_all_levels() -> None:
     """15 levels of 11 bits are stored for 4 folds of 4 PEs, and compared in 4 PEs for 2 pixels."""
     graph = lower(unit().network())
     op = as_kind(g.MatrixVector, graph.blocks[2].op)
@@ -175,7 +175,7 @@ def windowed() -> Layers:
     return Sevens(8, 6, 6).conv(8, 1).conv(8, 3)
 
 
-def test_a_window_that_gives_a_tap_at_a_time() -> None:
+def test_default_window_parts_are_as_counted_by_hand() -> None:
     """The buffer holds 16 pixels of 2 words, and 12 words of margin: 44 words of 16 bits.
 
     The pixels are two rows, two pixels, the pixel that is read, and one pixel ahead.
@@ -200,13 +200,13 @@ def test_a_window_that_gives_a_tap_at_a_time() -> None:
         (g.Window((1, 1), 2, Padding()), (5, 6), (3, 3), 1 + (2 * 6 - 2 * 2)),  # one row is stored, and two are skipped
     ],
 )
-def test_pixels_that_a_window_keeps(
+def test_window_pixels_are_as_counted_by_hand(
     op: g.Window, source: tuple[int, int], target: tuple[int, int], pixels: int
 ) -> None:
     assert window_pixels(op, Shape(1, *source), Shape(1, *target)) == pixels
 
 
-def test_a_window_that_gives_all_taps() -> None:
+def test_parallel_window_parts_are_as_counted_by_hand() -> None:
     """Two rows have 6 words of 16 bits for each of 2 groups. 36 values of 4 bits are masked in the padding."""
     assert counted(windowed(), 2, g.Fold(simd=4, style="parallel")) == {
         "control": (100, 0, 0),
@@ -223,7 +223,7 @@ def test_a_window_that_gives_all_taps() -> None:
     assert two["scan"] == (200 + 2 * 72 * 4, 0, 0)
 
 
-def test_a_pool() -> None:
+def test_pool_parts_are_as_counted_by_hand() -> None:
     """3 columns of 4 groups of 2 values are stored until the next row. A comparison of two values takes 6 LUTs."""
     made = Sevens(8, 6, 6).conv(8, 1).pool()
     assert counted(made, 2, g.Fold(pe=2)) == {
@@ -245,7 +245,7 @@ def test_a_pool() -> None:
     assert found["compare"] == (100 + 4 * 2 * 6, 0, 0)
 
 
-def test_blocks_that_repeat_and_that_gather_rows() -> None:
+def test_upsample_and_reorg_parts_are_as_counted_by_hand() -> None:
     """An up-sampler stores two rows of 4 pixels of 2 words, and 12 words of margin: 28 words of 16 bits.
 
     A reorg of stride 2 stores 5 rows and 2 pixels, and the margin: 54 words.
@@ -261,7 +261,7 @@ def test_blocks_that_repeat_and_that_gather_rows() -> None:
     "multipliers, bits, adders, dsps",
     [((1, 1), 6, 1, 0), ((1, 1, 1), 7, 2, 0), ((3, 1), 7, 1, 1), ((2, 5), 8, 1, 2), ((4,), 7, 1, 1)],
 )
-def test_an_addition(multipliers: tuple[int, ...], bits: int, adders: int, dsps: int) -> None:
+def test_add_parts_are_as_counted_by_hand(multipliers: tuple[int, ...], bits: int, adders: int, dsps: int) -> None:
     """A sum is at most 15 · Σ multipliers. A multiplier other than 1 takes a DSP per lane.
 
     The block has PE 2 for 8 channels, and words of 1 or 2 pixels.
@@ -280,7 +280,7 @@ def test_an_addition(multipliers: tuple[int, ...], bits: int, adders: int, dsps:
         }
 
 
-def test_an_average() -> None:
+def test_average_parts_are_as_counted_by_hand() -> None:
     """A sum is at most 15 · 16 = 240, which needs 9 bits with its sign. There are 4 words of 2 sums."""
     assert counted(Sevens(8, 4, 4).conv(8, 1).average(), 2, g.Fold(pe=2)) == {
         "control": (100, 0, 0),
@@ -291,7 +291,7 @@ def test_an_average() -> None:
     }
 
 
-def test_blocks_that_pass_words_on() -> None:
+def test_source_and_sink_parts_are_a_lut_per_bit() -> None:
     """A block takes a LUT per bit of a word. Values have 8 bits at the input, and 4 bits at the output."""
     made = Sevens(8, 4, 4).conv(8, 1)
     assert counted(made, 0, g.Fold(simd=3)) == {"control": (100, 0, 0), "words": (24, 0, 0)}
@@ -311,11 +311,11 @@ def test_blocks_that_pass_words_on() -> None:
         (Converter(8, 16, 512, 512, 100, 1, 2), 100 + 4 * 16 + 80, 80),  # 64 words
     ],
 )
-def test_a_converter(converter: Converter, luts: int, memory: int) -> None:
+def test_converter_usage_is_as_counted_by_hand(converter: Converter, luts: int, memory: int) -> None:
     assert converter_usage(converter, 4, ULTRA96) == StreamingUsage(lut=luts, lutram=memory)
 
 
-def test_a_folding_is_its_blocks_converters_and_fifos() -> None:
+def test_usage_of_a_folding_is_its_blocks_converters_and_fifos() -> None:
     """The input has 8-bit values in 4 lanes, and the unit reads 2 lanes: a converter between two FIFOs.
 
     The unit writes 4-bit values in 3 lanes, as its reader takes them: one FIFO.
@@ -336,7 +336,7 @@ def test_a_folding_is_its_blocks_converters_and_fifos() -> None:
     assert sum_of([]) == NOTHING == StreamingUsage()
 
 
-def test_the_budget_of_a_board_in_numbers() -> None:
+def test_limits_and_unit_areas_of_boards_are_known() -> None:
     """An Ultra96 has 70,560 LUTs, 28,800 of them as memory, 360 DSPs and 216 BRAM36.
 
     A PYNQ-Z2 has 53,200 LUTs, 17,400 of them as memory, 220 DSPs and 140 BRAM36.
@@ -350,7 +350,7 @@ def test_the_budget_of_a_board_in_numbers() -> None:
     assert unit_areas(kv260).uram == 10**9 // 64
 
 
-def test_primitives() -> None:
+def test_luts_of_primitives_are_as_counted_by_hand() -> None:
     zynq7, plus = "zynq-7000", "zynq-ultrascale+"
     # F7 to F9 join the 8 tables of 512 words. On the 7 series, F7 and F8 join 4, and one LUT per bit joins two groups.
     assert [constant_luts(3, depth, plus) for depth in (1, 64, 65, 512, 513, 2049)] == [3, 3, 6, 24, 30, 105]
@@ -360,7 +360,7 @@ def test_primitives() -> None:
     assert [product_luts(*bits) for bits in ((1, 8), (8, 1), (2, 2), (2, 8), (3, 5), (5, 3))] == [8, 8, 3, 9, 12, 12]
 
 
-def test_more_of_a_second_pixel() -> None:
+def test_parts_of_a_second_pixel_follow_simd() -> None:
     """With SIMD 4, 2 words of 16 bits are gathered, and 4 words of 16 bits are scattered."""
     assert counted(unit(), 2, g.Fold(pe=4, simd=4, pixels=2))["pixels"] == (200 + 16 + 16, 32, 0)
 
@@ -375,19 +375,19 @@ def test_more_of_a_second_pixel() -> None:
         (g.Fold(pe=2, simd=16, multiplier="lut"), 2 * (15 * 16 + 16)),
     ],
 )
-def test_chains_of_products_of_8_bits(fold: g.Fold, luts: int) -> None:
+def test_adders_of_8_bit_products_follow_the_chains(fold: g.Fold, luts: int) -> None:
     """The sums go up to 16 · 7 · 255 = 28,560. They have 16 bits with their sign, like the products."""
     made = Sevens(16, 4, 4, "INT8", "UINT8").conv(16, 1).conv(4, 1)
     assert counted(made, 2, fold)["adders"] == (luts, 0, 0)
 
 
-def test_rows_of_a_window_that_reaches_beyond_its_map() -> None:
+def test_padded_window_rows_are_as_counted_by_hand() -> None:
     """9 positions of 8 groups are 72 words of 8 bits: two banks of 16 LUTs, and 8 LUTs to select one."""
     made = Sevens(8, 7, 7).conv(8, 1).conv(8, 3, 1, Padding(2, 2, 2, 2))
     assert counted(made, 2, g.Fold(simd=1, style="parallel"))["rows"] == (40, 40, 0)
 
 
-def test_a_window_that_is_not_square() -> None:
+def test_non_square_window_parts_are_as_counted_by_hand() -> None:
     """The previous row takes 6 · 8 words of 4 bits, and each of 8 groups has 2 rows of 3 pixels of 4 bits."""
     graph = lower(windowed().network())
     block = replace(graph.blocks[2], op=g.Window((2, 4), 1, Padding(0, 0, 1, 3)))
@@ -397,18 +397,18 @@ def test_a_window_that_is_not_square() -> None:
     assert found["scan"] == (200 + 8 * 4, 0, 0)
 
 
-def test_comparisons_of_8_bits() -> None:
+def test_pool_comparators_of_8_bits_take_12_luts() -> None:
     made = Sevens(8, 6, 6, "INT8", "UINT8").conv(8, 1).pool()
     assert counted(made, 2, g.Fold(pe=1))["compare"] == (100 + 2 * (8 + 4), 0, 0)
 
 
-def test_pixels_of_a_reorg_of_3() -> None:
+def test_reorg_pixels_of_stride_3_are_as_counted_by_hand() -> None:
     assert reorg_pixels(g.Reorg(3, "block"), Shape(4, 9, 8)) == 2 * 8 + 6
     assert reorg_pixels(g.Reorg(3), Shape(9, 9, 8)) == (2 * 3 * 2 + 1) * 8 + 3
     assert reorg_pixels(g.Reorg(3), Shape(9, 6, 8)) == 2 * 6 * 8
 
 
-def test_ranges_and_their_pairs() -> None:
+def test_packing_ranges_fit_their_fields() -> None:
     assert [value_range(4, True), value_range(4, True, True), value_range(4, False)] == [
         Range(-8, 7),
         Range(-7, 7),
@@ -421,13 +421,13 @@ def test_ranges_and_their_pairs() -> None:
     assert two_weights(Range(-7, 7), Range(0, 1 << 17), "DSP48E2") == PackedFields(0, 0)  # the value fits neither port
 
 
-def test_primitives_of_memories_at_their_edges() -> None:
+def test_memory_style_changes_at_its_limits() -> None:
     assert [style(18, depth, "auto") for depth in (64, 65)] == ["lutram", "bram"]
     assert [style(*size, "auto") for size in ((8, 128), (8, 129))] == ["lutram", "bram"]
     assert style(1, 1, "uram") == "uram"
 
 
-def test_usages_add_up_by_resource() -> None:
+def test_usages_add_and_multiply_per_resource() -> None:
     used = StreamingUsage(1, 2, 3, 4, 5, 6)
     assert used + used == StreamingUsage(2, 4, 6, 8, 10, 12)
     assert used.times(3) == StreamingUsage(3, 6, 9, 12, 15, 18)

@@ -47,13 +47,13 @@ def fitted(weight_bits: int, value_bits: int, size: int) -> float:
 
 
 @pytest.mark.parametrize("kind", VIVADO, ids="-".join)
-def test_units_without_dsps_take_what_vivado_reported(kind: tuple[str, str]) -> None:
+def test_estimated_luts_are_near_the_counts_of_vivado(kind: tuple[str, str]) -> None:
     for size, reported in zip(SIZES, VIVADO[kind], strict=True):
         assert 0.85 < estimated(kind, size) / reported < 1.25
 
 
 @pytest.mark.parametrize("kind", VIVADO, ids="-".join)
-def test_the_published_fit_is_further_away(kind: tuple[str, str]) -> None:
+def test_estimated_luts_are_nearer_than_the_fit_of_finn_r(kind: tuple[str, str]) -> None:
     weight_bits, value_bits = (DataType.parse(name).bits for name in kind)
     for size, reported in zip(SIZES, VIVADO[kind], strict=True):
         off = abs(estimated(kind, size) / reported - 1)

@@ -85,7 +85,7 @@ def with_thresholds(made: Layers) -> Layers:
         (100_000, ("conv2",), [("conv2", "conv1"), ("conv2", "conv1", "conv3")]),  # at least one more layer
     ],
 )
-def test_more_and_more_of_the_largest_layers_come_from_ddr(
+def test_external_proposals_move_the_largest_layers_first(
     monkeypatch: pytest.MonkeyPatch, bits: int, before: tuple[str, ...], proposed: list[tuple[str, ...]]
 ) -> None:
     """On-chip weights use at most .9 of the memory, then .6, then nothing. No proposal repeats an earlier one."""
@@ -93,7 +93,7 @@ def test_more_and_more_of_the_largest_layers_come_from_ddr(
     assert list(_external(refused(options=replace(LEAST, external=before)))) == proposed
 
 
-def test_memory_is_with_uram_where_weights_may_be_in_it() -> None:
+def test_external_proposals_count_uram_if_allowed() -> None:
     """All layers except the largest have 4,096 bits. Without URAM, no on-chip memory holds them."""
     board = small(bram36=0, uram=1)
     without = replace(LEAST, uram_weights=False)
@@ -102,7 +102,7 @@ def test_memory_is_with_uram_where_weights_may_be_in_it() -> None:
 
 
 @cases("name", board_room.names())
-def test_boards_with_more_of_something_come_the_smallest_first(name: str) -> None:
+def test_larger_boards_ascend_by_luts(name: str) -> None:
     has = load(name).resources
     boards = list(_larger_boards(load(name)))
     luts = [board.resources.lut for board in boards]
@@ -113,7 +113,7 @@ def test_boards_with_more_of_something_come_the_smallest_first(name: str) -> Non
 
 
 @cases("kind", ["lut", "bram36", "uram", "dsp"])
-def test_a_board_that_has_more_of_one_thing_is_larger(kind: str) -> None:
+def test_larger_boards_have_more_of_one_resource(kind: str) -> None:
     zcu104 = load("zcu104")
     most = replace(zcu104, resources=replace(zcu104.resources, lut=10**6, bram36=10**4, uram=10**4, dsp=10**5))
     assert list(_larger_boards(replace(most, name="most"))) == []
@@ -127,7 +127,7 @@ def test_a_board_that_has_more_of_one_thing_is_larger(kind: str) -> None:
 # --- tested proposals -------------------------------------------------------------------------------------------------
 
 
-def test_a_folding_is_fast_enough_or_the_slowest_there_is() -> None:
+def test_priced_folding_meets_the_rate_or_is_slower() -> None:
     counts = space_of(GRAPH, ULTRA96, LEAST).cycle_counts()
     for cycles in (counts[0], counts[len(counts) // 2], counts[-1]):
         result = _priced(refused(goal=Goal(cycles)), ULTRA96, LEAST)
@@ -141,7 +141,7 @@ def test_a_folding_is_fast_enough_or_the_slowest_there_is() -> None:
     assert _priced(refused(), small(bram36=1, lut=10, lutram=10), LEAST) is None
 
 
-def test_the_rate_that_was_asked_for_is_tried_and_then_the_lowest_of_all() -> None:
+def test_priced_tries_the_goal_and_then_the_lowest_rate() -> None:
     space = space_of(GRAPH, ULTRA96, LEAST)
     slowest = space.cycle_counts()[-1]
     asked: list[int] = []
@@ -159,21 +159,21 @@ def test_the_rate_that_was_asked_for_is_tried_and_then_the_lowest_of_all() -> No
     assert asked == [100, slowest, slowest]
 
 
-def test_it_is_said_whether_the_rate_is_that_which_was_asked_for() -> None:
+def test_rate_states_whether_the_goal_is_met() -> None:
     result: Any = SimpleNamespace(cycles=500)
     assert _rate(refused(), result) == ""
     assert _rate(refused(goal=Goal(500)), result) == _rate(refused(goal=Goal(501)), result) == ", at this rate"
     assert _rate(refused(goal=Goal(499)), result) == ", at a lower rate"
 
 
-def test_weights_from_ddr_are_proposed_first() -> None:
+def test_what_would_fit_proposes_external_weights_first() -> None:
     board = small(bram36=1, lut=2500, lutram=2000)
     for cycles, rate in ((None, ""), (3000, ", at this rate"), (300, ", at a lower rate")):
         nearest = f"the weights of conv2 from DDR (--external conv2){rate}"
         assert what_would_fit(refused(board, Goal(cycles))) == Proposal(nearest)
 
 
-def test_then_a_larger_board_and_then_the_other_style(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_would_fit_proposes_boards_and_then_the_systolic_style(monkeypatch: pytest.MonkeyPatch) -> None:
     board = small(bram36=1, lut=5000, lutram=100)
     assert what_would_fit(refused(board)) == Proposal("PYNQ-Z2 (--board pynq-z2)")
     assert what_would_fit(refused(board, Goal(10**6))) == Proposal("PYNQ-Z2 (--board pynq-z2), at this rate")
@@ -210,7 +210,7 @@ def test_other_style_is_proposed_if_it_has_the_layers(made: Layers, maps: bool) 
         check_mappable(network)
 
 
-def test_more_weights_than_the_chip_holds_are_said_with_what_would_fit() -> None:
+def test_error_for_too_many_weights_has_a_proposal() -> None:
     board = small(bram36=1, lut=100, lutram=100)
     many = lower(Layers(64, 2, 2).conv(256, 1).network("many"))
     found = too_many_weights(many, board, Budget(), ())

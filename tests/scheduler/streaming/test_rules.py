@@ -412,7 +412,7 @@ def folded(graph: g.StreamGraph, folds: dict[str, g.Fold]) -> g.StreamingFolding
 
 
 @cases("row, made, folds, kind, fields", CASES, ids=[f"{c[0]}-{next(iter(c[2]))}" for c in CASES])
-def test_a_broken_row_gives_its_error(
+def test_broken_constraint_raises_its_error(
     row: str,
     made: Callable[[], Layers],
     folds: dict[str, g.Fold],
@@ -427,11 +427,11 @@ def test_a_broken_row_gives_its_error(
     check(folded(graph, {}))  # words of one value keep all constraints
 
 
-def test_every_row_is_tested() -> None:
+def test_every_constraint_has_a_case() -> None:
     assert {case[0] for case in CASES} == {row.name for row in CONSTRAINTS}
 
 
-def test_check_names_all_broken_rows_at_once() -> None:
+def test_check_reports_all_broken_constraints_together() -> None:
     graph = graph_of(conv())
     with raises(SeveralFaultsError) as caught:
         check(folded(graph, {"conv1": g.Fold(pe=4, simd=12)}))
@@ -446,7 +446,7 @@ def test_check_refuses_another_number_of_folds() -> None:
         check(g.StreamingFolding(graph, (g.Fold(),)))
 
 
-def test_words_of_two_pixels_are_legal_through_window_unit_and_pool() -> None:
+def test_words_of_two_pixels_are_legal_for_window_unit_and_pool() -> None:
     graph = graph_of(conv().pool())
     folds = {
         "conv1_window": g.Fold(simd=3, style="parallel", m=2),

@@ -122,7 +122,7 @@ def slidings() -> list[Sliding]:
 
 
 @cases("m", [1, 2, 4, 6])
-def test_steps_of_a_scan(m: int) -> None:
+def test_scan_steps_equal_the_loop_of_the_header(m: int) -> None:
     """The row is a whole number of words, and a word of several pixels is a whole number of strides."""
     tried = 0
     for of in slidings():
@@ -134,7 +134,7 @@ def test_steps_of_a_scan(m: int) -> None:
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3])
-def test_steps_of_a_walk_through_more_words_than_come(groups: int) -> None:
+def test_walk_steps_with_more_outputs_than_inputs_equal_the_loop(groups: int) -> None:
     tried = 0
     for of in slidings():
         if of.out.height * of.out.width * of.taps > of.height * of.width:
@@ -144,7 +144,7 @@ def test_steps_of_a_walk_through_more_words_than_come(groups: int) -> None:
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3])
-def test_steps_of_a_walk_through_fewer_words_than_come(groups: int) -> None:
+def test_walk_steps_with_fewer_outputs_than_inputs_equal_the_loop(groups: int) -> None:
     tried = 0
     for of in slidings():
         if of.out.height * of.out.width * of.taps <= of.height * of.width:
@@ -153,7 +153,7 @@ def test_steps_of_a_walk_through_fewer_words_than_come(groups: int) -> None:
     assert tried > 20
 
 
-def test_depths_are_those_of_the_headers() -> None:
+def test_pipeline_depths_equal_the_constants_of_the_headers() -> None:
     declared = {name: int(depth) for name, depth in re.findall(r"(\w+_DEPTH) = (\d+)[;,]", HEADERS)}
     names = {
         g.Activate: "ACTIVATE_DEPTH",
@@ -178,7 +178,7 @@ def test_depths_are_those_of_the_headers() -> None:
     assert re.search(r"WALK_LANDING = (\d+);", HEADERS)[1] == str(cycles.WALK_LANDING)  # type: ignore[index]
 
 
-def test_steps_of_blocks_that_gather_before_they_give() -> None:
+def test_cycles_of_upsample_and_reorg_include_the_gathered_pixels() -> None:
     """An up-sampler gathers a row of 6 pixels before its first output, and a reorg a row and 2 pixels.
 
     Each pixel has 2 words. The first output word is written two steps later. Then the up-sampler writes 4 · 24 pixels
@@ -194,12 +194,12 @@ def test_steps_of_blocks_that_gather_before_they_give() -> None:
 @pytest.mark.parametrize(
     ("order", "height", "pixels"), [("block", 6, 5 + 2), ("darknet", 8, 2 * 5 + 2), ("darknet", 6, 6 * 5)]
 )
-def test_pixels_before_a_reorg_s_first(order: str, height: int, pixels: int) -> None:
+def test_gathered_pixels_of_a_reorg_follow_its_order(order: str, height: int, pixels: int) -> None:
     """The maps are 5 pixels wide. Darknet's order mixes groups of 4 rows if 4 divides the height, and else all rows."""
     assert gathered_pixels(g.Reorg(2, order), Shape(4, height, 5)) == pixels
 
 
-def test_a_dilated_window_waits_for_what_it_reaches_over() -> None:
+def test_dilated_window_waits_for_its_reach() -> None:
     """3×3 taps, 2 apart, cover 5×5 pixels. On 9×9 pixels, the first position needs 4 rows and 5 pixels."""
     of = Sliding(9, 9, (5, 5), 1, NONE, dilation=2)
     assert of.slide().scanned(1) == scan(of, 1) == 81

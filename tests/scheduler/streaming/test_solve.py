@@ -87,7 +87,7 @@ def drawn(seed: int) -> tuple[Program, list[list[int]] | None]:
 
 
 @pytest.mark.parametrize("few", [1, 500])
-def test_the_least_area_of_all_combinations_that_fit_is_found_and_proven(few: int, monkeypatch: Any) -> None:
+def test_solve_proves_the_least_area_of_all_combinations(few: int, monkeypatch: Any) -> None:
     """The search also finds the least area if it starts with two columns and widens."""
     monkeypatch.setattr(module, "FEW", few)
     nothing = 0
@@ -105,7 +105,7 @@ def test_the_least_area_of_all_combinations_that_fit_is_found_and_proven(few: in
     assert 0 < nothing < 8
 
 
-def test_any_folding_is_one_that_fits() -> None:
+def test_solve_at_first_returns_a_folding_that_fits() -> None:
     for seed in range(8):
         made, words = drawn(seed)
         areas = fitting(made, words)
@@ -114,7 +114,7 @@ def test_any_folding_is_one_that_fits() -> None:
         assert not areas or areas[chosen(solution)] == solution.area
 
 
-def test_what_is_known_stays_where_nothing_takes_less() -> None:
+def test_solve_keeps_the_known_folding_unless_one_is_smaller() -> None:
     made = program([[[4, 0], [2, 1]], [[1, 1], [3, 0]]], (9, 9))
     least = min(fitting(made).values())
     known = Solution("feasible", (g.Fold(pe=7), g.Fold(pe=8)), least)
@@ -124,7 +124,7 @@ def test_what_is_known_stays_where_nothing_takes_less() -> None:
     assert (better.state, better.area, chosen(better) in fitting(made)) == ("optimal", least, True)
 
 
-def test_the_relaxation_bounds_every_folding_from_below() -> None:
+def test_relaxation_is_a_lower_bound_of_every_folding() -> None:
     """The bound plus a column's excess is also a lower bound of every folding with this column."""
     bounded = 0
     for seed in range(16):
@@ -142,7 +142,7 @@ def test_the_relaxation_bounds_every_folding_from_below() -> None:
     assert bounded > 50
 
 
-def test_without_limits_the_relaxation_is_the_cheapest_of_each_block() -> None:
+def test_relaxation_without_limits_is_the_sum_of_the_cheapest_choices() -> None:
     """The cheapest choices have the areas 2 · 3 + 1 · 5 and 1 · 3 + 1 · 5. The others have an excess of 1 each."""
     relaxed = relax(program([[[4, 0], [2, 1]], [[1, 1], [3, 0]]], (100, 100)))
     assert relaxed is not None
@@ -150,7 +150,7 @@ def test_without_limits_the_relaxation_is_the_cheapest_of_each_block() -> None:
     assert relaxed.excess == pytest.approx([1, 0, 0, 1])
 
 
-def test_a_relaxation_that_was_not_solved_claims_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsolved_relaxation_has_the_bound_zero(monkeypatch: pytest.MonkeyPatch) -> None:
     import scipy.optimize
 
     made = program([[[4, 0], [2, 1]], [[1, 1], [3, 0]]], (9, 9))
@@ -161,17 +161,17 @@ def test_a_relaxation_that_was_not_solved_claims_nothing(monkeypatch: pytest.Mon
     assert solve(made, Stop(), Solution("unknown")).area == min(fitting(made).values())
 
 
-def test_choices_that_take_nothing_are_free() -> None:
+def test_solve_of_choices_without_resources_has_area_zero() -> None:
     solution = solve(program([[[0, 0]], [[0, 0], [0, 0]]], (0, 0)), Stop(), Solution("unknown"))
     assert (solution.state, solution.area) == ("optimal", 0.0)
 
 
-def test_nothing_fits_where_even_parts_of_choices_do_not() -> None:
+def test_solve_without_a_relaxed_solution_is_infeasible() -> None:
     assert relax(program([[[4, 0], [5, 1]]], (3, 9))) is None
     assert solve(program([[[4, 0], [5, 1]]], (3, 9)), Stop(), Solution("unknown")) == Solution("infeasible")
 
 
-def test_a_search_among_some_columns_takes_no_other() -> None:
+def test_search_among_uses_only_the_given_columns() -> None:
     made = program([[[4, 0], [2, 1]], [[1, 1], [3, 0]]], (9, 9))
     nothing = Solution("unknown")
     found = search_among(made, np.array([0, 3]), Stop(), nothing)
@@ -184,7 +184,7 @@ def test_a_search_among_some_columns_takes_no_other() -> None:
     assert (first.bound, chosen(first) in fitting(made)) == (0.0, True)
 
 
-def test_a_limit_is_the_last_amount_that_fits() -> None:
+def test_solve_allows_a_usage_equal_to_the_limit() -> None:
     for limit, state in ((7, "optimal"), (6, "infeasible")):
         made = program([[[4, 0]], [[3, 0]]], (limit, 0))
         assert search_among(made, np.array([0, 1]), Stop(), Solution("unknown")).state == state
@@ -204,7 +204,9 @@ def test_a_limit_is_the_last_amount_that_fits() -> None:
         (Solution("unknown", (), np.inf, 12.0), Solution("feasible", (g.Fold(),), 9.0), ("feasible", 9.0, 9.0)),
     ],
 )
-def test_what_the_last_search_has_shown(last: Solution, best: Solution, concluded: tuple[str, float, float]) -> None:
+def test_concluded_state_follows_from_the_last_search(
+    last: Solution, best: Solution, concluded: tuple[str, float, float]
+) -> None:
     """The last search covered all foldings below the best one. The relaxation's bound is 4."""
     solution = _concluded(last, best, 4.0)
     assert (solution.state, solution.area, solution.bound) == concluded
@@ -212,14 +214,14 @@ def test_what_the_last_search_has_shown(last: Solution, best: Solution, conclude
     assert Solution("unknown") == Solution("unknown", (), np.inf, 0.0)  # the defaults claim nothing
 
 
-def test_seconds_that_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seconds_left_are_at_least_the_minimum(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "perf_counter", lambda: 103.0)
     assert seconds_left(None, 100.0) is None
     assert seconds_left(5.0, 100.0) == 2.0
     assert seconds_left(3.04, 100.0) == seconds_left(1.0, 100.0) == LEAST_SECONDS
 
 
-def test_where_the_time_is_up_what_was_found_is_given_with_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_solve_after_the_time_limit_returns_the_best_and_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first search finds one folding, and no further search starts."""
     made = program([[[4, 0], [2, 1], [9, 9]], [[1, 1], [3, 0], [9, 9]]], (99, 99))
     monkeypatch.setattr(module, "FEW", 0)
@@ -240,7 +242,7 @@ def test_where_the_time_is_up_what_was_found_is_given_with_the_bound(monkeypatch
     assert empty.bound == pytest.approx(19.0)
 
 
-def test_an_interrupted_search_is_stopped() -> None:
+def test_interrupted_solver_is_stopped() -> None:
     """The solver runs in a thread. Without the stop, the interrupt would only arrive after the thread's end."""
     stopped = threading.Event()
     solver: Any = SimpleNamespace(

@@ -119,7 +119,7 @@ def taken(program: Program, numbers: Sequence[int]) -> Numbers | None:
 
 
 @NUMBERS
-def test_a_frame_takes_one_of_the_counts(number: int) -> None:
+def test_cycle_counts_are_those_of_blocks_and_converters(number: int) -> None:
     """The counts are the cycles of any block and of any converter, from the slowest block's least cycles upwards."""
     space, combinations = space_and_all(number)
     graph, counts, slowest = space.graph, set(), 0
@@ -137,7 +137,7 @@ def test_a_frame_takes_one_of_the_counts(number: int) -> None:
 
 
 @NUMBERS
-def test_the_program_has_the_legal_combinations_with_what_they_take(number: int) -> None:
+def test_program_solutions_are_the_legal_combinations(number: int) -> None:
     """Among the combinations of the remaining choices, the solutions are those that are legal and fast enough.
 
     Each solution has the usage and the area of its folding.
@@ -162,7 +162,7 @@ def test_the_program_has_the_legal_combinations_with_what_they_take(number: int)
 
 
 @NUMBERS
-def test_beside_what_is_left_out_something_takes_no_more(number: int) -> None:
+def test_remaining_choices_include_one_as_good_as_each_removed(number: int) -> None:
     """For every legal combination, one of the remaining choices is as fast and uses no more of any resource."""
     space, combinations = space_and_all(number)
     counts = space.cycle_counts()
@@ -182,7 +182,7 @@ def test_beside_what_is_left_out_something_takes_no_more(number: int) -> None:
 
 
 @NUMBERS
-def test_the_least_area_of_a_block_is_that_of_its_cheapest_fold(number: int) -> None:
+def test_least_area_of_a_block_is_its_cheapest_fold(number: int) -> None:
     space, _ = space_and_all(number)
     _, options = GRAPHS[number]
     for index, block in enumerate(space.blocks):
@@ -196,14 +196,14 @@ def test_the_least_area_of_a_block_is_that_of_its_cheapest_fold(number: int) -> 
             assert least_area(space.graph, index, ULTRA96, options, cycles) == wanted
 
 
-def test_a_program_needs_a_fold_that_is_fast_enough_of_every_block() -> None:
+def test_program_of_a_block_without_a_fast_fold_is_none() -> None:
     space, _ = space_and_all(0)
     fastest = max(int(block.cycles.min()) for block in space.blocks)
     assert program_of(space, Goal(None), fastest) is not None
     assert program_of(space, Goal(None), fastest - 1) is None
 
 
-def test_limits_are_the_shares_of_the_budget_and_what_ddr_brings_meanwhile() -> None:
+def test_resource_limits_follow_the_budget_and_the_ddr_rate() -> None:
     """The limits are fractions of 70,560 LUTs, 28,800 of them as memory, 360 DSPs, 216 BRAM36 and no URAM.
 
     The DDR transfers 8 bytes per cycle at 200 MHz. Half of this rate is planned.
@@ -213,7 +213,7 @@ def test_limits_are_the_shares_of_the_budget_and_what_ddr_brings_meanwhile() -> 
     assert resource_limits(space, goal, 1000).tolist() == [35_280, 14_400, 90, 2 * 162, 0, 1000 * 8 * 8 // 2]
 
 
-def test_fifos_are_counted_as_traced() -> None:
+def test_program_counts_fifos_as_traced() -> None:
     made, options = GRAPHS[4]
     graph = made()
     add = next(i for i, block in enumerate(graph.blocks) if isinstance(block.op, g.Add))
@@ -259,7 +259,7 @@ def by_hand(between: int, slow: int = 0) -> Space:
 
 
 @pytest.mark.parametrize(("between", "left"), [(5, [1]), (6, [1]), (7, [0, 1])])
-def test_other_words_that_save_more_than_their_converter_takes_are_enough(between: int, left: list[int]) -> None:
+def test_within_removes_words_dearer_than_a_converter(between: int, left: list[int]) -> None:
     """4 LUTs and a converter of up to 6 are at most 10, so that the words 0 are removed.
 
     With a converter of 7 LUTs, either choice may be the better one, depending on the reader.
@@ -267,7 +267,7 @@ def test_other_words_that_save_more_than_their_converter_takes_are_enough(betwee
     assert [choices.tolist() for choices in by_hand(between).within(5)] == [left, [0]]
 
 
-def test_a_converter_that_is_too_slow_is_none() -> None:
+def test_within_excludes_a_converter_above_the_target_cycles() -> None:
     assert [choices.tolist() for choices in by_hand(2, 6).within(5)] == [[0, 1], [0]]
     assert [choices.tolist() for choices in by_hand(2, 5).within(5)] == [[1], [0]]
     assert [choices.tolist() for choices in by_hand(2).within(4)] == [[], []]

@@ -38,21 +38,21 @@ COUNTS = [10, 20, 30, 40, 50, 60]
 
 
 @dataclass(frozen=True)
-class Told(_Targets):
+class GivenTargets(_Targets):
     """A search whose solver results are given.
 
     Attributes:
-        told: The solution for each cycle count. The cycles of a feasible folding are its only fold.
+        solutions: The solution for each cycle count. The cycles of a feasible folding are its only fold.
         asked: The cycle counts that the search has solved for, in order.
     """
 
-    told: dict[int, Solution] = field(default_factory=dict)
+    solutions: dict[int, Solution] = field(default_factory=dict)
     asked: list[int] = field(default_factory=list)
 
     def _solve(self, cycles: int, any_folding: bool = False) -> Solution:
         assert any_folding
         self.asked.append(cycles)
-        return self.told[cycles]
+        return self.solutions[cycles]
 
 
 def bisected(monkeypatch: pytest.MonkeyPatch, states: list[str], faster: int = 0) -> tuple[Any, list[int]]:
@@ -65,18 +65,20 @@ def bisected(monkeypatch: pytest.MonkeyPatch, states: list[str], faster: int = 0
     """
     monkeypatch.setattr(exact, "frame_cycles", lambda _, folds: folds[0])
     first = states.index("found") if "found" in states else 0
-    told = {}
+    solutions = {}
     for index, (count, state) in enumerate(zip(COUNTS, states, strict=True)):
         reached = COUNTS[max(first, index - faster)]
-        told[count] = Solution("feasible", (reached,)) if state == "found" else Solution(state)  # type: ignore[arg-type]
+        solutions[count] = Solution("feasible", (reached,)) if state == "found" else Solution(state)  # type: ignore[arg-type]
     space: Any = SimpleNamespace(graph=None)
-    targets = Told(space, Goal(None), LEAST, None, 0.0, told=told)
+    targets = GivenTargets(space, Goal(None), LEAST, None, 0.0, solutions=solutions)
     return targets._bisect(COUNTS), targets.asked
 
 
 @pytest.mark.parametrize("faster", [0, 1, 5])
 @pytest.mark.parametrize("first", range(7))
-def test_the_least_count_is_found_with_few_questions(monkeypatch: pytest.MonkeyPatch, first: int, faster: int) -> None:
+def test_bisection_finds_the_least_count_in_three_solves(
+    monkeypatch: pytest.MonkeyPatch, first: int, faster: int
+) -> None:
     states = ["infeasible"] * first + ["found"] * (6 - first)
     result, asked = bisected(monkeypatch, states, faster)
     if first == 6:
@@ -88,7 +90,7 @@ def test_the_least_count_is_found_with_few_questions(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("unknown", range(1, 6))
 @pytest.mark.parametrize("impossible", range(6))
-def test_below_what_was_undecided_nothing_is_claimed(
+def test_bisection_with_unknown_states_claims_only_proven_counts(
     monkeypatch: pytest.MonkeyPatch, impossible: int, unknown: int
 ) -> None:
     """``possible`` is the count after the greatest one that was proven infeasible."""
@@ -121,7 +123,7 @@ def targets(goal: Goal = Goal(None), deadline: float | None = None, **methods: A
         (Solution("feasible", SLOW, 200.0, 201.0), 0.0, "optimal", 0.0),
     ],
 )
-def test_the_gap_is_what_the_bound_leaves(solution: Solution, rate_gap: float, state: str, gap: float) -> None:
+def test_gap_is_the_distance_to_the_bound(solution: Solution, rate_gap: float, state: str, gap: float) -> None:
     result = targets(_solve=lambda *_: solution).cheapest(1000, rate_gap)
     assert (result.state, result.gap, result.rate_gap) == (state, gap, rate_gap)
     assert result.folding.folds == SLOW
@@ -129,7 +131,7 @@ def test_the_gap_is_what_the_bound_leaves(solution: Solution, rate_gap: float, s
     assert targets(_solve=lambda *_: Solution("optimal", SLOW, 200.0, 200.0)).cheapest(1000).state == "optimal"
 
 
-def test_the_highest_rate_has_the_gap_that_the_bisection_leaves() -> None:
+def test_fastest_has_the_rate_gap_of_the_bisection() -> None:
     def fastest(cycles: int | None, possible: int, undecided: bool) -> tuple[int, float]:
         bisected = exact._Bisected(cycles, possible, undecided)
         made = targets(_bisect=lambda *_: bisected, cheapest=lambda _, cycles, gap: (cycles, gap))
@@ -147,7 +149,7 @@ def test_the_highest_rate_has_the_gap_that_the_bisection_leaves() -> None:
     assert targets(_bisect=lambda *_: exact._Bisected(44, 0, True)).fewest() == 44
 
 
-def test_what_is_known_is_the_cheapest_that_keeps_the_target() -> None:
+def test_known_folding_is_the_smallest_that_meets_the_target() -> None:
     goal = Goal(10_000)
     slow, both = (
         evaluate(GRAPH, folds, ULTRA96, goal) for folds in (SLOW, [*SLOW[:1], replace(SLOW[1], simd=2), SLOW[2]])
@@ -165,7 +167,7 @@ def test_what_is_known_is_the_cheapest_that_keeps_the_target() -> None:
     assert nothing._known(slow.cycles) == Solution("unknown")
 
 
-def test_a_folding_in_the_budget_is_kept_or_not() -> None:
+def test_has_folding_depends_on_cycles_and_budget() -> None:
     counts = SPACE.cycle_counts()
     assert least_cycles(GRAPH, ULTRA96, Goal(None), LEAST) == counts[0]
     assert has_folding(GRAPH, ULTRA96, Goal(counts[0]), LEAST)
@@ -178,7 +180,7 @@ def test_a_folding_in_the_budget_is_kept_or_not() -> None:
 # --- why nothing was found --------------------------------------------------------------------------------------------
 
 
-def test_the_errors_if_nothing_was_found() -> None:
+def test_errors_without_a_folding_state_the_reason() -> None:
     fastest = SPACE.cycle_counts()[0]
     for deadline, seconds in ((None, "0 s"), (2.5, "2.5 s")):
         late = targets(deadline=deadline)._nothing(100, "unknown")
@@ -191,7 +193,7 @@ def test_the_errors_if_nothing_was_found() -> None:
     assert targets(_excess=lambda *_: too_large)._nothing(fastest, "infeasible") is too_large
 
 
-def test_what_is_too_much_is_that_of_the_cheapest_folding_without_limits() -> None:
+def test_excess_is_measured_at_the_smallest_folding_without_limits() -> None:
     counts = SPACE.cycle_counts()
     cheapest = exact.fold(GRAPH, ULTRA96, Goal(counts[0], budget=ENDLESS), LEAST)
     budget = Budget(lut=0.5 * cheapest.usage.lut / ULTRA96.resources.lut)
@@ -205,7 +207,7 @@ def test_what_is_too_much_is_that_of_the_cheapest_folding_without_limits() -> No
     assert str(budget) in caught.value.subject
 
 
-def test_where_no_rate_fits_it_is_said_what_would(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_without_a_fitting_rate_has_a_proposal(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
     def what_would_fit(refused: Any) -> Proposal:

@@ -15,7 +15,7 @@ from tests.support.low_bit import Layers, skipping, ultranet
 ULTRA96, PYNQ = load("ultra96-v2"), load("pynq-z2")
 
 
-def test_a_map_that_is_joined_later_waits_for_the_rows_in_between() -> None:
+def test_waiting_of_a_skip_connection_covers_its_rows() -> None:
     graph = lower(skipping())
     index = next(i for i, block in enumerate(graph.blocks) if isinstance(block.op, g.Concat))
     late = waiting(graph)
@@ -29,7 +29,7 @@ def test_a_map_that_is_joined_later_waits_for_the_rows_in_between() -> None:
     assert {(index, port): depth for index, port, depth in depths(graph, folds)} == least
 
 
-def test_a_chain_has_only_least_fifos() -> None:
+def test_waiting_of_a_chain_is_empty() -> None:
     assert waiting(lower(ultranet())) == {}
 
 
@@ -58,7 +58,7 @@ def pooled(made: Layers, size: int, stride: int, padding: Padding, shape: Shape,
         (1, Padding(), 0),
     ],
 )
-def test_what_passes_by_a_window_waits_for_its_first_rows(kernel: int, padding: Padding, before: int) -> None:
+def test_waiting_next_to_a_window_is_its_first_rows(kernel: int, padding: Padding, before: int) -> None:
     """Maps have 10×12 pixels of 4 values. One row is added. A pool gathers the same pixels as a convolution."""
     made = Layers(4, 10, 12).conv(4, 1)
     expected = {1: 4 * before + 4 * 12} if before else {}
@@ -67,7 +67,7 @@ def test_what_passes_by_a_window_waits_for_its_first_rows(kernel: int, padding: 
     assert values_that_wait(pooled(made, kernel, 1, padding, Shape(4, 10, 12), 1).sum(2, 1)) == expected
 
 
-def test_pixels_before_the_first_window_is_whole() -> None:
+def test_first_position_follows_kernel_and_padding() -> None:
     """The taps are 3×5 with distance 2, so that they cover 5×9 pixels.
 
     With 1 row and 2 columns of padding, the first window needs 3 rows of 10 pixels and 6 pixels.
@@ -78,7 +78,7 @@ def test_pixels_before_the_first_window_is_whole() -> None:
     assert 160 * _first_position((1, 1), 1, Padding(1, 1, 1, 1), shape) == 0
 
 
-def test_waits_add_up_along_a_way() -> None:
+def test_waiting_adds_up_along_a_path() -> None:
     """The first convolution delays its map by 13 pixels of 120, and the second by 13 more."""
     assert values_that_wait(Layers(4, 10, 12).conv(4, 1).conv(4, 3).conv(4, 3).sum(3, 1)) == {1: 4 * 26 + 4 * 12}
     assert values_that_wait(Layers(4, 10, 12).conv(4, 1).conv(4, 3).conv(4, 3).sum(1, 3)) == {0: 4 * 26 + 4 * 12}
@@ -86,7 +86,7 @@ def test_waits_add_up_along_a_way() -> None:
     assert values_that_wait(three) == {1: 4 * 13 + 4 * 12, 2: 4 * 26 + 4 * 12}
 
 
-def test_a_stride_shortens_what_follows() -> None:
+def test_waiting_after_a_stride_is_scaled() -> None:
     """A pool delays a map of 8×12 pixels by 13 pixels, and the window on its 4×6 output by 7 of 24, which is 28 of 96.
 
     The 3×3 convolution with stride 2 delays the other map by 13 pixels of 96.
@@ -106,7 +106,7 @@ def test_a_stride_shortens_what_follows() -> None:
         (6, "block", 12 + 2),
     ],
 )
-def test_what_passes_by_a_reorg_waits(height: int, order: str, before: int) -> None:
+def test_waiting_next_to_a_reorg_follows_its_order(height: int, order: str, before: int) -> None:
     """The other path is a convolution of stride 2, whose 2×2 window gathers a row and a pixel."""
     made = Layers(4, height, 12).conv(4, 1).conv(16, 2, 2, Padding())
     made.add("reorg", Reorg(2, order), Shape(16, height // 2, 6), 1)
@@ -115,7 +115,7 @@ def test_what_passes_by_a_reorg_waits(height: int, order: str, before: int) -> N
     assert found == {0: apart + 16 * 6}
 
 
-def test_ways_over_a_whole_map_take_as_long() -> None:
+def test_waiting_of_paths_over_the_whole_map_is_empty() -> None:
     """An average, a dense layer, and a window of the map's size all need its last pixel."""
     made = Layers(4, 5, 5).conv(4, 1)
     average = made.average().last
@@ -129,7 +129,7 @@ def test_ways_over_a_whole_map_take_as_long() -> None:
     assert values_that_wait(made.sum(2, 3)) == {}
 
 
-def test_depths_of_the_fifos_before_a_join() -> None:
+def test_depths_before_a_join_cover_the_waiting_words() -> None:
     """100 values are 34 words of 3 values, in addition to the minimum depth of 2."""
     graph = lower(Layers(4, 10, 12).conv(4, 1).conv(4, 3).sum(2, 1).network())
     (join,) = (index for index, block in enumerate(graph.blocks) if isinstance(block.op, g.Add))
