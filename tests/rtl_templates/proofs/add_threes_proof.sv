@@ -1,4 +1,4 @@
-// Bound into add_threes: the sum of all numbers, as many cycles later as there are levels, and no bit of it is lost.
+// Bound into add_threes. The sum of all numbers follows LEVELS cycles later, and it keeps every bit.
 module add_threes_proof
     import systolic_geometry::*;
 #(
@@ -10,7 +10,7 @@ module add_threes_proof
     input logic [COUNT-1:0][WIDTH-1:0] numbers,
     input logic signed [WIDTH+2*LEVELS-1:0] sum
 );
-    logic [LEVELS:0][31:0] past;  // sums of that many cycles before
+    logic [LEVELS:0][31:0] past;  // sums of 0, 1, … cycles before
     logic [LEVELS:0] known = '0;
     always_comb begin
         past[0] = 0;

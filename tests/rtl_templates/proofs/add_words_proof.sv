@@ -1,6 +1,6 @@
-// Bound into add_words: in every lane result · own + other · factor + offset, shifted, then the nearer limit where it lies
-// beyond one: each stage of what the one before has, five from a word to its sum. With ``to_parity`` the lowest 12 bits
-// count as zeros and it is rounded, a half to the even integer or, with ``odd``, to the odd one.
+// Bound into add_words. In every lane the sum is result · own + other · factor + offset, shifted and then saturated to
+// two limits. Each of the five stages is proved from the values of the stage before. With ``to_parity`` the lowest 12
+// bits count as zeros, and the shift rounds: a half goes to the even integer or, with ``odd``, to the odd integer.
 module add_words_proof
     import systolic_geometry::*;
 #(
@@ -13,7 +13,7 @@ module add_words_proof
     input word_t result,
     input word_t other,
     input word_t sum,
-    // inside, of the only lane
+    // inside the only lane
     input logic [PARTS-1:0][PART_BITS-1:0] own,
     input logic [PARTS-1:0][PART_BITS-1:0] factored,
     input logic [PARTS-1:0][PART_BITS-1:0] both,
@@ -27,7 +27,7 @@ module add_words_proof
     logic signed [50:0] with_half, up, nearest, s5_value;
     logic s4_rises;
     word_t s5_sum;
-    // Of a value the lower parts count as they are, the uppermost one has the sign.
+    // The lower parts of a value are unsigned, and the uppermost part has the sign.
     function automatic logic signed [PART_BITS-1:0] product(number_t factor, logic [PART-1:0] part, logic ends);
         automatic logic signed [PART:0] value = {ends && part[PART-1], part};
         automatic logic signed [PART+$bits(number_t):0] narrow = value * factor;

@@ -1,8 +1,9 @@
-// Bound into arrange, to ports, or to a map buffer where the array has these: each result of a chunk, any one, lies in the
-// buffer from the time that it is taken until it has left, where no other is put; and it leaves in the word that the map has
-// it in: of its row, its block and its column, beside the results of its block, in the half of it in which the channel tile
-// begins. In a map buffer that word is written in the bank of its row, at the place that pass and chunk say; and a bank is
-// written only with a row of the chunk that lies in it.
+// Bound into arrange, which writes to ports, or to a map buffer if the array has map buffers. The proof follows the
+// results of any one row and column of a chunk. They are stored in the buffer from the cycle in which they are taken
+// until they have been written out, and no other results are stored there. They are written out in the word that holds
+// them in the map: the word of their row, block and column, with the other results of their block. The channel tile
+// begins in the first or the second half of a block. In a map buffer the word is written to the bank of its row, at the
+// address that the pass and the chunk give. A bank is written only with a row of the chunk that belongs to the bank.
 module arrange_places_proof
     import systolic_geometry::*;
 (
@@ -36,20 +37,20 @@ module arrange_places_proof
     input logic [1:0] keep_halves,
     input number_t [ROWS-1:0] keep_address,
     input word_t [ROWS-1:0] keep_words,
-    input word_t [MAP_PORTS-1:0] leaving,  // words that come to the FIFOs
+    input word_t [MAP_PORTS-1:0] leaving,  // words that enter the FIFOs
     input logic [TILE_BLOCKS*RESULT_WORDS*WORD_BITS-1:0] bank_0[2*BANK_ROWS*CHUNK],
     input logic [TILE_BLOCKS*RESULT_WORDS*WORD_BITS-1:0] bank_1[2*BANK_ROWS*CHUNK]
 );
     localparam int RESULTS = TILE_BLOCKS * LANES;
     localparam bit ON_CHIP = MAP_DEPTH > 0;
-    localparam number_t TOGETHER = ON_CHIP ? ROW_BANKS : MAP_PORTS;  // rows that leave in a cycle
+    localparam number_t TOGETHER = ON_CHIP ? ROW_BANKS : MAP_PORTS;  // rows that are written out per cycle
     typedef word_t [TILE_BLOCKS-1:0][RESULT_WORDS-1:0] column_t;
     logic began = 1'b0, was_chunk_waiting;
     pass_t was_pass;
     chunk_t was_chunk;
 
-    // The results of a row and column, any ones, and where they are put.
-    logic any_half, its_half, have, comes, leaves, left, have_left;  // any: driven by nothing
+    // The results of any one row and column, and their place in the buffer.
+    logic any_half, its_half, have, comes, leaves, left, have_left;  // any: undriven, so that the solver chooses it
     number_t any_row, any_column, its_row, its_column, left_block, left_word, left_port;
     column_t words, left_words, stored, expected;
     logic [RESULTS-1:0][RESULT_BITS-1:0] results;
@@ -71,10 +72,10 @@ module arrange_places_proof
         && its_row < chunk.rows;
     assign leaves = empties && out_half == its_half && row <= its_row && its_row < row + TOGETHER && column == its_column;
 
-    // Where each bank is written in a map buffer: of the rows that leave together with the one that lies in it.
+    // The address at which each bank of a map buffer is written, with the row that belongs to the bank.
     logic [ROWS-1:0] writes, written, was_written;
     number_t [ROWS-1:0] writes_place, written_place, was_place;
-    logic kept;  // the row of the results has left two cycles before
+    logic kept;  // the row of the results was written out two cycles before
     number_t left_bank, kept_bank;
     word_t kept_word;
     logic [1:0] own_halves, left_halves, was_halves;
@@ -125,7 +126,7 @@ module arrange_places_proof
     end
     always_comb if (began) begin
         assert (its_row >= 0 && its_row < SAVED_ROWS && its_column >= 0 && its_column < CHUNK);
-        // Where the module stands.
+        // The state of the module.
         assert (full == 2'b11 || full == 2'b00 ? half == out_half : full[out_half] && half != out_half);
         assert (x >= 0 && group >= 0);
         if (x != 0 || group != 0) assert (chunk_valid && !full[half] && x < chunk.columns && group * SAVE_ROWS < chunk.rows);
@@ -139,14 +140,14 @@ module arrange_places_proof
             assert (row >= 0 && row < chunks[out_half].rows && block >= 0 && block < chunks[out_half].blocks);
             assert (column >= 0 && column < chunks[out_half].columns && word >= 0 && word < pass.value_words);
         end else assert (row == 0 && block == 0 && column == 0 && word == 0);
-        // The results: there from when they come on, as long as the chunk is.
+        // The results are stored from their arrival until their chunk is written out.
         assert (!comes || !have);
         if (full[its_half]) assert (have == (its_row < chunks[its_half].rows && its_column < chunks[its_half].columns));
         else if (half == its_half && chunk_valid)
             assert (have == (its_row < chunk.rows && (its_column < x || (its_column == x && (its_row >>> 1) < group))));
         else assert (!have);
         if (have) assert (stored == words);
-        // They leave with their block and word.
+        // They are written out with their block and word.
         if (left) begin
             if (!ON_CHIP) assert (s1_valid[left_port] == have_left);
             if (have_left && !ON_CHIP) assert (leaving[left_port] == left_words[left_block][left_word]);

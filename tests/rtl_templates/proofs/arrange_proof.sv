@@ -1,6 +1,6 @@
-// Bound into arrange: a chunk takes the results of its columns and rows, all of them and no others, into a half of the
-// buffer that nothing is left of, and then leaves each port as so many words as its rows have there; chunk after chunk. An
-// empty half takes results where there is a chunk; a full one gives a word to every port, or a port's FIFO has no room.
+// Bound into arrange. A chunk takes exactly the results of its columns and rows, into an empty half of the buffer. Then
+// every port gets the words of its rows, in their number, chunk after chunk. An empty half takes results if there is a
+// chunk. A full half gives every port a word in each cycle, unless a port's FIFO has no room.
 module arrange_proof
     import systolic_geometry::*;
 (
@@ -35,8 +35,8 @@ module arrange_proof
     logic began = 1'b0, chunk_waited, started;
     pass_t was_pass;
     chunk_t was_chunk;
-    chunk_t [1:0] chunks;  // that are in the buffer
-    number_t columns, groups;  // of the chunk that is filled, that are there
+    chunk_t [1:0] chunks;  // chunks that are in the buffer
+    number_t columns, groups;  // columns and groups that have arrived of the chunk that is being filled
     number_t [MAP_PORTS-1:0] owed;  // words that a port has to get
     logic fills, last_group, last_column, filled;
     assign fills = result_valid && result_ready;
@@ -53,8 +53,8 @@ module arrange_proof
     function automatic number_t port_words(chunk_t of_chunk, number_t port);
         return port_rows(of_chunk.rows, 0, port) * row_words(of_chunk);
     endfunction
-    number_t through;  // words of the row that leaves that have left
-    number_t [MAP_PORTS-1:0] left;  // of the chunk that leaves, and of the one behind it
+    number_t through;  // words of the current row that were written out
+    number_t [MAP_PORTS-1:0] left;  // words to write out, of the current chunk and of the next one
     assign through = (block * chunks[out_half].columns + column) * pass.value_words + word;
     always_comb begin
         for (int port = 0; port < MAP_PORTS; port++) begin
@@ -96,11 +96,11 @@ module arrange_proof
     always_comb if (began) begin
         assert (chunk_ready == filled);
         assert (!fills || (chunk_valid && !full[half]));
-        // Every word that is owed lies in the buffer, in a stage or in the port's FIFO.
+        // Every owed word is in the buffer, in a stage or in the port's FIFO.
         for (int port = 0; port < MAP_PORTS; port++)
             assert (owed[port] == left[port] + number_t'(s1_valid[port]) + number_t'(held[port]));
         if (done) assert (owed == '0 && !chunk_valid);
-        // Halves are filled and left in turn.
+        // The halves are filled and emptied in turn.
         assert (full == 2'b11 || full == 2'b00 ? half == out_half : full[out_half] && half != out_half);
         assert (x == columns && group == groups && columns >= 0 && groups >= 0);
         if (columns != 0 || groups != 0) assert (chunk_valid && columns < chunk.columns && groups * SAVE_ROWS < chunk.rows);
@@ -114,7 +114,7 @@ module arrange_proof
             assert (block >= 0 && block < chunks[out_half].blocks && column >= 0 && column < chunks[out_half].columns);
             assert (word >= 0 && word < pass.value_words);
         end else assert (row == 0 && block == 0 && column == 0 && word == 0);
-        // Who is waited for.
+        // The reasons for waiting.
         if (chunk_valid && result_valid && !fills) assert (full == 2'b11);
         if (full[out_half] && !empties) assert (room != '1);
         for (int port = 0; port < MAP_PORTS; port++) if (!room[port]) assert (words_valid[port]);

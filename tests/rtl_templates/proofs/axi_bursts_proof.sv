@@ -1,5 +1,5 @@
-// Bound into axi_bursts: a command's words, one burst after the other, each word once; no burst across a page of 4 KB, of
-// no beat or of more than LENGTH; every burst that is taken brings the end nearer.
+// Bound into axi_bursts. The bursts cover the words of a command in order, each word once. No burst crosses a page of 4
+// KB, is empty or has more than LENGTH beats. Every accepted burst reduces the number of words that are left.
 module axi_bursts_proof #(
     parameter int BYTES = 4,
     parameter int LENGTH = 64,
@@ -20,8 +20,8 @@ module axi_bursts_proof #(
     input logic busy
 );
     logic began = 1'b0, waited;
-    logic [63:0] next, shown;  // byte after the last that a burst has
-    logic [31:0] remaining;  // words of the command
+    logic [63:0] next, shown;  // the byte after the last burst
+    logic [31:0] remaining;  // words of the command that are left
     logic [7:0] shown_length;
     logic [31:0] beats;
     assign beats = 32'(burst_length) + 1;

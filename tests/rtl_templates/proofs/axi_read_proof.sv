@@ -1,5 +1,5 @@
-// Bound into axi_read: never more than OUTSTANDING bursts on their way, their count the one of a slave that answers each
-// once; a request stays until it is taken.
+// Bound into axi_read. At most OUTSTANDING bursts are unanswered. Their count agrees with a slave that answers each
+// burst once. A request is stable until it is accepted.
 module axi_read_proof #(
     parameter int OUTSTANDING = 8,
     parameter int OPEN_BITS = $clog2(OUTSTANDING + 1)
@@ -35,7 +35,7 @@ module axi_read_proof #(
     always_comb if (began) begin
         assert (32'(owed) == 32'(open) && owed <= 16'(OUTSTANDING));
         if (waited) assert (ar_valid && {ar_address, ar_length} == shown);
-        if (burst_valid && !ar_valid) assert (owed == 16'(OUTSTANDING));  // waits for an answer alone
+        if (burst_valid && !ar_valid) assert (owed == 16'(OUTSTANDING));  // it waits only for an answer
     end
 endmodule
 bind axi_read axi_read_proof #(.OUTSTANDING(OUTSTANDING)) proof (.*);

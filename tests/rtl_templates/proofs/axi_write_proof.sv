@@ -1,5 +1,6 @@
-// Bound into axi_write: as many beats as the burst's length says, WLAST with the last one alone; never more than
-// OUTSTANDING bursts without an answer; idle: nothing is on its way; a request and a beat stay until they are taken.
+// Bound into axi_write. A burst has the number of beats that its length says, with WLAST at the last beat only. At most
+// OUTSTANDING bursts are unanswered. ``idle`` means that nothing is in flight. A request and a beat are stable until
+// they are accepted.
 module axi_write_proof #(
     parameter int BYTES = 4,
     parameter int OUTSTANDING = 8,
@@ -30,8 +31,8 @@ module axi_write_proof #(
     input logic [OPEN_BITS-1:0] lengths_held
 );
     logic began = 1'b0, aw_waited, w_waited, in_waited;
-    logic [15:0] asked, complete;  // bursts without all their beats; with them, but without an answer
-    logic [8:0] beats;  // of the burst that is written
+    logic [15:0] asked, complete;  // bursts with beats missing; complete bursts without an answer
+    logic [8:0] beats;  // written beats of the current burst
     logic [71:0] aw_shown;
     logic [8*BYTES:0] w_shown;
 

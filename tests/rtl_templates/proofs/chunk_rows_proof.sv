@@ -1,5 +1,6 @@
-// Bound into chunk_rows: of every chunk a command for each channel block of the rows FIRST, FIRST + STEP, …, at the place
-// that row and block say, and no other. A command stays until it is taken, and is waited for by nothing else.
+// Bound into chunk_rows. Every chunk gives one command for each channel block of its rows FIRST, FIRST + STEP, …, at
+// the address of that row and block. It gives no other command. A command is stable until it is accepted, and waits for
+// nothing else.
 module chunk_rows_proof
     import systolic_geometry::*;
 #(
@@ -56,7 +57,7 @@ module chunk_rows_proof
     end
     always_comb begin
         if (!began) assume (reset);
-        // A chunk comes some cycles after its pass.
+        // A chunk arrives some cycles after its pass.
         if (began && (busy || chunk_valid)) assume (pass == was_pass && base == was_base && row_pitch == was_pitch);
         assume (chunk.rows > 0 && chunk.rows < MOST && chunk.blocks > 0 && chunk.blocks < MOST);
         assume (pass.value_words == 1 || pass.value_words == RESULT_WORDS);

@@ -1,8 +1,8 @@
-// Bound into control_slave: every write and every read is taken once, and answered once; an answer waits until it is taken,
-// and what is read stays with it. A byte that is strobed is kept, whichever address of its word is given, and no other; a
-// register is read as it is, beside the bits of control, which are those of ap_ctrl_hs: a start is told to the engine once,
-// for one cycle, and not while it runs; its end is read once, in whatever cycle that is asked; of an end comes an interrupt
-// where it is enabled, until a 1 is written to its status. Nobody waits but for an answer that was not taken.
+// Bound into control_slave. Every write and every read is accepted once and answered once. An answer and the data of a
+// read are stable until they are accepted. A strobed byte is stored, for any address within its word, and no other byte
+// changes. A register is read as it was stored. The bits of control are the ones of ap_ctrl_hs. A start reaches the
+// engine once, for one cycle, and not while the engine runs. Its end is read once, in any cycle. An end raises an
+// enabled interrupt until a 1 is written to its status. An access waits only for an answer that was not accepted.
 module control_slave_proof #(
     parameter int ADDRESS_BITS = 6
 ) (
@@ -45,7 +45,7 @@ module control_slave_proof #(
 );
     localparam int WORDS = 1 << (ADDRESS_BITS - 2);
     logic began = 1'b0, was_start;
-    logic [1:0] writes_owed, reads_owed;  // answers
+    logic [1:0] writes_owed, reads_owed;  // answers that are due
     logic [31:0] answer;
     logic writes, reads;
     logic [ADDRESS_BITS-3:0] write_word, read_word;
@@ -54,7 +54,7 @@ module control_slave_proof #(
     assign write_word = awaddr[ADDRESS_BITS-1:2];
     assign read_word = araddr[ADDRESS_BITS-1:2];
 
-    // What the host has written, byte by byte, and what the engine has told.
+    // The bytes that the host has written, and the events that the engine has reported.
     logic [WORDS-1:0][3:0][7:0] kept;
     logic asked, again, running, ended, told_ready, gave;
     logic [1:0] status;
@@ -97,22 +97,22 @@ module control_slave_proof #(
 
     always_comb begin
         if (!began) assume (reset);
-        assume (!done || running);  // only what runs comes to its end
+        assume (!done || running);  // only a running engine can end
     end
     always_comb if (began) begin
-        // Answers: as many as accesses, one after the other.
+        // Each access has one answer, in order.
         assert (awready == wready && (!awready || (awvalid && wvalid)) && bresp == '0 && rresp == '0);
         assert (bvalid == (writes_owed != 0) && writes_owed <= 1);
         assert (rvalid == (reads_owed != 0) && reads_owed <= 1);
         if (rvalid) assert (rdata == answer);
-        // Who is waited for.
+        // The reasons for waiting.
         if (!reset && awvalid && wvalid && !awready) assert (bvalid);
         if (!reset && arvalid && !arready) assert (rvalid);
         // The engine's side.
         assert (start == (asked && !running) && !(start && was_start));
         assert (maps == {kept[5], kept[4]} && first == kept[7]);
         assert (interrupt == (kept[1][0][0] && status != '0));
-        // Where the module stands.
+        // The state of the module.
         assert (started == asked && restarts == again && idle == !running && finished == ended && ready == told_ready);
         assert (enabled == kept[1][0][0] && enables == kept[2][0][1:0] && states == status && current_seen == gave);
     end

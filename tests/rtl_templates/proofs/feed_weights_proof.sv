@@ -1,7 +1,8 @@
-// Bound into feed_weights: the steps that lie in the buffer follow on one another from where the tile that is fed begins,
-// or the pass, where its tiles are fed again. A step is stored behind them, never on one of them; it is fed after it has
-// been stored, with the words that came for it, so often and in the order that the pass asks for. A pass ends with all its
-// feeds and loads, and with nothing but the next one's first tile. It waits for a word, or for room in the FIFO, alone.
+// Bound into feed_weights. The stored steps are consecutive in the buffer. They begin with the tile that is fed or, if
+// the tiles are fed again, with the first tile of the pass. A new step is stored after them and overwrites none. A step
+// is fed after it has been stored, with the words that arrived for it, in the order and the number of times that the
+// pass says. A pass ends after all its feeds and loads, and then only the next pass's first tile is stored. The module
+// waits only for a word or for room in the FIFO.
 module feed_weights_proof
     import systolic_geometry::*;
 (
@@ -36,7 +37,7 @@ module feed_weights_proof
     input logic [WORD_BITS-1:0] even[WEIGHT_DEPTH],
     input logic [WORD_BITS-1:0] odd[WEIGHT_DEPTH]
 );
-    // Small numbers, so that their products are.
+    // Small numbers keep the products small.
     localparam number_t USES = 7, FEEDS = 31;
     function automatic number_t place(number_t from, number_t steps);
         place = from + steps >= WEIGHT_DEPTH ? from + steps - WEIGHT_DEPTH : from + steps;
@@ -45,12 +46,12 @@ module feed_weights_proof
     logic began = 1'b0, started, running;
     pass_t was_pass;
     weight_plan_t was_plan;
-    number_t first;  // place of the first step that has to stay
-    number_t uses, rounds, tile_of_round, fed, fed_of_tile;  // that are left, and that were
-    number_t next_steps, owed;  // of the next pass; steps that are held or are to come
-    logic second;  // word of a step
+    number_t first;  // place of the first step that must be kept
+    number_t uses, rounds, tile_of_round, fed, fed_of_tile;  // uses and rounds that are left; steps that were fed
+    number_t next_steps, owed;  // steps of the next pass; steps that are stored or will arrive
+    logic second;  // the second word of a step is next
     logic stores, ends, resident, last_of_round;
-    number_t tile_offset, any_rounds;  // any: driven by nothing
+    number_t tile_offset, any_rounds;  // any: undriven, so that the solver chooses it
     assign stores = beats_valid && beats_ready;
     assign resident = pass.resident != 0;
     assign last_of_round = tile_of_round == pass.channel_tiles - 1;
@@ -58,14 +59,14 @@ module feed_weights_proof
     assign ends = running && !begins && fed + number_t'(feeding) == pass.weight_feeds;
     assign running = uses != 0;
 
-    // A step, any one, from the time that it is stored on.
+    // Any one step, from the cycle in which it is stored.
     logic choose, tracked, tracked_whole;
-    number_t ahead;  // of it, in the buffer
+    number_t ahead;  // steps before it in the buffer
     logic [1:0][WORD_BITS-1:0] words;
     number_t released;
     assign released = !ends ? 0 : !resident ? pass.steps : uses == 1 ? pass.channel_tiles * pass.steps : 0;
 
-    logic loaded;  // a pass has been, which brought this one's first tile
+    logic loaded;  // an earlier pass has loaded this one's first tile
     always_ff @(posedge clk) if (reset) loaded <= 1'b0; else if (start) loaded <= 1'b1;
     logic was_feeding;
     logic fed_tracked;
@@ -164,11 +165,11 @@ module feed_weights_proof
                 assert (tile_steps.left == pass.steps - 1 - fed_of_tile && tile_steps.last == (tile_steps.left == 0));
             end
         end else assert (!feeding);
-        // Who is waited for.
+        // The reasons for waiting.
         if (begins && held < needed) assert (beats_ready || !beats_valid);
         if (running && !begins && !feeding) assert (!room);
         if (!running && loads_left != 0) assert (beats_ready || !beats_valid);
-        // What is fed, a cycle later.
+        // The words of a fed step, a cycle later.
         assert (read_valid == was_feeding);
         if (tracked) begin
             assert (loaded && ahead >= 0 && ahead <= held && (ahead < held) == tracked_whole && (tracked_whole || second));

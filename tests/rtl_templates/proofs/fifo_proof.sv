@@ -1,5 +1,5 @@
-// Bound into every FIFO: a word, any one, leaves as it came, after those before it and no others. What is shown stays
-// until it is taken, and there is always a word to take or room for one.
+// Bound into every FIFO. The proof tracks any one word. The word is output unchanged, after the words before it and no
+// others. An output word is stable until it is taken. There is always a word to take or room for one.
 module fifo_proof #(
     parameter int WIDTH = 8,
     parameter int DEPTH = 4,
@@ -23,11 +23,11 @@ module fifo_proof #(
     typedef enum logic [1:0] {BEFORE, INSIDE, AFTER} phase_t;
     logic began = 1'b0, waited, given, taken;
     logic [7:0] held;  // words given and not taken, counted here
-    logic choose;  // driven by nothing, and so whatever breaks the proof: which word is tracked
-    logic [7:0] ahead;  // of the tracked word, inside
+    logic choose;  // chooses the tracked word; undriven, so that the solver may choose any
+    logic [7:0] ahead;  // words before the tracked word in the queue
     phase_t phase;
     logic [WIDTH-1:0] word, shown;
-    logic [SLACK:0] asked;  // in_ready of the cycles before
+    logic [SLACK:0] asked;  // in_ready of earlier cycles
     assign given = in_valid && (SLACK > 0 || in_ready);
     assign taken = out_valid && out_ready;
 
@@ -58,8 +58,8 @@ module fifo_proof #(
     endfunction
 
     always_comb if (!began) assume (reset);
-    // The producer's side: with SLACK it gives where it was asked so many cycles before, or LATE where that is less. Or it
-    // knows otherwise that there is a place (PLACE_KNOWN).
+    // The producer: with SLACK it gives a word only if in_ready was 1 SLACK cycles before, or LATE cycles if LATE is less.
+    // With PLACE_KNOWN it has another reason to know that there is room.
     if (SLACK > 0) begin : slack
 `ifdef PLACE_KNOWN
         always_comb if (began && !reset) `PRODUCER (!in_valid || 32'(count) < DEPTH);

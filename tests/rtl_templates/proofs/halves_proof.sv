@@ -1,5 +1,5 @@
-// Bound into halves: four edges of dsp_clk after a reset, whenever it ended, ``second`` is 1 before an edge of clk and 0
-// before the edge in the middle, for ever.
+// Bound into halves. From four edges of dsp_clk after any reset on, ``second`` is 1 before an edge of clk and 0 before
+// the edge of dsp_clk in the middle.
 module halves_proof (
     input logic clk,
     input logic dsp_clk,
@@ -14,7 +14,7 @@ module halves_proof (
         edges <= reset ? '0 : edges == 4 ? edges : edges + 1'b1;
     end
     always_comb begin
-        // Every second edge is one of clk, and what its registers give stays from one of these to the next.
+        // Every second edge of dsp_clk is an edge of clk, and registers of clk keep their outputs in between.
         if (!began) assume (edges == 0);
         if (began) assume (clk == !was_clk);
         if (began && clk) assume (reset == was_reset);

@@ -1,8 +1,9 @@
-// Bound into load, whose rows come from ports, or all from a map buffer where the array has these: each word of a row that a
-// pass reads, any one, is taken once, from the port of its row stride, by rows as read_rows asks for them, or from the bank
-// and the place at which the pass says that the map has it. From then on it lies in the row buffer, at the place of its row
-// stride, row and word, where no other is stored, until the last tile that needs it has been fed; and each step that reads
-// it has it in the row of the array that its row belongs to, after it has come.
+// Bound into load, whose rows arrive from ports, or all from a map buffer if the array has map buffers. The proof
+// tracks any one word of a row that the pass reads. The word is taken once: from the port of its row stride, in the
+// order of the requests of read_rows, or from the bank and address that the pass gives for the map. From then on it is
+// stored in the row buffer, at the place of its row stride, row and word. No other word is stored there until the last
+// tile that needs the word has been fed. Each step that reads the word finds it in the array row of the word's row,
+// after it was stored.
 module load_places_proof
     import systolic_geometry::*;
 (
@@ -107,7 +108,7 @@ module load_places_proof
     input word_t even_2[ROW_DEPTH/2],
     input word_t odd_2[ROW_DEPTH/2]
 );
-    // Small numbers, so that their products are.
+    // Small numbers keep the products small.
     localparam number_t TILES = 4, MOST = MAP_DEPTH > 0 || ROWS > 2 ? 3 : 4, LAPS = 9, STRIDES = 16;
     localparam bit ON_CHIP = MAP_DEPTH > 0;
     logic began = 1'b0, running, started, resident;
@@ -115,7 +116,7 @@ module load_places_proof
     assign running = !idle;
     assign resident = pass.inputs_resident != 0;
 
-    number_t strides;  // that arrive together
+    number_t strides;  // row strides that arrive together
     assign strides = !ON_CHIP ? MAP_PORTS : pass.stride == 2 && ROWS % 2 == 0 ? ROWS / 2 : ROWS;
     number_t map_end, last_tile;
     assign map_end = pass.pad_top + pass.in_height;
@@ -129,34 +130,35 @@ module load_places_proof
     assign zero_bank = ROWS * pass.in_lap + pass.in_turn - pass.pad_top;
     assign turned = pass.stride == 1 ? zero_bank : 0;
 
-    // Slots of a bank are used in turn, a lap of ROWS row strides after the other.
+    // The slots of a bank are used in turn, one for each lap of ROWS row strides.
     number_t slot[LAPS];
     always_comb begin
         slot[0] = 0;
         for (int lap = 1; lap < LAPS; lap++) slot[lap] = slot[lap-1] == pass.last_slot ? 0 : slot[lap-1] + pass.slot_words;
     end
 
-    // A word, any one: its row stride, its row there, its place in the row.
-    number_t any_stride, any_phase, any_word, stride, phase, word, row, bank, place;  // any: driven by nothing
+    // Any one word: its row stride, its row in the stride, its place in the row.
+    // any: undriven, so that the solver chooses it
+    number_t any_stride, any_phase, any_word, stride, phase, word, row, bank, place;
     logic exists, in_group, here, passed, comes, live;
-    logic [2:0] have;  // it is on its way, is stored, lies there
+    logic [2:0] have;  // the word arrives, is being stored, is stored
     word_t coming_word, value;
     assign row = stride * pass.stride + phase;
     assign exists = phase < pass.phases && word < pass.row_words && row >= pass.pad_top && row < map_end;
     assign bank = (stride + turned) % ROWS;
     assign place = slot[(stride+turned)/ROWS] + phase * pass.row_words + word;
-    // Where it lies in a map buffer: a row in each bank, then the next lap; the pieces of a row and the words of a piece, as
-    // far apart as the pass says.
+    // Its place in a map buffer: consecutive rows are in consecutive banks, and then the next lap begins. The pass gives
+    // the distance of the pieces of a row. The words of a piece are consecutive.
     number_t any_piece, any_column, piece, column, map_bank, map_place;
     logic in_piece;
     assign in_piece = word == few(piece, pass.burst_words) + column && column < pass.burst_words;
     assign map_bank = (row + zero_bank) % ROWS;
     assign map_place = pass.in_base + laps_of((row + zero_bank) / ROWS - pass.in_lap - number_t'(map_bank < pass.in_turn))
         + few(piece, pass.in_block_pitch) + column;
-    function automatic number_t few(number_t count, number_t of);  // up to three of them
+    function automatic number_t few(number_t count, number_t of);  // count is at most 3
         few = (count[0] ? of : 0) + (count[1] ? 2 * of : 0);
     endfunction
-    function automatic number_t laps_of(number_t laps);  // words, of 4 laps before the first one to 11 behind it
+    function automatic number_t laps_of(number_t laps);  // words, from 4 laps before the first one to 11 after it
         automatic number_t words = -4 * pass.in_row_pitch;
         laps_of = words;
         for (int k = -3; k < 12; k++) begin
@@ -166,19 +168,19 @@ module load_places_proof
     endfunction
     assign live = running && (resident || stride >= (is_between ? tile + 1 : tile) * ROWS);
 
-    // Where loading stands: group, phase, word.
-    number_t load_phase, load_word, piece_loaded, column_loaded, returned;  // returned: row strides that it went back
+    // The position of loading: group, phase, word.
+    number_t load_phase, load_word, piece_loaded, column_loaded, returned;  // returned: row strides that loading went back
     assign in_group = load_q <= stride && stride < load_q + strides;
     assign here = in_group && load_phase == phase && load_word == word;
     assign passed = stride < end_stride && (stride < load_q
         || (in_group && (phase < load_phase || (phase == load_phase && word < load_word))));
     assign comes = loading && here && exists && stride < end_stride;
 
-    // Where feeding stands: which row stride of the tile, which row of it.
+    // The position of feeding: the row stride of the tile, and the row of the stride.
     number_t fed_stride, fed_phase, fed_word;
     assign fed_word = block * pass.block_words + low_word;
     logic [ROWS-1:0] row_is_fed;
-    logic [3:0][ROWS-1:0] low, next, in_map;  // it is in a stage, as the lower of two words or the other one
+    logic [3:0][ROWS-1:0] low, next, in_map;  // the word is in a stage, as the lower or the upper of two words
     word_t arriving_word, given;
     assign given = ON_CHIP ? kept[map_bank] : arriving_word;
     logic block_exists;
@@ -224,7 +226,7 @@ module load_places_proof
         in_map[3:1] <= in_map[2:0];
     end
 
-    // What the scheduler keeps to.
+    // The rules that the scheduler keeps.
     number_t slots, span;
     assign slots = pass.last_slot == 0 ? 1 : pass.last_slot == pass.slot_words ? 2
         : pass.last_slot == 2 * pass.slot_words ? 3 : 4;
@@ -241,7 +243,8 @@ module load_places_proof
         assume (pass.phases == minimum(pass.stride, pass.kernel_height));
         assume (pass.ahead >= 0 && pass.ahead <= 2 && pass.ahead == (pass.kernel_height - 1) / pass.stride);
         assume (pass.pad_top >= 0 && pass.pad_top < pass.kernel_height && pass.in_height > 0 && pass.in_height < 16);
-        // A map begins in any bank of a map buffer; read with stride 2 as its padding is, or one row of two with either.
+        // With stride 1 a map begins in any bank. With stride 2 padded row 0 is in bank 0, or also in bank 1 for kernels of
+        // one row.
         assume (pass.in_lap >= 0 && pass.in_lap < MOST && pass.in_turn >= 0 && pass.in_turn < ROWS);
         assume (zero_bank >= 0 && zero_bank < (!ON_CHIP ? 1 : pass.stride == 1 ? ROWS : pass.kernel_height == 1 ? 2 : 1));
         if (ON_CHIP) assume (pass.in_buffer != 0);
@@ -256,14 +259,14 @@ module load_places_proof
         assume (pass.slot_words == pass.phases * pass.row_words && pass.slot_words <= ROW_DEPTH);
         assume (pass.last_slot == (slots - 1) * pass.slot_words && pass.last_slot + pass.slot_words <= ROW_DEPTH);
         assume (slots >= (resident ? last_tile + span : span + number_t'(pass.overlap != 0)));
-        assume (block >= 0 && tile_block >= 0 && start_block >= 0);  // numbers of 32 bits come to no end
+        assume (block >= 0 && tile_block >= 0 && start_block >= 0);  // 32-bit numbers do not overflow
     end
 
     function automatic logic counts(countdown_t count, number_t turns, number_t turn);
         counts = count.left == turns - 1 - turn && count.last == (turn == turns - 1) && turn >= 0 && turn < turns
             && count.turns_less_one == turns - 1 && count.single == (turns == 1);
     endfunction
-    function automatic logic complete(number_t end_of_strides);  // all that lie in the map before it are loaded
+    function automatic logic complete(number_t end_of_strides);  // all map rows before it are loaded
         complete = load_q >= end_of_strides || load_q * pass.stride >= map_end;
     endfunction
     logic more, loads, comes_there, stored_there;
@@ -285,7 +288,7 @@ module load_places_proof
         assert (!feeding || (runs && is_tile));
         if (runs && !is_tile) assert (feeds_left == 0);
         if (running) begin
-            // Where the module stands.
+            // The state of the module.
             assert (is_first || is_tile || is_between);
             assert (tile >= 0 && tile <= last_tile && round >= 0 && round < pass.channel_tiles && (round == 0 || resident));
             if (is_first) assert (tile == 0 && round == 0);
@@ -329,7 +332,7 @@ module load_places_proof
             end
             assert (start_block_offset == start_block * pass.block_words);
             if (runs) assert (block_offset == block * pass.block_words && tile_block_offset == tile_block * pass.block_words);
-            // The word: taken once, in its turn, and there from then on.
+            // The word is taken once, in order, and is stored from then on.
             assert ((have != '0) == (exists && passed));
             if (comes) assert (have == '0);
             for (int m = 0; m < ROWS; m++)
@@ -353,7 +356,7 @@ module load_places_proof
             if (have[1]) assert (stored_there && !comes_there);
             if (have[2]) assert (!stored_there && !comes_there);
         end
-        // What a step has of it, stage by stage.
+        // The word in the stages of a step.
         for (int m = 0; m < ROWS; m++) begin
             automatic number_t at = (m + number_t'(s1_turn)) % ROWS, from = at < number_t'(s1_turn) ? s1_beyond : s1_here;
             automatic number_t of_bank = (m + number_t'(s2_turn)) % ROWS, of_three = (m + number_t'(s3_turn)) % ROWS;
@@ -366,7 +369,7 @@ module load_places_proof
             if (next[2][m]) assert (number_t'(s3_turn) < ROWS && s3_words[of_three][!s3_odd[m]] == value);
             if (low[3][m]) assert (s4_words[m][s4_odd[m]] == value);
             if (next[3][m]) assert (s4_words[m][!s4_odd[m]] == value);
-            // Whether its row is one of the map's.
+            // Whether the row is in the map.
             if (s1_valid) assert (in_map[0][m] == (s1_block && s1_row + row_t'(m * pass.stride) >= 0
                 && s1_row + row_t'(m * pass.stride) < row_t'(pass.in_height)));
             if (s2_valid) assert (s2_exists[m] == in_map[1][m]);

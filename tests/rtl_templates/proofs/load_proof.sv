@@ -1,6 +1,6 @@
-// Bound into load: of every tile as many steps are fed as the pass says, tile after tile and round after round, and each
-// that is fed leaves once; a pass ends with the last. Rows come from a port in order, every one that lies in the map, and
-// their words all. It waits for the words of a row, or for room in the FIFO, alone.
+// Bound into load. Every tile feeds the number of steps that the pass says, tile after tile and round after round. Each
+// fed step is output once, and a pass ends with its last step. A port's rows arrive in order: every row of the map,
+// with all its words. The module waits only for the words of a row or for room in the FIFO.
 module load_proof
     import systolic_geometry::*;
 (
@@ -39,7 +39,7 @@ module load_proof
     localparam number_t MOST = 1 << ($bits(number_t) - 3);
     logic began = 1'b0, running, started, resident, between;
     pass_t was_pass;
-    number_t tiles, rounds, fed;  // that are through
+    number_t tiles, rounds, fed;  // completed
     logic [7:0] balance, staged;
     typedef enum logic [1:0] {FIRST, TILE, BETWEEN} phase_t;
     phase_t phase;
@@ -48,7 +48,7 @@ module load_proof
     logic last_tile, last_round, ends_phase;
     assign last_tile = tiles == pass.row_tiles - 1;
     assign last_round = !resident || rounds == pass.channel_tiles - 1;
-    assign between = rounds == 0 && !last_tile && pass.overlap == 0;  // rows come between two tiles
+    assign between = rounds == 0 && !last_tile && pass.overlap == 0;  // rows are loaded between two tiles
     assign ends_phase = follows;
 
     always_ff @(posedge clk) begin
@@ -100,7 +100,7 @@ module load_proof
             if (is_between) assert (rounds == 0 && !last_tile && between);
             if (returns || follows) assert (fed == (phase == TILE ? pass.row_feeds : 0));
         end
-        // Who is waited for.
+        // The reasons for waiting.
         assert (rows_ready == (loading ? awaited : '0));
         if (runs && fed < pass.row_feeds && phase == TILE && !feeding) assert (!room);
         if (runs && loads_left && !loading) assert ((awaited & ~rows_valid) != '0);

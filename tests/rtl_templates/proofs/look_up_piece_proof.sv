@@ -1,6 +1,7 @@
-// Bound into look_up_piece: a piece is written where it belongs, and read by a value's upper bits, with its lower bits beside
-// it; where there are more entries than pieces, a value that needs no line is its own place. The result is where the piece begins and what the product says that it rises, rounded, or the value of five cycles
-// before. The memory and the product in LUTs are proved by themselves.
+// Bound into look_up_piece. A piece is written to its entry. It is read with a value's upper bits, while the lower bits
+// go to the product. If the table has more entries than pieces, a value that needs no line is its own address. The
+// result is the start of the piece plus the rounded product, or the value of five cycles before. The memory and the
+// product in LUTs have proofs of their own.
 module look_up_piece_proof
     import systolic_geometry::*;
 #(

@@ -1,4 +1,4 @@
-// Bound into lut_product: number · factor, two cycles later.
+// Bound into lut_product. The product is number · factor of two cycles before.
 module lut_product_proof #(
     parameter int NUMBER_BITS = 32,
     parameter int FACTOR_BITS = 17

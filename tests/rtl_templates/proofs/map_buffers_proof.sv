@@ -1,6 +1,6 @@
-// Bound into map_buffers: of either buffer any word of any bank, once written, is what is read of it a cycle later, each half
-// as it was last written, by who reads a map and by who adds one; what is written to the other buffer, another bank or
-// another place does not change it.
+// Bound into map_buffers. The proof follows any word of any bank of either buffer. Once written, the word is read a
+// cycle later as it was last written, each half on its own. Both the reader of a map and the reader of an added map get
+// it. Writes to the other buffer, another bank or another address do not change it.
 module map_buffers_proof
     import systolic_geometry::*;
 (
@@ -24,7 +24,7 @@ module map_buffers_proof
 );
     localparam int HALF = WORD_BITS / 2;
     logic began = 1'b0;
-    logic any_second, second, any_bank, bank, was_read, was_added;  // any: driven by nothing
+    logic any_second, second, any_bank, bank, was_read, was_added;  // any: undriven, so that the solver chooses it
     number_t any_address, address, buffer, was_read_from, was_add_from;
     logic [1:0] known, known_before;
     word_t word, word_before, stored;
@@ -54,11 +54,11 @@ module map_buffers_proof
             assume (write_address[b] >= 0 && write_address[b] < MAP_DEPTH);
         end
         assume (read_from >= 0 && read_from <= 2 && add_from >= 0 && add_from <= 2);
-        // By the scheduler: a pass reads one buffer, and adds from, and writes to, the other; both stay for the pass.
+        // The scheduler lets a pass read one buffer, and add from and write to the other, for the whole pass.
         assume (read_from == 0 || (read_from != add_from && read_from != write_to));
         if (was_read) assume (read_from == was_read_from);
         if (was_added) assume (add_from == was_add_from);
-        // What is added was written in a pass before, and its sum comes cycles later.
+        // An added word was written in an earlier pass, and its sum is written some cycles later.
         if (add_from == buffer && write_to == buffer && write[bank]) assume (add_address[bank] != write_address[bank]);
     end
     always_comb if (began) begin

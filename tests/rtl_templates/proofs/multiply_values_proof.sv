@@ -1,5 +1,6 @@
-// Bound into multiply: in a pass that multiplies maps each place of a group is its factor times its value, in others it is
-// what it was; the rest of the group comes with it. Three cycles later, in front of the FIFO.
+// Bound into multiply. In a pass that multiplies maps, each value of a group is multiplied by its factor. In other
+// passes it is unchanged, and so is the rest of the group in any pass. The result follows three cycles later, before
+// the FIFO.
 module multiply_values_proof
     import systolic_geometry::*;
 (

@@ -1,4 +1,5 @@
-// Bound into operand at twice the clock: each word comes STEPS + 3 edges of dsp_clk later, for both halves of the cycle.
+// Bound into operand, at twice the clock. Each word is output STEPS + 3 edges of dsp_clk later, for both halves of the
+// cycle.
 module operand_proof #(
     parameter int WIDTH = 8,
     parameter int STEPS = 0
@@ -20,7 +21,7 @@ module operand_proof #(
         for (int i = 1; i <= LATE; i++) {past[i], known[i]} <= {past[i-1], known[i-1]};
     end
     always_comb begin
-        assume (dsp_clk);  // every step is an edge of it
+        assume (dsp_clk);  // every step of the solver is an edge of dsp_clk
         if (!began) assume (known == '0);
         if (began) assume (clk == !was_clk);
         if (known[1] && clk) assume (in_data == past[1]);

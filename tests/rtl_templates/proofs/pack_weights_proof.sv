@@ -1,4 +1,5 @@
-// Bound into pack_weights: three weights of −7…7 come as w2 · 2^14 + w1 · 2^7 + w0 a cycle later, and none is lost in 18 bits.
+// Bound into pack_weights. Three weights of −7…7 are output a cycle later as w2 · 2^14 + w1 · 2^7 + w0. The 18 bits
+// hold every such number.
 module pack_weights_proof
     import systolic_geometry::*;
 (

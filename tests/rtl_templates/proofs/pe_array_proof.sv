@@ -1,6 +1,6 @@
-// Bound into pe_array: a step is taken of activations and weights together, and only where every row has room for the sums
-// of all that is under way; of every ``steps`` steps come sums of each row, once and those of all rows together. An array
-// with nothing under way takes a step or has sums to give, and one whose sums are always taken never waits.
+// Bound into pe_array. A step takes activations and weights together, and only if every row has room for the sums of
+// all steps in the pipeline. Every ``steps`` steps give the sums of all rows together, once. An array with an empty
+// pipeline takes a step or offers sums. An array whose sums are always taken never waits.
 module pe_array_proof
     import systolic_geometry::*;
 #(
@@ -22,13 +22,13 @@ module pe_array_proof
     input countdown_t left,
     input logic [LATENCY-1:0][2:0] stages,  // valid, first, last
     input logic [ROWS-1:0][2:0] control,
-    input logic [ROWS-1:0] complete,  // sums that come to a row's FIFO
+    input logic [ROWS-1:0] complete,  // sums that enter a row's FIFO
     input logic [ROWS-1:0][7:0] counts  // words in it
 );
     logic began = 1'b0, started, was_waiting, eager;
     number_t step, was_steps;  // of a position
     logic issue, ends;
-    logic [7:0] balance;  // positions that were taken whole, and whose sums have not left
+    logic [7:0] balance;  // complete positions whose sums were not taken
     logic [LATENCY:0] asked;
     logic [7:0] pending;
     logic [ROWS-1:0][7:0] under_way;
@@ -46,7 +46,7 @@ module pe_array_proof
         balance <= reset ? '0 : balance + 8'(ends) - 8'(sums_valid && sums_ready);
     end
 
-    logic [ROWS-1:0][7:0] shifted;  // in the registers of control that hand it on from row to row
+    logic [ROWS-1:0][7:0] shifted;  // in the control registers between the rows
     always_comb begin
         pending = '0;
         for (int i = 0; i <= LATENCY; i++) pending = pending + 8'(asked[i]);
@@ -78,7 +78,7 @@ module pe_array_proof
         if (complete[0]) assert (asked[LATENCY]);
         assert (32'(counts[0]) + 32'(pending) <= ROOM + LATENCY + 1);
         if (was_waiting) assert (sums_valid);
-        // Who is waited for.
+        // The reasons for waiting.
         if (activations_valid && weights_valid && !activations_ready) assert (32'(counts[0]) >= ROOM);
         if (balance != 0 && under_way == '0) assert (sums_valid);
         for (int m = 1; m < ROWS; m++)

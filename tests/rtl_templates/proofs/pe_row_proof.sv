@@ -1,5 +1,6 @@
-// Bound into pe_row: what a chain has added up in one number, a field for each pair of a column and a position that share
-// its DSPs, is told apart into these fields a cycle later, each with its sign and without what the one below borrowed.
+// Bound into pe_row. A chain adds its products into one number, with a field for each pair of a column and a position
+// that share its DSPs. A cycle later the number is split into these fields, each with its sign and without the borrow
+// of the field below.
 module pe_row_proof
     import systolic_geometry::*;
 #(
@@ -12,13 +13,13 @@ module pe_row_proof
 );
     localparam int BITS = FIELDS * FIELD_BITS;
     logic began = 1'b0;
-    logic [FIELDS-1:0][FIELD_BITS-1:0] any, was;  // any: driven by nothing
+    logic [FIELDS-1:0][FIELD_BITS-1:0] any, was;  // any: undriven, so that the solver chooses it
     logic [BITS-1:0] packed_sum;
     always_comb begin
         packed_sum = '0;
         for (int f = 0; f < FIELDS; f++) packed_sum = packed_sum + (BITS'(signed'(any[f])) << (f * FIELD_BITS));
         assume (sum[BITS-1:0] == packed_sum);
-        // The scheduler's chains are so short that sums are smaller than what fits a field.
+        // The scheduler's chains are short enough for every sum to fit its field.
         for (int f = 0; f < FIELDS; f++) assume (any[f] != {1'b1, (FIELD_BITS - 1)'(0)});
     end
     always_ff @(posedge clk) begin

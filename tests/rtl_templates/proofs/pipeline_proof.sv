@@ -1,5 +1,6 @@
-// Bound into a pipeline that nothing stalls, in front of a FIFO with slack: what it took and has not given is what its
-// stages and the FIFO hold, so that none is lost, doubled or overtaken; with the proof of the FIFO, whose producer it is.
+// Bound into a pipeline without stalls, before a FIFO with slack. The words that it took and has not given are the
+// words in its stages and in the FIFO. Together with the proof of the FIFO, whose producer is the pipeline, no word is
+// lost, doubled or overtaken.
 module pipeline_proof #(
     parameter int LATENCY = 3
 ) (
@@ -10,7 +11,7 @@ module pipeline_proof #(
     input logic [LATENCY-1:0] valid,
     input logic [7:0] held,  // by the FIFO
     input logic [LATENCY:0] asked,  // whether it had room, in the cycles before
-    input logic running,  // groups may come
+    input logic running,  // groups may arrive
     input logic ready
 );
     logic began = 1'b0;
@@ -28,6 +29,6 @@ module pipeline_proof #(
     always_comb if (began) begin
         assert (balance == under_way + held);
         assert ((valid & ~asked[LATENCY-1:0]) == '0);
-        if (running && !reset && balance == 0) assert (ready);  // an empty one takes a word
+        if (running && !reset && balance == 0) assert (ready);  // an empty pipeline accepts a word
     end
 endmodule

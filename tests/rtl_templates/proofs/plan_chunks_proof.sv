@@ -1,6 +1,7 @@
-// Bound into plan_chunks: every tile of the pass, in its order, as chunks of CHUNK columns and one of the rest; so many as
-// the pass says, and then it is done. Where a chunk begins is what its row tile, channel tile and column say. A chunk stays
-// until it is taken, and the next one is there a cycle later, or two.
+// Bound into plan_chunks. Every tile of the pass, in order, is split into chunks of CHUNK columns and one chunk of the
+// rest. The module is done after the number of chunks that the pass says. The begin of a chunk follows from its row
+// tile, channel tile and column. A chunk is stable until it is accepted, and the next one is valid one or two cycles
+// later.
 module plan_chunks_proof
     import systolic_geometry::*;
 (
@@ -29,7 +30,7 @@ module plan_chunks_proof
 );
     localparam number_t MOST = 4;
     logic began = 1'b0, more, waited, idled, last_row, last_channel, last_piece, resident, started;
-    number_t rows, channels, pieces, saved;  // that are through; of the last, rows of the map
+    number_t rows, channels, pieces, saved;  // completed tiles and pieces; completed rows of the map
     pass_t was_pass;
     chunk_t was_chunk;
     assign resident = pass.inputs_resident != 0;
@@ -94,7 +95,7 @@ module plan_chunks_proof
             assert (chunk.lap == times(pass.out_row_pitch, (pass.out_turn + saved) / ROWS));
         end
         assert (tile_pitch == times(was_pass.out_block_pitch, TILE_BLOCKS));
-        // Where the module stands.
+        // The state of the module.
         if (more) begin
             assert (left == tiles_left * width + width - pieces && chunk_valid == settled);
             assert (row == rows && channel == channels && rows_above == rows * ROWS && x == pieces * CHUNK);

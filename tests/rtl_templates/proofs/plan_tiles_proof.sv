@@ -1,6 +1,6 @@
-// Bound into plan_tiles: every channel tile of every row tile once, in the order of the pass, and the last one told. The
-// rows that are saved of a column of tiles are those of the pooled map. A tile stays until it is taken; there is one until
-// the last is taken.
+// Bound into plan_tiles. Every channel tile of every row tile is output once, in the order of the pass, and the last
+// one is marked. The saved rows of a column of tiles are the rows of the pooled map. A tile is stable until it is
+// accepted, and a tile is valid until the last one is accepted.
 module plan_tiles_proof
     import systolic_geometry::*;
 (
@@ -17,7 +17,7 @@ module plan_tiles_proof
 );
     localparam number_t MOST = 8;
     logic began = 1'b0, more, waited, last_row, last_channel, resident, halving, lagging, started;
-    number_t rows, channels, saved;  // that are through
+    number_t rows, channels, saved;  // completed
     pass_t was_pass;
     pool_tile_t was_tile;
     assign resident = pass.inputs_resident != 0;
@@ -26,7 +26,7 @@ module plan_tiles_proof
     assign lagging = pass.pool_size != 1 && pass.pool_stride == 1;
     assign halving = pass.pool_size != 1 && !lagging;
 
-    number_t height, above;  // of the pooled map, and of it above row tile ``rows``
+    number_t height, above;  // rows of the pooled map, and its rows above row tile ``rows``
     assign height = halving ? (pass.out_height + 1) >>> 1
         : UPSCALE > 1 && pass.upscale > 1 ? 2 * pass.out_height : pass.out_height;
     assign above = halving ? (rows * ROWS) >>> 1 : lagging ? maximum(rows * ROWS - 1, 0)
@@ -70,7 +70,7 @@ module plan_tiles_proof
             assert (tile.rows.saved > 0 && saved == above);
             if (last_row) assert (saved + tile.rows.saved == height);
             assert ((tile.last_group + 1) * SAVE_ROWS >= tile.rows.saved && tile.last_group * SAVE_ROWS < tile.rows.saved);
-            // The row above the tile's first window, where one is kept; its place among those of all channel tiles.
+            // The kept row above the tile's first window, if any, and its place among the kept rows of all channel tiles.
             assert (tile.rows.kept == number_t'((lagging && rows > 0) || (halving && (rows * ROWS) % 2 == 1)));
             assert (tile.kept_address == (resident ? 0 : channels * pass.save_width));
             assert (row == rows && channel == channels && rows_above == rows * ROWS);

@@ -1,7 +1,8 @@
-// Bound into pool: of every tile each column arrives once and leaves once, group by group, in order, with the tile's
-// channel; no group leaves before what its window is of has arrived, none arrives that no group is of; the tile is
-// taken with its last group alone, and the last group of the last tile is told. A group stays until it is taken. Either
-// the pool waits for a neighbour, or a column arrives or a group leaves: of both a tile has so many.
+// Bound into pool. Each column of every tile arrives once and is output once, group by group, in order, with the tile's
+// channel. No group is output before the columns of its window have arrived, and no column arrives that no group needs.
+// The tile is accepted with its last group only, and the last group of the last tile is marked. A group is stable until
+// it is accepted. Unless the pool waits for a neighbour, a column arrives or a group is output. A tile has a fixed
+// number of both.
 module pool_proof
     import systolic_geometry::*;
 (
@@ -30,8 +31,8 @@ module pool_proof
     input sums_t [ROWS-1:0] column_before,  // the last one that arrived
     input number_t shown_count,
     input tile_rows_t shown_rows,
-    input sums_t [ROWS-1:0] window,  // what the group that is shown is of
-    input sums_t [ROWS-1:0] factor,  // and what it is multiplied by
+    input sums_t [ROWS-1:0] window,  // the sums of the group at the output
+    input sums_t [ROWS-1:0] factor,  // and their factors
     input sums_t memory[KEPT_DEPTH]
 );
     localparam number_t MOST = 1 << ($bits(number_t) - 3);
@@ -46,14 +47,14 @@ module pool_proof
     assign upscales = UPSCALE > 1 && pass.upscale > 1;
     assign together = POSITIONS > 1 && pass.positions > 1;
 
-    number_t columns, outputs;  // that arrive, and that leave
+    number_t columns, outputs;  // columns that arrive, and columns that are output
     assign columns = plain && !upscales ? pass.save_width : pass.out_width;
     assign outputs = halving ? (columns + 1) >>> 1 : columns;
 
-    // What came and left until now, of a tile. A group leaves where it is shown first.
+    // The parts of a tile that have arrived and that were output. A group counts as output in its first valid cycle.
     logic began = 1'b0, running, waited, took, could, starved, taken;
     number_t arrived, column, group_of_column;  // words of columns, or places of a column
-    number_t place, row_of_places;  // of a window, whose places come one after the other
+    number_t place, row_of_places;  // of a window whose places arrive one after the other
     logic last_of_row, last_place;
     assign last_of_row = !places || place == pass.kernel_groups - 1;
     assign last_place = !places || (last_of_row && row_of_places == pass.kernel_height - 1);
@@ -76,12 +77,12 @@ module pool_proof
     assign next_again = !fresh ? again : ends_column ? upscales && !again : again;
     assign next_column = !fresh ? column : ends_tile ? 0 : ends_output ? column + 1 : column;
 
-    // Words that have arrived where a column's first group leaves: of two columns together the word goes with the second.
+    // Words that have arrived when a column's first group is output. A word of two columns counts with the second one.
     number_t reached, needed;
     assign reached = lagging ? minimum(column + 2, columns) : halving ? minimum(2 * column + 2, columns) : column + 1;
     assign needed = !together ? reached : reached == columns ? (columns + 1) >>> 1 : reached >>> 1;
 
-    number_t at_hand, words;  // of this tile: columns and words that have come
+    number_t at_hand, words;  // columns and words of this tile that have arrived
     assign at_hand = minimum(x + number_t'(count != 0 || repeats), columns);
     assign words = !together ? at_hand : at_hand == columns ? (columns + 1) >>> 1 : at_hand >>> 1;
 
@@ -115,7 +116,7 @@ module pool_proof
         end
     end
 
-    // --- data: the sums that a window is of ----------------------------------------------------------------------
+    // --- data: the sums of a window -----------------------------------------------------------------------------
     function automatic sums_t [ROWS-1:0] larger(sums_t [ROWS-1:0] a, sums_t [ROWS-1:0] b);
         for (int m = 0; m < ROWS; m++) larger[m] = signed'(a[m]) > signed'(b[m]) ? a[m] : b[m];
     endfunction
@@ -146,9 +147,9 @@ module pool_proof
         end
     end
 
-    // The last row of a tile is kept for the one below, where a pool needs it: that of one column, any one.
+    // A pool may need the last row of a tile for the tile below. The proof follows the kept value of any one column.
     logic written, sums_waited;
-    number_t kept_address, any;  // any: driven by nothing
+    number_t kept_address, any;  // any: undriven, so that the solver chooses it
     sums_t kept_row;
     always_ff @(posedge clk) begin
         if (reset) begin
@@ -233,7 +234,7 @@ module pool_proof
         assume (tile.last_group >= 0 && tile.last_group < MOST);
         assume (pass.kernel_groups > 0 && pass.kernel_groups < MOST && pass.kernel_height > 0 && pass.kernel_height < MOST);
         assume (pass.positions == 1 || pass.positions == 2);
-        // Of the layers that there are.
+        // The combinations that layers have.
         if (places) assume (plain && !upscales && !together);
         if (upscales) assume (plain);
         if (multiplies) assume (pass.kernel_groups > 1 || pass.kernel_height > 1);
@@ -255,7 +256,7 @@ module pool_proof
         if (running) assert (x >= 0 && x < columns + number_t'(lagging));
         if (could) assert (took || fresh || (together && x == was_x + 1));
         if (starved && !fresh) assert (next_group == 0 && !next_again);
-        // Where the module stands.
+        // The state of the module.
         if (running) begin
             assert (count == next_group && repeats == next_again && (!repeats || upscales));
             assert (next_column >= 0 && next_column < outputs);

@@ -1,6 +1,6 @@
-// Bound into read_program: a command for each pass, where it lies, and PASS_WORDS words for each; a pass is shown when the
-// last of them is there, and stays until it is taken. So many as were asked for; it waits for a word, or for who takes the
-// pass, alone.
+// Bound into read_program. Each pass gets one command at its address, and PASS_WORDS words. A pass is valid when its
+// last word has arrived, and is stable until it is accepted. The number of passes is the requested one. The module
+// waits only for a word or for the consumer of the pass.
 module read_program_proof
     import systolic_geometry::*;
 (

@@ -1,6 +1,6 @@
-// Bound into read_rows: of the port's row strides every row that lies in the map, piece by piece, at the place that row and
-// piece say, and no other. A command stays until it is taken; between two of them a row of padding costs so many cycles as
-// it would have pieces.
+// Bound into read_rows. Every map row in the port's row strides is requested piece by piece, at the address of that row
+// and piece. Nothing else is requested. A command is stable until it is accepted. A row of padding between two commands
+// takes one cycle for each piece that it would have.
 module read_rows_proof
     import systolic_geometry::*;
 #(
@@ -25,7 +25,7 @@ module read_rows_proof
 );
     localparam number_t MOST = 4;
     logic began = 1'b0, more, waited, started, steps, in_map;
-    number_t stride, phase, piece;  // that it stands at
+    number_t stride, phase, piece;  // the current position
     number_t padded, row_start, strides_of_port;
     logic [31:0] was_address, was_words;
     pass_t was_pass;

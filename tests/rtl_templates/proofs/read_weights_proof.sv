@@ -1,6 +1,6 @@
-// Bound into read_weights: the tiles that a pass loads of its own, from the second one on but at the start of a frame, over
-// and over again, each where it lies; then the next pass's first. So many as the plan says, and a command stays until it is
-// taken.
+// Bound into read_weights. The tiles that a pass loads for itself are requested again and again, each at its address.
+// The first request is for the second tile or, at the start of a frame, for the first tile. Then the next pass's first
+// tile is requested. The plan says the number of requests. A command is stable until it is accepted.
 module read_weights_proof
     import systolic_geometry::*;
 (
@@ -20,7 +20,7 @@ module read_weights_proof
 );
     localparam number_t MOST = 7;
     logic began = 1'b0, more, waited, started;
-    number_t loaded, own, own_tile;  // tiles that are asked for; the pass's own; which of them is next
+    number_t loaded, own, own_tile;  // requested tiles; the pass's own tiles; the next of its own
     logic [31:0] was_address, was_words;
     pass_t was_pass;
     weight_plan_t was_plan;

@@ -1,5 +1,6 @@
-// Bound into requantise, of two columns: the constants of a channel, any one of the pass, are those that came for it, from
-// when they came until the pass ends, and they are beside a sum a cycle after its group was taken.
+// Bound into requantise, with two columns. The proof follows the constants of any one channel of the pass. They are the
+// constants that arrived for the channel, until the pass ends. They are output together with a sum, a cycle after its
+// group was accepted.
 module requantise_constants_proof
     import systolic_geometry::*;
 (
@@ -25,7 +26,7 @@ module requantise_constants_proof
     localparam logic [2:0] IDLE = 0, ASK = 1, READ = 2, RUN = 5;
     logic began = 1'b0, known, shown;
     pass_t was_pass;
-    number_t came, channel, any;  // constants so far; of the channel. any: driven by nothing
+    number_t came, channel, any;  // constants so far; the channel. any: undriven, so that the solver chooses it
     channel_t its, shown_its, in_memory;
     assign in_memory = channel[0] ? memory_1[channel >>> 1] : memory_0[channel >>> 1];
     assign known = state != IDLE && came > channel;
@@ -52,7 +53,7 @@ module requantise_constants_proof
         assert (state == IDLE || state == ASK || state == READ || state == RUN);
         if (state != IDLE) begin
             assert (!looks_up && came >= 0 && came <= pass.channels);
-            // The column that is next, of the channel tile that is next.
+            // The next column, and the next channel tile.
             assert (turn == (came[0] ? 2'b10 : 2'b01) && tile == came >>> 1);
         end
         if (state == ASK) assert (came == 0);
@@ -60,7 +61,7 @@ module requantise_constants_proof
             assert (came < pass.channels && left.left == pass.channels - 1 - came);
             assert (left.last == (left.left == 0));
         end
-        if (state == RUN) assert (came == pass.channels);  // all are there before a group is taken
+        if (state == RUN) assert (came == pass.channels);  // all have arrived before a group is accepted
         if (taken) assert (state == RUN);
         if (known) assert (in_memory == its);
         if (shown) assert ((channel[0] ? kept_1 : kept_0) == shown_its);

@@ -1,6 +1,6 @@
-// Bound into requantise_sum: what is shifted is (sum + bias) · m, with m = ``negative`` where sum + bias < 0, else
-// ``multiplier``; or, with a late offset, sum · m + offset with the multiplier's sign. Each stage of what the one before has:
-// a sum four cycles before, its constants three, its offset one.
+// Bound into requantise_sum. The shifted value is (sum + bias) · m, with m = ``negative`` if sum + bias < 0, else
+// ``multiplier``. With a late offset it is sum · m + offset, where m has the multiplier's sign. Each stage is proved
+// from the stage before. It uses the sum of four cycles before, the constants of three and the offset of one.
 module requantise_sum_proof
     import systolic_geometry::*;
 (

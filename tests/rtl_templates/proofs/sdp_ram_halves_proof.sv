@@ -1,5 +1,5 @@
-// Bound into sdp_ram_halves: a word that is read, any one, is there a cycle later, each half as it was last written, and
-// stays until the next is read. Without HALVES both halves are written, whatever is asked for.
+// Bound into sdp_ram_halves. Any word that is read is output a cycle later, each half as it was last written. It is
+// stable until the next read. Without HALVES both halves are written, for every value of ``write_halves``.
 module sdp_ram_halves_proof #(
     parameter int WIDTH = 8,
     parameter int DEPTH = 2,
@@ -17,7 +17,7 @@ module sdp_ram_halves_proof #(
     input logic [WIDTH-1:0] memory[DEPTH]
 );
     logic began = 1'b0, shown;
-    logic [ADDRESS_BITS-1:0] address, any;  // any: driven by nothing
+    logic [ADDRESS_BITS-1:0] address, any;  // any: undriven, so that the solver chooses it
     logic [1:0] known, shown_halves;
     logic [1:0][WIDTH/2-1:0] word, shown_word;
     always_ff @(posedge clk) begin

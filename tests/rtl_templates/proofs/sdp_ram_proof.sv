@@ -1,5 +1,5 @@
-// Bound into sdp_ram: a word that is read, any one, is there a cycle later as it was last written, and stays until the next
-// is read.
+// Bound into sdp_ram. Any word that is read is output a cycle later, as it was last written. It is stable until the
+// next read.
 module sdp_ram_proof #(
     parameter int WIDTH = 8,
     parameter int DEPTH = 2,
@@ -15,7 +15,7 @@ module sdp_ram_proof #(
     input logic [WIDTH-1:0] memory[DEPTH]
 );
     logic began = 1'b0, known, shown;
-    logic [ADDRESS_BITS-1:0] address, any;  // any: driven by nothing
+    logic [ADDRESS_BITS-1:0] address, any;  // any: undriven, so that the solver chooses it
     logic [WIDTH-1:0] word, shown_word;
     always_ff @(posedge clk) begin
         began <= 1'b1;

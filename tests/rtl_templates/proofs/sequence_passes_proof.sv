@@ -1,6 +1,7 @@
-// Bound into sequence_passes: the passes of the program one after the other, each started once, for one cycle, and only
-// where the one before was said to be done after its start, in every module; so many as were asked for, and then ``done``,
-// once. A pass is there a cycle before its start, and stays until it has ended; the plan says what the pass after it loads.
+// Bound into sequence_passes. The passes of the program are started in order, each once and for one cycle. A pass is
+// started only if every module has reported the end of the pass before, after that pass was started. After the
+// requested number of passes ``done`` is given once. A pass is valid a cycle before its start, and is stable until it
+// has ended. The plan says what the next pass loads.
 module sequence_passes_proof
     import systolic_geometry::*;
 (
@@ -93,7 +94,7 @@ module sequence_passes_proof
                 assert (plan.next_beats == (ended + 1 == count ? 0 : next.tile_beats));
                 if (ended + 1 != count) assert (next_valid && plan.next_base == next.weights_base);
             end
-            // Who is waited for: the program, or the pass.
+            // The module waits for the program or for the pass.
             assert (next_ready || pass_start || runs_one || (plans && (next_valid || ended + 1 == count || has_pass)));
         end
     end

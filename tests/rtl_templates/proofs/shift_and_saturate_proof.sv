@@ -1,7 +1,7 @@
-// Bound into shift_and_saturate: of a value and its shift, from 1 to 48, comes the value halved so often, rounded half up or,
-// where it is not to be, down; between both limits, and the nearer one where it lies beyond. Four cycles later. With
-// ``to_parity`` the lowest 12 bits of the value count as zeros, and where it is halved to the middle between two integers
-// comes the even one, or with ``odd`` the odd one.
+// Bound into shift_and_saturate. The result is the value of four cycles before, shifted right by 1 to 48 places and
+// saturated to both limits. It is rounded half up or, without ``rounds``, down. With ``to_parity`` the lowest 12 bits
+// of the value count as zeros. A value in the middle between two integers then becomes the even one or, with ``odd``,
+// the odd one.
 module shift_and_saturate_proof
     import systolic_geometry::*;
 #(
@@ -31,7 +31,7 @@ module shift_and_saturate_proof
         counted = (BITS + 1)'(s1_value);
         if (even) counted[11:0] = 0;
         rounded = (counted + (rounds ? (BITS + 1)'(1) <<< places : (BITS + 1)'(0))) >>> places;
-        // The value is an odd number of halves where nothing is left out and half of one more is whole.
+        // The value is an odd number of halves if the shift drops no bit and the value plus a half is an integer.
         middle = even && rounds && (rounded <<< places) == counted + ((BITS + 1)'(1) <<< places) && !rounded[0];
         s1_rounded = rounded >>> 1;
         if (middle && rounded[1] != odd) s1_rounded = s1_rounded - 1;

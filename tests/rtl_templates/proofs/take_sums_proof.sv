@@ -1,6 +1,6 @@
-// Bound into take_sums at twice the clock: in each cycle of clk the two sums that a chain gave before, the first one lowest:
-// those of a cycle's two halves or, of ODD rows, of a second half and of the first half behind it. None is left out or
-// taken twice, and both stay for the whole cycle.
+// Bound into take_sums, at twice the clock. Each cycle of clk gives the two sums that the chain gave before, the first
+// one lowest. They belong to the two halves of a cycle or, in ODD rows, to a second half and the following first half.
+// No sum is left out or taken twice, and both are stable for the whole cycle.
 module take_sums_proof #(
     parameter int WIDTH = 36,
     parameter bit ODD = 0

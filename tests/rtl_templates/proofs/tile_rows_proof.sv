@@ -1,6 +1,6 @@
-// Bound into tile_rows: a tile has the convolution's rows from rows_above on, ROWS or what is left; it saves the rows of the
-// pooled map whose windows end in it, with the last tile all that are left, so that tile after tile each is saved once; and
-// it keeps so many rows of the tile above as these windows reach into it.
+// Bound into tile_rows. A tile has the convolution's rows from rows_above on: ROWS of them, or the rest. It saves the
+// rows of the pooled map whose windows end in the tile, and the last tile saves all rows that are left. So each row is
+// saved once. The tile keeps the rows of the tile above that these windows reach.
 module tile_rows_proof
     import systolic_geometry::*;
 (
@@ -13,7 +13,7 @@ module tile_rows_proof
     number_t through;
     assign through = minimum(rows_above + ROWS, pass.out_height);
 
-    // Rows of the pooled map of which everything lies in the first rows of the convolution, or whatever there is of it.
+    // Rows of the pooled map whose windows are complete in the first ``count`` rows or, with ``all``, that begin there.
     function automatic number_t pooled(number_t count, logic all);
         if (pass.pool_size == 1) return UPSCALE > 1 && pass.upscale == 2 ? count + count : count;
         if (pass.pool_stride == 2) return all ? (count + 1) / 2 : count / 2;

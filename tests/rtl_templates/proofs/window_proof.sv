@@ -1,6 +1,7 @@
-// Bound into window: what a position takes is the word that begins at ``start`` or, of pixels, STEP_PIXELS of them from there
-// on, byte for byte in their order, behind the odd word the even one again; padding holds ``around``; a byte enters as it
-// is at 16 bits, less 128 at 8, and at 4 as its two nibbles, the lower one first, each less 8.
+// Bound into window. A position takes the word that begins at ``start``. For pixels it takes STEP_PIXELS pixels from
+// there on, byte for byte in order, and the even word follows the odd word. Padding has the value ``around``. A byte is
+// unchanged at 16 bits, and reduced by 128 at 8 bits. At 4 bits it is split into two nibbles, the lower one first, each
+// reduced by 8.
 module window_proof
     import systolic_geometry::*;
 (
@@ -12,14 +13,14 @@ module window_proof
     input word_t values
 );
     localparam int BYTES = 2 * WORD_BITS / 8;
-    localparam int BYTE_LANES = VALUE_BITS < 8 ? 2 : 1;  // that a byte of a pixel fills
+    localparam int BYTE_LANES = VALUE_BITS < 8 ? 2 : 1;  // lanes that a byte of a pixel fills
     logic [BYTES-1:0][7:0] bytes;
     assign bytes = words;
     always_comb if (!pixels) assume (32'(start) % WORD_PIXELS == 0 && (inside_map == '0 || inside_map == '1));
     for (genvar lane = 0; lane < LANES; lane++) begin : lanes
         localparam int PIXEL = lane / PIXEL_LANES;
         localparam int PLACE = PIXEL * PIXEL_BYTES + lane % PIXEL_LANES / BYTE_LANES;
-        logic [7:0] stored;  // of the pixel, or of the padding
+        logic [7:0] stored;  // byte of the pixel or of the padding
         logic [VALUE_BITS-1:0] value;
         word_t word;
         assign word = words[32'(start)/WORD_PIXELS];
