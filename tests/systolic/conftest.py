@@ -1,4 +1,4 @@
-"""Designs that are compiled once and shared by the tests, and by the workers of a parallel run."""
+"""Fixtures for accelerators that are compiled once and shared by all tests and by all workers of a parallel run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GiveAccelerator = Callable[..., Accelerator]
 
 @pytest.fixture(scope="session")
 def build_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One folder for all workers of a run."""
+    """Return the folder of compiled designs, which all workers of a run share."""
     base = tmp_path_factory.getbasetemp()
     root = (base.parent if base.name.startswith("popen-") else base) / "designs"
     root.mkdir(exist_ok=True)
@@ -29,13 +29,13 @@ def build_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def engines(verilated: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for compiled engines in SystemVerilog: programs and data of networks are exchanged in it."""
+    """Return a folder for compiled SystemVerilog engines. Tests of a module load their networks into these engines."""
     return tmp_path_factory.mktemp("engines")
 
 
 @pytest.fixture(scope="module")
 def engine(engines: Path) -> Path:
-    """A compiled engine in SystemVerilog of 8 bits, with everything that an engine may have."""
+    """Return a compiled 8-bit SystemVerilog engine with every optional unit."""
     folder = engines / "8"
     load_into(folder, design_of(FIRST, SMALL))
     build(folder)
@@ -44,7 +44,8 @@ def engine(engines: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def traced_kernels(build_root: Path) -> Path:
-    """The kernels of tests/support compiled with the recorder, once for all workers."""
+    """Return a shared library of the kernels in tests/support, compiled once with the trace recorder for all
+    workers."""
     path = build_root / "traced.so"
     with locked(build_root / "traced.lock"):
         if not path.exists():
@@ -56,7 +57,10 @@ def traced_kernels(build_root: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def accelerator(build_root: Path, tmp_path_factory: pytest.TempPathFactory) -> GiveAccelerator:
-    """geometry, variants → this worker's own copy of the accelerator, compiled."""
+    """Return a function that compiles an accelerator and returns this worker's own copy.
+
+    Its arguments are the name of a geometry and the variants to compile.
+    """
     own: dict[str, Accelerator] = {}
 
     def give(geometry: str, *variants: Variant) -> Accelerator:
@@ -72,7 +76,7 @@ def accelerator(build_root: Path, tmp_path_factory: pytest.TempPathFactory) -> G
 
 @pytest.fixture(scope="session")
 def tiny_design(build_root: Path) -> Path:
-    """A compiled design of a small detection network with random weights. To be read only."""
+    """Return a compiled design of a small detection network with random weights. Tests must not write to it."""
     folder = build_root / "tiny"
     with locked(build_root / "tiny.lock"):
         if not folder.exists():

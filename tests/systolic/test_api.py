@@ -1,4 +1,4 @@
-"""``import systolic`` as a user of Python has it, in both styles from end to end."""
+"""Test the public Python interface, ``import systolic``, from network to result in both styles."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_what_is_written_is_opened(design: systolic.GeneratedDesign, tmp_path: P
 
 @both
 def test_at_a_prompt_values_show_what_they_tell(design: systolic.GeneratedDesign, tiny: systolic.Model) -> None:
-    """No dump of weights, pixels and schedules, which have millions of characters."""
+    """Expect a short text at a prompt: a dump of weights, pixels and schedules would have millions of characters."""
     trace = design.trace(PICTURE)
     told = (design.simulate(PICTURE), design.run(PICTURE), trace.report(), trace.fifos(), design.mapping)
     assert [repr(value) for value in told] == [value.text() for value in told]
@@ -182,10 +182,10 @@ def test_importing_takes_no_time() -> None:
     assert done.stdout.strip() == "[]"
     code = "import sys; from systolic.cli.main import parser; parser(); print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False", "pictures are drawn by few commands"
+    assert done.stdout.strip() == "False", "the parser must not import matplotlib, because few commands draw figures"
 
 
-# --- the registry ------------------------------------------------------------------------------------------------
+# --- the registry of styles --------------------------------------------------------------------------------------
 
 
 class OtherManifest(SystolicManifest):
@@ -193,7 +193,7 @@ class OtherManifest(SystolicManifest):
 
 
 class OtherStyle(SystolicStyle):
-    """The systolic one by another name: what it generates says so."""
+    """The systolic style under another name, which is also the style in the manifest that it writes."""
 
     name = "other"
     summary = "for this test"

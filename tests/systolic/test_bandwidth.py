@@ -1,4 +1,4 @@
-"""DDR bandwidth over time: every byte that the trace moved lies in a bin, and no bin is above what the memory gives."""
+"""Test the DDR bandwidth over time: the bins hold every traced byte, and no bin exceeds the rate of the memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ def region(cycles: int, *bundles: BundleTiming) -> RegionTiming:
 
 
 def test_bytes_fall_into_the_bins_in_which_they_moved() -> None:
-    """100 cycles of a read in four bins, then 100 of a write in two; at 1000 MHz a byte a cycle is 1 GB/s."""
+    """Use a read of 100 cycles, traced in four bins, and then a write of 100 cycles, traced in two bins.
+
+    One byte per cycle at 1,000 MHz is 1 GB/s.
+    """
     read = BundleTiming(0, False, 320, 0, 1, 32, (160, 0, 160, 0))
     write = BundleTiming(1, True, 100, 0, 1, 64, (64, 36))
     told = bandwidth(TraceTiming(1000, MemoryTiming(8.0, 0.5), (region(100, read), region(100, write))), 4)
@@ -42,7 +45,7 @@ def test_bytes_fall_into_the_bins_in_which_they_moved() -> None:
 
 
 def test_no_bin_has_more_than_the_memory_gives() -> None:
-    """250 bytes begin in the first 50 of 200 cycles, of a memory that gives 200 in them: 50 come in the next."""
+    """Start 250 bytes in the first 50 of 200 cycles, of which the memory moves only 200. The next bin takes 50."""
     read = BundleTiming(0, False, 150, 0, 1, 50, (150, 0, 0, 0))
     write = BundleTiming(1, True, 110, 0, 1, 50, (100, 0, 10, 0))
     told = bandwidth(TraceTiming(1000, MemoryTiming(8.0, 0.5), (region(200, read, write),)), 4)
@@ -64,8 +67,8 @@ def test_every_port_has_a_row_with_its_bytes() -> None:
 
 
 def test_the_packets_of_a_pipeline_cross_the_ddr_while_the_dma_works() -> None:
-    """A read of 2 packets of 10 bytes, in 3 beats of 4 each: it works in 6 of the first 8 cycles, the write in the last
-    of them. 24 bytes in, 16 out."""
+    """Read 2 packets of 10 bytes, each in 3 beats of 4 bytes, so 24 bytes, and write 16 bytes. The read DMA works in 6
+    of the first 8 cycles, and the write DMA works in 2 of the last 4 cycles."""
     beats = ProcessTiming("dma_read", 6, 0, 2, 0, 12, 6, Lane(4, (0,) * 5, (1, 1, 0, 0, 0), (0,) * 5))
     out = ProcessTiming("dma_write", 2, 18, 0, 0, 0, 2, Lane(4, (4, 4, 4, 4, 2), (0,) * 5, (0,) * 5))
     bare = RegionTiming(0, False, 20, 0, (beats, out), (), ())

@@ -1,4 +1,4 @@
-"""Batches: frames that share the weights' passage, each bit-exact, and what that saves."""
+"""Test batches: every frame of a batch is bit-exact, and layers that reuse weights read them once per batch."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ GiveAccelerator = Callable[..., Accelerator]
 NETWORK = (
     start(3, 8, 6).convolution(20).pool().convolution(24, 1).pool().dense(40, 0.1).dense(30).dense(9).network("batch")
 )
-"""Shares its weights' passage from the 2×2 map on; before that a pool is fused with each layer."""
+"""A network whose layers reuse their weights from the 2×2 map on. Each earlier layer is fused with a pool."""
 ARRAY = GEOMETRIES["odd rows"]
 ROWS = ARRAY.rows
 LINK = ddr_timing(load("zcu104"), 300)
@@ -49,7 +49,7 @@ NATIVE, AP_INT, TRACE = Variant(), Variant(ap_int=True), Variant(trace=True)
 
 
 def mismatches(made: Accelerator, network: object, batch: int, variant: Variant = NATIVE) -> list[list[int]]:
-    """Of every frame, of every layer; the frames differ, or equality says nothing of their places."""
+    """Return the mismatches of each layer, per frame. The frames differ, so that a swapped frame is a mismatch."""
     assert network is not None
     folder = made.load(network, batch)  # type: ignore[arg-type]
     found = simulate_batch(folder, [picture_for(folder.network, seed) for seed in range(batch)], variant)
@@ -60,7 +60,7 @@ def mismatches(made: Accelerator, network: object, batch: int, variant: Variant 
 
 
 def weight_bytes(trace: Trace) -> int:
-    """What the readers of weights gave the array in all passes."""
+    """Return the bytes that the weight readers sent to the array in all passes."""
     streams = [stream for region in trace.regions for stream in region.streams]
     return sum(one.elements * one.element_bytes for one in streams if one.writer.startswith("read_weights"))
 
@@ -78,7 +78,7 @@ def test_packed_products_give_the_same_bits(accelerator: GiveAccelerator) -> Non
 @pytest.mark.engine
 @pytest.mark.parametrize("batch", [2, ROWS, 2 * ROWS + 1])
 def test_connected_layers_take_a_frame_as_a_row(batch: int, accelerator: GiveAccelerator) -> None:
-    """On maps higher than any stride, of odd sizes, with channels that fill no word."""
+    """Use maps of odd sizes, with more rows than the largest stride, and with channels that do not fill a word."""
     made = accelerator("odd rows")
     for network in (
         start(3, 14, 10).convolution(20).pool().dense(40, 0.1).dense(9).network(),
@@ -115,10 +115,10 @@ def test_what_is_stacked_and_what_goes_frame_by_frame() -> None:
     grid = start(3, 9, 9).convolution(8, 1).convolution(8, 1, 2).convolution(8, 1, padding=Padding(0, 1, 0, 1))
     assert [job.stacked for job in lower(grid.average().network(), 2)] == [2, 1, 2, 1]
     low = lower(start(3, 4, 4).convolution(8).average().network(), 3)[1]
-    assert (low.stacked, low.stride, low.joined) == (3, 4, 1)  # on its own channels
+    assert (low.stacked, low.stride, low.joined) == (3, 4, 1)  # a depthwise layer joins no rows
     pixels = lower(start(3, 5, 7).dense(21).network(), 3)[0]
     assert (pixels.repeats, pixels.joined) == (3, 1)
-    for side, joined in ((32, 32), (33, 1)):  # 65,536 values and more
+    for side, joined in ((32, 32), (33, 1)):  # 65,536 values, and one row more
         assert lower(start(3, side, 32).convolution(64, 1).dense(1).network(), 2)[1].joined == joined
 
 
@@ -163,7 +163,7 @@ def test_traced_cycles_a_frame_fall_as_modelled(accelerator: GiveAccelerator) ->
 
 @pytest.mark.engine
 def test_the_test_benchs_batch_ends_as_expected(accelerator: GiveAccelerator) -> None:
-    """data/maps.bin through the code gives data/expected.bin, whose frames differ."""
+    """Expect data/expected.bin from the test bench's data/maps.bin. Its frames differ."""
     made = accelerator("odd rows")
     folder = made.load(NETWORK, 3)
     files = design_of(NETWORK, ARRAY, 3).files
@@ -218,7 +218,7 @@ def test_a_batch_has_bounds(batch: int) -> None:
         first_fit(NETWORK, ARRAY, batch)
 
 
-# ---------------------------------------------------------------------------------------- command line
+# ---------------------------------------------------------------------------------------- the commands
 
 
 @pytest.fixture
@@ -236,7 +236,7 @@ def pictures(folder: Path) -> list[Path]:
 @pytest.mark.engine
 def test_generate_and_simulate_in_batches(cfg: Path, tmp_path: Path) -> None:
     saved, design, shots = tmp_path / "s.json", tmp_path / "design", pictures(tmp_path)
-    board = ("--board", "pynq-z2", "--clock", 250)  # the clock that a search over all would choose
+    board = ("--board", "pynq-z2", "--clock", 250)  # the clock that a search over all clocks would choose
     done = call("schedule", cfg, *board, "--batch", 3, "--save", saved, "--report", tmp_path / "s.html")
     assert done.code == 0
     assert "batches of 3 frames" in done.out

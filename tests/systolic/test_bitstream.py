@@ -1,4 +1,4 @@
-"""What is packaged for a board is what Vivado wrote for its part."""
+"""Test the checks of a bitstream: ``systolic package`` accepts only what Vivado wrote for the board's part."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_header_is_read_field_by_field() -> None:
         (b"", ""),
         (b"a bitstream", ""),
         (b"\x13\x37" * 2048, ""),
-        (DATA, ""),  # a .bin file
+        (DATA, ""),  # a .bin file, which has no header
         (MAGIC, "field a"),
         (WHOLE[:30], "field a"),
         (WHOLE.replace(b"b\0", b"x\0", 1), "field b"),
@@ -66,7 +66,9 @@ def test_a_part_is_its_device_and_package(name: str, device_and_package: str) ->
 def test_the_part_of_every_board_is_told_from_those_of_others() -> None:
     parts = {name: part_of(board.load(name).part) for name in board.names()}
     same = {frozenset(n for n in parts if parts[n] == part) for part in parts.values()}
-    assert {names for names in same if len(names) > 1} == {frozenset(("kv260", "kr260"))}, "one module on two carriers"
+    assert {names for names in same if len(names) > 1} == {frozenset(("kv260", "kr260"))}, (
+        "the two boards carry the same module, so only they share a part"
+    )
 
 
 HWH = '<EDKSYSTEM VIVADOVERSION="2022.1"><SYSTEMINFO DEVICE="{}" PACKAGE="{}"/></EDKSYSTEM>'

@@ -1,4 +1,4 @@
-"""g++ and the simulation library: compiled once, and what is said where it cannot be."""
+"""Test how g++ compiles the simulation library: once per change of the sources, and with an error if it fails."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def made(accelerator: Callable[..., Accelerator], tmp_path: Path) -> Path:
-    """A copy of a compiled design, to be changed."""
+    """Return a copy of a compiled design, which the test may change."""
     return accelerator("odd rows").copy(tmp_path / "design").path
 
 
@@ -48,7 +48,7 @@ def test_variants_have_names(variant: Variant, name: str) -> None:
 
 
 def test_a_design_that_moved_is_not_compiled_again(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``made`` is a copy elsewhere; with a compiler that fails, its library can only be the copied one."""
+    """Use a copied design and a compiler that fails, so that the library can only be the copied one."""
     monkeypatch.setenv("CXX", "false")
     assert build(made).parent == made / "build"
 

@@ -1,4 +1,4 @@
-"""Networks that read grey pictures, or arrays of other channels: from calibration to boxes, in both styles."""
+"""Test networks that read grey pictures, or arrays with other numbers of channels, from calibration to boxes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def write_cfg(folder: Path, channels: int) -> Path:
 
 
 def frame_file(folder: Path, channels: int) -> Path:
-    """A picture of mode L or an array of the channels."""
+    """Write a random frame of 20 rows and 30 columns and return its file: a grey PNG if it has one channel, else an
+    array."""
     values = RANDOM.integers(0, 256, (20, 30, channels), np.uint8)
     if channels == 1:
         path = folder / "grey.png"

@@ -1,4 +1,4 @@
-"""``systolic check``: what is planted into generated sources is found, with its line."""
+"""Test ``systolic check``: it finds defects planted into generated sources, with their lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from tests.support.cases import cases
 from tests.support.traced_cycles import traced_cycles
 
-pytest.importorskip("ziglang", reason="a check compiles with the clang of the package ziglang")
+pytest.importorskip("ziglang", reason="check compiles the sources with the clang of the package ziglang")
 
 from boards.board import load
 from boards.errors import DamagedFileError
@@ -80,7 +80,7 @@ static inline int planted(int value) {
 """
 DEFECTS = {
     "a long carried path": (LONG_PATH, "\n        from_elsewhere = planted(from_elsewhere);", "carried path"),
-    "two stores a cycle into a bank chosen at run time": (
+    "two stores per cycle into a bank chosen at run time": (
         TWO_STORES,
         PARTITION + BOUND.format(name="banks"),
         "ports of banks",
@@ -102,7 +102,8 @@ def report(design: Path) -> DesignCheck:
 
 
 def with_planted(design: Path, folder: Path, code: str, call: str) -> tuple[Path, str]:
-    """The sources with a defect in the first loop of the reader, and where its mark stands."""
+    """Write the sources with a defect in the reader's first loop, and return the top file and the place of its
+    pragma."""
     folder.mkdir()
     for path in (design / "src").iterdir():
         (folder / path.name).write_bytes(path.read_bytes())
@@ -134,7 +135,7 @@ def test_a_planted_defect_is_found_with_its_line(design: Path, tmp_path: Path, d
 
 @pytest.mark.engine
 def test_every_loop_of_the_sources_is_checked(design: Path, report: DesignCheck) -> None:
-    """But one of no iterations: this array has no table."""
+    """Except one loop, which has no iterations because this array has no table."""
     marks = {
         f"{path.name}:{text[: mark.end()].count(chr(10)) + 1}"
         for path in (design / "src").iterdir()
@@ -233,7 +234,7 @@ def test_a_planted_multiplier_is_found_with_its_line(design: Path, tmp_path: Pat
 
 @pytest.mark.engine
 def test_products_that_share_no_dsp_are_found(design: Path, tmp_path: Path) -> None:
-    """Each weight of a packed one multiplied by itself: as many DSPs as there are columns to share one."""
+    """Multiply each weight of a packed word alone, so that a row needs one DSP per column that should share one."""
     sources = tmp_path / "src"
     shutil.copytree(design / "src", sources)
     text, packed = (sources / "packed.h").read_text("utf-8"), "chain += chain_t(weight) * value;"
@@ -258,7 +259,7 @@ def test_sums_that_a_tool_may_make_a_tree_of_are_found_with_their_line(design: P
     shutil.copytree(design / "src", sources)
     text, off = (sources / "pe_array.h").read_text("utf-8"), "#pragma HLS EXPRESSION_BALANCE off\n"
     assert off in text
-    (sources / "pe_array.h").write_text(text.replace(off, "", 1), "utf-8")  # of pe_row, not of last_pe_row
+    (sources / "pe_array.h").write_text(text.replace(off, "", 1), "utf-8")  # in pe_row, not in last_pe_row
     opened = open_design(design)
     estimates = style_of(opened).estimates(opened)
     built = read_sources(sources / "top.cpp").multipliers()
@@ -364,8 +365,8 @@ def test_the_loops_are_told_with_a_percentage(design: Path) -> None:
     assert [text.split(",")[1] for text in loops] == [f" {number} of {len(loops)}" for number in range(len(loops))]
     shares = [int(text.split()[-1].rstrip("%")) for text in loops]
     assert shares[0] == 0
-    assert shares == sorted(shares)  # by the operations of the loops that are done
-    assert 50 < shares[-1] <= 100  # rounded
+    assert shares == sorted(shares)  # the percentage counts the operations of finished loops
+    assert 50 < shares[-1] <= 100  # after rounding
     assert len(loops) > 10
 
 

@@ -1,4 +1,4 @@
-"""Classifiers from a file to a label, by the commands, in both styles; and the one built-in network of one style."""
+"""Test classifiers in both styles, from the network's file to the predicted label."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def simulated(folder: Path, capsys: pytest.CaptureFixture[str]) -> int:
 
 @pytest.fixture(scope="module")
 def resnet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """ResNet-8 as an exporter writes it, and its labels."""
+    """Return an ONNX file of ResNet-8, as an exporter writes it."""
     folder = tmp_path_factory.mktemp("resnet")
     onnx.save(written(zoo.load("resnet8", 1)), folder / "resnet8.onnx")
     return folder / "resnet8.onnx"
@@ -80,7 +80,7 @@ def test_resnet8_names_classes(
 
 
 def test_mobilenet_v2_names_classes_as_a_pipeline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """All its layers, a quarter as wide, from an ONNX file."""
+    """Use all layers of MobileNet v2 with a quarter of the channels, from an ONNX file."""
     cfg = zoo.topology_file("mobilenet-v2").read_text().replace("=224", "=32").replace("output=1000", "output=10")
     cfg = re.sub(r"(filters|groups)=(\d+)", lambda match: f"{match[1]}={int(match[2]) // 4}", cfg)
     (tmp_path / "small.cfg").write_text(cfg)

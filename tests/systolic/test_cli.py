@@ -1,4 +1,4 @@
-"""The ``systolic`` command as a user has it: exit codes, one object on stdout, sentences on stderr."""
+"""Test the ``systolic`` command as a user calls it: exit statuses, one JSON object on stdout, sentences on stderr."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_generating_twice_gives_the_same_bytes(tiny: Path) -> None:
 
 @pytest.mark.engine
 def test_generate_takes_other_formats(tiny: Path) -> None:
-    """The 16-bit format and the executed design are tried by tests of the engine."""
+    """Tests of the engine cover the 16-bit format and the executed design."""
     assert call(*generate_arguments(tiny, "--bits", 4)).code == 0
     values = manifest_fields(tiny.parent / "out")
     assert values["array"]["bits"] == 4
@@ -119,7 +119,7 @@ def test_generated_formats_are_executed(bits: int, tiny: Path) -> None:
 
 @pytest.mark.engine
 def test_formats_are_compared(tiny: Path) -> None:
-    """A row each; int4 has four MACs where int8 has two and int16 one, and the DDR carries words of half the width."""
+    """Expect four int4, two int8 or one int16 products per DSP, and fewer bytes from DDR for narrower weights."""
     formats = ("--bits", 4, "--bits", 8, "--bits", 16)
     rows = call("compare", tiny, "--board", "zcu104", "--array", "4x8x8", *formats, "--json", "-").json["rows"]
     assert [row["asked"] for row in rows] == [f"zcu104, 4x8x8, int{bits}" for bits in (4, 8, 16)]
@@ -156,7 +156,7 @@ def test_truncated_and_oversized_weights(tiny: Path) -> None:
     refused(done, "tiny.weights")
     assert f"{wanted}" in done.error
     assert f"{wanted - 2}" in done.error
-    assert "conv2" in done.error, "the layer at which the numbers run out"
+    assert "conv2" in done.error, "the error names the layer at which the weights run out"
     weights.write_bytes(whole + bytes(12))
     done = call(*generate_arguments(tiny))
     refused(done, "tiny.weights")
@@ -192,7 +192,7 @@ def test_all_layers_without_a_mapping_are_listed_before_a_picture_is_read(tiny: 
         assert isinstance(done.refusal, SeveralFaultsError)
         places = [error.where for error in done.refusal.errors]
         assert places == ["tiny.cfg:14", "tiny.cfg:23"]
-        assert "the streaming style" in done.error, "what can map it"
+        assert "the streaming style" in done.error, "the error names the style that supports the layer"
 
 
 @pytest.mark.engine
@@ -269,7 +269,7 @@ def test_a_planted_error_is_told_with_its_layer_and_exit_code_1(tiny_design: Pat
     path.write_bytes(data)
     manifest = tmp_path / "design" / "manifest.json"
     assert whole in manifest.read_text()
-    manifest.write_text(manifest.read_text().replace(whole, str(crc32(data))))  # else the folder is refused
+    manifest.write_text(manifest.read_text().replace(whole, str(crc32(data))))  # or the folder is refused
     done = call("simulate", tmp_path / "design", "--picture", PICTURE)
     assert done.code == 1
     assert "THE DESIGN IS NOT RIGHT" in done.out
@@ -326,12 +326,12 @@ def test_cycles_print_one_object(tiny_design: Path, tmp_path: Path) -> None:
     refused(call(*picture, "--timeline", tmp_path / "no" / "t.png"), "t.png")
 
 
-# ----------------------------------------------------------------------------------- demo, and a terminal
+# ----------------------------------------------------------------------------------- demo
 
 
 @pytest.fixture
 def pinned_demo(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The demo of an array that is pinned, whose search is short."""
+    """Pin the array of the demo, so that its search is short."""
     pins = {"rows": 8, "columns": 8, "lanes": 8, "save_rows": 2, "chunk": 16, "map_ports": 1, "weight_ports": 1}
     pinned = Demonstration("shapes", "hills", {"pins": pins})
     monkeypatch.setitem(BY_STYLE, "systolic", pinned)
@@ -364,7 +364,7 @@ def test_the_demo_ends_with_commands_that_exist_and_may_be_repeated(tmp_path: Pa
     assert sources_key(sources(folder / "accelerator")) == first
     assert set(values) == {"generate", "simulate", "run", "truth"}
     assert values["simulate"]["mismatches"] == 0
-    assert values["run"]["detections"], "the trained network finds something on its own sample"
+    assert values["run"]["detections"], "the trained network must detect an object in its own sample"
     assert (values["truth"]["missed"], values["truth"]["added"]) == (0, 0)
     with Image.open(folder / "boxes.png") as drawn:
         assert drawn.size == (values["run"]["width"], values["run"]["height"])

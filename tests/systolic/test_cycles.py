@@ -1,8 +1,7 @@
-"""The solver against cycles derived on paper, and against a simulator that steps every clock.
+"""Test the solver of traced cycles against cycles derived on paper, and against a simulator that steps every clock.
 
-Notation: W[i] and R[i] are the cycles in which element i is written and read. Each loop starts one cycle
-after its process (Fabric.loop_entry), a written element is readable in the next cycle, and a read frees its
-slot for the next cycle.
+W[i] and R[i] are the cycles in which element i is written and read. Each loop starts one cycle after its process
+(Fabric.loop_entry). A written element can be read in the next cycle, and a read frees its slot for the next cycle.
 """
 
 from __future__ import annotations
@@ -23,7 +22,8 @@ from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.trace_kernels import KERNELS, compile_library, our_stream, run, traced
 
-# 10 ns a cycle, 64 bytes a cycle, first beat 20 cycles after its request, response 10 after the last beat
+# A cycle is 10 ns. The memory moves 64 bytes per cycle, sends the first beat 20 cycles after its request, and answers
+# 10 cycles after the last written beat.
 CLOCK = 100.0
 FAST = MemoryTiming(peak_gbps=6.4, efficiency=1.0, read_latency_ns=200, write_latency_ns=100)
 
@@ -55,7 +55,7 @@ def process(timing: TraceTiming, name: str) -> tuple[int, int, int, int, int]:
 
 
 def test_pipeline_of_ii_1(kernel: Run) -> None:
-    # entry 1, the last of 10 iterations starts 9 later and is 5 deep: 1 + 9 + 5
+    # The loop is entered at 1. The last of 10 iterations starts 9 cycles later and is 5 deep: 1 + 9 + 5.
     assert region_cycles(kernel("run_pipeline", 10, 1, 0, 5)) == 15
 
 
@@ -71,9 +71,8 @@ def test_loop_entry_counts_for_each_loop(kernel: Run) -> None:
     assert region_cycles(kernel("run_pipeline", 10, 1, 3, 5), fabric=FabricTiming(loop_entry=4)) == 48 + 2 * 3
 
 
-# W[i] = 1 + i; R[i] = 2 + i; the sink ends one cycle after R[7] = 9.
-# Depth 2: W[2] = 3 needs R[0] + 1 = 3, so nothing is lost.
-# Depth 1: W[i + 1] = R[i] + 1 and R[i] = W[i] + 1, so R[7] = 2 + 2·7 = 16.
+# W[i] = 1 + i and R[i] = 2 + i. The sink ends one cycle after R[7] = 9. With depth 2, W[2] = 3 needs R[0] + 1 = 3, so
+# no cycle is lost. With depth 1, W[i + 1] = R[i] + 1 and R[i] = W[i] + 1, so R[7] = 2 + 2·7 = 16.
 @cases("depth, cycles", [(1, 17), (2, 10), (32, 10)])
 def test_pair_with_a_fifo(kernel: Run, depth: int, cycles: int) -> None:
     assert region_cycles(kernel("run_pair", 8, depth)) == cycles
@@ -82,26 +81,28 @@ def test_pair_with_a_fifo(kernel: Run, depth: int, cycles: int) -> None:
 def test_depths_and_fifo_latency_are_solved_again_without_a_run(kernel: Run) -> None:
     trace = kernel("run_pair", 8, 32)
     assert region_cycles(trace, depths={"pipe": 1}) == 17
-    # latency 2: R[i] = W[i] + 2, W[i + 1] = R[i] + 1, so R[7] = 3 + 3·7 = 24
+    # With latency 2, R[i] = W[i] + 2 and W[i + 1] = R[i] + 1, so R[7] = 3 + 3·7 = 24.
     assert region_cycles(trace, depths={"pipe": 1}, fabric=FabricTiming(fifo_latency=2)) == 25
     assert region_cycles(trace) == 10
 
 
 def test_a_word_takes_a_cycle_more_through_a_memory_than_through_a_shift_register(kernel: Run) -> None:
-    """R[i] = W[i] + 1 or W[i] + 2. Eight words of 4,096 bits, which a tool would put into a memory, are bound."""
+    """R[i] is W[i] + 1 through a shift register and W[i] + 2 through a memory. Unbound, eight words of 4,096 bits would
+    be a memory."""
     assert [region_cycles(kernel("run_bound", 8, memory, 4096)) for memory in (False, True)] == [10, 11]
     assert region_cycles(kernel("run_bound", 8, True, 4096), fabric=FabricTiming(memory_fifo_latency=4)) == 13
 
 
 def test_a_wide_deep_fifo_without_a_directive_is_taken_to_be_a_memory(kernel: Run) -> None:
-    """Of words of 32 bits, 32 are 1,024 bits and a shift register; 33 are more. The depth that is solved for counts."""
+    """Expect a shift register up to 1,024 bits, which is 32 words of 32 bits, and a memory for 33 words. The depth
+    given to the solver decides."""
     assert [region_cycles(kernel("run_pair", 8, depth)) for depth in (2, 32, 33)] == [10, 10, 11]
     trace = kernel("run_pair", 8, 32)
     assert [region_cycles(trace, depths={"pipe": depth}) for depth in (2, 32, 33)] == [10, 10, 11]
 
 
 def test_a_fifo_stays_what_it_is_bound_to_at_other_depths(kernel: Run) -> None:
-    """Eight words of 200 bits are a memory to the tool, and two are not."""
+    """Eight words of 200 bits would be a memory without the directive, and two words would not."""
     register = kernel("run_bound", 8, False, 200)
     assert [region_cycles(register, depths={"pipe": depth}) for depth in (2, 100)] == [10, 10]
     memory = kernel("run_bound", 8, True, 200)
@@ -109,7 +110,7 @@ def test_a_fifo_stays_what_it_is_bound_to_at_other_depths(kernel: Run) -> None:
 
 
 def test_a_fifo_of_a_pipeline_is_what_its_depth_asks_for(library: ctypes.CDLL) -> None:
-    """Five words of 200 bits are 1,000 bits and a shift register; six are more, and a memory."""
+    """Five words of 200 bits are 1,000 bits, so a shift register. Six words are more than 1,024 bits, so a memory."""
     trace = Trace(library, by_depth=True)
     trace.begin()
     assert run(library, "run_bound", 8, False, 200) is None
@@ -117,9 +118,9 @@ def test_a_fifo_of_a_pipeline_is_what_its_depth_asks_for(library: ctypes.CDLL) -
     assert [region_cycles(trace, depths={"pipe": depth}) for depth in (2, 5, 6, 100)] == [10, 10, 11, 11]
 
 
-# The sink takes one of 16 elements each 4 cycles. R[i] = 3 + 4·i, the sink ends at 3 + 60 + 1 = 64.
-# The relay writes element j ≥ 2 at R[j − 2] + 1 = 4·j − 4, and reads in the same cycle;
-# the source writes element i ≥ 4 when that frees a slot, at 4·(i − 2) − 4 + 1 = 4·i − 11: the last at 49.
+# The sink takes one of 16 elements every 4 cycles: R[i] = 3 + 4·i, and it ends at 3 + 60 + 1 = 64. The relay writes
+# element j ≥ 2 at R[j − 2] + 1 = 4·j − 4, and reads in the same cycle. This frees a slot for the source, which writes
+# element i ≥ 4 at 4·(i − 2) − 4 + 1 = 4·i − 11, and the last at 49.
 def test_back_pressure_from_the_last_to_the_first(kernel: Run) -> None:
     timing = solve(kernel("run_chain", 16, 4))
     assert timing.regions[0].cycles == 64
@@ -130,10 +131,10 @@ def test_back_pressure_from_the_last_to_the_first(kernel: Run) -> None:
     assert first.stall_space == 33
 
 
-# The forwarder reads at 2 + i, forwards at 3 + i and writes at 2 + i + 5. The first sink reads at 4 + i and ends at
-# 4 + 7 + 1 = 12, the second one reads at 8 + i and ends at 16.
-# A first sink of II 4 reads element i at 4 + 4·i, and ends at 4 + 28 + 1 = 33: what is forwarded waits for space, and
-# the pipeline with it. Element i ≥ 2 is forwarded at R[i − 2] + 1 = 4·i − 3, the last at 25; it is written 4 later.
+# The forwarder reads at 2 + i, forwards at 3 + i and writes at 2 + i + 5. The first sink reads at 4 + i and ends at 4 +
+# 7 + 1 = 12. The second sink reads at 8 + i and ends at 16. If the first sink has II 4, it reads element i at 4 + 4·i
+# and ends at 4 + 28 + 1 = 33. The forwarded word then waits for space, and stalls the pipeline. Element i ≥ 2 is
+# forwarded at R[i − 2] + 1 = 4·i − 3, the last at 25, and is written 4 cycles later.
 def test_what_is_forwarded_leaves_a_cycle_after_it_was_read(kernel: Run) -> None:
     timing = solve(kernel("run_forwarding", 8, 1))
     assert timing.regions[0].cycles == 16
@@ -143,16 +144,16 @@ def test_what_is_forwarded_leaves_a_cycle_after_it_was_read(kernel: Run) -> None
     assert [found.idle for found in slow.regions[0].processes if found.name.startswith("sink")] == [0, 33 - 31]
 
 
-# The source writes at 1…4, pauses 10 and enters a loop, writes at 16…19. The relay, 6 deep, reads 0…3 at 2…5,
-# and stands still for element 4 until 17 with all four in flight: element 0 leaves at 18 (7 if it could flow
-# on), element 7 at 25. The sink reads one later and ends at 27.
+# The source writes at 1…4, pauses 10 cycles, enters a loop and writes at 16…19. The relay is 6 deep and reads elements
+# 0…3 at 2…5. It stalls for element 4 until 17, with all four in flight. Element 0 is written at 18 (at 7 without the
+# stall), and element 7 at 25. The sink reads one cycle later and ends at 27.
 def test_a_stall_freezes_what_is_in_flight(kernel: Run) -> None:
     timing = solve(kernel("run_deep"))
     assert timing.regions[0].cycles == 27
     assert process(timing, "relay") == (1 + 7 + 6, 1 + 11, 0, 0, 1)
 
 
-# join needs sums[0], that is left[0…3]: fork must have written right[0…3] before join reads the first.
+# join needs sums[0], the sum of left[0…3]. Thus fork must write right[0…3] before join reads right[0].
 def test_fork_and_join_deadlock_at_depth_1(kernel: Run) -> None:
     with raises(DeadlockError, label=4, cure=("right", 4)) as caught:
         solve(kernel("run_fork", 16, 1))
@@ -173,7 +174,7 @@ def test_the_depth_that_is_named_frees_the_deadlock_and_one_less_does_not(kernel
         solve(trace, depths={"right": 3})
 
 
-# Deepening one of the two would not help: the array is deepened as a whole, as its pragma does.
+# A deeper FIFO for one of the two streams would not help. The array is deepened as a whole, as its pragma does.
 def test_an_array_of_streams_is_deepened_as_a_whole(kernel: Run) -> None:
     trace = kernel("run_paired", 16, 2)
     with raises(DeadlockError, cure=("right", 4)) as caught:
@@ -184,8 +185,8 @@ def test_an_array_of_streams_is_deepened_as_a_whole(kernel: Run) -> None:
         solve(trace, depths={"right": 1, "left": 1})
 
 
-# fork writes element i at 1 + i, gather sums 0…3 at 5, join reads right[i] at 6 + i: with W[5] = 6 before
-# R[0] = 6 frees a slot, right needs 6, and the region ends at 6 + 15 + 1 = 22.
+# fork writes element i at 1 + i, gather sums elements 0…3 at 5, and join reads right[i] at 6 + i. W[5] = 6 is before
+# R[0] = 6 frees a slot, so right needs 6 slots. The region ends at 6 + 15 + 1 = 22.
 def test_advice_loses_nothing_and_one_less_does(kernel: Run) -> None:
     trace = kernel("run_fork", 16, 1)
     advice = trace.advise(FAST, CLOCK, slack=0)
@@ -202,7 +203,7 @@ def test_advice_loses_nothing_and_one_less_does(kernel: Run) -> None:
 
 
 class Counted:
-    """A trace, and how often each region of it was solved."""
+    """A trace that counts how often each of its regions is solved."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -218,8 +219,9 @@ class Counted:
 
 
 def test_a_region_is_not_searched_below_what_another_needs(library: ctypes.CDLL) -> None:
-    """The longer of two regions, first in the trace, is solved with what the shorter one needs, and keeps its pace: it
-    is solved as often as the shorter one is for the curve and the sums, once unbounded and once with these depths."""
+    """Put the longer region first in the trace. It keeps its pace with the depths that the shorter one needs. Both
+    regions are solved for the curve and the sums. The longer one is solved only twice more: unbounded, and with these
+    depths."""
     trace = Trace(library)
     trace.begin()
     assert run(library, "run_fork", 64, 1) is None
@@ -234,7 +236,7 @@ def test_a_region_is_not_searched_below_what_another_needs(library: ctypes.CDLL)
     assert told[-1].startswith("trying FIFOs no deeper than 6, ")
 
 
-# The request is at 0, the loop starts at 2, beat j arrives at 20 + j and the last of 64 at 83.
+# The request is issued at 0 and the loop starts at 2. Beat j arrives at 20 + j, and the last of 64 at 83.
 def test_reader_bound_by_its_port(kernel: Run) -> None:
     timing = solve(kernel("run_read", 0, 64, 1))
     assert timing.regions[0].cycles == 84
@@ -243,7 +245,7 @@ def test_reader_bound_by_its_port(kernel: Run) -> None:
     assert (bundle.bytes, bundle.busy, bundle.bursts, bundle.write) == (1024, 64, 1, False)
 
 
-# 8 bytes a cycle: a beat of 16 each 2 cycles, the last of 64 at 20 + 126 = 146.
+# At 8 bytes per cycle, each beat of 16 bytes takes 2 cycles. The last of 64 arrives at 20 + 126 = 146.
 def test_reader_bound_by_ddr(kernel: Run) -> None:
     slow = MemoryTiming(peak_gbps=1.6, efficiency=0.5, read_latency_ns=200, write_latency_ns=100)
     timing = solve(kernel("run_read", 0, 64, 1), slow)
@@ -252,8 +254,8 @@ def test_reader_bound_by_ddr(kernel: Run) -> None:
     assert timing.regions[0].bound_by == "DDR (reader)"
 
 
-# 16 bytes a cycle for two: chunks of 4 beats take 4 cycles and alternate, the last starts at 4 + 15·8 = 124
-# and its last beat arrives at 124 + 20 + 3.
+# Two readers share 16 bytes per cycle. Chunks of 4 beats take 4 cycles and alternate between the readers. The last
+# chunk starts at 4 + 15·8 = 124, and its last beat arrives at 124 + 20 + 3.
 def test_two_readers_share_the_bandwidth(kernel: Run) -> None:
     half = MemoryTiming(peak_gbps=1.6, efficiency=1.0, read_latency_ns=200, write_latency_ns=100)
     timing = solve(kernel("run_read", 0, 64, 2), half)
@@ -261,8 +263,8 @@ def test_two_readers_share_the_bandwidth(kernel: Run) -> None:
     assert timing.regions[0].cycles == 148
 
 
-# 8 beats from beat 252: four before the page's end, four after.
-# One outstanding: beats at 20…23, then a request at 24, beats at 44…47. Two: the port goes on without a gap.
+# Eight beats from beat 252 cross a page: four are before its end and four after it. With one outstanding request, beats
+# arrive at 20…23, the next request is issued at 24, and beats arrive at 44…47. With two, the port has no gap.
 @cases("address, outstanding, bursts, cycles", [(252, 1, 2, 48), (252, 2, 2, 28), (0, 1, 1, 28)])
 def test_burst_that_straddles_4_kb(kernel: Run, address: int, outstanding: int, bursts: int, cycles: int) -> None:
     memory = MemoryTiming(6.4, 1.0, 200, 100, read_outstanding=outstanding)
@@ -272,29 +274,31 @@ def test_burst_that_straddles_4_kb(kernel: Run, address: int, outstanding: int, 
 
 
 def test_bursts_are_cut_at_the_ports_length(kernel: Run) -> None:
-    # 16 beats in parts of 4 with one outstanding: each part takes 20 + 4 cycles, then the next is asked for
+    # With one outstanding request, 16 beats in bursts of 4 take 20 + 4 cycles per burst.
     memory = MemoryTiming(6.4, 1.0, 200, 100, read_outstanding=1, max_burst_beats=4)
     assert region_cycles(kernel("run_read", 0, 16, 1), memory) == 4 * 24
 
 
-# The loop starts at 1, asks at 1, 2, 5, 9 …; HLS puts the loads 30 stages later, when memory, 20 away, has
-# them: beat i is loaded at 31 + i, the last of 16 at 46, and 2 more stages follow.
-# With loads 5 stages later the first waits from 6 until 21, and the requests behind it wait too: that of 5 was
-# made in time, that of 9 is made at 24 and its first beat, wanted at 33, is there at 44.
+# The loop starts at 1 and issues requests at 1, 2, 5, 9 …. HLS places the loads 30 stages later, when the memory, with
+# a latency of 20, has the data. Beat i is loaded at 31 + i, the last of 16 at 46, and 2 more stages follow. If the
+# loads are 5 stages later, the first load waits from 6 until 21, and the later requests wait too. The request of 5 was
+# issued in time. The request of 9 is issued at 24, and its first beat, needed at 33, arrives at 44.
 @cases("stages, waited", [(30, 0), (5, 15 + 11)])
 def test_a_loop_that_asks_and_loads(kernel: Run, stages: int, waited: int) -> None:
     timing = solve(kernel("run_asking", 4), fabric=FabricTiming(request_stages=stages))
     assert process(timing, "reader") == (1 + 15 + 3 + stages, 0, 0, waited, 0)
 
 
-# The loop that asks starts at 1 and takes 4 + 8 cycles, whatever a request of a loop with loads takes; the loop that
-# loads is entered at 13 and waits from 14 until 21, 20 behind the first request; 16 beats, and 2 more stages follow.
+# The requesting loop starts at 1 and takes 4 + 8 cycles. request_stages does not count, because the loop has no loads.
+# The loading loop is entered at 13 and waits from 14 until 21, which is 20 after the first request. Then 16 beats and 2
+# more stages follow.
 def test_a_loop_that_asks_and_one_that_loads(kernel: Run) -> None:
     timing = solve(kernel("run_apart", 4), fabric=FabricTiming(request_stages=64))
     assert process(timing, "reader") == (1 + 12 + 1 + 15 + 3, 0, 0, 7, 0)
 
 
-# A request at 0 and a load that waits from 1 until 20; in a loop, one request a cycle, the loads 64 later.
+# Outside a loop, the request is issued at 0 and the load waits from 1 until 20. In a loop, one request is issued per
+# cycle, with its load 64 stages later.
 @cases("loop, cycles", [(0, 21), (1, 9 + 64 + 3)])
 def test_access_without_a_burst_is_a_burst_of_one(kernel: Run, loop: int, cycles: int) -> None:
     timing = solve(kernel("run_single", 10, loop))
@@ -302,11 +306,11 @@ def test_access_without_a_burst_is_a_burst_of_one(kernel: Run, loop: int, cycles
     assert timing.regions[0].bundles[0].bursts == (10 if loop else 1)
 
 
-# Beats stored at 2…9, moved at 10…17, answered at 27.
+# Beats are stored at 2…9 and moved at 10…17. The response arrives at 27.
 def test_a_writer_ends_when_memory_has_answered(kernel: Run) -> None:
     timing = solve(kernel("run_write", 8, 0))
     assert process(timing, "writer") == (10, 0, 0, 17, 0)
-    # the explicit wait is a cycle of its own: the answer at 27 is seen in cycle 27
+    # The explicit wait takes a cycle of its own: it sees the response in cycle 27.
     assert region_cycles(kernel("run_write", 8, 1)) == 28
 
 
@@ -318,7 +322,10 @@ def test_top_is_a_process_between_regions(kernel: Run) -> None:
 
 
 def step_chain(count: int, ii: list[int], depth: list[int], fifo: list[int]) -> int:
-    """Every clock of a chain: source, relays, sink, each a pipeline that holds as a whole."""
+    """Return the cycles of a chain, simulated clock by clock.
+
+    The chain has a source, relays and a sink. Each is a pipeline that stalls as a whole.
+    """
     stages = [(1, 1), *zip(ii, [*depth, 1], strict=True)]
     tau = [-1] * len(stages)  # -1: the loop's entry
     written, taken, now = [0] * len(fifo), [0] * len(fifo), 0

@@ -1,4 +1,5 @@
-"""Sections of darknet from a cfg to an accelerator, executed: every layer equal to the golden model in every bit."""
+"""Test darknet sections from a cfg to an executed accelerator: every integer of every layer matches the golden
+model."""
 
 from __future__ import annotations
 
@@ -70,7 +71,8 @@ def test_maps_are_multiplied(
     layers: str, style: str, picture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = NET.replace("width=12", "width=8") + MULTIPLIED[layers]
-    executed(text, style, picture, tmp_path, capsys)  # the estimate of FIFOs counts no stages of blocks
+    # FIFOs are traced here, because their estimate does not count the pipeline stages of blocks.
+    executed(text, style, picture, tmp_path, capsys)
     folder = tmp_path / "design"
     if style == "systolic":
         assert re.search(r"MAP_PRODUCTS = 1\b", (folder / "src/parameters.h").read_text())

@@ -1,4 +1,5 @@
-"""The search on a Dask cluster of two workers: one is killed in mid-search, and the command line finds the same."""
+"""Test the schedule search on a Dask cluster of two workers: a killed worker loses nothing, and the command finds
+the same."""
 
 from __future__ import annotations
 
@@ -34,8 +35,7 @@ LINK = ddr_timing(ZCU104, 300)
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Two worker processes, each watched by a nanny that starts it again. Dask itself gives no task a second time,
-    so that the search has to."""
+    """Start two worker processes, each restarted by its nanny. Dask does not retry a task here, so the search must."""
     import dask
 
     with (
@@ -48,7 +48,7 @@ def cluster() -> Iterator[Any]:
 
 
 class Killer(threading.Thread):
-    """SIGKILL for the first worker that is seen to hold a batch."""
+    """A thread that sends SIGKILL to the first worker that holds a batch."""
 
     def __init__(self, address: str) -> None:
         super().__init__(daemon=True)
@@ -68,7 +68,7 @@ class Killer(threading.Thread):
 
 
 def gone(pid: int) -> bool:
-    """Whether there is no such process any more, once its nanny has seen it dead."""
+    """Return whether the process ends within a minute. It exists until its nanny has noticed that it died."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
         try:
@@ -98,7 +98,7 @@ def test_a_worker_killed_in_mid_search_loses_no_result(cluster: Any) -> None:
     assert found.key == alone.key
     assert found.schedule.array == alone.schedule.array
     assert found.schedule.tilings == alone.schedule.tilings
-    assert found.proof.priced >= alone.proof.priced  # every geometry that the bound left was priced
+    assert found.proof.priced >= alone.proof.priced  # each geometry that the bound did not exclude
     assert found.proof.geometries == alone.proof.geometries
 
 

@@ -1,4 +1,4 @@
-"""The search for least FIFO depths, on FIFOs whose needs are known."""
+"""Test the search for the least FIFO depths, with FIFOs whose needs are known."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BITS = {"rows": 8, "words": 64, "beats": 128, "skip": 4}
 
 
 class Pipeline:
-    """Keeps its pace where every FIFO is as deep as it needs; remembers what it was asked."""
+    """A pipeline that keeps its pace if every FIFO has its needed depth, and records the depths that were tried."""
 
     def __init__(self, needs: Mapping[str, int] = NEEDS) -> None:
         self.needs = needs
@@ -63,7 +63,8 @@ def test_fifos_that_cost_the_same_at_any_depth_are_shallow_or_stay() -> None:
 
 
 def test_the_costliest_is_searched_first() -> None:
-    """Four of a thousand words that carry 64 bits cost more than eight bits: from a cap of 1024 words on."""
+    """Expect the FIFO with words of 128 bits, which costs more than the others, as the first whose depth changes from
+    1,024 words."""
     pipeline = Pipeline()
     least_depths(pipeline.fifos(), DepthSearch())
     first_changes = [next(name for name in NEEDS if solved[name] != 1024) for solved in pipeline.solved[11:12]]

@@ -1,4 +1,5 @@
-"""Trained networks, and one with every kind of layer, executed: every integer is the golden model's."""
+"""Test trained networks, and one with every kind of layer, on executed designs: every integer matches the golden
+model."""
 
 from __future__ import annotations
 
@@ -39,16 +40,16 @@ KINDS = {
     *(QConvolution, QDense, MaxPool, QAveragePool, Concat, Slice, Reorg, DepthToSpace),
     *(Upsample, QAdd, QMultiply, QActivate),
 }
-"""Layers that the array computes."""
+"""The kinds of layer that the array computes."""
 
 Executed = Callable[..., SystolicDesign]
 
 
 @pytest.fixture(scope="module", params=["cpp", "systemverilog"])
 def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Executed:
-    """Return a function that gives the design of a network on one compiled engine, which has everything it may have.
+    """Return a function that loads a network into one compiled engine, which has every optional unit.
 
-    With ``stay`` the maps of that network stay on chip.
+    With ``stay``, the maps of the network stay on chip.
     """
     if request.param == "systemverilog":
         engine = request.getfixturevalue("engine")
@@ -79,7 +80,7 @@ def test_every_integer_of_every_kind_of_layer(loaded: Executed) -> None:
 
 
 def test_every_integer_of_maps_that_stay_on_chip(loaded: Executed) -> None:
-    """The first is read with stride 2 by a 3 × 3 and by a 1 × 1."""
+    """Read the first map with stride 2 by a 3 × 3 convolution and by a 1 × 1 convolution."""
     network = shortcut()
     design = loaded(network, stay=True)
     assert [bool(layer.output.map_buffer) for layer in design.manifest.layers[:2]] == [True, True]

@@ -1,4 +1,4 @@
-"""Schedules for people: tables, JSON, pictures and the page, and what is said about the runner-up."""
+"""Test the reports of schedules: tables, JSON, figures and the HTML page, and the losses of the runner-up."""
 
 from __future__ import annotations
 
@@ -133,7 +133,8 @@ def test_what_does_not_fit_is_a_row_with_its_sentence(comparison: SystolicCompar
 
 @pytest.mark.engine
 def test_the_baselines_are_rows_of_every_comparison(comparison: SystolicComparison) -> None:
-    """Under each that fits, with the cycles and bytes of its own array; also at the head of the page."""
+    """Expect the baselines after each row that fits, with the cycles and bytes of its own array, and at the start of
+    the page."""
     lines, page = comparison.text().splitlines(), comparison.page()
     for row in comparison.rows:
         at = next(i for i, line in enumerate(lines) if line.startswith(row.asked))
@@ -173,7 +174,8 @@ def test_the_search_for_the_front_says_how_far_it_is(network: QuantizedNetwork) 
 
 @pytest.mark.engine
 def test_the_front_is_what_no_other_geometry_beats() -> None:
-    """As pricing each number of rows by itself finds it: fewer cycles are nothing where another has fewer DSPs too."""
+    """Compute the expected front from each number of rows alone. A point is dropped if another has no more cycles and
+    no more DSPs."""
     model = load_model("shapes")
     network = quantise_model(model, Calibration(sample_pictures()[:1]))
     pinned, ddr = pin(space_of(network, ZCU104), lanes=16, columns=16), ddr_timing(ZCU104, 300)
@@ -189,13 +191,14 @@ def test_the_front_is_what_no_other_geometry_beats() -> None:
         for point in alone
         if not any(other != point and other[0] <= point[0] and other[1] <= point[1] for other in alone)
     ]
-    assert len(best) < len(alone), "one of them is beaten, else nothing is shown"
+    assert len(best) < len(alone), "one geometry must be dominated, or the test shows nothing"
     assert coarse(*rows) == sorted(best)
 
 
 @pytest.mark.engine
 def test_a_row_a_batch() -> None:
-    """Dense layers take less time and traffic a frame the more frames share their weights, which the row counts."""
+    """Dense layers take less time and traffic per frame if more frames share their weights. The row counts per
+    frame."""
     dense = Builder(3, 8, 8).conv(16, 3).pool().dense(256).dense(128).network("dense")
     found = compare({8: dense}, Alternatives((ZCU104,), ("8x16x16",), (1, 4, 8), (300,)))
     assert [row.asked for row in found.rows] == [f"zcu104, 8x16x16, int8, batch {batch}" for batch in (1, 4, 8)]
@@ -255,7 +258,7 @@ def test_dask_says_what_is_missing() -> None:
         pass
 
 
-# --- pictures and pages --------------------------------------------------------------------------------------------
+# --- figures and pages ---------------------------------------------------------------------------------------------
 
 DRAWINGS: dict[str, Callable[[SystolicMapping], Figure]] = {
     "roofline": figures.roofline,
@@ -275,7 +278,7 @@ def test_every_picture_is_an_svg(name: str, explored: SystolicMapping) -> None:
 
 @cases("name", ["cycles", "buffers"])
 def test_no_legend_lies_on_a_bar(name: str) -> None:
-    """Also where the first bar is as long as the axes: legends of their own choice of place lay on it."""
+    """Draw a first bar as long as the axes, which a legend placed by matplotlib would cover."""
     network = Builder(3, 32, 32).conv(64, 3).conv(64, 3).conv(8, 1).network()
     figure = DRAWINGS[name](price(first_fit(network, Array(4, 8, 8)), ZCU104, ddr_timing(ZCU104, 300)))
     figure.draw_without_rendering()
@@ -303,7 +306,7 @@ def test_the_tiling_covers_the_map(explored: SystolicMapping) -> None:
 
 
 def test_a_picture_is_told_in_words_too(explored: SystolicMapping) -> None:
-    """Its numbers are the schedule's, and who hears the page hears them."""
+    """Expect the schedule's numbers in the words, which are the figure's label for a screen reader."""
     priced = explored.cost.layers[0]
     words = tiling_words(explored, 0)
     assert f"{priced.traffic.weights:,} bytes" in words
@@ -334,7 +337,7 @@ def test_jupyter_shows_the_same(explored: SystolicMapping, comparison: SystolicC
 def test_chromium_shows_a_readable_page(
     tmp_path: Path, comparison: SystolicComparison, explored: SystolicMapping
 ) -> None:
-    """At a telephone's width and a laptop's; labels do not cover each other, also where layers are alike."""
+    """Check the page at the widths of a telephone and a laptop. Labels must not overlap, even if layers are alike."""
     compared = readable(comparison.page(), tmp_path)
     assert compared == 1 + sum(pictures_of(row.mapping) for row in comparison.rows if row.mapping)
     assert readable(explored.page(), tmp_path) == pictures_of(explored)
@@ -351,7 +354,7 @@ def pictures_of(mapping: SystolicMapping) -> int:
 
 @pytest.mark.engine
 def test_a_large_networks_roofline_is_readable(tmp_path: Path) -> None:
-    """As many layers as YOLOv2's convolutions in a row, of which many meet in one place; at both widths."""
+    """Use a network as deep as YOLOv2's sequence of convolutions. Many of its points in the roofline coincide."""
     net = Builder(3, 208, 208).conv(32, 3).pool().conv(64, 3).pool()
     for channels, pairs in ((128, 1), (256, 1), (512, 2), (1024, 2)):
         for _ in range(pairs):
@@ -367,7 +370,8 @@ def test_a_large_networks_roofline_is_readable(tmp_path: Path) -> None:
 
 @pytest.mark.engine
 def test_a_tiling_of_every_order_is_readable(tmp_path: Path) -> None:
-    """Many row tiles, narrow column tiles, all three orders; two beside each other where the page is wide."""
+    """Use many row tiles and narrow column tiles, in all three orders. A wide page shows two tilings next to each
+    other."""
     small = Builder(3, 96, 96).conv(16, 3).conv(200, 3).network()
     for order in ORDERS:
         found = explore(small, ZCU104, 300, SystolicOptions(array="4x8x8", order=order))
@@ -376,7 +380,7 @@ def test_a_tiling_of_every_order_is_readable(tmp_path: Path) -> None:
 
 
 def test_an_order_that_fits_no_layer_is_refused_by_its_name() -> None:
-    """All weights of a layer of 1024 × 1024 × 3 × 3 are more than a board has memory for."""
+    """Use a layer with 1024 × 1024 × 3 × 3 weights, which exceed a board's memory."""
     resource = "steps of the weight buffer"
     with raises_among(DoesNotFitError, where="conv13", resource=resource) as caught:
         explore(tiny_yolo(208), ZCU104, 300, SystolicOptions(array="4x8x8", order="weights-resident"))

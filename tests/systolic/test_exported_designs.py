@@ -1,4 +1,5 @@
-"""Networks of the exported form from their two files to boxes, in both styles: what the form has beside UltraNet's."""
+"""Test networks of the exported form from their two files to boxes, in both styles, with the layers that UltraNet
+lacks."""
 
 from __future__ import annotations
 
@@ -22,7 +23,10 @@ ANCHORS = {"anchors": [[10, 12], [20, 16]], "classes": 2}
 
 
 def layers(head: str, **first: Any) -> list[dict[str, Any]]:
-    """A sum of a padded pool and a layer with a shift of its own, another sum that is not clipped, and a head."""
+    """Return layers with two sums and a head.
+
+    One sum adds a padded pool to a layer with its own shift. The other sum is not clipped.
+    """
     return [
         convolution(8, padding=1, name="a", **first),
         {"type": "max_pool", "size": 3, "stride": 1, "padding": 1, "name": "pooled"},
@@ -36,7 +40,7 @@ def layers(head: str, **first: Any) -> list[dict[str, Any]]:
 
 
 def write(folder: Path, values: dict[str, Any]) -> Path:
-    """net.json and net.npz; the path of the first."""
+    """Write net.json and net.npz, and return the path of net.json."""
     path = folder / "net.json"
     path.write_text(json.dumps(values))
     arrays = seeded_arrays(parse_topology(path.read_text(), path.name), 1)
@@ -45,7 +49,7 @@ def write(folder: Path, values: dict[str, Any]) -> Path:
 
 
 def check(path: Path, style: str, channels: int, folder: Path) -> None:
-    """Every bit of a frame from a file, and boxes in it."""
+    """Check that a random frame, read from a file, simulates without mismatches and gives boxes."""
     frame = np.random.default_rng(4).integers(0, 256, (20, 30, channels), np.uint8)
     np.save(folder / "frame.npy", frame)
     design = systolic.design(systolic.load(path), "zcu104", style, calibrate=[folder / "frame.npy"], **STYLES[style])

@@ -1,4 +1,5 @@
-"""Whoever quantises is told how near the heads come to the float network, and warned where that is too far."""
+"""Test the reported quality of quantisation: the SQNR of each head against the float network, and the warning if it
+is low."""
 
 from __future__ import annotations
 
@@ -68,7 +69,8 @@ def test_eight_bits_are_simulated_without_a_warning(tiny: tuple[Any, ...]) -> No
 
 @pytest.mark.engine
 def test_more_bits_help_a_network_with_functions(tmp_path: Path) -> None:
-    """SiLU by a table of 256 values, and in pieces of lines, with how far these are off; both executed."""
+    """SiLU is a table of 256 values at 8 bits and a piecewise-linear table at 16 bits. Both designs are executed,
+    and the error of the piecewise-linear table is reported."""
     cfg, names = tiny_files(tmp_path)
     cfg.write_text(TINY_CFG.replace("activation=leaky", "activation=swish"))
     told = {}
@@ -121,7 +123,7 @@ def test_every_head_over_all_pictures(tmp_path: Path) -> None:
         assert not np.isclose(alone[0], alone[1])
 
 
-# --------------------------------------------------------------------------------- what else generate warns of
+# --------------------------------------------------------------------------------- calibration and names
 
 
 @pytest.mark.engine

@@ -1,4 +1,4 @@
-"""Tables of FIFOs in reports and JSON: what the generated sources declare."""
+"""Test the tables of FIFOs in reports and JSON against the FIFOs that the generated sources declare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing a design: whole or not at all, and never over what is somebody else's."""
+"""Test how a design is written: completely or not at all, and never over a foreign file or folder."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_digest_is_of_names_and_contents_in_any_order() -> None:
     assert list(made.files) == sorted(FILES)
     assert made.digest != design_files({**FILES, "src/top.cpp": b"int Top;\n"}).digest
     assert made.digest != design_files({**FILES, "src/other.cpp": b""}).digest
-    # The border between a name and its content counts.
+    # The boundary between a name and its content counts.
     assert design_files({"ab": b"c"}).digest != design_files({"a": b"bc"}).digest
 
 
@@ -79,7 +79,7 @@ def test_a_link_to_a_folder_stays_a_link(tmp_path: Path) -> None:
     assert content(tmp_path / "real") == FILES
 
 
-# --------------------------------------------------------------------------------- what stands there
+# --------------------------------------------------------------------------------- targets that exist
 
 
 def test_a_design_is_replaced_only_when_asked(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_link_to_nothing_is_in_the_way(tmp_path: Path) -> None:
     assert not (tmp_path / "gone").exists()
 
 
-# --------------------------------------------------------------------------------- what cannot be written
+# --------------------------------------------------------------------------------- targets that cannot be written
 
 
 def test_a_file_where_a_parent_should_be(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_name_that_no_file_system_takes(tmp_path: Path) -> None:
 
 @pytest.fixture
 def read_only() -> Iterator[Path]:
-    """A folder that this process may not write; root gives its rights up for the time."""
+    """Return a folder that this process cannot write. Root drops its rights during the test."""
     root = os.geteuid() == 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -174,11 +174,11 @@ def test_a_parent_that_may_not_even_be_looked_into(read_only: Path) -> None:
         inner.rmdir()
 
 
-# --------------------------------------------------------------------------------- what happens meanwhile
+# --------------------------------------------------------------------------------- changes during a write
 
 
 class Interrupted(dict[str, bytes]):
-    """Files; while they are written, after the first, ``event`` happens."""
+    """Files of a design that call ``event`` after the first file is written."""
 
     def __init__(self, event: Callable[[], object]) -> None:
         super().__init__(FILES)
@@ -243,7 +243,7 @@ def test_of_many_writers_one_has_written(tmp_path: Path) -> None:
     refusals = {number: str(attempts[number].exception()) for number in range(8) if attempts[number].exception()}
     assert all(re.search("another run is writing it|holds a generated design", text) for text in refusals.values())
     written = [number for number in range(8) if number not in refusals]
-    assert len(written) <= 1  # none where each saw another that was at it too
+    assert len(written) <= 1  # none if each writer saw another one
     assert [path.name for path in tmp_path.iterdir()] == ["out"] * len(written)
     if written:
         assert (tmp_path / "out" / "number").read_bytes() == bytes(written)
@@ -267,7 +267,7 @@ def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:
     (hidden,) = tmp_path.iterdir()
     assert hidden.name.startswith(".out.")
     with output_folder(tmp_path / "out.2", replace=False):
-        assert hidden.exists(), "another folder's is not this one's"
+        assert hidden.exists(), "a run for another folder must not remove these leftovers"
     write(design_files(FILES), out)
     assert content(tmp_path) == {f"out/{name}": data for name, data in FILES.items()}
 
@@ -320,12 +320,13 @@ def test_folders_above_stay_only_with_a_design_in_them(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-# --------------------------------------------------------------------------------- what goes wrong
+# --------------------------------------------------------------------------------- errors during a write
 
 
 @pytest.fixture
 def breaking() -> DesignFiles:
-    """The second file needs a folder where the first is a file: the error strikes between two files."""
+    """Return files of which the second needs a folder where the first is a file, so the error strikes between two
+    files."""
     return DesignFiles({"a": b"whole", MANIFEST: MANIFEST_TEXT, "a/b": b"never"})
 
 

@@ -1,4 +1,4 @@
-"""A folder of pictures through the host code, from the command line."""
+"""Test ``systolic run`` on a folder of pictures or a video, with the host code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.support.errors import raises
 
 @pytest.fixture(scope="module")
 def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """For a Zynq UltraScale+: pynq 4.0.0 cannot set the clocks of a Zynq-7000."""
+    """Return a design for a Zynq UltraScale+, because pynq 4.0.0 cannot set the clocks of a Zynq-7000."""
     work = tmp_path_factory.mktemp("frames")
     write_tiny_design(work / "design", "zcu104", array="4x8x8")
     return work / "design"
@@ -62,7 +62,7 @@ def test_the_same_boxes_as_one_picture_at_a_time(design: Path, pictures: Path, t
 
 @pytest.mark.engine
 def test_a_video_file_gives_the_boxes_of_its_frames_and_a_video_of_them(design: Path, tmp_path: Path) -> None:
-    """The frames as OpenCV decodes them are seen one by one, as pictures of a folder are."""
+    """Expect the boxes of a run on a folder with the frames that OpenCV decodes."""
     cv2 = pytest.importorskip("cv2", reason="OpenCV is not installed: pip install 'systolic-cnn[video]'")
     video, boxes = tmp_path / "street.avi", tmp_path / "boxes.mp4"
     writer = cv2.VideoWriter(str(video), cv2.VideoWriter_fourcc(*"MJPG"), 5.0, (40, 30))
@@ -92,7 +92,7 @@ def test_a_video_file_gives_the_boxes_of_its_frames_and_a_video_of_them(design: 
 
 @pytest.mark.engine
 def test_a_folder_of_pictures_in_batches(pictures: Path, tmp_path: Path) -> None:
-    """Four pictures are a batch of three and one that is filled up; the figures are of pictures."""
+    """Four pictures are a batch of three, and a batch of one that is filled up. The measured figures count pictures."""
     write_tiny_design(tmp_path / "design", "zcu104", batch=3, array="4x8x8")
     out = tmp_path / "out.json"
     assert main(["run", str(tmp_path / "design"), str(pictures), "--json", str(out)]) == 0
@@ -171,7 +171,9 @@ def test_traced_cycles_are_kept_for_the_simulated_board(design: Path, tmp_path: 
     assert found is not None
     assert found.source == "traced"
     traced = report.timing.cycles
-    assert traced > sum(region.total for region in report.timing.regions if not region.top), "the program is fetched"
+    assert traced > sum(region.total for region in report.timing.regions if not region.top), (
+        "the total must include the fetch of the program"
+    )
     assert found.seconds(0, len(found.pass_cycles)) == pytest.approx(traced / (found.clock_mhz * 1e6))
     (tmp_path / "file").write_text("")
     assert save_cycles(tmp_path / "file", report) is None

@@ -1,4 +1,4 @@
-"""The Pareto front and the sweeps of a comparison, as an architect asks for them on the command line."""
+"""Test the Pareto front and the sweeps of a comparison as commands."""
 
 from __future__ import annotations
 
@@ -69,4 +69,4 @@ def test_a_comparison_sweeps_clocks_and_memories(network: Path, tmp_path: Path) 
     text = page.read_text("utf-8")
     one_whole_page(text)
     chart = text[text.index("<svg") : text.index("</svg>")]
-    assert chart.count(">convor<") == len(rows)  # its baselines beside each
+    assert chart.count(">convor<") == len(rows)  # each row has its baselines

@@ -1,4 +1,4 @@
-"""Formats of network files: each takes the options that its front-end names, and refuses the others in one sentence."""
+"""Test the formats of network files: each front-end accepts its own options and refuses the others in one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions directly on quantised sums, for every sum: executed by both engines and a pipeline."""
+"""Test functions applied directly to quantised sums, for every sum, executed by both engines and by a pipeline."""
 
 from __future__ import annotations
 
@@ -32,9 +32,12 @@ pytestmark = pytest.mark.engine
 
 
 def curved(folder: Path, more: bool) -> tuple[Path, OnnxNetwork]:
-    """Return a file of tanh, of which each sum has an entry of 2,048. more: and of a hard swish of channels of several
-    steps, in 4,096 entries with an offset of the product; of a sigmoid of 16 bits, in pieces of lines; and of a
-    softplus of a product of maps."""
+    """Return an ONNX file whose tanh has a table with an entry for each of 2,048 sums.
+
+    With ``more``, the network also has a hard swish with a table of 4,096 entries. Its channels have different scales,
+    and its product has an offset. A 16-bit sigmoid as a piecewise-linear table and a softplus of a product of maps
+    follow.
+    """
     writer = OfSums(21)
     last = writer.stepped(writer.put("Tanh", [writer.sums(1 / 256)]), 1 / 127)
     if more:
@@ -53,11 +56,11 @@ def curved(folder: Path, more: bool) -> tuple[Path, OnnxNetwork]:
 
 
 BITS = [11, 12, 16, 12]
-"""That the tables are looked up by."""
+"""Bits of the value that looks up each table."""
 
 
 def integers_of(read: OnnxNetwork, bits: list[int]) -> QuantizedNetwork:
-    """Return the network, whose tables are looked up by so many bits."""
+    """Return the quantised network, after a check that its tables are looked up by ``bits`` bits."""
     network = read.quantized
     assert network is not None
     tables = [node for node in network.nodes if isinstance(node.op, QActivate)]
@@ -76,7 +79,8 @@ ARRAYS = {
     False: replace(SMALL, table_depth=2048, table_slopes=False),
     True: replace(SMALL, table_depth=4096, late_offsets=2),
 }
-"""Of values alone; and of pieces of lines too, of offsets of the product, and of halves to even."""
+"""The array without ``more`` has tables of values alone. The other also has piecewise-linear tables, products with
+an offset, and rounding of halves to even."""
 
 
 @pytest.mark.parametrize("more", [False, True])

@@ -1,4 +1,4 @@
-"""The generated folder: the same bytes for the same arguments, readable, and no name that does harm."""
+"""Test the generated folder: its bytes are reproducible, its code is readable, and no name can inject code."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_folder_is_whole() -> None:
     sources = {f"src/{name}" for name in ("top.cpp", "top.h", "parameters.h", "load.h", "pe_array.h", "packed.h")}
     others = {"manifest.json", "network.npz", "data/program.bin", "data/requantisers.bin", "simulation/simulate.cpp"}
     assert weights | sources | others <= set(files)
-    assert all(files.values()), "an empty file"
+    assert all(files.values()), "a generated file is empty"
 
 
 @pytest.mark.parametrize("geometry", by_default(1, GEOMETRIES))
@@ -80,7 +80,7 @@ def test_the_linter_accepts_what_is_generated(geometry: str) -> None:
 def test_the_bits_of_a_fifo_are_those_of_its_words(geometry: str) -> None:
     files = design_of(networks()["streamed"], GEOMETRIES[geometry]).files
     sources = {name.removeprefix("src/"): data.decode() for name, data in files.items() if name.startswith("src/")}
-    assert len(stated_widths(sources)) >= len(FIFOS) - 1  # "added" where the Saver adds a map
+    assert len(stated_widths(sources)) >= len(FIFOS) - 1  # "added" exists only if the Saver fuses residual adds
     assert widths_of_words(sources) == stated_widths(sources)
 
 
@@ -124,14 +124,15 @@ def test_heads_name_the_layer_that_they_read() -> None:
 
 
 def test_a_map_that_no_lane_holds_is_refused() -> None:
-    """The engine reads lanes: it would take the halves of an INT16 for two values."""
+    """Expect an error, because the engine reads lanes of 8 bits and would take each half of an INT16 value for a
+    value."""
     made = start(3, 12, 12).convolution(8, bits=16).convolution(8)
     with raises_among(RangeError, where="conv2", what="the number of bits of the input", got=16, high=8):
         first_fit(made.network(), ODD)
 
 
 def test_what_the_host_reads_stands_until_the_frame_is_done() -> None:
-    """A head's map that a later layer reads too must not be given to a third."""
+    """Let a later layer read the head's map too. No third layer may overwrite it before the host has read it."""
     network = detector(bits=8)
     made = start(3, 12, 12)
     made.nodes[:] = network.nodes
@@ -187,7 +188,7 @@ def test_first_layer_without_arithmetic_is_refused() -> None:
 
 @pytest.mark.engine
 def test_a_network_that_no_array_on_the_board_holds() -> None:
-    """A connected layer on a large map: its one tile of weights is beyond every weight buffer."""
+    """Use a dense layer on a large map, of which one tile of weights exceeds every weight buffer."""
     network = start(3, 64, 64).convolution(64).dense(10).network("huge")
     with raises_among(DoesNotFitError, where="conv1", resource="steps of the weight buffer"):
         choose(network, load("pynq-z2"))

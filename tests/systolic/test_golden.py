@@ -1,4 +1,4 @@
-"""The C++ golden program against the numpy golden model, and what it says of files that are wrong."""
+"""Test the C++ golden program against the numpy golden model, and its errors for damaged files."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ NONE, AROUND = Padding(), Padding(1, 1, 1, 1)
 
 @dataclass
 class Builder:
-    """Adds layers with random numbers; each method returns the index of the new node."""
+    """A network under construction, with random numbers. Each method adds a layer and returns its node's index."""
 
     random: np.random.Generator
     picture: Shape
@@ -88,7 +88,10 @@ class Builder:
         return len(self.nodes) - 1
 
     def requantiser(self, channels: int, spread: float, out: DataType) -> Requantiser:
-        """Brings sums of ``spread`` to about the output's range, so that some saturate; any slope."""
+        """Return a requantiser that maps sums of size ``spread`` to about the output's range.
+
+        Some outputs saturate. The slopes vary per channel.
+        """
         multiplier = self.random.integers(1 << 14, 1 << 15, channels)
         slope = self.random.choice([0.0, 0.1, 1.0, 1.9], channels)
         wanted = np.log2(multiplier * max(spread, 1) / max(out.high, 1)) - self.random.uniform(-2, 1, channels)
@@ -98,7 +101,10 @@ class Builder:
         )
 
     def requantising(self, form: str, channels: int, spread: float, out: DataType) -> Requantising:
-        """Some channels rise and some fall; some values at both ends of the range."""
+        """Return requantising numbers of the given form.
+
+        Some channels rise and some fall, and some values reach both ends of the range.
+        """
         plain = self.requantiser(channels, spread, out)
         if form == "requantiser":
             return plain
@@ -211,7 +217,11 @@ class Builder:
 
 
 def branches(seed: int) -> QuantizedNetwork:
-    """Slice, groups, depthwise, adds of two and three, reorg by 2, upsample, concat; even sides."""
+    """Return a network with branches and even sides.
+
+    It has slices, grouped and depthwise convolutions, additions of two and three maps, a reorg by 2, an upsample and
+    concats.
+    """
     b = Builder(np.random.default_rng(seed), Shape(3, 14, 10))
     stem = b.convolution("stem", 0, 8)
     half = b.slice("half", stem, 3, 4)
@@ -231,7 +241,11 @@ def branches(seed: int) -> QuantizedNetwork:
 
 
 def pools(seed: int) -> QuantizedNetwork:
-    """Odd sides; pools 2/2, 2/1, 3/2, 3/3 with padding, of a row, of a column; stride 3; down to dense and softmax."""
+    """Return a network with pools and odd sides.
+
+    The pools have size/stride 2/2, 2/1, 3/2 and 3/3 with padding, and windows of a row and of a column. A convolution
+    of stride 3, dense layers, softmax and top-k layers follow.
+    """
     b = Builder(np.random.default_rng(seed), Shape(3, 23, 19))
     c1 = b.convolution("int", 0, 5, padding=Padding(1, 0, 2, 1))
     p1 = b.pool("main", c1, 2, 2)
@@ -265,7 +279,7 @@ def pools(seed: int) -> QuantizedNetwork:
 
 
 def types(seed: int) -> QuantizedNetwork:
-    """Datatypes from UINT4 to UINT32, weights in one, two and four bytes; reorg by 3."""
+    """Return a network with datatypes from UINT4 to UINT32, weights of one, two and four bytes, and a reorg by 3."""
     b = Builder(np.random.default_rng(seed), Shape(9, 15, 9))
     r3 = b.reorg("r3", 0, 3)
     c1 = b.convolution("c1", r3, 4, out=UINT4)
@@ -279,7 +293,8 @@ def types(seed: int) -> QuantizedNetwork:
 
 
 def heads(seed: int) -> QuantizedNetwork:
-    """Three heads, each beside the layer that it reads: nodes of the host between the program's layers."""
+    """Return a network with three heads, each next to the layer that it reads, so host nodes are between integer
+    layers."""
     b = Builder(np.random.default_rng(seed), Shape(3, 12, 16))
     trunk = b.convolution("stem", 0, 8)
     for number in range(3):
@@ -301,7 +316,11 @@ NETWORKS: dict[str, Callable[[], QuantizedNetwork]] = {
 
 
 def trained(seed: int) -> QuantizedNetwork:
-    """MultiplyShift and Thresholds in all operations; unsigned, BIPOLAR and TERNARY; space to depth."""
+    """Return a network as trained with quantisation.
+
+    All operations use MultiplyShift or Thresholds. The datatypes are unsigned, BIPOLAR and TERNARY, and one layer moves
+    space to depth.
+    """
     b = Builder(np.random.default_rng(seed), Shape(3, 12, 16))
     c0 = b.convolution("c0", 0, 6, weight_type=INT4, out=UINT4, form="multiply_shift")
     c1 = b.convolution("c1", c0, 5, weight_type=TERNARY, out=UINT2, form="thresholds")
@@ -337,19 +356,19 @@ def write(folder: Path, files: dict[str, bytes]) -> Path:
 
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Each network's files; programs are compiled where a test first runs them."""
+    """Return the folder of each network's golden files. The first test that runs a program compiles it."""
     at = tmp_path_factory.mktemp("golden")
     return {name: write(at / name, golden_files(make())) for name, make in NETWORKS.items()}
 
 
 @pytest.fixture
 def branches_copy(folders: dict[str, Path], tmp_path: Path) -> Path:
-    """A folder to spoil, with its program compiled already."""
+    """Return a copy of a folder with its compiled program, which the test may damage."""
     build_golden(folders["branches"])
     return Path(shutil.copytree(folders["branches"], tmp_path / "copy"))
 
 
-# ---------------------------------------------------------------- bit for bit
+# ---------------------------------------------------------------- equality with the numpy model
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -373,7 +392,8 @@ def test_flat_pictures(value: int, folders: dict[str, Path]) -> None:
 
 
 def test_the_networks_reach_what_they_are_for() -> None:
-    """Every operation; where a layer computes, both ends of the range, values between and negative ones."""
+    """Expect every operation. Computed outputs must reach both ends of the range, values between, and negative
+    values."""
     moves = {"QSoftmax", "MaxPool", "Concat", "Slice", "Reorg", "Upsample", "Softmax", "TopK", "Pad", "Region", "Yolo"}
     operations: set[str] = set()
     for name, make in NETWORKS.items():
@@ -398,7 +418,8 @@ def test_no_warning_and_no_undefined_behaviour(folders: dict[str, Path], tmp_pat
 
 
 SMALLER = {"ultranet": (64, 32), "ultranet-skip": (64, 32), "tiny-yolov2-coco": (64, 64), "tiny-yolov2-voc": (64, 64)}
-"""Inputs at which the sanitised program takes seconds: what it addresses does not depend on how often."""
+"""Input sizes at which the sanitised program takes seconds. The memory that it addresses does not depend on the
+size."""
 
 
 @pytest.mark.engine
@@ -410,7 +431,7 @@ def test_built_in_networks_without_undefined_behaviour(name: str, tmp_path: Path
 
 
 def check_sanitised(network: QuantizedNetwork, folder: Path, raw: Path) -> None:
-    """The program under the sanitisers: no complaint, and every integer as the numpy model has it."""
+    """Run the program under the sanitisers. Check that they report nothing and that every integer matches numpy."""
     checks = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-D_GLIBCXX_ASSERTIONS")
     warnings = ("-Wall", "-Wextra", "-Wshadow", "-pedantic", "-Werror")
     picture = picture_of(network)
@@ -428,7 +449,7 @@ def check_sanitised(network: QuantizedNetwork, folder: Path, raw: Path) -> None:
 
 
 def shift_offset(network: QuantizedNetwork, data: bytes, name: str) -> int:
-    """Where the first shift of a layer is in golden.bin, by the layout that golden.cpp describes."""
+    """Return the offset of a layer's first shift in golden.bin, by the layout that golden.cpp describes."""
     position = 12
     for node in network.nodes:
         if isinstance(node.op, QActivate):
@@ -444,7 +465,7 @@ def shift_offset(network: QuantizedNetwork, data: bytes, name: str) -> int:
 
 
 def below(network: QuantizedNetwork, name: str) -> set[str]:
-    """The layer and every layer that reads it, however far."""
+    """Return the names of the layer and of every layer that depends on it."""
     found: set[int] = set()
     for index, node in enumerate(network.nodes):
         if node.name == name or found & set(node.inputs):
@@ -480,7 +501,7 @@ def test_a_changed_pixel_is_seen_in_the_input(folders: dict[str, Path]) -> None:
     assert first_difference(wanted, run_golden(folders["branches"], picture)) == "input"
 
 
-# ---------------------------------------------------------------- files that are wrong
+# ---------------------------------------------------------------- damaged files
 
 
 def _spoil(at: int, value: bytes) -> Callable[[bytes], bytes]:
@@ -517,7 +538,7 @@ def test_a_parameter_file_that_does_not_fit(
 
 
 def test_an_accumulator_beyond_32_bits_is_an_error(branches_copy: Path) -> None:
-    """A bias near 2^31, which no network that keeps the contract has beside these weights."""
+    """Use a bias near 2^31, which a valid network does not have together with these weights."""
     network, file = branches(1), branches_copy / "golden.bin"
     data = file.read_bytes()
     at = shift_offset(network, data, "head") - 3 * 4 * 7
@@ -599,7 +620,7 @@ def test_a_folder_without_a_program(tmp_path: Path) -> None:
         run_golden(tmp_path, picture_of(branches(1)))
 
 
-# ---------------------------------------------------------------- the text
+# ---------------------------------------------------------------- the generated text
 
 
 def renamed(network: QuantizedNetwork, index: int, name: str) -> QuantizedNetwork:
@@ -676,7 +697,7 @@ def test_the_checksum_is_its_definition(shape: tuple[int, ...]) -> None:
 
 
 def test_the_checksum_is_splitmix64() -> None:
-    """Zeros make the generator's own sequence from seed 0: its published first outputs."""
+    """Zeros give the generator's own sequence from seed 0, whose first outputs are published."""
     outputs = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
     for count in (1, 2, 3):
         assert checksum(np.zeros(count, np.int8)) == sum(outputs[:count]) % (1 << 64)
