@@ -92,7 +92,8 @@ def test_a_video_file_gives_the_boxes_of_its_frames_and_a_video_of_them(design: 
 
 @pytest.mark.engine
 def test_a_folder_of_pictures_in_batches(pictures: Path, tmp_path: Path) -> None:
-    """Four pictures are a batch of three, and a batch of one that is filled up. The measured figures count pictures."""
+    """Run four pictures as a batch of three, and a batch of one that is filled up. The measured figures count
+    pictures."""
     write_tiny_design(tmp_path / "design", "zcu104", batch=3, array="4x8x8")
     out = tmp_path / "out.json"
     assert main(["run", str(tmp_path / "design"), str(pictures), "--json", str(out)]) == 0

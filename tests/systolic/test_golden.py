@@ -418,8 +418,7 @@ def test_no_warning_and_no_undefined_behaviour(folders: dict[str, Path], tmp_pat
 
 
 SMALLER = {"ultranet": (64, 32), "ultranet-skip": (64, 32), "tiny-yolov2-coco": (64, 64), "tiny-yolov2-voc": (64, 64)}
-"""Input sizes at which the sanitised program takes seconds. The memory that it addresses does not depend on the
-size."""
+"""Input sizes at which the sanitised program takes seconds. A larger input only repeats the same kinds of accesses."""
 
 
 @pytest.mark.engine

@@ -1,4 +1,4 @@
-"""A file that rounds halves to even, as designs of every kind: each has the integers of the golden model."""
+"""Test an ONNX file that rounds halves to even, in designs of every kind: every integer matches the golden model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ STYLES: dict[str, dict[str, Any]] = {
 
 
 def block() -> Any:
-    """A residual block, and a mean and a matrix behind it: scales are powers of two, zero points even and odd."""
+    """Return an ONNX model with a residual block, a mean and a matrix product.
+
+    The scales are powers of two. The zero points are even and odd.
+    """
     w = Grids()
 
     def convolved(source: str, inputs: int, size: int, zero: int) -> str:
@@ -55,7 +58,10 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def network(path: Path) -> QuantizedNetwork:
-    """It has onnxruntime's integers, and layers of both parities."""
+    """Return the file's quantised network, after a check of two facts.
+
+    Its integers equal the integers of onnxruntime, and its layers round halves to even and to odd.
+    """
     read = read_onnx(path)
     assert read.quantized is not None
     assert set(differences(path, read, picture()).values()) == {0}
@@ -65,7 +71,7 @@ def network(path: Path) -> QuantizedNetwork:
 
 
 def picture() -> Any:
-    """Noise [channels, height, width]."""
+    """Return random pixels of shape (channels, height, width)."""
     return np.random.default_rng(2).integers(0, 256, SIDES[1:], np.uint8)
 
 
@@ -79,7 +85,8 @@ def test_the_golden_program_rounds_halves_to_even(network: QuantizedNetwork, tmp
 @pytest.mark.engine
 @pytest.mark.parametrize("name", STYLES)
 def test_engines_and_pipelines_round_halves_to_even(name: str, path: Path, network: QuantizedNetwork) -> None:
-    """The Saver's requantiser and its sum of two maps, in C++ and in SystemVerilog; the functors of a pipeline."""
+    """Test the Saver's requantiser and its residual add, in C++ and in SystemVerilog, and the functors of a
+    pipeline."""
     design = systolic.design(systolic.load(path), "zcu104", **STYLES[name])
     if isinstance(design.mapping, SystolicMapping):
         assert design.mapping.schedule.array.late_offsets == 2

@@ -1,4 +1,4 @@
-"""Networks of every kind of end, from a file to what ``systolic run`` says and draws."""
+"""Test networks with every kind of output, from their file to the text and the picture of ``systolic run``."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PICTURE = sample_pictures()[0]
 
 
 def written_design(model: Model, folder: Path) -> Path:
-    """On ARRAY, without a search."""
+    """Write a design with ARRAY, without a search, and return its folder."""
     calibration = Calibration((PICTURE,), "max")
     schedule = to_json(first_fit(with_copies(quantise_model(model, calibration)), ARRAY))
     design(model, calibrate=calibration, schedule=schedule).write(folder)
@@ -51,7 +51,7 @@ def written_design(model: Model, folder: Path) -> Path:
 
 
 def told(folder: Path, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, list[dict[str, object]]]:
-    """What the command says of PICTURE, all bits right."""
+    """Return the JSON of ``systolic run`` on PICTURE, after a check that no integer differs."""
     capsys.readouterr()
     assert main(["run", str(folder), str(PICTURE), "--json", "-", *more]) == 0
     values = json.loads(capsys.readouterr().out)

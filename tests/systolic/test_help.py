@@ -1,4 +1,4 @@
-"""The help of the command line, the constants that it shows, and old names that still work."""
+"""Test the help of the command line, the constants that it shows, and old option names that still work."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_help_of_a_command_is_one_line_per_option(command: str, monkeypatch: pyt
         where = f"{command} {option.flag}"
         if option.flag.startswith("-"):
             assert len(shown) >= 1, where
-            assert shown[0].split("  ")[-1].strip(), f"{where}: the sentence is on the line of the option"
+            assert shown[0].split("  ")[-1].strip(), f"{where}: the sentence must be on the option's line"
         sentence = option.help.split("; ")[0]
         assert re.match(r"[A-Z0-9]", sentence), where
         assert not sentence.endswith("."), where
@@ -86,7 +86,9 @@ def test_help_of_a_command_is_one_line_per_option(command: str, monkeypatch: pyt
 
 def test_help_shows_no_option_that_a_command_cannot_take() -> None:
     for command in ("compare", "pareto"):
-        assert "saved" not in " ".join(parser_of(command).format_help().split()), "these take no saved schedule"
+        assert "saved" not in " ".join(parser_of(command).format_help().split()), (
+            "compare and pareto do not take a saved schedule"
+        )
     assert "--estimated-fifos" not in parser_of("fold").format_help()
     assert "--estimated-fifos" in parser_of("generate").format_help()
 
@@ -112,7 +114,7 @@ def test_help_without_a_command_lists_all_commands() -> None:
     assert (bare.code, bare.error, bare.out) == (0, "", done.out)
 
 
-# --- what is not understood
+# --- words that are not understood
 
 
 @pytest.mark.parametrize(

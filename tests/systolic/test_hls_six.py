@@ -1,4 +1,5 @@
-"""Designs of C++ with six products of 4 bits a DSP: every integer of every kind of layer, and DSPs as estimated."""
+"""Test C++ designs with six 4-bit products per DSP: every integer matches the golden model, and DSPs match the
+estimate."""
 
 from __future__ import annotations
 
@@ -42,12 +43,12 @@ from tests.support.traced_cycles import traced_cycles
 ZCU104 = load("zcu104")
 SIX = replace(ARRAYS["4 bits"], columns=24, weight_words=1, save_rows=2, dsp_products=6, map_depth=512)
 HALF = replace(SIX, lanes=16, map_ports=2)
-"""Channel tiles of one and a half channel blocks."""
+"""An array with one and a half channel blocks per channel tile."""
 FIRST = Builder(3, 9, 9, seed=1, bits=4).conv(60, 3).conv(26, 3).network()
 
 
 def design_of(network: QuantizedNetwork, array: Array, stay: bool = False) -> DesignFiles:
-    """stay: every map on chip that may be and fits."""
+    """Return the files of a design on the array. With ``stay``, each map that may be on chip and fits is on chip."""
     schedule = first_fit(network, array)
     if stay:
         stays = staying(network, [scheduled.layer for scheduled in schedule.layers], array)
@@ -133,7 +134,7 @@ def test_a_planted_defect_is_found(engines: Path, name: str) -> None:
 
 
 def test_both_engines_read_the_same_images() -> None:
-    """Weights, requantisers and the program lie as the engine in SystemVerilog reads them."""
+    """Expect weights, requantisers and the program in the layout that the SystemVerilog engine reads."""
     designs = [design_of(FIRST, array).files for array in (HALF, replace(HALF, dsp_registers=True))]
     other = rtl_design_of(FIRST, HALF).files
     for name in ("data/weights_0.bin", "data/requantisers.bin", "data/program.bin"):
@@ -141,12 +142,12 @@ def test_both_engines_read_the_same_images() -> None:
 
 
 CHANGED = {"feed_weights", "pe_row", "last_pe_row", "plan_chunks", "arrange", "write_rows<0>"}
-"""Processes that multiply six times, or write halves of words."""
+"""The processes that use six products per DSP, or write halves of words."""
 
 
 @pytest.mark.engine
 def test_every_loop_has_its_interval_and_every_dsp_is_counted(tmp_path: Path) -> None:
-    """systolic check: what a tool can make of the sources at 300 MHz, whole blocks and halves."""
+    """Run ``systolic check`` at 300 MHz, with whole and with partial channel blocks."""
     for name, array in {"six": SIX, "half": HALF}.items():
         array = replace(
             array, table_depth=0, table_slopes=False, late_offsets=0, windows=False, map_products=False, upscale=1
@@ -164,7 +165,7 @@ def test_every_loop_has_its_interval_and_every_dsp_is_counted(tmp_path: Path) ->
 
 @pytest.mark.engine
 def test_it_takes_as_many_cycles_as_the_array_of_four(engines: Path) -> None:
-    """Traced: the same PEs from two thirds of the DSPs; the weights leave a cycle later."""
+    """Trace the same number of PEs, built from two thirds of the DSPs. The weights are sent one cycle later."""
     cycles = {}
     for products in (0, 6):
         array = replace(SIX, dsp_products=products)
@@ -193,7 +194,8 @@ def test_an_engine_in_cpp_has_fifos_of_weights_and_one_in_systemverilog_register
         ]
         for engine, array in arrays.items()
     }
-    # One for each column of every row; and one for all columns, before the first row, 14 bits in eight LUTs.
+    # C++ has one FIFO per column of every row. SystemVerilog has one for all columns, before the first row, which
+    # stores 14 bits in eight LUTs.
     assert fifos == {HLS: [24 * 4 * shift_luts(8 * 4, WAIT_DEPTH)], RTL: [8 * ceil_div(24 * 8 * 4, 14)]}
     saved = to_json(found[RTL].schedule)
     again = explore(FIRST, ZCU104, 300, SystolicOptions(schedule=saved))

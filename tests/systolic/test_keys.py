@@ -1,4 +1,4 @@
-"""JSON has the same keys of every style and engine: null stands for what one of them does not tell."""
+"""Test the keys of JSON outputs: every style and engine has the same keys, with null for an unknown value."""
 
 from __future__ import annotations
 
@@ -73,4 +73,5 @@ def test_generated_designs_have_the_same_keys_of_every_style() -> None:
     assert list(array["estimate"]) == list(pipeline["estimate"])
     own = {"array": array, "layers": array, "heads": array, "folding": pipeline, "blocks": pipeline, "fifos": pipeline}
     assert {key for key in array if (array[key] is None) != (pipeline[key] is None)} == set(own)
-    assert all(values[key] is not None for key, values in own.items())  # the pipeline's network was trained
+    # The pipeline's network was quantised in training, but the array's network was not.
+    assert all(values[key] is not None for key, values in own.items())

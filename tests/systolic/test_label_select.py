@@ -1,4 +1,4 @@
-"""Classifiers that end in TopK or ArgMax, from an ONNX file to labels: a pipeline chooses them, or the host."""
+"""Test classifiers that end in TopK or ArgMax, from an ONNX file to labels chosen by a pipeline or by the host."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ STYLES = {
 
 
 def classifier(ending: str) -> Any:
-    """ending: "labels", "both", "softmax" (both behind a softmax) or "argmax"."""
+    """Return an ONNX model with the given ending.
+
+    The endings are "labels", "both" (labels and values), "softmax" (both, after a softmax), "softmax labels" and
+    "argmax".
+    """
     writer, last = sums_of_classes()
     if ending == "argmax":
         return file_of(writer, writer.put("ArgMax", [last], axis=1))
@@ -54,7 +58,7 @@ def integers_of(design: Path) -> QuantizedNetwork:
 
 
 def expected_labels(design: Path, picture: Path, k: int) -> list[int]:
-    """Of the golden model's last sums, by numpy's stable order."""
+    """Return the labels of the k greatest last sums of the golden model, in numpy's stable order."""
     network = integers_of(design)
     index = next(i for i, node in enumerate(network.nodes) if node.name == "dense1")
     sums = run_integer(network, systolic.open(design).pixels(picture))[index]
@@ -70,7 +74,7 @@ def simulated(design: Path, picture: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def head_of(design: Path) -> tuple[str, int]:
-    """Kind and channels of the one head that the host reads by."""
+    """Return the kind and the channels of the only head in the manifest."""
     (head,) = manifest_fields(design)["heads"]
     return head["kind"], Head.from_json(head).channels
 
@@ -88,7 +92,8 @@ def head_of(design: Path) -> tuple[str, int]:
 def test_a_picture_is_named_by_whoever_chooses(
     ending: str, style: str, head: tuple[str, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The pipeline, or the host of an array, and of a pipeline whose softmax is asked for itself."""
+    """Expect labels chosen by the pipeline. The host chooses them for an array, and for a pipeline whose softmax is an
+    output."""
     design, picture = generated(ending, style, tmp_path), sample_pictures()[0]
     assert head_of(design) == head
     assert simulated(design, picture, capsys)["mismatches"] == 0
@@ -101,7 +106,7 @@ def test_a_picture_is_named_by_whoever_chooses(
 
 
 def test_a_class_of_each_position_colours_the_pixels(tmp_path: Path) -> None:
-    """ArgMax over the channels of a map: both styles tell the same classes."""
+    """Use ArgMax over the channels of a map, for which both styles must give the same classes."""
     writer, random = Trained(), np.random.default_rng(5)
     source = writer.quant("picture", 8, 1 / 255, signed=0)
     kernel = writer.quant(writer.constant(random.normal(0, 0.3, (4, 3, 3, 3))), 4, 0.08, narrow=1)
@@ -131,7 +136,7 @@ def test_the_pipeline_takes_the_cycles_that_are_modelled(tmp_path: Path) -> None
 def test_real_pictures_get_the_labels_of_the_golden_model(
     ending: str, style: str, shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Every value that is executed is the golden model's, and the labels are named, whoever chose them."""
+    """Check every executed value against the golden model, and the labels chosen by the pipeline or by the host."""
     design = generated(ending, style, tmp_path)
     pictures = sorted((shared / "data/pictures").iterdir())[:4]
     k = CHOSEN if ending == "both" else 1
@@ -147,4 +152,4 @@ def test_real_pictures_get_the_labels_of_the_golden_model(
         with open_detector(design) as detector:
             assert [score.index for score in detector.detect(picture).scores] == labels
         seen.add(tuple(labels))
-    assert len(seen) > 1, "the pictures are of several classes"
+    assert len(seen) > 1, "the pictures must have several classes"

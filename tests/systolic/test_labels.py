@@ -1,4 +1,4 @@
-"""What is generated is simulated, whatever labels and file names contain; and what cannot be generated is said."""
+"""Test designs with unusual labels and file names, which must simulate, and errors for networks without a design."""
 
 from __future__ import annotations
 

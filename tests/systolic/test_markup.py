@@ -1,4 +1,4 @@
-"""What a notebook shows is text: names of layers, files and streams come from a folder that anybody may have made."""
+"""Test the HTML for notebooks: names of layers, files and streams from an untrusted folder are shown as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HARMLESS = {"div", "p", "b", "table", "tr", "th", "td"}
 
 
 class Tags(HTMLParser):
-    """Every element of a piece of HTML."""
+    """The names of all elements in a piece of HTML."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Tags(HTMLParser):
 
 
 def checked() -> Check:
-    """Of the golden design, its first layer renamed, and wrong."""
+    """Return a check of the golden design whose first layer has a hostile name and a mismatch."""
     layer = replace(read_manifest(GOLDEN / "systolic" / "design").layers[0], name=HOSTILE, source=HOSTILE)
     return Check(HOSTILE, (LayerCheck(layer, 10, 1, (0, 0, 0), 1, 2),))
 

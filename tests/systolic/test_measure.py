@@ -1,4 +1,4 @@
-"""Cycles of a design's own code, against what its layers must at least take."""
+"""Test the traced cycles of a generated design against the lower bounds of its layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user names becomes a network and the files it came from."""
+"""Test how a network's name or file is loaded, and the files that a model keeps."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_a_calibration_picture_that_is_none(tiny: tuple[Path, Path], tmp_path: P
         next(calibration_inputs(load_model(str(tiny[0]), seed=1).network, [tmp_path / "no.jpg"], "plain"))
 
 
-# ---------------------------------------------------------------- quantised by training
+# ---------------------------------------------------------------- quantised in training
 
 
 def test_a_built_in_network_that_was_quantised_by_training() -> None:
@@ -172,7 +172,8 @@ def test_a_json_file_with_its_arrays_and_another_size(tmp_path: Path) -> None:
     assert beside.quantized is not None
     assert given.quantized is not None
     assert source.quantized is not None
-    assert to_npz(beside.quantized) == to_npz(given.quantized) != to_npz(source.quantized)  # sources differ
+    # The .npz of the original differs, because the sources of its nodes differ.
+    assert to_npz(beside.quantized) == to_npz(given.quantized) != to_npz(source.quantized)
     picture = np.random.default_rng(0).random((3, 32, 64), np.float32)
     for one, other in zip(run_float(source.network, picture), run_float(reload(tmp_path), picture), strict=True):
         assert np.array_equal(one, other)
@@ -185,7 +186,7 @@ def test_labels_of_a_json_file_are_its_own(tmp_path: Path) -> None:
 
 
 def test_integers_of_what_is_no_picture_need_none(tmp_path: Path) -> None:
-    """Four channels that the file has quantised: any values do as the frame of the test bench."""
+    """Use a quantised file with four input channels. The frame of the test bench may have any values."""
     path = tmp_path / "net.onnx"
     path.write_bytes(sums().SerializeToString())
     inputs = inputs_of(load_model(str(path)), calibration_of(()))

@@ -1,4 +1,4 @@
-"""Every output of an ONNX file arrives under its own name, in the file's sides, with what the file does to it."""
+"""Test the named outputs of an ONNX file: each has its name and shape in the file, after all operations of the file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def trunk(writer: Writer) -> str:
 
 
 def row(writer: Writer, source: str, classes: int) -> str:
-    """A dense layer of all values of a trunk's map."""
+    """Add a dense layer that reads all values of a trunk's map."""
     matrix = np.random.default_rng(classes).normal(0, 0.2, (54, classes))
     return writer.put("Gemm", [writer.put("Flatten", [source]), writer.constant(matrix)])
 
@@ -54,7 +54,7 @@ def faces(writer: Writer) -> list[str]:
 
 
 def age_and_gender(writer: Writer) -> list[str]:
-    """A number, a sigmoid, and the logarithms of shares."""
+    """Add a number, a sigmoid and a log-softmax as outputs."""
     source = trunk(writer)
     gender = writer.put("Sigmoid", [row(writer, source, 1)])
     return [row(writer, source, 2), gender, writer.put("LogSoftmax", [row(writer, source, 5)], axis=-1)]
@@ -67,7 +67,7 @@ def two_resolutions(writer: Writer) -> list[str]:
 
 
 def inside_too(writer: Writer) -> list[str]:
-    """The trunk itself, what is made of it, and that before and after its softmax."""
+    """Add as outputs the trunk, a convolution of it, and the softmax of this convolution."""
     source = trunk(writer)
     last = convolved(writer, source, 6, 5, pads=[1] * 4)
     return [writer.put("Softmax", [last], axis=1), source, last]
@@ -80,7 +80,7 @@ def one_by_two_names(writer: Writer) -> list[str]:
 
 
 def tokens(writer: Writer) -> list[str]:
-    """Positions in a row, the channels last, as detectors write their heads."""
+    """Add outputs of shape (1, positions, channels), as detectors write their heads."""
     source = trunk(writer)
     turned = writer.put("Transpose", [convolved(writer, source, 6, 4, pads=[1] * 4)], perm=[0, 2, 3, 1])
     rows = writer.put("Reshape", [turned, writer.constant([1, -1, 4], np.int64)])
@@ -98,13 +98,13 @@ def labels_and_boxes(writer: Writer) -> list[str]:
 
 
 def halves(writer: Writer) -> list[str]:
-    """One layer whose channels are two outputs."""
+    """Add two outputs that are the halves of one layer's channels."""
     first = writer.put("Split", [convolved(writer, trunk(writer), 6, 6, pads=[1] * 4)], outputs=2, axis=1)
     return [writer.put("Softmax", [first], axis=1), f"{first}_"]
 
 
 def anchors(writer: Writer) -> list[str]:
-    """Boxes and shares of two sizes, anchor by anchor, joined, as detectors of faces and SSDs end."""
+    """Add joined boxes and shares of two map sizes, with one row per anchor, as in SSDs and face detectors."""
     source = trunk(writer)
     sizes = [source, writer.put("Relu", [convolved(writer, source, 6, 6, strides=[2, 2], pads=[1] * 4)])]
     joined = []
@@ -118,7 +118,7 @@ def anchors(writer: Writer) -> list[str]:
 
 
 def digits(writer: Writer) -> list[str]:
-    """Five digits of a picture: a softmax of each row of one dense layer, and of each column."""
+    """Add the softmax over rows and the softmax over columns of one dense layer, as for the five digits of a number."""
     rows = writer.put("Reshape", [row(writer, trunk(writer), 20), writer.constant([1, 5, 4], np.int64)])
     shares = writer.put("Softmax", [rows], axis=2)
     return [shares, writer.put("Softmax", [rows], axis=1)]
@@ -132,14 +132,14 @@ GRAPHS: dict[str, Graph] = {
     )
 }
 ALONE = ("inside_too", "one_by_two_names")
-"""Graphs whose outputs are all made of one map, or of the layer before it."""
+"""The graphs whose outputs are all computed from one map, or from the layer before it."""
 
 
 def model_of(graph: Graph) -> Any:
     writer = Writer()
     model = writer.model(graph(writer), SIDES)
     for output in model.graph.output:
-        output.type.Clear()  # onnxruntime finds whether it holds labels
+        output.type.Clear()  # onnxruntime infers whether an output holds labels
     return model
 
 
@@ -155,7 +155,7 @@ def test_no_head_is_decoded_where_another_output_stands_beside_it(name: str) -> 
 
 
 def test_names_are_those_of_the_file_whatever_they_are() -> None:
-    """Of what exporters write, and of what breaks paths, quotes, comments and formats."""
+    """Use a name that exporters write, and one with path separators, quotes, comment marks and format characters."""
     writer = Writer()
     sources = two_softmaxes(writer)
     names = ["StatefulPartitionedCall:0", '/../"*/ %s\\\n\u202e{{ x }}.npy']
@@ -167,7 +167,7 @@ def test_names_are_those_of_the_file_whatever_they_are() -> None:
 @cases("form", [Form(), Form(activations="QUInt8", per_channel=True)], ids=str)
 @cases("name", ["faces", "two_softmaxes", "tokens"])
 def test_those_of_a_quantised_file_are_its_integers(name: str, form: Form, tmp_path: Path) -> None:
-    """To one step of the last layers: a softmax of floats is behind it, which makes no difference greater."""
+    """Allow one step of the last layers. The softmax in floats after them does not increase a difference."""
     path = quantised(model_of(GRAPHS[name]), tmp_path, form, SIDES)
     network = read_onnx(path).quantized
     assert network is not None
@@ -189,7 +189,7 @@ def test_a_file_of_integers_keeps_them(tmp_path: Path) -> None:
 
 
 def in_style(path: Path, style: str, folder: Path) -> Path:
-    """The design of a file in the folder, without a long search."""
+    """Write the design of an ONNX file in the given style, without a long search, and return its folder."""
     network = systolic.load(path)
     shape, random = network.known.input_shape, np.random.default_rng(1)
     pictures = tuple(random.integers(0, 256, (shape.height, shape.width, shape.channels), np.uint8) for _ in range(3))
@@ -209,7 +209,7 @@ def in_style(path: Path, style: str, folder: Path) -> Path:
 def test_an_accelerator_gives_them_in_every_form(
     name: str, style: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """To a file of arrays, to JSON and from the golden program: alike, and onnxruntime's but for the quantisation."""
+    """Expect the same values in the .npz file, in JSON and from the golden program, near the outputs of onnxruntime."""
     model, random = model_of(GRAPHS[name]), np.random.default_rng(4)
     onnx.save(model, tmp_path / "net.onnx")
     folder = in_style(tmp_path / "net.onnx", style, tmp_path / "design")

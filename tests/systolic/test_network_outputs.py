@@ -1,4 +1,4 @@
-"""What a manifest says of a network's ends."""
+"""Test the heads and outputs in the manifest, which describe how the host reads a network's results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.onnx.writer import Writer
 @cases("kind", ["Softmax", "LogSoftmax"])
 @cases("chosen", [False, True])
 def test_shares_of_each_position_are_a_segmentation(kind: str, chosen: bool) -> None:
-    """Once: also where a choice reads them."""
+    """Expect one head, even if an ArgMax reads the softmax."""
     writer = Writer()
     kernel = writer.constant(np.random.default_rng(1).normal(size=(5, 3, 3, 3)))
     last = writer.put(kind, [writer.put("Conv", ["picture", kernel])], axis=1)

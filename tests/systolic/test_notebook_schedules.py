@@ -1,4 +1,4 @@
-"""The notebook *Comparing tiling schedules* runs from top to bottom, and its trace confirms its model."""
+"""Test that the notebook *Comparing tiling schedules* runs completely, and that its traces confirm its model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_every_cell_runs() -> None:
     with contextlib.redirect_stdout(out):
         for number, cell in enumerate(cells):
             if cell["cell_type"] == "code":
-                assert cell["outputs"] == [], "outputs are not kept in the repository"
+                assert cell["outputs"] == [], "the repository must not keep outputs"
                 exec(compile("".join(cell["source"]), f"cell {number}", "exec"), names)
     layers = re.findall(r"traced +([\d,]+)  modelled +([\d,]+)", out.getvalue())
     assert len(layers) > 3

@@ -1,4 +1,5 @@
-"""A figure is the same wherever it stands: command line, JSON, saved file, manifest, host and report, in each style."""
+"""Test that a figure is the same on the command line, in JSON, saved files, manifest, host and report, in each
+style."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def json_of(*arguments: object) -> dict[str, Any]:
 
 
 def host_milliseconds(folder: Path) -> tuple[str, float]:
-    """What the host's simulated board waits for a frame at its own pace, and where that comes from."""
+    """Return the source of the simulated board's frame time, and the frame time in milliseconds."""
     manifest = read_manifest(folder)
     own = pace(folder, manifest, 1)
     assert own is not None
@@ -40,7 +41,8 @@ def host_milliseconds(folder: Path) -> tuple[str, float]:
 
 @pytest.mark.engine
 def test_the_schedule_s_figures_are_those_of_the_design(tmp_path: Path) -> None:
-    """Made for another memory than the board's: the saved schedule, the design and its trace keep to it."""
+    """Schedule for another memory rate than the board's. The saved schedule, the design and its trace must use this
+    rate."""
     network, *asked = DESIGNS["systolic"](tmp_path)
     weights, target = asked[2:4], asked[4:]
     array = ("--array", "4x8x8")
@@ -71,7 +73,7 @@ def test_the_schedule_s_figures_are_those_of_the_design(tmp_path: Path) -> None:
     assert hosted[0] == "modelled"
     assert hosted[1] == pytest.approx(scheduled["cycles"] / scheduled["clock_mhz"] / 1e3, rel=1e-6)
     assert scheduled["latency_ms"] == pytest.approx(1000 / scheduled["frames_per_second"])
-    # The simulation has left its own beside the design.
+    # The simulation saved its traced cycles in the design's folder, where the host reads them.
     traced_ms = traced["cycles_per_frame"] / scheduled["clock_mhz"] / 1e3
     source, traced_host_ms = host_milliseconds(folder)
     assert source == "traced"
@@ -146,7 +148,7 @@ def test_memory_options_mean_the_same_in_every_command() -> None:
 
 @pytest.mark.engine
 def test_a_board_of_one_s_own_goes_the_whole_way(tmp_path: Path) -> None:
-    """Its file may be gone when the design is simulated and checked: the design carries it."""
+    """Remove the board's file before the design is simulated and checked, because the design must carry the board."""
     text = (Path(boards.__file__).parent / "pynq-z2.toml").read_text("utf-8")
     mine = tmp_path / "mine.toml"
     mine.write_text(text.replace("preset_mts = 1050", "preset_mts = 525", 1))

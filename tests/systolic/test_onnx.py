@@ -1,4 +1,4 @@
-"""From an ONNX file to an accelerator, by the commands."""
+"""Test ONNX files from the command to the accelerator."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ CFG = """[net]\nwidth=24\nheight=16\nchannels=3
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """net.cfg with net.weights, the same network as net.onnx, joins.onnx, names and a picture."""
+    """Write a network as net.cfg, net.weights and net.onnx, and joins.onnx, names and a picture. Return their
+    folder."""
     (tmp_path / "net.cfg").write_text(CFG)
     (tmp_path / "joins.cfg").write_text(
         JOINS.replace("groups=2\n[shortcut]", "\n[shortcut]").replace("activation=logistic", "activation=linear")
@@ -52,7 +53,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def scheduled(files: Path, *more: str) -> tuple[str, ...]:
-    """Return options that give a design of net.cfg its schedule, of an array that is not searched for."""
+    """Schedule net.cfg on a fixed array, without a search, and return the options that use this schedule."""
     options, saved = ("--board", "pynq-z2"), str(files / "schedule.json")
     assert main(["schedule", str(files / "net.cfg"), *options, *more, "--array", "4x8x8", "--save", saved]) == 0
     return *options, *more, "--schedule", saved
@@ -140,7 +141,8 @@ def test_a_pipeline_whose_end_is_bipolar_is_neither_priced_nor_generated(tmp_pat
 
 
 def _denoising(files: Path) -> None:
-    """What is added to the picture itself, and taken from it enlarged."""
+    """Write a network that subtracts a noise map from the picture, enlarges the difference and the picture, and adds
+    them."""
     writer = Writer()
     noise = convolved(
         writer, writer.put("Relu", [convolved(writer, "picture", 3, 4, pads=[1] * 4)]), 4, 3, pads=[1] * 4
@@ -189,7 +191,8 @@ def test_options_that_are_of_other_files(
 
 @pytest.mark.engine
 def test_pictures_are_prepared_by_the_accelerator(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A design of mean, std and order names the class that the float network gives for pictures so prepared."""
+    """Give mean, standard deviation and channel order. The design's outputs must follow the float network on
+    normalised pixels."""
     said = ("--mean", "0.485,0.456,0.406", "--std", "0.229,0.224,0.225", "--channel-order", "BGR")
     folder = generated(files, "net.onnx", "--board", "pynq-z2", *said)
     capsys.readouterr()
@@ -226,7 +229,7 @@ def test_what_is_wrong_with_pictures_is_told(
 
 
 def test_passes_come_behind_what_is_done_to_pictures(files: Path) -> None:
-    """Passes that a model went through would be lost: it is read anew."""
+    """Passes that were applied to a model would be lost, because preprocess reads the file again."""
     model = systolic.transform(systolic.load(files / "net.onnx"), "fold_batch_norms")
     with raises(StateError, remedy="preprocess it, and then transform it"):
         systolic.preprocess(model, mean=(0.5,))

@@ -1,4 +1,4 @@
-"""Options without effect or out of range, and files that are something else: each is refused with its reason."""
+"""Test options without effect or out of range, and files of another kind: each is refused with a reason."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from tests.support.schedules import first_fit
 PICTURE = str(sample_pictures()[0])
 TINY = ("--seed", 1, "--board", "pynq-z2")
 ONE_ARRAY = (*TINY, "--clock", 250, "--array", "4x8x8")
-"""One clock and one array, so that a search takes a moment."""
+"""Options for one clock and one array, so that a search is short."""
 
 
 @pytest.fixture
@@ -210,7 +210,7 @@ def test_a_network_that_is_none(tmp_path: Path) -> None:
 def test_files_that_are_something_else(tiny: Path, tmp_path: Path) -> None:
     out = ("-o", tmp_path / "out")
     refused(call("generate", tiny, *TINY, "--calibrate", tmp_path, *out), str(tmp_path))
-    absent = ("--calibrate", tmp_path / "none.jpg")  # looked at later
+    absent = ("--calibrate", tmp_path / "none.jpg")  # the calibration picture is read later
     saved = ("generate", tiny, *TINY, *absent, *out, "--schedule")
     refused(call(*saved, PICTURE), DamagedFileError, path=PICTURE)
     refused(call(*saved, tmp_path / "s.json"), FileAccessError, path=str(tmp_path / "s.json"), what="schedule")
@@ -249,7 +249,7 @@ def test_maps_stay_off_chip_if_the_depth_is_pinned_to_none(tiny: Path) -> None:
 
 
 def test_a_wheel_says_how_it_is_installed(tiny_design: Path, tmp_path: Path) -> None:
-    """Without dependencies: the board's image has them (docs/explanation/host.md)."""
+    """Expect an installation without dependencies, because the board's image has them (docs/explanation/host.md)."""
     done = call("package", tiny_design, "--without-bitstream", "-o", tmp_path)
     assert "pip install --no-deps" in done.out
     assert "simulated board" in done.out
@@ -259,7 +259,7 @@ def test_a_wheel_says_how_it_is_installed(tiny_design: Path, tmp_path: Path) -> 
 
 
 def test_a_saved_schedule_that_is_not_legal_is_named_once() -> None:
-    """Given as text it has no file whose name would stand before the sentence."""
+    """Give the schedule as text. There is no file whose name could precede the sentence."""
     network = Builder(3, 40, 60).conv(16, 3).conv(8, 1).network("edited")
     array = Array(5, 8, 8, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16)
     values = json.loads(to_json(first_fit(network, array)))

@@ -1,4 +1,4 @@
-"""The wheel for the board: what it holds, and that it needs nothing that a board has not."""
+"""Test the wheel for the board: its files, and that it needs only what a board has."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ SCRIPT = ROOT / "tests" / "support" / "board_image.py"
 BOARD_IMAGES = (
     ("3.10", "1.21.5", "9.0.1"),  # pynq 3.1 on Ubuntu 22.04
     ("3.12", "1.26.4", "10.2.0"),  # pynq 4 on Ubuntu 24.04
-    ("3.10", "", ""),  # the newest that there are
+    ("3.10", "", ""),  # the newest numpy and Pillow
 )
-"""Python, numpy and Pillow."""
+"""Versions of Python, numpy and Pillow in the images of boards."""
 
 MAY_IMPORT = {"numpy", "PIL", "pynq", "pynqmetadata", "IPython", "host", "contract", "boards", *sys.stdlib_module_names}
 
@@ -51,7 +51,7 @@ def wheel(tiny_design: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_notebooks_travel_without_what_they_showed_here(
     tiny_design: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A notebook that somebody ran in her own checkout does not show her pictures on the board."""
+    """Run a notebook in a checkout, and expect that the packaged notebook has none of its outputs."""
     root = tmp_path / "checkout"
     shutil.copytree(ROOT / "host", root / "host")
     shutil.copytree(ROOT / "boards", root / "boards")
@@ -72,17 +72,17 @@ def test_notebooks_travel_without_what_they_showed_here(
 
 
 def interpreter(version: str) -> Path:
-    """A Python of this version, on the path or pyenv's; skips where there is none."""
+    """Return a Python interpreter of this version, from the path or from pyenv. Skip the test if there is none."""
     found = [shutil.which(f"python{version}"), *sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))]
     for path in (path for path in found if path is not None):
         ask = [path, "-c", "import sys, venv; print('%d.%d' % sys.version_info[:2])"]
         if subprocess.run(ask, capture_output=True, text=True, check=False).stdout.strip() == version:
             return Path(path)
-    pytest.skip(f"no python{version} on the path and none of pyenv's")
+    pytest.skip(f"neither the path nor pyenv has python{version}")
 
 
 def environment(python: Path, folder: Path) -> tuple[Path, Path]:
-    """A virtual environment with nothing in it → its interpreter, and where its packages go."""
+    """Make an empty virtual environment. Return its interpreter and the folder of its packages."""
     subprocess.run([python, "-m", "venv", "--without-pip", folder], check=True, env=clean())
     return folder / "bin" / "python", next((folder / "lib").glob("python*")) / "site-packages"
 
@@ -97,7 +97,7 @@ def pip(python: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str
 
 
 def lend(site: Path) -> None:
-    """This environment's own numpy and Pillow, so that nothing has to be downloaded."""
+    """Link this environment's numpy and Pillow into ``site``, so that nothing is downloaded."""
     for name in ("numpy", "PIL"):
         spec = importlib.util.find_spec(name)
         assert spec is not None
@@ -109,7 +109,7 @@ def lend(site: Path) -> None:
 
 
 def check_as_on_a_board(python: Path, design: Path, work: Path) -> list[object]:
-    """Runs the script with the installed wheel alone → its versions of Python, numpy and Pillow."""
+    """Run the script with the installed wheel alone. Return its versions of Python, numpy and Pillow."""
     done = subprocess.run(
         [python, "-I", SCRIPT, design], cwd=work, env=clean(), capture_output=True, text=True, check=False
     )
@@ -119,7 +119,7 @@ def check_as_on_a_board(python: Path, design: Path, work: Path) -> list[object]:
     assert len(wanted) > 10
     assert said["decoded"] == wanted
     assert "pynq is not installed; it is needed to drive an accelerator" in said["said"]
-    assert said["rooms"] == [], "the generator's rooms are not on a board"
+    assert said["rooms"] == [], "the wheel must not hold packages of the generator"
     assert said["seen"] == seen(design)
     assert said["seen"]["drawn"]
     return list(said["versions"])
@@ -143,8 +143,10 @@ def test_installs_with_the_python_of_each_board_image(
     wanted = [f"numpy=={numpy}" if numpy else "numpy", f"pillow=={pillow}" if pillow else "pillow"]
     done = pip(python, "--only-binary=:all:", *wanted)
     if done.returncode != 0:
-        pytest.skip(f"{' and '.join(wanted)} for Python {version} cannot be had here: {done.stderr.strip()[-200:]}")
-    # Without an index: what the wheel asks for beyond those two, pip cannot find.
+        pytest.skip(
+            f"{' and '.join(wanted)} for Python {version} cannot be installed here: {done.stderr.strip()[-200:]}"
+        )
+    # Install without an index, so that pip fails if the wheel requires anything else.
     done = pip(python, "--no-index", wheel)
     assert done.returncode == 0, done.stderr
     found = check_as_on_a_board(python, wheel.parent / "design", tmp_path)
@@ -164,7 +166,7 @@ def test_every_source_is_of_python_3_10_and_imports_what_a_board_has(wheel: Path
 
 
 def sources(wheel: Path) -> Iterator[tuple[str, str]]:
-    """Modules, and the code cells of notebooks."""
+    """Yield the names and sources of the wheel's modules and of its notebooks' code cells."""
     archive = zipfile.ZipFile(wheel)
     for name in archive.namelist():
         if name.endswith(".py"):
@@ -221,7 +223,7 @@ def test_pynq_opens_the_overlay_by_its_name(wheel: Path, tiny_design: Path, tmp_
         "import sys, pynq; from pathlib import Path; from host.designs import installed; "
         "from host.contract.manifest import read_manifest; from host.simulated.device import SimulatedBoard; "
         "board = SimulatedBoard(read_manifest(installed()['tiny']), Path(sys.argv[1])); "
-        # without downloading: pynq 4.0.0 cannot set the clocks of a Zynq-7000
+        # The bitstream is not downloaded, because pynq 4.0.0 cannot set the clocks of a Zynq-7000.
         "overlay = pynq.Overlay('tiny.bit', download=False, device=board); "
         "print(overlay.bitfile_name, *(entry['type'] for entry in overlay.ip_dict.values()))"
     )

@@ -1,4 +1,5 @@
-"""The line of progress, what -q and -v make of it, and that long steps tell an honest percentage or none."""
+"""Test the progress line, the effect of -q and -v, and the percentages of long steps, which must be known or
+omitted."""
 
 from __future__ import annotations
 
@@ -34,9 +35,9 @@ PICTURE = systolic.samples()[0]
 
 @contextmanager
 def terminal() -> Iterator[Callable[[], str]]:
-    """Make standard error a terminal; the function closes it and returns what has been written to it.
+    """Make standard error a terminal. The function that is yielded closes it and returns the text written to it.
 
-    To be entered inside the test: pytest's own capture is put in place anew between a fixture and its test.
+    A test must enter this inside its body, because pytest replaces its capture between a fixture and its test.
     """
     ours, theirs = pty.openpty()
 
@@ -55,17 +56,17 @@ def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
 
 
-# --- what a step says
+# --- the text of a step
 
 
 def test_a_step_has_its_percentage_or_none() -> None:
     counted = ProgressStep("packing a.bin", 1, 4)
     assert (counted, counted.share) == ("packing a.bin, 25%", 0.25)
-    assert ProgressStep("packing", 999, 1000) == "packing, 99%", "100 % is the end"
-    assert ProgressStep("packing", 29, 100) == "packing, 29%", "29 / 100 · 100 is less than 29 in floats"
+    assert ProgressStep("packing", 999, 1000) == "packing, 99%", "100 % is only shown at the end"
+    assert ProgressStep("packing", 29, 100) == "packing, 29%", "29 / 100 · 100 is below 29 in floats"
     unknown = ProgressStep("folding", limit=60)
     assert (unknown, unknown.share, unknown.limit) == ("folding", None, 60)
-    assert ProgressStep("late", 9, 8).share == 1, "never above 100 %"
+    assert ProgressStep("late", 9, 8).share == 1, "the share is at most 1"
     assert ProgressStep("nothing to do", 0, 0).share is None
     silent(counted)
 
@@ -87,7 +88,10 @@ class Clock:
 
 
 def lines_of(told: Sequence[tuple[float, str]], monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the lines of a terminal; told: seconds since the one before, and what is told then."""
+    """Return the lines shown on a terminal.
+
+    Each element of ``told`` has the seconds since the previous one, and its text.
+    """
     clock = Clock()
     monkeypatch.setattr(progress, "time", clock)
     monkeypatch.setattr(progress, "BEAT_SECONDS", 60)
@@ -112,7 +116,7 @@ def test_the_time_left_is_told_if_it_is_known(monkeypatch: pytest.MonkeyPatch) -
     steps += [(1.5, ProgressStep("packing", number, 10)) for number in (1, 2, 5, 10)]
     assert lines_of(steps, monkeypatch) == [
         "packing, 0% …",
-        "packing, 10% … 2 s",  # too early to tell
+        "packing, 10% … 2 s",  # too early for an estimate
         "packing, 20% … 3 s, 12 s left",
         "packing, 50% … 4 s, 4 s left",
         "packing, 100% … 6 s",
@@ -144,7 +148,7 @@ def test_a_step_that_tells_nothing_more_shows_its_seconds(monkeypatch: pytest.Mo
         assert "\r\x1b[2Kcompiling … 1 s" in shown()
 
 
-# --- where nothing is shown
+# --- without a terminal
 
 
 def test_nothing_is_written_without_a_terminal(
@@ -190,7 +194,7 @@ def test_short_work_or_no_number_writes_no_line(
 
 
 def run_on_a_terminal(*words: object) -> str:
-    """Return what a command writes to a terminal as its standard error."""
+    """Return the text that a command writes to standard error, which is a terminal."""
     with terminal() as shown:
         main([str(word) for word in words])
         return shown()
@@ -206,7 +210,7 @@ def test_a_command_shows_its_steps_on_a_terminal_only(
     assert shown.endswith("\r\x1b[2K"), "the line is cleared at the end"
     assert run_on_a_terminal(*simulate, "-q") == ""
     monkeypatch.setenv("TERM", "dumb")
-    assert run_on_a_terminal(*simulate) == "", "which cannot clear a line"
+    assert run_on_a_terminal(*simulate) == "", "a dumb terminal cannot clear a line"
     capsys.readouterr()
     assert main([*map(str, simulate)]) == 0
     assert capsys.readouterr().err == ""
@@ -218,7 +222,7 @@ def test_verbose_logs_each_step_and_its_seconds(tiny_design: Path) -> None:
     assert all(line.startswith("systolic: ") for line in lines)
     assert [line for line in lines if re.fullmatch(r"systolic: executing: \d+\.\d s", line)]
     assert "systolic: golden model" in lines
-    assert len(lines) == len(set(lines)), "no line per percentage"
+    assert len(lines) == len(set(lines)), "percentages must not have lines of their own"
 
 
 def test_notes_are_above_the_line_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +239,7 @@ def test_messages_follow_quiet_and_verbose_and_leave_the_logger_as_it_was(tmp_pa
     before = (log.level, log.propagate, list(log.handlers))
     old = ("run", tmp_path, "y", "--threshold", "1")
     assert len(call(*old).error.splitlines()) == 2
-    assert len(call(*old, "-q").error.splitlines()) == 1, "the error alone"
+    assert len(call(*old, "-q").error.splitlines()) == 1, "only the error is printed"
     assert (log.level, log.propagate, list(log.handlers)) == before
 
 
@@ -252,14 +256,14 @@ def test_colours_are_for_terminals_whose_user_wants_them(monkeypatch: pytest.Mon
         assert not takes_colour(file)
 
 
-# --- every long step tells how far it is
+# --- long steps that report their progress
 
 
 PERCENT = re.compile(r"\b(\d+)%")
 
 
 class Told(list[str]):
-    """What was told."""
+    """The texts of all steps, in their order."""
 
     def of(self, start: str) -> list[int]:
         """Return the percentages of a kind of step, in their order."""
@@ -289,7 +293,7 @@ def test_generating_an_array_counts_pictures_and_geometries(tiny: tuple[systolic
     searching = [text for text in tiny[1] if "searching" in text]
     assert all(re.search(r"searching, \d+ of at most \d+ geometries priced", text) for text in searching)
     assert searching
-    assert tiny[1].of("searching") == [], "bounds end the search early: no share is honest"
+    assert tiny[1].of("searching") == [], "bounds can end the search early, so no percentage is known"
 
 
 def test_simulating_and_tracing_an_array_counts(tiny: tuple[systolic.GeneratedDesign, Told]) -> None:

@@ -1,4 +1,4 @@
-"""The clock that a rate is told at: the target, or what the sources hold where a check has found that to be less."""
+"""Test the clock at which a rate is reported: the target, or the lower clock that a check derived from the sources."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FAILED = RateClock(250.0, holds=False, held_mhz=92.0)
 
 def test_a_rate_is_told_at_the_clock_that_the_sources_hold() -> None:
     assert (RateClock(250.0).mhz, RateClock(250.0).rate(131.6)) == (250.0, 131.6)
-    assert RateClock(250.0, holds=True, held_mhz=341.0).mhz == 250.0  # no more than was asked for
+    assert RateClock(250.0, holds=True, held_mhz=341.0).mhz == 250.0  # the rate never exceeds the target
     assert FAILED.mhz == 92.0
     assert FAILED.rate(125.0) == pytest.approx(46.0)
     assert "125" not in FAILED.text(125.0)
@@ -49,7 +49,7 @@ def test_what_a_check_finds_is_kept_in_the_folder(folder: Path, clock: RateClock
     assert kept(folder, 250.0) == RateClock(250.0)
     keep(folder, clock)
     assert kept(folder, 250.0) == clock
-    assert kept(folder, 200.0) == RateClock(200.0)  # another target was not checked
+    assert kept(folder, 200.0) == RateClock(200.0)  # a check at 250 MHz says nothing about 200 MHz
     (folder / CHECKED).unlink()
 
 
@@ -101,8 +101,8 @@ def test_a_report_of_a_design_that_failed_its_check_tells_the_derived_clock(desi
 def test_generate_ends_with_1_where_the_sources_do_not_hold_the_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The design is that of 300 MHz; its sources are checked for a clock that no board makes."""
-    pytest.importorskip("ziglang", reason="a check needs clang: pip install -e '.[check]'")
+    """Design for 300 MHz, and check the sources at a clock that no board has."""
+    pytest.importorskip("ziglang", reason="check needs clang: pip install -e '.[check]'")
 
     def checked_at_900_mhz(folder: Path, progress: Progress) -> GeneratedClock:
         check = check_design(folder, 900.0, progress)

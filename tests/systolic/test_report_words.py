@@ -1,4 +1,4 @@
-"""The glossary at the end of a report: the terms that it uses, with their meanings from glossary.md."""
+"""Test the glossary at the end of a report: the terms that the report uses, with their meanings from glossary.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages of the same names as the project's: said at once, and where they lie."""
+"""Test packages with the names of the project's packages: the error names the package and where Python found it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_anothers_package_of_the_same_name_is_said(name: str, kind: str, tmp_pat
 
 
 def test_a_folder_of_that_name_does_no_harm(tmp_path: Path) -> None:
-    """A user's own folder is no package: the project's is found behind it."""
+    """Make a folder without modules, which is not a regular package, so that Python finds the project's package."""
     (tmp_path / "boards").mkdir()
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "systolic", "boards"]

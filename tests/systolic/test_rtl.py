@@ -1,4 +1,5 @@
-"""The engine in SystemVerilog, executed by Verilator: every kind of layer, every integer."""
+"""Test the SystemVerilog engine, executed by Verilator: every integer of every kind of layer matches the golden
+model."""
 
 from __future__ import annotations
 
@@ -49,14 +50,14 @@ def test_every_layer_has_the_golden_models_bits(engine: Path, name: str, stay: b
         (layer.name, 0) for layer in design.manifest.layers
     ]
     least = [layer.compute_cycles for layer in design.manifest.layers]
-    assert np.greater(simulation.cycles, least).all(), "an array takes a step a cycle at most"
+    assert np.greater(simulation.cycles, least).all(), "an array computes at most one step per cycle"
     assert missed_layers(design, simulation) == []
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("products", ["dsp", "fabric"])
 def test_requantisers_multiply_in_dsps_and_in_luts(engines: Path, products: str) -> None:
-    """The same bits and cycles; with offsets behind the product and tables, which joins and functions need."""
+    """Use a network with offsets added after the product, and with tables, which joins and functions need."""
     network = NETWORKS["late"](8)
     design = load_into(engines / products, design_of(network, SMALL, stay=True, products=products))
     geometry = (engines / products / "src/systolic_geometry.sv").read_text()
@@ -89,19 +90,19 @@ def test_joins_and_functions_have_the_golden_models_bits(engines: Path, bits: in
 def test_every_second_row_comes_from_its_bank_of_a_map_buffer(engines: Path, bits: int, name: str) -> None:
     network = map_strides.networks(bits)[name]
     design = load_into(engines / str(bits), design_of(network, ARRAYS[bits], stay=True))
-    assert design.manifest.layers[0].output.map_buffer, "the map that is read with stride 2 stays on chip"
+    assert design.manifest.layers[0].output.map_buffer, "the map that is read with stride 2 must be on chip"
     simulation = simulate(design, picture_for(network, 6))
     assert [layer.name for layer in simulation.layers if layer.mismatches] == []
 
 
 def test_rows_of_padding_take_no_time_where_the_rows_of_the_map_come_together(engine: Path) -> None:
-    """2 rows of 40 × 16 channels under 3 × 3 windows: the rows of padding above and below are not loaded, so that both
-    rows of the map, of 160 words each, come from the map buffer at once."""
+    """Read 2 rows of 40 × 16 channels under 3 × 3 windows. The padding rows above and below are not loaded, so both
+    rows of 160 words are read from the map buffer at once."""
     network = Builder(3, 2, 40, seed=2).conv(16, 3).conv(16, 3).network()
     design = load_into(engine, design_of(network, SMALL, stay=True))
     simulation = simulate(design, picture_for(network, 5))
     assert simulation.mismatches == 0
-    started, written = 20, 120  # and the last results to DDR, with their answer
+    started, written = 20, 120  # cycles to start, and to write the last results to DDR with their responses
     row = 40 * 16 // SMALL.lanes
     beyond_macs = simulation.cycles[1] - design.manifest.layers[1].compute_cycles
     assert beyond_macs <= row + started + written < 2 * row
@@ -125,7 +126,8 @@ def test_random_delays_of_ddr_change_nothing_but_the_cycles(engine: Path, seed: 
 @pytest.mark.engine
 @pytest.mark.parametrize("seed", [2, 3, 4, 5, 6, 7, 8])
 def test_what_no_reset_sets_may_begin_with_any_bits(engine: Path, seed: int) -> None:
-    """The maps and the cycles are those of another seed; the memories that nothing has written are not."""
+    """Maps and cycles must not depend on the seed of the initial state. Memories that were never written must depend
+    on it."""
     network = networks()["pools"]
     design = load_into(engine, design_of(network, SMALL))
     library = SystolicLibrary(build(engine), design.manifest)
@@ -182,7 +184,7 @@ def test_what_is_of_cpp_alone_is_refused(engine: Path) -> None:
 
 @pytest.mark.parametrize("name", by_default(1, ["odd rows", "one port", "two rows", "narrow"]))
 def test_nothing_is_left_to_complain_about(verilated: None, tmp_path: Path, name: str) -> None:
-    """Of any geometry: several ports, odd rows, DSP48E1."""
+    """Lint several geometries: with several ports, with odd rows and for a DSP48E1."""
     write(design_of(FIRST, GEOMETRIES[name]), tmp_path / "design")
     verilate(tmp_path / "design", tmp_path / "none", lint=True)
 
@@ -196,7 +198,7 @@ def test_a_missing_verilator_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_wrapper_that_vivado_packages_has_the_ports_of_the_top(engine: Path, tmp_path: Path) -> None:
-    """Every port, its width and its way: Verilator complains about any other."""
+    """Verilator complains if a port of the wrapper differs in name, width or direction."""
     (tmp_path / "src").mkdir()
     for path in (*(engine / "src").glob("*.sv"), engine / "simulation/DSP48E2.sv"):
         shutil.copy(path, tmp_path / "src")
@@ -210,7 +212,8 @@ def test_the_wrapper_that_vivado_packages_has_the_ports_of_the_top(engine: Path,
 
 
 def test_vivado_packages_the_design(engine: Path, tmp_path: Path) -> None:
-    """Its own script takes its own sources, under stubs; tests/hls_templates/test_vendor_rtl.py says what it asks."""
+    """Run the design's script on its sources, with stubs. tests/hls_templates/test_vendor_rtl.py tests its calls in
+    detail."""
     shutil.copytree(engine, tmp_path / "design")
     ran = run_tcl(tmp_path / "design", "package_ip.tcl", (engine / "package_ip.tcl").read_text())
     assert ran.rc == 0, ran.out

@@ -1,4 +1,5 @@
-"""Maps that the Saver of the engine in SystemVerilog adds: every integer of every layer, from DDR and chip to both."""
+"""Test residual adds in the Saver of the SystemVerilog engine: every integer matches, with each map in DDR or on
+chip."""
 
 from __future__ import annotations
 
@@ -42,19 +43,19 @@ ADDING = {bits: replace(array, added_maps=True) for bits, array in ARRAYS.items(
 
 
 def last(bits: int) -> QuantizedNetwork:
-    """A sum that leaves for the host, of a map that stays on chip."""
+    """Return a network whose last sum is the host's output, and adds a map that stays on chip."""
     build = Builder(3, 11, 9, seed=7, bits=bits).conv(16, 3).conv(16, 3).conv(16, 3)
     return build.add(1, 3, slope=1).network()
 
 
 BLOCKS: Mapping[str, Callable[[int], QuantizedNetwork]] = {**NETWORKS, "stage": partial(stage, 16, 13), "last": last}
 WAYS = {(False, False), (False, True), (True, False), (True, True)}
-"""Whether the other map comes from chip, and whether the sum goes there."""
+"""Pairs of booleans: the other map is read from chip, and the sum is written to chip."""
 
 
 @pytest.fixture
 def engine(engines: Path) -> Iterator[SystolicDesign]:
-    """Blocks of a ResNet in the one of 8 bits; its delays and its first bits are as they were afterwards."""
+    """Yield a design with blocks of a ResNet on the 8-bit engine, and restore its delays and its initial state."""
     design = load_into(engines / "8", design_of(residual(), ADDING[8], stay=True))
     library = ctypes.CDLL(str(build(design.path)))
     yield design
@@ -63,7 +64,7 @@ def engine(engines: Path) -> Iterator[SystolicDesign]:
 
 
 def ways_of(design: SystolicDesign) -> set[tuple[bool, bool]]:
-    """Those of the layers that add."""
+    """Return the pairs of WAYS that the design's adding layers use."""
     names = names_of(design.manifest.array)
     adding = [design.program[layer.first_pass] for layer in design.manifest.layers if layer.added_node is not None]
     assert all(words[names.index("added_words")] for words in adding)
@@ -77,7 +78,7 @@ def wrong_layers(design: SystolicDesign, network: QuantizedNetwork) -> list[str]
 @pytest.mark.engine
 @pytest.mark.parametrize("bits", ADDING)
 def test_every_layer_has_the_golden_models_bits_all_four_ways(engines: Path, bits: int) -> None:
-    """Blocks of a ResNet, of darknet53, behind pools and tables."""
+    """Use blocks of a ResNet and of darknet53, and sums after pools and tables."""
     ways: set[tuple[bool, bool]] = set()
     for name, made in BLOCKS.items():
         network = with_copies(made(bits), True)
@@ -90,7 +91,7 @@ def test_every_layer_has_the_golden_models_bits_all_four_ways(engines: Path, bit
 
 @pytest.mark.engine
 def test_a_batch_has_the_golden_models_bits(engines: Path) -> None:
-    """Frames go through a layer one after the other, each with a map of its own that is added."""
+    """Run the frames of a batch one after another, each of which adds its own map."""
     network, array = residual(), ADDING[8]
     mapping = price(first_fit(network, replace(array, engine=RTL), 3), ZCU104, ddr_timing(ZCU104, 300))
     design = load_into(engines / "8", generate(mapping, DesignInputs({}, picture_for(network, 5))))
@@ -102,7 +103,8 @@ def test_resnet8_has_the_golden_models_bits_in_fewer_cycles_than_with_passes_of_
     cycles = {}
     for folder, array in (("8", ADDING[8]), ("alone", ARRAYS[8])):
         network = with_copies(quantised("resnet8", None), array.added_maps > 0)
-        load_into(engines / folder, design_of(FIRST, array))  # sources that other tests have too
+        # These are the same sources as in other tests, so they are compiled once.
+        load_into(engines / folder, design_of(FIRST, array))
         design = load_into(engines / folder, design_of(network, array, stay=True))
         assert bool(ways_of(design)) == (array.added_maps > 0)
         simulation = simulate(design, picture_for(network, 3))
@@ -141,7 +143,7 @@ def test_what_no_reset_sets_may_begin_with_any_bits(engine: SystolicDesign, seed
 
 @pytest.mark.engine
 def test_a_pass_waits_for_the_answers_to_the_sums_of_the_one_before(engines: Path) -> None:
-    """An engine that does not is stopped: DDR keeps no order between a write and a read of another port."""
+    """Plant an engine that does not wait. It is stopped, because DDR does not order a write and a read of two ports."""
     network = residual()
     folder = engines / "unanswered"
     write(design_of(network, ADDING[8]), folder)
@@ -181,7 +183,7 @@ def test_slang_has_nothing_to_complain_about(tmp_path: Path) -> None:
 
 @pytest.mark.engine
 def test_vivado_packages_the_port_of_sums(engines: Path, tmp_path: Path) -> None:
-    """The wrapper has the ports of the top, and the script that makes an IP of them runs, under stubs."""
+    """Check that the wrapper has the ports of the top, and run the script that packages the IP, with stubs."""
     write(design_of(residual(), ADDING[8]), tmp_path / "design")
     sources = tmp_path / "wrapped/src"
     sources.mkdir(parents=True)
@@ -197,11 +199,11 @@ def test_vivado_packages_the_port_of_sums(engines: Path, tmp_path: Path) -> None
     assert ran.named("ipx::save_core")
 
 
-# --- what is searched, and both engines beside each other -------------------------------------------------------------
+# --- the search, and both engines compared ----------------------------------------------------------------------------
 
 
 def test_both_engines_read_the_same_images() -> None:
-    """Weights, requantisers and a program with what is added, behind registers of the same places."""
+    """Expect the same weights, requantisers and program, and the same addresses of registers."""
     network = residual()
     schedule = first_fit(network, ADDING[8])
     layers = [scheduled.layer for scheduled in schedule.layers]
@@ -218,7 +220,7 @@ def test_both_engines_read_the_same_images() -> None:
 
 
 def test_an_engine_that_adds_nothing_has_none_of_it() -> None:
-    """No field of a pass, no port, no register."""
+    """Expect no field of a pass, no port and no register for residual adds."""
     plain = design_of(residual(), ARRAYS[8]).files
     assert b"added_words" not in plain["src/systolic_geometry.sv"]
     assert b"localparam int PASS_WORDS = 64;" in plain["src/systolic_geometry.sv"]

@@ -1,4 +1,5 @@
-"""Concats on chip in the engine in SystemVerilog: every integer of every layer, and cycles as modelled."""
+"""Test concats on chip in the SystemVerilog engine: every integer matches the golden model, and cycles match the
+model."""
 
 from __future__ import annotations
 
@@ -22,11 +23,11 @@ ADDING = {bits: replace(array, added_maps=True, map_depth=2048, row_depth=2048) 
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("bits", ADDING)
 def test_a_concat_on_chip_has_the_golden_models_bits(engines: Path, bits: int, name: str) -> None:
-    """On 2 rows in words of 4 lanes, and on 3 rows in words of 8."""
+    """Use 2 rows with words of 4 lanes, and 3 rows with words of 8 lanes."""
     network = NETWORKS[name](bits)
     design = load_into(engines / str(bits), design_of(network, ADDING[bits], stay=True))
     beside = [layer for layer in design.manifest.layers if layer.output.pitch and layer.output.map_buffer]
-    assert beside, "maps that lie side by side stay on chip"
+    assert beside, "some adjacent maps of a concat must be on chip"
     simulation = simulate(design, picture_for(network, 6))
     assert [(layer.name, layer.mismatches) for layer in simulation.layers if layer.mismatches] == []
     assert missed_layers(design, simulation) == []

@@ -1,5 +1,5 @@
-"""``systolic simulate --cycles`` of an engine in SystemVerilog: counted, beside the model and, where asked for, the
-trace of the engine in C++ with the same schedule."""
+"""Test ``systolic simulate --cycles`` of SystemVerilog engines: counted cycles, compared with the model and, with
+--hls, with the trace of the C++ engine of the same schedule."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_layers_are_counted_beside_the_model_and_the_other_engine(folder: Path) 
     assert within(layer["modelled_cycles"], layer["cycles"])
     assert layer["cycles"] == counts.cycles == sum(counts.pass_cycles)
     assert layer["hls_cycles"] != layer["modelled_cycles"]
-    assert layer["hls_cycles"] > layer["cycles"] - 131  # whose program is read ahead, but for the first pass
+    assert layer["hls_cycles"] > layer["cycles"] - 131  # the RTL reads all passes but the first ahead
     assert (counts.mismatches, counts.values()["source"]) == (0, "counted")
     assert counts.values()["dsp"] == SMALL.mac_dsps
     assert counts.values()["dsp_efficiency"] == round(layer["efficiency"], 4) > 0

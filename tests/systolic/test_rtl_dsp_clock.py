@@ -1,4 +1,4 @@
-"""Designs whose DSPs run at twice the fabric's clock: the same bits in the same cycles, from half as many DSPs."""
+"""Test designs whose DSPs run at twice the fabric's clock: the same integers and cycles from half of the DSPs."""
 
 from __future__ import annotations
 

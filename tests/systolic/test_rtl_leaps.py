@@ -1,4 +1,4 @@
-"""Maps on chip that are read with strides of 3 to 7, in the engine in SystemVerilog: every integer of every layer."""
+"""Test maps on chip that are read with strides of 3 to 7 by the SystemVerilog engine: every integer matches."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LEAPING = {
 def test_rows_far_apart_come_from_their_banks_of_a_map_buffer(engines: Path, array: str, name: str) -> None:
     network = networks(LEAPING[array].bits)[name]
     design = load_into(engines / array.replace(" ", "-"), design_of(network, LEAPING[array], stay=True))
-    assert design.manifest.layers[0].output.map_buffer, "the map that is read with the stride stays on chip"
+    assert design.manifest.layers[0].output.map_buffer, "the map that is read with the stride must be on chip"
     simulation = simulate(design, picture_for(network, 6))
     assert [(layer.name, layer.mismatches) for layer in simulation.layers if layer.mismatches] == []
     assert missed_layers(design, simulation) == []

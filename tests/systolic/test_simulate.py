@@ -1,4 +1,4 @@
-"""The generated code, executed, against the golden model; and that a planted error is seen."""
+"""Test the executed generated code against the golden model, and check that a planted error is detected."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def mismatches(made: Accelerator, name: str, variant: Variant = NATIVE) -> dict[str, int]:
-    """Layer → mismatches of a network of the grid; its layers have to be alive, or equality says nothing."""
+    """Return the mismatches of each layer of a network.
+
+    No layer may have a constant output, because equality would then prove nothing.
+    """
     network = NETWORKS[name]
     found = simulate(made.load(network), picture_for(network), variant)
     for layer, output in zip(found.layers, found.outputs, strict=True):
@@ -56,7 +59,7 @@ def mismatches(made: Accelerator, name: str, variant: Variant = NATIVE) -> dict[
     return {layer.name: layer.mismatches for layer in found.layers}
 
 
-# ------------------------------------------------------------------------------------- every bit
+# ------------------------------------------------------------------------------------- every integer
 
 
 @pytest.mark.parametrize("geometry", by_default(1, GEOMETRIES))
@@ -69,12 +72,12 @@ def test_every_layer_equals_the_golden_model(name: str, geometry: str, accelerat
 @pytest.mark.parametrize("geometry", ["odd rows", "narrow"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_ap_int_and_packed_products_give_the_same_bits(name: str, geometry: str, accelerator: GiveAccelerator) -> None:
-    """ "narrow" packs for a DSP48E1: chains of 4, second product at bit 17."""
+    """Use "narrow" for the packing of a DSP48E1, with chains of 4 and the second product at bit 17."""
     assert set(mismatches(accelerator(geometry, AP_INT), name, AP_INT).values()) == {0}
 
 
 def test_the_grid_meets_every_way_of_tiling() -> None:
-    """Else the tests above would leave some of the engine unused."""
+    """Check this coverage, because the tests above would otherwise not use parts of the engine."""
     tilings = [t for a in GEOMETRIES.values() for network in NETWORKS.values() for t in first_fit(network, a).layers]
     assert {t.tiling.order for t in tilings if t.row_tiles > 1} == set(ORDERS)
     assert {t.tiling.overlap for t in tilings if t.row_tiles > 1} == {True, False}
@@ -91,7 +94,7 @@ def test_the_grid_meets_every_way_of_tiling() -> None:
 
 @st.composite
 def chains(draw: st.DrawFn) -> Chain:
-    """One to four random layers on a random input."""
+    """Draw a network of one to four random layers on a random input."""
     made = start(draw(st.integers(1, 4)), draw(st.integers(1, 26)), draw(st.integers(1, 40)), draw(st.integers(0, 99)))
     for _ in range(draw(st.integers(1, 4))):
         _draw_layer(draw, made)
@@ -143,12 +146,12 @@ def test_random_networks_equal_the_golden_model(geometry: str, accelerator: Give
         assert found.mismatches == 0, found.layers
 
     every_bit()
-    assert len(ran) >= 40, "too few of the random networks fit, so the test says little"
+    assert len(ran) >= 40, "too few of the random networks fit for a useful test"
 
 
 @pytest.mark.engine
 def test_extreme_values_saturate_alike(accelerator: GiveAccelerator) -> None:
-    """Weights of −127 and 127 on pixels of 0 and 255, and results on both rails."""
+    """Use weights of −127 and 127, and pixels of 0 and 255. The results reach both ends of the range."""
     made = start(4, 9, 10).convolution(8, slope=1.0).convolution(8, 3, slope=1.0)
     signs = np.where(np.arange(8) % 2, 1, -1)
     for index, inputs in ((1, np.ones(4, int)), (2, signs)):
@@ -166,7 +169,7 @@ def test_extreme_values_saturate_alike(accelerator: GiveAccelerator) -> None:
 
 
 def test_nothing_is_left_from_the_frame_before(accelerator: GiveAccelerator) -> None:
-    """Statics of the engine keep weights from pass to pass: a second frame must start anew."""
+    """Check repeated frames, because static variables of the engine keep weights between passes."""
     network = NETWORKS["pools"]
     folder = accelerator("odd rows").load(network)
     first = [simulate(folder, picture_for(network, seed)) for seed in (1, 2, 1)]
@@ -200,14 +203,14 @@ def test_progress_tells_the_variant_and_every_pass(accelerator: GiveAccelerator)
 
 
 def broken_layers(made: Accelerator, variant: Variant = NATIVE) -> list[str]:
-    """Names of the layers of "pools" that differ, the folder's data taken as they lie there."""
+    """Return the names of the layers of "pools" that differ, with the data files of the folder."""
     found = simulate(open_design(made.path), picture_for(NETWORKS["pools"]), variant)
     return [one.name for one in found.layers if one.mismatches]
 
 
 @pytest.fixture
 def planted(accelerator: GiveAccelerator, tmp_path: Path) -> Accelerator:
-    """A copy with the network "pools" that may be damaged."""
+    """Return a copy with the network "pools", which a test may damage."""
     made = accelerator("odd rows").copy(tmp_path / "design")
     made.load(NETWORKS["pools"])
     assert broken_layers(made) == []
@@ -215,7 +218,7 @@ def planted(accelerator: GiveAccelerator, tmp_path: Path) -> Accelerator:
 
 
 def replant(made: Accelerator, name: str, data: bytes) -> None:
-    """Another file in the design, and its checksum in the manifest: as if the generator had written it so."""
+    """Replace a data file, and its checksum in the manifest, as if the generator had written this file."""
     path, manifest = made.path / "data" / name, made.path / "manifest.json"
     text = manifest.read_text("utf-8")
     before = f'"crc32": {crc32(path.read_bytes())}'
@@ -271,14 +274,14 @@ def test_one_changed_shift_shows_from_its_layer_on(layer: int, planted: Accelera
 def test_a_wrong_reuse_of_rows_shows_in_the_layer_that_reuses(
     file: str, line: str, wrong: str, accelerator: GiveAccelerator, tmp_path: Path
 ) -> None:
-    """conv1 is one tile high and one row deep, so that it reuses nothing; conv2 reuses rows."""
+    """Let only conv2 reuse rows: conv1 is one tile high and its windows have one row, so that it reuses nothing."""
     made = accelerator("odd rows").copy(tmp_path / "design")
     network = start(3, 18, 18).convolution(8, 1, 4, Padding()).convolution(8, 3, padding=Padding(4, 4, 4, 4)).network()
     folder = made.load(network)
     assert simulate(folder, picture_for(network)).mismatches == 0
     source = made.path / "src" / file
     text = source.read_text()
-    assert text.count(line) == 1, "the line to break is no longer in the engine: choose another"
+    assert text.count(line) == 1, "the engine must have this line once: choose another line to break"
     source.write_text(text.replace(line, wrong))
     found = simulate(folder, picture_for(network))
     assert [bool(one.mismatches) for one in found.layers] == [False, True]
@@ -302,7 +305,7 @@ def test_a_request_outside_the_maps_stops_with_its_pass(planted: Accelerator) ->
         broken_layers(planted)
 
 
-# ------------------------------------------------------------------------------------- sanitizers
+# ------------------------------------------------------------------------------------- sanitisers
 
 SANITISED = """
 import os
@@ -322,7 +325,7 @@ for path in sys.argv[1:]:
 
 
 def run_sanitised(*folders: Path, unchecked: bool = False) -> subprocess.CompletedProcess[str]:
-    """Each folder in turn, in one process that has the sanitizers' libraries loaded before all else."""
+    """Run the folders one after another in one process, with the sanitisers' libraries loaded first."""
     libraries = (
         subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
         for name in ("libasan.so", "libubsan.so")
@@ -346,11 +349,11 @@ def test_sanitizers_find_nothing_and_would(accelerator: GiveAccelerator, tmp_pat
     assert clean.stdout.split() == ["0"] * len(NETWORKS)
 
     words = np.fromfile(folders[0] / "data/program.bin", "<u4").reshape(-1, 64)
-    # Across the end of the row buffer: the sanitizer's red zone behind it is only a few words wide.
+    # Let the rows cross the end of the row buffer, because the sanitiser's red zone after it is only a few words wide.
     words[1, PASS_FIELDS.index("block_words")] = made.array.row_depth - 8
     replant(Accelerator(folders[0], made.array), "program.bin", words.tobytes())
     refused = run_sanitised(folders[0])
-    assert "pass 1: block_words" in refused.stderr, "the checked reader comes first"
+    assert "pass 1: block_words" in refused.stderr, "the check of the program must report it before it runs"
     damaged = run_sanitised(folders[0], unchecked=True)
     assert damaged.returncode != 0
     assert "load.h" in damaged.stderr

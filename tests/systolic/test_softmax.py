@@ -1,4 +1,4 @@
-"""Classifiers that end in Softmax, from an ONNX file to probabilities: the pipeline computes them, or the host."""
+"""Test classifiers that end in Softmax, from an ONNX file to probabilities computed by the pipeline or by the host."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from tests.support.labels import CLASSES, NAMES, SIDE, file_of, sums_of_classes
 from tests.support.onnx.writer import Writer
 
 BOUND = 1 / 512 + 2.0**-16 + CLASSES / 2**21
-"""Of a share, but of one that is above 255/256."""
+"""The largest error of a share, except for shares above 255/256."""
 
 STREAMING = ["--style", "streaming", "--folding", "greedy", "--fps", "2000"]
 
 
 def classifier(folder: Path) -> Path:
-    """Floats: two convolutions, a matrix, and a softmax over what it gives."""
+    """Write a float network with two convolutions, a matrix product and a softmax, and return its file."""
     writer, random = Writer(), np.random.default_rng(3)
     last, channels = "picture", 3
     for filters in (8, 16):
@@ -53,7 +53,7 @@ def classifier(folder: Path) -> Path:
         last = writer.put("MaxPool", [writer.put("Relu", [last])], kernel_shape=[4, 4], strides=[4, 4])
         channels = filters
     columns = random.normal(0, 0.5, (64, CLASSES))
-    columns -= columns.mean(axis=0)  # no class is ahead
+    columns -= columns.mean(axis=0)  # no class is preferred
     last = writer.put("MatMul", [writer.put("Flatten", [last]), writer.constant(columns)])
     model = writer.model([writer.put("Softmax", [last], axis=1)], (1, 3, SIDE, SIDE))
     onnx.save(model, folder / "net.onnx")
@@ -61,7 +61,12 @@ def classifier(folder: Path) -> Path:
 
 
 def trained(folder: Path, bits: int | None, chosen: bool = False) -> Path:
-    """Integers of a file. bits: of what the softmax reads, None for sums. chosen: labels and values of three."""
+    """Write a quantised classifier and return its file.
+
+    Args:
+        bits: Bits of the values that the softmax reads, or None for the sums themselves.
+        chosen: Whether the outputs are the labels and values of the three greatest shares.
+    """
     writer, last = sums_of_classes()
     last = last if bits is None else writer.quant(last, bits, 0.0625)
     outputs = [writer.put("Softmax", [last], axis=1)]
@@ -81,7 +86,7 @@ def generated(network: Path, *options: str) -> Path:
 
 
 def exact(design: Path, picture: Path) -> FloatArray:
-    """The softmax of what the golden model's last sums are worth, as the host has it."""
+    """Return the host's float softmax of the golden model's last sums."""
     network = from_npz((design / "network.npz").read_bytes(), "network.npz")
     index = next(i for i, node in enumerate(network.nodes) if node.name == "dense1")
     sums = run_integer(network, systolic.open(design).pixels(picture))[index]
@@ -97,7 +102,7 @@ def simulated(design: Path, picture: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def told_of(design: Path, picture: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    """Classes with their probabilities, of the executed design."""
+    """Return the classes and probabilities that the executed design reports."""
     capsys.readouterr()
     assert main(["run", str(design), str(picture), "--json", "-"]) == 0
     answer = json.loads(capsys.readouterr().out)
@@ -112,11 +117,12 @@ def head_of(design: Path) -> tuple[str, int]:
 
 
 def check_shares(classes: list[dict[str, Any]], expected: FloatArray) -> None:
-    """The labels of the host's softmax in its order, and its probabilities but for what 8 bits hold."""
+    """Check the best label, the order and the probabilities against the host's softmax, within the precision of 8
+    bits."""
     assert [each["label"] for each in classes[:1]] == [NAMES[int(np.argmax(expected))]]
     for each in classes:
         share = float(expected[NAMES.index(each["label"])])
-        assert abs(each["probability"] - min(share, 255 / 256)) <= BOUND + 5e-5  # four digits are told
+        assert abs(each["probability"] - min(share, 255 / 256)) <= BOUND + 5e-5  # four digits are reported
     order = [expected[NAMES.index(each["label"])] for each in classes]
     assert all(later <= earlier + 1 / 256 for earlier, later in pairwise(order))
 
@@ -154,7 +160,7 @@ def test_real_pictures_get_the_labels_of_the_hosts_softmax(
         if method == "argmax":
             assert [each["probability"] for each in classes] == [round(255 / 256, 4), 0, 0, 0, 0]
         seen.add(classes[0]["label"])
-    assert len(seen) > 1, "the pictures are of several classes"
+    assert len(seen) > 1, "the pictures must have several classes"
 
 
 @pytest.mark.engine
@@ -168,7 +174,7 @@ def test_the_pipeline_takes_the_cycles_that_are_modelled(method: str, tmp_path: 
 
 @pytest.mark.engine
 def test_none_leaves_it_to_the_host(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As it is without the option: all sums leave, and there is no block."""
+    """Expect the same as without the option: all sums are outputs, and the pipeline has no softmax block."""
     network, picture = trained(tmp_path, 8), sample_pictures()[0]
     design = generated(network, "--softmax", "none")
     files = {path.name: path.read_bytes() for path in design.rglob("*") if path.is_file() and path.parent.name == "src"}
@@ -216,7 +222,8 @@ def test_a_method_takes_the_place_of_another_one(tmp_path: Path) -> None:
 
 
 def test_it_is_exported_as_a_softmax_of_floats(tmp_path: Path) -> None:
-    """By stable, whose shares that gives but for roundings; the other methods have no operator."""
+    """Export the stable method, whose shares equal a float softmax within rounding. The other methods have no
+    operator."""
     model = systolic.load(trained(tmp_path, 8))
     stable, latency = (with_softmax(model, method).quantized for method in ("stable", "latency"))
     assert stable is not None
@@ -228,7 +235,7 @@ def test_it_is_exported_as_a_softmax_of_floats(tmp_path: Path) -> None:
 
 
 def test_evaluation_does_no_softmax_again(tmp_path: Path) -> None:
-    """What the golden model's shares are told as, they are."""
+    """Expect the golden model's shares as probabilities, without another softmax."""
     model = with_softmax(systolic.load(trained(tmp_path, 8)), "stable")
     assert model.quantized is not None
     subject, picture = Subject(model.network, model.quantized, "plain", 0.45), sample_pictures()[0]

@@ -1,4 +1,4 @@
-"""Help, version and completion start at once: what they import is counted, since seconds depend on the machine.
+"""Test which modules help, version and completion import. Imports are counted, because seconds depend on the machine.
 
 ``python -m benchmarks.startup`` measures the seconds.
 """
@@ -35,7 +35,7 @@ print(json.dumps(sorted(set(sys.modules) - before)))
 
 
 def is_light(module: str) -> bool:
-    """Return whether a module of ours is data about options, or what shows it."""
+    """Return whether a module of the project only has data about options, or code that shows it."""
     arguments = module.startswith("systolic.styles.") and module.endswith(".arguments")
     return module == "systolic" or module.startswith(LIGHT) or module in STYLES or arguments
 
@@ -58,8 +58,8 @@ def test_help_of_every_command_imports_options_alone() -> None:
     loaded = loaded_by([["--version"], ["--help"], *([name, "--help"] for name in COMMANDS)], {})
     assert [module for module in loaded if is_ours(module) and not is_light(module)] == []
     others = {module.split(".")[0] for module in loaded if not is_ours(module)}
-    assert others <= sys.stdlib_module_names, "nothing of site-packages"
-    assert "typing" not in others, "its import takes longer than a help"
+    assert others <= sys.stdlib_module_names, "help must import nothing from site-packages"
+    assert "typing" not in others, "the import of typing takes longer than the help itself"
     assert "systolic.cli.options.start" in loaded
 
 
@@ -70,8 +70,10 @@ def test_one_help_imports_no_options_of_another_section() -> None:
 
 
 def completions(line: str, folder: Path) -> tuple[set[str], list[str]]:
-    """Return what a shell completes, and the modules that it took. argcomplete ends its process without a word, so that
-    the modules are written by the call that ends it."""
+    """Return the words that a shell completes, and the modules that were imported for it.
+
+    argcomplete ends its process with os._exit, so this call is replaced by one that first writes the modules.
+    """
     answer, modules = folder / "answer", folder / "modules"
     code = (
         "import json, os, sys; end = os._exit; before = set(sys.modules)\n"
@@ -148,4 +150,4 @@ def test_the_demo_says_what_it_does_before_it_imports_the_rooms(tmp_path: Path) 
     line, modules = json.loads(done.stdout)
     assert line.startswith("systolic: running all steps")
     heavy = {"numpy", "PIL", "cnn", "scheduler", "hls_templates", "systolic.designs"}
-    assert heavy.isdisjoint(modules), "the first line is there within a second"
+    assert heavy.isdisjoint(modules), "the first line must be printed within a second"

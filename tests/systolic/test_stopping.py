@@ -1,4 +1,4 @@
-"""Commands that cannot write, or are told to end: known before the work, and with a sentence."""
+"""Test commands that cannot write their output, or that a signal stops: they end early, with a sentence."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.support.command_line import call, refused
 def test_a_file_that_cannot_be_written_is_refused_before_the_work(
     command: str, option: str, name: str, tiny_design: Path, tmp_path: Path
 ) -> None:
-    """The input, which is not there, would be refused after it."""
+    """Give an input that does not exist either, but would be refused only after the output."""
     inputs = {
         "boards": (),
         "generate": ("absent.cfg", "-o", tmp_path / "out"),
@@ -73,7 +73,7 @@ def test_an_interrupt_while_a_command_is_imported_ends_without_a_traceback() -> 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_a_command_with_a_sentence(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Under nohup, SIGHUP is ignored, by the commands too.
+    # Commands keep ignoring SIGHUP under nohup, so the usual handler is set first.
     before = signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     monkeypatch.setattr(boards, "_overview", lambda _: signal.raise_signal(number))
     done = call("boards")
@@ -96,7 +96,8 @@ with workers(2) as pool:
 
 @pytest.mark.parametrize("ending", ["killed", "interrupted"])
 def test_workers_end_with_the_process_that_gives_them_work(ending: str) -> None:
-    """Their end of the pipe is closed when they are gone; the tasks that wait are not done first."""
+    """Expect that no worker runs the waiting tasks first. The call below returns only if all workers have ended,
+    because they hold the output pipe."""
     done = subprocess.run(
         [sys.executable, "-c", POOL, ending], capture_output=True, text=True, check=False, timeout=300
     )

@@ -1,4 +1,4 @@
-"""What a generated streaming folder holds for the vendor's tools, executed."""
+"""Test the files that a generated streaming folder has for the vendor's tools and the host, and run its test bench."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.engine
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The embedded network with one layer's weights in DDR."""
+    """Return a design of the built-in network "shapes" with the weights of one layer in DDR."""
     folder = tmp_path_factory.mktemp("streaming") / "design"
     design(
         load_model("shapes"),
@@ -47,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def compiled(folder: Path) -> Path:
-    """The folder with its test bench compiled as its README says."""
+    """Return the folder, with its test bench compiled as its README says."""
     command = re.search(r"`(g\+\+ [^`]*-o test_bench) && \./test_bench data`", (folder / "README.md").read_text())
     assert command
     words = command[1].replace("-O2", "-O1").split()
@@ -99,7 +99,7 @@ def test_the_scripts_name_files_that_are_there(folder: Path) -> None:
 def test_what_was_traced_sets_the_simulated_boards_pace(folder: Path) -> None:
     manifest = read_manifest(folder)
     modelled = pace(folder, manifest, 1.0)
-    nothing: Any = None  # of what follows only the cycles are kept
+    nothing: Any = None  # only the cycles of the report are kept
     report = StreamingReport(
         network="shapes",
         clock_mhz=manifest.clock_mhz,

@@ -1,4 +1,4 @@
-"""param.h and config.h of a folded network, against the folds of UltraNet's own accelerator."""
+"""Test param.h and config.h of a folded network against the folding of UltraNet's own accelerator."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_ultranet_folded_as_its_own_accelerator() -> None:
 
 @pytest.mark.shared
 def test_first_words_of_the_trained_ultranet(shared: Path) -> None:
-    """Lane by lane from the trained weights themselves; the picture's channels are RGB here."""
+    """Compare each lane with the trained weights. The picture's channels are RGB here."""
     weights = shared / "data/ultranet/ultranet_4w4a.npz"
     network = read_exported(zoo.topology_file("ultranet"), weights).quantized
     files = parameter_files(network, winners_folding(network))
@@ -93,7 +93,8 @@ def test_depthwise_and_other_activations() -> None:
 
 
 def test_a_design_has_them_beside_its_sources() -> None:
-    """Bytes of the folder itself; padded channels and a million weights leave them out."""
+    """Expect the same bytes in the folder. Designs with padded channels or a million weights have no parameter
+    files."""
     network = zoo.load_exported("ultranet", 1).quantized
     folding = winners_folding(network)
     picture = np.zeros((3, 160, 320), np.uint8)

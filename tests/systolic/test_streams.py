@@ -1,4 +1,4 @@
-"""Names in files cannot steer a terminal, and a command works whatever its standard output and standard error are."""
+"""Test that names in files cannot send control characters to a terminal, and that commands work with closed streams."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_other_text_stays_as_it_is() -> None:
 
 
 def titled(folder: Path, title: str) -> Path:
-    """A board file with a title in TOML's own writing."""
+    """Write a board file with this title, in TOML syntax, and return its path."""
     text = (Path(boards.__file__).parent / "pynq-z2.toml").read_text("utf-8")
     assert "PYNQ-Z2" in text
     (folder / "mine.toml").write_text(text.replace("PYNQ-Z2", title), "utf-8")
@@ -43,7 +43,8 @@ def titled(folder: Path, title: str) -> Path:
 
 
 def commands(folder: Path) -> Sequence[Done]:
-    """An error of the project, one of an option, and an answer as text and as JSON."""
+    """Return the results of four commands: an error of a file, an error of an option, and an answer as text and as
+    JSON."""
     name = HOSTILE.replace("\udc80", "")
     board = titled(folder, "\\u001b[2J\\u202e")
     return (
@@ -56,7 +57,7 @@ def commands(folder: Path) -> Sequence[Done]:
 
 def test_no_name_of_a_file_steers_the_terminal(tmp_path: Path) -> None:
     told = [text for done in commands(tmp_path) for text in (done.out, done.error)]
-    assert sum("\\u202e" in text for text in told) == 4, "the names are told"
+    assert sum("\\u202e" in text for text in told) == 4, "all four outputs must show the name"
     assert [text for text in told if set(text) & set("\x1b\x07\x9b\u202e\r")] == []
 
 

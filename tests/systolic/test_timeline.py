@@ -31,13 +31,13 @@ def cycles_in_lane(region: RegionTiming, number: int) -> np.ndarray:
     return np.asarray((parts * widths).sum(axis=1).round())
 
 
-# derived in test_cycles: the relay waits 1 + 11 of 26 cycles, the second time from 6 to 16
+# test_cycles.py derives these cycles: the relay waits 1 + 11 of 26 cycles, the second time from 6 to 16.
 def test_lane_shows_when_a_process_waited(library: ctypes.CDLL) -> None:
     (region,) = solved(library, "run_deep").regions
     width, parts = timeline.shares(region.processes[1], region.cycles)
     assert width == 1
     assert np.flatnonzero(parts[1]).tolist() == [1, *range(6, 17)]
-    assert parts[:, 26].tolist() == [0, 0, 0, 0]  # ended
+    assert parts[:, 26].tolist() == [0, 0, 0, 0]  # the process has ended
 
 
 def test_bins_grow_with_the_region_and_lose_no_cycle(library: ctypes.CDLL) -> None:

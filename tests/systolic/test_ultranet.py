@@ -1,4 +1,4 @@
-"""The trained UltraNet from a picture file to its box, by the integers of the golden model and on the array."""
+"""Test the trained UltraNet from a picture file to its box, with the golden model and on the array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies in DDR before and after a frame, packed and taken apart again in every format."""
+"""Test the data in DDR before and after a frame: packed and unpacked maps, in every format."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tests.support.schedules import first_fit
 
 
 def schedule_of(bits: int) -> SystolicSchedule:
-    """A map of the format's own, and results that leave as INT16."""
+    """Return a schedule with a map of ``bits`` bits and an output of INT16."""
     network = Builder(3, 7, 9, bits=bits).conv(11, 3).conv(13, 1, wide=True).network()
     return first_fit(network, Array(5, 16, 8, row_depth=1024, weight_depth=256, kept_depth=64, bits=bits))
 
 
 def integers_of(network: QuantizedNetwork, node: int, seed: int) -> npt.NDArray[Any]:
-    """Anything that the node's datatype holds, both ends included."""
+    """Return random integers of the node's datatype, with both ends of its range."""
     shape, datatype = network.nodes[node].shape, network.nodes[node].type.datatype
     size = (shape.channels, shape.height, shape.width)
     drawn = np.random.default_rng(seed).integers(datatype.low, datatype.high + 1, size)
@@ -54,7 +54,7 @@ def test_the_host_takes_apart_what_the_roof_packs(bits: int, seed: int) -> None:
 
 @cases("bits, widths", [(4, (4, 16)), (8, (8, 16)), (16, (16, 16))])
 def test_maps_take_no_more_than_their_values(bits: int, widths: tuple[int, int]) -> None:
-    """Channels padded to whole words, and no bit beside: at 4 bits two values a byte."""
+    """Expect channels padded to whole words and no other padding, so at 4 bits two values per byte."""
     schedule = schedule_of(bits)
     program = emit(schedule)
     for node, wide in zip((1, 2), widths, strict=True):

@@ -1,4 +1,4 @@
-"""Zero points from the command line: designs of both styles with them, executed, and where they are refused."""
+"""Test zero points in commands: executed designs of both styles, and cases that are refused."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def cfg(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
 def test_a_design_with_zero_points_is_executed(cfg: Path, tmp_path: Path, style: str) -> None:
     picture, heads = sample_pictures()[0], []
-    quick = ("--folding", "greedy") if style == "streaming" else ("--dsp-share", 0.05)  # few arrays to search among
+    quick = ("--folding", "greedy") if style == "streaming" else ("--dsp-share", 0.05)  # few arrays, for a short search
     for flags in ((), ("--zero-points",)):
         folder = tmp_path / f"out{len(flags)}"
         options = ("--bits", 4, "--style", style, *quick, *flags, "-o", folder, "--json", "-")
@@ -46,7 +46,7 @@ def test_a_design_with_zero_points_is_executed(cfg: Path, tmp_path: Path, style:
         heads.append(min(generated["heads"]["sqnr_db"].values()))
         simulated = call("simulate", folder, "--picture", picture, "--json", "-").json
         assert simulated["mismatches"] == 0
-        # The array looks the table up in the pass of the layer.
+        # The array looks up the table in the layer's own pass.
         names = {layer["name"] for layer in simulated["layers"]}
         assert ("conv1_finer" in names) == (style == "streaming" and bool(flags))
     assert heads[1] > heads[0] + 1
@@ -55,7 +55,7 @@ def test_a_design_with_zero_points_is_executed(cfg: Path, tmp_path: Path, style:
 
 
 def test_the_manifest_has_the_zero_points_of_the_network(cfg: Path, tmp_path: Path) -> None:
-    """The host dequantises by them."""
+    """Expect the network's zero points, which the host needs to dequantise."""
     calibration = Calibration(sample_pictures()[:1], zero_points=True)
     made = design(load_model(str(cfg), seed=1), "pynq-z2", clock_mhz=250, calibrate=calibration, array="4x8x8")
     made.write(tmp_path / "out")
@@ -63,7 +63,7 @@ def test_the_manifest_has_the_zero_points_of_the_network(cfg: Path, tmp_path: Pa
     assert isinstance(made.mapping, SystolicMapping)
     types = [node.type for node in made.mapping.network.nodes]
     assert written == {node: types[node].zero_point for node in written}
-    assert any(written.values()), "a map after ReLU has its lowest integer for zero"
+    assert any(written.values()), "a map after ReLU must use its lowest integer for zero"
 
 
 def test_zero_points_are_refused_where_they_mean_nothing(cfg: Path, tmp_path: Path) -> None:
