@@ -61,7 +61,7 @@ WORDS = (
 Edit = Callable[[list[str], int], list[str]]
 """Returns changed arguments. Its arguments are a call, and the index of the argument to change."""
 
-_SLOW = re.compile(r"--(w|wo.*|d|da.*)(=|$)|shapes$")  # --workers and --dask, also abbreviated, and a network
+_SLOW = re.compile(r"--(w|wo.*|d|da.*)(=|$)|shapes$")  # --workers, --dask, --data, their short forms; a network
 _PATH_ENDS = re.compile(r"[=,: ]")
 
 
@@ -229,7 +229,7 @@ def _status(call: Sequence[str]) -> object:
 
 
 def _quick(call: Sequence[str]) -> bool:
-    """Return whether a call takes little time: no demo, no larger network, no cluster and no pool of processes."""
+    """Return whether a call takes little time: no demo, no built-in network, no cluster and no pool of processes."""
     return call[:1] != ["demo"] and not any(_SLOW.match(word) for word in call)
 
 

@@ -54,7 +54,7 @@ PICTURES = 8
 """The number of different input images."""
 
 TIMEOUT_S, ENDLESS_S = 0.1, 60.0
-"""Timeouts of a pass in seconds: if the case has a hang, and otherwise. The second is not reached on a busy machine."""
+"""Timeouts in seconds: if the case has a hang, and otherwise. The second is long enough for a busy machine."""
 
 PATIENCE_S = 60.0
 """The time in seconds after which a call counts as endless."""
@@ -92,7 +92,7 @@ class Case:
         raises_at: The number of the picture at which the caller's iterator raises an error; None for no error.
         taken: The number of the result after which a stream is left; None if all results are taken.
         closer: What closes the accelerator early, one of CLOSERS.
-        moment: The time of the early close: seconds after the beginning, or hundredths of the picture's number.
+        moment: The time of the early close: seconds after the beginning, or the number of the picture divided by 100.
         actions: The calls, in their order.
         recovers: Whether reset() is called after an error that asks for it.
     """

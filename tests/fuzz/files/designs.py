@@ -146,7 +146,7 @@ def _inner(name: str) -> Sequence[Mutate]:
 def signed(change: Mutate) -> Mutate:
     """Return a mutator that applies ``change``, and then corrects the checksums of the images in the manifest.
 
-    An attacker would do this too. Otherwise most cases would be refused because of a checksum.
+    An attacker would do this too. Without it, a changed image is refused because of its checksum.
     """
 
     def both(data: bytes, random: Random, pool: Sequence[bytes]) -> bytes:

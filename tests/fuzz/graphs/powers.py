@@ -240,7 +240,7 @@ def run(campaign: Campaign) -> int:
 
     tally = count(campaign, "powers", attempt, lambda number: drawn(campaign.seed, number)[0])
     print(
-        f"{tally.tried} networks, {counted} of which the reader counted, {tally.refused} refused, "
+        f"{tally.tried} networks, {counted} not compared because of a note, {tally.refused} refused, "
         f"{tally.defects} defects"
     )
     return tally.defects

@@ -75,7 +75,7 @@ def _model(graph: Graph, ends: Sequence[str]) -> Any:
 def difference(model: Any, picture: Any) -> float:
     """Return the greatest difference from onnxruntime, relative to 1 or to the output's greatest value.
 
-    It is infinite if a shape, a type or a label differs.
+    It is infinite if a shape or a type differs, or a label that the host computes.
 
     Raises:
         SystolicError: The graph is refused.

@@ -55,7 +55,7 @@ class Growing:
 def drawn_sections(dice: Dice, style: str, most_layers: int) -> list[Section]:
     """Return the sections of a cfg, [net] first."""
     picture = Map(dice.pick((3, 3, 3, 3, 1, 2, 4, 5, 11)), dice.whole(2, 24), dice.whole(2, 24))
-    # A concat gives all its inputs one scale, and relu6 fixes its own scale: so all layers have relu6, or none has it.
+    # A concat gives all its inputs one scale, and relu6 fixes its own scale. So all layers have relu6, or none has it.
     plain = ("leaky", "relu", "linear", "leaky")
     curved = (*plain, "mish", "swish", "logistic", "tanh", "hardtan")
     activations = dice.pick((("relu6",), plain, plain, curved, curved))

@@ -23,7 +23,10 @@ from tests.fuzz.networks.prepare import Prepared, RefusedError, prepare
 _FORK = multiprocessing.get_context("fork")
 
 CPU_SECONDS, MEMORY = 120, 6 << 30
-"""Limits per process of a case: seconds of processor time, which a busy machine does not use up, and bytes."""
+"""Limits per process of a case: seconds of processor time, and bytes of memory.
+
+Processor time does not depend on how busy the machine is.
+"""
 
 WAIT_SECONDS, LEAST_SECONDS = 600, 1
 """A case hangs if it uses less than LEAST_SECONDS of processor time within WAIT_SECONDS of time.
