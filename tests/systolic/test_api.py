@@ -57,7 +57,7 @@ both = pytest.mark.parametrize("design", DESIGNS, indirect=True)
 
 
 @both
-def test_a_design_is_proven_before_it_is_written(design: systolic.GeneratedDesign) -> None:
+def test_generated_design_in_memory_simulates_without_mismatches(design: systolic.GeneratedDesign) -> None:
     result = design.simulate(PICTURE)
     assert result.mismatches == 0
     assert result.right
@@ -70,7 +70,7 @@ def test_a_design_is_proven_before_it_is_written(design: systolic.GeneratedDesig
     assert report.timeline().axes
 
 
-def test_arrays_calibrate_as_the_files_that_hold_them(tiny: systolic.Model) -> None:
+def test_calibrate_arrays_match_their_files(tiny: systolic.Model) -> None:
     array = np.asarray(Image.open(PICTURE).convert("RGB"))
     options: dict[str, Any] = {"board": "pynq-z2", "clock_mhz": 100, "array": "4x8x8"}
     of_file, *of_arrays = (
@@ -83,7 +83,7 @@ def test_arrays_calibrate_as_the_files_that_hold_them(tiny: systolic.Model) -> N
 
 
 @both
-def test_what_is_written_is_opened(design: systolic.GeneratedDesign, tmp_path: Path) -> None:
+def test_opened_design_simulates_and_runs(design: systolic.GeneratedDesign, tmp_path: Path) -> None:
     design.write(tmp_path / "design")
     opened = systolic.open(tmp_path / "design")
     assert opened.simulate(PICTURE).mismatches == 0
@@ -97,7 +97,7 @@ def test_what_is_written_is_opened(design: systolic.GeneratedDesign, tmp_path: P
 
 
 @both
-def test_at_a_prompt_values_show_what_they_tell(design: systolic.GeneratedDesign, tiny: systolic.Model) -> None:
+def test_repr_of_results_is_their_text(design: systolic.GeneratedDesign, tiny: systolic.Model) -> None:
     """Expect a short text at a prompt: a dump of weights, pixels and schedules would have millions of characters."""
     trace = design.trace(PICTURE)
     told = (design.simulate(PICTURE), design.run(PICTURE), trace.report(), trace.fifos(), design.mapping)
@@ -109,7 +109,7 @@ def test_at_a_prompt_values_show_what_they_tell(design: systolic.GeneratedDesign
 
 
 @both
-def test_a_report_is_text_and_a_page(design: systolic.GeneratedDesign, tmp_path: Path) -> None:
+def test_report_gives_text_values_and_html(design: systolic.GeneratedDesign, tmp_path: Path) -> None:
     report = design.report()
     assert design.mapping.network.name in str(report)
     assert report.values()["network"] == design.mapping.network.name
@@ -119,14 +119,14 @@ def test_a_report_is_text_and_a_page(design: systolic.GeneratedDesign, tmp_path:
 
 
 @both
-def test_a_design_is_not_replaced_unasked(design: systolic.GeneratedDesign, tmp_path: Path) -> None:
+def test_write_to_existing_design_requires_replace(design: systolic.GeneratedDesign, tmp_path: Path) -> None:
     design.write(tmp_path / "design")
     with raises(FileAccessError, path=str(tmp_path / "design"), reason="holds a generated design already"):
         design.write(tmp_path / "design")
     assert design.write(tmp_path / "design", replace=True).folder == tmp_path / "design"
 
 
-def test_labels_and_pixels(array: systolic.GeneratedDesign) -> None:
+def test_simulate_takes_pixels_as_an_array(array: systolic.GeneratedDesign) -> None:
     assert array.labels == LABELS
     pixels = np.asarray(Image.open(PICTURE).convert("RGB"))
     assert array.simulate(pixels).outputs[0].shape == array.simulate(PICTURE).outputs[0].shape
@@ -134,14 +134,14 @@ def test_labels_and_pixels(array: systolic.GeneratedDesign) -> None:
         array.simulate(np.zeros((2, 2)))  # type: ignore[arg-type]
 
 
-def test_names_of_a_network_are_escaped(tmp_path: Path) -> None:
+def test_model_html_escapes_labels(tmp_path: Path) -> None:
     cfg, names = tiny_files(tmp_path, labels=("<img src=x>", "b", "c"))
     text = systolic.load(cfg, names=names, seed=1)._repr_html_()
     assert "<img" not in text
     assert "&lt;img src=x&gt;" in text
 
 
-def test_one_tree_of_errors(tiny: systolic.Model) -> None:
+def test_errors_derive_from_systolic_error(tiny: systolic.Model) -> None:
     for name in systolic.__all__:
         if name.endswith("Error"):
             assert issubclass(getattr(systolic, name), systolic.SystolicError)
@@ -154,7 +154,7 @@ def test_one_tree_of_errors(tiny: systolic.Model) -> None:
 
 
 @pytest.mark.engine
-def test_schedules_are_compared_and_drawn(tiny: systolic.Model) -> None:
+def test_schedule_compare_and_pareto_front_give_figures(tiny: systolic.Model) -> None:
     best = systolic.schedule(tiny, "pynq-z2", 100, array="4x8x8")
     assert best.cycles_per_frame == systolic.schedule(tiny, "pynq-z2", 100, schedule=best.to_json()).cycles_per_frame
     assert best.figure("tiling", "conv1").axes
@@ -168,7 +168,7 @@ def test_schedules_are_compared_and_drawn(tiny: systolic.Model) -> None:
     assert "<svg" in front._repr_html_()
 
 
-def test_all_public_names_are_there() -> None:
+def test_public_names_exist() -> None:
     for name in systolic.__all__:
         assert getattr(systolic, name) is not None
     assert set(dir(systolic)) == set(systolic.__all__)
@@ -176,7 +176,7 @@ def test_all_public_names_are_there() -> None:
         _ = systolic.nonsense
 
 
-def test_importing_takes_no_time() -> None:
+def test_import_loads_no_slow_library() -> None:
     code = "import sys, systolic; print(sorted({'numpy', 'matplotlib', 'PIL'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -227,7 +227,7 @@ def other(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.engine
-def test_a_style_that_is_registered_is_used_by_every_command(other: str, tmp_path: Path) -> None:
+def test_registered_style_works_in_every_command(other: str, tmp_path: Path) -> None:
     cfg, names = tiny_files(tmp_path)
     out = tmp_path / "design"
     done = call("generate", cfg, "--names", names, "--seed", 1, "--board", "pynq-z2", "--style", other, "-o", out)
@@ -241,19 +241,19 @@ def test_a_style_that_is_registered_is_used_by_every_command(other: str, tmp_pat
 # --- the command itself ------------------------------------------------------------------------------------------
 
 
-def test_version_and_help() -> None:
+def test_version_and_help_are_printed() -> None:
     assert call("--version").out == f"systolic {systolic.__version__}\n"
     bare = call()
     assert (bare.code, bare.error) == (0, "")
     assert bare.out == call("--help").out
 
 
-def test_the_package_runs_as_a_module() -> None:
+def test_package_runs_as_a_module() -> None:
     done = subprocess.run([sys.executable, "-m", "systolic", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"systolic {systolic.__version__}\n"
 
 
-def test_the_shell_completes(tmp_path: Path) -> None:
+def test_shell_completion_offers_commands(tmp_path: Path) -> None:
     pytest.importorskip("argcomplete")
     out = tmp_path / "completions"
     line = "systolic sim"

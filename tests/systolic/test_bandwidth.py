@@ -28,7 +28,7 @@ def region(cycles: int, *bundles: BundleTiming) -> RegionTiming:
     return RegionTiming(0, False, cycles, 0, (), (), bundles)
 
 
-def test_bytes_fall_into_the_bins_in_which_they_moved() -> None:
+def test_bandwidth_bins_hold_the_bytes_moved_in_them() -> None:
     """Use a read of 100 cycles, traced in four bins, and then a write of 100 cycles, traced in two bins.
 
     One byte per cycle at 1,000 MHz is 1 GB/s.
@@ -44,7 +44,7 @@ def test_bytes_fall_into_the_bins_in_which_they_moved() -> None:
     assert told.sustained_gbps == 4.0
 
 
-def test_no_bin_has_more_than_the_memory_gives() -> None:
+def test_bandwidth_bin_never_exceeds_the_memory_rate() -> None:
     """Start 250 bytes in the first 50 of 200 cycles, of which the memory moves only 200. The next bin takes 50."""
     read = BundleTiming(0, False, 150, 0, 1, 50, (150, 0, 0, 0))
     write = BundleTiming(1, True, 110, 0, 1, 50, (100, 0, 10, 0))
@@ -54,7 +54,7 @@ def test_no_bin_has_more_than_the_memory_gives() -> None:
     assert (told.written_gbps * 50).tolist() == pytest.approx([80, 20, 10, 0])
 
 
-def test_every_port_has_a_row_with_its_bytes() -> None:
+def test_bandwidth_lists_bytes_per_port() -> None:
     read = BundleTiming(0, False, 320, 0, 1, 32, (160, 0, 160, 0))
     write = BundleTiming(1, True, 100, 0, 1, 64, (64, 36), "DMA")
     told = bandwidth(TraceTiming(1000, MemoryTiming(8.0, 0.5), (region(100, read), region(100, read, write))), 4)
@@ -66,7 +66,7 @@ def test_every_port_has_a_row_with_its_bytes() -> None:
     assert "DMA       write" in told.text()
 
 
-def test_the_packets_of_a_pipeline_cross_the_ddr_while_the_dma_works() -> None:
+def test_with_dma_moves_packets_while_the_dma_works() -> None:
     """Read 2 packets of 10 bytes, each in 3 beats of 4 bytes, so 24 bytes, and write 16 bytes. The read DMA works in 6
     of the first 8 cycles, and the write DMA works in 2 of the last 4 cycles."""
     beats = ProcessTiming("dma_read", 6, 0, 2, 0, 12, 6, Lane(4, (0,) * 5, (1, 1, 0, 0, 0), (0,) * 5))
@@ -84,7 +84,7 @@ def test_the_packets_of_a_pipeline_cross_the_ddr_while_the_dma_works() -> None:
 
 
 @pytest.mark.engine
-def test_the_frames_of_a_pipeline_are_told_in_bytes_and_drawn(tmp_path: Path) -> None:
+def test_simulate_bandwidth_of_pipeline_counts_frame_bytes(tmp_path: Path) -> None:
     folder, shown = tmp_path / "design", tmp_path / "ddr.png"
     made = call("generate", *streaming_design(tmp_path), "-o", folder)
     assert made.code == 0, made.error
@@ -106,7 +106,7 @@ def test_the_frames_of_a_pipeline_are_told_in_bytes_and_drawn(tmp_path: Path) ->
 
 
 @pytest.mark.engine
-def test_the_command_tells_and_draws_it(tiny_design: Path, tmp_path: Path) -> None:
+def test_simulate_bandwidth_reports_and_draws(tiny_design: Path, tmp_path: Path) -> None:
     shown = tmp_path / "ddr.png"
     asked = ("simulate", tiny_design, "--picture", PICTURE, "--cycles")
     done = call(*asked, "--bandwidth", shown, "--json", "-")

@@ -66,18 +66,18 @@ def weight_bytes(trace: Trace) -> int:
 
 
 @pytest.mark.parametrize("batch", by_default(1, [1, 3, ROWS, ROWS + 2]))
-def test_every_frame_equals_the_golden_model(batch: int, accelerator: GiveAccelerator) -> None:
+def test_batch_frames_match_golden_model(batch: int, accelerator: GiveAccelerator) -> None:
     assert mismatches(accelerator("odd rows"), NETWORK, batch) == [[0] * 5] * batch
 
 
 @pytest.mark.engine
-def test_packed_products_give_the_same_bits(accelerator: GiveAccelerator) -> None:
+def test_batch_with_packed_products_matches_golden_model(accelerator: GiveAccelerator) -> None:
     assert mismatches(accelerator("odd rows", AP_INT), NETWORK, 3, AP_INT) == [[0] * 5] * 3
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("batch", [2, ROWS, 2 * ROWS + 1])
-def test_connected_layers_take_a_frame_as_a_row(batch: int, accelerator: GiveAccelerator) -> None:
+def test_batch_of_dense_layers_matches_golden_model(batch: int, accelerator: GiveAccelerator) -> None:
     """Use maps of odd sizes, with more rows than the largest stride, and with channels that do not fill a word."""
     made = accelerator("odd rows")
     for network in (
@@ -93,12 +93,12 @@ def test_connected_layers_take_a_frame_as_a_row(batch: int, accelerator: GiveAcc
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", sorted(set(networks()) - {"deep"}))
-def test_every_kind_of_layer_goes_in_batches(name: str, accelerator: GiveAccelerator) -> None:
+def test_batch_of_every_layer_kind_matches_golden_model(name: str, accelerator: GiveAccelerator) -> None:
     found = mismatches(accelerator("odd rows"), networks()[name], 3)
     assert {count for frame in found for count in frame} == {0}
 
 
-def test_the_next_frames_weights_need_room_too() -> None:
+def test_search_counts_weight_room_of_the_next_batch() -> None:
     network, board = networks()["deep"], load("zcu104")
     whole = space_of(network, board, batch=3)
     space = pin(whole, rows=ARRAY.rows, columns=ARRAY.columns, lanes=ARRAY.lanes, weight_depth=ARRAY.weight_depth)
@@ -106,7 +106,7 @@ def test_the_next_frames_weights_need_room_too() -> None:
         search(problem(network, board, space, 3))
 
 
-def test_what_is_stacked_and_what_goes_frame_by_frame() -> None:
+def test_lower_stacks_frames_of_layers_that_reuse_weights() -> None:
     jobs = lower(NETWORK, 7)
     assert [(job.stacked, job.repeats) for job in jobs] == [(1, 7), (1, 7), (7, 1), (7, 1), (7, 1)]
     assert [job.joined for job in jobs] == [1, 1, 2, 1, 1]  # the first dense layer reads maps of two rows
@@ -122,7 +122,7 @@ def test_what_is_stacked_and_what_goes_frame_by_frame() -> None:
         assert lower(start(3, side, 32).convolution(64, 1).dense(1).network(), 2)[1].joined == joined
 
 
-def test_stacked_weights_cross_once_a_batch() -> None:
+def test_cost_counts_stacked_weights_once_per_batch() -> None:
     alone, batch = cost(first_fit(NETWORK, ARRAY), LINK), cost(first_fit(NETWORK, ARRAY, ROWS), LINK)
     shares = [one.traffic.weights / all_.traffic.weights for one, all_ in zip(alone.layers, batch.layers, strict=True)]
     assert shares == [1 / ROWS, 1 / ROWS, 1, 1, 1]
@@ -132,7 +132,7 @@ def test_stacked_weights_cross_once_a_batch() -> None:
 
 
 @pytest.mark.engine
-def test_connected_weights_cross_once_in_the_trace_too(accelerator: GiveAccelerator) -> None:
+def test_trace_reads_dense_weights_once_per_batch(accelerator: GiveAccelerator) -> None:
     network = start(3, 14, 10).convolution(20).pool().dense(40, 0.1).dense(9).network("high")
     made = accelerator("odd rows", TRACE)
     moved = {}
@@ -146,7 +146,7 @@ def test_connected_weights_cross_once_in_the_trace_too(accelerator: GiveAccelera
 
 
 @pytest.mark.engine
-def test_traced_cycles_a_frame_fall_as_modelled(accelerator: GiveAccelerator) -> None:
+def test_traced_cycles_per_frame_fall_as_modelled(accelerator: GiveAccelerator) -> None:
     made = accelerator("odd rows", TRACE)
     traced = {}
     for batch in (1, ROWS):
@@ -162,7 +162,7 @@ def test_traced_cycles_a_frame_fall_as_modelled(accelerator: GiveAccelerator) ->
 
 
 @pytest.mark.engine
-def test_the_test_benchs_batch_ends_as_expected(accelerator: GiveAccelerator) -> None:
+def test_bench_batch_data_matches_expected(accelerator: GiveAccelerator) -> None:
     """Expect data/expected.bin from the test bench's data/maps.bin. Its frames differ."""
     made = accelerator("odd rows")
     folder = made.load(NETWORK, 3)
@@ -176,7 +176,7 @@ def test_the_test_benchs_batch_ends_as_expected(accelerator: GiveAccelerator) ->
     assert len({flat[at * out.bytes :][: out.bytes].tobytes() for at in range(3)}) == 3
 
 
-def test_the_last_picture_fills_the_batch(tmp_path: Path) -> None:
+def test_fill_batch_repeats_the_last_picture(tmp_path: Path) -> None:
     write(design_of(NETWORK, ARRAY, 3), tmp_path / "design")
     folder = open_design(tmp_path / "design")
     first, last = picture_for(NETWORK, 1), picture_for(NETWORK, 2)
@@ -188,7 +188,7 @@ def test_the_last_picture_fills_the_batch(tmp_path: Path) -> None:
 
 
 @cases("batch", [0, 10**9, "3", True])
-def test_a_damaged_batch_is_refused(batch: object, tmp_path: Path) -> None:
+def test_open_design_with_damaged_batch_raises_range_error(batch: object, tmp_path: Path) -> None:
     write(design_of(NETWORK, ARRAY, 2), tmp_path / "design")
     manifest = tmp_path / "design" / "manifest.json"
     manifest.write_text(json.dumps({**manifest_fields(manifest.parent), "batch": batch}))
@@ -196,7 +196,7 @@ def test_a_damaged_batch_is_refused(batch: object, tmp_path: Path) -> None:
         open_design(tmp_path / "design")
 
 
-def test_one_picture_is_every_frame_of_the_batch(accelerator: GiveAccelerator) -> None:
+def test_simulate_repeats_one_picture_in_the_batch(accelerator: GiveAccelerator) -> None:
     folder, picture = accelerator("odd rows").load(NETWORK, 3), picture_for(NETWORK)
     found = simulate(folder, picture)
     assert found.mismatches == 0
@@ -205,7 +205,7 @@ def test_one_picture_is_every_frame_of_the_batch(accelerator: GiveAccelerator) -
     assert np.array_equal(found.outputs[-1], wanted)
 
 
-def test_the_host_reads_a_batch_of_any_size_that_is_made(tmp_path: Path) -> None:
+def test_read_manifest_accepts_batches_up_to_the_maximum(tmp_path: Path) -> None:
     assert MOST_FRAMES == MAX_BATCH
     for batch in (1, 2, MAX_BATCH):
         write(design_of(NETWORK, ARRAY, batch), tmp_path / str(batch))
@@ -213,7 +213,7 @@ def test_the_host_reads_a_batch_of_any_size_that_is_made(tmp_path: Path) -> None
 
 
 @cases("batch", [0, -1, MAX_BATCH + 1])
-def test_a_batch_has_bounds(batch: int) -> None:
+def test_first_fit_with_batch_out_of_range_raises_range_error(batch: int) -> None:
     with raises(RangeError, what="the number of frames in a batch", got=batch, low=1, high=MAX_BATCH):
         first_fit(NETWORK, ARRAY, batch)
 
@@ -234,7 +234,7 @@ def pictures(folder: Path) -> list[Path]:
 
 
 @pytest.mark.engine
-def test_generate_and_simulate_in_batches(cfg: Path, tmp_path: Path) -> None:
+def test_commands_generate_and_simulate_batches(cfg: Path, tmp_path: Path) -> None:
     saved, design, shots = tmp_path / "s.json", tmp_path / "design", pictures(tmp_path)
     board = ("--board", "pynq-z2", "--clock", 250)  # the clock that a search over all clocks would choose
     done = call("schedule", cfg, *board, "--batch", 3, "--save", saved, "--report", tmp_path / "s.html")
@@ -261,7 +261,7 @@ def test_generate_and_simulate_in_batches(cfg: Path, tmp_path: Path) -> None:
     refused(call(*other, "--batch", 2), r"s\.json: --batch .*3.*2")
 
 
-def test_bad_batches_get_a_sentence(cfg: Path, tmp_path: Path) -> None:
+def test_commands_with_bad_batch_report_the_range(cfg: Path, tmp_path: Path) -> None:
     asked = ("generate", cfg, "--seed", 1, "-o", tmp_path / "x")
     refused(call(*asked, "--batch", 0), "batch .*1 and 64.*0")
     refused(call("schedule", cfg, "--batch", 65), "batch .*1 and 64.*65")
@@ -274,7 +274,7 @@ def test_bad_batches_get_a_sentence(cfg: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.engine
-def test_compare_has_a_row_a_batch(cfg: Path, tmp_path: Path) -> None:
+def test_compare_has_one_row_per_batch(cfg: Path, tmp_path: Path) -> None:
     asked = ("compare", cfg, "--board", "pynq-z2", "--array", "4x8x8", "--bits", 4, "--bits", 8)
     done = call(*asked, "--batch", 1, "--batch", 4, "--report", tmp_path / "c.html", "--json", tmp_path / "c.json")
     assert done.code == 0

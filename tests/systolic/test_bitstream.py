@@ -20,7 +20,7 @@ PATH = Path("design.bit")
 WHOLE = bit_file("7z020clg400")
 
 
-def test_a_header_is_read_field_by_field() -> None:
+def test_read_header_reads_each_field() -> None:
     expected = BitHeader("system_wrapper;Version=2022.1", "7z020clg400", "2026/11/29", "10:20:30", len(DATA))
     assert read_header(PATH, WHOLE) == expected
 
@@ -43,7 +43,7 @@ def test_a_header_is_read_field_by_field() -> None:
         (bit_file("7z020clg400", bytes(4096)), ""),
     ],
 )
-def test_what_is_no_bitstream_is_refused(data: bytes, place: str) -> None:
+def test_read_header_of_another_file_raises_damaged_file_error(data: bytes, place: str) -> None:
     with raises(DamagedFileError, path="design.bit", place=place):
         read_header(PATH, data)
 
@@ -59,11 +59,11 @@ def test_what_is_no_bitstream_is_refused(data: bytes, place: str) -> None:
         ("xck26-sfvc784-2LV-c", "k26sfvc784"),
     ],
 )
-def test_a_part_is_its_device_and_package(name: str, device_and_package: str) -> None:
+def test_part_of_names_device_and_package(name: str, device_and_package: str) -> None:
     assert part_of(name) == device_and_package
 
 
-def test_the_part_of_every_board_is_told_from_those_of_others() -> None:
+def test_part_of_tells_boards_apart() -> None:
     parts = {name: part_of(board.load(name).part) for name in board.names()}
     same = {frozenset(n for n in parts if parts[n] == part) for part in parts.values()}
     assert {names for names in same if len(names) > 1} == {frozenset(("kv260", "kr260"))}, (
@@ -78,7 +78,7 @@ def check(part: str, device: str, package: str, name: str) -> None:
     check_built((PATH, bit_file(part)), (Path("design.hwh"), HWH.format(device, package).encode()), name)
 
 
-def test_the_part_must_be_the_board_s_and_that_of_the_description() -> None:
+def test_check_built_requires_the_part_of_board_and_description() -> None:
     check("xczu7ev-ffvc1156-2-e", "xczu7ev", "ffvc1156", "zcu104")
     check("7z020clg400", "7z020", "clg400", "pynq-z2")
     check("7z020clg400", "7z020", "clg400", "a board of one's own, whose file is gone")
@@ -96,7 +96,7 @@ def test_the_part_must_be_the_board_s_and_that_of_the_description() -> None:
         ('<EDKSYSTEM VIVADOVERSION="2022.1"><SYSTEMINFO/></EDKSYSTEM>', "SYSTEMINFO"),
     ],
 )
-def test_a_description_that_is_not_vivado_s_is_refused(text: str, place: str) -> None:
+def test_check_built_with_bad_description_raises_damaged_file_error(text: str, place: str) -> None:
     with raises(DamagedFileError, path="design.hwh", place=place):
         check_built((PATH, bit_file("xczu7ev-ffvc1156-2-e")), (Path("design.hwh"), text.encode()), "zcu104")
 
@@ -108,7 +108,7 @@ def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_package_takes_what_vivado_wrote_and_nothing_else(design: Path, tmp_path: Path) -> None:
+def test_package_accepts_only_files_from_vivado(design: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(design, tmp_path / "design")
     simulated = (folder / "systolic.hwh").read_text("utf-8")
     bit = write_built(folder)

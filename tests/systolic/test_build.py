@@ -43,17 +43,17 @@ def script(path: Path, text: str) -> Path:
         (Variant(sanitize=True), "native-sanitize"),
     ],
 )
-def test_variants_have_names(variant: Variant, name: str) -> None:
+def test_variant_has_a_name(variant: Variant, name: str) -> None:
     assert variant.name == name
 
 
-def test_a_design_that_moved_is_not_compiled_again(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_build_of_copied_design_keeps_the_library(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Use a copied design and a compiler that fails, so that the library can only be the copied one."""
     monkeypatch.setenv("CXX", "false")
     assert build(made).parent == made / "build"
 
 
-def test_what_a_run_left_that_was_killed_behind_its_compiler_goes(made: Path) -> None:
+def test_build_removes_leftovers_of_a_killed_run(made: Path) -> None:
     library = build(made)
     with beside(library) as hidden:
         left = hidden
@@ -62,7 +62,7 @@ def test_what_a_run_left_that_was_killed_behind_its_compiler_goes(made: Path) ->
     assert not left.exists()
 
 
-def test_a_changed_source_is_compiled_again(made: Path) -> None:
+def test_build_after_changed_source_compiles_again(made: Path) -> None:
     before = build(made)
     path = made / "src" / "parameters.h"
     path.write_text(path.read_text() + "// changed\n")
@@ -72,7 +72,9 @@ def test_a_changed_source_is_compiled_again(made: Path) -> None:
     assert build(made) == after
 
 
-def test_no_compiler_on_the_machine(made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_build_without_compiler_raises_missing_tool_error(
+    made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (tmp_path / "empty").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     monkeypatch.delenv("CXX", raising=False)
@@ -81,13 +83,15 @@ def test_no_compiler_on_the_machine(made: Path, monkeypatch: pytest.MonkeyPatch,
     assert "apt install g++" in caught.value.remedy
 
 
-def test_a_compiler_that_does_not_exist(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_build_with_unknown_compiler_raises_missing_tool_error(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "nonsense++")
     with raises(MissingToolError, tool="the C++17 compiler 'nonsense++'"):
         build(made)
 
 
-def test_another_compiler_is_called(made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_build_calls_the_compiler_of_the_environment(
+    made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     library = build(made).rename(tmp_path / "library.so")
     (made / "src" / "types.h").open("a").write("// changed\n")
     take = f'while [ "$1" != -o ]; do shift; done\ncp {library} "$2"'
@@ -96,7 +100,7 @@ def test_another_compiler_is_called(made: Path, monkeypatch: pytest.MonkeyPatch,
     assert (tmp_path / "log").read_text() == "called\n"
 
 
-def test_what_the_compiler_says_is_told_and_nothing_is_left(made: Path) -> None:
+def test_build_error_quotes_the_compiler_and_leaves_no_file(made: Path) -> None:
     before = set((made / "build").iterdir())
     (made / "src" / "pass.h").open("a").write("#error planted\n")
     with raises(ToolError, reason="does not compile the generated code") as caught:
@@ -105,7 +109,7 @@ def test_what_the_compiler_says_is_told_and_nothing_is_left(made: Path) -> None:
     assert set((made / "build").iterdir()) == before
 
 
-def test_a_library_that_cannot_be_loaded_is_built_again(made: Path) -> None:
+def test_built_compiles_again_if_library_does_not_load(made: Path) -> None:
     library = build(made)
     content = library.read_bytes()
     library.write_bytes(b"of another machine")
@@ -120,14 +124,16 @@ def test_a_library_that_cannot_be_loaded_is_built_again(made: Path) -> None:
         built(refuse, made)
 
 
-def test_a_compiler_says_what_is_no_text(made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_build_error_replaces_undecodable_bytes(made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (made / "src" / "types.h").open("a").write("// changed\n")
     monkeypatch.setenv("CXX", str(script(tmp_path / "mine", "printf 'an error in \\377.h\\n' >&2; exit 1")))
     with raises(ToolError, output="an error in \ufffd.h"):
         build(made)
 
 
-def test_a_compiler_that_never_ends(made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_build_with_endless_compiler_raises_tool_error(
+    made: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (made / "src" / "types.h").open("a").write("// changed\n")
     monkeypatch.setenv("CXX", str(script(tmp_path / "slow", "exec sleep 60")))
     monkeypatch.setattr(compiler, "TIMEOUT_SECONDS", 0.2)
@@ -135,12 +141,12 @@ def test_a_compiler_that_never_ends(made: Path, monkeypatch: pytest.MonkeyPatch,
         build(made)
 
 
-def test_a_folder_without_sources(tmp_path: Path) -> None:
+def test_build_without_sources_raises_file_access_error(tmp_path: Path) -> None:
     with raises(FileAccessError, path=str(tmp_path), remedy="run systolic generate first"):
         build(tmp_path)
 
 
-def test_a_design_that_cannot_be_written_is_built_beside(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_build_of_read_only_design_uses_the_temporary_folder(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for path in (made / "build").iterdir():
         path.rename(made.parent / path.name)
     (made / "build").rmdir()
@@ -153,7 +159,7 @@ def test_a_design_that_cannot_be_written_is_built_beside(made: Path, monkeypatch
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
-def test_a_library_of_somebody_else_is_not_loaded(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_build_refuses_a_folder_of_another_user(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     room_of_mine = made.parent / f"systolic-{os.geteuid()}"
     room_of_mine.mkdir()
     os.chown(room_of_mine, 65534, 65534)
@@ -166,7 +172,7 @@ def test_a_library_of_somebody_else_is_not_loaded(made: Path, monkeypatch: pytes
         build(made)
 
 
-def test_without_a_package_that_holds_ap_int_the_error_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ap_int_folder_without_package_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SYSTOLIC_AP_TYPES", "XILINX_HLS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
@@ -176,7 +182,7 @@ def test_without_a_package_that_holds_ap_int_the_error_says_which(monkeypatch: p
     assert "SYSTOLIC_AP_TYPES" in caught.value.remedy
 
 
-def test_ap_int_from_a_named_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ap_int_folder_reads_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ap_int.h").write_text("")
     monkeypatch.setenv("SYSTOLIC_AP_TYPES", str(tmp_path))
     assert room.ap_int_folder() == tmp_path

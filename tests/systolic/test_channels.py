@@ -69,7 +69,7 @@ STYLES: dict[str, dict[str, Any]] = {"systolic": {"array": "4x4x4"}, "streaming"
 @pytest.mark.engine
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("channels", [1, 2, 4, 5])
-def test_every_bit_is_right_and_boxes_are_found(channels: int, style: str, tmp_path: Path) -> None:
+def test_design_with_other_channels_simulates_and_finds_boxes(channels: int, style: str, tmp_path: Path) -> None:
     model = systolic.load(write_cfg(tmp_path, channels), seed=1)
     frame = frame_file(tmp_path, channels)
     design = systolic.design(model, "zcu104", style, calibrate=[frame], **STYLES[style])
@@ -82,20 +82,20 @@ def test_every_bit_is_right_and_boxes_are_found(channels: int, style: str, tmp_p
     assert seen.draw().size == (30, 20)
 
 
-def test_schedules_and_foldings_need_no_pictures_of_their_channels(tmp_path: Path) -> None:
+def test_schedule_and_fold_need_no_pictures(tmp_path: Path) -> None:
     cfg = write_cfg(tmp_path, 2)
     assert call("schedule", cfg, "--array", "4x4x4").code == 0
     assert call("fold", cfg, "--folding", "greedy", "--fps", 20_000).code == 0
 
 
-def test_pictures_of_other_channels_are_refused_at_the_start(tmp_path: Path) -> None:
+def test_generate_with_wrong_channels_is_refused(tmp_path: Path) -> None:
     done = call("generate", write_cfg(tmp_path, 2), "--seed", 1, "-o", tmp_path / "out")
     refused(
         done, r"autumn.jpg: the number of channels of a picture must equal 2; got 3; give uint8 \[height, width, 2\]"
     )
 
 
-def test_colours_become_grey_as_pillow_has_it_and_grey_becomes_colours() -> None:
+def test_network_input_converts_between_colour_and_grey() -> None:
     colours = RANDOM.integers(0, 256, (20, 30, 3), np.uint8)
     for fit in ("plain", "letterbox", "smooth"):
         grey = np.asarray(Image.fromarray(colours).convert("L"))
@@ -110,7 +110,7 @@ def test_colours_become_grey_as_pillow_has_it_and_grey_becomes_colours() -> None
     np.testing.assert_array_equal(to_draw_on(grey[..., None])[..., 2], grey)
 
 
-def test_each_channel_is_fitted_by_itself() -> None:
+def test_network_input_resizes_each_channel_alone() -> None:
     frame = RANDOM.integers(0, 256, (20, 30, 5), np.uint8)
     for fit in ("plain", "letterbox", "smooth"):
         together, _ = network_input(frame, (5, 12, 16), fit)
@@ -118,7 +118,7 @@ def test_each_channel_is_fitted_by_itself() -> None:
         np.testing.assert_array_equal(together, np.concatenate(alone))
 
 
-def test_files_that_hold_no_frame(tmp_path: Path) -> None:
+def test_load_frame_of_bad_file_raises(tmp_path: Path) -> None:
     for name, kind in (("floats", np.float64), ("flat", np.int64)):
         np.save(tmp_path / f"{name}.npy", np.zeros((4, 5, 2), kind))
         with raises(ShapeError, what="the picture", where=str(tmp_path / f"{name}.npy")):

@@ -120,7 +120,7 @@ def with_planted(design: Path, folder: Path, code: str, call: str) -> tuple[Path
 
 @pytest.mark.engine
 @pytest.mark.parametrize("defect", DEFECTS)
-def test_a_planted_defect_is_found_with_its_line(design: Path, tmp_path: Path, defect: str) -> None:
+def test_check_finds_planted_defect_at_its_line(design: Path, tmp_path: Path, defect: str) -> None:
     code, call, reason = DEFECTS[defect]
     source, place = with_planted(design, tmp_path / "src", code, call)
     loops: dict[str, CheckedLoop] = {loop.source: loop for loop in read_sources(source).check(MHZ)}
@@ -134,7 +134,7 @@ def test_a_planted_defect_is_found_with_its_line(design: Path, tmp_path: Path, d
 
 
 @pytest.mark.engine
-def test_every_loop_of_the_sources_is_checked(design: Path, report: DesignCheck) -> None:
+def test_check_covers_every_loop(design: Path, report: DesignCheck) -> None:
     """Except one loop, which has no iterations because this array has no table."""
     marks = {
         f"{path.name}:{text[: mark.end()].count(chr(10)) + 1}"
@@ -147,7 +147,7 @@ def test_every_loop_of_the_sources_is_checked(design: Path, report: DesignCheck)
     assert marks == {loop.source for loop in report.loops}
 
 
-def test_the_command_answers_with_its_code_and_its_json(
+def test_check_command_returns_status_and_json(
     design: Path, report: DesignCheck, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = main(["check", str(design), "--clock", "300", "--json", "-"])
@@ -172,7 +172,7 @@ def test_the_command_answers_with_its_code_and_its_json(
     assert values["holds"] == report.holds
 
 
-def test_memories_are_counted_beside_their_estimate(report: DesignCheck) -> None:
+def test_check_compares_memories_with_their_estimate(report: DesignCheck) -> None:
     rows = {memory.source.partition(":")[0]: memory for memory in report.memories}
     assert {"pool.h", "top.cpp"} <= set(rows)
     assert {"weight_buffer", "kept"} <= {memory.name for memory in report.memories}
@@ -183,7 +183,7 @@ def test_memories_are_counted_beside_their_estimate(report: DesignCheck) -> None
         assert memory.derived >= memory.estimated > 0
 
 
-def test_dsps_are_those_that_were_estimated(design: Path, report: DesignCheck) -> None:
+def test_check_derives_the_estimated_dsps(design: Path, report: DesignCheck) -> None:
     rows = {row.process: row for row in report.dsps}
     assert {"pe_row", "last_pe_row", ALL} <= set(rows)
     assert all(row.derived == row.estimated for row in report.dsps), report.text()
@@ -210,7 +210,7 @@ NARROW = GEOMETRIES["narrow"]
     ],
     ids=lambda numbers: ", ".join(numbers),
 )
-def test_what_few_networks_need_takes_no_dsp_more(numbers: dict[str, int], tmp_path: Path, report: DesignCheck) -> None:
+def test_optional_units_take_no_more_dsps(numbers: dict[str, int], tmp_path: Path, report: DesignCheck) -> None:
     array = replace(NARROW, **numbers)  # type: ignore[arg-type]
     write(design_of(networks()["pools"], array), tmp_path / "design")
     larger = check_design(tmp_path / "design", MHZ)
@@ -219,7 +219,7 @@ def test_what_few_networks_need_takes_no_dsp_more(numbers: dict[str, int], tmp_p
 
 
 @pytest.mark.engine
-def test_a_planted_multiplier_is_found_with_its_line(design: Path, tmp_path: Path) -> None:
+def test_check_finds_planted_multiplier_at_its_line(design: Path, tmp_path: Path) -> None:
     source, _ = with_planted(design, tmp_path / "src", PRODUCT, "\n        to_elsewhere = planted(from_elsewhere);")
     opened = open_design(design)
     estimates = style_of(opened).estimates(opened)
@@ -233,7 +233,7 @@ def test_a_planted_multiplier_is_found_with_its_line(design: Path, tmp_path: Pat
 
 
 @pytest.mark.engine
-def test_products_that_share_no_dsp_are_found(design: Path, tmp_path: Path) -> None:
+def test_check_finds_products_that_do_not_share_a_dsp(design: Path, tmp_path: Path) -> None:
     """Multiply each weight of a packed word alone, so that a row needs one DSP per column that should share one."""
     sources = tmp_path / "src"
     shutil.copytree(design / "src", sources)
@@ -254,7 +254,7 @@ def test_products_that_share_no_dsp_are_found(design: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.engine
-def test_sums_that_a_tool_may_make_a_tree_of_are_found_with_their_line(design: Path, tmp_path: Path) -> None:
+def test_check_finds_unprotected_sum_chain_at_its_line(design: Path, tmp_path: Path) -> None:
     sources = tmp_path / "src"
     shutil.copytree(design / "src", sources)
     text, off = (sources / "pe_array.h").read_text("utf-8"), "#pragma HLS EXPRESSION_BALANCE off\n"
@@ -294,7 +294,7 @@ inline void pe_rows(pass_t pass, hls::stream<words_t> activations[ROWS], hls::st
 
 
 @pytest.mark.engine
-def test_an_array_behind_one_enable_is_found_with_its_line(
+def test_check_finds_whole_array_in_one_loop(
     design: Path, report: DesignCheck, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sources, rows = tmp_path / "src", GEOMETRIES["narrow"].rows
@@ -321,9 +321,7 @@ def test_an_array_behind_one_enable_is_found_with_its_line(
 
 
 @pytest.mark.engine
-def test_a_trace_takes_the_intervals_and_depths_that_are_derived(
-    design: Path, report: DesignCheck, tmp_path: Path
-) -> None:
+def test_trace_uses_derived_intervals_and_depths(design: Path, report: DesignCheck, tmp_path: Path) -> None:
     folder = tmp_path / "design"
     shutil.copytree(design, folder)
     opened = open_design(folder)
@@ -340,7 +338,7 @@ def test_a_trace_takes_the_intervals_and_depths_that_are_derived(
     assert traced_cycles(derived) > cycles
 
 
-def test_a_loop_without_a_mark_is_refused(report: DesignCheck, tmp_path: Path) -> None:
+def test_write_marks_without_pragma_raises_damaged_file_error(report: DesignCheck, tmp_path: Path) -> None:
     loop = report.loops[0]
     (tmp_path / loop.source.partition(":")[0]).write_text("\n" * int(loop.source.partition(":")[2]))
     with raises(DamagedFileError, place=f"line {loop.source.partition(':')[2]}"):
@@ -348,7 +346,7 @@ def test_a_loop_without_a_mark_is_refused(report: DesignCheck, tmp_path: Path) -
 
 
 @pytest.mark.engine
-def test_generate_ends_with_the_clock_that_holds(design: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_generate_reports_the_derived_clock(design: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert generated_clock(design) == GeneratedClock(None, "")
     monkeypatch.delenv("SYSTOLIC_CHECK")
     sentence = generated_clock(design).sentence
@@ -358,7 +356,7 @@ def test_generate_ends_with_the_clock_that_holds(design: Path, monkeypatch: pyte
 
 
 @pytest.mark.engine
-def test_the_loops_are_told_with_a_percentage(design: Path) -> None:
+def test_check_reports_progress_in_percent(design: Path) -> None:
     told: list[str] = []
     check_design(design, MHZ, told.append)
     loops = [text for text in told if text.startswith("scheduling the loops, ")]
@@ -370,9 +368,7 @@ def test_the_loops_are_told_with_a_percentage(design: Path) -> None:
     assert len(loops) > 10
 
 
-def test_sources_that_clang_refuses_do_not_undo_what_is_generated(
-    design: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_generated_clock_survives_bad_sources(design: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SYSTOLIC_CHECK")
     folder = tmp_path / "design"
     shutil.copytree(design, folder)
@@ -389,13 +385,13 @@ def test_sources_that_clang_refuses_do_not_undo_what_is_generated(
         ("pynq-z2", None, "no delay of the board's part (-1C) is known"),
     ],
 )
-def test_a_slower_part_lowers_the_clock(board: str, clock: float | None, words: str) -> None:
+def test_slower_part_lowers_the_clock(board: str, clock: float | None, words: str) -> None:
     speed = part_speed(load(board))
     assert speed.values(341.0)["highest_clock_mhz"] == clock
     assert words in speed.text(341.0)
     assert bool(speed.text(341.0)) == bool(words)
 
 
-def test_a_clock_is_above_zero(design: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_clock_must_be_positive(design: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(design), "--clock", "-1"]) == 2
     assert re.search(r"--clock in MHz .*-1", capsys.readouterr().err)

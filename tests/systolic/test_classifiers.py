@@ -53,7 +53,7 @@ def resnet(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("form", "style"), [("built in", "systolic"), ("onnx", "systolic"), ("onnx", "streaming")])
-def test_resnet8_names_classes(
+def test_resnet8_predicts_the_golden_classes(
     form: str, style: str, resnet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = str(zoo.labels_file("resnet8"))
@@ -79,7 +79,7 @@ def test_resnet8_names_classes(
     assert (drawn != result.picture).any()
 
 
-def test_mobilenet_v2_names_classes_as_a_pipeline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mobilenet_v2_pipeline_predicts_the_golden_classes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Use all layers of MobileNet v2 with a quarter of the channels, from an ONNX file."""
     cfg = zoo.topology_file("mobilenet-v2").read_text().replace("=224", "=32").replace("output=1000", "output=10")
     cfg = re.sub(r"(filters|groups)=(\d+)", lambda match: f"{match[1]}={int(match[2]) // 4}", cfg)
@@ -99,6 +99,6 @@ def test_mobilenet_v2_names_classes_as_a_pipeline(tmp_path: Path, capsys: pytest
     assert [answer["label"] for answer in told["classes"]] == [labels.read_text().split()[index] for index in order]
 
 
-def test_skynet_runs_as_a_pipeline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_skynet_pipeline_simulates_without_mismatches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = generated("skynet", tmp_path / "design", "--seed", "1", "--size", "64x32", *STYLES["streaming"])
     assert simulated(folder, capsys) == 0

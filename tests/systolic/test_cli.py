@@ -49,7 +49,7 @@ def generate_arguments(tiny: Path, *more: object) -> tuple[object, ...]:
 # --------------------------------------------------------------------------------------------- boards
 
 
-def test_boards_lists_each_and_shows_one() -> None:
+def test_boards_lists_all_or_shows_one() -> None:
     done = call("boards")
     assert done.code == 0
     assert re.findall(r"^([a-z]\S+) +\S", done.out, re.M)[1:] == list(board.names())
@@ -80,7 +80,7 @@ def test_networks_lists_size_classes_bits_and_weights() -> None:
 # ------------------------------------------------------------------------------------------- generate
 
 
-def test_generate_writes_a_design_and_describes_it(tiny: Path) -> None:
+def test_generate_writes_and_describes_a_design(tiny: Path) -> None:
     done = call(*generate_arguments(tiny, "--json", "-"))
     assert (done.code, done.error) == (0, "")
     values = done.json
@@ -91,7 +91,7 @@ def test_generate_writes_a_design_and_describes_it(tiny: Path) -> None:
     assert manifest["labels"] == list(LABELS)
 
 
-def test_generating_twice_gives_the_same_bytes(tiny: Path) -> None:
+def test_generate_twice_gives_the_same_bytes(tiny: Path) -> None:
     first = call(*generate_arguments(tiny, "--json", "-")).json["digest"]
     before = {path: path.read_bytes() for path in (tiny.parent / "out").rglob("*") if path.is_file()}
     refused(call(*generate_arguments(tiny)), "--force")
@@ -101,7 +101,7 @@ def test_generating_twice_gives_the_same_bytes(tiny: Path) -> None:
 
 
 @pytest.mark.engine
-def test_generate_takes_other_formats(tiny: Path) -> None:
+def test_generate_with_four_bits_narrows_the_words(tiny: Path) -> None:
     """Tests of the engine cover the 16-bit format and the executed design."""
     assert call(*generate_arguments(tiny, "--bits", 4)).code == 0
     values = manifest_fields(tiny.parent / "out")
@@ -111,14 +111,14 @@ def test_generate_takes_other_formats(tiny: Path) -> None:
 
 @pytest.mark.engine
 @pytest.mark.parametrize("bits", [4, 16])
-def test_generated_formats_are_executed(bits: int, tiny: Path) -> None:
+def test_generate_with_other_bits_simulates_without_mismatches(bits: int, tiny: Path) -> None:
     assert call(*generate_arguments(tiny, "--bits", bits)).code == 0
     done = call("simulate", tiny.parent / "out", "--picture", PICTURE, "--json", "-")
     assert done.json["mismatches"] == 0
 
 
 @pytest.mark.engine
-def test_formats_are_compared(tiny: Path) -> None:
+def test_compare_of_formats_has_one_row_per_format(tiny: Path) -> None:
     """Expect four int4, two int8 or one int16 products per DSP, and fewer bytes from DDR for narrower weights."""
     formats = ("--bits", 4, "--bits", 8, "--bits", 16)
     rows = call("compare", tiny, "--board", "zcu104", "--array", "4x8x8", *formats, "--json", "-").json["rows"]
@@ -131,7 +131,7 @@ def test_formats_are_compared(tiny: Path) -> None:
     assert macs == [4 * 8 * 8 // 2, 4 * 8 * 8 // 2, 4 * 8 * 8]
 
 
-def test_a_schedule_of_another_format_is_refused(tiny: Path) -> None:
+def test_generate_with_schedule_of_other_bits_is_refused(tiny: Path) -> None:
     saved = tiny.parent / "schedule.json"
     array = ("--board", "pynq-z2", "--clock", 250, "--array", "4x8x8")
     assert call("schedule", tiny, *array, "--bits", 4, "--save", saved).code == 0
@@ -139,7 +139,7 @@ def test_a_schedule_of_another_format_is_refused(tiny: Path) -> None:
     assert (done.code, "4 bits" in done.error, "conv2" in done.error) == (2, True, True)
 
 
-def test_generate_needs_a_folder_and_leaves_foreign_ones_alone(tiny: Path) -> None:
+def test_generate_keeps_a_foreign_folder(tiny: Path) -> None:
     refused(call("generate", "shapes"), MissingValueError, what="-o DIR")
     (tiny.parent / "out").mkdir()
     (tiny.parent / "out" / "thesis.tex").write_text("kept")
@@ -147,7 +147,7 @@ def test_generate_needs_a_folder_and_leaves_foreign_ones_alone(tiny: Path) -> No
     assert [path.name for path in (tiny.parent / "out").iterdir()] == ["thesis.tex"]
 
 
-def test_truncated_and_oversized_weights(tiny: Path) -> None:
+def test_generate_with_damaged_weights_is_refused(tiny: Path) -> None:
     weights = tiny.with_suffix(".weights")
     whole = weights.read_bytes()
     wanted = (len(whole) - 20) // 4
@@ -168,7 +168,7 @@ def test_truncated_and_oversized_weights(tiny: Path) -> None:
     assert not (tiny.parent / "out").exists()
 
 
-def test_a_wrong_cfg_names_its_line(tiny: Path) -> None:
+def test_generate_with_wrong_cfg_names_its_line(tiny: Path) -> None:
     for change, to, place in (
         ("[maxpool]", "[maxpol]", "tiny.cfg:14"),
         ("pad=1", "paddin=1", "tiny.cfg:11"),
@@ -181,7 +181,7 @@ def test_a_wrong_cfg_names_its_line(tiny: Path) -> None:
         refused(call(*generate_arguments(tiny)), f"{place}.*: ")
 
 
-def test_all_layers_without_a_mapping_are_listed_before_a_picture_is_read(tiny: Path) -> None:
+def test_commands_list_all_unmappable_layers_first(tiny: Path) -> None:
     odd = "[upsample]\nstride=2\nscale=3\n\n"
     relu = "[convolutional]\nfilters=16\nsize=1\nactivation=relu\n\n"
     tiny.write_text(TINY_CFG.replace("[maxpool]\nsize=2", f"{odd}{relu}{odd}{relu}[maxpool]\nsize=2"))
@@ -196,7 +196,7 @@ def test_all_layers_without_a_mapping_are_listed_before_a_picture_is_read(tiny: 
 
 
 @pytest.mark.engine
-def test_a_layer_beyond_every_buffer_says_by_how_much(tiny: Path) -> None:
+def test_generate_of_too_large_layer_reports_need_and_have(tiny: Path) -> None:
     tiny.write_text(
         "[net]\nwidth=64\nheight=64\nchannels=3\n[convolutional]\nfilters=128\nsize=3\npad=1\nactivation=leaky\n"
         "[connected]\noutput=10\nactivation=linear\n"
@@ -210,14 +210,14 @@ def test_a_layer_beyond_every_buffer_says_by_how_much(tiny: Path) -> None:
     assert not (tiny.parent / "out").exists()
 
 
-def test_calibration_pictures_that_are_none_are_named(tiny: Path, tmp_path: Path) -> None:
+def test_generate_names_unreadable_calibration_pictures(tiny: Path, tmp_path: Path) -> None:
     (tmp_path / "no.jpg").write_text("not a picture")
     options = ("--seed", 1, "--board", "pynq-z2", "-o", tmp_path / "out", "--calibrate")
     refused(call("generate", tiny, *options, tmp_path / "no.jpg"), "no.jpg")
     refused(call("generate", tiny, *options, tmp_path / "absent.jpg"), "absent.jpg")
 
 
-def test_a_hostile_file_name_is_only_a_name(tiny: Path) -> None:
+def test_generate_escapes_a_hostile_file_name(tiny: Path) -> None:
     hostile = tiny.with_name('a"; ${x} [exec y]\n#error.cfg')
     tiny.rename(hostile)
     board, schedule = ("--board", "pynq-z2", "--clock", 250), tiny.parent / "schedule.json"
@@ -233,7 +233,7 @@ def test_a_hostile_file_name_is_only_a_name(tiny: Path) -> None:
 # ------------------------------------------------------------------------------------ simulate and run
 
 
-def test_simulate_prints_one_object(tiny_design: Path) -> None:
+def test_simulate_prints_one_json_object(tiny_design: Path) -> None:
     done = call("simulate", tiny_design, "--picture", PICTURE, "--json", "-")
     assert (done.code, done.error) == (0, "")
     values = done.json
@@ -246,13 +246,13 @@ def test_simulate_prints_one_object(tiny_design: Path) -> None:
 
 
 @pytest.mark.engine
-def test_simulate_with_ap_int_and_a_table(tiny_design: Path) -> None:
+def test_simulate_with_ap_int_prints_a_table(tiny_design: Path) -> None:
     done = call("simulate", tiny_design, "--picture", PICTURE, "--ap-int")
     assert done.code == 0
     assert "0 mismatches in 6,048 values: every bit equal (executed ap_int code against the golden model" in done.out
 
 
-def test_json_goes_to_a_file_beside_the_table(tiny_design: Path, tmp_path: Path) -> None:
+def test_simulate_writes_json_to_a_file_and_prints_the_table(tiny_design: Path, tmp_path: Path) -> None:
     done = call("simulate", tiny_design, "--picture", PICTURE, "--json", tmp_path / "out.json")
     assert "every bit equal" in done.out
     assert json.loads((tmp_path / "out.json").read_text())["mismatches"] == 0
@@ -260,7 +260,7 @@ def test_json_goes_to_a_file_beside_the_table(tiny_design: Path, tmp_path: Path)
     refused(call("simulate", tiny_design, "--picture", PICTURE, "--json", absent), FileAccessError, path=str(absent))
 
 
-def test_a_planted_error_is_told_with_its_layer_and_exit_code_1(tiny_design: Path, tmp_path: Path) -> None:
+def test_simulate_of_faulty_design_names_the_layer_and_exits_with_1(tiny_design: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny_design, tmp_path / "design")
     path = tmp_path / "design" / "data" / "weights_0.bin"
     data = bytearray(path.read_bytes())
@@ -280,7 +280,7 @@ def test_a_planted_error_is_told_with_its_layer_and_exit_code_1(tiny_design: Pat
     assert values.json["mismatches"] > 0
 
 
-def test_run_prints_boxes_and_draws_them(tiny_design: Path, tmp_path: Path) -> None:
+def test_run_prints_and_draws_boxes(tiny_design: Path, tmp_path: Path) -> None:
     done = call("run", tiny_design, PICTURE, "-o", tmp_path / "boxes.png", "--json", "-")
     assert (done.code, done.error) == (0, "")
     values = done.json
@@ -296,7 +296,7 @@ def test_run_prints_boxes_and_draws_them(tiny_design: Path, tmp_path: Path) -> N
     assert none.out == "no object found\n"
 
 
-def test_simulate_and_run_refuse_what_is_no_design_or_picture(tiny_design: Path, tmp_path: Path) -> None:
+def test_simulate_and_run_refuse_other_files(tiny_design: Path, tmp_path: Path) -> None:
     refused(call("simulate", tmp_path, "--picture", PICTURE), "systolic generate")
     refused(call("run", tmp_path, PICTURE), str(tmp_path))
     (tmp_path / "no.png").write_text("text")
@@ -305,7 +305,9 @@ def test_simulate_and_run_refuse_what_is_no_design_or_picture(tiny_design: Path,
     refused(call("run", tiny_design, PICTURE, "-o", tmp_path / "no" / "b.png"), "b.png")
 
 
-def test_no_compiler(tiny_design: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simulate_without_compiler_is_refused(
+    tiny_design: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shutil.copytree(tiny_design, tmp_path / "design", ignore=shutil.ignore_patterns("build"))
     (tmp_path / "empty").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
@@ -313,7 +315,7 @@ def test_no_compiler(tiny_design: Path, tmp_path: Path, monkeypatch: pytest.Monk
     refused(done, "g\\+\\+")
 
 
-def test_cycles_print_one_object(tiny_design: Path, tmp_path: Path) -> None:
+def test_simulate_cycles_prints_one_json_object(tiny_design: Path, tmp_path: Path) -> None:
     picture = ("simulate", tiny_design, "--picture", PICTURE, "--cycles")
     done = call(*picture, "--json", "-", "--timeline", tmp_path / "t.png", "--fifos")
     assert done.code == 0
@@ -339,7 +341,7 @@ def pinned_demo(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.engine
 @pytest.mark.parametrize("style", BY_STYLE)
-def test_the_demo_finds_what_was_drawn(style: str, tmp_path: Path) -> None:
+def test_demo_detects_the_drawn_objects(style: str, tmp_path: Path) -> None:
     done = call("demo", "--style", style, "-o", tmp_path / "demo", "--json", "-")
     assert done.code == 0
     assert done.json["simulate"]["mismatches"] == 0
@@ -349,7 +351,7 @@ def test_the_demo_finds_what_was_drawn(style: str, tmp_path: Path) -> None:
     assert truth["mean_iou"] >= 0.5
 
 
-def test_the_demo_ends_with_commands_that_exist_and_may_be_repeated(tmp_path: Path, pinned_demo: None) -> None:
+def test_demo_prints_valid_commands_and_can_be_repeated(tmp_path: Path, pinned_demo: None) -> None:
     folder = tmp_path / "a demo"
     done = call("demo", "-o", folder)
     assert done.error.startswith("systolic: running all steps")
@@ -370,7 +372,7 @@ def test_the_demo_ends_with_commands_that_exist_and_may_be_repeated(tmp_path: Pa
         assert drawn.size == (values["run"]["width"], values["run"]["height"])
 
 
-def test_the_demo_replaces_no_other_folder(tmp_path: Path) -> None:
+def test_demo_keeps_a_foreign_folder(tmp_path: Path) -> None:
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "thesis.tex").write_text("kept")
@@ -378,6 +380,6 @@ def test_the_demo_replaces_no_other_folder(tmp_path: Path) -> None:
     assert (foreign / "thesis.tex").is_file()
 
 
-def test_the_demo_does_not_write_into_a_file(tmp_path: Path) -> None:
+def test_demo_into_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "boxes.png").write_bytes(b"")
     refused(call("demo", "-o", tmp_path / "boxes.png"), FileAccessError, reason="is a file")

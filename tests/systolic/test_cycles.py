@@ -54,31 +54,31 @@ def process(timing: TraceTiming, name: str) -> tuple[int, int, int, int, int]:
     return found.busy, found.wait_input, found.wait_space, found.wait_memory, found.idle
 
 
-def test_pipeline_of_ii_1(kernel: Run) -> None:
+def test_solve_of_pipeline_with_ii_1(kernel: Run) -> None:
     # The loop is entered at 1. The last of 10 iterations starts 9 cycles later and is 5 deep: 1 + 9 + 5.
     assert region_cycles(kernel("run_pipeline", 10, 1, 0, 5)) == 15
 
 
-def test_pipeline_of_ii_3(kernel: Run) -> None:
+def test_solve_of_pipeline_with_ii_3(kernel: Run) -> None:
     assert region_cycles(kernel("run_pipeline", 10, 3, 0, 5)) == 1 + 9 * 3 + 5
 
 
-def test_a_second_loop_waits_until_the_first_has_drained(kernel: Run) -> None:
+def test_solve_starts_second_loop_after_first_has_drained(kernel: Run) -> None:
     assert region_cycles(kernel("run_pipeline", 10, 1, 3, 5)) == 15 + 33
 
 
-def test_loop_entry_counts_for_each_loop(kernel: Run) -> None:
+def test_solve_counts_loop_entry_per_loop(kernel: Run) -> None:
     assert region_cycles(kernel("run_pipeline", 10, 1, 3, 5), fabric=FabricTiming(loop_entry=4)) == 48 + 2 * 3
 
 
 # W[i] = 1 + i and R[i] = 2 + i. The sink ends one cycle after R[7] = 9. With depth 2, W[2] = 3 needs R[0] + 1 = 3, so
 # no cycle is lost. With depth 1, W[i + 1] = R[i] + 1 and R[i] = W[i] + 1, so R[7] = 2 + 2·7 = 16.
 @cases("depth, cycles", [(1, 17), (2, 10), (32, 10)])
-def test_pair_with_a_fifo(kernel: Run, depth: int, cycles: int) -> None:
+def test_solve_of_pair_depends_on_fifo_depth(kernel: Run, depth: int, cycles: int) -> None:
     assert region_cycles(kernel("run_pair", 8, depth)) == cycles
 
 
-def test_depths_and_fifo_latency_are_solved_again_without_a_run(kernel: Run) -> None:
+def test_solve_takes_other_depths_and_latencies_of_one_trace(kernel: Run) -> None:
     trace = kernel("run_pair", 8, 32)
     assert region_cycles(trace, depths={"pipe": 1}) == 17
     # With latency 2, R[i] = W[i] + 2 and W[i + 1] = R[i] + 1, so R[7] = 3 + 3·7 = 24.
@@ -86,14 +86,14 @@ def test_depths_and_fifo_latency_are_solved_again_without_a_run(kernel: Run) -> 
     assert region_cycles(trace) == 10
 
 
-def test_a_word_takes_a_cycle_more_through_a_memory_than_through_a_shift_register(kernel: Run) -> None:
+def test_solve_adds_a_cycle_for_a_fifo_in_memory(kernel: Run) -> None:
     """R[i] is W[i] + 1 through a shift register and W[i] + 2 through a memory. Unbound, eight words of 4,096 bits would
     be a memory."""
     assert [region_cycles(kernel("run_bound", 8, memory, 4096)) for memory in (False, True)] == [10, 11]
     assert region_cycles(kernel("run_bound", 8, True, 4096), fabric=FabricTiming(memory_fifo_latency=4)) == 13
 
 
-def test_a_wide_deep_fifo_without_a_directive_is_taken_to_be_a_memory(kernel: Run) -> None:
+def test_solve_takes_wide_deep_fifo_for_a_memory(kernel: Run) -> None:
     """Expect a shift register up to 1,024 bits, which is 32 words of 32 bits, and a memory for 33 words. The depth
     given to the solver decides."""
     assert [region_cycles(kernel("run_pair", 8, depth)) for depth in (2, 32, 33)] == [10, 10, 11]
@@ -101,7 +101,7 @@ def test_a_wide_deep_fifo_without_a_directive_is_taken_to_be_a_memory(kernel: Ru
     assert [region_cycles(trace, depths={"pipe": depth}) for depth in (2, 32, 33)] == [10, 10, 11]
 
 
-def test_a_fifo_stays_what_it_is_bound_to_at_other_depths(kernel: Run) -> None:
+def test_solve_keeps_bound_fifo_kind_at_other_depths(kernel: Run) -> None:
     """Eight words of 200 bits would be a memory without the directive, and two words would not."""
     register = kernel("run_bound", 8, False, 200)
     assert [region_cycles(register, depths={"pipe": depth}) for depth in (2, 100)] == [10, 10]
@@ -109,7 +109,7 @@ def test_a_fifo_stays_what_it_is_bound_to_at_other_depths(kernel: Run) -> None:
     assert [region_cycles(memory, depths={"pipe": depth}) for depth in (8, 100)] == [11, 11]
 
 
-def test_a_fifo_of_a_pipeline_is_what_its_depth_asks_for(library: ctypes.CDLL) -> None:
+def test_solve_by_depth_derives_the_fifo_kind(library: ctypes.CDLL) -> None:
     """Five words of 200 bits are 1,000 bits, so a shift register. Six words are more than 1,024 bits, so a memory."""
     trace = Trace(library, by_depth=True)
     trace.begin()
@@ -121,7 +121,7 @@ def test_a_fifo_of_a_pipeline_is_what_its_depth_asks_for(library: ctypes.CDLL) -
 # The sink takes one of 16 elements every 4 cycles: R[i] = 3 + 4·i, and it ends at 3 + 60 + 1 = 64. The relay writes
 # element j ≥ 2 at R[j − 2] + 1 = 4·j − 4, and reads in the same cycle. This frees a slot for the source, which writes
 # element i ≥ 4 at 4·(i − 2) − 4 + 1 = 4·i − 11, and the last at 49.
-def test_back_pressure_from_the_last_to_the_first(kernel: Run) -> None:
+def test_solve_propagates_back_pressure_to_the_source(kernel: Run) -> None:
     timing = solve(kernel("run_chain", 16, 4))
     assert timing.regions[0].cycles == 64
     assert process(timing, "source") == (17, 0, 33, 0, 64 - 50)
@@ -135,7 +135,7 @@ def test_back_pressure_from_the_last_to_the_first(kernel: Run) -> None:
 # 7 + 1 = 12. The second sink reads at 8 + i and ends at 16. If the first sink has II 4, it reads element i at 4 + 4·i
 # and ends at 4 + 28 + 1 = 33. The forwarded word then waits for space, and stalls the pipeline. Element i ≥ 2 is
 # forwarded at R[i − 2] + 1 = 4·i − 3, the last at 25, and is written 4 cycles later.
-def test_what_is_forwarded_leaves_a_cycle_after_it_was_read(kernel: Run) -> None:
+def test_solve_forwards_a_word_one_cycle_after_its_read(kernel: Run) -> None:
     timing = solve(kernel("run_forwarding", 8, 1))
     assert timing.regions[0].cycles == 16
     assert [found.idle for found in timing.regions[0].processes if found.name.startswith("sink")] == [4, 0]
@@ -147,14 +147,14 @@ def test_what_is_forwarded_leaves_a_cycle_after_it_was_read(kernel: Run) -> None
 # The source writes at 1…4, pauses 10 cycles, enters a loop and writes at 16…19. The relay is 6 deep and reads elements
 # 0…3 at 2…5. It stalls for element 4 until 17, with all four in flight. Element 0 is written at 18 (at 7 without the
 # stall), and element 7 at 25. The sink reads one cycle later and ends at 27.
-def test_a_stall_freezes_what_is_in_flight(kernel: Run) -> None:
+def test_solve_stall_freezes_elements_in_flight(kernel: Run) -> None:
     timing = solve(kernel("run_deep"))
     assert timing.regions[0].cycles == 27
     assert process(timing, "relay") == (1 + 7 + 6, 1 + 11, 0, 0, 1)
 
 
 # join needs sums[0], the sum of left[0…3]. Thus fork must write right[0…3] before join reads right[0].
-def test_fork_and_join_deadlock_at_depth_1(kernel: Run) -> None:
+def test_solve_of_fork_and_join_at_depth_1_raises_deadlock_error(kernel: Run) -> None:
     with raises(DeadlockError, label=4, cure=("right", 4)) as caught:
         solve(kernel("run_fork", 16, 1))
     sentence = str(caught.value)
@@ -167,7 +167,7 @@ def test_fork_and_join_deadlock_at_depth_1(kernel: Run) -> None:
     assert {waiting.process for waiting in caught.value.ring} == {"fork", "gather", "join"}
 
 
-def test_the_depth_that_is_named_frees_the_deadlock_and_one_less_does_not(kernel: Run) -> None:
+def test_deadlock_cure_is_the_smallest_depth(kernel: Run) -> None:
     trace = kernel("run_fork", 16, 1)
     assert region_cycles(trace, depths={"right": 4}) > 0
     with raises(DeadlockError, cure=("right", 4)):
@@ -175,7 +175,7 @@ def test_the_depth_that_is_named_frees_the_deadlock_and_one_less_does_not(kernel
 
 
 # A deeper FIFO for one of the two streams would not help. The array is deepened as a whole, as its pragma does.
-def test_an_array_of_streams_is_deepened_as_a_whole(kernel: Run) -> None:
+def test_deadlock_cure_deepens_an_array_of_streams(kernel: Run) -> None:
     trace = kernel("run_paired", 16, 2)
     with raises(DeadlockError, cure=("right", 4)) as caught:
         solve(trace)
@@ -187,7 +187,7 @@ def test_an_array_of_streams_is_deepened_as_a_whole(kernel: Run) -> None:
 
 # fork writes element i at 1 + i, gather sums elements 0…3 at 5, and join reads right[i] at 6 + i. W[5] = 6 is before
 # R[0] = 6 frees a slot, so right needs 6 slots. The region ends at 6 + 15 + 1 = 22.
-def test_advice_loses_nothing_and_one_less_does(kernel: Run) -> None:
+def test_advise_finds_least_depths_at_full_pace(kernel: Run) -> None:
     trace = kernel("run_fork", 16, 1)
     advice = trace.advise(FAST, CLOCK, slack=0)
     assert advice.best_cycles == advice.cycles == 22
@@ -218,7 +218,7 @@ class Counted:
         return self.trace.region_cycles(number, depths, options)
 
 
-def test_a_region_is_not_searched_below_what_another_needs(library: ctypes.CDLL) -> None:
+def test_advise_reuses_depths_of_another_region(library: ctypes.CDLL) -> None:
     """Put the longer region first in the trace. It keeps its pace with the depths that the shorter one needs. Both
     regions are solved for the curve and the sums. The longer one is solved only twice more: unbounded, and with these
     depths."""
@@ -237,7 +237,7 @@ def test_a_region_is_not_searched_below_what_another_needs(library: ctypes.CDLL)
 
 
 # The request is issued at 0 and the loop starts at 2. Beat j arrives at 20 + j, and the last of 64 at 83.
-def test_reader_bound_by_its_port(kernel: Run) -> None:
+def test_solve_of_reader_bound_by_its_port(kernel: Run) -> None:
     timing = solve(kernel("run_read", 0, 64, 1))
     assert timing.regions[0].cycles == 84
     assert process(timing, "reader") == (66, 0, 0, 18, 0)
@@ -246,7 +246,7 @@ def test_reader_bound_by_its_port(kernel: Run) -> None:
 
 
 # At 8 bytes per cycle, each beat of 16 bytes takes 2 cycles. The last of 64 arrives at 20 + 126 = 146.
-def test_reader_bound_by_ddr(kernel: Run) -> None:
+def test_solve_of_reader_bound_by_ddr(kernel: Run) -> None:
     slow = MemoryTiming(peak_gbps=1.6, efficiency=0.5, read_latency_ns=200, write_latency_ns=100)
     timing = solve(kernel("run_read", 0, 64, 1), slow)
     assert timing.regions[0].cycles == 147
@@ -256,7 +256,7 @@ def test_reader_bound_by_ddr(kernel: Run) -> None:
 
 # Two readers share 16 bytes per cycle. Chunks of 4 beats take 4 cycles and alternate between the readers. The last
 # chunk starts at 4 + 15·8 = 124, and its last beat arrives at 124 + 20 + 3.
-def test_two_readers_share_the_bandwidth(kernel: Run) -> None:
+def test_solve_of_two_readers_shares_the_bandwidth(kernel: Run) -> None:
     half = MemoryTiming(peak_gbps=1.6, efficiency=1.0, read_latency_ns=200, write_latency_ns=100)
     timing = solve(kernel("run_read", 0, 64, 2), half)
     assert [p.name for p in timing.regions[0].processes] == ["reader[0]", "reader[1]"]
@@ -266,14 +266,14 @@ def test_two_readers_share_the_bandwidth(kernel: Run) -> None:
 # Eight beats from beat 252 cross a page: four are before its end and four after it. With one outstanding request, beats
 # arrive at 20…23, the next request is issued at 24, and beats arrive at 44…47. With two, the port has no gap.
 @cases("address, outstanding, bursts, cycles", [(252, 1, 2, 48), (252, 2, 2, 28), (0, 1, 1, 28)])
-def test_burst_that_straddles_4_kb(kernel: Run, address: int, outstanding: int, bursts: int, cycles: int) -> None:
+def test_solve_splits_a_burst_at_4_kb(kernel: Run, address: int, outstanding: int, bursts: int, cycles: int) -> None:
     memory = MemoryTiming(6.4, 1.0, 200, 100, read_outstanding=outstanding)
     timing = solve(kernel("run_read", address, 8, 1), memory)
     assert timing.regions[0].cycles == cycles
     assert timing.regions[0].bundles[0].bursts == bursts
 
 
-def test_bursts_are_cut_at_the_ports_length(kernel: Run) -> None:
+def test_solve_splits_bursts_at_the_port_length(kernel: Run) -> None:
     # With one outstanding request, 16 beats in bursts of 4 take 20 + 4 cycles per burst.
     memory = MemoryTiming(6.4, 1.0, 200, 100, read_outstanding=1, max_burst_beats=4)
     assert region_cycles(kernel("run_read", 0, 16, 1), memory) == 4 * 24
@@ -284,7 +284,7 @@ def test_bursts_are_cut_at_the_ports_length(kernel: Run) -> None:
 # loads are 5 stages later, the first load waits from 6 until 21, and the later requests wait too. The request of 5 was
 # issued in time. The request of 9 is issued at 24, and its first beat, needed at 33, arrives at 44.
 @cases("stages, waited", [(30, 0), (5, 15 + 11)])
-def test_a_loop_that_asks_and_loads(kernel: Run, stages: int, waited: int) -> None:
+def test_solve_of_loop_with_requests_and_loads(kernel: Run, stages: int, waited: int) -> None:
     timing = solve(kernel("run_asking", 4), fabric=FabricTiming(request_stages=stages))
     assert process(timing, "reader") == (1 + 15 + 3 + stages, 0, 0, waited, 0)
 
@@ -292,7 +292,7 @@ def test_a_loop_that_asks_and_loads(kernel: Run, stages: int, waited: int) -> No
 # The requesting loop starts at 1 and takes 4 + 8 cycles. request_stages does not count, because the loop has no loads.
 # The loading loop is entered at 13 and waits from 14 until 21, which is 20 after the first request. Then 16 beats and 2
 # more stages follow.
-def test_a_loop_that_asks_and_one_that_loads(kernel: Run) -> None:
+def test_solve_of_separate_request_and_load_loops(kernel: Run) -> None:
     timing = solve(kernel("run_apart", 4), fabric=FabricTiming(request_stages=64))
     assert process(timing, "reader") == (1 + 12 + 1 + 15 + 3, 0, 0, 7, 0)
 
@@ -300,21 +300,21 @@ def test_a_loop_that_asks_and_one_that_loads(kernel: Run) -> None:
 # Outside a loop, the request is issued at 0 and the load waits from 1 until 20. In a loop, one request is issued per
 # cycle, with its load 64 stages later.
 @cases("loop, cycles", [(0, 21), (1, 9 + 64 + 3)])
-def test_access_without_a_burst_is_a_burst_of_one(kernel: Run, loop: int, cycles: int) -> None:
+def test_solve_of_access_without_burst_is_a_burst_of_one(kernel: Run, loop: int, cycles: int) -> None:
     timing = solve(kernel("run_single", 10, loop))
     assert timing.regions[0].cycles == cycles
     assert timing.regions[0].bundles[0].bursts == (10 if loop else 1)
 
 
 # Beats are stored at 2…9 and moved at 10…17. The response arrives at 27.
-def test_a_writer_ends_when_memory_has_answered(kernel: Run) -> None:
+def test_solve_ends_writer_at_the_memory_response(kernel: Run) -> None:
     timing = solve(kernel("run_write", 8, 0))
     assert process(timing, "writer") == (10, 0, 0, 17, 0)
     # The explicit wait takes a cycle of its own: it sees the response in cycle 27.
     assert region_cycles(kernel("run_write", 8, 1)) == 28
 
 
-def test_top_is_a_process_between_regions(kernel: Run) -> None:
+def test_solve_counts_top_between_regions(kernel: Run) -> None:
     timing = solve(kernel("run_top"))
     assert [region.top for region in timing.regions] == [True, False, True, False]
     assert timing.cycles == 5 + (2 + 10 + 2) + 7 + (2 + 10 + 2)
@@ -349,7 +349,7 @@ def step_chain(count: int, ii: list[int], depth: list[int], fifo: list[int]) -> 
 
 
 @cases("seed", range(40))
-def test_any_chain_agrees_with_a_simulation_of_every_clock(library: ctypes.CDLL, seed: int) -> None:
+def test_solve_of_any_chain_matches_a_clocked_simulation(library: ctypes.CDLL, seed: int) -> None:
     choose = random.Random(seed)
     stages, count = choose.randint(1, 6), choose.randint(1, 40)
     ii = [choose.randint(1, 4) for _ in range(stages + 1)]
@@ -380,20 +380,20 @@ def test_any_chain_agrees_with_a_simulation_of_every_clock(library: ctypes.CDLL,
         ("run_pair", (4, 0), "stream 'pipe' needs a depth of at least 1, not 0"),
     ],
 )
-def test_faults_of_a_kernel_are_sentences(
+def test_faulty_kernel_reports_a_sentence(
     library: ctypes.CDLL, name: str, arguments: tuple[int, ...], sentence: str
 ) -> None:
     Trace(library).begin()
     assert sentence in (run(library, name, *arguments) or "nothing")
 
 
-def test_a_fault_does_not_spoil_the_next_trace(library: ctypes.CDLL, kernel: Run) -> None:
+def test_fault_does_not_affect_the_next_trace(library: ctypes.CDLL, kernel: Run) -> None:
     Trace(library).begin()
     assert run(library, "run_two_sinks")
     assert region_cycles(kernel("run_pair", 8, 2)) == 10
 
 
-def test_solving_wrongly_is_a_sentence(library: ctypes.CDLL, kernel: Run) -> None:
+def test_solve_with_bad_options_raises(library: ctypes.CDLL, kernel: Run) -> None:
     trace = kernel("run_pair", 8, 2)
     with raises(ChoiceError, what="the name of a stream", got="tube", choices=["pipe"]):
         solve(trace, depths={"tube": 4})
@@ -406,13 +406,13 @@ def test_solving_wrongly_is_a_sentence(library: ctypes.CDLL, kernel: Run) -> Non
         solve(trace)
 
 
-def test_a_library_without_a_trace_is_a_sentence(tmp_path: Path) -> None:
+def test_trace_of_library_without_recorder_raises_unsupported_error(tmp_path: Path) -> None:
     path = compile_library([KERNELS], tmp_path / "native.so", our_stream())
     with raises(UnsupportedError, remedy="build it with SYSTOLIC_TRACE and the sources of hls_templates/simulation"):
         Trace(ctypes.CDLL(str(path)))
 
 
-def test_html_names_regions_and_processes(kernel: Run) -> None:
+def test_timing_html_names_regions_and_processes(kernel: Run) -> None:
     text = solve(kernel("run_chain", 16, 4))._repr_html_()
     assert "<b>68 cycles</b>" in text
     assert "<td>relay</td>" in text

@@ -59,7 +59,7 @@ def picture(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("layers", LAYERS)
-def test_it_is_executed(
+def test_darknet_section_matches_golden_model(
     layers: str, style: str, picture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     executed(NET + LAYERS[layers], style, picture, tmp_path, capsys)
@@ -67,7 +67,7 @@ def test_it_is_executed(
 
 @pytest.mark.parametrize("style", ["systolic", "traced"])
 @pytest.mark.parametrize("layers", MULTIPLIED)
-def test_maps_are_multiplied(
+def test_darknet_product_of_maps_matches_golden_model(
     layers: str, style: str, picture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = NET.replace("width=12", "width=8") + MULTIPLIED[layers]

@@ -79,7 +79,7 @@ def gone(pid: int) -> bool:
     return False
 
 
-def test_a_worker_killed_in_mid_search_loses_no_result(cluster: Any) -> None:
+def test_search_with_killed_worker_loses_no_result(cluster: Any) -> None:
     network, goal = tiny_yolo(208), Goal("resources", 300)
     asked = problem(network, ZCU104, pin(space_of(network, ZCU104), lanes=16))
     alone = search(asked, LINK, goal)
@@ -102,7 +102,7 @@ def test_a_worker_killed_in_mid_search_loses_no_result(cluster: Any) -> None:
     assert found.proof.geometries == alone.proof.geometries
 
 
-def test_the_command_line_searches_on_the_cluster(cluster: Any, tmp_path: Path) -> None:
+def test_schedule_with_dask_finds_the_same_schedule(cluster: Any, tmp_path: Path) -> None:
     asked = ["schedule", "tiny-yolov2-voc", "--size", "96x96", "--array", "13x16x16"]
     one, two = tmp_path / "one.json", tmp_path / "two.json"
     assert main([*asked, "--json", str(one)]) == 0
@@ -110,7 +110,7 @@ def test_the_command_line_searches_on_the_cluster(cluster: Any, tmp_path: Path) 
     assert json.loads(one.read_text()) == json.loads(two.read_text())
 
 
-def test_an_address_where_nobody_answers_is_said() -> None:
+def test_workers_without_dask_scheduler_raise_tool_error() -> None:
     with (
         raises(ToolError, tool="the Dask scheduler at tcp://127.0.0.1:1", remedy="start one with: dask scheduler"),
         workers(dask="tcp://127.0.0.1:1", seconds=0.3),

@@ -29,40 +29,40 @@ class Pipeline:
 
 
 @cases("trimmed", [False, True])
-def test_each_depth_is_the_least_that_keeps_the_pace(trimmed: bool) -> None:
+def test_least_depths_are_the_needs(trimmed: bool) -> None:
     depths, solutions = least_depths(Pipeline().fifos(trimmed), DepthSearch())
     assert depths == NEEDS
     assert solutions < 60
 
 
-def test_no_fifo_is_below_the_shallowest_depth() -> None:
+def test_least_depths_respect_the_shallowest_depth() -> None:
     pipeline = Pipeline()
     depths, _ = least_depths(pipeline.fifos(), DepthSearch(shallowest=2))
     assert depths == {**NEEDS, "beats": 2}
     assert min(min(solved.values()) for solved in pipeline.solved) == 2
 
 
-def test_no_fifo_is_below_the_floor() -> None:
+def test_least_depths_respect_the_floor() -> None:
     pipeline = Pipeline()
     depths, _ = least_depths(pipeline.fifos(), DepthSearch(floor={"rows": 300, "words": 2}))
     assert depths == {**NEEDS, "rows": 300}
     assert min(solved["rows"] for solved in pipeline.solved) == 300
 
 
-def test_a_floor_that_is_enough_is_asked_once() -> None:
+def test_least_depths_try_a_sufficient_floor_once() -> None:
     pipeline = Pipeline()
     assert least_depths(pipeline.fifos(), DepthSearch(floor=NEEDS))[0] == NEEDS
     assert pipeline.solved == [NEEDS]
 
 
-def test_fifos_that_cost_the_same_at_any_depth_are_shallow_or_stay() -> None:
+def test_least_depths_treat_equal_costs_as_one_depth() -> None:
     depths, _ = least_depths(Pipeline().fifos(trimmed=True), DepthSearch(shallowest=2, alike=32))
     assert depths == {**NEEDS, "beats": 2}
     depths, _ = least_depths(Pipeline({**NEEDS, "words": 1}).fifos(trimmed=True), DepthSearch(shallowest=2, alike=32))
     assert depths["words"] == 2
 
 
-def test_the_costliest_is_searched_first() -> None:
+def test_least_depths_start_with_the_costliest_fifo() -> None:
     """Expect the FIFO with words of 128 bits, which costs more than the others, as the first whose depth changes from
     1,024 words."""
     pipeline = Pipeline()
@@ -71,7 +71,7 @@ def test_the_costliest_is_searched_first() -> None:
     assert first_changes == ["beats"]
 
 
-def test_what_is_left_stays_when_the_solutions_are_spent() -> None:
+def test_least_depths_stop_when_solutions_are_spent() -> None:
     pipeline = Pipeline()
     depths, solutions = least_depths(pipeline.fifos(), DepthSearch(solutions=13))
     assert pipeline.keeps_pace(depths)
@@ -79,6 +79,6 @@ def test_what_is_left_stays_when_the_solutions_are_spent() -> None:
     assert solutions == len(pipeline.solved)
 
 
-def test_bisection_and_the_greatest_of_several_answers() -> None:
+def test_bisect_and_greatest_return_the_least_and_largest() -> None:
     assert [bisect(lambda depth, need=need: depth >= need, 9) for need in (1, 4, 9)] == [1, 4, 9]  # type: ignore[misc]
     assert greatest([{"a": 3, "b": 1}, {"a": 2, "c": 5}]) == {"a": 3, "b": 1, "c": 5}

@@ -64,14 +64,14 @@ def differing(result: Simulation) -> list[tuple[str, int]]:
     return [(layer.name, layer.mismatches) for layer in result.layers if layer.mismatches]
 
 
-def test_every_integer_of_the_trained_network_shapes(loaded: Executed) -> None:
+def test_trained_shapes_matches_golden_model(loaded: Executed) -> None:
     network = quantise_model(load_model("shapes"), Calibration(sample_pictures()[:1]))
     result = simulate(loaded(network), picture_for(network, 5))
     assert differing(result) == []
     assert len(result.layers) == 9
 
 
-def test_every_integer_of_every_kind_of_layer(loaded: Executed) -> None:
+def test_every_layer_kind_matches_golden_model(loaded: Executed) -> None:
     network = every_layer()
     assert {type(node.op) for node in network.nodes[1:]} == KINDS
     result = simulate(loaded(network), picture_for(network, 5))
@@ -79,7 +79,7 @@ def test_every_integer_of_every_kind_of_layer(loaded: Executed) -> None:
     assert len(result.layers) > 10
 
 
-def test_every_integer_of_maps_that_stay_on_chip(loaded: Executed) -> None:
+def test_maps_on_chip_match_golden_model(loaded: Executed) -> None:
     """Read the first map with stride 2 by a 3 × 3 convolution and by a 1 × 1 convolution."""
     network = shortcut()
     design = loaded(network, stay=True)
@@ -87,7 +87,7 @@ def test_every_integer_of_maps_that_stay_on_chip(loaded: Executed) -> None:
     assert differing(simulate(design, picture_for(network, 6))) == []
 
 
-def test_every_integer_of_ultranet_small_as_a_pipeline(tmp_path: Path) -> None:
+def test_ultranet_small_pipeline_matches_golden_model(tmp_path: Path) -> None:
     network = load_model("ultranet-small").quantized
     assert network is not None
     made = make(network, folded(network, 200_000), tmp_path / "design")

@@ -68,7 +68,7 @@ def comparison(network: QuantizedNetwork) -> SystolicComparison:
     return compare({8: network}, Alternatives((ZCU104, load("ultra96-v2")), ("8x16x16", "4x8x8"), (1,), (300,)))
 
 
-def test_the_text_has_a_line_a_layer_and_the_totals(explored: SystolicMapping) -> None:
+def test_mapping_text_has_one_line_per_layer_and_totals(explored: SystolicMapping) -> None:
     text = explored.text()
     for layer in explored.cost.layers:
         assert re.search(rf"(?m)^{layer.shape.name} .*{layer.total:,}", text)
@@ -78,7 +78,7 @@ def test_the_text_has_a_line_a_layer_and_the_totals(explored: SystolicMapping) -
     assert "proven best of" in text
 
 
-def test_the_object_is_json_and_adds_up(explored: SystolicMapping) -> None:
+def test_mapping_values_are_json_and_add_up(explored: SystolicMapping) -> None:
     values = json.loads(json.dumps(explored.values()))
     assert values["cycles"] == sum(layer["cycles"] for layer in values["layers"])
     for layer in values["layers"]:
@@ -88,39 +88,39 @@ def test_the_object_is_json_and_adds_up(explored: SystolicMapping) -> None:
     assert values["source"] == "modelled"
 
 
-def test_the_runner_up_is_said_with_what_it_loses(explored: SystolicMapping) -> None:
+def test_runners_up_report_their_loss(explored: SystolicMapping) -> None:
     for why in explored.runners_up:
         assert re.search(
             r"column tile\(s\).*: (\+[\d,]+ cycles \(\w+ \+[\d,]+\)|as fast), [+-][\d,]+ bytes|no other way", why
         )
 
 
-def test_a_saved_schedule_is_priced_the_same(explored: SystolicMapping, network: QuantizedNetwork) -> None:
+def test_explore_of_saved_schedule_gives_the_same_cost(explored: SystolicMapping, network: QuantizedNetwork) -> None:
     again = explore(network, ZCU104, 300, SystolicOptions(explored.to_json()))
     assert again.cost.cycles == explored.cost.cycles
     assert again.proof is None
 
 
-def test_a_clock_that_the_board_does_not_make_is_refused(network: QuantizedNetwork) -> None:
+def test_explore_with_unavailable_clock_is_refused(network: QuantizedNetwork) -> None:
     with raises(InvalidValueError, what="the clock in MHz", got=290, nearest=[250.0, 300.0]):
         explore(network, ZCU104, 290)
     with raises(RangeError, what="the clock in MHz", got=-300, low=0):
         explore(network, ZCU104, -300)
 
 
-def test_an_unknown_objective_is_refused(network: QuantizedNetwork) -> None:
+def test_explore_with_unknown_objective_raises_choice_error(network: QuantizedNetwork) -> None:
     with raises(ChoiceError, what="the objective", got="speed"):
         explore(network, ZCU104, 300, SystolicOptions(objective="speed"))
 
 
 @cases("text", ["13x16", "axbxc", "13x16x16x2", ""])
-def test_an_array_is_three_numbers(text: str) -> None:
+def test_geometry_pins_require_three_numbers(text: str) -> None:
     with raises(InvalidValueError, what="an array", got=text):
         geometry_pins(text)
 
 
 @pytest.mark.engine
-def test_what_does_not_fit_is_a_row_with_its_sentence(comparison: SystolicComparison) -> None:
+def test_compare_shows_an_error_row_if_nothing_fits(comparison: SystolicComparison) -> None:
     fits = [row.mapping is not None for row in comparison.rows]
     assert fits == [True, True, False, True]
     error = comparison.rows[2].error
@@ -132,7 +132,7 @@ def test_what_does_not_fit_is_a_row_with_its_sentence(comparison: SystolicCompar
 
 
 @pytest.mark.engine
-def test_the_baselines_are_rows_of_every_comparison(comparison: SystolicComparison) -> None:
+def test_compare_lists_baselines_below_each_row(comparison: SystolicComparison) -> None:
     """Expect the baselines after each row that fits, with the cycles and bytes of its own array, and at the start of
     the page."""
     lines, page = comparison.text().splitlines(), comparison.page()
@@ -152,7 +152,7 @@ def test_the_baselines_are_rows_of_every_comparison(comparison: SystolicComparis
     assert page.index("convor") < page.index("</table>")
 
 
-def test_the_front_is_a_front(network: QuantizedNetwork) -> None:
+def test_pareto_front_is_sorted_and_decreasing(network: QuantizedNetwork) -> None:
     small = replace(pin(space_of(network, ZCU104), lanes=16, columns=16), rows=(4, 7, 8, 12, 13))
     points = pareto_front(network, ZCU104, ddr_timing(ZCU104, 300), small)
     rates, dsps = [p.cost.frames_per_second for p in points], [p.usage.dsp for p in points]
@@ -162,7 +162,7 @@ def test_the_front_is_a_front(network: QuantizedNetwork) -> None:
 
 
 @pytest.mark.engine
-def test_the_search_for_the_front_says_how_far_it_is(network: QuantizedNetwork) -> None:
+def test_pareto_front_reports_progress(network: QuantizedNetwork) -> None:
     told: list[str] = []
     options = SystolicOptions(pins={"lanes": 16, "columns": 16})
     searched = front(network, ZCU104, 300, options, told.append)
@@ -173,7 +173,7 @@ def test_the_search_for_the_front_says_how_far_it_is(network: QuantizedNetwork) 
 
 
 @pytest.mark.engine
-def test_the_front_is_what_no_other_geometry_beats() -> None:
+def test_pareto_front_drops_dominated_geometries() -> None:
     """Compute the expected front from each number of rows alone. A point is dropped if another has no more cycles and
     no more DSPs."""
     model = load_model("shapes")
@@ -196,7 +196,7 @@ def test_the_front_is_what_no_other_geometry_beats() -> None:
 
 
 @pytest.mark.engine
-def test_a_row_a_batch() -> None:
+def test_compare_counts_batches_per_frame() -> None:
     """Dense layers take less time and traffic per frame if more frames share their weights. The row counts per
     frame."""
     dense = Builder(3, 8, 8).conv(16, 3).pool().dense(256).dense(128).network("dense")
@@ -222,7 +222,7 @@ def test_a_row_a_batch() -> None:
 
 
 @pytest.mark.engine
-def test_the_front_of_every_way_to_ask_adds_maps_in_the_saver() -> None:
+def test_pareto_front_fuses_residual_adds() -> None:
     residual = Builder(3, 12, 12).conv(16, 3).conv(16, 3).conv(16, 3).add(1, 3, slope=0).conv(8, 1).network("residual")
     points = pareto_front(residual, ZCU104, ddr_timing(ZCU104, 300))
     assert {point.schedule.array.added_maps for point in points} == {1}
@@ -232,7 +232,7 @@ def test_the_front_of_every_way_to_ask_adds_maps_in_the_saver() -> None:
 
 
 @pytest.mark.engine
-def test_the_front_of_a_batch() -> None:
+def test_pareto_front_of_batch_counts_per_frame() -> None:
     dense = Builder(3, 8, 8).conv(16, 3).pool().dense(256).dense(128).network("dense")
     ddr = ddr_timing(ZCU104, 300)
     spaces = {batch: pin(space_of(dense, ZCU104, batch=batch), lanes=16, columns=16) for batch in (1, 8)}
@@ -244,14 +244,14 @@ def test_the_front_of_a_batch() -> None:
     assert traffic.lines[0].get_xdata()[0] == batch[0].cost.bytes_per_frame / 1e6  # type: ignore[index]
 
 
-def test_workers_are_an_executor() -> None:
+def test_workers_give_an_executor() -> None:
     with workers() as none, workers(2) as two:
         assert none is None
         assert two is not None
         assert two.submit(abs, -3).result() == 3
 
 
-def test_dask_says_what_is_missing() -> None:
+def test_workers_without_dask_name_the_missing_package() -> None:
     if "distributed" in sys.modules or shutil.which("dask"):
         pytest.skip("Dask is installed here")
     with pytest.raises((MissingToolError, ToolError)), workers(dask="tcp://127.0.0.1:1"):
@@ -270,14 +270,14 @@ DRAWINGS: dict[str, Callable[[SystolicMapping], Figure]] = {
 
 
 @cases("name", DRAWINGS)
-def test_every_picture_is_an_svg(name: str, explored: SystolicMapping) -> None:
+def test_figure_is_an_svg(name: str, explored: SystolicMapping) -> None:
     text = svg(DRAWINGS[name](explored))
     assert text.startswith("<svg")
     assert text.rstrip().endswith("</svg>")
 
 
 @cases("name", ["cycles", "buffers"])
-def test_no_legend_lies_on_a_bar(name: str) -> None:
+def test_figure_legend_covers_no_bar(name: str) -> None:
     """Draw a first bar as long as the axes, which a legend placed by matplotlib would cover."""
     network = Builder(3, 32, 32).conv(64, 3).conv(64, 3).conv(8, 1).network()
     figure = DRAWINGS[name](price(first_fit(network, Array(4, 8, 8)), ZCU104, ddr_timing(ZCU104, 300)))
@@ -289,7 +289,7 @@ def test_no_legend_lies_on_a_bar(name: str) -> None:
     assert not names[0].overlaps(axes.bbox)
 
 
-def test_a_point_a_layer_stays_below_the_roof(explored: SystolicMapping) -> None:
+def test_roofline_has_one_point_per_layer_below_the_roof(explored: SystolicMapping) -> None:
     (axes,) = figures.roofline(explored).axes
     roof = np.asarray(axes.lines[0].get_ydata())
     points = [np.asarray(line.get_ydata())[0] for line in axes.lines[1:]]
@@ -297,7 +297,7 @@ def test_a_point_a_layer_stays_below_the_roof(explored: SystolicMapping) -> None
     assert max(points) <= max(roof)
 
 
-def test_the_tiling_covers_the_map(explored: SystolicMapping) -> None:
+def test_tiling_figure_covers_the_map(explored: SystolicMapping) -> None:
     for layer, priced in enumerate(explored.cost.layers):
         _, result, _ = tiling(explored, layer).axes
         patches = [patch for patch in result.patches if isinstance(patch, Rectangle)]
@@ -305,7 +305,7 @@ def test_the_tiling_covers_the_map(explored: SystolicMapping) -> None:
         assert covered == priced.shape.out_width * priced.shape.out_height
 
 
-def test_a_picture_is_told_in_words_too(explored: SystolicMapping) -> None:
+def test_tiling_figure_is_described_in_words(explored: SystolicMapping) -> None:
     """Expect the schedule's numbers in the words, which are the figure's label for a screen reader."""
     priced = explored.cost.layers[0]
     words = tiling_words(explored, 0)
@@ -315,26 +315,26 @@ def test_a_picture_is_told_in_words_too(explored: SystolicMapping) -> None:
     assert 'aria-label="Roofline (modelled)"' in svg(figures.roofline(explored))
 
 
-def test_the_page_is_one_file_that_asks_for_nothing(comparison: SystolicComparison, explored: SystolicMapping) -> None:
+def test_page_is_self_contained(comparison: SystolicComparison, explored: SystolicMapping) -> None:
     text = comparison.page((explored,))
     one_whole_page(text)
     assert text.count("<svg") >= 6
 
 
-def test_names_are_escaped() -> None:
+def test_page_escapes_names() -> None:
     hostile = Builder(3, 8, 8).conv(8, 3).network("<img src=x onerror=alert(1)>")
     text = explore(hostile, ZCU104, 300, SystolicOptions(array="4x8x8")).page()
     assert "<img" not in text
     assert "&lt;img src=x" in text
 
 
-def test_jupyter_shows_the_same(explored: SystolicMapping, comparison: SystolicComparison) -> None:
+def test_notebook_html_shows_table_and_figure(explored: SystolicMapping, comparison: SystolicComparison) -> None:
     assert "<table>" in explored._repr_html_()
     assert "<svg" in comparison._repr_html_()
 
 
 @pytest.mark.engine
-def test_chromium_shows_a_readable_page(
+def test_page_is_readable_in_chromium(
     tmp_path: Path, comparison: SystolicComparison, explored: SystolicMapping
 ) -> None:
     """Check the page at the widths of a telephone and a laptop. Labels must not overlap, even if layers are alike."""
@@ -353,7 +353,7 @@ def pictures_of(mapping: SystolicMapping) -> int:
 
 
 @pytest.mark.engine
-def test_a_large_networks_roofline_is_readable(tmp_path: Path) -> None:
+def test_page_of_large_network_is_readable(tmp_path: Path) -> None:
     """Use a network as deep as YOLOv2's sequence of convolutions. Many of its points in the roofline coincide."""
     net = Builder(3, 208, 208).conv(32, 3).pool().conv(64, 3).pool()
     for channels, pairs in ((128, 1), (256, 1), (512, 2), (1024, 2)):
@@ -369,7 +369,7 @@ def test_a_large_networks_roofline_is_readable(tmp_path: Path) -> None:
 
 
 @pytest.mark.engine
-def test_a_tiling_of_every_order_is_readable(tmp_path: Path) -> None:
+def test_page_of_every_order_is_readable(tmp_path: Path) -> None:
     """Use many row tiles and narrow column tiles, in all three orders. A wide page shows two tilings next to each
     other."""
     small = Builder(3, 96, 96).conv(16, 3).conv(200, 3).network()
@@ -379,7 +379,7 @@ def test_a_tiling_of_every_order_is_readable(tmp_path: Path) -> None:
         assert readable(found.page(), tmp_path) == pictures_of(found)
 
 
-def test_an_order_that_fits_no_layer_is_refused_by_its_name() -> None:
+def test_explore_with_unfitting_order_names_the_order() -> None:
     """Use a layer with 1024 × 1024 × 3 × 3 weights, which exceed a board's memory."""
     resource = "steps of the weight buffer"
     with raises_among(DoesNotFitError, where="conv13", resource=resource) as caught:
@@ -388,7 +388,7 @@ def test_an_order_that_fits_no_layer_is_refused_by_its_name() -> None:
 
 
 @pytest.mark.engine
-def test_a_rate_that_is_asked_for_names_the_lowest_clock_that_holds_it() -> None:
+def test_explore_with_rate_names_the_lowest_clock() -> None:
     found = explore(
         tiny_yolo(96),
         ZCU104,
@@ -405,7 +405,7 @@ def test_a_rate_that_is_asked_for_names_the_lowest_clock_that_holds_it() -> None
 
 
 @pytest.mark.engine
-def test_what_stays_on_chip_is_shown() -> None:
+def test_explore_reports_maps_on_chip() -> None:
     network = Builder(3, 20, 24).conv(16, 3).pool().conv(24, 3).conv(8, 1).network()
     free, in_ddr = (
         explore(network, ZCU104, 300, SystolicOptions(array="4x8x8", pins={"map_depth": depth})) for depth in (None, 0)

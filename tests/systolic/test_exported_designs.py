@@ -61,14 +61,16 @@ def check(path: Path, style: str, channels: int, folder: Path) -> None:
 
 @pytest.mark.engine
 @pytest.mark.parametrize(("style", "head", "channels"), [("systolic", "region", 4), ("streaming", "yolo", 6)])
-def test_sums_shifts_padded_pools_and_heads(style: str, head: str, channels: int, tmp_path: Path) -> None:
+def test_exported_sums_shifts_and_pools_simulate_and_give_boxes(
+    style: str, head: str, channels: int, tmp_path: Path
+) -> None:
     picture = {"channels": channels, "height": 12, "width": 20, "mean": 0.4, "std": 0.5}
     check(write(tmp_path, described(*layers(head), input=picture)), style, channels, tmp_path)
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
-def test_the_hosts_softmax_of_each_position_is_a_segmentation(style: str, tmp_path: Path) -> None:
+def test_exported_softmax_per_position_gives_a_segmentation(style: str, tmp_path: Path) -> None:
     sums = {"type": "convolution", "filters": 5, "kernel": 1, "weight_bits": 4, "name": "sums"}
     path = write(tmp_path, described(convolution(8, padding=1, name="a"), sums, {"type": "softmax"}))
     design = systolic.design(systolic.load(path), "zcu104", style, **STYLES[style])
@@ -81,7 +83,7 @@ def test_the_hosts_softmax_of_each_position_is_a_segmentation(style: str, tmp_pa
 
 
 @pytest.mark.engine
-def test_given_thresholds_run_as_a_pipeline_and_nowhere_else(tmp_path: Path) -> None:
+def test_exported_thresholds_need_the_streaming_style(tmp_path: Path) -> None:
     path = write(tmp_path, described(*layers("yolo", requantise="given_thresholds")))
     check(path, "streaming", 3, tmp_path)
     with raises_among(UnsupportedError, subject="convolution 'a'") as caught:
@@ -90,7 +92,7 @@ def test_given_thresholds_run_as_a_pipeline_and_nowhere_else(tmp_path: Path) -> 
     assert "streaming" in caught.value.remedy
 
 
-def test_values_of_few_levels_run_as_a_pipeline_and_nowhere_else(tmp_path: Path) -> None:
+def test_exported_ternary_values_need_the_streaming_style(tmp_path: Path) -> None:
     few = convolution(8, padding=1, name="a", activation="symmetric", output_bits=2)
     path = write(tmp_path, described(few, convolution(4, 1)))
     with raises_among(UnsupportedError, subject="convolution 'a'") as caught:

@@ -38,7 +38,7 @@ def tiny(tmp_path: Path) -> tuple[Any, ...]:
 
 
 @pytest.mark.engine
-def test_generate_says_how_near_the_heads_are(tiny: tuple[Any, ...]) -> None:
+def test_generate_reports_sqnr_at_the_heads(tiny: tuple[Any, ...]) -> None:
     done = call(*tiny, "--calibrate", *SAMPLES)
     assert (done.code, done.error) == (0, "")
     line = re.search(rf"{LINE}{PICTURES} of {len(SAMPLES)} calibration pictures\)$", done.out, re.M)
@@ -47,7 +47,7 @@ def test_generate_says_how_near_the_heads_are(tiny: tuple[Any, ...]) -> None:
 
 
 @pytest.mark.engine
-def test_four_bits_are_warned_of_and_simulate_says_so_too(tiny: tuple[Any, ...]) -> None:
+def test_generate_and_simulate_warn_of_low_sqnr(tiny: tuple[Any, ...]) -> None:
     done = call(*tiny, "--bits", 4, "--calibrate", SAMPLES[0], "--json", "-")
     assert done.code == 0
     assert done.json["heads"]["pictures"] == 1
@@ -62,13 +62,13 @@ def test_four_bits_are_warned_of_and_simulate_says_so_too(tiny: tuple[Any, ...])
 
 
 @pytest.mark.engine
-def test_eight_bits_are_simulated_without_a_warning(tiny: tuple[Any, ...]) -> None:
+def test_simulate_with_eight_bits_has_no_warning(tiny: tuple[Any, ...]) -> None:
     call(*tiny, "--calibrate", SAMPLES[0])
     assert "warning" not in call("simulate", tiny[-1], "--picture", SAMPLES[0], "--json", "-").json
 
 
 @pytest.mark.engine
-def test_more_bits_help_a_network_with_functions(tmp_path: Path) -> None:
+def test_generate_with_more_bits_raises_sqnr_of_silu(tmp_path: Path) -> None:
     """SiLU is a table of 256 values at 8 bits and a piecewise-linear table at 16 bits. Both designs are executed,
     and the error of the piecewise-linear table is reported."""
     cfg, names = tiny_files(tmp_path)
@@ -94,19 +94,19 @@ def test_more_bits_help_a_network_with_functions(tmp_path: Path) -> None:
 
 
 @pytest.mark.engine
-def test_the_demo_says_it_too(tmp_path: Path) -> None:
+def test_demo_reports_sqnr_at_the_heads(tmp_path: Path) -> None:
     assert re.search(LINE, call("demo", "-o", tmp_path / "demo").out, re.M)
 
 
 @pytest.mark.engine
-def test_a_network_that_was_quantised_by_training_has_nothing_to_be_measured_against(tmp_path: Path) -> None:
+def test_generate_of_quantised_network_reports_no_sqnr(tmp_path: Path) -> None:
     options = ("--style", "streaming", "--folding", "greedy", "--fps", 20000, "--estimated-fifos")
     done = call("generate", write_small(tmp_path), "--seed", 1, "--board", "ultra96-v2", *options, "-o", tmp_path / "x")
     assert (done.code, done.error) == (0, "")
     assert "SQNR" not in done.out
 
 
-def test_every_head_over_all_pictures(tmp_path: Path) -> None:
+def test_heads_sqnr_combines_all_pictures_per_head(tmp_path: Path) -> None:
     (tmp_path / "two.cfg").write_text(TWO_HEADS)
     model = load_model(tmp_path / "two.cfg", seed=1)
     network = quantise_model(model, Calibration(SAMPLES[:2]))
@@ -127,7 +127,7 @@ def test_every_head_over_all_pictures(tmp_path: Path) -> None:
 
 
 @pytest.mark.engine
-def test_a_folder_to_calibrate_on_is_its_pictures(tiny: tuple[Any, ...], tmp_path: Path) -> None:
+def test_generate_calibrates_on_a_folder(tiny: tuple[Any, ...], tmp_path: Path) -> None:
     folder = tmp_path / "pictures"
     folder.mkdir()
     for picture in SAMPLES[:3]:
@@ -141,14 +141,14 @@ def test_a_folder_to_calibrate_on_is_its_pictures(tiny: tuple[Any, ...], tmp_pat
     assert design.files.digest == by_name["digest"]
 
 
-def test_a_folder_without_pictures_is_refused(tiny: tuple[Any, ...], tmp_path: Path) -> None:
+def test_generate_with_folder_without_pictures_is_refused(tiny: tuple[Any, ...], tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     done = call(*tiny, "--calibrate", tmp_path / "empty")
     assert done.code == 2
     assert "empty holds no picture (.jpg, " in done.error
 
 
-def test_classes_without_names_are_warned_of(tiny: tuple[Any, ...], tmp_path: Path) -> None:
+def test_generate_without_class_names_warns(tiny: tuple[Any, ...], tmp_path: Path) -> None:
     (tmp_path / "schedule.json").write_text(tiny_schedule())
     without = [argument for argument in tiny if argument != "--names" and not str(argument).endswith(".names")]
     done = call(*without, "--calibrate", SAMPLES[0], "--schedule", tmp_path / "schedule.json")

@@ -35,7 +35,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_the_digest_is_of_names_and_contents_in_any_order() -> None:
+def test_digest_covers_names_and_contents_in_any_order() -> None:
     made = design_files(FILES)
     assert made.digest == design_files(dict(reversed(FILES.items()))).digest
     assert list(made.files) == sorted(FILES)
@@ -46,32 +46,32 @@ def test_the_digest_is_of_names_and_contents_in_any_order() -> None:
 
 
 @cases("name", ["../out", "/etc/passwd", "a/../../out", "a\\b", "", "."])
-def test_a_name_that_leaves_the_folder_is_refused(name: str) -> None:
+def test_design_files_with_name_outside_folder_are_refused(name: str) -> None:
     with raises(InvalidValueError, what="the name of a generated file", got=name):
         design_files({name: b""})
 
 
-def test_a_new_folder_holds_exactly_the_files(tmp_path: Path) -> None:
+def test_write_creates_folder_with_exactly_the_files(tmp_path: Path) -> None:
     write(design_files(FILES), tmp_path / "deep" / "er" / "out")
     assert content(tmp_path) == {f"deep/er/out/{name}": data for name, data in FILES.items()}
     assert is_design(tmp_path / "deep/er/out")
     assert (tmp_path / "deep/er/out").stat().st_mode & 0o777 == 0o755
 
 
-def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
+def test_write_fills_an_empty_folder(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     write(design_files(FILES), tmp_path / "out")
     assert content(tmp_path / "out") == FILES
 
 
-def test_the_current_folder_can_be_the_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_to_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "out").mkdir()
     monkeypatch.chdir(tmp_path / "out")
     write(design_files(FILES), Path())
     assert content(tmp_path) == {f"out/{name}": data for name, data in FILES.items()}
 
 
-def test_a_link_to_a_folder_stays_a_link(tmp_path: Path) -> None:
+def test_write_through_a_link_keeps_the_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     write(design_files(FILES), tmp_path / "link")
@@ -82,7 +82,7 @@ def test_a_link_to_a_folder_stays_a_link(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------------- targets that exist
 
 
-def test_a_design_is_replaced_only_when_asked(tmp_path: Path) -> None:
+def test_write_replaces_a_design_only_on_request(tmp_path: Path) -> None:
     out = tmp_path / "out"
     write(design_files({**FILES, "src/old.h": b""}), out)
     before = content(out)
@@ -94,7 +94,7 @@ def test_a_design_is_replaced_only_when_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("replace", [False, True])
-def test_a_foreign_folder_is_left_alone(replace: bool, tmp_path: Path) -> None:
+def test_write_keeps_a_foreign_folder(replace: bool, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").write_text("years of work")
     (tmp_path / "out" / MANIFEST).write_text('{"format": "another"}')
@@ -105,14 +105,14 @@ def test_a_foreign_folder_is_left_alone(replace: bool, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("replace", [False, True])
-def test_a_file_in_the_way(replace: bool, tmp_path: Path) -> None:
+def test_write_keeps_a_file_at_the_target(replace: bool, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("kept")
     with raises(FileAccessError, path=str(tmp_path / "out"), reason="is a file"):
         write(design_files(FILES), tmp_path / "out", replace=replace)
     assert content(tmp_path) == {"out": b"kept"}
 
 
-def test_a_link_to_nothing_is_in_the_way(tmp_path: Path) -> None:
+def test_write_keeps_a_dangling_link_at_the_target(tmp_path: Path) -> None:
     (tmp_path / "out").symlink_to(tmp_path / "gone")
     with raises(FileAccessError, path=str(tmp_path / "out"), reason="is a file"):
         write(design_files(FILES), tmp_path / "out")
@@ -122,14 +122,14 @@ def test_a_link_to_nothing_is_in_the_way(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------------- targets that cannot be written
 
 
-def test_a_file_where_a_parent_should_be(tmp_path: Path) -> None:
+def test_write_below_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("kept")
     out, reason = tmp_path / "file" / "deep" / "out", f"cannot be made, because {tmp_path / 'file'} is a file"
     with raises(FileAccessError, path=str(out), reason=reason, remedy="choose another output folder"):
         write(design_files(FILES), out)
 
 
-def test_a_name_that_no_file_system_takes(tmp_path: Path) -> None:
+def test_write_with_too_long_name_is_refused(tmp_path: Path) -> None:
     with raises(FileAccessError, reason="cannot be written: File name too long"):
         write(design_files(FILES), tmp_path / ("x" * 300))
 
@@ -151,13 +151,13 @@ def read_only() -> Iterator[Path]:
             folder.chmod(0o755)
 
 
-def test_a_read_only_parent(read_only: Path) -> None:
+def test_write_below_a_read_only_folder_is_refused(read_only: Path) -> None:
     with raises(FileAccessError, path=str(read_only / "out"), reason="cannot be written: Permission denied"):
         write(design_files(FILES), read_only / "out")
     assert list(read_only.iterdir()) == []
 
 
-def test_a_parent_that_may_not_even_be_looked_into(read_only: Path) -> None:
+def test_write_below_an_unsearchable_folder_is_refused(read_only: Path) -> None:
     inner = read_only / "inner"
     effective = os.geteuid()
     os.seteuid(os.getuid())
@@ -198,14 +198,14 @@ def put(folder: Path, **files: str) -> None:
 
 
 @pytest.mark.parametrize("replace", [False, True])
-def test_a_foreign_folder_that_appears_meanwhile_is_left_alone(replace: bool, tmp_path: Path) -> None:
+def test_write_keeps_a_foreign_folder_that_appears_during_it(replace: bool, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with raises(FileAccessError, path=str(out), reason=FOREIGN):
         write(DesignFiles(Interrupted(lambda: put(out, thesis="years of work"))), out, replace=replace)
     assert content(tmp_path) == {"out/thesis": b"years of work"}
 
 
-def test_a_design_that_makes_way_for_something_else_meanwhile(tmp_path: Path) -> None:
+def test_write_keeps_a_foreign_folder_that_replaces_the_design(tmp_path: Path) -> None:
     out = tmp_path / "out"
     write(design_files(FILES), out)
 
@@ -218,7 +218,7 @@ def test_a_design_that_makes_way_for_something_else_meanwhile(tmp_path: Path) ->
     assert content(tmp_path) == {"out/thesis": b"years of work"} | {f"before/{name}": FILES[name] for name in FILES}
 
 
-def test_a_folder_has_one_writer_from_the_beginning_to_the_end(tmp_path: Path) -> None:
+def test_output_folder_has_one_writer_at_a_time(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with output_folder(out, replace=False) as first:
         with (
@@ -231,7 +231,7 @@ def test_a_folder_has_one_writer_from_the_beginning_to_the_end(tmp_path: Path) -
     write(design_files(FILES), out, replace=True)
 
 
-def test_of_many_writers_one_has_written(tmp_path: Path) -> None:
+def test_write_from_many_threads_succeeds_at_most_once(tmp_path: Path) -> None:
     start = Barrier(8)
 
     def attempt(number: int) -> None:
@@ -261,7 +261,7 @@ write(DesignFiles(Deadly()), Path(sys.argv[1]))
 """
 
 
-def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:
+def test_write_removes_leftovers_of_a_killed_run(tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert subprocess.run([sys.executable, "-c", KILLED, out], check=False).returncode == 9
     (hidden,) = tmp_path.iterdir()
@@ -294,7 +294,7 @@ write(DesignFiles({"src/top.cpp": b"new"}), Path(sys.argv[1]), replace=True)
 
 
 @pytest.mark.parametrize("ending", ["killed", "interrupted"])
-def test_where_folders_change_places_in_two_steps_nothing_is_lost_between_them(ending: str, tmp_path: Path) -> None:
+def test_exchange_in_two_steps_loses_nothing_if_cut_short(ending: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     write(design_files(FILES), out)
     done = subprocess.run([sys.executable, "-c", BETWEEN_TWO_RENAMES, out, ending], check=False, capture_output=True)
@@ -304,7 +304,7 @@ def test_where_folders_change_places_in_two_steps_nothing_is_lost_between_them(e
     assert content(tmp_path) == {f"out/{name}": data for name, data in FILES.items()}
 
 
-def test_folders_change_places_on_every_kernel(tmp_path: Path) -> None:
+def test_exchange_works_on_every_kernel(tmp_path: Path) -> None:
     for number, change in enumerate((files.exchange, files._rename_thrice)):
         (tmp_path / str(number)).mkdir()
         first, second = tmp_path / str(number) / "first", tmp_path / str(number) / "second"
@@ -314,7 +314,7 @@ def test_folders_change_places_on_every_kernel(tmp_path: Path) -> None:
         assert content(tmp_path / str(number)) == {"first/b": b"2", "second/a": b"1"}
 
 
-def test_folders_above_stay_only_with_a_design_in_them(tmp_path: Path) -> None:
+def test_output_folder_removes_new_parents_after_an_error(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), output_folder(tmp_path / "deep" / "er" / "out", replace=False):
         raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
@@ -330,14 +330,14 @@ def breaking() -> DesignFiles:
     return DesignFiles({"a": b"whole", MANIFEST: MANIFEST_TEXT, "a/b": b"never"})
 
 
-def test_an_error_in_between_leaves_nothing(breaking: DesignFiles, tmp_path: Path) -> None:
+def test_write_error_leaves_nothing(breaking: DesignFiles, tmp_path: Path) -> None:
     with raises(FileAccessError, path=str(tmp_path / "out")) as caught:
         write(breaking, tmp_path / "out")
     assert caught.value.reason.endswith("nothing was changed")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_error_in_between_leaves_the_old_design(breaking: DesignFiles, tmp_path: Path) -> None:
+def test_write_error_keeps_the_old_design(breaking: DesignFiles, tmp_path: Path) -> None:
     write(design_files(FILES), tmp_path / "out")
     with raises(FileAccessError, path=str(tmp_path / "out")) as caught:
         write(breaking, tmp_path / "out", replace=True)
@@ -346,6 +346,6 @@ def test_an_error_in_between_leaves_the_old_design(breaking: DesignFiles, tmp_pa
 
 
 @cases("text", ["", "[]", '"systolic-manifest"', "{", '{"format": 1}'])
-def test_what_is_no_manifest(text: str, tmp_path: Path) -> None:
+def test_is_design_of_other_json_is_false(text: str, tmp_path: Path) -> None:
     (tmp_path / MANIFEST).write_text(text)
     assert not is_design(tmp_path)

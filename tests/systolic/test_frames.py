@@ -45,7 +45,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.engine
-def test_the_same_boxes_as_one_picture_at_a_time(design: Path, pictures: Path, tmp_path: Path) -> None:
+def test_run_of_folder_gives_the_boxes_of_single_pictures(design: Path, pictures: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     assert main(["run", str(design), str(pictures), "-o", str(tmp_path / "boxes"), "--json", str(out)]) == 0
     given = json.loads(out.read_text())
@@ -61,7 +61,7 @@ def test_the_same_boxes_as_one_picture_at_a_time(design: Path, pictures: Path, t
 
 
 @pytest.mark.engine
-def test_a_video_file_gives_the_boxes_of_its_frames_and_a_video_of_them(design: Path, tmp_path: Path) -> None:
+def test_run_of_video_gives_boxes_and_a_video(design: Path, tmp_path: Path) -> None:
     """Expect the boxes of a run on a folder with the frames that OpenCV decodes."""
     cv2 = pytest.importorskip("cv2", reason="OpenCV is not installed: pip install 'systolic-cnn[video]'")
     video, boxes = tmp_path / "street.avi", tmp_path / "boxes.mp4"
@@ -91,7 +91,7 @@ def test_a_video_file_gives_the_boxes_of_its_frames_and_a_video_of_them(design: 
 
 
 @pytest.mark.engine
-def test_a_folder_of_pictures_in_batches(pictures: Path, tmp_path: Path) -> None:
+def test_run_of_folder_in_batches_counts_pictures(pictures: Path, tmp_path: Path) -> None:
     """Run four pictures as a batch of three, and a batch of one that is filled up. The measured figures count
     pictures."""
     write_tiny_design(tmp_path / "design", "zcu104", batch=3, array="4x8x8")
@@ -110,7 +110,7 @@ def test_a_folder_of_pictures_in_batches(pictures: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.engine
-def test_few_boxes_where_few_are_wanted(design: Path, pictures: Path) -> None:
+def test_run_frames_applies_threshold_and_overlap(design: Path, pictures: Path) -> None:
     counts = {
         (threshold, overlap): sum(
             len(frame.detections)
@@ -121,15 +121,13 @@ def test_few_boxes_where_few_are_wanted(design: Path, pictures: Path) -> None:
     assert counts[0.3, 0.5] < counts[0.01, 0.5] < counts[0.01, 0.95]
 
 
-def test_a_folder_for_the_boxes_that_cannot_be_made(design: Path, pictures: Path) -> None:
+def test_run_frames_with_bad_boxes_folder_is_refused(design: Path, pictures: Path) -> None:
     with raises(FileAccessError, path=str(pictures / "notes.txt"), remedy="choose another -o FOLDER"):
         run_frames(design, pictures, Options(), pictures / "notes.txt")
 
 
 @pytest.mark.engine
-def test_pictures_of_one_name_and_the_pictures_themselves_are_not_lost(
-    design: Path, pictures: Path, tmp_path: Path
-) -> None:
+def test_run_frames_keeps_pictures_of_equal_names(design: Path, pictures: Path, tmp_path: Path) -> None:
     source, boxes = tmp_path / "source", tmp_path / "boxes"
     source.mkdir()
     (picture, *_) = (path for path in sorted(pictures.iterdir()) if path.suffix in (".png", ".jpg"))
@@ -141,28 +139,28 @@ def test_pictures_of_one_name_and_the_pictures_themselves_are_not_lost(
         run_frames(design, source, Options(), source)
 
 
-def test_any_case_of_an_ending(tmp_path: Path) -> None:
+def test_pictures_in_ignores_the_case_of_endings(tmp_path: Path) -> None:
     for name in ("b.PNG", "a.Jpeg", "c.txt"):
         (tmp_path / name).write_bytes(b"")
     assert [path.name for path in pictures_in(tmp_path)] == ["a.Jpeg", "b.PNG"]
 
 
-def test_a_folder_without_pictures(tmp_path: Path) -> None:
+def test_pictures_in_empty_folder_raises_file_access_error(tmp_path: Path) -> None:
     with raises(FileAccessError, path=str(tmp_path), remedy="name a folder of pictures or of video frames"):
         pictures_in(tmp_path)
 
 
-def test_folders_and_files_in_the_order_given(pictures: Path) -> None:
+def test_picture_files_keep_the_given_order(pictures: Path) -> None:
     last = pictures / "frame003.png"
     assert [path.stem[-1] for path in picture_files([last, pictures, str(last)])] == ["3", "0", "1", "2", "3", "3"]
 
 
-def test_pictures_in_the_order_of_their_names(pictures: Path) -> None:
+def test_pictures_in_sorts_by_name(pictures: Path) -> None:
     assert [path.stem for path in pictures_in(pictures)] == ["frame000", "frame001", "frame002", "frame003"]
 
 
 @pytest.mark.engine
-def test_traced_cycles_are_kept_for_the_simulated_board(design: Path, tmp_path: Path) -> None:
+def test_save_cycles_keeps_traced_cycles_for_the_simulated_board(design: Path, tmp_path: Path) -> None:
     folder = open_design(design)
     shape = folder.network.input_shape
     trace = trace_design(folder, np.zeros((shape.channels, shape.height, shape.width), np.uint8))

@@ -24,7 +24,7 @@ def network(tmp_path: Path) -> Path:
 
 
 @pytest.mark.engine
-def test_no_point_of_the_front_beats_another(network: Path, tmp_path: Path) -> None:
+def test_pareto_points_do_not_dominate_each_other(network: Path, tmp_path: Path) -> None:
     shown, page = tmp_path / "front.png", tmp_path / "front.html"
     asked = ("pareto", network, *SMALL, "--clock", 100, "--dsp-share", 0.5, "--ddr-gbps", 1.5)
     done = call(*asked, "--picture", shown, "--report", page, "--json", "-")
@@ -44,14 +44,14 @@ def test_no_point_of_the_front_beats_another(network: Path, tmp_path: Path) -> N
     assert len(re.findall(r"(?m)^\d+×\d+×\d+ ", text)) == len(points)
 
 
-def test_a_front_of_nothing_says_why(network: Path) -> None:
+def test_pareto_with_too_large_array_is_refused(network: Path) -> None:
     done = call("pareto", network, *SMALL, "--array", "16x16x16")
     refused(done, DoesNotFitError, resource="DSPs", need=2048, have=213)
     assert "97% DSP" in done.error
 
 
 @pytest.mark.engine
-def test_a_comparison_sweeps_clocks_and_memories(network: Path, tmp_path: Path) -> None:
+def test_compare_sweeps_clocks_and_ddr_rates(network: Path, tmp_path: Path) -> None:
     page = tmp_path / "compare.html"
     sweep = ("--clock", 100, "--clock", 200, "--ddr-gbps", 0.2, "--ddr-gbps", 2)
     done = call("compare", network, *SMALL, "--array", "4x8x8", *sweep, "--report", page, "--json", "-")

@@ -33,7 +33,7 @@ GIVEN = {
         ("ultranet", {"names", "cuts"}),
     ],
 )
-def test_a_format_refuses_the_options_that_it_does_not_take(name: str, foreign: set[str]) -> None:
+def test_front_end_refuses_options_of_other_formats(name: str, foreign: set[str]) -> None:
     front_end = front_end_named(name)
     for option in foreign:
         with raises(ConflictError, subjects=(f"the network {name}", FLAGS[option])) as caught:
@@ -43,7 +43,7 @@ def test_a_format_refuses_the_options_that_it_does_not_take(name: str, foreign: 
         front_end.check(name, GIVEN[option])
 
 
-def test_all_foreign_options_are_in_one_sentence() -> None:
+def test_load_named_reports_all_foreign_options_at_once() -> None:
     options = LoadOptions(weights=Path("a"), seed=1, size=(8, 8))
     with pytest.raises(ConflictError) as caught:
         load_named("net.onnx", options)
@@ -53,11 +53,11 @@ def test_all_foreign_options_are_in_one_sentence() -> None:
     )
 
 
-def test_a_shell_completes_the_files_of_every_format() -> None:
+def test_shell_completes_files_of_every_format() -> None:
     assert tuple(f".{ending}" for ending in BUILT_IN) == NETWORK_ENDINGS
 
 
-def test_a_name_without_a_known_ending_has_no_front_end() -> None:
+def test_front_end_of_unknown_ending_is_none() -> None:
     for name in ("cfg", "net.CFG", "folder.onnx/net", "onnx."):
         assert front_end_of(name) is None, name
     with raises(UnsupportedError, subject="net.tflite as a network"):

@@ -84,7 +84,7 @@ an offset, and rounding of halves to even."""
 
 
 @pytest.mark.parametrize("more", [False, True])
-def test_the_array_in_cpp_looks_up_every_sum(more: bool, tmp_path: Path) -> None:
+def test_cpp_array_looks_up_every_sum(more: bool, tmp_path: Path) -> None:
     path, read = curved(tmp_path, more)
     network = integers_of(read, BITS if more else BITS[:1])
     design = load_into(tmp_path / "design", designed(network, replace(ARRAYS[more], engine=HLS)))
@@ -93,14 +93,14 @@ def test_the_array_in_cpp_looks_up_every_sum(more: bool, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("more", [False, True])
-def test_the_array_in_systemverilog_looks_up_every_sum(more: bool, engines: Path, tmp_path: Path) -> None:
+def test_rtl_array_looks_up_every_sum(more: bool, engines: Path, tmp_path: Path) -> None:
     _, read = curved(tmp_path, more)
     network = integers_of(read, BITS if more else BITS[:1])
     design = load_into(engines / str(more), designed(network, replace(ARRAYS[more], engine=RTL)))
     assert [layer.mismatches for layer in simulate(design, every_sum()).layers] == [0] * len(network.nodes[1::2])
 
 
-def test_a_pipeline_looks_up_every_sum(tmp_path: Path) -> None:
+def test_pipeline_looks_up_every_sum(tmp_path: Path) -> None:
     _, read = curved(tmp_path, True)
     network = integers_of(read, BITS)
     made = make(network, folded(network, 20_000), tmp_path / "design")

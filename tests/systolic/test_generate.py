@@ -53,14 +53,14 @@ def detector(name: str = "small", labels: tuple[str, ...] = (), bits: int = 16) 
     return made.network(name, labels)
 
 
-def test_the_same_arguments_give_the_same_bytes() -> None:
+def test_generate_with_same_arguments_gives_the_same_bytes() -> None:
     one, two = design_of(networks()["pools"], ODD), design_of(networks()["pools"], ODD)
     assert one.digest == two.digest
     assert one.files == two.files
     assert one.digest != design_of(networks()["pools"], GEOMETRIES["narrow"]).digest
 
 
-def test_the_folder_is_whole() -> None:
+def test_generated_folder_is_complete() -> None:
     files = design_of(networks()["pools"], GEOMETRIES["two rows"]).files
     weights = {f"data/weights_{port}.bin" for port in range(4)}
     sources = {f"src/{name}" for name in ("top.cpp", "top.h", "parameters.h", "load.h", "pe_array.h", "packed.h")}
@@ -70,21 +70,21 @@ def test_the_folder_is_whole() -> None:
 
 
 @pytest.mark.parametrize("geometry", by_default(1, GEOMETRIES))
-def test_the_linter_accepts_what_is_generated(geometry: str) -> None:
+def test_lint_accepts_the_generated_sources(geometry: str) -> None:
     files = design_of(networks()["streamed"], GEOMETRIES[geometry]).files
     sources = {name.removeprefix("src/"): data.decode() for name, data in files.items() if name.startswith("src/")}
     assert [str(finding) for finding in lint(sources, TOP)] == []
 
 
 @pytest.mark.parametrize("geometry", by_default(1, GEOMETRIES))
-def test_the_bits_of_a_fifo_are_those_of_its_words(geometry: str) -> None:
+def test_fifo_bits_match_the_words(geometry: str) -> None:
     files = design_of(networks()["streamed"], GEOMETRIES[geometry]).files
     sources = {name.removeprefix("src/"): data.decode() for name, data in files.items() if name.startswith("src/")}
     assert len(stated_widths(sources)) >= len(FIFOS) - 1  # "added" exists only if the Saver fuses residual adds
     assert widths_of_words(sources) == stated_widths(sources)
 
 
-def test_comments_carry_the_reasons_of_the_schedule() -> None:
+def test_generated_comments_give_the_reasons_of_the_schedule() -> None:
     schedule = first_fit(networks()["streamed"], ODD)
     top = design_of(networks()["streamed"], ODD).files["src/top.cpp"].decode()
     for scheduled in schedule.layers:
@@ -96,7 +96,7 @@ def test_comments_carry_the_reasons_of_the_schedule() -> None:
 # ------------------------------------------------------------------------------------------ manifest
 
 
-def test_the_manifest_is_the_contract_of_the_host() -> None:
+def test_manifest_meets_the_host_contract() -> None:
     made = design_of(networks()["skip"], ODD)
     values = manifest_of(made)
     assert (values["format"], values["version"], values["board"]) == ("systolic-manifest", 2, "zcu104")
@@ -115,7 +115,7 @@ def test_the_manifest_is_the_contract_of_the_host() -> None:
         )
 
 
-def test_heads_name_the_layer_that_they_read() -> None:
+def test_manifest_heads_name_their_layer() -> None:
     values = manifest_of(design_of(detector(labels=("a", "b", "c")), ODD))
     (head,) = values["heads"]
     assert values["layers"][head["layer"]]["name"] == "conv3"
@@ -123,7 +123,7 @@ def test_heads_name_the_layer_that_they_read() -> None:
     assert values["layers"][head["layer"]]["output"]["value_bytes"] == 2
 
 
-def test_a_map_that_no_lane_holds_is_refused() -> None:
+def test_first_fit_refuses_a_map_wider_than_a_lane() -> None:
     """Expect an error, because the engine reads lanes of 8 bits and would take each half of an INT16 value for a
     value."""
     made = start(3, 12, 12).convolution(8, bits=16).convolution(8)
@@ -131,7 +131,7 @@ def test_a_map_that_no_lane_holds_is_refused() -> None:
         first_fit(made.network(), ODD)
 
 
-def test_what_the_host_reads_stands_until_the_frame_is_done() -> None:
+def test_place_maps_keeps_a_head_until_the_frame_ends() -> None:
     """Let a later layer read the head's map too. No third layer may overwrite it before the host has read it."""
     network = detector(bits=8)
     made = start(3, 12, 12)
@@ -147,7 +147,7 @@ def test_what_the_host_reads_stands_until_the_frame_is_done() -> None:
 # ------------------------------------------------------------------------------------- hostile names
 
 
-def test_no_name_or_label_ends_in_code() -> None:
+def test_generated_code_holds_no_name_or_label() -> None:
     made = design_of(detector(HOSTILE, (HOSTILE, "${bird}", 'a "dog"\nsecond line')), ODD)
     plain = design_of(detector("small", ("a", "b", "c")), ODD)
     assert set(made.files) == set(plain.files)
@@ -167,7 +167,7 @@ def test_no_name_or_label_ends_in_code() -> None:
 # ----------------------------------------------------------------------------------- what cannot be mapped
 
 
-def test_every_layer_without_a_mapping_is_listed_with_its_line() -> None:
+def test_generate_lists_every_unmappable_layer() -> None:
     made = start(3, 16, 16).convolution(8).convolution(8)
     eight, type = Shape(8, 16, 16), TensorType(INT8, 0.1)
     made.nodes.append(QNode("route3", Concat(), (1, 2), Shape(16, 16, 16), type, "net.cfg:30"))
@@ -187,14 +187,14 @@ def test_first_layer_without_arithmetic_is_refused() -> None:
 
 
 @pytest.mark.engine
-def test_a_network_that_no_array_on_the_board_holds() -> None:
+def test_choose_for_too_large_network_raises_does_not_fit_error() -> None:
     """Use a dense layer on a large map, of which one tile of weights exceeds every weight buffer."""
     network = start(3, 64, 64).convolution(64).dense(10).network("huge")
     with raises_among(DoesNotFitError, where="conv1", resource="steps of the weight buffer"):
         choose(network, load("pynq-z2"))
 
 
-def test_sums_beyond_32_bits_are_refused() -> None:
+def test_emit_with_sums_beyond_32_bits_is_refused() -> None:
     made = start(3, 8, 8).convolution(8)
     made.nodes[1].op.requantiser.bias[3] = 2**31 - 10  # type: ignore[union-attr]
     with raises(RangeError, where="conv1", high=2**31 - 1):
@@ -221,7 +221,7 @@ def test_illegal_array_is_refused_with_its_rule(what: str, got: object, kind: ty
         first_fit(networks()["pools"], replace(ODD, **{what: got}))  # type: ignore[arg-type]
 
 
-def test_images_are_little_endian_words(tmp_path: Path) -> None:
+def test_generated_images_are_little_endian_words(tmp_path: Path) -> None:
     made = design_of(networks()["pools"], ODD)
     words = np.frombuffer(made.files["data/program.bin"], "<u4").reshape(-1, PASS_WORDS)
     assert words[0, PASS_FIELDS.index("in_height")] == 23

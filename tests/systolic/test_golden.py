@@ -372,7 +372,7 @@ def branches_copy(folders: dict[str, Path], tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_every_integer_of_every_layer(name: str, folders: dict[str, Path], tmp_path: Path) -> None:
+def test_golden_program_matches_numpy_in_every_layer(name: str, folders: dict[str, Path], tmp_path: Path) -> None:
     network = NETWORKS[name]()
     picture = picture_of(network)
     outputs = run_integer(network, picture)
@@ -385,13 +385,13 @@ def test_every_integer_of_every_layer(name: str, folders: dict[str, Path], tmp_p
 
 
 @cases("value", [0, 1, 255])
-def test_flat_pictures(value: int, folders: dict[str, Path]) -> None:
+def test_golden_program_matches_numpy_on_flat_pictures(value: int, folders: dict[str, Path]) -> None:
     network = pools(2)
     picture = np.full_like(picture_of(network), value)
     assert first_difference(expected(network, picture), run_golden(folders["pools"], picture)) is None
 
 
-def test_the_networks_reach_what_they_are_for() -> None:
+def test_golden_networks_cover_operations_and_ranges() -> None:
     """Expect every operation. Computed outputs must reach both ends of the range, values between, and negative
     values."""
     moves = {"QSoftmax", "MaxPool", "Concat", "Slice", "Reorg", "Upsample", "Softmax", "TopK", "Pad", "Region", "Yolo"}
@@ -412,7 +412,7 @@ def test_the_networks_reach_what_they_are_for() -> None:
 
 
 @pytest.mark.engine
-def test_no_warning_and_no_undefined_behaviour(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_golden_program_runs_without_undefined_behaviour(folders: dict[str, Path], tmp_path: Path) -> None:
     for name in ("branches", "pools", "trained", "heads"):
         check_sanitised(NETWORKS[name](), folders[name], tmp_path / "picture")
 
@@ -423,7 +423,7 @@ SMALLER = {"ultranet": (64, 32), "ultranet-skip": (64, 32), "tiny-yolov2-coco": 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", networks())
-def test_built_in_networks_without_undefined_behaviour(name: str, tmp_path: Path) -> None:
+def test_golden_program_of_built_in_network_runs_without_undefined_behaviour(name: str, tmp_path: Path) -> None:
     model = load_model(name, seed=None if name == "shapes" else 1, size=SMALLER.get(name))
     network = quantise_model(model, Calibration(sample_pictures()[:1]))
     check_sanitised(network, write(tmp_path / "golden", golden_files(network)), tmp_path / "picture")
@@ -473,7 +473,7 @@ def below(network: QuantizedNetwork, name: str) -> set[str]:
 
 
 @cases("layer", ["stem", "summed", "down", "low", "head"])
-def test_a_changed_shift_is_seen_in_its_layer_and_only_after_it(
+def test_golden_program_shows_changed_shift_from_its_layer_on(
     layer: str, folders: dict[str, Path], branches_copy: Path
 ) -> None:
     network = branches(1)
@@ -492,7 +492,7 @@ def test_a_changed_shift_is_seen_in_its_layer_and_only_after_it(
     assert differing <= below(network, layer)
 
 
-def test_a_changed_pixel_is_seen_in_the_input(folders: dict[str, Path]) -> None:
+def test_golden_program_shows_changed_pixel_at_the_input(folders: dict[str, Path]) -> None:
     network = branches(1)
     picture = picture_of(network)
     wanted = expected(network, picture)
@@ -526,7 +526,7 @@ def _spoil_shift(value: int) -> Callable[[bytes], bytes]:
         (_spoil_shift(64), r"golden\.bin: mixed: a shift must be 1 to 47, not 64"),
     ],
 )
-def test_a_parameter_file_that_does_not_fit(
+def test_golden_program_refuses_damaged_parameters(
     spoil: Callable[[bytes], bytes], sentence: str, branches_copy: Path
 ) -> None:
     file = branches_copy / "golden.bin"
@@ -536,7 +536,7 @@ def test_a_parameter_file_that_does_not_fit(
     assert re.search(sentence, caught.value.output), caught.value.output
 
 
-def test_an_accumulator_beyond_32_bits_is_an_error(branches_copy: Path) -> None:
+def test_golden_program_refuses_overflowing_accumulator(branches_copy: Path) -> None:
     """Use a bias near 2^31, which a valid network does not have together with these weights."""
     network, file = branches(1), branches_copy / "golden.bin"
     data = file.read_bytes()
@@ -546,7 +546,7 @@ def test_an_accumulator_beyond_32_bits_is_an_error(branches_copy: Path) -> None:
         run_golden(branches_copy, picture_of(network))
 
 
-def test_thresholds_that_do_not_ascend_are_an_error(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_golden_program_refuses_unsorted_thresholds(folders: dict[str, Path], tmp_path: Path) -> None:
     folder = Path(shutil.copytree(folders["trained"], tmp_path / "copy"))
     op = trained(4).nodes[2].op
     assert isinstance(op, QConvolution)
@@ -559,7 +559,7 @@ def test_thresholds_that_do_not_ascend_are_an_error(folders: dict[str, Path], tm
         run_golden(folder, picture_of(trained(4)))
 
 
-def test_pictures_that_do_not_fit(folders: dict[str, Path]) -> None:
+def test_golden_program_refuses_pictures_of_other_sizes(folders: dict[str, Path]) -> None:
     picture = picture_of(branches(1))
     for shape, size in (((1, 29, 14), "406"), ((3, 14, 11), "more")):
         with raises(ToolError, tool="the golden program") as caught:
@@ -575,7 +575,7 @@ def _start(*command: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
 
 
-def test_the_command_line(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_golden_program_prints_usage_and_file_errors(folders: dict[str, Path], tmp_path: Path) -> None:
     folder = folders["branches"]
     program, parameters = build_golden(folder), folder / "golden.bin"
     picture_of(branches(1)).tofile(tmp_path / "picture")
@@ -593,20 +593,22 @@ def test_the_command_line(folders: dict[str, Path], tmp_path: Path) -> None:
 # ---------------------------------------------------------------- compiling
 
 
-def test_a_program_is_compiled_once(folders: dict[str, Path]) -> None:
+def test_build_golden_compiles_once(folders: dict[str, Path]) -> None:
     first = build_golden(folders["branches"])
     written = first.stat().st_mtime_ns
     assert build_golden(folders["branches"]) == first
     assert first.stat().st_mtime_ns == written
 
 
-def test_no_compiler(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_golden_without_compiler_raises_missing_tool_error(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
     with raises(MissingToolError, tool="the C++17 compiler 'no-such-compiler'"):
         run_golden(folders["branches"], picture_of(branches(1)))
 
 
-def test_a_text_that_does_not_compile(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_run_golden_of_bad_source_raises_tool_error(folders: dict[str, Path], tmp_path: Path) -> None:
     text = (folders["branches"] / "golden.cpp").read_bytes().replace(b"struct window_t", b"struct glass_t")
     folder = write(tmp_path / "broken", {"golden.cpp": text})
     with raises(ToolError, reason="does not compile the generated code") as caught:
@@ -614,7 +616,7 @@ def test_a_text_that_does_not_compile(folders: dict[str, Path], tmp_path: Path) 
     assert re.search(r"golden\.cpp:\d+:.*error: .*window_t", caught.value.output)
 
 
-def test_a_folder_without_a_program(tmp_path: Path) -> None:
+def test_run_golden_without_source_raises_file_access_error(tmp_path: Path) -> None:
     with raises(FileAccessError, path=str(tmp_path / "golden.cpp")):
         run_golden(tmp_path, picture_of(branches(1)))
 
@@ -628,14 +630,14 @@ def renamed(network: QuantizedNetwork, index: int, name: str) -> QuantizedNetwor
     return replace(network, nodes=tuple(nodes))
 
 
-def test_the_same_network_gives_the_same_files() -> None:
+def test_golden_files_are_reproducible() -> None:
     files = [golden_files(branches(1)), golden_files(branches(1))]
     assert files[0] == files[1]
     assert sorted(files[0]) == ["golden.bin", "golden.cpp"]
     assert golden_files(branches(2))["golden.bin"] != files[0]["golden.bin"]
 
 
-def test_only_the_standard_library_is_included() -> None:
+def test_golden_source_includes_only_the_standard_library() -> None:
     lines = golden_files(types(3))["golden.cpp"].decode().splitlines()
     includes = [line for line in lines if "#include" in line]
     assert len(includes) == 9
@@ -647,23 +649,23 @@ def test_only_the_standard_library_is_included() -> None:
 
 
 @cases("name", ["../stem", "a\n", 'a"b', "1st", "", "été", "conv/1"])
-def test_a_name_that_is_no_identifier(name: str) -> None:
+def test_golden_files_with_bad_identifier_are_refused(name: str) -> None:
     with raises(InvalidValueError, what="an identifier", got=name):
         golden_files(renamed(branches(1), 4, name))
 
 
-def test_a_name_of_a_host_layer_is_not_in_the_text() -> None:
+def test_golden_source_omits_names_of_host_layers() -> None:
     network = branches(1)
     text = golden_files(renamed(network, len(network.nodes) - 1, "*/ #error"))["golden.cpp"]
     assert text == golden_files(network)["golden.cpp"]
 
 
-def test_a_name_that_is_there_twice() -> None:
+def test_golden_files_with_duplicate_name_are_refused() -> None:
     with raises(InvalidValueError, what="the name of a layer", got="head"):
         golden_files(renamed(branches(1), 3, "head"))
 
 
-def test_a_network_outside_the_contract() -> None:
+def test_golden_files_of_invalid_network_are_refused() -> None:
     network = branches(1)
     stem = network.nodes[1]
     shift = np.zeros(8, np.int64)
@@ -688,28 +690,28 @@ def slow_checksum(values: list[int]) -> int:
 
 
 @cases("shape", [(1, 1, 1), (3, 5, 7), (2, 128, 257)])
-def test_the_checksum_is_its_definition(shape: tuple[int, ...]) -> None:
+def test_checksum_matches_its_definition(shape: tuple[int, ...]) -> None:
     values = np.random.default_rng(prod(shape)).integers(-(1 << 31), 1 << 31, shape)
     assert checksum(values) == slow_checksum(values.reshape(-1).tolist())
     assert checksum(values.astype(np.int32)) == checksum(values)
     assert checksum(values.transpose(2, 1, 0)) == checksum(values.transpose(2, 1, 0).copy())
 
 
-def test_the_checksum_is_splitmix64() -> None:
+def test_checksum_is_splitmix64() -> None:
     """Zeros give the generator's own sequence from seed 0, whose first outputs are published."""
     outputs = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
     for count in (1, 2, 3):
         assert checksum(np.zeros(count, np.int8)) == sum(outputs[:count]) % (1 << 64)
 
 
-def test_exchanged_and_changed_values_change_the_checksum() -> None:
+def test_checksum_changes_with_exchanged_or_changed_values() -> None:
     values = np.arange(-60, 60, dtype=np.int8).reshape(2, 6, 10)
     others = [values[::-1], values[:, ::-1], values[:, :, ::-1], values + np.int8(1), values.reshape(-1)[:-1]]
     others += [np.where(np.arange(120).reshape(values.shape) == i, 100, values) for i in range(120)]
     assert len({checksum(other) for other in [values, *others]}) == 1 + len(others)
 
 
-def test_the_first_difference() -> None:
+def test_first_difference_names_the_first_layer() -> None:
     assert first_difference({"a": 1, "b": 2}, {"a": 1, "b": 2}) is None
     assert first_difference({"a": 1, "b": 2, "c": 3}, {"a": 1, "b": 0, "c": 0}) == "b"
     assert first_difference({"a": 1, "b": 2}, {"a": 1}) == "b"

@@ -76,7 +76,7 @@ def picture() -> Any:
 
 
 @pytest.mark.engine
-def test_the_golden_program_rounds_halves_to_even(network: QuantizedNetwork, tmp_path: Path) -> None:
+def test_golden_program_rounds_halves_to_even(network: QuantizedNetwork, tmp_path: Path) -> None:
     for name, data in golden_files(network).items():
         (tmp_path / name).write_bytes(data)
     assert run_golden(tmp_path, picture()) == checksums(network, run_integer(network, picture()))
@@ -84,7 +84,7 @@ def test_the_golden_program_rounds_halves_to_even(network: QuantizedNetwork, tmp
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", STYLES)
-def test_engines_and_pipelines_round_halves_to_even(name: str, path: Path, network: QuantizedNetwork) -> None:
+def test_design_rounds_halves_to_even(name: str, path: Path, network: QuantizedNetwork) -> None:
     """Test the Saver's requantiser and its residual add, in C++ and in SystemVerilog, and the functors of a
     pipeline."""
     design = systolic.design(systolic.load(path), "zcu104", **STYLES[name])

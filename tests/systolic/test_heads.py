@@ -59,7 +59,7 @@ def told(folder: Path, capsys: pytest.CaptureFixture[str], *more: str) -> dict[s
     return dict(values)
 
 
-def test_a_segmentation_names_its_classes_and_colours_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_of_segmentation_reports_and_colours_classes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = written_design(load_model("unet-small", seed=1, size=(32, 32)), tmp_path / "design")
     values = told(folder, capsys, "-o", str(tmp_path / "drawn.png"))
     shares = [float(str(entry["share"])) for entry in values["segments"]]
@@ -72,7 +72,7 @@ def test_a_segmentation_names_its_classes_and_colours_them(tmp_path: Path, capsy
     assert "share of the picture" in capsys.readouterr().out
 
 
-def test_a_network_without_a_head_gives_outputs_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_of_network_without_head_gives_named_outputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     writer, random = Writer(), np.random.default_rng(1)
     for filters in (5, 7):
         writer.put("Conv", ["picture", writer.constant(random.normal(size=(filters, 3, 3, 3)))], kernel_shape=[3, 3])
@@ -89,7 +89,7 @@ def test_a_network_without_a_head_gives_outputs_by_name(tmp_path: Path, capsys: 
     assert "no head to decode" in capsys.readouterr().out
 
 
-def test_mobilenet_v2_names_classes_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_of_mobilenet_v2_reports_classes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cfg = zoo.topology_file("mobilenet-v2").read_text().replace("=224", "=32")
     (tmp_path / "small.cfg").write_text(cfg)
     network = read_darknet(tmp_path / "small.cfg", None, weight_source=zoo.seeded(1))
@@ -108,9 +108,7 @@ def test_mobilenet_v2_names_classes_from_a_file(tmp_path: Path, capsys: pytest.C
     assert [entry["label"] for entry in classes] == [f"kind {score.index}" for score in result.scores]
 
 
-def test_an_ultralytics_export_is_mapped_as_it_is_and_finds_boxes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_run_of_ultralytics_export_gives_boxes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     onnx.save(Detector(Form(channels=8, repeats=2, side=64, classes=3)).model(), tmp_path / "yolov8.onnx")
     folder = written_design(load_model(tmp_path / "yolov8.onnx"), tmp_path / "design")
     assert main(["simulate", str(folder), "--picture", str(PICTURE), "--json", "-"]) == 0

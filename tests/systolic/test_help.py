@@ -84,7 +84,7 @@ def test_help_of_a_command_is_one_line_per_option(command: str, monkeypatch: pyt
     assert "%(" not in text
 
 
-def test_help_shows_no_option_that_a_command_cannot_take() -> None:
+def test_help_omits_options_that_a_command_does_not_take() -> None:
     for command in ("compare", "pareto"):
         assert "saved" not in " ".join(parser_of(command).format_help().split()), (
             "compare and pareto do not take a saved schedule"
@@ -93,7 +93,7 @@ def test_help_shows_no_option_that_a_command_cannot_take() -> None:
     assert "--estimated-fifos" in parser_of("generate").format_help()
 
 
-def test_every_command_has_its_example_and_its_module() -> None:
+def test_command_has_an_example_and_a_module() -> None:
     for command in COMMANDS:
         assert callable(run_of(command))
         for example in form_of(command).example.splitlines():
@@ -102,7 +102,7 @@ def test_every_command_has_its_example_and_its_module() -> None:
             assert parser([command]).parse_args(words[1:]).command == command
 
 
-def test_pins_of_a_schedule_are_options() -> None:
+def test_schedule_has_an_option_per_pin() -> None:
     flags = {option.flag for option in form_of("schedule").options()}
     assert {f"--{name.replace('_', '-')}" for name in PINS} <= flags
 
@@ -168,7 +168,7 @@ def test_help_without_a_command_lists_all_commands() -> None:
         (("boards", "--json"), "--json: expected one argument; see systolic boards --help"),
     ],
 )
-def test_a_wrong_word_is_one_sentence_with_the_nearest_name(words: tuple[str, ...], sentence: str) -> None:
+def test_wrong_word_gives_one_sentence_with_the_nearest_name(words: tuple[str, ...], sentence: str) -> None:
     done = call(*words)
     assert (done.code, done.out, done.error) == (2, "", f"systolic: {sentence}\n")
 
@@ -185,7 +185,7 @@ def test_a_wrong_word_is_one_sentence_with_the_nearest_name(words: tuple[str, ..
         ("generate", "shapes", f"--{'x' * 5000}"),
     ],
 )
-def test_an_argument_of_thousands_of_characters_gives_a_sentence(words: tuple[str, ...]) -> None:
+def test_very_long_argument_gives_a_sentence(words: tuple[str, ...]) -> None:
     done = call(*words)
     assert (done.code, done.out) == (2, "")
     assert 20 < max(map(len, done.error.splitlines())) < 3000
@@ -204,7 +204,7 @@ def test_an_argument_of_thousands_of_characters_gives_a_sentence(words: tuple[st
         (("train", "x", "--data", "y", "-o", "z"), "--rate", "--lr", "rate"),
     ],
 )
-def test_an_old_option_sets_the_new_one_and_is_hidden(command: tuple[str, ...], old: str, new: str, name: str) -> None:
+def test_old_option_sets_the_new_one_and_is_hidden(command: tuple[str, ...], old: str, new: str, name: str) -> None:
     before, after = (parser([command[0]]).parse_args([*command, option, "0.125"]) for option in (old, new))
     assert getattr(before, name) == getattr(after, name) == 0.125
     assert before.notes == [f"{old} is called {new} now; version 0.3 will not accept the old name"]
@@ -214,7 +214,7 @@ def test_an_old_option_sets_the_new_one_and_is_hidden(command: tuple[str, ...], 
     assert renamed.OPTIONS[old] == new
 
 
-def test_an_old_option_is_told_once_on_standard_error(tmp_path: Path) -> None:
+def test_old_option_is_reported_once_on_standard_error(tmp_path: Path) -> None:
     done = call("run", tmp_path, "y", "--threshold", "1", "--threshold", "0.5", "--overlap", "0.5")
     assert done.error.splitlines()[:2] == [
         "systolic: --threshold is called --conf now; version 0.3 will not accept the old name",
@@ -232,7 +232,7 @@ def test_generate_list_still_lists_the_networks() -> None:
     )
 
 
-def test_an_unknown_network_is_answered_with_the_nearest() -> None:
+def test_unknown_network_suggests_the_nearest_name() -> None:
     done = call("schedule", "shaps")
     refused(done, ChoiceError, got="shaps", choices=model.networks())
     assert "did you mean 'shapes'?" in done.error

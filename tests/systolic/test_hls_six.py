@@ -66,7 +66,7 @@ def engines(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("ap_int", [False, True], ids=["native", "ap_int"])
 @pytest.mark.parametrize("stay", [False, True], ids=["in DDR", "on chip"])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_every_layer_has_the_golden_models_bits(engines: Path, name: str, stay: bool, ap_int: bool) -> None:
+def test_six_products_match_golden_model(engines: Path, name: str, stay: bool, ap_int: bool) -> None:
     network = NETWORKS[name](4)
     design = load_into(engines / "six", design_of(network, SIX, stay))
     result = simulate(design, picture_for(network, 6), Variant(ap_int=ap_int))
@@ -77,7 +77,9 @@ def test_every_layer_has_the_golden_models_bits(engines: Path, name: str, stay: 
 @pytest.mark.parametrize("ap_int", [False, True], ids=["native", "ap_int"])
 @pytest.mark.parametrize("stay", [False, True], ids=["in DDR", "on chip"])
 @pytest.mark.parametrize("name", ["first", *NETWORKS])
-def test_channel_tiles_end_in_the_middle_of_a_block(engines: Path, name: str, stay: bool, ap_int: bool) -> None:
+def test_six_products_in_partial_channel_blocks_match_golden_model(
+    engines: Path, name: str, stay: bool, ap_int: bool
+) -> None:
     network = NETWORKS[name](4) if name in NETWORKS else FIRST
     if any(layer.combines_maps for layer in lower(network)):
         with raises(InvalidValueError, what="columns", got=24):
@@ -90,7 +92,7 @@ def test_channel_tiles_end_in_the_middle_of_a_block(engines: Path, name: str, st
 
 @pytest.mark.engine
 @pytest.mark.parametrize("ap_int", [False, True], ids=["native", "ap_int"])
-def test_the_saver_adds_maps_behind_them(engines: Path, ap_int: bool) -> None:
+def test_six_products_with_residual_adds_match_golden_model(engines: Path, ap_int: bool) -> None:
     network = residual(4)
     array = replace(SIX, added_maps=True)
     design = load_into(engines / "added", design_of(network, array))
@@ -122,7 +124,7 @@ PLANTED = {
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_defect_is_found(engines: Path, name: str) -> None:
+def test_six_products_defect_changes_the_result(engines: Path, name: str) -> None:
     header, right, wrong = PLANTED[name]
     folder = engines / name.replace(" ", "-")
     write(design_of(FIRST, HALF), folder)
@@ -133,7 +135,7 @@ def test_a_planted_defect_is_found(engines: Path, name: str) -> None:
     assert simulate(open_design(folder), picture_for(FIRST, 6), Variant(ap_int=ap_int)).mismatches > 0
 
 
-def test_both_engines_read_the_same_images() -> None:
+def test_six_products_use_the_same_images_in_both_engines() -> None:
     """Expect weights, requantisers and the program in the layout that the SystemVerilog engine reads."""
     designs = [design_of(FIRST, array).files for array in (HALF, replace(HALF, dsp_registers=True))]
     other = rtl_design_of(FIRST, HALF).files
@@ -146,7 +148,7 @@ CHANGED = {"feed_weights", "pe_row", "last_pe_row", "plan_chunks", "arrange", "w
 
 
 @pytest.mark.engine
-def test_every_loop_has_its_interval_and_every_dsp_is_counted(tmp_path: Path) -> None:
+def test_six_products_pass_the_check(tmp_path: Path) -> None:
     """Run ``systolic check`` at 300 MHz, with whole and with partial channel blocks."""
     for name, array in {"six": SIX, "half": HALF}.items():
         array = replace(
@@ -164,7 +166,7 @@ def test_every_loop_has_its_interval_and_every_dsp_is_counted(tmp_path: Path) ->
 
 
 @pytest.mark.engine
-def test_it_takes_as_many_cycles_as_the_array_of_four(engines: Path) -> None:
+def test_six_products_take_the_cycles_of_four(engines: Path) -> None:
     """Trace the same number of PEs, built from two thirds of the DSPs. The weights are sent one cycle later."""
     cycles = {}
     for products in (0, 6):
@@ -175,7 +177,7 @@ def test_it_takes_as_many_cycles_as_the_array_of_four(engines: Path) -> None:
     assert 3 * SIX.mac_dsps == 2 * replace(SIX, dsp_products=0).mac_dsps
 
 
-def test_an_engine_in_cpp_has_fifos_of_weights_and_one_in_systemverilog_registers() -> None:
+def test_explore_gives_cpp_fifos_and_rtl_registers_for_weights() -> None:
     pins = {"dsp_products": 6, "chunk": 8, "save_rows": 1, "map_ports": 1, "weight_ports": 1}
     found = {
         engine: explore(FIRST, ZCU104, 300, SystolicOptions(array="4x24x8", pins=pins, engine=engine))

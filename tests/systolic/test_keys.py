@@ -34,7 +34,7 @@ def cycles() -> dict[str, dict[str, Any]]:
     }
 
 
-def test_cycles_have_the_same_keys_of_every_style_and_engine() -> None:
+def test_cycle_report_keys_are_the_same_for_all_styles() -> None:
     told = cycles()
     assert len({tuple(values) for values in told.values()}) == 1
     assert len({tuple(layer) for values in told.values() for layer in values["layers"]}) == 1
@@ -46,7 +46,7 @@ def test_cycles_have_the_same_keys_of_every_style_and_engine() -> None:
     assert told["array in C++"]["latency_cycles"] == told["array in SystemVerilog"]["latency_cycles"] == 400
 
 
-def test_a_simulation_has_the_same_keys_of_every_engine() -> None:
+def test_simulation_keys_are_the_same_for_all_engines() -> None:
     layer, output = LayerResult("conv1", 4, 0, None), np.zeros((1, 2, 2), np.int8)
     told = [
         FrameResult("net", Simulation((layer,), (output,), Variant(), cycles), (20.0,), None, "").values()
@@ -56,7 +56,7 @@ def test_a_simulation_has_the_same_keys_of_every_engine() -> None:
     assert [values["layers"][0]["cycles"] for values in told] == [None, 9]
 
 
-def test_depths_of_fifos_have_the_same_keys_of_every_style() -> None:
+def test_fifo_depth_keys_are_the_same_for_all_styles() -> None:
     told = FifoDepths(least={"rows": 2}, declared={"rows": 4}, cycles=91, best_cycles=90).values()
     assert list(told)[:4] == ["least", "declared", "cycles", "best_cycles"]
     unknown = ["latency_cycles", "widths", "bits", "fixed_bits", "curve"]
@@ -65,7 +65,7 @@ def test_depths_of_fifos_have_the_same_keys_of_every_style() -> None:
     assert curve == [[1, None], [2, 91]]
 
 
-def test_generated_designs_have_the_same_keys_of_every_style() -> None:
+def test_generate_keys_are_the_same_for_all_styles() -> None:
     array, pipeline = (
         json.loads((GOLDEN / style / "generate.json").read_text()) for style in ("systolic", "streaming")
     )

@@ -89,7 +89,7 @@ def head_of(design: Path) -> tuple[str, int]:
         ("softmax", "streaming", ("classes", CLASSES)),
     ],
 )
-def test_a_picture_is_named_by_whoever_chooses(
+def test_run_reports_labels_of_pipeline_or_host(
     ending: str, style: str, head: tuple[str, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Expect labels chosen by the pipeline. The host chooses them for an array, and for a pipeline whose softmax is an
@@ -105,7 +105,7 @@ def test_a_picture_is_named_by_whoever_chooses(
     assert capsys.readouterr().out.count("kind ") == CHOSEN
 
 
-def test_a_class_of_each_position_colours_the_pixels(tmp_path: Path) -> None:
+def test_argmax_per_position_gives_a_segmentation(tmp_path: Path) -> None:
     """Use ArgMax over the channels of a map, for which both styles must give the same classes."""
     writer, random = Trained(), np.random.default_rng(5)
     source = writer.quant("picture", 8, 1 / 255, signed=0)
@@ -123,7 +123,7 @@ def test_a_class_of_each_position_colours_the_pixels(tmp_path: Path) -> None:
     assert len(np.unique(classes[0])) > 1
 
 
-def test_the_pipeline_takes_the_cycles_that_are_modelled(tmp_path: Path) -> None:
+def test_label_select_takes_the_modelled_cycles(tmp_path: Path) -> None:
     design = systolic.open(generated("both", "streaming", tmp_path))
     report = design.trace(sample_pictures()[0]).report()
     (select,) = (layer for layer in report.layers if layer.name == "values1")
@@ -133,7 +133,7 @@ def test_the_pipeline_takes_the_cycles_that_are_modelled(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("ending", ["both", "argmax"])
-def test_real_pictures_get_the_labels_of_the_golden_model(
+def test_labels_of_real_pictures_match_golden_model(
     ending: str, style: str, shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Check every executed value against the golden model, and the labels chosen by the pipeline or by the host."""

@@ -34,7 +34,7 @@ def made(network: Path, names: Path | None, style: str) -> GeneratedDesign:
 
 
 @cases("style", OPTIONS)
-def test_labels_are_kept_whatever_they_contain(style: str, tmp_path: Path) -> None:
+def test_design_keeps_unusual_labels(style: str, tmp_path: Path) -> None:
     names = None
     if style == "systolic":
         network, names = tmp_path / "tiny.cfg", tmp_path / "tiny.names"
@@ -54,7 +54,7 @@ def test_labels_are_kept_whatever_they_contain(style: str, tmp_path: Path) -> No
 
 
 @cases("style, name", [("streaming", NAMES[0]), *(("systolic", name) for name in NAMES[1:])])
-def test_file_names_are_taken_whatever_they_contain(style: str, name: str, tmp_path: Path) -> None:
+def test_design_of_unusual_file_name_opens(style: str, name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(NET + CONV)
     opened = open_design(made(tmp_path / name, None, style).write(tmp_path / "design").folder)
     assert all(node.source.isprintable() and len(node.source) < 100 for node in opened.network.nodes)
@@ -62,21 +62,21 @@ def test_file_names_are_taken_whatever_they_contain(style: str, name: str, tmp_p
 
 @cases("style", OPTIONS)
 @cases("layers", ["[softmax]\n", "[dropout]\n", "[dropout]\n[route]\nlayers=-1\n"])
-def test_a_network_without_a_layer_for_hardware(style: str, layers: str, tmp_path: Path) -> None:
+def test_design_without_a_hardware_layer_is_refused(style: str, layers: str, tmp_path: Path) -> None:
     (tmp_path / "net.cfg").write_text(NET + layers)
     with raises(UnsupportedError, subject="the network net", remedy="add a convolution"):
         made(tmp_path / "net.cfg", None, style)
 
 
 @cases("behind", ["", "[softmax]\n"])
-def test_a_part_of_a_map_that_leaves_the_pipeline(behind: str, tmp_path: Path) -> None:
+def test_design_with_slice_as_output_is_refused(behind: str, tmp_path: Path) -> None:
     (tmp_path / "net.cfg").write_text(NET + CONV + "[route]\nlayers=-1\ngroups=2\ngroup_id=1\n" + behind)
     with raises_among(UnsupportedError, subject="slice 'slice1'", where="net.cfg:11"):
         made(tmp_path / "net.cfg", None, "streaming")
 
 
 @cases("style", OPTIONS)
-def test_a_rate_of_ages_a_frame_is_a_rate(style: str, tmp_path: Path) -> None:
+def test_design_with_a_tiny_frame_rate_is_accepted(style: str, tmp_path: Path) -> None:
     (tmp_path / "net.cfg").write_text(NET + CONV)
     board, clock, options = OPTIONS[style]
     goal = {"objective": "ddr", "fps": 1e-300} if style == "systolic" else {"fps": 1e-300}

@@ -45,7 +45,7 @@ SHOWN: dict[str, Callable[[], Check | Measured | FifoDepths]] = {
 
 
 @cases("shown", SHOWN)
-def test_names_are_shown_as_they_are(shown: str) -> None:
+def test_html_escapes_hostile_names(shown: str) -> None:
     html = SHOWN[shown]()._repr_html_()
     assert Tags(html).names <= HARMLESS
     assert "&lt;script&gt;" in html

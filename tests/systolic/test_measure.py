@@ -28,14 +28,14 @@ def trace(folder: SystolicDesign) -> Trace:
     return trace_design(folder, np.full((3, 28, 36), 77, np.uint8))
 
 
-def test_the_memory_is_the_boards(folder: SystolicDesign) -> None:
+def test_board_memory_has_the_rate_of_the_board(folder: SystolicDesign) -> None:
     memory = board_memory(folder)
     assert (memory.peak_gbps, memory.efficiency) == (load("pynq-z2").ddr.peak_gbps, DDR_EFFICIENCY)
     assert board_memory(folder, 0.5, 10.0).peak_gbps == 10.0
     assert board_memory(folder, 0.5).efficiency == 0.5
 
 
-def test_layers_take_at_least_their_compute(folder: SystolicDesign, trace: Trace) -> None:
+def test_cycle_report_has_at_least_the_compute_cycles(folder: SystolicDesign, trace: Trace) -> None:
     report = cycle_report(folder, trace, board_memory(folder))
     assert [layer.name for layer in report.layers] == ["conv1", "conv2"]
     for layer, described in zip(report.layers, folder.manifest.layers, strict=True):
@@ -53,13 +53,13 @@ def test_cycles_do_not_depend_on_the_picture(folder: SystolicDesign, trace: Trac
     assert cycle_report(folder, other, memory).cycles_per_frame == cycle_report(folder, trace, memory).cycles_per_frame
 
 
-def test_a_slower_memory_costs_cycles_without_a_new_execution(folder: SystolicDesign, trace: Trace) -> None:
+def test_cycle_report_with_slower_memory_needs_no_new_trace(folder: SystolicDesign, trace: Trace) -> None:
     fast, slow = (cycle_report(folder, trace, board_memory(folder, None, peak)) for peak in (20.0, 0.2))
     assert slow.cycles_per_frame > 1.5 * fast.cycles_per_frame
     assert "DDR" in slow._repr_html_() or "memory" in slow._repr_html_()
 
 
-def test_a_slower_clock_meets_a_faster_memory(folder: SystolicDesign, trace: Trace) -> None:
+def test_cycle_report_with_slower_clock_takes_no_more_cycles(folder: SystolicDesign, trace: Trace) -> None:
     memory = board_memory(folder)
     assert (
         cycle_report(folder, trace, memory, 50).cycles_per_frame
@@ -68,7 +68,7 @@ def test_a_slower_clock_meets_a_faster_memory(folder: SystolicDesign, trace: Tra
     assert cycle_report(folder, trace, memory, 50).clock_mhz == 50
 
 
-def test_the_declared_fifos_lose_little(folder: SystolicDesign, trace: Trace) -> None:
+def test_declared_fifos_cost_few_cycles(folder: SystolicDesign, trace: Trace) -> None:
     memory = board_memory(folder)
     advice = trace.advise(memory, folder.manifest.clock_mhz)
     assert set(advice.declared) >= {"rows", "weights", "sums", "results"}
@@ -80,7 +80,7 @@ def test_the_declared_fifos_lose_little(folder: SystolicDesign, trace: Trace) ->
     assert shallow > 2 * advice.declared_cycles
 
 
-def test_a_pass_that_was_not_traced(folder: SystolicDesign, trace: Trace) -> None:
+def test_cycle_report_with_untraced_pass_raises_missing_value_error(folder: SystolicDesign, trace: Trace) -> None:
     layers = tuple(replace(layer, last_pass=layer.last_pass + 7) for layer in folder.manifest.layers)
     damaged = replace(folder, manifest=replace(folder.manifest, layers=layers))
     with raises(MissingValueError, what="pass 2 of conv1", where="the trace"):

@@ -44,7 +44,7 @@ def weights_of(cfg: Path, to: Path) -> Path:
     return to
 
 
-def test_a_cfg_with_names_and_seed(tiny: tuple[Path, Path]) -> None:
+def test_load_model_reads_cfg_names_and_seed(tiny: tuple[Path, Path]) -> None:
     model = load_model(str(tiny[0]), None, tiny[1], 1)
     assert (model.network.name, model.network.labels) == ("tiny", LABELS)
     assert model.network.input_shape == Shape(3, 28, 36)
@@ -52,13 +52,13 @@ def test_a_cfg_with_names_and_seed(tiny: tuple[Path, Path]) -> None:
 
 
 @pytest.mark.parametrize(("letter_box", "fit"), [("0", "plain"), ("1", "letterbox")])
-def test_a_cfg_says_how_its_pictures_were_brought_to_size(letter_box: str, fit: str, tiny: tuple[Path, Path]) -> None:
+def test_load_model_reads_the_resize_method_of_a_cfg(letter_box: str, fit: str, tiny: tuple[Path, Path]) -> None:
     text = tiny[0].read_text()
     tiny[0].write_text(text.replace("[net]", f"[net]\nletter_box={letter_box}"))
     assert load_model(str(tiny[0]), None, tiny[1], 1).fit == fit
 
 
-def test_the_kept_files_give_the_same_network_again(tiny: tuple[Path, Path], tmp_path: Path) -> None:
+def test_reload_of_kept_files_gives_the_same_network(tiny: tuple[Path, Path], tmp_path: Path) -> None:
     model = load_model(str(tiny[0]), None, tiny[1], 1, (24, 16))
     for name, data in model.files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -69,13 +69,13 @@ def test_the_kept_files_give_the_same_network_again(tiny: tuple[Path, Path], tmp
         assert np.array_equal(one, other)
 
 
-def test_weights_from_a_file(tiny: tuple[Path, Path], tmp_path: Path) -> None:
+def test_load_model_reads_weights_from_a_file(tiny: tuple[Path, Path], tmp_path: Path) -> None:
     weights = weights_of(tiny[0], tmp_path / "tiny.weights")
     model = load_model(str(tiny[0]), weights)
     assert model.files["model/network.weights"] == weights.read_bytes()
 
 
-def test_another_size_than_the_cfgs(tiny: tuple[Path, Path]) -> None:
+def test_load_model_with_size_changes_the_kept_cfg(tiny: tuple[Path, Path]) -> None:
     model = load_model(str(tiny[0]), seed=1, size=(64, 48))
     assert model.network.input_shape == Shape(3, 48, 64)
     kept = model.files["model/network.cfg"].decode().splitlines()
@@ -83,19 +83,19 @@ def test_another_size_than_the_cfgs(tiny: tuple[Path, Path]) -> None:
     assert len(kept) == len(tiny[0].read_text().splitlines())
 
 
-def test_a_size_that_no_layer_can_take_names_the_line_of_the_cfg(tiny: tuple[Path, Path]) -> None:
+def test_load_model_with_bad_size_names_the_line_of_the_cfg(tiny: tuple[Path, Path]) -> None:
     with raises(RangeError, where="tiny.cfg:2", what="width of [net]", got=0, low=1):
         load_model(str(tiny[0]), seed=1, size=(0, 16))
 
 
-def test_a_built_in_network_brings_its_names_and_weights() -> None:
+def test_load_model_of_built_in_network_has_labels_and_weights() -> None:
     model = load_model("shapes")
     assert model.network.labels
     trained = (zoo.folder("shapes") / "shapes.weights").read_bytes()
     assert model.files["model/network.weights"][20:] == trained[20:]
 
 
-def test_weights_and_seed_exclude_each_other(tiny: tuple[Path, Path]) -> None:
+def test_load_model_with_weights_and_seed_is_refused(tiny: tuple[Path, Path]) -> None:
     with raises(ConflictError, subjects=("--weights", "--seed")):
         load_model(str(tiny[0]), Path("a.weights"), None, 1)
 
@@ -103,7 +103,7 @@ def test_weights_and_seed_exclude_each_other(tiny: tuple[Path, Path]) -> None:
 NUMBERS = "give --weights FILE, or --seed NUMBER for random ones"
 
 
-def test_a_network_without_numbers(tiny: tuple[Path, Path]) -> None:
+def test_load_model_without_weights_names_the_options(tiny: tuple[Path, Path]) -> None:
     with raises(MissingValueError, what="the weights file of tiny.cfg", remedy=NUMBERS):
         load_model(str(tiny[0]))
     with raises(MissingValueError, what="the weights file of tiny-yolov2-voc.cfg", remedy=NUMBERS):
@@ -111,14 +111,14 @@ def test_a_network_without_numbers(tiny: tuple[Path, Path]) -> None:
 
 
 @cases("name", ["net.keras", "old.h5"])
-def test_a_file_of_keras_is_not_loaded(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_load_model_of_keras_file_is_refused(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with raises(UnsupportedError, subject=f"the Keras file {cut(tmp_path / name)}"):
         load_model(str(tmp_path / name))
     assert main(["generate", name, "-o", str(tmp_path / "design")]) == 2
     assert f"the Keras file {name} is not supported" in capsys.readouterr().err
 
 
-def test_a_name_that_is_no_network() -> None:
+def test_load_model_of_unknown_name_is_refused() -> None:
     with raises(ChoiceError, what="a built-in network", got="shape") as caught:
         load_model("shape")
     assert caught.value.nearest() == "shapes"
@@ -126,7 +126,7 @@ def test_a_name_that_is_no_network() -> None:
         load_model("absent.cfg", seed=1)
 
 
-def test_the_samples_are_pictures() -> None:
+def test_sample_pictures_are_sorted() -> None:
     assert len(sample_pictures()) >= 4
     assert list(sample_pictures()) == sorted(sample_pictures())
 
@@ -142,7 +142,7 @@ def test_calibration_inputs_are_floats_of_the_input_size(fit: str, tiny: tuple[P
     assert pixels[:, 14, 0] == pytest.approx([1, 0, 0.2] if fit != "letterbox" else 3 * [128 / 255])
 
 
-def test_a_calibration_picture_that_is_none(tiny: tuple[Path, Path], tmp_path: Path) -> None:
+def test_calibration_inputs_of_bad_picture_raise_damaged_file_error(tiny: tuple[Path, Path], tmp_path: Path) -> None:
     (tmp_path / "no.jpg").write_text("not a picture")
     with raises(DamagedFileError, path=str(tmp_path / "no.jpg")):
         next(calibration_inputs(load_model(str(tiny[0]), seed=1).network, [tmp_path / "no.jpg"], "plain"))
@@ -151,7 +151,7 @@ def test_a_calibration_picture_that_is_none(tiny: tuple[Path, Path], tmp_path: P
 # ---------------------------------------------------------------- quantised in training
 
 
-def test_a_built_in_network_that_was_quantised_by_training() -> None:
+def test_load_model_of_quantised_built_in_network() -> None:
     model = load_model("ultranet", seed=1)
     assert model.quantized is not None
     assert model.fit == "smooth"
@@ -161,7 +161,7 @@ def test_a_built_in_network_that_was_quantised_by_training() -> None:
         load_model("ultranet-skip")
 
 
-def test_a_json_file_with_its_arrays_and_another_size(tmp_path: Path) -> None:
+def test_load_model_of_json_reads_its_arrays(tmp_path: Path) -> None:
     source = load_model("ultranet-skip", seed=3, size=(64, 32))
     assert source.network.input_shape == Shape(3, 32, 64)
     for name, data in source.files.items():
@@ -179,13 +179,13 @@ def test_a_json_file_with_its_arrays_and_another_size(tmp_path: Path) -> None:
         assert np.array_equal(one, other)
 
 
-def test_labels_of_a_json_file_are_its_own(tmp_path: Path) -> None:
+def test_load_model_of_json_with_names_is_refused(tmp_path: Path) -> None:
     reason = "an exported .json holds its own labels and takes --weights, --seed, --size"
     with raises(ConflictError, subjects=("the network ultranet", "--names"), reason=reason, remedy="leave out --names"):
         load_model("ultranet", None, tmp_path / "a.names", 1)
 
 
-def test_integers_of_what_is_no_picture_need_none(tmp_path: Path) -> None:
+def test_inputs_of_quantised_file_need_no_picture(tmp_path: Path) -> None:
     """Use a quantised file with four input channels. The frame of the test bench may have any values."""
     path = tmp_path / "net.onnx"
     path.write_bytes(sums().SerializeToString())

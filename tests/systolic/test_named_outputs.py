@@ -144,17 +144,17 @@ def model_of(graph: Graph) -> Any:
 
 
 @cases("name", GRAPHS)
-def test_each_is_onnxruntimes(name: str) -> None:
+def test_named_outputs_match_onnxruntime(name: str) -> None:
     check_outputs(model_of(GRAPHS[name]), pixels(*SIDES[1:]))
 
 
 @cases("name", [name for name in GRAPHS if name not in ALONE])
-def test_no_head_is_decoded_where_another_output_stands_beside_it(name: str) -> None:
+def test_heads_of_network_with_other_outputs_are_empty(name: str) -> None:
     network: Any = check_outputs(model_of(GRAPHS[name]), pixels(*SIDES[1:])).network
     assert heads(network, each_its_layer(network)) == ()
 
 
-def test_names_are_those_of_the_file_whatever_they_are() -> None:
+def test_named_outputs_keep_unusual_names() -> None:
     """Use a name that exporters write, and one with path separators, quotes, comment marks and format characters."""
     writer = Writer()
     sources = two_softmaxes(writer)
@@ -166,7 +166,7 @@ def test_names_are_those_of_the_file_whatever_they_are() -> None:
 
 @cases("form", [Form(), Form(activations="QUInt8", per_channel=True)], ids=str)
 @cases("name", ["faces", "two_softmaxes", "tokens"])
-def test_those_of_a_quantised_file_are_its_integers(name: str, form: Form, tmp_path: Path) -> None:
+def test_named_outputs_of_quantised_file_match_onnxruntime(name: str, form: Form, tmp_path: Path) -> None:
     """Allow one step of the last layers. The softmax in floats after them does not increase a difference."""
     path = quantised(model_of(GRAPHS[name]), tmp_path, form, SIDES)
     network = read_onnx(path).quantized
@@ -181,7 +181,7 @@ def test_those_of_a_quantised_file_are_its_integers(name: str, form: Form, tmp_p
         np.testing.assert_allclose(ours[key], expected, rtol=0, atol=1.001 * step)
 
 
-def test_a_file_of_integers_keeps_them(tmp_path: Path) -> None:
+def test_npz_keeps_named_outputs(tmp_path: Path) -> None:
     network = read_onnx(quantised(model_of(faces), tmp_path, Form(), SIDES)).quantized
     assert network is not None
     assert network.named_outputs
@@ -206,7 +206,7 @@ def in_style(path: Path, style: str, folder: Path) -> Path:
         *(("tokens", "streaming"), ("labels_and_boxes", "systolic"), ("anchors", "systolic"), ("digits", "streaming")),
     ],
 )
-def test_an_accelerator_gives_them_in_every_form(
+def test_run_gives_named_outputs_as_npz_json_and_golden(
     name: str, style: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Expect the same values in the .npz file, in JSON and from the golden program, near the outputs of onnxruntime."""

@@ -15,7 +15,7 @@ from tests.support.onnx.writer import Writer
 
 @cases("kind", ["Softmax", "LogSoftmax"])
 @cases("chosen", [False, True])
-def test_shares_of_each_position_are_a_segmentation(kind: str, chosen: bool) -> None:
+def test_softmax_per_position_is_one_segmentation_head(kind: str, chosen: bool) -> None:
     """Expect one head, even if an ArgMax reads the softmax."""
     writer = Writer()
     kernel = writer.constant(np.random.default_rng(1).normal(size=(5, 3, 3, 3)))
@@ -28,7 +28,7 @@ def test_shares_of_each_position_are_a_segmentation(kind: str, chosen: bool) -> 
     assert outputs(quantized, {1: 0}) == ()
 
 
-def test_shares_of_one_position_are_left_to_the_classes() -> None:
+def test_softmax_of_one_position_is_not_a_segmentation() -> None:
     writer = Writer()
     kernel = writer.constant(np.random.default_rng(1).normal(size=(5, 3, 6, 8)))
     last = writer.put("Softmax", [writer.put("Conv", ["picture", kernel])], axis=1)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.engine
 NOTEBOOK = Path(systolic.__file__).parent / "notebooks" / "comparing_tiling_schedules.ipynb"
 
 
-def test_every_cell_runs() -> None:
+def test_notebook_runs_and_traces_near_its_model() -> None:
     cells = json.loads(NOTEBOOK.read_text("utf-8"))["cells"]
     names: dict[str, object] = {}
     out = io.StringIO()

@@ -40,7 +40,7 @@ def host_milliseconds(folder: Path) -> tuple[str, float]:
 
 
 @pytest.mark.engine
-def test_the_schedule_s_figures_are_those_of_the_design(tmp_path: Path) -> None:
+def test_schedule_figures_match_the_design(tmp_path: Path) -> None:
     """Schedule for another memory rate than the board's. The saved schedule, the design and its trace must use this
     rate."""
     network, *asked = DESIGNS["systolic"](tmp_path)
@@ -92,7 +92,7 @@ def test_the_schedule_s_figures_are_those_of_the_design(tmp_path: Path) -> None:
     assert slower["cycles_per_frame"] > traced["cycles_per_frame"]
 
 
-def test_the_folding_s_figures_are_those_of_the_design(tmp_path: Path) -> None:
+def test_folding_figures_match_the_design(tmp_path: Path) -> None:
     network, seed, number, *asked = DESIGNS["streaming"](tmp_path)
     target = [word for word in asked if word not in ("--style", "streaming")]
     saved, page, folder = (tmp_path / name for name in ("saved.json", "page.html", "design"))
@@ -119,7 +119,7 @@ def test_the_folding_s_figures_are_those_of_the_design(tmp_path: Path) -> None:
 
 @pytest.mark.engine
 @pytest.mark.parametrize("style", DESIGNS)
-def test_what_nobody_asks_for_is_what_the_boot_image_runs(style: str, tmp_path: Path) -> None:
+def test_default_ddr_rate_is_the_board_preset(style: str, tmp_path: Path) -> None:
     folder = tmp_path / "design"
     json_of("generate", *DESIGNS[style](tmp_path), "-o", folder)
     manifest = read_manifest(folder)
@@ -129,7 +129,7 @@ def test_what_nobody_asks_for_is_what_the_boot_image_runs(style: str, tmp_path: 
     assert f"{ddr.preset_gbps:.2f}" in call("boards").out
 
 
-def test_the_manifest_has_the_schedule_s_words_for_bounds() -> None:
+def test_manifest_bounds_are_the_parts_of_the_schedule() -> None:
     assert BOUNDS == PARTS
 
 
@@ -147,7 +147,7 @@ def test_memory_options_mean_the_same_in_every_command() -> None:
 
 
 @pytest.mark.engine
-def test_a_board_of_one_s_own_goes_the_whole_way(tmp_path: Path) -> None:
+def test_design_for_a_board_file_keeps_the_board(tmp_path: Path) -> None:
     """Remove the board's file before the design is simulated and checked, because the design must carry the board."""
     text = (Path(boards.__file__).parent / "pynq-z2.toml").read_text("utf-8")
     mine = tmp_path / "mine.toml"

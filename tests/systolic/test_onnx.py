@@ -67,7 +67,7 @@ def generated(files: Path, network: str, *more: str) -> Path:
 
 
 @pytest.mark.engine
-def test_the_accelerator_is_that_of_the_same_network_in_a_cfg(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_onnx_design_equals_the_cfg_design(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     board = scheduled(files)
     of_cfg, of_onnx = generated(files, "net.cfg", "--seed", "1", *board), generated(files, "net.onnx", *board)
     for name in ("data/program.bin", "data/weights_0.bin", "data/requantisers.bin", "data/expected.bin"):
@@ -80,7 +80,7 @@ def test_the_accelerator_is_that_of_the_same_network_in_a_cfg(files: Path, capsy
 
 
 @pytest.mark.engine
-def test_joins_and_a_classifier_run_as_a_pipeline(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_onnx_classifier_with_joins_runs_as_a_pipeline(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = generated(
         files, "joins.onnx", "--style", "streaming", "--names", str(files / "a.names"), "--folding", "greedy"
     )
@@ -106,7 +106,7 @@ def test_joins_and_a_classifier_run_as_a_pipeline(files: Path, capsys: pytest.Ca
     assert json.loads(capsys.readouterr().out)["frames"][0]["classes"] == told["classes"]
 
 
-def test_a_design_keeps_its_network(files: Path) -> None:
+def test_onnx_design_keeps_its_network(files: Path) -> None:
     folder = generated(files, "net.onnx", *scheduled(files, "--size", "32x16"))
     network = reload(folder)
     assert str(network.input_shape) == "3×16×32"
@@ -117,7 +117,7 @@ def test_a_design_keeps_its_network(files: Path) -> None:
     np.testing.assert_array_equal(run_float(network, picture)[-1], run_float(expected, picture)[-1])
 
 
-def test_a_network_is_cut_where_a_head_begins(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_onnx_network_is_cut_at_a_head(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     writer = Writer()
     tensor = GRAPHS[1](writer)
     onnx.save(writer.model([writer.put("NonZero", [tensor])], (1, 3, 14, 18)), files / "head.onnx")
@@ -127,7 +127,7 @@ def test_a_network_is_cut_where_a_head_begins(files: Path, capsys: pytest.Captur
     assert main([*command, "--cut", tensor]) == 0
 
 
-def test_a_pipeline_whose_end_is_bipolar_is_neither_priced_nor_generated(tmp_path: Path) -> None:
+def test_onnx_pipeline_with_bipolar_output_is_refused(tmp_path: Path) -> None:
     writer = Trained()
     signs = [writer.put("BipolarQuant", [writer.constant(np.ones((4, 3, 1, 1))), writer.constant(1)], domain=DOMAIN)]
     sums = writer.put("Conv", [writer.quant("picture", 8, 1 / 255, signed=0), *signs])
@@ -155,7 +155,7 @@ def _denoising(files: Path) -> None:
 
 
 @pytest.mark.engine
-def test_what_is_done_to_the_picture_itself_is_done_to_a_convolution_of_it(
+def test_onnx_pass_convolve_picture_makes_picture_operations_mappable(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _denoising(files)
@@ -181,7 +181,7 @@ def test_what_is_done_to_the_picture_itself_is_done_to_a_convolution_of_it(
         (["net.cfg", "--seed", "1", "--cut", "a"], "net.cfg and --cut exclude each other"),
     ],
 )
-def test_options_that_are_of_other_files(
+def test_generate_with_options_of_another_format_is_refused(
     more: list[str], sentence: str, files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     network, *options = more
@@ -190,7 +190,7 @@ def test_options_that_are_of_other_files(
 
 
 @pytest.mark.engine
-def test_pictures_are_prepared_by_the_accelerator(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_onnx_design_normalises_pictures(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Give mean, standard deviation and channel order. The design's outputs must follow the float network on
     normalised pixels."""
     said = ("--mean", "0.485,0.456,0.406", "--std", "0.229,0.224,0.225", "--channel-order", "BGR")
@@ -220,7 +220,7 @@ def test_pictures_are_prepared_by_the_accelerator(files: Path, capsys: pytest.Ca
         ("net.onnx", ("--std", "0.2,0.2"), "std must have one number, or one for each of 3 channels; got 2 numbers"),
     ],
 )
-def test_what_is_wrong_with_pictures_is_told(
+def test_generate_with_wrong_mean_or_std_is_refused(
     files: Path, network: str, more: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["generate", str(files / network), "-o", str(files / "no"), *more]) != 0
@@ -228,7 +228,7 @@ def test_what_is_wrong_with_pictures_is_told(
     assert not (files / "no").exists()
 
 
-def test_passes_come_behind_what_is_done_to_pictures(files: Path) -> None:
+def test_preprocess_after_transform_is_refused(files: Path) -> None:
     """Passes that were applied to a model would be lost, because preprocess reads the file again."""
     model = systolic.transform(systolic.load(files / "net.onnx"), "fold_batch_norms")
     with raises(StateError, remedy="preprocess it, and then transform it"):

@@ -60,7 +60,9 @@ def tiny(tmp_path: Path) -> Path:
         (("--deadline", 5, "--max-pixels", 4), ["--deadline", "--max-pixels"]),
     ],
 )
-def test_options_of_the_other_style_conflict(options: tuple[object, ...], flags: list[str], tmp_path: Path) -> None:
+def test_generate_with_options_of_other_style_is_refused(
+    options: tuple[object, ...], flags: list[str], tmp_path: Path
+) -> None:
     done = call("generate", "shapes", "-o", tmp_path / "out", *options)
     refused(
         done,
@@ -70,12 +72,12 @@ def test_options_of_the_other_style_conflict(options: tuple[object, ...], flags:
     )
 
 
-def test_an_option_of_the_other_style_says_why_there_is_none(tmp_path: Path) -> None:
+def test_generate_with_softmax_option_explains_the_array(tmp_path: Path) -> None:
     done = call("generate", "shapes", "-o", tmp_path / "out", "--softmax", "stable")
     assert "the host computes the softmax after an array" in done.error
 
 
-def test_options_of_a_trace_need_it(tmp_path: Path) -> None:
+def test_simulate_with_trace_options_requires_cycles(tmp_path: Path) -> None:
     simulate = ("simulate", tmp_path, "--picture", PICTURE)
     for options, flags in (
         (("--timeline", "t.png"), "--timeline"),
@@ -101,14 +103,14 @@ def test_options_of_a_trace_need_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["run", "evaluate"])
-def test_shares_are_between_0_and_1(command: str, tmp_path: Path) -> None:
+def test_conf_and_iou_must_be_between_0_and_1(command: str, tmp_path: Path) -> None:
     words = ("run", tmp_path, PICTURE) if command == "run" else ("evaluate", "shapes", "--data", tmp_path)
     for flag, value in (("--conf", 2.0), ("--iou", -1.0)):
         refused(call(*words, flag, value), RangeError, what=flag, got=value, low=0, high=1)
     assert call(*words, "--conf", "nan").code == 2
 
 
-def test_numbers_of_evaluate_and_train_have_their_ranges(tmp_path: Path) -> None:
+def test_evaluate_options_have_ranges(tmp_path: Path) -> None:
     evaluate = ("evaluate", "shapes", "--data", tmp_path)
     for flag, value, low in (("--workers", 0, 1), ("--executed", -1, 0), ("--pictures", 0, 1)):
         refused(call(*evaluate, flag, value), RangeError, what=flag, got=value, low=low, integer=True)
@@ -119,7 +121,7 @@ def test_numbers_of_evaluate_and_train_have_their_ranges(tmp_path: Path) -> None
     refused(call(*evaluate, *mixed, "--zero-points"), ConflictError, subjects=("--mixed", "--zero-points"))
 
 
-def test_the_old_objective_latency_is_fps() -> None:
+def test_old_objective_latency_is_fps() -> None:
     given = [parser().parse_args(["schedule", "shapes", "--objective", name]).objective for name in ("latency", "ddr")]
     assert given == ["fps", "ddr"]
 
@@ -139,13 +141,13 @@ def test_the_old_objective_latency_is_fps() -> None:
         (("--dsp-clock", 2, "--engine", "hls"), ConflictError, {"subjects": ("--engine hls", "--dsp-clock 2")}),
     ],
 )
-def test_a_search_that_cannot_start(
+def test_schedule_with_bad_options_is_refused(
     options: tuple[object, ...], expected: type[SystolicError], fields: dict[str, object], tiny: Path
 ) -> None:
     refused(call("schedule", tiny, *TINY, "--clock", 250, *options), expected, **fields)
 
 
-def test_streaming_options_have_their_ranges() -> None:
+def test_streaming_options_have_ranges() -> None:
     for what, values, low in (
         ("--fps in frames/s", {"fps": 0.0}, 0),
         ("--deadline in seconds", {"deadline": 0.0}, 0),
@@ -164,34 +166,34 @@ def test_streaming_options_have_their_ranges() -> None:
         StreamingOptions(softmax="legacy")
 
 
-def test_a_rate_without_a_cycle_per_frame_is_out_of_range(tiny: Path) -> None:
+def test_fold_with_rate_above_the_clock_is_refused(tiny: Path) -> None:
     done = call("fold", tiny, *TINY, "--clock", 250, "--fps", 1e9)
     refused(done, RangeError, what="--fps in frames/s at 250 MHz", got=1e9, high=250e6)
 
 
-def test_an_unknown_pin_names_those_that_are_there() -> None:
+def test_unknown_pin_is_refused() -> None:
     with raises(UnknownKeyError, keys=["speed"]):
         SystolicOptions(pins={"speed": 1})
     with raises(ChoiceError, what="added_maps", got=2, choices=(0, 1)):
         _ = SystolicOptions(pins={"added_maps": 2}).fused
 
 
-def test_only_a_pinned_array_is_left_out(tiny: Path) -> None:
+def test_compare_suggests_removing_only_pinned_arrays(tiny: Path) -> None:
     done = call("compare", tiny, *TINY, "--clock", 250, "--array", "16x16x16", "--array", "4x8x8")
     assert (done.code, done.out.count("leave out --array"), done.out.count("a larger board")) == (0, 1, 0)
 
 
-def test_compare_counts_its_workers_too(tiny: Path) -> None:
+def test_compare_with_no_workers_is_refused(tiny: Path) -> None:
     refused(call("compare", tiny, "--workers", 0), RangeError, what="--workers", got=0)
 
 
-def test_layers_of_the_other_style_are_answered_with_it() -> None:
+def test_schedule_of_streaming_layers_suggests_the_style() -> None:
     done = call("schedule", "cnv-w1a1")
     assert done.code == 2
     assert done.error.count("--style streaming") == 1
 
 
-def test_a_network_that_is_none(tmp_path: Path) -> None:
+def test_commands_refuse_files_of_other_formats(tmp_path: Path) -> None:
     remedies = {
         **dict.fromkeys(("boxes.png", "weights.npz"), ""),
         **dict.fromkeys(("m.pt", "m.PTH"), "torch.onnx.export"),
@@ -207,7 +209,7 @@ def test_a_network_that_is_none(tmp_path: Path) -> None:
     refused(call("evaluate", "shaps", "--data", tmp_path), ChoiceError, got="shaps", choices=zoo.names())
 
 
-def test_files_that_are_something_else(tiny: Path, tmp_path: Path) -> None:
+def test_commands_refuse_damaged_and_missing_files(tiny: Path, tmp_path: Path) -> None:
     out = ("-o", tmp_path / "out")
     refused(call("generate", tiny, *TINY, "--calibrate", tmp_path, *out), str(tmp_path))
     absent = ("--calibrate", tmp_path / "none.jpg")  # the calibration picture is read later
@@ -220,7 +222,7 @@ def test_files_that_are_something_else(tiny: Path, tmp_path: Path) -> None:
     refused(call("fold", tiny, "--calibrate", PICTURE), MissingValueError, what="--mixed SHARE")
 
 
-def test_a_schedule_of_another_network_is_refused(tiny: Path, tmp_path: Path) -> None:
+def test_generate_with_schedule_of_other_network_is_refused(tiny: Path, tmp_path: Path) -> None:
     saved, other = tmp_path / "s.json", tmp_path / "other.cfg"
     assert call("schedule", tiny, *ONE_ARRAY, "--save", saved).code == 0
     layer = "[convolutional]\nfilters=8\nsize=1\nactivation=leaky\n\n"
@@ -239,7 +241,7 @@ def test_generate_keeps_the_order_of_a_saved_schedule(tiny: Path, tmp_path: Path
     assert {layer["order"] for layer in one} == {"streamed"}
 
 
-def test_maps_stay_off_chip_if_the_depth_is_pinned_to_none(tiny: Path) -> None:
+def test_schedule_with_map_depth_0_keeps_maps_in_ddr(tiny: Path) -> None:
     free = call("schedule", tiny, *ONE_ARRAY, "--json", "-").json
     bare = call("schedule", tiny, *ONE_ARRAY, "--map-depth", 0, "--json", "-").json
     assert (free["array"]["map_depth"] > 0, bare["array"]["map_depth"]) == (True, 0)
@@ -248,7 +250,7 @@ def test_maps_stay_off_chip_if_the_depth_is_pinned_to_none(tiny: Path) -> None:
     assert bare["ddr_bytes_per_frame"] > free["ddr_bytes_per_frame"]
 
 
-def test_a_wheel_says_how_it_is_installed(tiny_design: Path, tmp_path: Path) -> None:
+def test_package_prints_how_to_install_the_wheel(tiny_design: Path, tmp_path: Path) -> None:
     """Expect an installation without dependencies, because the board's image has them (docs/explanation/host.md)."""
     done = call("package", tiny_design, "--without-bitstream", "-o", tmp_path)
     assert "pip install --no-deps" in done.out
@@ -258,7 +260,7 @@ def test_a_wheel_says_how_it_is_installed(tiny_design: Path, tmp_path: Path) -> 
     assert "; install it on the board: pip install --no-deps" in call("package", design, "-o", tmp_path).out
 
 
-def test_a_saved_schedule_that_is_not_legal_is_named_once() -> None:
+def test_invalid_saved_schedule_is_named_once() -> None:
     """Give the schedule as text. There is no file whose name could precede the sentence."""
     network = Builder(3, 40, 60).conv(16, 3).conv(8, 1).network("edited")
     array = Array(5, 8, 8, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16)
@@ -271,7 +273,7 @@ def test_a_saved_schedule_that_is_not_legal_is_named_once() -> None:
     assert str(refusal.value).count("the schedule") == 1
 
 
-def test_pins_of_options_say_what_is_tried() -> None:
+def test_options_derive_choices_from_pins() -> None:
     assert [SystolicOptions(pins={"added_maps": pin}).fused for pin in (0, 1)] == [(False,), (True,)]
     assert SystolicOptions().fused == (True, False)
     assert [SystolicOptions(pins=pins).dsp_clock for pins in ({}, {"dsp_clock": 2})] == [1, 2]

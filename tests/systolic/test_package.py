@@ -48,7 +48,7 @@ def wheel(tiny_design: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return package(folder, work)
 
 
-def test_notebooks_travel_without_what_they_showed_here(
+def test_package_clears_outputs_of_notebooks(
     tiny_design: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Run a notebook in a checkout, and expect that the packaged notebook has none of its outputs."""
@@ -126,7 +126,7 @@ def check_as_on_a_board(python: Path, design: Path, work: Path) -> list[object]:
 
 
 @pytest.mark.engine
-def test_imports_where_only_numpy_and_pillow_are(wheel: Path, tmp_path: Path) -> None:
+def test_wheel_works_with_numpy_and_pillow_alone(wheel: Path, tmp_path: Path) -> None:
     python, site = environment(Path(sys.executable), tmp_path / "board")
     lend(site)
     done = pip(python, "--no-index", "--no-deps", wheel)
@@ -136,7 +136,7 @@ def test_imports_where_only_numpy_and_pillow_are(wheel: Path, tmp_path: Path) ->
 
 @pytest.mark.campaign
 @pytest.mark.parametrize(("version", "numpy", "pillow"), BOARD_IMAGES)
-def test_installs_with_the_python_of_each_board_image(
+def test_wheel_installs_with_python_of_each_board_image(
     wheel: Path, tmp_path: Path, version: str, numpy: str, pillow: str
 ) -> None:
     python, _ = environment(interpreter(version), tmp_path / "board")
@@ -155,7 +155,7 @@ def test_installs_with_the_python_of_each_board_image(
         assert found[1:] == [numpy, pillow]
 
 
-def test_every_source_is_of_python_3_10_and_imports_what_a_board_has(wheel: Path) -> None:
+def test_wheel_sources_are_python_3_10_with_known_imports(wheel: Path) -> None:
     checked = 0
     for name, source in sources(wheel):
         tree = ast.parse(source, name, feature_version=(3, 10))
@@ -183,7 +183,7 @@ def imported(node: ast.AST) -> list[str]:
 
 
 @pytest.mark.pynq
-def test_the_wheel_is_found_by_pynq(wheel: Path, tmp_path: Path) -> None:
+def test_wheel_is_found_by_pynq(wheel: Path, tmp_path: Path) -> None:
     target = tmp_path / "installed"
     subprocess.run(
         [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "-t", target, wheel],
@@ -212,7 +212,7 @@ def test_the_wheel_is_found_by_pynq(wheel: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.pynq
-def test_pynq_opens_the_overlay_by_its_name(wheel: Path, tiny_design: Path, tmp_path: Path) -> None:
+def test_pynq_opens_the_overlay_by_name(wheel: Path, tiny_design: Path, tmp_path: Path) -> None:
     target = tmp_path / "installed"
     subprocess.run(
         [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "-t", target, wheel],
@@ -240,13 +240,13 @@ def test_pynq_opens_the_overlay_by_its_name(wheel: Path, tiny_design: Path, tmp_
     assert "systolic:cnn:systolic_top:1.0" in done.stdout
 
 
-def test_the_same_design_gives_the_same_bytes(wheel: Path, tmp_path: Path) -> None:
+def test_package_twice_gives_the_same_bytes(wheel: Path, tmp_path: Path) -> None:
     again = package(wheel.parent / "design", tmp_path)
     assert again.name == wheel.name == "systolic_tiny-0.1.0-py3-none-any.whl"
     assert again.read_bytes() == wheel.read_bytes()
 
 
-def test_its_record_lists_every_file_with_its_digest(wheel: Path) -> None:
+def test_wheel_record_lists_every_file_with_its_digest(wheel: Path) -> None:
     archive = zipfile.ZipFile(wheel)
     info = "systolic_tiny-0.1.0.dist-info"
     lines = archive.read(f"{info}/RECORD").decode().splitlines()
@@ -259,7 +259,7 @@ def test_its_record_lists_every_file_with_its_digest(wheel: Path) -> None:
         assert int(size) == len(data)
 
 
-def test_says_what_it_needs(wheel: Path) -> None:
+def test_wheel_metadata_states_requirements(wheel: Path) -> None:
     archive = zipfile.ZipFile(wheel)
     metadata = archive.read("systolic_tiny-0.1.0.dist-info/METADATA").decode()
     assert "Requires-Python: >=3.10\nRequires-Dist: numpy>=1.21.5\nRequires-Dist: pillow>=9.0.1\n" in metadata
@@ -268,7 +268,7 @@ def test_says_what_it_needs(wheel: Path) -> None:
 
 
 @cases("network, name", [("YOLO v2--Tiny!", "yolo_v2_tiny"), ("…", "design"), ("N" * 100, "n" * 60)])
-def test_any_network_has_a_name_that_pip_takes(tiny_design: Path, tmp_path: Path, network: str, name: str) -> None:
+def test_wheel_name_is_valid_for_any_network(tiny_design: Path, tmp_path: Path, network: str, name: str) -> None:
     folder = shutil.copytree(tiny_design, tmp_path / "design")
     values = manifest_fields(folder)
     (folder / "manifest.json").write_text(json.dumps(values | {"network": network}))
@@ -276,7 +276,7 @@ def test_any_network_has_a_name_that_pip_takes(tiny_design: Path, tmp_path: Path
     assert made.name.startswith(f"systolic_{name}-0.1.0-py3-none-linux_")
 
 
-def test_a_folder_that_cannot_be_written(tiny_design: Path, tmp_path: Path) -> None:
+def test_package_with_bad_folders_is_refused(tiny_design: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with raises(FileAccessError, what="wheel", remedy="choose another folder"):
         package(tiny_design, tmp_path / "file", simulation=build(tiny_design))
@@ -286,18 +286,18 @@ def test_a_folder_that_cannot_be_written(tiny_design: Path, tmp_path: Path) -> N
         package(folder, tmp_path, simulation=build(folder))
 
 
-def test_holds_nothing_of_the_generators_rooms(wheel: Path) -> None:
+def test_wheel_holds_no_generator_package(wheel: Path) -> None:
     rooms = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
     assert rooms == {"host", "contract", "boards", "systolic_tiny", "systolic_tiny-0.1.0.dist-info"}
 
 
-def test_without_a_bitstream_it_says_how_to_get_one(tiny_design: Path, tmp_path: Path) -> None:
+def test_package_without_bitstream_names_the_remedy(tiny_design: Path, tmp_path: Path) -> None:
     with raises(FileAccessError, path=str(tiny_design / "*.bit"), reason="must be one file; there is none"):
         package(tiny_design, tmp_path)
     assert package(tiny_design, tmp_path, simulation=build(tiny_design)).is_file()
 
 
-def test_without_a_bitstream_it_executes_here(tiny_design: Path, tmp_path: Path) -> None:
+def test_wheel_without_bitstream_executes_here(tiny_design: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny_design, tmp_path / "design")
     made = package(folder, tmp_path, simulation=build(folder))
     python, site = environment(Path(sys.executable), tmp_path / "here")
@@ -314,7 +314,7 @@ def test_without_a_bitstream_it_executes_here(tiny_design: Path, tmp_path: Path)
     assert int(done.stdout) == len(list(seen(folder)["boxes"])) > 0  # type: ignore[call-overload]
 
 
-def test_a_wheel_with_a_bitstream_says_what_else_executes_it(wheel: Path, tmp_path: Path) -> None:
+def test_wheel_with_bitstream_names_the_simulation(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)
     with raises(FileAccessError, what="folder") as caught:

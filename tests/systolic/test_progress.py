@@ -59,7 +59,7 @@ def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- the text of a step
 
 
-def test_a_step_has_its_percentage_or_none() -> None:
+def test_progress_step_has_a_percentage_if_counted() -> None:
     counted = ProgressStep("packing a.bin", 1, 4)
     assert (counted, counted.share) == ("packing a.bin, 25%", 0.25)
     assert ProgressStep("packing", 999, 1000) == "packing, 99%", "100 % is only shown at the end"
@@ -74,7 +74,7 @@ def test_a_step_has_its_percentage_or_none() -> None:
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0.4, "0 s"), (59.4, "59 s"), (61, "1 min 1 s"), (3599, "59 min 59 s"), (7500, "2 h 5 min")]
 )
-def test_durations_are_readable(seconds: float, text: str) -> None:
+def test_duration_is_readable(seconds: float, text: str) -> None:
     assert progress._duration(seconds) == text
 
 
@@ -103,15 +103,15 @@ def lines_of(told: Sequence[tuple[float, str]], monkeypatch: pytest.MonkeyPatch)
         return shown().split("\r\x1b[2K")[1:-1]
 
 
-def test_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_status_line_of_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines_of([(0.1, "quick"), (0.2, "work")], monkeypatch) == []
 
 
-def test_long_work_shows_one_line_that_fits_and_clears_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_status_line_is_cut_to_the_width_and_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines_of([(1, "compiling"), (0, "x" * 200)], monkeypatch) == ["compiling …", "x" * 78]
 
 
-def test_the_time_left_is_told_if_it_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_status_line_estimates_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = [(0.6, ProgressStep("packing", 0, 10))]
     steps += [(1.5, ProgressStep("packing", number, 10)) for number in (1, 2, 5, 10)]
     assert lines_of(steps, monkeypatch) == [
@@ -123,22 +123,22 @@ def test_the_time_left_is_told_if_it_is_known(monkeypatch: pytest.MonkeyPatch) -
     ]
 
 
-def test_the_time_left_counts_from_where_a_step_began(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_status_line_estimates_from_the_start_of_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = [(1, ProgressStep("training, epoch 6", 5, 10)), (10, ProgressStep("training, epoch 7", 6, 10))]
     assert lines_of(steps, monkeypatch)[-1] == "training, epoch 7, 60% … 10 s, 40 s left"
 
 
-def test_a_step_with_a_limit_tells_it_and_no_percentage(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_status_line_with_limit_shows_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = [(1, ProgressStep("folding", limit=60)), (12, ProgressStep("folding", limit=60))]
     assert lines_of(steps, monkeypatch)[-1] == "folding … 12 s of at most 1 min 0 s"
 
 
-def test_another_step_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_status_line_restarts_with_another_step(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = [(1, "reading"), (5, ProgressStep("packing", 0, 2)), (2, ProgressStep("packing", 1, 2))]
     assert lines_of(steps, monkeypatch) == ["reading …", "packing, 0% …", "packing, 50% … 2 s, 2 s left"]
 
 
-def test_a_step_that_tells_nothing_more_shows_its_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_status_line_counts_seconds_of_a_silent_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "AFTER_SECONDS", 0.01)
     monkeypatch.setattr(progress, "BEAT_SECONDS", 0.05)
     with terminal() as shown:
@@ -151,7 +151,7 @@ def test_a_step_that_tells_nothing_more_shows_its_seconds(monkeypatch: pytest.Mo
 # --- without a terminal
 
 
-def test_nothing_is_written_without_a_terminal(
+def test_status_line_without_terminal_writes_nothing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SYSTOLIC_PROGRESS", raising=False)
@@ -164,7 +164,7 @@ def test_nothing_is_written_without_a_terminal(
     assert capsys.readouterr().err == ""
 
 
-def test_the_environment_asks_for_lines_without_a_terminal(
+def test_status_line_writes_lines_if_the_environment_asks(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SYSTOLIC_PROGRESS", "0.2")
@@ -181,7 +181,7 @@ def test_the_environment_asks_for_lines_without_a_terminal(
 
 
 @pytest.mark.parametrize("asked", ["0", "60", "a word"])
-def test_short_work_or_no_number_writes_no_line(
+def test_status_line_without_valid_interval_writes_nothing(
     asked: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SYSTOLIC_PROGRESS", asked)
@@ -200,7 +200,7 @@ def run_on_a_terminal(*words: object) -> str:
         return shown()
 
 
-def test_a_command_shows_its_steps_on_a_terminal_only(
+def test_command_shows_progress_only_on_a_terminal(
     tiny_design: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "AFTER_SECONDS", 0)
@@ -216,7 +216,7 @@ def test_a_command_shows_its_steps_on_a_terminal_only(
     assert capsys.readouterr().err == ""
 
 
-def test_verbose_logs_each_step_and_its_seconds(tiny_design: Path) -> None:
+def test_verbose_logs_each_step_with_seconds(tiny_design: Path) -> None:
     done = call("simulate", tiny_design, "--picture", PICTURE, "--verbose")
     lines = done.error.splitlines()
     assert all(line.startswith("systolic: ") for line in lines)
@@ -225,7 +225,7 @@ def test_verbose_logs_each_step_and_its_seconds(tiny_design: Path) -> None:
     assert len(lines) == len(set(lines)), "percentages must not have lines of their own"
 
 
-def test_notes_are_above_the_line_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notes_are_above_the_status_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "AFTER_SECONDS", 0)
     monkeypatch.setattr(progress, "BEAT_SECONDS", 60)
     with terminal() as shown:
@@ -235,7 +235,7 @@ def test_notes_are_above_the_line_of_progress(monkeypatch: pytest.MonkeyPatch) -
         assert shown().split("\r\x1b[2K") == ["", "compiling …", "systolic: note\r\n", ""]
 
 
-def test_messages_follow_quiet_and_verbose_and_leave_the_logger_as_it_was(tmp_path: Path) -> None:
+def test_messages_follow_quiet_and_restore_the_logger(tmp_path: Path) -> None:
     before = (log.level, log.propagate, list(log.handlers))
     old = ("run", tmp_path, "y", "--threshold", "1")
     assert len(call(*old).error.splitlines()) == 2
@@ -243,7 +243,7 @@ def test_messages_follow_quiet_and_verbose_and_leave_the_logger_as_it_was(tmp_pa
     assert (log.level, log.propagate, list(log.handlers)) == before
 
 
-def test_colours_are_for_terminals_whose_user_wants_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colours_need_a_willing_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     with terminal() as shown:
         main(["boards", "absent"])
         assert shown().startswith("\x1b[31msystolic:\x1b[0m ")
@@ -288,7 +288,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[systolic.GeneratedDe
     return design, told
 
 
-def test_generating_an_array_counts_pictures_and_geometries(tiny: tuple[systolic.GeneratedDesign, Told]) -> None:
+def test_design_of_array_reports_progress(tiny: tuple[systolic.GeneratedDesign, Told]) -> None:
     assert_counts(tiny[1], "calibrating")
     searching = [text for text in tiny[1] if "searching" in text]
     assert all(re.search(r"searching, \d+ of at most \d+ geometries priced", text) for text in searching)
@@ -296,7 +296,7 @@ def test_generating_an_array_counts_pictures_and_geometries(tiny: tuple[systolic
     assert tiny[1].of("searching") == [], "bounds can end the search early, so no percentage is known"
 
 
-def test_simulating_and_tracing_an_array_counts(tiny: tuple[systolic.GeneratedDesign, Told]) -> None:
+def test_simulate_and_trace_report_progress(tiny: tuple[systolic.GeneratedDesign, Told]) -> None:
     told = Told()
     tiny[0].simulate(PICTURE, progress=told.append)
     assert told.of("executing")[-1] == 100
@@ -308,7 +308,7 @@ def test_simulating_and_tracing_an_array_counts(tiny: tuple[systolic.GeneratedDe
 
 
 @pytest.mark.engine
-def test_a_pipeline_counts(tmp_path: Path) -> None:
+def test_pipeline_reports_progress(tmp_path: Path) -> None:
     told = Told()
     network = systolic.load(write_small(tmp_path), seed=1)
     design = systolic.design(network, "ultra96-v2", "streaming", fps=20_000, search="greedy", progress=told.append)
@@ -318,9 +318,7 @@ def test_a_pipeline_counts(tmp_path: Path) -> None:
     assert told.of("executing")[-1] == 100
 
 
-def test_compiling_counts_units_if_there_are_several(
-    tiny: tuple[systolic.GeneratedDesign, Told], tmp_path: Path
-) -> None:
+def test_compile_reports_progress_of_several_units(tiny: tuple[systolic.GeneratedDesign, Told], tmp_path: Path) -> None:
     units = []
     for number in range(2):
         units.append(tmp_path / f"unit{number}.cpp")
@@ -335,7 +333,7 @@ def test_compiling_counts_units_if_there_are_several(
     build(tiny[0].folder, Variant(), told.append)
 
 
-def test_packaging_counts_bytes(tiny: tuple[systolic.GeneratedDesign, Told], tmp_path: Path) -> None:
+def test_package_reports_progress(tiny: tuple[systolic.GeneratedDesign, Told], tmp_path: Path) -> None:
     told = Told()
     design = tiny[0].write(tmp_path / "design")
     write_built(design.folder)
@@ -344,7 +342,7 @@ def test_packaging_counts_bytes(tiny: tuple[systolic.GeneratedDesign, Told], tmp
 
 
 @pytest.mark.engine
-def test_comparing_counts_rows_and_searches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compare_and_fold_report_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = Told()
     monkeypatch.setattr(StatusLine, "tell", lambda self, text: told.append(text))
     cfg, _ = tiny_files(tmp_path)
@@ -358,7 +356,7 @@ def test_comparing_counts_rows_and_searches(tmp_path: Path, monkeypatch: pytest.
     assert any(isinstance(text, ProgressStep) and text.limit == 60 for text in told)
 
 
-def test_a_folder_of_pictures_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_of_folder_reports_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = Told()
     monkeypatch.setattr(StatusLine, "tell", lambda self, text: told.append(text))
     write_tiny_design(tmp_path / "design", "pynq-z2", array="4x8x8")
@@ -366,7 +364,7 @@ def test_a_folder_of_pictures_is_counted(tmp_path: Path, monkeypatch: pytest.Mon
     assert told.of("picture")[-1] == 100
 
 
-def test_the_thread_of_a_line_ends_with_it() -> None:
+def test_status_line_thread_ends_with_it() -> None:
     with terminal():
         with StatusLine() as status:
             assert status._thread.is_alive()

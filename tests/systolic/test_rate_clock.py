@@ -22,7 +22,7 @@ from tests.support.cases import cases
 FAILED = RateClock(250.0, holds=False, held_mhz=92.0)
 
 
-def test_a_rate_is_told_at_the_clock_that_the_sources_hold() -> None:
+def test_rate_clock_uses_the_clock_held_by_the_sources() -> None:
     assert (RateClock(250.0).mhz, RateClock(250.0).rate(131.6)) == (250.0, 131.6)
     assert RateClock(250.0, holds=True, held_mhz=341.0).mhz == 250.0  # the rate never exceeds the target
     assert FAILED.mhz == 92.0
@@ -31,7 +31,7 @@ def test_a_rate_is_told_at_the_clock_that_the_sources_hold() -> None:
     assert re.search(r"\b46\.0 frames/s at 92 MHz", FAILED.text(125.0))
 
 
-def test_no_rate_is_told_of_sources_that_reach_their_intervals_at_no_clock() -> None:
+def test_rate_clock_without_held_clock_gives_no_rate() -> None:
     never = RateClock(250.0, holds=False)
     assert never.rate(125.0) is None
     assert "125" not in never.text(125.0)
@@ -45,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @cases("clock", [FAILED, RateClock(250.0, holds=False), RateClock(250.0)])
-def test_what_a_check_finds_is_kept_in_the_folder(folder: Path, clock: RateClock) -> None:
+def test_keep_stores_the_check_in_the_folder(folder: Path, clock: RateClock) -> None:
     assert kept(folder, 250.0) == RateClock(250.0)
     keep(folder, clock)
     assert kept(folder, 250.0) == clock
@@ -53,20 +53,20 @@ def test_what_a_check_finds_is_kept_in_the_folder(folder: Path, clock: RateClock
     (folder / CHECKED).unlink()
 
 
-def test_what_was_found_of_other_sources_does_not_count(folder: Path) -> None:
+def test_kept_ignores_a_check_of_other_sources(folder: Path) -> None:
     keep(folder, FAILED)
     (folder / "src" / "top.cpp").write_text("int mended;\n")
     assert kept(folder, 250.0) == RateClock(250.0)
 
 
 @cases("text", ["", "[]", "{}", '{"sources": 1}', "\0", "9" * 5000])
-def test_a_damaged_record_does_not_count(folder: Path, text: str) -> None:
+def test_kept_ignores_a_damaged_record(folder: Path, text: str) -> None:
     (folder / CHECKED).write_text(text)
     assert kept(folder, 250.0) == RateClock(250.0)
 
 
 @cases("held", [-1.0, 0.0, "92", float("inf")])
-def test_a_record_of_an_impossible_clock_does_not_count(folder: Path, held: object) -> None:
+def test_kept_ignores_an_impossible_clock(folder: Path, held: object) -> None:
     keep(folder, FAILED)
     record = json.loads((folder / CHECKED).read_text())
     (folder / CHECKED).write_text(json.dumps({**record, "held_mhz": held}))
@@ -79,7 +79,7 @@ def design(tiny_design: Path) -> SystolicDesign:
 
 
 @pytest.mark.engine
-def test_a_report_of_a_design_that_failed_its_check_tells_the_derived_clock(design: SystolicDesign) -> None:
+def test_cycle_report_after_failed_check_uses_the_derived_clock(design: SystolicDesign) -> None:
     traced, target = trace_design(design, np.full((3, 28, 36), 77, np.uint8)), design.manifest.clock_mhz
     before = cycle_report(design, traced, board_memory(design))
     keep(design.path, RateClock(target, holds=False, held_mhz=target / 4))
@@ -98,7 +98,7 @@ def test_a_report_of_a_design_that_failed_its_check_tells_the_derived_clock(desi
 
 
 @pytest.mark.engine
-def test_generate_ends_with_1_where_the_sources_do_not_hold_the_clock(
+def test_generate_exits_with_1_if_sources_miss_the_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Design for 300 MHz, and check the sources at a clock that no board has."""

@@ -16,7 +16,7 @@ ROOT = Path(systolic.__file__).parents[1]
 
 @cases("name", [room for room in ROOMS if room != "systolic"])
 @cases("kind", ["package", "module"])
-def test_anothers_package_of_the_same_name_is_said(name: str, kind: str, tmp_path: Path) -> None:
+def test_import_of_foreign_package_of_same_name_is_reported(name: str, kind: str, tmp_path: Path) -> None:
     place = tmp_path / f"{name}.py" if kind == "module" else tmp_path / name / "__init__.py"
     place.parent.mkdir(exist_ok=True)
     place.touch()
@@ -30,7 +30,7 @@ def test_anothers_package_of_the_same_name_is_said(name: str, kind: str, tmp_pat
     )
 
 
-def test_a_folder_of_that_name_does_no_harm(tmp_path: Path) -> None:
+def test_plain_folder_of_same_name_does_no_harm(tmp_path: Path) -> None:
     """Make a folder without modules, which is not a regular package, so that Python finds the project's package."""
     (tmp_path / "boards").mkdir()
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

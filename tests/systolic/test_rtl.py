@@ -39,7 +39,7 @@ BYTES = ctypes.POINTER(ctypes.c_int8)
 @pytest.mark.engine
 @pytest.mark.parametrize("stay", [False, True], ids=["in DDR", "on chip"])
 @pytest.mark.parametrize("name", sorted(networks()))
-def test_every_layer_has_the_golden_models_bits(engine: Path, name: str, stay: bool) -> None:
+def test_rtl_layers_match_golden_model(engine: Path, name: str, stay: bool) -> None:
     network = networks()[name]
     try:
         design = load_into(engine, design_of(network, SMALL, stay))
@@ -56,7 +56,7 @@ def test_every_layer_has_the_golden_models_bits(engine: Path, name: str, stay: b
 
 @pytest.mark.engine
 @pytest.mark.parametrize("products", ["dsp", "fabric"])
-def test_requantisers_multiply_in_dsps_and_in_luts(engines: Path, products: str) -> None:
+def test_rtl_requantisers_in_dsps_or_luts_match_golden_model(engines: Path, products: str) -> None:
     """Use a network with offsets added after the product, and with tables, which joins and functions need."""
     network = NETWORKS["late"](8)
     design = load_into(engines / products, design_of(network, SMALL, stay=True, products=products))
@@ -66,7 +66,7 @@ def test_requantisers_multiply_in_dsps_and_in_luts(engines: Path, products: str)
     assert [layer.name for layer in simulation.layers if layer.mismatches] == []
 
 
-def test_a_position_becomes_several_columns(engine: Path) -> None:
+def test_rtl_depth_to_space_matches_golden_model(engine: Path) -> None:
     build = Builder(3, 5, 6, seed=4).conv(128, 1).depth(1, 2).conv(20, 3).depth().conv(12, 3)
     network = with_copies(build.depth(2, 3).network())
     design = load_into(engine, design_of(network, SMALL))
@@ -76,7 +76,7 @@ def test_a_position_becomes_several_columns(engine: Path) -> None:
 @pytest.mark.engine
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("bits", ARRAYS)
-def test_joins_and_functions_have_the_golden_models_bits(engines: Path, bits: int, name: str) -> None:
+def test_rtl_joins_and_functions_match_golden_model(engines: Path, bits: int, name: str) -> None:
     network = NETWORKS[name](bits)
     simulation = simulate(
         load_into(engines / str(bits), design_of(network, ARRAYS[bits], stay=True)), picture_for(network, 6)
@@ -87,7 +87,7 @@ def test_joins_and_functions_have_the_golden_models_bits(engines: Path, bits: in
 @pytest.mark.engine
 @pytest.mark.parametrize("name", map_strides.networks())
 @pytest.mark.parametrize("bits", [8, 4], ids=["2 rows", "3 rows"])
-def test_every_second_row_comes_from_its_bank_of_a_map_buffer(engines: Path, bits: int, name: str) -> None:
+def test_rtl_stride_2_from_map_buffer_matches_golden_model(engines: Path, bits: int, name: str) -> None:
     network = map_strides.networks(bits)[name]
     design = load_into(engines / str(bits), design_of(network, ARRAYS[bits], stay=True))
     assert design.manifest.layers[0].output.map_buffer, "the map that is read with stride 2 must be on chip"
@@ -95,7 +95,7 @@ def test_every_second_row_comes_from_its_bank_of_a_map_buffer(engines: Path, bit
     assert [layer.name for layer in simulation.layers if layer.mismatches] == []
 
 
-def test_rows_of_padding_take_no_time_where_the_rows_of_the_map_come_together(engine: Path) -> None:
+def test_rtl_padding_rows_of_a_map_buffer_take_no_cycles(engine: Path) -> None:
     """Read 2 rows of 40 × 16 channels under 3 × 3 windows. The padding rows above and below are not loaded, so both
     rows of 160 words are read from the map buffer at once."""
     network = Builder(3, 2, 40, seed=2).conv(16, 3).conv(16, 3).network()
@@ -109,7 +109,7 @@ def test_rows_of_padding_take_no_time_where_the_rows_of_the_map_come_together(en
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_random_delays_of_ddr_change_nothing_but_the_cycles(engine: Path, seed: int) -> None:
+def test_rtl_with_random_ddr_delays_matches_golden_model(engine: Path, seed: int) -> None:
     network = networks()["pools"]
     design = load_into(engine, design_of(network, SMALL))
     quick = simulate(design, picture_for(network, 5))
@@ -125,7 +125,7 @@ def test_random_delays_of_ddr_change_nothing_but_the_cycles(engine: Path, seed: 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("seed", [2, 3, 4, 5, 6, 7, 8])
-def test_what_no_reset_sets_may_begin_with_any_bits(engine: Path, seed: int) -> None:
+def test_rtl_with_random_initial_state_matches_golden_model(engine: Path, seed: int) -> None:
     """Maps and cycles must not depend on the seed of the initial state. Memories that were never written must depend
     on it."""
     network = networks()["pools"]
@@ -151,7 +151,7 @@ def test_what_no_reset_sets_may_begin_with_any_bits(engine: Path, seed: int) -> 
     assert other.cycles == usual.cycles
 
 
-def test_cycles_are_told_layer_by_layer(engine: Path) -> None:
+def test_rtl_reports_cycles_per_layer(engine: Path) -> None:
     design = load_into(engine, design_of(FIRST, SMALL))
     simulation = simulate(design, picture_for(FIRST, 5))
     told = FrameResult("small", simulation, (40.0,))
@@ -161,7 +161,7 @@ def test_cycles_are_told_layer_by_layer(engine: Path) -> None:
     assert f"{simulation.cycles[0]:,} cycles counted" in told.verdict()
 
 
-def test_an_address_outside_of_a_port_stops_it(engine: Path) -> None:
+def test_rtl_address_outside_a_port_raises_stopped_error(engine: Path) -> None:
     design = load_into(engine, design_of(FIRST, SMALL))
     maps, _ = fill_batch(design, (picture_for(FIRST, 5),))
     wrong = replace(design, program=design.program.copy())
@@ -170,7 +170,7 @@ def test_an_address_outside_of_a_port_stops_it(engine: Path) -> None:
         SystolicLibrary(build(engine), design.manifest).run(wrong.memory(maps), 0, 1)
 
 
-def test_what_is_of_cpp_alone_is_refused(engine: Path) -> None:
+def test_rtl_refuses_operations_of_cpp_engines(engine: Path) -> None:
     with raises(UnsupportedError, subject=f"tracing {engine}"):
         build(engine, Variant(trace=True))
     with raises(UnsupportedError, subject=f"a ap_int build of {engine}"):
@@ -183,13 +183,13 @@ def test_what_is_of_cpp_alone_is_refused(engine: Path) -> None:
 
 
 @pytest.mark.parametrize("name", by_default(1, ["odd rows", "one port", "two rows", "narrow"]))
-def test_nothing_is_left_to_complain_about(verilated: None, tmp_path: Path, name: str) -> None:
+def test_rtl_lint_has_no_complaint(verilated: None, tmp_path: Path, name: str) -> None:
     """Lint several geometries: with several ports, with odd rows and for a DSP48E1."""
     write(design_of(FIRST, GEOMETRIES[name]), tmp_path / "design")
     verilate(tmp_path / "design", tmp_path / "none", lint=True)
 
 
-def test_a_missing_verilator_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_verilator_raises_missing_tool_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     monkeypatch.setenv("PATH", "")
     with raises(MissingToolError, tool="Verilator") as caught:
@@ -197,7 +197,7 @@ def test_a_missing_verilator_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught.value.remedy.startswith("pip install")
 
 
-def test_the_wrapper_that_vivado_packages_has_the_ports_of_the_top(engine: Path, tmp_path: Path) -> None:
+def test_rtl_wrapper_for_vivado_has_the_ports_of_the_top(engine: Path, tmp_path: Path) -> None:
     """Verilator complains if a port of the wrapper differs in name, width or direction."""
     (tmp_path / "src").mkdir()
     for path in (*(engine / "src").glob("*.sv"), engine / "simulation/DSP48E2.sv"):
@@ -211,7 +211,7 @@ def test_the_wrapper_that_vivado_packages_has_the_ports_of_the_top(engine: Path,
     assert "WIDTH" in caught.value.output
 
 
-def test_vivado_packages_the_design(engine: Path, tmp_path: Path) -> None:
+def test_rtl_is_packaged_by_vivado_script(engine: Path, tmp_path: Path) -> None:
     """Run the design's script on its sources, with stubs. tests/hls_templates/test_vendor_rtl.py tests its calls in
     detail."""
     shutil.copytree(engine, tmp_path / "design")
@@ -222,7 +222,7 @@ def test_vivado_packages_the_design(engine: Path, tmp_path: Path) -> None:
     assert ran.named("ipx::save_core")
 
 
-def test_a_design_of_it_opens_as_any_other(engine: Path) -> None:
+def test_rtl_design_opens_as_a_systolic_design(engine: Path) -> None:
     design = open_design(engine)
     assert isinstance(design, SystolicDesign)
     assert sorted(path.name for path in (engine / "src").glob("*.sv"))[-1] == "window.sv"

@@ -77,7 +77,7 @@ def wrong_layers(design: SystolicDesign, network: QuantizedNetwork) -> list[str]
 
 @pytest.mark.engine
 @pytest.mark.parametrize("bits", ADDING)
-def test_every_layer_has_the_golden_models_bits_all_four_ways(engines: Path, bits: int) -> None:
+def test_rtl_residual_adds_match_golden_model_in_every_way(engines: Path, bits: int) -> None:
     """Use blocks of a ResNet and of darknet53, and sums after pools and tables."""
     ways: set[tuple[bool, bool]] = set()
     for name, made in BLOCKS.items():
@@ -90,7 +90,7 @@ def test_every_layer_has_the_golden_models_bits_all_four_ways(engines: Path, bit
 
 
 @pytest.mark.engine
-def test_a_batch_has_the_golden_models_bits(engines: Path) -> None:
+def test_rtl_residual_adds_in_batch_match_golden_model(engines: Path) -> None:
     """Run the frames of a batch one after another, each of which adds its own map."""
     network, array = residual(), ADDING[8]
     mapping = price(first_fit(network, replace(array, engine=RTL), 3), ZCU104, ddr_timing(ZCU104, 300))
@@ -99,7 +99,7 @@ def test_a_batch_has_the_golden_models_bits(engines: Path) -> None:
 
 
 @pytest.mark.engine
-def test_resnet8_has_the_golden_models_bits_in_fewer_cycles_than_with_passes_of_their_own(engines: Path) -> None:
+def test_rtl_residual_adds_of_resnet8_save_cycles(engines: Path) -> None:
     cycles = {}
     for folder, array in (("8", ADDING[8]), ("alone", ARRAYS[8])):
         network = with_copies(quantised("resnet8", None), array.added_maps > 0)
@@ -114,7 +114,7 @@ def test_resnet8_has_the_golden_models_bits_in_fewer_cycles_than_with_passes_of_
 
 
 @pytest.mark.engine
-def test_dsps_at_twice_the_clock_change_nothing(engines: Path) -> None:
+def test_rtl_residual_adds_with_doubled_dsp_clock_match_golden_model(engines: Path) -> None:
     network = residual()
     design = load_into(engines / "doubled", design_of(network, replace(ADDING[8], dsp_clock=2), stay=True))
     assert len(ways_of(design)) > 1
@@ -123,7 +123,7 @@ def test_dsps_at_twice_the_clock_change_nothing(engines: Path) -> None:
 
 @pytest.mark.engine
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_random_delays_of_ddr_change_nothing_but_the_cycles(engine: SystolicDesign, seed: int) -> None:
+def test_rtl_residual_adds_with_random_ddr_delays_match_golden_model(engine: SystolicDesign, seed: int) -> None:
     quick = simulate(engine, picture_for(residual(), 6))
     ctypes.CDLL(str(build(engine.path))).systolic_delays(seed)
     slow = simulate(engine, picture_for(residual(), 6))
@@ -133,7 +133,7 @@ def test_random_delays_of_ddr_change_nothing_but_the_cycles(engine: SystolicDesi
 
 @pytest.mark.engine
 @pytest.mark.parametrize("seed", [2, 3, 4])
-def test_what_no_reset_sets_may_begin_with_any_bits(engine: SystolicDesign, seed: int) -> None:
+def test_rtl_residual_adds_with_random_initial_state_match_golden_model(engine: SystolicDesign, seed: int) -> None:
     usual = simulate(engine, picture_for(residual(), 6))
     ctypes.CDLL(str(build(engine.path))).systolic_begins(seed)
     other = simulate(engine, picture_for(residual(), 6))
@@ -142,7 +142,7 @@ def test_what_no_reset_sets_may_begin_with_any_bits(engine: SystolicDesign, seed
 
 
 @pytest.mark.engine
-def test_a_pass_waits_for_the_answers_to_the_sums_of_the_one_before(engines: Path) -> None:
+def test_rtl_pass_waits_for_write_responses_of_sums(engines: Path) -> None:
     """Plant an engine that does not wait. It is stopped, because DDR does not order a write and a read of two ports."""
     network = residual()
     folder = engines / "unanswered"
@@ -165,14 +165,14 @@ GEOMETRIES = {
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", GEOMETRIES)
-def test_nothing_is_left_to_complain_about(engines: Path, tmp_path: Path, name: str) -> None:
+def test_rtl_residual_adds_lint_has_no_complaint(engines: Path, tmp_path: Path, name: str) -> None:
     array = GEOMETRIES[name]
     write(design_of(residual(array.bits), array), tmp_path / "design")
     verilate(tmp_path / "design", tmp_path / "none", lint=True)
 
 
 @pytest.mark.proof
-def test_slang_has_nothing_to_complain_about(tmp_path: Path) -> None:
+def test_rtl_residual_adds_slang_has_no_complaint(tmp_path: Path) -> None:
     pytest.importorskip("pyslang", reason="the second front-end is slang: pip install 'systolic-cnn[proof]'")
     from tests.support.rtl.slang import complaints
 
@@ -182,7 +182,7 @@ def test_slang_has_nothing_to_complain_about(tmp_path: Path) -> None:
 
 
 @pytest.mark.engine
-def test_vivado_packages_the_port_of_sums(engines: Path, tmp_path: Path) -> None:
+def test_rtl_residual_adds_are_packaged_by_vivado_script(engines: Path, tmp_path: Path) -> None:
     """Check that the wrapper has the ports of the top, and run the script that packages the IP, with stubs."""
     write(design_of(residual(), ADDING[8]), tmp_path / "design")
     sources = tmp_path / "wrapped/src"
@@ -202,7 +202,7 @@ def test_vivado_packages_the_port_of_sums(engines: Path, tmp_path: Path) -> None
 # --- the search, and both engines compared ----------------------------------------------------------------------------
 
 
-def test_both_engines_read_the_same_images() -> None:
+def test_residual_adds_use_the_same_images_in_both_engines() -> None:
     """Expect the same weights, requantisers and program, and the same addresses of registers."""
     network = residual()
     schedule = first_fit(network, ADDING[8])
@@ -219,7 +219,7 @@ def test_both_engines_read_the_same_images() -> None:
     assert b"localparam int PASS_WORDS = 73;" in made[RTL]["src/systolic_geometry.sv"]
 
 
-def test_an_engine_that_adds_nothing_has_none_of_it() -> None:
+def test_rtl_without_residual_adds_has_no_logic_for_them() -> None:
     """Expect no field of a pass, no port and no register for residual adds."""
     plain = design_of(residual(), ARRAYS[8]).files
     assert b"added_words" not in plain["src/systolic_geometry.sv"]
@@ -234,7 +234,7 @@ PINS = {"chunk": 16, "save_rows": 2, "map_ports": 1, "weight_ports": 1}
 
 @pytest.mark.engine
 @pytest.mark.parametrize("dsp_clock", [1, 2])
-def test_the_search_adds_in_the_saver_as_for_the_other_engine(dsp_clock: int) -> None:
+def test_rtl_search_fuses_residual_adds_as_for_cpp(dsp_clock: int) -> None:
     network = stage(16, 12)
     options = SystolicOptions(array="4x8x8", pins={**PINS, "dsp_clock": dsp_clock}, engine=RTL)
     assert ways_to_add(network, options) == ways_to_add(network, SystolicOptions()) == (True, False)

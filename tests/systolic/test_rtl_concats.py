@@ -22,7 +22,7 @@ ADDING = {bits: replace(array, added_maps=True, map_depth=2048, row_depth=2048) 
 
 @pytest.mark.parametrize("name", NETWORKS)
 @pytest.mark.parametrize("bits", ADDING)
-def test_a_concat_on_chip_has_the_golden_models_bits(engines: Path, bits: int, name: str) -> None:
+def test_rtl_concat_on_chip_matches_golden_model(engines: Path, bits: int, name: str) -> None:
     """Use 2 rows with words of 4 lanes, and 3 rows with words of 8 lanes."""
     network = NETWORKS[name](bits)
     design = load_into(engines / str(bits), design_of(network, ADDING[bits], stay=True))

@@ -42,7 +42,7 @@ def picture(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.engine
-def test_layers_are_counted_beside_the_model_and_the_other_engine(folder: Path) -> None:
+def test_count_compares_layers_with_model_and_cpp_engine(folder: Path) -> None:
     counts = count(open_design(folder), picture_for(FIRST, 5), True, lambda _: None)
     (layer,) = counts.values()["layers"]
     assert within(layer["modelled_cycles"], layer["cycles"])
@@ -59,7 +59,9 @@ def test_layers_are_counted_beside_the_model_and_the_other_engine(folder: Path) 
 
 
 @pytest.mark.engine
-def test_the_command_prints_and_keeps_them(folder: Path, picture: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_simulate_cycles_of_rtl_prints_and_saves_counts(
+    folder: Path, picture: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     command = ["simulate", str(folder), "--picture", str(picture), "--cycles"]
     assert main([*command, "--json", "-"]) == 0
     values = json.loads(capsys.readouterr().out)
@@ -77,14 +79,14 @@ def test_the_command_prints_and_keeps_them(folder: Path, picture: Path, capsys: 
 
 
 @pytest.mark.engine
-def test_what_has_registers_is_not_derived(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_of_rtl_design_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(folder)]) == 2
     said = capsys.readouterr().err
     assert f"deriving the loops of {folder} is not supported" in said
     assert "systolic simulate --cycles" in said
 
 
-def test_an_engine_in_cpp_is_not_counted(tmp_path: Path) -> None:
+def test_count_of_cpp_design_is_refused(tmp_path: Path) -> None:
     write(accelerators.design_of(FIRST, replace(SMALL, engine=HLS)), tmp_path / "cpp")
     design = open_design(tmp_path / "cpp")
     with raises(UnsupportedError, subject=f"counting cycles of {tmp_path / 'cpp'}"):
@@ -92,7 +94,7 @@ def test_an_engine_in_cpp_is_not_counted(tmp_path: Path) -> None:
 
 
 @cases("name", ["pools", "kernels", "streamed", "both streamed", "wide", "deep"])
-def test_the_schedule_of_a_design_is_the_one_that_it_was_made_of(name: str, tmp_path: Path) -> None:
+def test_schedule_of_design_equals_its_schedule(name: str, tmp_path: Path) -> None:
     network = networks()[name]
     write(design_of(network, SMALL, stay=True), tmp_path / "design")
     schedule = schedule_of_design(open_design(tmp_path / "design"))

@@ -37,7 +37,7 @@ DOUBLED = replace(SMALL, rows=3, dsp_clock=2)
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", ["pools", "no pool"])
-def test_every_layer_has_its_bits_in_the_cycles_of_an_array_of_twice_the_dsps(engines: Path, name: str) -> None:
+def test_doubled_dsp_clock_matches_golden_model_in_the_same_cycles(engines: Path, name: str) -> None:
     network = networks().get(name, FIRST)
     counted = {}
     for dsp_clock in (1, 2):
@@ -53,7 +53,7 @@ def test_every_layer_has_its_bits_in_the_cycles_of_an_array_of_twice_the_dsps(en
 
 @pytest.mark.engine
 @pytest.mark.parametrize("bits", [4, 16])
-def test_the_other_formats_have_the_golden_models_bits(engines: Path, bits: int) -> None:
+def test_doubled_dsp_clock_with_other_bits_matches_golden_model(engines: Path, bits: int) -> None:
     array = replace(ARRAYS[bits], dsp_clock=2)
     for name in sorted(NETWORKS)[:3]:
         network = NETWORKS[name](bits)
@@ -62,12 +62,12 @@ def test_the_other_formats_have_the_golden_models_bits(engines: Path, bits: int)
 
 
 @pytest.mark.engine
-def test_nothing_is_left_to_complain_about(engines: Path) -> None:
+def test_doubled_dsp_clock_lint_has_no_complaint(engines: Path) -> None:
     load_into(engines / "lint", design_of(FIRST, DOUBLED))
     verilate(engines / "lint", engines / "none", lint=True)
 
 
-def test_a_second_clock_comes_where_it_is_asked_for() -> None:
+def test_doubled_dsp_clock_adds_a_second_clock_port() -> None:
     single, doubled = (design_of(FIRST, replace(SMALL, dsp_clock=clock)).files for clock in (1, 2))
     top, harness = "src/systolic_top.sv", "simulation/simulate.cpp"
     assert b"input logic ap_clk_2x" in doubled[top]
@@ -77,13 +77,13 @@ def test_a_second_clock_comes_where_it_is_asked_for() -> None:
     assert b"its DSPs at" in doubled[top]
 
 
-def test_the_engine_in_cpp_has_one_clock() -> None:
+def test_doubled_dsp_clock_for_cpp_engine_is_refused() -> None:
     mapping = price(first_fit(FIRST, DOUBLED), ZCU104, ddr_timing(ZCU104, 300))
     with raises(ConflictError, subjects=("--engine hls", "--dsp-clock 2")):
         generate(mapping, DesignInputs({}, picture_for(FIRST, 5)))
 
 
-def test_dsps_are_not_clocked_above_their_limit() -> None:
+def test_doubled_dsp_clock_above_the_limit_is_refused() -> None:
     board = load("pynq-z2")
     check_dsp_clock(board, 200, 2)
     check_dsp_clock(ZCU104, 333, 2)
@@ -97,7 +97,7 @@ def test_dsps_are_not_clocked_above_their_limit() -> None:
 
 
 @pytest.mark.engine
-def test_clocks_of_the_dsps_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_shows_both_dsp_clocks(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["compare", "shapes", "--array", "2x8x8", "--clock", "300", "--dsp-clock", "1", "--dsp-clock", "2"]
     assert main([*command, "--json", "-"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
@@ -110,7 +110,7 @@ def test_clocks_of_the_dsps_side_by_side(capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", ["schedule", "pareto"])
-def test_searches_take_the_engine_that_has_the_clock(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_search_with_doubled_dsp_clock_uses_the_rtl_engine(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     command = [name, "shapes", "--array", "2x8x8", "--clock", "300", "--dsp-clock", "2"]
     assert main([*command, "--engine", "hls"]) == 2
     assert "add --engine rtl, or remove --dsp-clock" in capsys.readouterr().err
@@ -127,7 +127,7 @@ def test_searches_take_the_engine_that_has_the_clock(name: str, capsys: pytest.C
 PINS = {"dsp_clock": 2, "chunk": 8, "save_rows": 1, "map_ports": 1, "weight_ports": 1}
 
 
-def test_the_search_takes_it_and_a_saved_schedule_keeps_it() -> None:
+def test_explore_and_saved_schedule_keep_the_dsp_clock() -> None:
     found = explore(FIRST, ZCU104, 300, SystolicOptions(array="4x16x16", pins=PINS))
     array = found.schedule.array
     assert (array.dsp_clock, array.mac_dsps, found.usage.dsp >= 256) == (2, 4 * 16 * 16 // 4, True)
@@ -142,7 +142,7 @@ def test_the_search_takes_it_and_a_saved_schedule_keeps_it() -> None:
     assert SystolicOptions(pins=PINS).fused == (True, False)
 
 
-def test_all_ports_are_for_maps_and_weights() -> None:
+def test_ports_fit_all_maps_and_weights_at_doubled_dsp_clock() -> None:
     six = replace(DOUBLED, map_ports=2, weight_ports=4)
     assert (ports_fit(six, ZCU104), ports_fit(replace(six, dsp_clock=1), ZCU104)) == (True, False)
     assert not ports_fit(replace(six, map_ports=4), ZCU104)

@@ -25,7 +25,7 @@ LEAPING = {
 
 @pytest.mark.parametrize("name", networks())
 @pytest.mark.parametrize("array", LEAPING)
-def test_rows_far_apart_come_from_their_banks_of_a_map_buffer(engines: Path, array: str, name: str) -> None:
+def test_rtl_large_stride_from_map_buffer_matches_golden_model(engines: Path, array: str, name: str) -> None:
     network = networks(LEAPING[array].bits)[name]
     design = load_into(engines / array.replace(" ", "-"), design_of(network, LEAPING[array], stay=True))
     assert design.manifest.layers[0].output.map_buffer, "the map that is read with the stride must be on chip"

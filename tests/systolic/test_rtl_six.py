@@ -36,7 +36,7 @@ FIRST = Builder(3, 9, 9, seed=1, bits=4).conv(60, 3).conv(26, 3).network()
 @pytest.mark.engine
 @pytest.mark.parametrize("stay", [False, True], ids=["in DDR", "on chip"])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_every_layer_has_the_golden_models_bits(engines: Path, name: str, stay: bool) -> None:
+def test_rtl_six_products_match_golden_model(engines: Path, name: str, stay: bool) -> None:
     network = NETWORKS[name](4)
     design = load_into(engines / "six", design_of(network, SIX, stay))
     assert [layer.name for layer in simulate(design, picture_for(network, 6)).layers if layer.mismatches] == []
@@ -49,7 +49,7 @@ HALF = replace(SIX, lanes=16, columns=24, map_ports=2, save_rows=2)
 @pytest.mark.engine
 @pytest.mark.parametrize("stay", [False, True], ids=["in DDR", "on chip"])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_channel_tiles_end_in_the_middle_of_a_block(engines: Path, name: str, stay: bool) -> None:
+def test_rtl_six_products_in_partial_channel_blocks_match_golden_model(engines: Path, name: str, stay: bool) -> None:
     network = NETWORKS[name](4)
     if any(layer.summed > 1 for layer in lower(network)):
         with raises(InvalidValueError, what="columns", got=24):
@@ -60,7 +60,7 @@ def test_channel_tiles_end_in_the_middle_of_a_block(engines: Path, name: str, st
 
 
 @pytest.mark.engine
-def test_the_saver_adds_maps_behind_them(engines: Path) -> None:
+def test_rtl_six_products_with_residual_adds_match_golden_model(engines: Path) -> None:
     network = residual(4)
     design = load_into(engines / "added", design_of(network, replace(SIX, added_maps=True), stay=True))
     assert any(layer.added_node is not None for layer in design.manifest.layers)
@@ -70,7 +70,7 @@ def test_the_saver_adds_maps_behind_them(engines: Path) -> None:
 
 
 @pytest.mark.engine
-def test_an_array_of_as_many_pes_takes_the_same_cycles_from_a_third_less_dsps(engines: Path) -> None:
+def test_rtl_six_products_save_a_third_of_the_dsps(engines: Path) -> None:
     counted = {}
     for products in (0, 6):
         array = replace(SIX, dsp_products=products)
@@ -85,12 +85,12 @@ def test_an_array_of_as_many_pes_takes_the_same_cycles_from_a_third_less_dsps(en
 
 
 @pytest.mark.engine
-def test_nothing_is_left_to_complain_about(engines: Path) -> None:
+def test_rtl_six_products_lint_has_no_complaint(engines: Path) -> None:
     load_into(engines / "lint", design_of(FIRST, replace(SIX, columns=48, lanes=16, save_rows=2)))
     verilate(engines / "lint", engines / "none", lint=True)
 
 
-def test_the_logic_of_its_adders_is_counted() -> None:
+def test_fabric_counts_the_adders_of_six_products() -> None:
     """Count by hand for 8 lanes. A sum has an adder of three numbers (9 bits) and an adder of two numbers (11 bits) for
     its even lanes, and the same for its odd lanes. One adder of 16 bits for both kinds and one of 32 bits for the steps
     follow."""
@@ -105,7 +105,7 @@ def test_the_logic_of_its_adders_is_counted() -> None:
 PINS = MappingProxyType({"dsp_products": 6, "chunk": 8, "save_rows": 1, "map_ports": 1, "weight_ports": 1})
 
 
-def test_the_search_takes_it_and_a_saved_schedule_keeps_it() -> None:
+def test_explore_and_saved_schedule_keep_six_products() -> None:
     found = explore(FIRST, ZCU104, 300, SystolicOptions(array="4x24x8", pins=PINS))
     array = found.schedule.array
     assert (array.dsp_products, array.mac_dsps) == (6, 4 * 24 * 8 // 3)
@@ -116,14 +116,14 @@ def test_the_search_takes_it_and_a_saved_schedule_keeps_it() -> None:
         explore(FIRST, ZCU104, 300, SystolicOptions(schedule=saved, pins={"dsp_products": 0}))
 
 
-def test_columns_are_of_threes() -> None:
+def test_six_products_require_columns_in_threes() -> None:
     with raises_among(InvalidValueError, what="columns", got=16):
         explore(FIRST, ZCU104, 300, SystolicOptions(array="4x16x8", pins=PINS))
     found = explore(FIRST, ZCU104, 300, SystolicOptions(pins={**PINS, "rows": 2, "lanes": 8}))
     assert found.schedule.array.columns % 3 == 0
 
 
-def test_the_search_takes_halves_of_blocks_where_no_maps_are_joined() -> None:
+def test_search_uses_partial_channel_blocks_without_joined_maps() -> None:
     found = explore(FIRST, ZCU104, 300, SystolicOptions(array="4x24x16", pins=PINS))
     assert (found.schedule.array.columns, found.schedule.array.tile_blocks) == (24, 2)
     assert from_json(to_json(found.schedule), FIRST).array == found.schedule.array
@@ -146,7 +146,7 @@ PLANTED = {
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_defect_is_found(engines: Path, name: str) -> None:
+def test_rtl_six_products_defect_changes_the_result(engines: Path, name: str) -> None:
     module, right, wrong = PLANTED[name]
     write(design_of(FIRST, HALF), engines / name)
     text = (engines / name / "src" / module).read_text("utf-8")
@@ -155,7 +155,7 @@ def test_a_planted_defect_is_found(engines: Path, name: str) -> None:
     assert simulate(open_design(engines / name), picture_for(FIRST, 6)).mismatches > 0
 
 
-def test_what_has_no_six_products_is_told() -> None:
+def test_six_products_without_support_are_refused() -> None:
     narrow, pynq = SystolicOptions(pins=PINS, engine=RTL), load("pynq-z2")
     with raises(UnsupportedError, subject="6 products per DSP48E1"):
         explore(FIRST, pynq, 100, narrow)

@@ -70,7 +70,7 @@ def mismatches(network: QuantizedNetwork, array: Array, folder: Path, bits: int)
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", ENGINES)
-def test_the_greatest_sums_have_the_golden_models_bits(verilated: None, name: str, tmp_path: Path) -> None:
+def test_largest_sums_match_golden_model(verilated: None, name: str, tmp_path: Path) -> None:
     array = ENGINES[name]
     network = extreme(array.bits)
     array = replace(array, sum_bits=needed(network, array))
@@ -82,7 +82,7 @@ def test_the_greatest_sums_have_the_golden_models_bits(verilated: None, name: st
 
 
 @pytest.mark.engine
-def test_nibbles_of_pixels_count_sixteen_times(verilated: None, tmp_path: Path) -> None:
+def test_upper_nibbles_of_pixels_count_16_times(verilated: None, tmp_path: Path) -> None:
     array = ENGINES["4 bits"]
     network = Builder(3, 6, 6, seed=3, bits=4).conv(8, 3, wide=True).network()
     picture, first = network.nodes
@@ -95,7 +95,7 @@ def test_nibbles_of_pixels_count_sixteen_times(verilated: None, tmp_path: Path) 
     assert mismatches(network, array, tmp_path / "enough", array.sum_bits) == 0
 
 
-def test_an_array_for_smaller_layers_is_refused() -> None:
+def test_first_fit_with_too_narrow_sums_is_refused() -> None:
     network, array = extreme(8), ENGINES["8 bits"]
     few = needed(network, array) - 1
     with raises_among(RangeError, where="conv2", what="sum_bits of the array", got=22, low=23):
@@ -103,7 +103,7 @@ def test_an_array_for_smaller_layers_is_refused() -> None:
 
 
 @pytest.mark.engine
-def test_the_search_takes_the_bits_of_the_widest_layer() -> None:
+def test_explore_takes_the_sum_bits_of_the_widest_layer() -> None:
     """Expect the width of the C++ engine's sums, which are ints, at 16 bits."""
     board, options = load("zcu104"), SystolicOptions(array="4x16x16", engine=RTL)
     network = Builder(3, 16, 16, seed=1).conv(16, 3).conv(64, 3).conv(16, 1).network()

@@ -159,7 +159,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=[repr(case) for case in CASES])
-def test_rtl_takes_the_cycles_that_are_solved(rtl: list[tuple[str, int]], library: ctypes.CDLL, number: int) -> None:
+def test_solved_cycles_match_the_rtl_twin(rtl: list[tuple[str, int]], library: ctypes.CDLL, number: int) -> None:
     name, arguments = CASES[number].kernel
     (region,) = traced(library, name, *arguments).solve().regions
     assert rtl[number] == ("1", region.cycles)

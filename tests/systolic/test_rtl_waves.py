@@ -86,9 +86,7 @@ class Read:
 
 @pytest.mark.engine
 @pytest.mark.parametrize("layer", ["1", "conv2"])
-def test_a_layer_is_recorded_from_its_first_cycle_to_its_last(
-    engine: Path, picture: Path, tmp_path: Path, layer: str
-) -> None:
+def test_waves_record_a_layer_from_first_to_last_cycle(engine: Path, picture: Path, tmp_path: Path, layer: str) -> None:
     file = tmp_path / "layer.fst"
     told = call("simulate", engine, "--picture", picture, "--waves", layer, "-o", file, "--json", "-").json
     design, number = open_design(engine), ["1", "conv2"].index(layer)
@@ -118,9 +116,7 @@ def test_a_layer_is_recorded_from_its_first_cycle_to_its_last(
 
 
 @pytest.mark.engine
-def test_recording_changes_neither_bits_nor_cycles_nor_the_usual_library(
-    engine: Path, picture: Path, tmp_path: Path
-) -> None:
+def test_waves_change_neither_result_nor_cycles_nor_the_library(engine: Path, picture: Path, tmp_path: Path) -> None:
     usual = call("simulate", engine, "--picture", picture, "--json", "-").json
     file = tmp_path / "layer.fst"
     done = call("simulate", engine, "--picture", picture, "--waves", "conv2", "-o", file)
@@ -133,7 +129,7 @@ def test_recording_changes_neither_bits_nor_cycles_nor_the_usual_library(
 
 
 @pytest.mark.engine
-def test_a_file_is_named_after_its_layer(
+def test_waves_file_is_named_after_its_layer(
     engine: Path, picture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -154,20 +150,20 @@ def test_a_file_is_named_after_its_layer(
         (("--cycles", "--waves", "1"), ConflictError, {}),
     ],
 )
-def test_what_cannot_be_recorded(
+def test_waves_with_bad_options_are_refused(
     engine: Path, picture: Path, options: tuple[str, ...], expected: type[SystolicError], fields: dict[str, object]
 ) -> None:
     refused(call("simulate", engine, "--picture", picture, *options), expected, **fields)
 
 
 @pytest.mark.engine
-def test_an_engine_in_cpp_has_no_signals(tiny_design: Path, picture: Path, tmp_path: Path) -> None:
+def test_waves_of_cpp_engine_are_refused(tiny_design: Path, picture: Path, tmp_path: Path) -> None:
     done = call("simulate", tiny_design, "--picture", picture, "--waves", "1", "-o", tmp_path / "x.fst")
     refused(done, UnsupportedError, subject=f"recording waves of {tiny_design}")
     assert not list(tmp_path.iterdir())
 
 
-def test_a_pipeline_has_no_signals() -> None:
+def test_waves_of_pipeline_are_refused() -> None:
     pipeline = cast(StreamingDesign, SimpleNamespace(path=Path("pipe")))
     with raises(UnsupportedError, subject="recording waves of pipe"):
         StreamingStyle().recording(pipeline, "1", None)
@@ -216,7 +212,7 @@ def packer(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 
 @cases("size", [0, 1, 12, 13, 14, 100, 65534, 65535, 65536, 200_000])
-def test_what_is_packed_can_be_unpacked(packer: ctypes.CDLL, size: int) -> None:
+def test_packed_bytes_unpack_to_the_same(packer: ctypes.CDLL, size: int) -> None:
     dice = random.Random(size)
     texts = [bytes(size), dice.randbytes(size), bytes(dice.choice(b"ab") for _ in range(size))]
     texts.append((dice.randbytes(70) * (size // 70 + 1))[:size])

@@ -50,7 +50,7 @@ def run_on(tiny: SystolicDesign, image: Image.Image, path: Path, exif: Image.Exi
     return run(tiny, path)
 
 
-def test_boxes_lie_in_the_given_picture(tiny: SystolicDesign, photograph: Path) -> None:
+def test_run_boxes_are_inside_the_picture(tiny: SystolicDesign, photograph: Path) -> None:
     found = run(tiny, photograph)
     assert found.simulation.mismatches == 0
     assert found.picture.shape == (60, 90, 3)
@@ -63,11 +63,11 @@ def test_boxes_lie_in_the_given_picture(tiny: SystolicDesign, photograph: Path) 
 
 
 @pytest.mark.engine
-def test_ap_int_gives_the_same_boxes(tiny: SystolicDesign, photograph: Path) -> None:
+def test_run_with_ap_int_gives_the_same_boxes(tiny: SystolicDesign, photograph: Path) -> None:
     assert boxes(run(tiny, photograph, variant=AP_INT)) == boxes(run(tiny, photograph))
 
 
-def test_the_threshold_leaves_fewer(tiny: SystolicDesign, photograph: Path) -> None:
+def test_run_with_higher_threshold_gives_fewer_boxes(tiny: SystolicDesign, photograph: Path) -> None:
     every, some = run(tiny, photograph, threshold=0.01), run(tiny, photograph, threshold=0.5)
     assert 0 < len(some.detections) < len(every.detections)
     assert min(one.probability for one in some.detections) >= 0.5
@@ -76,12 +76,14 @@ def test_the_threshold_leaves_fewer(tiny: SystolicDesign, photograph: Path) -> N
 # ------------------------------------------------------------------------------------ unusual pictures
 
 
-def test_a_grey_picture_is_its_three_equal_channels(tiny: SystolicDesign, photograph: Path, tmp_path: Path) -> None:
+def test_run_of_grey_picture_equals_three_equal_channels(
+    tiny: SystolicDesign, photograph: Path, tmp_path: Path
+) -> None:
     grey = Image.open(photograph).convert("L")
     assert boxes(run_on(tiny, grey, tmp_path / "l.png")) == boxes(run_on(tiny, grey.convert("RGB"), tmp_path / "r.png"))
 
 
-def test_transparency_is_laid_over_white(tiny: SystolicDesign, photograph: Path, tmp_path: Path) -> None:
+def test_run_lays_transparent_pictures_over_white(tiny: SystolicDesign, photograph: Path, tmp_path: Path) -> None:
     opaque = Image.open(photograph)
     with_alpha = opaque.convert("RGBA")
     assert boxes(run_on(tiny, with_alpha, tmp_path / "a.png")) == boxes(run(tiny, photograph))
@@ -90,7 +92,7 @@ def test_transparency_is_laid_over_white(tiny: SystolicDesign, photograph: Path,
     assert boxes(run_on(tiny, with_alpha, tmp_path / "a.png")) == boxes(run_on(tiny, white, tmp_path / "w.png"))
 
 
-def test_an_exif_rotation_is_applied_before_the_network(tiny: SystolicDesign, photograph: Path, tmp_path: Path) -> None:
+def test_run_applies_an_exif_rotation(tiny: SystolicDesign, photograph: Path, tmp_path: Path) -> None:
     """Store a picture rotated, with an EXIF orientation. The boxes are the same as for the upright picture, in its
     pixels."""
     upright = Image.open(photograph)
@@ -103,18 +105,18 @@ def test_an_exif_rotation_is_applied_before_the_network(tiny: SystolicDesign, ph
 
 
 @cases("size", [(1, 1), (1, 300), (3000, 2)])
-def test_pictures_of_odd_shapes(size: tuple[int, int], tiny: SystolicDesign, tmp_path: Path) -> None:
+def test_run_of_very_narrow_pictures_succeeds(size: tuple[int, int], tiny: SystolicDesign, tmp_path: Path) -> None:
     found = run_on(tiny, Image.new("RGB", size, "orange"), tmp_path / "odd.png")
     assert found.simulation.mismatches == 0
 
 
-def test_a_huge_picture_is_refused_by_its_header(tiny: SystolicDesign, tmp_path: Path) -> None:
+def test_run_of_huge_picture_is_refused_by_its_header(tiny: SystolicDesign, tmp_path: Path) -> None:
     Image.new("1", (8_001, 8_000)).save(tmp_path / "huge.png")
     with raises(RangeError, where=str(tmp_path / "huge.png"), got=8001 * 8000, high=64_000_000):
         run(tiny, tmp_path / "huge.png")
 
 
-def test_a_picture_that_is_none_and_one_that_is_cut_off(tiny: SystolicDesign, photograph: Path, tmp_path: Path) -> None:
+def test_run_of_damaged_or_missing_picture_is_refused(tiny: SystolicDesign, photograph: Path, tmp_path: Path) -> None:
     (tmp_path / "no.png").write_text("not a picture")
     with raises(DamagedFileError, path=str(tmp_path / "no.png")):
         run(tiny, tmp_path / "no.png")
@@ -128,7 +130,7 @@ def test_a_picture_that_is_none_and_one_that_is_cut_off(tiny: SystolicDesign, ph
 # ------------------------------------------------------------------------------------------- outputs
 
 
-def test_a_network_without_a_head(tmp_path: Path, photograph: Path) -> None:
+def test_run_without_head_gives_tensors(tmp_path: Path, photograph: Path) -> None:
     network = start(3, 8, 8).convolution(8).network("headless")
     write(design_of(network, Array(4, 8, 8)), tmp_path / "design")
     found = run(open_design(tmp_path / "design"), photograph)
@@ -149,7 +151,7 @@ def test_a_network_without_a_head(tmp_path: Path, photograph: Path) -> None:
         np.testing.assert_array_equal(maps["conv1"], found.result.tensors["conv1"])
 
 
-def test_a_network_with_a_head_has_its_values_too(tiny: SystolicDesign, photograph: Path, tmp_path: Path) -> None:
+def test_run_with_head_gives_tensors_too(tiny: SystolicDesign, photograph: Path, tmp_path: Path) -> None:
     found = run(tiny, photograph)
     (name,) = found.result.tensors
     assert not found.result.headless
@@ -160,7 +162,7 @@ def test_a_network_with_a_head_has_its_values_too(tiny: SystolicDesign, photogra
         np.testing.assert_array_equal(maps[name], found.result.tensors[name])
 
 
-def test_the_annotated_picture_shows_its_boxes(tiny: SystolicDesign, photograph: Path, tmp_path: Path) -> None:
+def test_run_saves_a_picture_with_boxes(tiny: SystolicDesign, photograph: Path, tmp_path: Path) -> None:
     found = run(tiny, photograph)
     found.save(tmp_path / "boxes.png")
     drawn = np.asarray(Image.open(tmp_path / "boxes.png"))
@@ -169,7 +171,7 @@ def test_the_annotated_picture_shows_its_boxes(tiny: SystolicDesign, photograph:
 
 
 @cases("name", ["absent/boxes.png", "boxes.nonsense", "boxes"])
-def test_an_annotated_picture_that_cannot_be_written(
+def test_run_with_unwritable_picture_raises_file_access_error(
     name: str, tiny: SystolicDesign, photograph: Path, tmp_path: Path
 ) -> None:
     with raises(FileAccessError, path=str(tmp_path / name), remedy="choose another FILE.png"):
@@ -220,7 +222,7 @@ REAL = [
 @pytest.mark.engine
 @pytest.mark.shared
 @pytest.mark.parametrize(("name", "size", "wanted"), REAL)
-def test_real_networks_find_dog_bicycle_and_car(
+def test_real_networks_detect_dog_bicycle_and_car(
     name: str, size: tuple[int, int] | None, wanted: str, shared: Path, build_root: Path
 ) -> None:
     folder = real_design(shared, build_root, name, size)
@@ -234,7 +236,7 @@ def test_real_networks_find_dog_bicycle_and_car(
 
 @pytest.mark.engine
 @pytest.mark.shared
-def test_a_real_network_with_ap_int(shared: Path, build_root: Path) -> None:
+def test_real_network_with_ap_int_matches_golden_model(shared: Path, build_root: Path) -> None:
     folder = real_design(shared, build_root, *REAL[0][:2])
     pixels, _ = fit_picture(folder, load_picture(shared / "data" / "pictures" / "dog.jpg"))
     found = simulate(folder, pixels, AP_INT)

@@ -64,19 +64,19 @@ def mismatches(made: Accelerator, name: str, variant: Variant = NATIVE) -> dict[
 
 @pytest.mark.parametrize("geometry", by_default(1, GEOMETRIES))
 @pytest.mark.parametrize("name", NETWORKS)
-def test_every_layer_equals_the_golden_model(name: str, geometry: str, accelerator: GiveAccelerator) -> None:
+def test_every_layer_matches_golden_model(name: str, geometry: str, accelerator: GiveAccelerator) -> None:
     assert set(mismatches(accelerator(geometry), name).values()) == {0}
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("geometry", ["odd rows", "narrow"])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_ap_int_and_packed_products_give_the_same_bits(name: str, geometry: str, accelerator: GiveAccelerator) -> None:
+def test_ap_int_and_packed_products_match_golden_model(name: str, geometry: str, accelerator: GiveAccelerator) -> None:
     """Use "narrow" for the packing of a DSP48E1, with chains of 4 and the second product at bit 17."""
     assert set(mismatches(accelerator(geometry, AP_INT), name, AP_INT).values()) == {0}
 
 
-def test_the_grid_meets_every_way_of_tiling() -> None:
+def test_networks_and_geometries_cover_all_tilings() -> None:
     """Check this coverage, because the tests above would otherwise not use parts of the engine."""
     tilings = [t for a in GEOMETRIES.values() for network in NETWORKS.values() for t in first_fit(network, a).layers]
     assert {t.tiling.order for t in tilings if t.row_tiles > 1} == set(ORDERS)
@@ -123,7 +123,7 @@ def _draw_layer(draw: st.DrawFn, made: Chain) -> None:
 
 @pytest.mark.engine
 @pytest.mark.parametrize("geometry", GEOMETRIES)
-def test_random_networks_equal_the_golden_model(geometry: str, accelerator: GiveAccelerator) -> None:
+def test_random_networks_match_golden_model(geometry: str, accelerator: GiveAccelerator) -> None:
     made = accelerator(geometry)
     ran = []
 
@@ -150,7 +150,7 @@ def test_random_networks_equal_the_golden_model(geometry: str, accelerator: Give
 
 
 @pytest.mark.engine
-def test_extreme_values_saturate_alike(accelerator: GiveAccelerator) -> None:
+def test_extreme_values_saturate_as_in_golden_model(accelerator: GiveAccelerator) -> None:
     """Use weights of −127 and 127, and pixels of 0 and 255. The results reach both ends of the range."""
     made = start(4, 9, 10).convolution(8, slope=1.0).convolution(8, 3, slope=1.0)
     signs = np.where(np.arange(8) % 2, 1, -1)
@@ -168,7 +168,7 @@ def test_extreme_values_saturate_alike(accelerator: GiveAccelerator) -> None:
         assert {-128, 127} <= set(found.outputs[1].reshape(-1).tolist())
 
 
-def test_nothing_is_left_from_the_frame_before(accelerator: GiveAccelerator) -> None:
+def test_second_frame_starts_without_state_of_the_first(accelerator: GiveAccelerator) -> None:
     """Check repeated frames, because static variables of the engine keep weights between passes."""
     network = NETWORKS["pools"]
     folder = accelerator("odd rows").load(network)
@@ -177,7 +177,7 @@ def test_nothing_is_left_from_the_frame_before(accelerator: GiveAccelerator) -> 
     assert not np.array_equal(first[0].outputs[0], first[1].outputs[0])
 
 
-def test_a_frame_may_be_started_pass_by_pass(accelerator: GiveAccelerator) -> None:
+def test_frame_can_be_run_pass_by_pass(accelerator: GiveAccelerator) -> None:
     network = NETWORKS["pools"]
     folder = accelerator("odd rows").load(network)
     whole = simulate(folder, picture_for(network))
@@ -190,7 +190,7 @@ def test_a_frame_may_be_started_pass_by_pass(accelerator: GiveAccelerator) -> No
     assert np.array_equal(last, whole.outputs[-1])
 
 
-def test_progress_tells_the_variant_and_every_pass(accelerator: GiveAccelerator) -> None:
+def test_simulate_reports_progress_of_every_pass(accelerator: GiveAccelerator) -> None:
     network = NETWORKS["classifier"]
     told: list[str] = []
     folder = accelerator("odd rows").load(network)
@@ -236,7 +236,7 @@ LAYERS = ["conv1", "conv3", "conv5", "conv6", "conv8"]
 
 
 @pytest.mark.parametrize("layer", range(5))
-def test_one_changed_weight_shows_from_its_layer_on(layer: int, planted: Accelerator) -> None:
+def test_changed_weight_shows_from_its_layer_on(layer: int, planted: Accelerator) -> None:
     path = planted.path / "data" / "weights_0.bin"
     data = bytearray(path.read_bytes())
     at = field_of(planted, layer, "weights_base") * planted.array.lanes
@@ -247,7 +247,7 @@ def test_one_changed_weight_shows_from_its_layer_on(layer: int, planted: Acceler
 
 
 @pytest.mark.parametrize("layer", range(5))
-def test_one_changed_shift_shows_from_its_layer_on(layer: int, planted: Accelerator) -> None:
+def test_changed_shift_shows_from_its_layer_on(layer: int, planted: Accelerator) -> None:
     path = planted.path / "data" / "requantisers.bin"
     words = np.fromfile(path, "<u4").reshape(-1, 4)
     words[field_of(planted, layer, "requantiser_base") + 3, 2] += 1
@@ -271,7 +271,7 @@ def test_one_changed_shift_shows_from_its_layer_on(layer: int, planted: Accelera
     ),
     ids=["slot of the rows that load", "slot of the rows below the tile", "slot of the tile"],
 )
-def test_a_wrong_reuse_of_rows_shows_in_the_layer_that_reuses(
+def test_wrong_row_reuse_shows_in_the_layer_that_reuses(
     file: str, line: str, wrong: str, accelerator: GiveAccelerator, tmp_path: Path
 ) -> None:
     """Let only conv2 reuse rows: conv1 is one tile high and its windows have one row, so that it reuses nothing."""
@@ -288,7 +288,7 @@ def test_a_wrong_reuse_of_rows_shows_in_the_layer_that_reuses(
 
 
 @pytest.mark.engine
-def test_a_changed_weight_stops_the_ap_int_build_too(planted: Accelerator, accelerator: GiveAccelerator) -> None:
+def test_changed_weight_shows_in_the_ap_int_build(planted: Accelerator, accelerator: GiveAccelerator) -> None:
     made = accelerator("odd rows", AP_INT)
     made.load(NETWORKS["pools"])
     path = made.path / "data" / "weights_1.bin"
@@ -296,7 +296,7 @@ def test_a_changed_weight_stops_the_ap_int_build_too(planted: Accelerator, accel
     assert broken_layers(made, variant=AP_INT)[0] == "conv1"
 
 
-def test_a_request_outside_the_maps_stops_with_its_pass(planted: Accelerator) -> None:
+def test_program_with_address_outside_the_maps_is_refused(planted: Accelerator) -> None:
     path = planted.path / "data" / "program.bin"
     words = np.fromfile(path, "<u4").reshape(-1, 64)
     words[2, PASS_FIELDS.index("in_base")] = 1_000_000
@@ -337,7 +337,7 @@ def run_sanitised(*folders: Path, unchecked: bool = False) -> subprocess.Complet
 
 
 @pytest.mark.engine
-def test_sanitizers_find_nothing_and_would(accelerator: GiveAccelerator, tmp_path: Path) -> None:
+def test_sanitisers_report_only_a_planted_error(accelerator: GiveAccelerator, tmp_path: Path) -> None:
     made = accelerator("odd rows", SANITISE)
     folders = []
     for number, network in enumerate(NETWORKS.values()):
@@ -363,7 +363,7 @@ def test_sanitizers_find_nothing_and_would(accelerator: GiveAccelerator, tmp_pat
 # ------------------------------------------------------------------------------- folders and input
 
 
-def test_a_folder_that_is_no_design(tmp_path: Path) -> None:
+def test_open_design_of_other_folder_is_refused(tmp_path: Path) -> None:
     with raises(FileAccessError, path=str(tmp_path / "nothing"), what="folder"):
         open_design(tmp_path / "nothing")
     (tmp_path / "manifest.json").write_text('{"format": "another"}')
@@ -371,7 +371,7 @@ def test_a_folder_that_is_no_design(tmp_path: Path) -> None:
         open_design(tmp_path)
 
 
-def test_a_design_of_another_version(planted: Accelerator) -> None:
+def test_open_design_of_other_version_is_refused(planted: Accelerator) -> None:
     path = planted.path / "manifest.json"
     path.write_text(path.read_text().replace('"version": 3', '"version": 99'))
     with raises(ChoiceError, what="the version", got=99, choices=(2, 3), where=str(path)):
@@ -386,34 +386,34 @@ def test_a_design_of_another_version(planted: Accelerator) -> None:
         ("network.npz", "generate the design again"),
     ],
 )
-def test_a_file_of_the_design_is_missing(name: str, remedy: str, planted: Accelerator) -> None:
+def test_open_design_with_missing_file_is_refused(name: str, remedy: str, planted: Accelerator) -> None:
     (planted.path / name).unlink()
     with raises(FileAccessError, path=str(planted.path / name), remedy=remedy):
         open_design(planted.path)
 
 
-def test_a_file_of_the_design_is_cut_off(planted: Accelerator) -> None:
+def test_open_design_with_truncated_file_is_refused(planted: Accelerator) -> None:
     path = planted.path / "data" / "requantisers.bin"
     path.write_bytes(path.read_bytes()[:-4])
     with raises(MismatchError, what="the checksum", where=str(path)):
         open_design(planted.path)
 
 
-def test_a_manifest_without_its_images(planted: Accelerator) -> None:
+def test_open_design_without_images_is_refused(planted: Accelerator) -> None:
     path = planted.path / "manifest.json"
     path.write_text(path.read_text().replace('"images"', '"pictures"'))
     with raises(MissingValueError, what="'images'", where=str(path), remedy="generate the design again"):
         open_design(planted.path)
 
 
-def test_an_arena_beyond_all_memory_is_refused_before_it_is_taken(planted: Accelerator) -> None:
+def test_open_design_with_huge_arena_is_refused(planted: Accelerator) -> None:
     path = planted.path / "manifest.json"
     path.write_text(json.dumps({**manifest_fields(planted.path), "maps_bytes": 1 << 50}))
     with raises(RangeError, where=f"{path}: maps_bytes", got=1 << 50, low=1, high=1 << 31):
         open_design(planted.path)
 
 
-def test_a_picture_of_another_shape_or_type(planted: Accelerator) -> None:
+def test_place_picture_of_other_shape_or_type_is_refused(planted: Accelerator) -> None:
     folder = open_design(planted.path)
     with raises(ShapeError, what="the input", required="type uint8 and shape (3, 23, 17)"):
         place_picture(folder, np.zeros((3, 17, 23), np.uint8), arena(folder))
@@ -421,14 +421,14 @@ def test_a_picture_of_another_shape_or_type(planted: Accelerator) -> None:
         place_picture(folder, np.zeros((3, 23, 17), np.float32), arena(folder))
 
 
-def test_a_library_that_is_none(planted: Accelerator, tmp_path: Path) -> None:
+def test_damaged_library_is_refused(planted: Accelerator, tmp_path: Path) -> None:
     path = tmp_path / "damaged.so"
     path.write_bytes(b"no library")
     with raises(DamagedFileError, path=str(path), remedy="remove this library and build it again"):
         SystolicLibrary(path, open_design(planted.path).manifest)
 
 
-def test_compare_counts_and_names_the_first() -> None:
+def test_compare_counts_mismatches_and_names_the_first() -> None:
     wanted = np.zeros((2, 3, 4), np.int8)
     found = wanted.copy()
     found[1, 0, 2] = found[1, 2, 0] = 1

@@ -128,7 +128,7 @@ def check_shares(classes: list[dict[str, Any]], expected: FloatArray) -> None:
 
 
 @pytest.mark.engine
-def test_a_classifier_of_floats_gives_probabilities(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_softmax_of_float_classifier_gives_probabilities(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     design, picture = generated(classifier(tmp_path), "--softmax", "stable"), sample_pictures()[0]
     assert head_of(design) == ("probabilities", CLASSES)
     told = simulated(design, picture, capsys)
@@ -141,7 +141,7 @@ def test_a_classifier_of_floats_gives_probabilities(tmp_path: Path, capsys: pyte
 
 @pytest.mark.engine
 @pytest.mark.parametrize("method", METHODS)
-def test_real_pictures_get_the_labels_of_the_hosts_softmax(
+def test_softmax_of_real_pictures_matches_the_host(
     method: str, shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     design = generated(trained(tmp_path, 8), "--softmax", method)
@@ -165,7 +165,7 @@ def test_real_pictures_get_the_labels_of_the_hosts_softmax(
 
 @pytest.mark.engine
 @pytest.mark.parametrize("method", METHODS)
-def test_the_pipeline_takes_the_cycles_that_are_modelled(method: str, tmp_path: Path) -> None:
+def test_softmax_takes_the_modelled_cycles(method: str, tmp_path: Path) -> None:
     design = systolic.open(generated(trained(tmp_path, 8), "--softmax", method))
     report = design.trace(sample_pictures()[0]).report()
     (block,) = (layer for layer in report.layers if layer.name == "softmax1")
@@ -173,7 +173,7 @@ def test_the_pipeline_takes_the_cycles_that_are_modelled(method: str, tmp_path: 
 
 
 @pytest.mark.engine
-def test_none_leaves_it_to_the_host(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_softmax_none_is_computed_by_the_host(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Expect the same as without the option: all sums are outputs, and the pipeline has no softmax block."""
     network, picture = trained(tmp_path, 8), sample_pictures()[0]
     design = generated(network, "--softmax", "none")
@@ -186,9 +186,7 @@ def test_none_leaves_it_to_the_host(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.engine
-def test_chosen_labels_have_their_probabilities_where_the_pipeline_did_the_softmax(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_softmax_with_top_k_gives_probabilities_of_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     design, picture = generated(trained(tmp_path, 8, chosen=True), "--softmax", "stable"), sample_pictures()[0]
     assert head_of(design) == ("labels-and-probabilities", 6)
     classes = told_of(design, picture, capsys)
@@ -196,7 +194,7 @@ def test_chosen_labels_have_their_probabilities_where_the_pipeline_did_the_softm
     check_shares(classes, exact(design, picture))
 
 
-def test_a_stored_network_keeps_its_softmax(tmp_path: Path) -> None:
+def test_npz_keeps_the_softmax(tmp_path: Path) -> None:
     for method in METHODS:
         model = with_softmax(systolic.load(trained(tmp_path, 8)), method)
         assert model.quantized is not None
@@ -210,7 +208,7 @@ def test_a_stored_network_keeps_its_softmax(tmp_path: Path) -> None:
             np.testing.assert_array_equal(op.table.values, stored.table.values)
 
 
-def test_a_method_takes_the_place_of_another_one(tmp_path: Path) -> None:
+def test_with_softmax_replaces_the_method(tmp_path: Path) -> None:
     first = with_softmax(systolic.load(trained(tmp_path, 8)), "argmax")
     again = with_softmax(first, "stable")
     assert again.network.nodes[-1].op == IntegerSoftmax("stable")
@@ -221,7 +219,7 @@ def test_a_method_takes_the_place_of_another_one(tmp_path: Path) -> None:
     assert with_softmax(again, "none") is again
 
 
-def test_it_is_exported_as_a_softmax_of_floats(tmp_path: Path) -> None:
+def test_export_of_stable_softmax_is_a_float_softmax(tmp_path: Path) -> None:
     """Export the stable method, whose shares equal a float softmax within rounding. The other methods have no
     operator."""
     model = systolic.load(trained(tmp_path, 8))
@@ -234,7 +232,7 @@ def test_it_is_exported_as_a_softmax_of_floats(tmp_path: Path) -> None:
         to_onnx(latency)
 
 
-def test_evaluation_does_no_softmax_again(tmp_path: Path) -> None:
+def test_evaluation_uses_the_shares_of_the_integer_softmax(tmp_path: Path) -> None:
     """Expect the golden model's shares as probabilities, without another softmax."""
     model = with_softmax(systolic.load(trained(tmp_path, 8)), "stable")
     assert model.quantized is not None
@@ -249,7 +247,7 @@ def test_evaluation_does_no_softmax_again(tmp_path: Path) -> None:
     assert sum(score.probability or 0.0 for score in frame.floats.scores) > 0.5
 
 
-def test_what_no_pipeline_computes_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_unsupported_softmax_is_refused_with_a_remedy(tmp_path: Path) -> None:
     sums = systolic.load(trained(tmp_path, None))
     with raises(RangeError, what="the bits that a softmax by stable looks up", got=16, high=8):
         systolic.design(sums, "zcu104", "streaming", softmax="stable")
@@ -265,7 +263,7 @@ def test_what_no_pipeline_computes_is_refused_with_what_to_do(tmp_path: Path) ->
         systolic.design(systolic.load("ultranet", seed=1), "zcu104", "streaming", softmax="stable")
 
 
-def test_a_softmax_of_another_kind_is_the_hosts(tmp_path: Path) -> None:
+def test_grouped_softmax_in_the_pipeline_is_refused(tmp_path: Path) -> None:
     model = systolic.load(trained(tmp_path, 8))
     *nodes, last = model.network.nodes
     grouped = Node(last.name, Softmax(2), last.inputs, last.shape, last.source)
@@ -274,7 +272,9 @@ def test_a_softmax_of_another_kind_is_the_hosts(tmp_path: Path) -> None:
         with_softmax(parts, "stable")
 
 
-def test_the_commands_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_softmax_option_works_in_fold_and_is_refused_for_an_array(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     network = trained(tmp_path, 8)
     assert main(["generate", str(network), "-o", str(tmp_path / "d"), "--softmax", "stable"]) == 2
     assert "neither a divider nor a pass over channels" in capsys.readouterr().err

@@ -54,7 +54,7 @@ def is_ours(module: str) -> bool:
     return (ROOT / module.split(".")[0]).is_dir()
 
 
-def test_help_of_every_command_imports_options_alone() -> None:
+def test_help_of_every_command_imports_only_options() -> None:
     loaded = loaded_by([["--version"], ["--help"], *([name, "--help"] for name in COMMANDS)], {})
     assert [module for module in loaded if is_ours(module) and not is_light(module)] == []
     others = {module.split(".")[0] for module in loaded if not is_ours(module)}
@@ -63,7 +63,7 @@ def test_help_of_every_command_imports_options_alone() -> None:
     assert "systolic.cli.options.start" in loaded
 
 
-def test_one_help_imports_no_options_of_another_section() -> None:
+def test_help_of_one_command_imports_only_its_options() -> None:
     loaded = loaded_by([["boards", "--help"]], {})
     options = {module.rsplit(".")[-1] for module in loaded if module.startswith("systolic.cli.options.")}
     assert options == {"start", "common", "form"}
@@ -94,7 +94,7 @@ def completions(line: str, folder: Path) -> tuple[set[str], list[str]]:
     return {word.strip() for word in answer.read_text().splitlines()}, json.loads(modules.read_text())
 
 
-def test_completion_knows_commands_networks_boards_and_values(tmp_path: Path) -> None:
+def test_completion_offers_commands_networks_boards_and_values(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").touch()
     (tmp_path / "mine.cfg").touch()
     (tmp_path / "mine.txt").touch()
@@ -120,13 +120,13 @@ def test_completion_knows_commands_networks_boards_and_values(tmp_path: Path) ->
         assert others <= {*sys.stdlib_module_names, "argcomplete"}, line
 
 
-def test_completion_lists_what_the_rooms_have() -> None:
+def test_completion_names_equal_boards_and_networks() -> None:
     assert completion.board_names() == sorted(board.names())
     assert completion.network_names() == sorted(zoo.names())
 
 
 @pytest.mark.parametrize("prefix", ["absent/x", "\0"])
-def test_completion_of_a_folder_that_is_not_there_is_empty(prefix: str) -> None:
+def test_completion_in_missing_folder_is_empty(prefix: str) -> None:
     assert completion.completer("design")(prefix) == []
 
 
@@ -143,7 +143,7 @@ main()
 """
 
 
-def test_the_demo_says_what_it_does_before_it_imports_the_rooms(tmp_path: Path) -> None:
+def test_demo_prints_its_first_line_before_heavy_imports(tmp_path: Path) -> None:
     command = [sys.executable, "-c", FIRST, str(tmp_path / "demo")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)

@@ -29,7 +29,7 @@ from tests.support.command_line import call, refused
         ("run", "--output", "b.doc"),
     ],
 )
-def test_a_file_that_cannot_be_written_is_refused_before_the_work(
+def test_unwritable_output_is_refused_before_the_work(
     command: str, option: str, name: str, tiny_design: Path, tmp_path: Path
 ) -> None:
     """Give an input that does not exist either, but would be refused only after the output."""
@@ -44,7 +44,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_behind_standard_output() -> None:
+def test_full_disk_at_standard_output_gives_a_sentence() -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "systolic", "boards"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
@@ -64,7 +64,7 @@ runpy.run_module("systolic", run_name="__main__")
 """
 
 
-def test_an_interrupt_while_a_command_is_imported_ends_without_a_traceback() -> None:
+def test_interrupt_during_import_ends_without_traceback() -> None:
     for module in ("systolic.cli.parsing", "systolic.cli.commands.boards"):
         command = [sys.executable, "-c", INTERRUPTED_WHILE_LOADING, "boards", module]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -72,7 +72,7 @@ def test_an_interrupt_while_a_command_is_imported_ends_without_a_traceback() -> 
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_a_command_with_a_sentence(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_signal_ends_a_command_with_a_sentence(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
     # Commands keep ignoring SIGHUP under nohup, so the usual handler is set first.
     before = signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     monkeypatch.setattr(boards, "_overview", lambda _: signal.raise_signal(number))
@@ -95,7 +95,7 @@ with workers(2) as pool:
 
 
 @pytest.mark.parametrize("ending", ["killed", "interrupted"])
-def test_workers_end_with_the_process_that_gives_them_work(ending: str) -> None:
+def test_workers_end_with_their_parent_process(ending: str) -> None:
     """Expect that no worker runs the waiting tasks first. The call below returns only if all workers have ended,
     because they hold the output pipe."""
     done = subprocess.run(

@@ -61,7 +61,7 @@ def bench(folder: Path, data: Path) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def test_the_test_bench_passes_on_the_golden_models_packet(compiled: Path) -> None:
+def test_streaming_bench_passes_on_expected_data(compiled: Path) -> None:
     folder = compiled
     manifest = manifest_fields(folder)
     sizes = [manifest[packet]["bytes"] for packet in ("packet_in", "packet_out")]
@@ -69,7 +69,7 @@ def test_the_test_bench_passes_on_the_golden_models_packet(compiled: Path) -> No
 
 
 @pytest.mark.parametrize("name", ["in.bin", "weights_conv7.bin", "expected.bin"])
-def test_it_fails_where_a_file_is_wrong(compiled: Path, tmp_path: Path, name: str) -> None:
+def test_streaming_bench_fails_on_changed_data(compiled: Path, tmp_path: Path, name: str) -> None:
     data = shutil.copytree(compiled / "data", tmp_path / "data")
     values = bytearray((data / name).read_bytes())
     values[: len(values) // 2] = bytes(value ^ 0x11 for value in values[: len(values) // 2])
@@ -79,7 +79,7 @@ def test_it_fails_where_a_file_is_wrong(compiled: Path, tmp_path: Path, name: st
     assert out.startswith("FAIL beat ")
 
 
-def test_the_host_is_told_of_every_file_that_it_reads(folder: Path) -> None:
+def test_streaming_manifest_lists_every_file_of_the_host(folder: Path) -> None:
     manifest = manifest_fields(folder)
     named = [*manifest["images"], *manifest["check"].values()]
     assert [one["path"] for one in named] == ["data/weights_conv7.bin", "data/in.bin", "data/expected.bin"]
@@ -88,7 +88,7 @@ def test_the_host_is_told_of_every_file_that_it_reads(folder: Path) -> None:
     assert "streaming_top_0/m_axi_weights_conv7" in (folder / "build_vivado.tcl").read_text()
 
 
-def test_the_scripts_name_files_that_are_there(folder: Path) -> None:
+def test_streaming_scripts_name_existing_files(folder: Path) -> None:
     text = (folder / "run_hls.tcl").read_text()
     units = re.findall(r"add_files .*\$here/(\S+)", text)
     assert units == ["src/top.cpp", "test_bench.cpp"]
@@ -96,7 +96,7 @@ def test_the_scripts_name_files_that_are_there(folder: Path) -> None:
     assert re.findall(r"-I\$here/(\w+)", text) == ["src"]
 
 
-def test_what_was_traced_sets_the_simulated_boards_pace(folder: Path) -> None:
+def test_traced_cycles_set_the_pace_of_the_simulated_board(folder: Path) -> None:
     manifest = read_manifest(folder)
     modelled = pace(folder, manifest, 1.0)
     nothing: Any = None  # only the cycles of the report are kept
@@ -122,7 +122,7 @@ def test_what_was_traced_sets_the_simulated_boards_pace(folder: Path) -> None:
     assert traced.seconds(0, 1) == report.cycles_per_frame / (manifest.clock_mhz * 1e6)
 
 
-def test_its_wheel_holds_what_the_host_reads(folder: Path, tmp_path: Path) -> None:
+def test_streaming_wheel_holds_the_files_of_the_host(folder: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(package(folder, tmp_path, simulation=build(folder))) as wheel:
         names = set(wheel.namelist())
     data = {f"systolic_shapes/data/{name}.bin" for name in ("in", "expected", "weights_conv7")}

@@ -45,7 +45,7 @@ def array(text: str, name: str) -> list[list[int]]:
     return [[int(value, 16) for value in re.findall(r'"(-?0x[0-9a-f]+)"', row)] for row in body[1].split("\n")]
 
 
-def test_ultranet_folded_as_its_own_accelerator() -> None:
+def test_parameter_files_of_ultranet_match_its_accelerator() -> None:
     network = zoo.load_exported("ultranet", 1).quantized
     files = parameter_files(network, winners_folding(network))
     values = defined(files["config.h"])
@@ -62,7 +62,7 @@ def test_ultranet_folded_as_its_own_accelerator() -> None:
 
 
 @pytest.mark.shared
-def test_first_words_of_the_trained_ultranet(shared: Path) -> None:
+def test_parameter_words_of_trained_ultranet_match_its_weights(shared: Path) -> None:
     """Compare each lane with the trained weights. The picture's channels are RGB here."""
     weights = shared / "data/ultranet/ultranet_4w4a.npz"
     network = read_exported(zoo.topology_file("ultranet"), weights).quantized
@@ -78,7 +78,7 @@ def test_first_words_of_the_trained_ultranet(shared: Path) -> None:
 
 
 @pytest.mark.engine
-def test_depthwise_and_other_activations() -> None:
+def test_parameter_files_of_depthwise_and_binary_layers() -> None:
     network = zoo.load_exported("mobilenet-w4a4", 1).quantized
     graph = lower(network)
     folds = tuple(Fold(pe=4, simd=3) if isinstance(b.op, VectorVector) else Fold() for b in graph.blocks)
@@ -92,7 +92,7 @@ def test_depthwise_and_other_activations() -> None:
     assert set(array(files["param.h"], "full3_w")[0]) == {0, 1}
 
 
-def test_a_design_has_them_beside_its_sources() -> None:
+def test_design_holds_parameter_files_if_they_can_be_written() -> None:
     """Expect the same bytes in the folder. Designs with padded channels or a million weights have no parameter
     files."""
     network = zoo.load_exported("ultranet", 1).quantized

@@ -20,7 +20,7 @@ HOSTILE = "\x1b[2J\x07\x9b31m\u202e\udc80\r"
 
 
 @pytest.mark.parametrize("character", HOSTILE)
-def test_what_steers_a_terminal_is_escaped_as_json_escapes_it(character: str) -> None:
+def test_control_character_is_escaped_as_in_json(character: str) -> None:
     if character.isascii() and character.isprintable():
         assert shown_as_text(character) == character
         return
@@ -29,7 +29,7 @@ def test_what_steers_a_terminal_is_escaped_as_json_escapes_it(character: str) ->
     assert json.loads(f'"{shown}"') == character
 
 
-def test_other_text_stays_as_it_is() -> None:
+def test_shown_text_keeps_other_characters() -> None:
     text = "conv1\t13×16×16, größer ≥ 1 µs, 卷积\n"
     assert shown_as_text(text) == text
 
@@ -55,14 +55,14 @@ def commands(folder: Path) -> Sequence[Done]:
     )
 
 
-def test_no_name_of_a_file_steers_the_terminal(tmp_path: Path) -> None:
+def test_commands_escape_hostile_names(tmp_path: Path) -> None:
     told = [text for done in commands(tmp_path) for text in (done.out, done.error)]
     assert sum("\\u202e" in text for text in told) == 4, "all four outputs must show the name"
     assert [text for text in told if set(text) & set("\x1b\x07\x9b\u202e\r")] == []
 
 
 @cases("redirection", [">&-", "2>&-", ">&- 2>&-"])
-def test_a_command_does_its_work_though_a_stream_is_closed(redirection: str, tmp_path: Path) -> None:
+def test_command_with_closed_stream_does_its_work(redirection: str, tmp_path: Path) -> None:
     answer = tmp_path / "answer.json"
     done = subprocess.run(
         ["/bin/sh", "-c", f'exec "$0" -m systolic boards pynq-z2 --json "$1" {redirection}', sys.executable, answer],
@@ -74,7 +74,7 @@ def test_a_command_does_its_work_though_a_stream_is_closed(redirection: str, tmp
     assert json.loads(answer.read_text("utf-8"))
 
 
-def test_a_stream_of_few_characters_gets_escapes(tmp_path: Path) -> None:
+def test_ascii_stream_gets_escapes(tmp_path: Path) -> None:
     few = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     command = [sys.executable, "-m", "systolic", "boards", str(titled(tmp_path, "größer"))]
     done = subprocess.run(command, env=few, capture_output=True, check=False)

@@ -32,7 +32,7 @@ def cycles_in_lane(region: RegionTiming, number: int) -> np.ndarray:
 
 
 # test_cycles.py derives these cycles: the relay waits 1 + 11 of 26 cycles, the second time from 6 to 16.
-def test_lane_shows_when_a_process_waited(library: ctypes.CDLL) -> None:
+def test_timeline_lane_shows_waits(library: ctypes.CDLL) -> None:
     (region,) = solved(library, "run_deep").regions
     width, parts = timeline.shares(region.processes[1], region.cycles)
     assert width == 1
@@ -40,7 +40,7 @@ def test_lane_shows_when_a_process_waited(library: ctypes.CDLL) -> None:
     assert parts[:, 26].tolist() == [0, 0, 0, 0]  # the process has ended
 
 
-def test_bins_grow_with_the_region_and_lose_no_cycle(library: ctypes.CDLL) -> None:
+def test_timeline_bins_grow_with_the_region_and_lose_no_cycle(library: ctypes.CDLL) -> None:
     (region,) = solved(library, "run_chain", 5000, 7).regions
     assert region.cycles > 30_000
     for number, process in enumerate(region.processes):
@@ -49,14 +49,14 @@ def test_bins_grow_with_the_region_and_lose_no_cycle(library: ctypes.CDLL) -> No
         assert len(timeline.shares(process, region.cycles)[1][0]) <= 512
 
 
-def test_picture_has_the_colours_of_what_happens(library: ctypes.CDLL, tmp_path: Path) -> None:
+def test_timeline_figure_has_the_colours_of_states(library: ctypes.CDLL, tmp_path: Path) -> None:
     timeline.save(timeline.draw(solved(library, "run_chain", 5000, 7)), tmp_path / "chain.png")
     pixels = {pixel for _, pixel in Image.open(tmp_path / "chain.png").convert("RGB").getcolors(1 << 24) or []}
     assert (0x56, 0xB4, 0xE9) in pixels
     assert (0xE6, 0x9F, 0x00) in pixels
 
 
-def test_a_region_is_chosen_by_its_label(library: ctypes.CDLL) -> None:
+def test_timeline_region_is_chosen_by_its_label(library: ctypes.CDLL) -> None:
     timing = solved(library, "run_top")
     whole = timeline.draw(timing, names={1: "conv1"}).axes[0]
     assert [text.get_text() for text in whole.texts] == ["conv1", "conv1"]
@@ -66,7 +66,7 @@ def test_a_region_is_chosen_by_its_label(library: ctypes.CDLL) -> None:
         timeline.draw(timing, label=9)
 
 
-def test_the_name_of_a_narrow_region_is_upright_and_that_of_a_thin_one_is_left_out(library: ctypes.CDLL) -> None:
+def test_timeline_rotates_or_omits_names_of_narrow_regions(library: ctypes.CDLL) -> None:
     timing = solved(library, "run_top")
     region = next(region for region in timing.regions if not region.top)
     widths = {1: 9_000, 2: 700, 3: 200, 4: 50}
@@ -77,7 +77,7 @@ def test_the_name_of_a_narrow_region_is_upright_and_that_of_a_thin_one_is_left_o
     assert turned == {"wide": 0, "level": 0, "narrow": 90}
 
 
-def test_marks_say_what_ended_where(library: ctypes.CDLL, tmp_path: Path) -> None:
+def test_timeline_marks_ends_of_frames(library: ctypes.CDLL, tmp_path: Path) -> None:
     timing = solved(library, "run_chain", 500, 7)
     (axes,) = timeline.draw(timing, marks={20: "frame 1", 35: "frame 2"}).axes
     assert [(text.get_text(), text.get_position()[0]) for text in axes.texts] == [("frame 1 ", 20), ("frame 2 ", 35)]
@@ -89,7 +89,7 @@ def test_marks_say_what_ended_where(library: ctypes.CDLL, tmp_path: Path) -> Non
         timeline.save(timeline.draw(timing), tmp_path / "t.doc")
 
 
-def test_a_picture_needs_lanes(library: ctypes.CDLL) -> None:
+def test_timeline_without_lanes_raises_state_error(library: ctypes.CDLL) -> None:
     timing = traced(library, "run_deep").solve()
     with raises(StateError, subject="process 'source'", state="has no lane"):
         timeline.draw(timing)

@@ -47,7 +47,7 @@ def found(shared: Path, fit: str | None) -> tuple[Detection, ...]:
 
 
 @pytest.mark.shared
-def test_the_box_of_the_contest_picture(shared: Path) -> None:
+def test_ultranet_finds_the_box_of_the_contest_picture(shared: Path) -> None:
     (one,) = found(shared, None)
     assert one.label == "object"
     assert one.box == pytest.approx((334.0, 81.6, 349.9, 90.6), abs=0.05)
@@ -55,14 +55,14 @@ def test_the_box_of_the_contest_picture(shared: Path) -> None:
 
 
 @pytest.mark.shared
-def test_pixels_that_are_skipped_move_the_box_by_little(shared: Path) -> None:
+def test_ultranet_with_skipped_pixels_moves_the_box_little(shared: Path) -> None:
     (one,) = found(shared, "plain")
     assert one.box == pytest.approx((334.0, 81.6, 349.9, 90.6), abs=2)
 
 
 @pytest.mark.engine
 @pytest.mark.shared
-def test_the_array_gives_the_integers_of_the_contest(shared: Path, tmp_path: Path) -> None:
+def test_ultranet_on_array_gives_the_contest_integers(shared: Path, tmp_path: Path) -> None:
     model = load_model("ultranet", shared / "data/ultranet/ultranet_4w4a.npz")
     assert model.quantized is not None
     folder = tmp_path / "design"

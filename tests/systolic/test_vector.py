@@ -39,7 +39,7 @@ def integers_of(network: QuantizedNetwork, node: int, seed: int) -> npt.NDArray[
 
 @cases("bits", [4, 8, 16])
 @given(seed=st.integers(0, 99))
-def test_the_host_takes_apart_what_the_roof_packs(bits: int, seed: int) -> None:
+def test_unpack_map_inverts_pack_map(bits: int, seed: int) -> None:
     schedule = schedule_of(bits)
     program, network = emit(schedule), schedule.network
     for node in (1, 2):
@@ -53,7 +53,7 @@ def test_the_host_takes_apart_what_the_roof_packs(bits: int, seed: int) -> None:
 
 
 @cases("bits, widths", [(4, (4, 16)), (8, (8, 16)), (16, (16, 16))])
-def test_maps_take_no_more_than_their_values(bits: int, widths: tuple[int, int]) -> None:
+def test_map_words_hold_only_padded_channels(bits: int, widths: tuple[int, int]) -> None:
     """Expect channels padded to whole words and no other padding, so at 4 bits two values per byte."""
     schedule = schedule_of(bits)
     program = emit(schedule)
@@ -75,7 +75,7 @@ def test_pixels_are_bytes_in_every_format(bits: int) -> None:
 
 
 @cases("bits", [4, 8, 16])
-def test_the_test_benchs_frame_holds_the_picture_and_the_results(bits: int) -> None:
+def test_vector_holds_picture_and_results(bits: int) -> None:
     schedule = schedule_of(bits)
     program = emit(schedule)
     picture = np.random.default_rng(2).integers(0, 256, (3, 7, 9), np.uint8)

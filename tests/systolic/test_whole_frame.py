@@ -18,7 +18,7 @@ FRAMES_PER_SECOND = 278.0
 
 
 @pytest.mark.engine
-def test_tiny_yolov2_has_its_rate_with_either_kind_of_fifo(tmp_path: Path) -> None:
+def test_tiny_yolov2_reaches_its_rate_with_either_fifo_kind(tmp_path: Path) -> None:
     folder = tmp_path / "design"
     assert main(["generate", "tiny-yolov2-voc", "-q", "--seed", "1", "--board", "zcu104", "-o", str(folder)]) == 0
     design = open_design(folder)

@@ -36,7 +36,7 @@ def cfg(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.engine
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
-def test_a_design_with_zero_points_is_executed(cfg: Path, tmp_path: Path, style: str) -> None:
+def test_design_with_zero_points_matches_golden_model(cfg: Path, tmp_path: Path, style: str) -> None:
     picture, heads = sample_pictures()[0], []
     quick = ("--folding", "greedy") if style == "streaming" else ("--dsp-share", 0.05)  # few arrays, for a short search
     for flags in ((), ("--zero-points",)):
@@ -54,7 +54,7 @@ def test_a_design_with_zero_points_is_executed(cfg: Path, tmp_path: Path, style:
     refused(done, ConflictError, remedy="leave out --zero-points")
 
 
-def test_the_manifest_has_the_zero_points_of_the_network(cfg: Path, tmp_path: Path) -> None:
+def test_manifest_holds_the_zero_points_of_the_network(cfg: Path, tmp_path: Path) -> None:
     """Expect the network's zero points, which the host needs to dequantise."""
     calibration = Calibration(sample_pictures()[:1], zero_points=True)
     made = design(load_model(str(cfg), seed=1), "pynq-z2", clock_mhz=250, calibrate=calibration, array="4x8x8")
@@ -66,7 +66,7 @@ def test_the_manifest_has_the_zero_points_of_the_network(cfg: Path, tmp_path: Pa
     assert any(written.values()), "a map after ReLU must use its lowest integer for zero"
 
 
-def test_zero_points_are_refused_where_they_mean_nothing(cfg: Path, tmp_path: Path) -> None:
+def test_zero_points_without_meaning_are_refused(cfg: Path, tmp_path: Path) -> None:
     data = ("--data", sample_pictures()[0].parent, "--pictures", 1, "--workers", 1)
     mixed = call("evaluate", cfg, "--seed", 1, *data, "--mixed", 0.8, "--zero-points")
     refused(mixed, ConflictError, subjects=("--mixed", "--zero-points"))
