@@ -61,7 +61,7 @@ public:
     }
 
     void write_response() {
-        if (state_->unanswered == 0) state_->fail("a write response is awaited that no request asked for");
+        if (state_->unanswered == 0) state_->fail("a write response is awaited, but no write request is unanswered");
         --state_->unanswered;
         SYSTOLIC_BURST_RESPONSE(state_->bundle);
     }
@@ -93,7 +93,9 @@ private:
 
         // Return the index of the next word of the oldest open burst.
         size_t take(std::deque<burst> &bursts, const char *kind) const {
-            if (bursts.empty()) fail(std::string("a ") + kind + " goes past what was requested");
+            if (bursts.empty()) {
+                fail(std::string("a ") + kind + " needs a request first; all requested words are already transferred");
+            }
             burst &front = bursts.front();
             const size_t index = front.offset++;
             if (--front.length == 0) bursts.pop_front();

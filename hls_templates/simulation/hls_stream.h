@@ -100,8 +100,8 @@ namespace hls {
 template <typename T>
 class stream {
     static constexpr std::size_t kCapacity = (systolic::kChunkBytes - systolic::kChunkHeader) / sizeof(T);
-    static_assert(kCapacity >= 1, "a stream's element must fit a chunk of 64 KiB");
-    static_assert(alignof(T) <= systolic::kChunkHeader, "a stream's element is aligned to at most 64 bytes");
+    static_assert(kCapacity >= 1, "an element of a stream must fit into a chunk of 64 KiB");
+    static_assert(alignof(T) <= systolic::kChunkHeader, "an element of a stream must be aligned to at most 64 bytes");
 
 public:
     stream() = default;

@@ -104,11 +104,11 @@ void close_process() {
     recorder.activation = 0;
     for (const auto &bundle : session.beats) {
         if (bundle.second.left == 0) continue;
-        throw StreamError("process " + quoted(session.process().name) + " declares bursts of " +
-                          std::to_string(bundle.second.declared) + " beats on bundle " +
-                          std::to_string(bundle.first / 2) + " and " + (bundle.first % 2 ? "stores" : "loads") + " " +
-                          std::to_string(bundle.second.left) +
-                          " fewer; declare what is transferred, the port would hang or waste the rest");
+        throw StreamError(
+            "process " + quoted(session.process().name) + " declares bursts of " +
+            std::to_string(bundle.second.declared) + " beats on bundle " + std::to_string(bundle.first / 2) + " and " +
+            (bundle.first % 2 ? "stores" : "loads") + " " + std::to_string(bundle.second.left) +
+            " fewer; declare the number that is transferred, because the port would hang or waste the rest");
     }
 }
 
@@ -124,7 +124,7 @@ void need_process() {
     if (session.process_open) return;
     if (session.in_region) {
         throw StreamError("region " + std::to_string(session.region().label) +
-                          " works outside of a process; each function that it calls needs SYSTOLIC_PROCESS");
+                          " has an operation outside of a process; each function that it calls needs SYSTOLIC_PROCESS");
     }
     open_region(-1, true);
     open_process("top");
@@ -161,7 +161,7 @@ std::string port_name(Code code) {
     throw StreamError("process " + quoted(session.process().name) + " " + verb_of(kind_of(code)) + " " +
                       port_name(code) + " " + std::to_string(times) + " times in an iteration of II " +
                       std::to_string(run.ii) + " and depth " + std::to_string(run.depth) +
-                      "; a port serves one access a cycle: raise the II or widen the element");
+                      "; a port serves one access per cycle: raise the II or widen the element");
 }
 
 Place place_of(Kind kind) {
@@ -307,7 +307,7 @@ void beat(long bundle, std::int64_t index, std::size_t beat_bytes, bool write) {
     std::int64_t &width = session.record.beat_bytes[number];
     if (width != 0 && width != std::int64_t(beat_bytes)) {
         throw StreamError("bundle " + std::to_string(bundle) + " moves elements of " + std::to_string(width) +
-                          " and of " + std::to_string(beat_bytes) + " bytes; a port has one width");
+                          " and of " + std::to_string(beat_bytes) + " bytes; a port must have one width");
     }
     width = std::int64_t(beat_bytes);
     // An access without a request is a burst of one beat.
@@ -341,7 +341,7 @@ void grow_buffer() { recorder.buffer.resize(recorder.buffer.size() * 2); }
 void declare_stream(StreamTag &tag, const std::string &name) {
     if (!recorder.on) return;
     if (tag.depth < 1) {
-        throw StreamError("stream " + quoted(name) + " needs a depth of at least 1, not " + std::to_string(tag.depth));
+        throw StreamError("stream " + quoted(name) + " needs a depth of at least 1; got " + std::to_string(tag.depth));
     }
     if (session.in_region) {  // recorded here, so that an unused stream is also reported
         tag.region = session.regions;
@@ -376,7 +376,7 @@ void bind(StreamTag &tag, const std::string &name, bool write) {
     if (end != -1 && end != process) {
         throw StreamError("stream " + quoted(stream.name) + " is " + (write ? "written" : "read") + " by process " +
                           quoted(region.processes[std::size_t(end)].name) + " and by process " +
-                          quoted(session.process().name) + "; a FIFO has one writer and one reader");
+                          quoted(session.process().name) + "; a FIFO must have one writer and one reader");
     }
     end = process;
     (write ? tag.writer : tag.reader) = recorder.activation;
@@ -385,8 +385,9 @@ void bind(StreamTag &tag, const std::string &name, bool write) {
 void begin_region(long label) {
     if (!recorder.on) return;
     if (session.in_region) {
-        throw StreamError("region " + std::to_string(label) + " stands inside region " +
-                          std::to_string(session.region().label) + "; a traced region has processes, not regions");
+        throw StreamError("region " + std::to_string(label) + " is inside region " +
+                          std::to_string(session.region().label) +
+                          "; a traced region must contain processes only, no regions");
     }
     close_top();
     open_region(label, false);
@@ -428,11 +429,11 @@ void open_run(std::int64_t ii, std::int64_t depth) {
     need_process();
     if (recorder.in_iteration) {
         throw StreamError("process " + quoted(session.process().name) +
-                          " has a pipelined loop inside a pipelined loop; the inner one is unrolled by HLS, and has "
-                          "no clock of its own");
+                          " has a pipelined loop inside a pipelined loop; the inner loop must not be pipelined, "
+                          "because HLS unrolls it");
     }
     if (ii < 1 || depth < 1) {
-        throw StreamError("process " + quoted(session.process().name) + " needs an II and a depth of at least 1, not " +
+        throw StreamError("process " + quoted(session.process().name) + " needs an II and a depth of at least 1; got " +
                           std::to_string(ii) + " and " + std::to_string(depth));
     }
     open_new_run(ii, depth);
@@ -471,7 +472,7 @@ void burst_response(long bundle) {
     need_process();
     if (session.beats[std::uint32_t(bundle) * 2 + 1].bursts-- < 1) {
         throw StreamError("process " + quoted(session.process().name) + " waits for a write response on bundle " +
-                          std::to_string(bundle) + " that no burst will give");
+                          std::to_string(bundle) + ", but no burst of it is unanswered");
     }
     push(code_of(kResponse, std::uint32_t(bundle)));
 }

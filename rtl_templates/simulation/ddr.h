@@ -188,9 +188,9 @@ private:
         for (const auto &port : writes_) {
             for (const span &write : port.unanswered) {
                 if (read.first >= write.end || write.first >= read.end) continue;
-                throw std::runtime_error(
-                    "port " + of.name + ": a read at " + std::to_string(read.first - of.data) + " of what port " +
-                    port.of.name + " writes, before that is answered: nothing says which of them DDR takes first");
+                throw std::runtime_error("port " + of.name + ": a read at " + std::to_string(read.first - of.data) +
+                                         " overlaps a write of port " + port.of.name +
+                                         " that is not acknowledged yet; DDR keeps no order between two ports");
             }
         }
     }
@@ -230,7 +230,9 @@ private:
             if (strobe[i / 8] >> i % 8 & 1) front.next[i] = bytes[i];
         front.next += port.of.beat;
         const bool last = --front.beats == 0;
-        if (last != bool(*w.w_last)) throw std::runtime_error("port " + port.of.name + ": WLAST is in the wrong beat");
+        if (last != bool(*w.w_last)) {
+            throw std::runtime_error("port " + port.of.name + ": WLAST must be set in the last beat of a burst only");
+        }
         if (last) {
             port.open.pop_front();
             port.answers.push_back(cycle_ + rate_.write_latency);

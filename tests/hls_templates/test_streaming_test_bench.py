@@ -132,7 +132,8 @@ def test_it_refuses_files_of_another_design(name: str, design: Path, tmp_path: P
     shutil.copytree(design / "data", tmp_path, dirs_exist_ok=True)
     (tmp_path / name).write_bytes((tmp_path / name).read_bytes() + b"\0")
     rc, out = bench(design / "test_bench", tmp_path)
-    assert (rc, out) == (2, f"{tmp_path}/{name} is of another design: its size is not that of this one\n")
+    sentence = "does not have the size that this design needs; is it from another design?"
+    assert (rc, out) == (2, f"{tmp_path}/{name} {sentence}\n")
     (tmp_path / name).unlink()
     rc, out = bench(design / "test_bench", tmp_path)
     assert (rc, out) == (2, f"{tmp_path}/{name} cannot be opened\n")

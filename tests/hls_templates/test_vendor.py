@@ -620,7 +620,7 @@ def test_the_bench_fails_where_an_image_is_wrong(name: str, how: list[str], desi
 @cases(
     "name, size, sentence",
     [
-        ("maps.bin", -8, "maps.bin is of another design"),
+        ("maps.bin", -8, "maps.bin does not have the size that this design needs"),
         ("expected.bin", -3, "expected.bin does not hold whole words"),
         ("program.bin", -4, "program.bin does not hold whole passes"),
         ("weights_1.bin", None, "weights_1.bin cannot be opened"),

@@ -370,14 +370,14 @@ def test_solve_of_any_chain_matches_a_clocked_simulation(library: ctypes.CDLL, s
         ),
         ("run_short", (), "process 'short' declares bursts of 4 beats on bundle 3 and loads 1 fewer"),
         ("run_two_sinks", (), "stream 'pipe' is read by process 'sink' and by process 'sink'"),
-        ("run_nested", (), "region 1 stands inside region 11"),
+        ("run_nested", (), "region 1 is inside region 11"),
         (
             "run_uneven",
             (4, 3),
             "region 12 ends, and stream 'pipe' still holds 1 elements that no process reads",
         ),
         ("run_uneven", (3, 4), "process 'sink' reads stream 'pipe' while it is empty"),
-        ("run_pair", (4, 0), "stream 'pipe' needs a depth of at least 1, not 0"),
+        ("run_pair", (4, 0), "stream 'pipe' needs a depth of at least 1; got 0"),
     ],
 )
 def test_faulty_kernel_reports_a_sentence(

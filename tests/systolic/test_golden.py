@@ -582,7 +582,7 @@ def test_golden_program_prints_usage_and_file_errors(folders: dict[str, Path], t
     for arguments in ([], [parameters], [parameters, "p", "--dumb", "d"], [parameters, "p", "--dump"]):
         done = _start(program, *arguments)
         assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr == "use: golden golden.bin PICTURE [--dump DIR]\n"
+        assert done.stderr == "usage: golden golden.bin PICTURE [--dump DIR]\n"
     done = _start(program, parameters, tmp_path / "absent")
     assert (done.returncode, done.stderr) == (1, f"{tmp_path}/absent cannot be opened\n")
     done = _start(program, parameters, tmp_path / "picture", "--dump", tmp_path / "absent")

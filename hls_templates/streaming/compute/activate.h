@@ -22,8 +22,8 @@ template <int POSITIONS, int CHANNELS, int PE, int PIXELS, class VALUE, class AC
 void activate(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * PE>> &in,
               hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out, const ACTIVATION &activation) {
 #pragma HLS INLINE
-    static_assert(CHANNELS % PE == 0, "PE divides the channels");
-    static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
+    static_assert(CHANNELS % PE == 0, "PE must divide CHANNELS");
+    static_assert(POSITIONS % PIXELS == 0, "PIXELS must divide POSITIONS");
     constexpr int NF = CHANNELS / PE;
     counter_t<NF> nf;  // the number of the word within its pixels
     progress_t<POSITIONS / PIXELS * NF> done;

@@ -27,8 +27,8 @@ template <int POSITIONS, int CHANNELS, int PE, int PIXELS, class VALUE, int SUM_
 void global_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * PE>> &in,
                  hls::stream<word<typename ACTIVATION::output_t, PE>> &out, const ACTIVATION &activation) {
 #pragma HLS INLINE
-    static_assert(CHANNELS % PE == 0, "PE divides the channels");
-    static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
+    static_assert(CHANNELS % PE == 0, "PE must divide CHANNELS");
+    static_assert(POSITIONS % PIXELS == 0, "PIXELS must divide POSITIONS");
     constexpr int NF = CHANNELS / PE, STEPS = POSITIONS / PIXELS;
     typedef word<exact_t<SUM_BITS>, PE> sums_t;
     lines_t<sums_t, 1> waiting[NF];  // for each group of PE channels, the sums over the pixels read so far

@@ -94,9 +94,9 @@ template <int POSITIONS, int CHANNELS, int PE, int K, class VALUE, class... VALU
 void label_select(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in,
                   hls::stream<word<number<CHANNELS - 1>, K>> &labels_out, VALUES &...values_out) {
 #pragma HLS INLINE
-    static_assert(CHANNELS % PE == 0, "PE divides the labels");
-    static_assert(K >= 1 && K <= CHANNELS, "no more are chosen than there are");
-    static_assert(sizeof...(VALUES) <= 1, "one stream of values, or none");
+    static_assert(CHANNELS % PE == 0, "PE must divide CHANNELS");
+    static_assert(K >= 1 && K <= CHANNELS, "K must be at least 1 and at most CHANNELS");
+    static_assert(sizeof...(VALUES) <= 1, "label_select takes at most one stream of values");
     typedef typename VALUE::carrier carrier;
     typedef number<CHANNELS - 1> label_t;
     constexpr int NF = CHANNELS / PE, OWN = smaller(K, NF), LEVELS = merge_levels<PE>();

@@ -44,8 +44,8 @@ void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier
                             hls::stream<word<typename ACTIVATION::output_t, PIXELS * PE>> &out,
                             const ACTIVATION &activation) {
 #pragma HLS INLINE
-    static_assert(MW % SIMD == 0 && MH % PE == 0, "SIMD divides the columns, PE the rows");
-    static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
+    static_assert(MW % SIMD == 0 && MH % PE == 0, "SIMD must divide MW, and PE must divide MH");
+    static_assert(POSITIONS % PIXELS == 0, "PIXELS must divide POSITIONS");
     constexpr int NF = MH / PE, SF = MW / SIMD, GROUPS = POSITIONS / PIXELS;
     typedef word<typename VALUE::carrier, PIXELS * SIMD> values_t;
     typedef word<typename ACTIVATION::output_t, PIXELS * PE> results_t;

@@ -57,9 +57,11 @@ template <int PIXELS, int LANES, int CHANNELS, int HEIGHT, int WIDTH, int KERNEL
 void max_pool(int frames, hls::stream<word<T, PIXELS * LANES>> &in,
               hls::stream<word<T, pixels_out(PIXELS, STRIDE) * LANES>> &out) {
 #pragma HLS INLINE
-    static_assert(CHANNELS % LANES == 0, "LANES divides the channels");
-    static_assert(TOP < KERNEL_H && BOTTOM < KERNEL_H, "every window sees a row");
-    static_assert(LEFT < KERNEL_W && RIGHT < KERNEL_W, "every window sees a column");
+    static_assert(CHANNELS % LANES == 0, "LANES must divide CHANNELS");
+    static_assert(TOP < KERNEL_H && BOTTOM < KERNEL_H,
+                  "TOP and BOTTOM must be less than KERNEL_H, so that every window contains a row of the map");
+    static_assert(LEFT < KERNEL_W && RIGHT < KERNEL_W,
+                  "LEFT and RIGHT must be less than KERNEL_W, so that every window contains a column of the map");
     typedef scan_plan<PIXELS, HEIGHT, WIDTH, KERNEL_H, KERNEL_W, STRIDE, TOP, LEFT, BOTTOM, RIGHT, 1> plan;
     typedef word<T, PIXELS * LANES> bundle_t;
     typedef word<T, plan::PIXELS_OUT * LANES> pooled_t;

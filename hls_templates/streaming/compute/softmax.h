@@ -125,7 +125,7 @@ template <softmax_t METHOD, int POSITIONS, int CHANNELS, int PE, class VALUE, in
 void softmax(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in, hls::stream<word<share_t, PE>> &out,
              const POWERS &powers) {
 #pragma HLS INLINE
-    static_assert(CHANNELS % PE == 0, "PE divides the channels");
+    static_assert(CHANNELS % PE == 0, "PE must divide CHANNELS");
     constexpr bool STABLE = METHOD == SOFTMAX_STABLE;
     constexpr int BITS = inverse_bits(METHOD), SUM_BITS = POWER_BITS + bits_of<CHANNELS - 1>::value;
     constexpr int NF = CHANNELS / PE, WORDS = POSITIONS * NF, COMPARED = STABLE ? NF : 0, HELD = NF - 1 + BITS;
@@ -214,7 +214,7 @@ template <int POSITIONS, int CHANNELS, int PE, class VALUE>
 void softmax_argmax(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in,
                     hls::stream<word<share_t, PE>> &out) {
 #pragma HLS INLINE
-    static_assert(CHANNELS % PE == 0, "PE divides the channels");
+    static_assert(CHANNELS % PE == 0, "PE must divide CHANNELS");
     constexpr int NF = CHANNELS / PE, WORDS = POSITIONS * NF;
     typedef typename VALUE::value_t value_t;
     typedef number<larger(NF - 1, 1)> fold_t;

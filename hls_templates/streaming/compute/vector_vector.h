@@ -76,8 +76,8 @@ void vector_vector(int frames, hls::stream<word<typename VALUE::carrier, PIXELS 
 // Each PE has its own memory, with one word of SIMD weights per tile.
 #pragma HLS ARRAY_PARTITION variable = weights complete dim = 1
 #pragma HLS ARRAY_RESHAPE variable = weights complete dim = 3
-    static_assert(CHANNELS % PE == 0 && TAPS % SIMD == 0, "PE divides the channels, SIMD the taps");
-    static_assert(POSITIONS % PIXELS == 0, "PIXELS divides the positions of a frame");
+    static_assert(CHANNELS % PE == 0 && TAPS % SIMD == 0, "PE must divide CHANNELS, and SIMD must divide TAPS");
+    static_assert(POSITIONS % PIXELS == 0, "PIXELS must divide POSITIONS");
     constexpr int NF = CHANNELS / PE, SF = TAPS / SIMD;
     exact_t<SUM_BITS> sum[PE][PIXELS][1];
 #pragma HLS ARRAY_PARTITION variable = sum complete dim = 0

@@ -57,7 +57,7 @@ inline void set_beat(beat_t<BYTES> &beat, const uint8_t *bytes, bool last) {
 template <int BEAT, int LANES, int WORDS, class T>
 void unpack_beats(int frames, hls::stream<beat_t<BEAT>> &in, hls::stream<word<T, LANES>> &out) {
 #pragma HLS INLINE
-    static_assert(LANES <= BEAT, "a word must not need two beats in one cycle");
+    static_assert(LANES <= BEAT, "a word must not be wider than a beat");
     constexpr int UNIT = common_divisor<BEAT, LANES>::value;
     gearbox<uint8_t, BEAT / UNIT, LANES / UNIT, UNIT> box;
     progress_t<WORDS> done;
@@ -96,7 +96,7 @@ void unpack_beats(int frames, hls::stream<beat_t<BEAT>> &in, hls::stream<word<T,
 template <int BEAT, int VALUE, int LANES, int WORDS, bool LAST, class T>
 void pack_beats(int frames, hls::stream<word<T, LANES>> &in, hls::stream<beat_t<BEAT>> &out) {
 #pragma HLS INLINE
-    static_assert(LANES * VALUE <= BEAT, "a cycle must not fill two beats");
+    static_assert(LANES * VALUE <= BEAT, "a word must not be wider than a beat");
     constexpr int REST = WORDS * LANES * VALUE % BEAT;
     constexpr int STEPS = WORDS + (REST ? 1 : 0);
     constexpr int UNIT = common_divisor<LANES * VALUE, BEAT>::value;

@@ -77,7 +77,7 @@ void stream_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * 
 // All PEs and lanes use the same address, so that the weights are one wide memory.
 #pragma HLS ARRAY_RESHAPE variable = weights complete dim = 1
 #pragma HLS ARRAY_RESHAPE variable = weights complete dim = 3
-    static_assert(RAM != RAM_URAM, "URAM has no initial content: load_weights fills it");
+    static_assert(RAM != RAM_URAM, "RAM must not be RAM_URAM, which has no initial content; use load_weights");
     read_from(weights, ram_of<RAM>());
     counter_t<TILES> tile;
     progress_t<GROUPS * TILES> done;

@@ -31,7 +31,7 @@ inline W read_from(int number, hls::stream<W> &first, hls::stream<W> &second, ST
 template <int LANES, int POSITIONS, int... CHANNELS, class T, class... STREAMS>
 void concat(int frames, hls::stream<word<T, LANES>> &out, STREAMS &...ins) {
 #pragma HLS INLINE
-    static_assert(sizeof...(CHANNELS) == sizeof...(STREAMS), "a stream for each part");
+    static_assert(sizeof...(CHANNELS) == sizeof...(STREAMS), "each part must have one stream");
     parts_t<LANES, CHANNELS...> at;
     progress_t<POSITIONS> done;
     SYSTOLIC_ENTER;

@@ -17,7 +17,7 @@ constexpr int DOWN_SAMPLE_DEPTH = 2;  // declared pipeline stages
 template <int LANES, int CHANNELS, int HEIGHT, int WIDTH, int STRIDE, class T>
 void down_sample(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, LANES>> &out) {
 #pragma HLS INLINE
-    static_assert(CHANNELS % LANES == 0, "LANES divides the channels");
+    static_assert(CHANNELS % LANES == 0, "LANES must divide CHANNELS");
     constexpr int G = CHANNELS / LANES;
     raster_t<G, HEIGHT, WIDTH, STRIDE> at;
     progress_t<HEIGHT * WIDTH * G> done;

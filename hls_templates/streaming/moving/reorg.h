@@ -34,7 +34,7 @@
 template <int LANES, int CHANNELS, int HEIGHT, int WIDTH, int STRIDE, int RAM = RAM_AUTO, class T>
 void reorg_block(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, LANES>> &out) {
 #pragma HLS INLINE
-    static_assert(HEIGHT % STRIDE == 0 && WIDTH % STRIDE == 0, "whole blocks make the map");
+    static_assert(HEIGHT % STRIDE == 0 && WIDTH % STRIDE == 0, "STRIDE must divide HEIGHT and WIDTH");
     window_default<LANES, CHANNELS, HEIGHT, WIDTH, STRIDE, STRIDE, STRIDE, 0, 0, 0, 0, 1, false, RAM>(frames, in, out);
 }
 
@@ -164,16 +164,16 @@ struct darknet_order {
 
 template <int LANES, int CHANNELS, int HEIGHT, int WIDTH, int STRIDE>
 struct darknet_order<LANES, CHANNELS, HEIGHT, WIDTH, STRIDE, false> {
-    static_assert(LANES == 1, "where STRIDE squared does not divide HEIGHT, a word holds one value");
+    static_assert(LANES == 1, "LANES must be 1 if STRIDE squared does not divide HEIGHT");
     typedef darknet_whole_walk<CHANNELS, HEIGHT, WIDTH, STRIDE> walk_t;
 };
 
 template <int LANES, int CHANNELS, int HEIGHT, int WIDTH, int STRIDE, int RAM = RAM_AUTO, class T>
 void reorg_darknet(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, LANES>> &out) {
 #pragma HLS INLINE
-    static_assert(CHANNELS % LANES == 0, "LANES divides the channels");
-    static_assert(HEIGHT % STRIDE == 0 && WIDTH % STRIDE == 0, "whole blocks make the map");
-    static_assert(CHANNELS % (STRIDE * STRIDE) == 0, "STRIDE squared divides the channels");
+    static_assert(CHANNELS % LANES == 0, "LANES must divide CHANNELS");
+    static_assert(HEIGHT % STRIDE == 0 && WIDTH % STRIDE == 0, "STRIDE must divide HEIGHT and WIDTH");
+    static_assert(CHANNELS % (STRIDE * STRIDE) == 0, "STRIDE squared must divide CHANNELS");
     typedef darknet_order<LANES, CHANNELS, HEIGHT, WIDTH, STRIDE, HEIGHT % (STRIDE * STRIDE) == 0> order;
     typedef typename order::walk_t walk_t;
     walk_map<RAM>(frames, in, out, walk_t());
@@ -211,7 +211,7 @@ struct spread_walk {
 template <int LANES, int CHANNELS, int HEIGHT, int WIDTH, int ROWS, int COLUMNS, int RAM = RAM_AUTO, class T>
 void depth_to_space(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, LANES>> &out) {
 #pragma HLS INLINE
-    static_assert(CHANNELS % (ROWS * COLUMNS * LANES) == 0, "LANES divides the channels that leave");
+    static_assert(CHANNELS % (ROWS * COLUMNS * LANES) == 0, "ROWS * COLUMNS * LANES must divide CHANNELS");
     walk_map<RAM>(frames, in, out, spread_walk<CHANNELS / LANES, HEIGHT, WIDTH, ROWS, COLUMNS>());
 }
 

@@ -87,7 +87,7 @@ struct nearest_walk {
 template <int LANES, int CHANNELS, int HEIGHT, int WIDTH, int OUT_HEIGHT, int OUT_WIDTH, int RAM = RAM_AUTO, class T>
 void resize_nearest(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, LANES>> &out) {
 #pragma HLS INLINE
-    static_assert(CHANNELS % LANES == 0, "LANES divides the channels");
+    static_assert(CHANNELS % LANES == 0, "LANES must divide CHANNELS");
     walk_map<RAM>(frames, in, out, nearest_walk<CHANNELS / LANES, HEIGHT, WIDTH, OUT_HEIGHT, OUT_WIDTH>());
 }
 

@@ -34,7 +34,7 @@ inline void write_to(int number, const W &value, hls::stream<W> &first, hls::str
 template <int LANES, int POSITIONS, int... CHANNELS, class T, class... STREAMS>
 void split(int frames, hls::stream<word<T, LANES>> &in, STREAMS &...outs) {
 #pragma HLS INLINE
-    static_assert(sizeof...(CHANNELS) == sizeof...(STREAMS), "a stream for each part");
+    static_assert(sizeof...(CHANNELS) == sizeof...(STREAMS), "each part must have one stream");
     parts_t<LANES, CHANNELS...> at;
     progress_t<POSITIONS> done;
     SYSTOLIC_ENTER;

@@ -87,14 +87,15 @@ void convert_each(int frames, hls::stream<word<T, LANES_IN>> &in, hls::stream<wo
 template <int LANES_IN, int LANES_OUT, int WORDS_IN, class T>
 void convert_width(int frames, hls::stream<word<T, LANES_IN>> &in, hls::stream<word<T, LANES_OUT>> &out) {
 #pragma HLS INLINE
-    static_assert(WORDS_IN * LANES_IN % LANES_OUT == 0, "a frame is whole words on both sides");
+    static_assert(WORDS_IN * LANES_IN % LANES_OUT == 0, "LANES_OUT must divide the values of a frame");
     convert_each<LANES_IN, LANES_OUT, WORDS_IN, WORDS_IN * LANES_IN / LANES_OUT, 1>(frames, in, out);
 }
 
 template <int LANES_IN, int LANES_OUT, int CHANNELS_IN, int CHANNELS_OUT, int POSITIONS, class T>
 void convert_channels(int frames, hls::stream<word<T, LANES_IN>> &in, hls::stream<word<T, LANES_OUT>> &out) {
 #pragma HLS INLINE
-    static_assert(CHANNELS_IN % LANES_IN == 0 && CHANNELS_OUT % LANES_OUT == 0, "a pixel is whole words on both sides");
+    static_assert(CHANNELS_IN % LANES_IN == 0 && CHANNELS_OUT % LANES_OUT == 0,
+                  "LANES_IN must divide CHANNELS_IN, and LANES_OUT must divide CHANNELS_OUT");
     convert_each<LANES_IN, LANES_OUT, CHANNELS_IN / LANES_IN, CHANNELS_OUT / LANES_OUT, POSITIONS>(frames, in, out);
 }
 
@@ -198,9 +199,10 @@ template <int LANES, int CHANNELS, int PIXELS_IN, int PIXELS_OUT, int POSITIONS,
 void convert_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES>> &in,
                     hls::stream<word<T, PIXELS_OUT * LANES>> &out) {
 #pragma HLS INLINE
-    static_assert(CHANNELS % LANES == 0, "LANES divides the channels");
-    static_assert(PIXELS_IN % PIXELS_OUT == 0 || PIXELS_OUT % PIXELS_IN == 0, "one number of pixels divides the other");
-    static_assert(POSITIONS % larger(PIXELS_IN, PIXELS_OUT) == 0, "a frame is whole words on both sides");
+    static_assert(CHANNELS % LANES == 0, "LANES must divide CHANNELS");
+    static_assert(PIXELS_IN % PIXELS_OUT == 0 || PIXELS_OUT % PIXELS_IN == 0,
+                  "one of PIXELS_IN and PIXELS_OUT must divide the other");
+    static_assert(POSITIONS % larger(PIXELS_IN, PIXELS_OUT) == 0, "PIXELS_IN and PIXELS_OUT must divide POSITIONS");
     pixel_converter<LANES, CHANNELS, PIXELS_IN, PIXELS_OUT, POSITIONS>::convert(frames, in, out);
 }
 

@@ -149,9 +149,10 @@ template <int SIMD, int CHANNELS, int HEIGHT, int WIDTH, int KERNEL_H, int KERNE
 void window_default(int frames, hls::stream<word<T, SIMD>> &in, hls::stream<word<T, SIMD>> &out) {
 #pragma HLS INLINE
     constexpr int HIGH = (KERNEL_H - 1) * DILATION, WIDE = (KERNEL_W - 1) * DILATION, G = CHANNELS / SIMD;
-    static_assert(CHANNELS % SIMD == 0, "SIMD divides the channels");
+    static_assert(CHANNELS % SIMD == 0, "SIMD must divide CHANNELS");
     static_assert(TOP <= HIGH && BOTTOM <= HIGH && LEFT <= WIDE && RIGHT <= WIDE,
-                  "no window lies in the padding alone");
+                  "the padding must not exceed the kernel's size less 1, dilation included, so that every window "
+                  "reaches the map");
     constexpr int OUT_HEIGHT = positions_of(HEIGHT, TOP, BOTTOM, KERNEL_H, DILATION, STRIDE);
     constexpr int OUT_WIDTH = positions_of(WIDTH, LEFT, RIGHT, KERNEL_W, DILATION, STRIDE);
     walk_map<RAM, AROUND>(frames, in, out,
@@ -164,7 +165,7 @@ template <int PIXELS, int SIMD, int CHANNELS, int HEIGHT, int WIDTH, int KERNEL_
 void window_parallel(int frames, hls::stream<word<T, PIXELS * SIMD>> &in,
                      hls::stream<word<T, pixels_out(PIXELS, STRIDE) * KERNEL_H * KERNEL_W * SIMD>> &out) {
 #pragma HLS INLINE
-    static_assert(CHANNELS % SIMD == 0, "SIMD divides the channels");
+    static_assert(CHANNELS % SIMD == 0, "SIMD must divide CHANNELS");
     typedef scan_plan<PIXELS, HEIGHT, WIDTH, KERNEL_H, KERNEL_W, STRIDE, TOP, LEFT, BOTTOM, RIGHT, DILATION> plan;
     typedef word<T, PIXELS * SIMD> bundle_t;
     constexpr int G = CHANNELS / SIMD;

@@ -30,7 +30,7 @@ using number = integer<bits_of<MAXIMUM>::value, false>;
 // Counts 0 … COUNT − 1, and starts again from 0.
 template <int COUNT>
 struct counter_t {
-    static_assert(COUNT > 0, "there is something to count");
+    static_assert(COUNT > 0, "COUNT must be at least 1");
     number<COUNT - 1> value;  // the present count
     bool last;                // whether value is COUNT − 1
 

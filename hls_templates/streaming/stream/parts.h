@@ -29,7 +29,7 @@ constexpr int most_of() {
 // LANES channels.
 template <int LANES, int... CHANNELS>
 struct parts_t {
-    static_assert(divides_all<LANES, CHANNELS...>(), "LANES divides the channels of every part");
+    static_assert(divides_all<LANES, CHANNELS...>(), "LANES must divide the channels of every part");
     static constexpr int PARTS = sizeof...(CHANNELS);
     counter_t<PARTS> part;                        // the number of the part
     number<most_of<CHANNELS...>() / LANES> left;  // words of the part that follow the next word

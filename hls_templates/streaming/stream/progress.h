@@ -26,7 +26,7 @@ struct frames_t {
 // The progress of a block that takes STEPS iterations per frame.
 template <int STEPS>
 struct progress_t {
-    static_assert(STEPS > 0, "a frame is whole words: PE divides the channels, PIXELS the positions");
+    static_assert(STEPS > 0, "STEPS must be at least 1: PE must not exceed the channels, nor PIXELS the positions");
     counter_t<STEPS> step;  // the iteration of the present frame
     int frame;              // completed frames
 

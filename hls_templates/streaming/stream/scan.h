@@ -51,12 +51,13 @@ struct scan_plan {
     // The number of bundles per row that contain pixels of one step's windows.
     static constexpr int BUNDLES = LAG_BUNDLES + ceiling(LEFT, PIXELS) + 1;
 
-    static_assert(WIDTH % PIXELS == 0 && OUT_WIDTH % PIXELS_OUT == 0, "whole words make a row");
-    static_assert(PIXELS == 1 || PIXELS % STRIDE == 0, "a word holds whole strides");
+    static_assert(WIDTH % PIXELS == 0 && OUT_WIDTH % PIXELS_OUT == 0,
+                  "PIXELS must divide WIDTH, and PIXELS_OUT must divide OUT_WIDTH");
+    static_assert(PIXELS == 1 || PIXELS % STRIDE == 0, "PIXELS must be 1 or a multiple of STRIDE");
     static_assert(TOP <= (KERNEL_H - 1) * DILATION && LEFT <= (KERNEL_W - 1) * DILATION,
-                  "no window lies in the padding alone");
+                  "TOP and LEFT must not exceed (KERNEL - 1) * DILATION, so that every window reaches the map");
     static_assert(BOTTOM <= (KERNEL_H - 1) * DILATION && RIGHT <= (KERNEL_W - 1) * DILATION,
-                  "no window lies in the padding alone");
+                  "BOTTOM and RIGHT must not exceed (KERNEL - 1) * DILATION, so that every window reaches the map");
 
     // The place of tap column kx of a step's position m in the delay lines:
     //   offset_of   pixels from the tap to the first pixel of the newest bundle; negative if the tap is after it

@@ -43,7 +43,8 @@ constexpr int WALK_LANDING = 3;
 // Slots of the buffer in addition to its capacity. A released slot is overwritten at least this many input words later,
 // so that reads that are still in the pipeline find the old word.
 constexpr int WALK_MARGIN = 8;
-static_assert(WALK_DEPTH <= WALK_MARGIN, "no read lies further behind than the words that leave a slot alone");
+static_assert(WALK_DEPTH <= WALK_MARGIN,
+              "WALK_MARGIN must be at least WALK_DEPTH, so that no word is overwritten before its last read");
 
 // The words of the buffer.
 constexpr int walk_slots(int capacity) { return capacity + WALK_MARGIN; }

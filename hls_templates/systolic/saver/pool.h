@@ -175,6 +175,8 @@ static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::strea
     while (more) {
         SYSTOLIC_PIPELINE(1, POOL_STAGES);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
+// An iteration reads and writes one address, and no other iteration of the tile uses that address. The next access is
+// in the row tile below, a row of columns later.
 #pragma HLS DEPENDENCE variable = kept type = inter false
         // Columns of a row, counted in ``x``. A column takes one cycle per group of SAVE_ROWS output rows.
         const bool odd = (x & 1) != 0, arrived = x == last_arrival, first_group = (group == 0) & !repeats;

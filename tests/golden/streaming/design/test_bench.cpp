@@ -35,7 +35,7 @@ static std::vector<T> load(const std::string &path, size_t count) {
     if (!file) refuse(path, "cannot be opened");
     const std::streamoff bytes = file.tellg();
     if (bytes != static_cast<std::streamoff>(count * sizeof(T))) {
-        refuse(path, "is of another design: its size is not that of this one");
+        refuse(path, "does not have the size that this design needs; is it from another design?");
     }
     std::vector<T> data(count);
     file.seekg(0);

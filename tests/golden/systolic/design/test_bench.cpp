@@ -47,7 +47,7 @@ static std::vector<T> load(const std::string &path, size_t words) {
     if (!file) refuse(path, "cannot be opened");
     const size_t bytes = static_cast<size_t>(file.tellg());
     if (bytes == 0 || bytes % sizeof(T) != 0) refuse(path, "does not hold whole words");
-    if (words != 0 && bytes != words * sizeof(T)) refuse(path, "is of another design: its size is not that of this one");
+    if (words != 0 && bytes != words * sizeof(T)) refuse(path, "does not have the size that this design needs; is it from another design?");
     std::vector<T> data(bytes / sizeof(T));
     file.seekg(0);
     file.read(reinterpret_cast<char *>(data.data()), static_cast<std::streamsize>(bytes));
@@ -125,8 +125,8 @@ static uint32_t run_apart(images &ddr, std::vector<word_t> &maps) {
 }
 
 int main(int argc, char **argv) {
-    static_assert(sizeof(word_t) == WORD_BYTES, "a word is LANES values without a gap");
-    static_assert(sizeof(requantiser_t) == 16, "a requantiser is 16 bytes");
+    static_assert(sizeof(word_t) == WORD_BYTES, "a word must be LANES values without padding bytes");
+    static_assert(sizeof(requantiser_t) == 16, "a requantiser must be 16 bytes");
     const std::string folder = argc > 1 ? argv[1] : "data";
     const bool apart = argc > 2 && std::string(argv[2]) == "apart";
     size_t expected_words = 0;

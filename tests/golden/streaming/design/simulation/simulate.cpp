@@ -23,7 +23,7 @@ void copy_message(const char *from, char *to, size_t room) {
 // Pass the integers of a stream to the callback of systolic_stream.
 void take_tap(int number, const int32_t *values, size_t count) {
     if (taker != nullptr && taker(number, values, count) != 0)
-        throw std::runtime_error("whoever started it asked it to stop");
+        throw std::runtime_error("the caller has stopped the simulation");
 }
 
 // The DMA as a process: it sends one beat per cycle, because its 64-bit side runs at the pipeline's clock.
@@ -50,7 +50,7 @@ void dma_write(int frames, hls::stream<beat_t<OUT_BEAT> > &out) {
         SYSTOLIC_PIPELINE(1, 1);
         const beat_t<OUT_BEAT> beat = out.read();
         const int frame = i / OUT_BEATS, at = i % OUT_BEATS * OUT_BEAT;
-        if (bool(beat.last) != (i % OUT_BEATS == OUT_BEATS - 1)) throw std::runtime_error("TLAST does not stand at the end of the packet");
+        if (bool(beat.last) != (i % OUT_BEATS == OUT_BEATS - 1)) throw std::runtime_error("TLAST must be set in the last beat of a packet only");
         for (int b = 0; b < OUT_BEAT && at + b < OUT_BYTES; ++b) packets_out[size_t(frame) * OUT_BYTES + at + b] = byte_of<OUT_BEAT>(beat, b);
     }
 }

@@ -19,7 +19,7 @@ namespace golden {
 
 // All sums and products below are far smaller than 64 bits, so that none can overflow.
 using integer = std::int64_t;
-static_assert((integer{-1} >> 1) == -1, "requantisation needs the arithmetic shift");
+static_assert((integer{-1} >> 1) == -1, "requantisation needs an arithmetic right shift of negative integers");
 
 // A type of the integers. carrier: the suffix of a dump's name. bytes: of one integer in a dump. low, high: its limits.
 // step: the difference between two values.
@@ -443,7 +443,7 @@ void run(const std::string &parameter_file, const std::string &picture, const st
 int main(int count, char **arguments) {
     const bool dumps = count == 5 && std::string(arguments[3]) == "--dump";
     if (count != 3 && !dumps) {
-        std::fprintf(stderr, "use: golden golden.bin PICTURE [--dump DIR]\n");
+        std::fprintf(stderr, "usage: golden golden.bin PICTURE [--dump DIR]\n");
         return 2;
     }
     try {

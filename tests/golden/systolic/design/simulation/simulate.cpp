@@ -20,7 +20,7 @@ void copy_message(const char *from, char *to, size_t room) {
 
 void after_pass(uint32_t index) {
     if (notify != nullptr && notify(index) != 0)
-        throw std::runtime_error("whoever started it asked it to stop");
+        throw std::runtime_error("the caller has stopped the simulation");
 }
 
 // Execute passes ``first`` … ``first + count − 1`` (c_abi.h). Pointers point to whole words, and sizes count words.
