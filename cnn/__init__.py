@@ -5,7 +5,7 @@ random weights of a float network, and ``exported.seed`` draws the arrays of a n
 ``float_model`` computes the float graph of ``network``. Quantisation turns that graph into the integer graph of
 ``quantized``, which ``integer_model`` computes. ``integer_model`` is the golden model: it defines every output bit.
 
-``ops`` has the operations: what each computes in both graphs, and its rules. ``requantise`` has the arithmetic
-contract, ``quantized_check`` the rules of a network, and ``stored`` the network's file. Open ``network`` and
-``quantized`` first, because the other packages of the project read these two.
+``ops`` defines the operations: the computation of each in both graphs, and the rules that it must satisfy.
+``requantise`` defines the arithmetic contract, ``quantized_check`` checks a network, and ``stored`` reads and writes a
+quantised network. Read ``network`` and ``quantized`` first, because all other packages of the project use their types.
 """

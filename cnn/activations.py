@@ -1,7 +1,7 @@
-"""Functions that are applied to each value by itself.
+"""Activations and other functions that are applied to each value separately.
 
-``ACTIVATIONS`` (linear, leaky, ReLU, ReLU6) are one multiplication, which the requantiser of the layer computes. For
-every other function, in ``FUNCTIONS``, the accelerator looks values up in a table.
+The requantiser of a layer computes each of ``ACTIVATIONS`` (linear, leaky, ReLU, ReLU6) with one multiplication. For
+every other function, in ``FUNCTIONS``, the accelerator reads the outputs from a table.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SLOPES: Mapping[str, float] = {"linear": 1.0, "leaky": LEAKY_SLOPE, "relu": 0.0,
 """The slope below 0 of each activation that a requantiser computes with one multiplication."""
 
 ACTIVATIONS = tuple(SLOPES)
-"""The activations of layers. Every other function is an ``Activate``, which the accelerator looks up in a table."""
+"""The activations of layers. Every other function is an ``Activate``, which the accelerator computes by a table."""
 
 UNIT = "unit"
 """y = x clipped to 0…1. Networks that were quantised by training have it; darknet's cfg files do not."""
@@ -36,7 +36,7 @@ SIGN = "sign"
 
 
 def activate(array: FloatArray, name: str) -> FloatArray:
-    """Return an activation of the values, float32 of the shape of ``array``, which may be overwritten.
+    """Return the activation ``name`` of every value, float32 in the shape of ``array``. ``array`` may be overwritten.
 
     Raises:
         ChoiceError: There is no activation of that name.
@@ -63,7 +63,7 @@ class Function:
     """A function of ``FUNCTIONS``.
 
     Attributes:
-        values: Returns the outputs for values, float64 of any shape, and the function's parameters.
+        values: The function. It takes inputs, float64 of any shape, and the parameters, and returns the outputs.
         defaults: The default values of the parameters.
     """
 
@@ -72,7 +72,7 @@ class Function:
 
 
 MOST_POWER = 88.0
-"""The greatest exponent of e whose power is finite in float32."""
+"""The greatest input of ``exp``: the largest integer whose power of e is finite in float32."""
 
 
 def logistic(x: Floats) -> Floats:
@@ -140,7 +140,7 @@ def _hard_mish(x: Floats) -> Floats:
 
 
 def _interpolated(x: Floats, first: float, distance: float, *values: float) -> Floats:
-    """Return values interpolated linearly between points; beyond the ends the first or the last value.
+    """Return values interpolated linearly between points. Inputs outside of them give the first or the last value.
 
     Args:
         x: The inputs.
@@ -187,4 +187,4 @@ _OWN: Mapping[str, Function] = {
 FUNCTIONS: Registry[Function] = Registry(
     "systolic.functions", _OWN, "a cnn.activations.Function", lambda value: isinstance(value, Function)
 )
-"""The functions by the name in an ``Activate``. The defaults of parameters are ONNX's."""
+"""All functions, by their names in ``Activate``. The default parameters are ONNX's defaults."""

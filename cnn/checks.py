@@ -1,4 +1,4 @@
-"""Checks of arrays for the rules of a network. Their errors have no place yet; the caller adds the node's."""
+"""Checks of arrays for the rules of a network. Their errors do not name a node; the caller adds it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def check_array(what: str, array: npt.NDArray[Any], shape: tuple[int, ...], dtyp
 
 
 def check_numbers(what: str, array: npt.NDArray[np.integer], low: int, high: int) -> None:
-    """Raise RangeError if the least or the greatest number of ``array`` is outside ``low`` … ``high``."""
+    """Raise RangeError if a number of ``array`` is outside ``low`` … ``high``.
+
+    The error shows the least or the greatest number.
+    """
     for number in (int(array.min()), int(array.max())):
         if not low <= number <= high:
             raise RangeError(what, number, low, high)

@@ -26,7 +26,7 @@ class DataType:
 
     Raises:
         RangeError: No datatype has that number of bits.
-        InvalidValueError: ``few`` is not one of these, or does not match the bits.
+        InvalidValueError: ``few`` is another text, or does not match the bits and the sign.
     """
 
     bits: int
@@ -37,7 +37,7 @@ class DataType:
         if self.few:
             if (self.few, self.bits, self.signed) not in {(name, bits, True) for name, bits in _FEW.items()}:
                 raise InvalidValueError(
-                    "a datatype of few values", self, "BIPOLAR of 1 bit or TERNARY of 2, both signed"
+                    "a datatype of few values", self, "BIPOLAR with 1 bit or TERNARY with 2 bits, both signed"
                 )
             return
         least = 2 if self.signed else 1
@@ -73,7 +73,7 @@ class DataType:
 
     @property
     def carrier(self) -> npt.DTypeLike:
-        """The narrowest numpy integer that holds every value."""
+        """The narrowest numpy integer type that holds every value."""
         width = next(w for w in (8, 16, 32) if self.bits <= w)
         return np.dtype(f"{'i' if self.signed else 'u'}{width // 8}")
 
@@ -82,7 +82,7 @@ class DataType:
         """Return the datatype of a name such as "INT8".
 
         Raises:
-            InvalidValueError: It is not the name of a datatype.
+            InvalidValueError: ``name`` is not the name of a datatype.
             RangeError: No datatype has that number of bits.
         """
         if name in _FEW:

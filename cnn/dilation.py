@@ -1,7 +1,7 @@
-"""Dilated windows, whose places are several rows or columns of the map apart.
+"""Dilated convolution windows, whose taps are several rows or columns of the map apart.
 
-A layer stores only the weights of these places. ``with_zeros`` writes out zeros between them, for code and formats that
-do not know dilation.
+A layer stores only the weights of its taps. ``with_zeros`` inserts zeros between the weights, for code and formats that
+do not support dilation.
 
     weights 3×3, a dilation of 2 by 2        with zeros: 5×5, 0 except at rows and columns 0, 2 and 4
 """
@@ -17,15 +17,22 @@ Number = TypeVar("Number", bound=np.generic)
 
 
 def covered(places: tuple[int, ...], dilation: tuple[int, int]) -> tuple[int, int]:
-    """Return the rows and columns of the map that a window covers. places: the window's rows and columns of places."""
+    """Return the rows and columns of the map that a window covers.
+
+    Args:
+        places: The rows and columns of taps in the window.
+        dilation: The distance between two neighbouring taps, in rows and in columns.
+    """
     (rows, columns), (down, across) = places, dilation
     return (rows - 1) * down + 1, (columns - 1) * across + 1
 
 
 def with_zeros(weights: npt.NDArray[Number], dilation: tuple[int, int]) -> npt.NDArray[Number]:
-    """Return the weights of the undilated window with the same sums, whose weights between the places are 0.
+    """Return the weights of the undilated window that computes the same sums: 0 between the taps.
 
-    weights: [filters, channels, rows, columns].
+    Args:
+        weights: The weights of the taps, ``(filters, channels, rows, columns)``.
+        dilation: The distance between two neighbouring taps, in rows and in columns.
     """
     if dilation == (1, 1):
         return weights

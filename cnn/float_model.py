@@ -10,13 +10,13 @@ from cnn.network import Network
 
 
 def run_float(network: Network, picture: FloatArray) -> list[FloatArray]:
-    """Return every node's output, float32 [channels, height, width], in the order of ``network.nodes``.
+    """Return the output of every node, float32 ``(channels, height, width)``, in the order of ``network.nodes``.
 
     The output of a detection head is its input; the host decodes boxes (host.vision.detection).
 
     Args:
         network: The float network.
-        picture: float32 [channels, height, width] of 0…1.
+        picture: float32 ``(channels, height, width)`` in the range 0…1.
 
     Raises:
         ShapeError: The picture does not have the network's input shape, or is not float32.

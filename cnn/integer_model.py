@@ -14,13 +14,13 @@ from cnn.quantized import QNode, QuantizedNetwork, has_integers
 
 
 def run_integer(network: QuantizedNetwork, picture: npt.NDArray[np.uint8]) -> list[Integers | None]:
-    """Return every node's integers in its datatype's carrier, [channels, height, width].
+    """Return the output of every node, integers ``(channels, height, width)`` in the carrier of the node's datatype.
 
-    A node that runs on the host has the entry None.
+    A node that the host computes has the entry None.
 
     Args:
         network: The quantised network.
-        picture: uint8 [channels, height, width].
+        picture: uint8 ``(channels, height, width)``.
 
     Raises:
         ShapeError: The picture does not have the network's input shape, or is not uint8.
@@ -51,13 +51,13 @@ def _check_picture(network: QuantizedNetwork, picture: npt.NDArray[np.uint8]) ->
 
 
 def run_node(node: QNode, nodes: Sequence[QNode], outputs: Sequence[Integers | None], picture: Integers) -> Integers:
-    """Return one node's integers.
+    """Return the output of one node.
 
     Args:
         node: The node.
-        nodes: The network's nodes, at least those before this one.
-        outputs: The integers of these nodes.
-        picture: uint8 [channels, height, width].
+        nodes: The network's nodes; at least the nodes that precede ``node``.
+        outputs: The outputs of ``nodes``.
+        picture: uint8 ``(channels, height, width)``.
     """
     inputs = [output for i in node.inputs if (output := outputs[i]) is not None] or [picture]
     try:

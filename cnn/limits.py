@@ -1,20 +1,20 @@
-"""The greatest size of a network, for all file formats. Each limit is checked before memory of that size is used."""
+"""Limits for the size of a network, in all file formats. Each is checked before memory of that size is allocated."""
 
 MAX_SIDE = 1 << 16
-"""The most rows or columns of a picture, or samples of a signal: a second of sound has 48,000."""
+"""The most rows or columns of a picture, or samples of a signal: one second of audio has 48,000 samples."""
 MAX_RATIO = 1 << 13
-"""The greatest numerator or denominator of the factor that a map is resized by.
+"""The greatest numerator or denominator of a resize factor.
 
-A finer fraction would only express the rounding of a float.
+A finer fraction would only reproduce the rounding error of a float.
 """
 MAX_KERNEL = 64
 """The most rows or columns of a window that is built while a file is read, for resizing and for borders."""
 MAX_WINDOW, MAX_PLACES = (1 << 12) - 1, 1 << 14
 """The most rows or columns of a window in a file, including dilation, and the greatest product of the two."""
 MAX_DILATED = 1 << 26
-"""The most weights of a dilated convolution, counted with the zeros between its places: 256 MiB of float32.
+"""The most weights of a dilated convolution, counted with the zeros between its taps: 256 MiB of float32.
 
-The limit from a file's size (cnn.onnx.layers) is often lower.
+The limit that follows from the file's size (cnn.onnx.layers) is often lower.
 """
 MAX_PADDING = (1 << 12) - 1
 """The most rows or columns of padding on one side of a map: a pass of the array has 12 bits for them."""

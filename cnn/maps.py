@@ -1,4 +1,4 @@
-"""Maps, the tensors between two layers: channels × height × width of floats or integers."""
+"""Maps, which are the tensors between layers: floats or integers, ``(channels, height, width)``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Shape:
 class Padding:
     """The rows and columns that surround a map.
 
-    They are zeros for a convolution, and less than every value for a max pool.
+    Their values are 0 for a convolution. For a max pool they are less than every value of the map.
     """
 
     top: int = 0

@@ -1,6 +1,6 @@
-"""The outputs of the file that a network came from: their names, and how the host computes them from maps.
+"""The outputs of a network's file: their names, and the steps by which the host computes them from maps.
 
-An output is computed by steps on a stack of arrays, which ``host.contract.named_outputs`` runs:
+The steps of an output work on a stack of arrays. ``host.contract.named_outputs`` runs them:
 
     prob = softmax(conv)            map 0, softmax 1
     flat = conv, channels last      map 0, transpose 0 2 3 1, reshape 1 2048 2
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 MOST_OUTPUTS = 256
-"""The most outputs of a file."""
+"""The most outputs of one file."""
 
 MAP, RESHAPE, TRANSPOSE, CONCAT = "map", "reshape", "transpose", "concat"
 
@@ -36,9 +36,9 @@ class NamedOutput:
 
     Attributes:
         name: The output's name in the file.
-        nodes: The names of the nodes whose values it is computed from. A step ``map`` refers to them by index. Names
-            stay valid through passes, which change the indices of nodes.
-        steps: The steps that compute it.
+        nodes: The names of the nodes whose maps the steps read. A step ``map`` has the index in this tuple. Names are
+            stored because passes change the indices of nodes.
+        steps: The steps that compute the output.
     """
 
     name: str
@@ -47,11 +47,11 @@ class NamedOutput:
 
 
 def view_steps(sides: Sequence[int], last: bool) -> tuple[OutputStep, ...]:
-    """Return the steps from the map of an output's first node to the shape that the file gives the output.
+    """Return the steps that convert the map of an output's first node to the shape of that output in the file.
 
     Args:
-        sides: The shape in the file, with a leading 1 for the batch.
-        last: Whether the channels are the last dimension there.
+        sides: The output's shape in the file, with a leading 1 for the batch.
+        last: Whether the channels are the last dimension of that shape.
     """
     turned = (OutputStep(TRANSPOSE, (0, 2, 3, 1)),) * last
     return OutputStep(MAP, (0,)), *turned, OutputStep(RESHAPE, tuple(sides))

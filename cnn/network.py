@@ -33,7 +33,7 @@ class Node:
 
     @property
     def place(self) -> str:
-        """The name and the source, as errors state them."""
+        """The name and the source, as error messages show them."""
         return f"{self.name!r} ({self.source})"
 
 

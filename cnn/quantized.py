@@ -1,7 +1,8 @@
 """The integer network, which the golden models, the scheduler and the generator share.
 
-The value of a tensor's element is (integer − zero point) × scale. The zero point is 0 unless a file has its own
-quantisation, or zero points are asked for. Every operation that computes has its own requantiser (``cnn.requantise``).
+The value of a tensor's element is (integer − zero point) × scale. The zero point is 0 unless the network's file has its
+own quantisation, or asymmetric quantisation is requested. Every operation that computes sums has its own requantiser
+(``cnn.requantise``).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class QNode:
 
     @property
     def place(self) -> str:
-        """The name and the source, as errors state them."""
+        """The name and the source, as error messages show them."""
         return f"{self.name!r} ({self.source})"
 
     @property
@@ -50,7 +51,7 @@ class QNode:
 
 @dataclass(frozen=True, eq=False)
 class QuantizedNetwork:
-    """A quantised network, whose nodes may have the indices of the float network that it came from.
+    """A quantised network. Its nodes may have the same indices as in the float network.
 
     The first Softmax, TopK, Output or Detection and all nodes after it run on the host. Their ``type`` is their first
     input's type, and they have no integers of their own. A TopK of integers is the exception: its output is integers,

@@ -1,4 +1,4 @@
-"""The rules of a QuantizedNetwork, which are checked after quantisation and after a file is read.
+"""The rules of a QuantizedNetwork. They are checked after quantisation and after a file is read.
 
 Each operation checks its own rules (``IntegerOperation.check``).
 """
@@ -14,17 +14,23 @@ from cnn.network import Node
 from cnn.ops import QInput
 from cnn.quantized import QNode, QuantizedNetwork
 
-MAP_LIMIT = 1 << 28  # values of one tensor: 256 Mi, far above every picture that fits a board
+MAP_LIMIT = 1 << 28
+"""The most values of one tensor: 256 Mi, far above every picture that fits on a board."""
 
 
 def check_quantized(network: QuantizedNetwork) -> QuantizedNetwork:
-    """Return the network itself if it keeps the arithmetic contract; the place of an error is the node at fault.
+    """Return the network unchanged if it satisfies the arithmetic contract. An error names the node at fault.
 
     Raises:
-        RangeError: A number is outside its range; MismatchError if it must equal another one.
-        ShapeError: An array or a map has another shape or data type.
-        InvalidValueError: A value has another form; ChoiceError, MissingValueError and ConflictError are as named.
+        RangeError: A number is outside its range.
+        MismatchError: A value differs from another one that it must equal.
+        ShapeError: An array or a map has another shape or data type than required.
+        InvalidValueError: A value does not have the required form.
+        ChoiceError: A value does not occur among its choices.
+        MissingValueError: A required value is missing.
+        ConflictError: Two values exclude each other.
         DoesNotFitError: Sums need more bits than an accumulator has.
+        UnsupportedError: An integer layer reads a layer that the host computes.
     """
     if not network.nodes or not isinstance(network.nodes[0].op, QInput):
         first = type(network.nodes[0].op).__name__ if network.nodes else "nothing"
@@ -38,9 +44,9 @@ def check_quantized(network: QuantizedNetwork) -> QuantizedNetwork:
 
 
 def expected_shape(node: Node | QNode, inputs: Sequence[Node | QNode]) -> Shape:
-    """Return the shape that ``node`` must have, from its operation and its inputs. It has at least one input.
+    """Return the shape that ``node`` must have, from its operation and its inputs, of which there is at least one.
 
-    Raises the errors of ``Operation.output_shape``, whose place is the node.
+    Raises the errors of ``Operation.output_shape``, with the node as their place.
     """
     try:
         return node.op.output_shape([source.shape for source in inputs])

@@ -1,12 +1,12 @@
-"""The arithmetic contract: how an exact sum is turned into an output value (docs/explanation/quantisation.md).
+"""The arithmetic contract: the conversion of an exact sum into an output value (docs/explanation/quantisation.md).
 
     Requantiser     y = saturate(((acc + bias) · m + 2^(s − 1)) >> s)
                     m = multiplier or, if acc + bias < 0, negative
     MultiplyShift   y = saturate((acc · multiplier + bias + 2^(s − 1)) >> s)
     Thresholds      y = low + step · Σ_i [±acc ≥ t_i]
 
-The first two forms round halves up. A network whose file rounds halves to the even integer says so in ``halves``. The
-NEAR_HALF lowest bits of the product p then do not count. If 2^s divides p + 2^(s − 1), y is the even one of the two
+The first two forms round halves up. If the network's file rounds halves to the even integer, ``halves`` is EVEN. The
+NEAR_HALF lowest bits of the product p are then ignored. If 2^s divides p + 2^(s − 1), y is the even one of the two
 nearest integers. If an odd zero point is added after the rounding, y is the odd one, because the even integer plus this
 zero point is odd.
 """
@@ -27,39 +27,45 @@ from cnn.maps import Integers
 Floats = npt.NDArray[Any]
 
 MULTIPLIER_LIMIT = (1 << 16) - 1
+"""The greatest magnitude of a multiplier."""
 SHIFT_LIMIT = 47
+"""The most bits of a right shift."""
 PRODUCT_BIAS_LIMIT = (1 << 47) - 1
+"""The greatest magnitude of a bias that is added to a product."""
 THRESHOLD_LIMIT = 1 << 31
-THRESHOLD_BITS = 8  # the most bits of an output computed by thresholds: 255 comparisons per value
+"""The greatest magnitude of a threshold."""
+THRESHOLD_BITS = 8
+"""The most bits of an output that thresholds compute: 255 comparisons per value."""
 
 UP, EVEN, ODD = "up", "even", "odd"
 HALVES = (UP, EVEN, ODD)
-"""The integer that a half is rounded to."""
+"""The ways to round a half: up, to the even integer, or to the odd integer."""
 
 
 def beyond_zero(halves: str, zero: int) -> str:
-    """Return how halves are rounded after an offset of ``zero`` is added: an odd offset swaps EVEN and ODD."""
+    """Return the rounding of halves after the offset ``zero`` is added: an odd offset swaps EVEN and ODD."""
     return {EVEN: ODD, ODD: EVEN}.get(halves, halves) if zero % 2 else halves
 
 
 NEAR_HALF = 12
-"""The lowest bits of a product that do not count if halves are rounded to even.
+"""The number of low bits of a product that are ignored if halves are rounded to even or odd.
 
-A factor that is not a power of two is rounded to 16 bits, so that a half of the file becomes a number near a half.
+A factor that is not a power of two is rounded to 16 bits, so that an exact half in the file becomes a
+number near a half.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class Requantiser:
-    """A bias and one multiplication of the sum, per output channel, all int64.
+    """A bias, one multiplication and a shift. Every array has one int64 number per output channel.
 
     Attributes:
-        bias: At the scale of the accumulator.
-        multiplier: 1…65535.
+        bias: The bias, at the scale of the accumulator.
+        multiplier: The multiplier if acc + bias ≥ 0, 1…65535.
         negative: The multiplier if acc + bias < 0, 0…65535: 0 for ReLU, slope · multiplier for leaky ReLU, and
             ``multiplier`` itself for a linear layer.
-        shift: 1…47.
-        halves: One of HALVES.
+        shift: The bits of the right shift, 1…47.
+        halves: The rounding of halves, one of HALVES.
     """
 
     bias: npt.NDArray[np.int64]
@@ -87,13 +93,13 @@ def identity(channels: int) -> Requantiser:
 class MultiplyShift:
     """Batch norm as one multiplication, addition and shift (UltraNet's inc, bias and l_shift).
 
-    All are int64, per output channel.
+    Every array has one int64 number per output channel.
 
     Attributes:
-        multiplier: −65535…65535, below 0 if the batch norm's gamma is.
-        bias: At the scale of the product, |bias| < 2^47.
-        shift: 1…47.
-        halves: One of HALVES.
+        multiplier: The multiplier, −65535…65535; negative if the batch norm's gamma is negative.
+        bias: The bias, at the scale of the product, |bias| < 2^47.
+        shift: The bits of the right shift, 1…47.
+        halves: The rounding of halves, one of HALVES.
     """
 
     multiplier: npt.NDArray[np.int64]
@@ -109,12 +115,14 @@ class MultiplyShift:
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """y counts the thresholds that the sum reaches, per output channel: any function that only rises or only falls.
+    """Thresholds per output channel: the output counts the thresholds that the sum reaches.
+
+    They compute any monotonic function.
 
     Attributes:
-        thresholds: int64 [channels, levels of the output datatype], ascending, |t| ≤ 2^31. A threshold that no sum
+        thresholds: int64 ``(channels, levels of the output datatype)``, ascending, |t| ≤ 2^31. A threshold that no sum
             reaches is the greatest acc + 1.
-        flip: bool [channels], True if −acc is compared instead of acc, because the function falls.
+        flip: bool ``(channels,)``: whether −acc is compared instead of acc, because the function falls.
     """
 
     thresholds: npt.NDArray[np.int64]
@@ -131,12 +139,12 @@ Requantising: TypeAlias = Requantiser | MultiplyShift | Thresholds
 
 
 def numbers_of(by: Requantising) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of a requantiser by their names; each has a row or a number per channel."""
+    """Return the arrays of a requantiser by their names. Each has one row or one number per channel."""
     return {each.name: getattr(by, each.name) for each in fields(by) if each.name != "halves"}
 
 
 def requantise(accumulators: npt.NDArray[np.int64], requantiser: Requantising, datatype: DataType) -> Integers:
-    """Return the outputs [C, …] of accumulators [C, …], in the datatype's carrier, computed in int64.
+    """Return the outputs for accumulators, both ``(channels, …)``, in the datatype's carrier, computed in int64.
 
     |acc + bias| < 2^31, |m| < 2^16, a MultiplyShift's |bias| < 2^47 and s ≤ 47, so every intermediate fits 49 bits.
     """
@@ -162,7 +170,7 @@ def requantise(accumulators: npt.NDArray[np.int64], requantiser: Requantising, d
 
 
 def _threshold(accumulators: Integers, by: Thresholds, datatype: DataType) -> Integers:
-    """Return the outputs by bisection of the thresholds, which ascend."""
+    """Return the outputs, found by bisection of the ascending thresholds."""
     signs = np.where(by.flip, -1, 1)
     result = np.empty(accumulators.shape, datatype.carrier)
     for channel, (sums, sign, thresholds) in enumerate(zip(accumulators, signs, by.thresholds, strict=True)):
@@ -172,10 +180,10 @@ def _threshold(accumulators: Integers, by: Thresholds, datatype: DataType) -> In
 
 
 def requantise_floats(accumulators: Floats, requantiser: Requantising, datatype: DataType) -> Integers:
-    """Return the outputs as ``requantise`` does, for integers in floats [C, n], several times faster.
+    """Return the outputs as ``requantise`` does, several times faster, for integers in floats ``(channels, n)``.
 
-    It is exact: every intermediate has at most 49 bits, scaling by 2^-s only moves the exponent, and floor is the
-    arithmetic shift.
+    The result is exact: every intermediate has at most 49 bits, scaling by 2^-s only changes the exponent, and floor is
+    the arithmetic shift.
     """
     if isinstance(requantiser, Thresholds):
         return _threshold(accumulators, requantiser, datatype)
@@ -244,10 +252,11 @@ def check_requantiser(by: Requantising, datatype: DataType, channels: int) -> No
         channels: The number of output channels.
 
     Raises:
-        ShapeError: An array has another shape or data type.
+        ShapeError: An array has another shape or data type than required.
         RangeError: A number is outside its range.
         ConflictError: The output's datatype lacks values that saturation may give.
-        ChoiceError: Halves are rounded in an unknown way; InvalidValueError if thresholds do not ascend.
+        ChoiceError: The rounding of halves is unknown.
+        InvalidValueError: The thresholds of a channel do not ascend.
     """
     if isinstance(by, Thresholds):
         _check_thresholds(by, datatype, channels)
@@ -265,7 +274,7 @@ def check_requantiser(by: Requantising, datatype: DataType, channels: int) -> No
 
 def _check_thresholds(by: Thresholds, datatype: DataType, channels: int) -> None:
     if datatype.bits > THRESHOLD_BITS:
-        what = f"the bits of {datatype.name}, which thresholds make,"
+        what = f"the bits of {datatype.name}, computed by thresholds,"
         raise RangeError(what, datatype.bits, high=THRESHOLD_BITS)
     array = by.thresholds
     check_array("the thresholds", array, (channels, datatype.levels))

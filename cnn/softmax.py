@@ -1,4 +1,4 @@
-"""Chooses the softmax of a network that the accelerator computes."""
+"""Moves the softmax of a network to the accelerator, and selects the method by which it is computed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from cnn.quantized import QNode, QuantizedNetwork
 def on_accelerator(network: Network, method: str) -> Network:
     """Return the network with every softmax computed on the accelerator by ``method``.
 
-    A softmax that the accelerator computed by another method uses this one too.
+    A softmax that is already on the accelerator changes to this method.
+
     Raises:
         MissingValueError: The network has no softmax.
         UnsupportedError: A softmax is not over the channels of one position.

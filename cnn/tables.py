@@ -1,12 +1,12 @@
-"""Functions of one value as tables.
+"""Tables that compute a function of one value.
 
-An input of at most 8 bits has an entry per value, which is exact. An input of 9 to 12 bits may have one too. For other
-inputs of up to 16 bits the table is piecewise linear, with 256 pieces:
+For an input of at most 8 bits, a table has one entry per value and is exact. For 9 to 12 bits it may be of this form
+too. For other inputs of up to 16 bits the table is piecewise linear, with 256 pieces:
 
     y = values[i] + ((slopes[i] · f + 2^(F − 1)) >> F),    x − the least x = i · 2^F + f,    F = bits of the input − 8
 
-A piece is exact at its first and at its last input. So 0 is exact, which is where functions bend and jump, and the
-table of a function that only rises only rises. Between these inputs the error of y is at most h² / 8 · max|f″| + 1
+A piece is exact at its first and at its last input. So the table is exact at 0, where functions bend and jump, and the
+table of a rising function rises. Between these inputs the error of y is at most h² / 8 · max|f″| + 1
 steps of the output, for pieces of width h, with f in these steps. The first term is the distance of a chord (Burden and
 Faires, Numerical Analysis, theorem 3.3), and rounding may add one step. ``worst_step`` measures the error.
 """
@@ -24,11 +24,10 @@ from cnn.datatype import DataType
 from cnn.maps import IntArray
 
 TABLE_BITS = 8
-"""The bits of an input that select a piece of a table, or an entry if the input has no more bits."""
+"""The number of high bits of an input that select a piece. A shorter input is the index of an entry."""
 
 VALUES_BITS = 12
-"""The most bits of an input with an entry per value. A table of values is exact, with up to 4,096 entries."""
-
+"""The most bits of an input whose table has one entry per value, up to 4,096 entries."""
 
 WIDEST_BITS = 16
 """The most bits of an input of a piecewise-linear table."""
@@ -64,7 +63,9 @@ def entries(table: Table, read: DataType) -> int:
 def table_of_values(exact: npt.NDArray[np.int64], read: DataType) -> Table:
     """Return the table of a function.
 
-    exact: the output for each value of the type ``read``, beginning with the least.
+    Args:
+        exact: The output for every value of the type ``read``, in ascending order of the values.
+        read: The datatype of the input.
     """
     places = fraction_bits(read)
     if not places:
@@ -88,23 +89,28 @@ def looked_up(table: Table, array: IntArray, read: DataType) -> IntArray:
 
 
 def all_values(table: Table, read: DataType) -> IntArray:
-    """Return the output for every value of the type ``read``, beginning with the least, int64."""
+    """Return the output for every value of the type ``read``, int64, in ascending order of the values."""
     return looked_up(table, np.arange(read.low, read.high + 1), read)
 
 
 def worst_step(table: Table, exact: npt.NDArray[np.int64], read: DataType) -> int:
-    """Return the greatest error of the table, in steps of the output. exact: as in ``table_of_values``."""
+    """Return the table's greatest error, in steps of the output; ``exact`` is as in ``table_of_values``."""
     return int(np.abs(all_values(table, read) - exact).max())
 
 
 def check_table(table: Table, read: DataType, output: DataType) -> None:
-    """Raise an error if a table breaks the contract. read, output: the datatypes of its input and its output.
+    """Raise an error if a table breaks the contract.
+
+    Args:
+        table: The table.
+        read: The datatype of its input.
+        output: The datatype of its output.
 
     Raises:
         RangeError: The input has too many bits, or a number is outside its range.
         MissingValueError: The input has too many bits for a table without slopes.
-        ConflictError: There are slopes although each value has an entry, or the output's datatype lacks values.
-        ShapeError: An array has another shape or data type.
+        ConflictError: There are slopes although each value has an entry, or the output's datatype is BIPOLAR.
+        ShapeError: An array has another shape or data type than required.
     """
     if read.bits > WIDEST_BITS:
         raise RangeError("the bits of the table's input", read.bits, high=WIDEST_BITS)

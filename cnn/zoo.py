@@ -1,7 +1,8 @@
 """The built-in networks, each in a folder ``models/NAME``.
 
-The folder has the network's layers, and its trained numbers and labels if there are any. NAME.cfg, NAME.weights and
-NAME.names are darknet's formats. NAME.json and NAME.npz are a network that was quantised by training (cnn.exported).
+The folder contains the network's topology and, if they exist, its trained weights and labels. NAME.cfg, NAME.weights
+and NAME.names are in darknet's formats. NAME.json and NAME.npz contain a network that was quantised by training
+(cnn.exported).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ MODELS = Path(__file__).parent / "models"
 LABELS_OF = dict.fromkeys(("yolov3-tiny", "yolov4-tiny", "yolo-fastest"), "tiny-yolov2-coco")
 """Networks without a labels file, and the network whose labels they use."""
 LARGEST_SEED = (1 << 64) - 1
-_HALF = 127  # a weight is the sum of two integers of −127…127: a triangular distribution, close to a normal one
+_HALF = 127  # a weight is the sum of two integers in −127…127, whose triangular distribution is almost normal
 
 
 def names() -> tuple[str, ...]:
@@ -37,46 +38,46 @@ def names() -> tuple[str, ...]:
 
 
 def topology_file(name: str) -> Path:
-    """Return NAME.cfg, or NAME.json for a network that was quantised by training; ChoiceError for an unknown name."""
+    """Return NAME.cfg, or NAME.json for a network quantised by training; raise ChoiceError for an unknown name."""
     place = folder(name)
     return _beside(place, name, "cfg") or place / f"{name}.json"
 
 
 def folder(name: str) -> Path:
-    """Return the folder with the files of a built-in network; ChoiceError for an unknown name."""
+    """Return the folder with the files of a built-in network; raise ChoiceError for an unknown name."""
     if name not in names():
         raise ChoiceError("a built-in network", name, names())
     return MODELS / name
 
 
 def weights_file(name: str) -> Path | None:
-    """Return the file with the trained numbers of a built-in network; None if it has none."""
+    """Return the file with the trained weights of a built-in network; None if there is no such file."""
     return _beside(folder(name), name, "weights") or _beside(folder(name), name, "npz")
 
 
 def has_numbers(name: str) -> bool:
-    """Return whether a built-in network has trained numbers."""
+    """Return whether a built-in network has trained weights."""
     return weights_file(name) is not None
 
 
 def labels_file(name: str) -> Path | None:
-    """Return the file with the names of a built-in network's classes; None if it has none."""
+    """Return the file with the class names of a built-in network; None if there is no such file."""
     source = LABELS_OF.get(name, name)
     return _beside(folder(source), source, "names")
 
 
 def load(name: str, seed: int | None = None) -> Network:
-    """Return a built-in network with its trained numbers, or with random ones.
+    """Return a built-in network with trained or with random weights.
 
     A network that was quantised by training is returned in its float form.
 
     Args:
         name: The network's name.
-        seed: The seed of random numbers, 0…2^64 − 1; None takes the trained numbers.
+        seed: The seed of random weights, 0…2^64 − 1; None selects the trained weights.
 
     Raises:
         ChoiceError: The name is unknown.
-        MissingValueError: The network has no trained numbers, and there is no seed.
+        MissingValueError: The network has no trained weights, and there is no seed.
     """
     place = folder(name)
     if topology_file(name).suffix == ".json":
@@ -87,14 +88,16 @@ def load(name: str, seed: int | None = None) -> Network:
     if weights is None:
         raise MissingValueError(
             f"the weights file of the built-in network {name!r}",
-            "it has no trained numbers",
+            "it has no trained weights",
             remedy="give --weights FILE, or --seed NUMBER for random ones",
         )
     return read_darknet(place / f"{name}.cfg", weights, labels)
 
 
 def load_exported(name: str, seed: int | None = None) -> Exported:
-    """Return a network that was quantised by training: its float form and its integers. Arguments are as for ``load``.
+    """Return a network that was quantised by training: its float form and its integers.
+
+    The arguments are as for ``load``.
 
     Raises:
         UnsupportedError: The network was not quantised by training.
@@ -107,7 +110,7 @@ def load_exported(name: str, seed: int | None = None) -> Exported:
 
 
 def load_exported_file(topology: Path, weights: Path | None, seed: int | None = None) -> Exported:
-    """Return the network of a topology file with the arrays of an .npz, or with random ones.
+    """Return the network of a topology file with the arrays of an .npz file, or with random arrays.
 
     Raises:
         MissingValueError: There is neither a weights file nor a seed.
@@ -118,7 +121,7 @@ def load_exported_file(topology: Path, weights: Path | None, seed: int | None = 
     if weights is None:
         raise MissingValueError(
             f"the weights file of {topology.name}",
-            "it has no trained numbers",
+            "it has no trained weights",
             remedy="give --weights FILE.npz, or --seed NUMBER for random ones",
         )
     return read_exported(topology, weights)
@@ -130,9 +133,9 @@ def _beside(place: Path, name: str, ending: str) -> Path | None:
 
 
 def seeded(seed: int) -> WeightSource:
-    """Return a source of random numbers for a topology. A seed gives the same numbers on every machine.
+    """Return a source of random weights for a topology. A seed gives the same weights on every machine.
 
-    Values neither vanish nor grow through any depth, for three reasons. Weights have He scaling for leaky ReLU
+    The values of maps neither vanish nor grow at any depth, for three reasons. Weights have He scaling for leaky ReLU
     (K. He et al., "Delving Deep into Rectifiers", ICCV 2015). The mean of each filter's weights is 0. Batch norms are
     drawn around the statistics of such filters' outputs. Results do not depend on the processor: only operations that
     IEEE 754 rounds exactly are used, and neither sums in floating point nor logarithms.
@@ -163,7 +166,10 @@ def _seed_node(node: Node, random: np.random.Generator) -> Node:
 
 
 def _weights(shape: tuple[int, ...], random: np.random.Generator) -> FloatArray:
-    """Return weights [filters, …] with mean 0 in every filter and variance 2 / (1 + slope²) / weights per filter."""
+    """Return weights ``(filters, …)``.
+
+    Each filter has mean 0, and the variance is 2 / (1 + slope²) / (weights per filter).
+    """
     fan = math.prod(shape[1:])
     drawn = random.integers(-_HALF, _HALF, (2, shape[0], fan), dtype=np.int16, endpoint=True)
     total = drawn[0] + drawn[1]
@@ -171,9 +177,9 @@ def _weights(shape: tuple[int, ...], random: np.random.Generator) -> FloatArray:
     scale = math.sqrt(2 / (1 + LEAKY_SLOPE**2) / fan / variance)
     values = total.astype(np.float64)
     if fan > 1:
-        # A filter of mean 0 does not respond to the brightness that all its inputs share. Otherwise this brightness
-        # would grow from layer to layer until every position has the same values.
-        values *= fan  # exact, and so is the difference: these are integers below 2^53
+        # A filter of mean 0 does not respond to an offset that all its inputs share. Without this, the offset would
+        # grow from layer to layer until every position has the same values.
+        values *= fan  # exact, like the difference below: both are integers below 2^53
         values -= total.sum(axis=1, keepdims=True, dtype=np.int64)
         scale /= fan
     return np.asarray(values * scale, dtype=np.float32).reshape(shape)

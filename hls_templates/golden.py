@@ -31,10 +31,17 @@ OPERATIONS = (
     "interpolate",
     "custom",
 )
+"""The operations of layers. The template has a C++ function for each, except for "custom", whose function is given."""
 FORMS = ("requantiser", "multiply_shift", "thresholds")
+"""The forms of requantisation: the three arithmetic forms of ``cnn.requantise``."""
 STEPS = (
     *("map", "reshape", "transpose", "concat", "softmax", "log_softmax", "labels", "greatest", "sigmoid", "whole"),
 )
+"""The kinds of steps that compute a named output. They are the kinds of ``host.contract.named_outputs``.
+
+Each step takes arrays from a stack and pushes its result. "map" pushes the values of a map. For each position, "labels"
+pushes the channels of the k greatest values, and "greatest" pushes these values. "whole" marks values as int64 labels.
+"""
 
 NEAR_HALF = 12
 """The number of low bits of a product that are ignored if halves are rounded to even (cnn/quantized.py)."""
@@ -73,7 +80,7 @@ class GoldenLayer:
         type: The name of the GoldenType of the output.
         values: The constants that the template needs for this operation, by name.
         multipliers: The multiplier of each input of an addition.
-        form: The method that requantises sums, one of FORMS.
+        form: The form of requantisation, one of FORMS.
         halves: The rounding of halves: 0 up, 1 to even, 2 to odd.
         function: The C++ function of a custom layer.
         parameters: The arguments of that function.

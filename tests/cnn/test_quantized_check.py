@@ -153,7 +153,7 @@ def test_thresholds_for_more_than_8_bits_are_refused() -> None:
         return network(op, Shape(1, 1, 1), Shape(1, 1, 1), TensorType(DataType(bits, False), 1.0))
 
     check_quantized(with_bits(8))
-    with raises(RangeError, what="the bits of UINT9, which thresholds make,", got=9, high=8):
+    with raises(RangeError, what="the bits of UINT9, computed by thresholds,", got=9, high=8):
         check_quantized(with_bits(9))
 
 

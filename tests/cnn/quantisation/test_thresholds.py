@@ -249,5 +249,6 @@ def test_thresholds_with_16_bit_outputs_are_refused() -> None:
     nodes = (*made.nodes[:3], replace(made.nodes[3], type=TensorType(INT16, 1.0)))
     by = Thresholds(np.zeros((3, INT16.levels), np.int64), np.zeros(3, bool))
     nodes = (*nodes[:3], replace(nodes[3], op=replace(as_kind(QConvolution, nodes[3].op), requantiser=by)))
-    with raises(RangeError, what="the bits of INT16, which thresholds make,", got=16, high=8, where="'conv3' (test:4)"):
+    what = "the bits of INT16, computed by thresholds,"
+    with raises(RangeError, what=what, got=16, high=8, where="'conv3' (test:4)"):
         check_quantized(replace(made, nodes=nodes))
