@@ -1,4 +1,7 @@
-"""Bits by layer: the least loss of what the folding search brings to the rate, on a board so small that it decides."""
+"""The choice of bits per layer (``--mixed``): the least loss among the folding results that reach the rate.
+
+The board's budget is so small that the area decides which layers keep more bits.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install
 
 FEW, WIDE, MOST = CHOICES
 TIGHT = StreamingOptions(budget=Budget(lut=0.1, dsp=0.1), deadline=None)
-"""Searched to the end, however busy the machine is."""
+"""A small budget without a deadline, so that a busy machine does not change the result of the search."""
 PIPELINE = Pipeline(board_room.load("pynq-z2"), None, TIGHT)
 TIGHT_FLAGS = ("--board", "pynq-z2", "--lut-share", 0.1, "--dsp-share", 0.1, "--deadline", 3600)
 
@@ -61,13 +64,13 @@ def trial(three_layers: Network) -> Trial:
 
 
 def bits_of(integers: QuantizedNetwork) -> list[LayerBits]:
-    """As the layers have them, picture included."""
+    """Return the bits of the weights and the input map of each convolution, the one that reads the picture included."""
     layers = [(node.op, node.inputs[0]) for node in integers.nodes if isinstance(node.op, QConvolution)]
     return [LayerBits(op.weight_type.bits, integers.nodes[source].type.datatype.bits) for op, source in layers]
 
 
 def cycles_of(network: Network, trial: Trial, *bits: LayerBits) -> int:
-    """By the search that every folding comes from."""
+    """Return the cycles per frame of the folding that the search finds if the layers after the first have ``bits``."""
     integers = quantise_mixed(network, trial.statistics, trial.method, (MOST, *bits))
     return explore(integers, PIPELINE.board, None, TIGHT).cycles_per_frame
 
@@ -114,14 +117,14 @@ def test_a_board_that_four_bits_do_not_fit_is_told(three_layers: Network, trial:
 
 
 def test_what_a_layer_takes_is_its_unit_and_its_window(three_layers: Network, trial: Trial) -> None:
-    """More bits take more, and a rate that no folding has is out of reach."""
+    """Layers of more bits need more area, and a rate that no folding reaches has an infinite area."""
     integers = [
         quantise_mixed(three_layers, trial.statistics, "max", everywhere(three_layers, bits)) for bits in CHOICES
     ]
     few, wide, most = (PIPELINE.layer_areas(network, 2000) for network in integers)
     assert set(few) == {1, 2, 3}
     assert all(few[layer] < wide[layer] < most[layer] for layer in (2, 3))
-    assert few[1] <= wide[1] < most[1]  # it reads the picture: what it writes alone differs
+    assert few[1] <= wide[1] < most[1]  # the first layer reads the 8-bit picture, so that only its output differs
     assert set(PIPELINE.layer_areas(integers[0], 1).values()) == {np.inf}
 
 

@@ -1,4 +1,4 @@
-"""``systolic evaluate`` on pictures that the project draws, with a trained network, a classifier and a design."""
+"""``systolic evaluate`` on pictures drawn by the tests, with a trained network, a classifier and a design."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CLASSIFIER = """[net]\nwidth=16\nheight=12\nchannels=3
 
 
 def draw(folder: Path, count: int) -> Path:
-    """Scenes of the objects that ``shapes`` was trained to see, in YOLO's layout."""
+    """Draw ``count`` scenes of the objects that ``shapes`` detects, and return their folder in YOLO's layout."""
     (folder / "images").mkdir(parents=True)
     (folder / "labels").mkdir()
     for number in range(count):
@@ -43,7 +43,7 @@ def draw(folder: Path, count: int) -> Path:
 
 @pytest.fixture(scope="module")
 def scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ten, so that processes are started where several are wished for. To be read only."""
+    """Ten scenes: enough for several worker processes to start. Tests only read this folder."""
     return draw(tmp_path_factory.mktemp("scenes"), 10)
 
 
@@ -84,7 +84,7 @@ def test_fewer_bits_lose_more_and_that_is_told(scenes: Path) -> None:
 
 def test_without_labels_floats_and_integers_are_compared(scenes: Path, tmp_path: Path) -> None:
     done = call("evaluate", "shapes", "--data", scenes / "images", "--pictures", "3", "--json", "-", "--workers", "1")
-    assert done.json["labelled"]  # labels lie beside the folder of pictures
+    assert done.json["labelled"]  # the folder labels is next to the folder images
     samples = Path(__file__).resolve().parents[3] / "cnn/models/shapes/samples"
     saved = tmp_path / "values.json"
     text = call("evaluate", "shapes", "--data", samples, "--json", saved, "--pictures", "2").out
@@ -99,7 +99,7 @@ def test_without_labels_floats_and_integers_are_compared(scenes: Path, tmp_path:
 def test_a_design_is_evaluated_and_executed(tiny_design: Path, scenes: Path) -> None:
     pictures = scenes / "images"
     done = call("evaluate", tiny_design, "--data", pictures.parent, "--executed", "2", "--pictures", "3", "--json", "-")
-    # Six classes are labelled, and it has three without their names.
+    # The six labelled classes do not fit the design's three classes, which have no names.
     refused(done, RangeError, got=5, low=0, high=2)
     lone = scenes.parent / "lone"
     lone.mkdir(exist_ok=True)
@@ -134,7 +134,7 @@ def test_a_classifier_has_shares_of_classes(tmp_path: Path) -> None:
 
 
 def test_one_object_is_measured_by_the_overlap_of_its_box(tmp_path: Path) -> None:
-    """The contest's form: integers of the network's own, and an XML file beside each picture."""
+    """Evaluate UltraNet, which was trained with integers, on the contest's layout: an XML file next to each picture."""
     for number in range(2):
         Image.fromarray(np.full((64, 128, 3), 90 * number, np.uint8)).save(tmp_path / f"{number}.jpg")
         box = "<xmin>8</xmin><ymin>8</ymin><xmax>60</xmax><ymax>50</ymax>"

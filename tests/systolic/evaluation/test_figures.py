@@ -1,4 +1,4 @@
-"""What an evaluation says and draws, of answers that are written down: each figure reckoned by hand."""
+"""The figures, texts and sheets of an evaluation whose answers are constants: each figure was computed by hand."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def seen(*boxes: tuple[float, tuple[float, float, float, float]]) -> Seen:
 
 
 def classes(*order: int) -> Seen:
-    """Of three, the first the most probable."""
+    """Return an answer with the three classes numbered ``order``, the most probable first."""
     names = ("red", "green", "blue")
     return Seen(scores=tuple(Score(names[i], 0.5 - 0.1 * place, i) for place, i in enumerate(order)))
 
@@ -54,7 +54,10 @@ def evaluation(
     classifier: bool = False,
     ratios: Any = (("head", 30.5),),
 ) -> Evaluation:
-    """Of a network of which nothing but its name is asked."""
+    """Return the evaluation of ``answers``, each by the float network and the integers, to ``pictures``.
+
+    The subject is a minimal substitute, because the report reads only the network's name, labels and kind.
+    """
     subject: Any = SimpleNamespace(
         network=SimpleNamespace(name="net", labels=("boat",)),
         quantised=SimpleNamespace(nodes=()),
@@ -71,7 +74,7 @@ PLACE = Path("picture.png")
 
 
 def row(text: str, name: str) -> list[float]:
-    """The numbers beside a name."""
+    """Return the numbers that follow ``name`` in the line of the report that starts with it."""
     (line,) = (line for line in text.splitlines() if line.split()[:1] == [name])
     return [float(cell) for cell in line.split()[1:]]
 
@@ -79,11 +82,11 @@ def row(text: str, name: str) -> list[float]:
 BOAT = LabelledPicture(PLACE, (Truth("boat", BOX),))
 
 
-# --- words -----------------------------------------------------------------------------------------------------------
+# --- reports ---------------------------------------------------------------------------------------------------------
 
 
 def test_boxes_are_told_with_what_both_saw() -> None:
-    """The integers see one box at six tenths of the floats', miss one and add one; of two boxes one is right."""
+    """Report one box with an IoU of 0.6, one that the integers miss and one that they add; precision is 0.5."""
     answers = [(seen((0.9, BOX), (0.5, AWAY)), seen((0.9, HALF))), (seen(), seen((0.3, AWAY), (0.2, BOX)))]
     whole = evaluation(answers, [BOAT, LabelledPicture(PLACE, ())])
     values = whole.values()
@@ -155,7 +158,11 @@ def test_what_was_tried_is_what_the_calibration_says() -> None:
 
 
 def test_a_low_ratio_is_a_warning_where_no_labels_say_more() -> None:
-    """Labels say whether boxes are wrong; integers of training are what counts, however far from floats."""
+    """Warn of a low SQNR only without labels and without trained integers.
+
+    Labels show directly whether boxes are wrong. Trained integers are the reference themselves, and their distance to
+    the floats does not matter.
+    """
     same = seen((0.9, BOX))
     low: Any = (("head", 3.0),)
     unlabelled = evaluation([(same, same)], [LabelledPicture(PLACE)], ratios=low)
@@ -192,7 +199,7 @@ def test_an_executed_design_is_right_in_every_bit_or_not_at_all(mismatches: int,
 
 
 def test_ranks_of_classes_are_counted_from_1() -> None:
-    """Seven classes: the fifth is among the five, the sixth is not; one that is not named is behind all."""
+    """Count the fifth of seven classes for top-5 but not the sixth; a class without a score ranks last."""
     names = tuple("abcdefg")
     answers = Seen(scores=tuple(Score(name, 0.5, i) for i, name in enumerate(names)))
     pictures = [LabelledPicture(PLACE, category=name) for name in ("a", "b", "e", "f", "z")]
@@ -203,7 +210,7 @@ def test_ranks_of_classes_are_counted_from_1() -> None:
 
 
 def test_a_class_that_is_not_among_the_few_labels_told_is_not_among_five() -> None:
-    """A network that chooses one label tells no second one."""
+    """Count a class as wrong in top-5 if the network's output is a single label and the label is another."""
     answers = Seen(scores=(Score("a", None, 0),))
     quality = classification_quality([answers] * 2, [LabelledPicture(PLACE, category=name) for name in ("a", "b")], 9)
     assert (quality.top1, quality.top5) == (0.5, 0.5)
@@ -223,7 +230,7 @@ def test_of_five_classes_no_share_of_five_is_told() -> None:
 
 
 def test_a_loss_is_rounded_as_the_table_is() -> None:
-    """Of 80 pictures the integers name three fewer: 3.75 points in both."""
+    """Report a loss of 3 in 80 pictures as 3.75 points in the warning and in the table."""
     right, wrong = classes(0, 1, 2), classes(1, 0, 2)
     whole = evaluation(
         [(right, wrong)] * 3 + [(right, right)] * 77,
@@ -261,7 +268,11 @@ SHAPE = Shape(3, 6, 8)
 
 
 def subject(*kinds: str, filters: int = 7, whole: bool = False) -> Subject:
-    """A convolution, over all of the picture or not, and heads that read it."""
+    """Return a subject with one convolution and heads of ``kinds`` that read it.
+
+    Args:
+        whole: The convolution's kernel covers the whole picture, so that its output is one pixel.
+    """
     random = np.random.default_rng(4)
     op = networks.convolution(random, 3, filters)
     out = Shape(filters, SHAPE.height, SHAPE.width)
@@ -297,7 +308,7 @@ def test_a_subject_is_a_classifier_or_sees_boxes(
 
 
 def test_a_frame_is_what_both_networks_compute_of_the_file(tmp_path: Path) -> None:
-    """Energies of a head are summed value by value; boxes end at the edges of the picture."""
+    """Check the energies of a head against a sum over its values, and that boxes are clipped to the picture."""
     ours = subject("region")
     pixels = np.random.default_rng(9).integers(0, 256, (6, 8, 3), np.uint8)
     Image.fromarray(pixels).save(tmp_path / "a.png")
@@ -348,7 +359,7 @@ def test_a_network_of_two_outputs_is_no_classifier() -> None:
 
 
 def test_of_many_boxes_the_hundred_most_probable_count() -> None:
-    """As COCO counts."""
+    """Check the limit of 100 boxes per picture, which COCO defines."""
     wrong = [(0.9 - 0.001 * i, AWAY) for i in range(99)]
     for others, recall in ((wrong, 1.0), ([*wrong, (0.5, AWAY)], 0.0)):
         quality = detection_quality([seen(*others, (0.4, BOX))], [BOAT], 0.24, False)
@@ -390,7 +401,10 @@ def test_how_far_it_is_is_told(tmp_path: Path) -> None:
 
 
 def test_what_differs_most_is_worst() -> None:
-    """Boxes that one of them alone has, then how far the others are apart; of classes whether they are the same."""
+    """Rank pictures by their unmatched boxes, then by 1 - IoU of the matched boxes.
+
+    Pictures with classes rank by whether the most probable class differs, then by the difference of its probability.
+    """
     same, nearly, missed = seen((0.9, BOX)), seen((0.9, HALF)), seen((0.2, BOX))
     whole = evaluation([(same, same), (same, nearly), (same, missed), (missed, missed)], [BOAT] * 4)
     differences = [report._difference(whole, place) for place in range(4)]
@@ -402,7 +416,10 @@ def test_what_differs_most_is_worst() -> None:
 
 
 def test_the_worst_are_drawn_first_beside_their_labels(tmp_path: Path) -> None:
-    """Five pictures, 20 × 10, each of a grey of its own; the first is the best and is not drawn."""
+    """Draw the sheet of five pictures of 20 × 10 pixels, each in its own grey.
+
+    The first picture has no error, and the sheet leaves it out.
+    """
     pictures, answers = [], []
     for number in range(5):
         path = tmp_path / f"{number}.png"

@@ -1,4 +1,4 @@
-"""Datasets that nobody would make: each ends with a sentence, soon, and without a file elsewhere being read."""
+"""Hostile datasets: each is refused with an error, soon, and without reading a file outside the dataset's folder."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Refused = TypeVar("Refused", bound=SystolicError)
 
 
 def refused(data: Path, kind: type[Refused], split: str | None = None) -> Refused:
-    """Return the error of exactly this class that refuses a set."""
+    """Read a dataset that must be refused, and return the error, whose class must be exactly ``kind``."""
     with raises(kind) as caught:
         read_labelled(data, CLASSES, split)
     return caught.value
 
 
 def changed(folder: Path, change: Callable[[Any], None]) -> Path:
-    """COCO's layout with other annotations."""
+    """Write a dataset in COCO's layout with ``change`` applied to its annotations, and return ``folder``."""
     path = coco(folder) / INSTANCES
     content = json.loads(path.read_text())
     change(content)
@@ -116,7 +116,7 @@ def test_a_pipe_is_not_waited_for_and_a_device_not_read(layout: str, tmp_path: P
         path = write(folder) / name if layout != "list" else write(folder)
         path.unlink()
         make(path)
-        if layout == "darknet":  # which is no text of a picture then
+        if layout == "darknet":  # only regular files count as labels of a picture in this layout
             assert not read_labelled(folder, CLASSES).is_labelled
             continue
         error = refused(path if layout == "list" else folder, FileAccessError)
@@ -159,7 +159,7 @@ def test_a_list_has_as_many_lines_as_a_set_has_pictures(tmp_path: Path) -> None:
 
 
 def test_outlines_are_not_kept(tmp_path: Path) -> None:
-    """Nested as deep as they like, they are gone before the file is read to its end."""
+    """Discard the outlines of objects while parsing, so that their size and nesting depth do not matter."""
     data = changed(tmp_path, lambda content: content["annotations"][0].update(segmentation=[[1.0] * 100] * 100))
     assert read_labelled(data, CLASSES).is_labelled
     path = tmp_path / INSTANCES
@@ -181,7 +181,7 @@ def test_folders_lie_deeper_than_python_calls_itself(tmp_path: Path) -> None:
 
 
 def _removed(folder: Path) -> None:
-    """As shutil does, which calls itself."""
+    """Remove nested folders named d without recursion, because shutil.rmtree would exceed Python's recursion limit."""
     place = folder
     while (place / "d").is_dir():
         (place / "d").rename(folder.with_name("inner"))

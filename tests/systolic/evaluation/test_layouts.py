@@ -1,4 +1,4 @@
-"""Datasets as they lie on disk: the same objects, whatever the layout; and what is wrong with a file."""
+"""Dataset layouts: every layout gives the same objects, and a broken file is refused with its path and line."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from tests.support.labelled_sets import (
 
 
 def objects(labelled: LabelledSet) -> dict[str, list[Truth]]:
-    """By picture, in pixels."""
+    """Return the objects of each picture by the stem of its file name, with boxes in pixels."""
     pixels = [each.in_pixels(WIDTH, HEIGHT) for each in labelled.pictures]
     return {each.path.stem: list(each.truths or ()) for each in pixels}
 

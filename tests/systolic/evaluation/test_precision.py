@@ -1,4 +1,4 @@
-"""Average precision: by hand, and against pycocotools on random boxes."""
+"""Average precision, checked against results computed by hand and against pycocotools on random boxes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.cases import cases
 
 SQUARE = (10.0, 10.0, 30.0, 30.0)
 HALF = (10.0, 10.0, 30.0, 22.0)
-"""Covers 0.6 of SQUARE."""
+"""A box inside SQUARE: their IoU is 0.6."""
 
 LABELS = ("a", "b", "c")
 
@@ -77,7 +77,11 @@ def test_without_truths_there_is_no_mean() -> None:
 
 
 def random_case(seed: int) -> tuple[list[list[Detection]], list[list[Truth]]]:
-    """Pictures with objects, crowds, and boxes that are near them, far from them, doubled and of equal probability."""
+    """Return the boxes and objects of twelve random pictures.
+
+    Boxes are near an object or far from all. Some are duplicates, some have equal probabilities, and some objects are
+    crowds.
+    """
     random = np.random.default_rng(seed)
     pictures, objects = [], []
     for _ in range(12):
@@ -99,7 +103,7 @@ def random_case(seed: int) -> tuple[list[list[Detection]], list[list[Truth]]]:
 
 
 def cocos(pictures: Sequence[Sequence[Detection]], objects: Sequence[Sequence[Truth]]) -> tuple[float, float]:
-    """(mAP@0.5:0.95, mAP@0.5) of pycocotools."""
+    """Return (mAP@0.5:0.95, mAP@0.5) as pycocotools computes them."""
     from pycocotools.coco import COCO
     from pycocotools.cocoeval import COCOeval
 

@@ -1,4 +1,4 @@
-"""A trained YOLO-LITE on photographs: what 8 bits see beside the floats, and how near 4 bits come."""
+"""A trained YOLO-LITE on photographs: boxes at 8 bits compared with the float network's, and the SQNR at 4 bits."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from systolic.pictures import network_inputs
 pytestmark = pytest.mark.engine
 
 SURE = 0.4
-"""Of boxes that must be found in both."""
+"""Confidence from which a box must be found by both the float and the integer network."""
 
 
 def lone(boxes: tuple[Detection, ...], others: tuple[Detection, ...]) -> int:
-    """Sure boxes that the others do not have, however sure of them, above what is shown."""
+    """Return the number of boxes with a confidence of at least SURE that match none of ``others``."""
     return agreement([box for box in boxes if box.probability >= SURE], others).missed
 
 
@@ -33,7 +33,7 @@ def network(shared: Path) -> Model:
 
 @pytest.mark.shared
 def test_four_bits_gain_on_pictures_that_they_were_not_calibrated_with(shared: Path, network: Model) -> None:
-    """By fitted weights and zero points, at the head, together."""
+    """Fitted weights and zero points together raise the head's SQNR by at least 6 dB."""
     pictures = tuple(sorted((shared / "data/pictures").iterdir()))
     others = tuple(path for path in pictures if path.stem in ("dog", "person"))
     calibrated = tuple(path for path in pictures if path not in others)

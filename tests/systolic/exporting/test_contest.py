@@ -1,4 +1,4 @@
-"""Networks of ours in the files of UltraNet's exporter, and from them again: every integer stays."""
+"""Networks exported to the file format of UltraNet's exporter and read again: every integer is preserved."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ THRESHOLDS = convolution(4, requantise="thresholds")
 
 
 def network_file(folder: Path, *layers: dict[str, Any], **others: Any) -> Path:
-    """net.json with random arrays beside it."""
+    """Write net.json with ``layers`` and net.npz with random arrays, and return the path of net.json."""
     path = folder / "net.json"
     path.write_text(json.dumps(described(*layers, **{**FORM, **others})))
     arrays = seeded_arrays(parse_topology(path.read_text(), path.name), 5)
@@ -92,7 +92,7 @@ def test_integers_without_floats_have_param_h_alone(tmp_path: Path) -> None:
 
 @cases("command", ["fold", "schedule"])
 def test_param_h_is_explored_as_it_is_generated(command: str, tmp_path: Path) -> None:
-    """It holds its own numbers, so that no seed takes their place."""
+    """Read the weights from param.h itself, so that the commands need no seed."""
     assert (
         main(["export", str(network_file(tmp_path, *CHAIN)), "--dialect", "contest", "-o", str(tmp_path / "out")]) == 0
     )

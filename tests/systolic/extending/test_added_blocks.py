@@ -1,4 +1,4 @@
-"""A package adds a layer with a block of its own: from an ONNX file to the executed design, and its traced cycles."""
+"""A package that adds a layer with its own pipeline block, from an ONNX file to the executed and traced design."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def package(target: Path) -> Iterator[None]:
-    """The package of the documentation is on Python's path."""
+    """Put the package that the documentation shows on Python's path."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(target))
         for registry in REGISTRIES:
@@ -100,7 +100,7 @@ def package(target: Path) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def files(package: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """net.onnx, a picture, and the design of an exact folding."""
+    """Write net.onnx, a.png and the folder design, which holds the design of an exact folding."""
     folder = tmp_path_factory.mktemp("files")
     write_onnx(folder / "net.onnx")
     pixels = np.random.default_rng(0).integers(0, 256, (8, 12, 3), np.uint8)
@@ -126,7 +126,7 @@ def place_of(graph: g.StreamGraph) -> int:
 
 
 def with_block(graph: g.StreamGraph, **fields: Any) -> g.StreamGraph:
-    """The same where the package's block has something else in some fields."""
+    """Return the graph with ``fields`` of the package's block replaced."""
     blocks = list(graph.blocks)
     index = place_of(graph)
     op = blocks[index].op
@@ -170,7 +170,7 @@ def test_the_linter_finds_nothing(files: Path) -> None:
 
 @pytest.mark.engine
 def test_its_loop_reaches_what_it_declares(files: Path) -> None:
-    """As far as its code tells: one of its registers that is chosen by a chain of words would not."""
+    """Check that the block's loop is derived to reach the initiation interval that its pragma declares."""
     pytest.importorskip("ziglang", reason="the checker needs the compiler of the package ziglang")
     loops = check_design(files / "design", 300).loops
     (loop,) = (loop for loop in loops if loop.source.startswith("channel_shuffle.h"))
@@ -194,7 +194,7 @@ def test_each_stage_asks_its_block(graph: g.StreamGraph) -> None:
     assert block_cycles(graph, index, fold) == 97 * 3 + 2
     lag = lag_of(graph, [fold] * len(graph.blocks), index)
     assert lag.low == 0
-    assert lag.up == pytest.approx(1 / 96 + 1 / 288 + 2 / 288)  # a pixel, a word, and the stages of its pipeline
+    assert lag.up == pytest.approx(1 / 96 + 1 / 288 + 2 / 288)  # one pixel, one word, and two stages of the pipeline
     control, choice = parts(graph, index, fold, BOARD)
     assert (control.name, choice.usage.lut) == ("control", 8 * CHANNELS)
 
@@ -284,11 +284,11 @@ def test_a_block_whose_function_fails(graph: g.StreamGraph) -> None:
     assert "nothing to divide by" in caught.value.reason
 
 
-# --- a block of two maps -------------------------------------------------------------------------------------------
+# --- a block with two inputs ----------------------------------------------------------------------------------------
 
 
 def joined() -> QuantizedNetwork:
-    """The greater values of a map and of itself, shuffled: the one waits for the other."""
+    """Return a network with the maximum of a map and its shuffled copy: the map waits in a FIFO for the copy."""
     made = Layers(3, 8, 12).conv(CHANNELS, 3)
     shape, first = made.nodes[-1].shape, made.last
     made.add("shuffle", Custom("acme_shuffle", (3,)), shape)
@@ -299,7 +299,7 @@ def joined() -> QuantizedNetwork:
 @pytest.mark.usefixtures("package")
 @pytest.mark.parametrize("seed", range(2))
 def test_two_of_them_under_a_folding_that_no_search_would_choose(seed: int, tmp_path: Path) -> None:
-    """Depths of FIFOs are those that the lags say: nothing deadlocks, and no trace sizes them."""
+    """Run a drawn folding whose FIFO depths are estimated from the lags: it does not deadlock."""
     network, noise = joined(), np.random.default_rng(seed).integers(0, 256, (3, 8, 12), np.uint8)
     options = StreamingOptions(
         folding=folding_file.to_json(drawn_folding(lower(network), BOARD, seed)), estimated_fifos=True

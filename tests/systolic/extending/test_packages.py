@@ -1,4 +1,4 @@
-"""A package of somebody else adds an operator, a function, a pass and a front-end; it is installed into a folder."""
+"""A third-party package, installed into a folder, that adds an operator, a function, passes and front-ends."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ acme = acme_layers:read
 drawn = acme_layers:DRAWN
 """
 
-MODULE = '''"""A function, the operator that gives it, two passes, and front-ends for files of one number."""
+MODULE = '''"""A function, the operator that applies it, two passes, and front-ends for files that hold one number."""
 
 from dataclasses import replace
 
@@ -67,7 +67,7 @@ def cubed(layers, operation):
 
 
 def drop_ones(network):
-    """Without convolutions of each channel by itself whose weights are 1."""
+    """Return the network without its 1 × 1 depthwise convolutions whose weights are all 1."""
     for index, node in enumerate(network.nodes[:-1]):
         op = node.op
         if isinstance(op, Convolution) and op.weights.shape[1:] == (1, 1, 1) and (op.weights == 1).all():
@@ -84,7 +84,7 @@ def double(network):
 
 
 def read(path):
-    """A network of that many filters."""
+    """Return a network whose number of filters is the number in the file."""
     filters, shape = int(path.read_text()), Shape(3, 8, 12)
     random = np.random.default_rng(filters)
     ones = Convolution(np.ones((3, 1, 1, 1), np.float32), np.zeros(3, np.float32), None, 1, Padding(), 3, "linear")
@@ -101,7 +101,7 @@ def read(path):
 
 
 def scaled(path):
-    """The same with its last weights times the seed after the number."""
+    """Return the network of the file's first number, with its last weights multiplied by the second, the seed."""
     filters, _, seed = path.read_text().partition(" ")
     path.with_suffix(".acme").write_text(filters)
     view = View(read(path.with_suffix(".acme")))
@@ -119,13 +119,13 @@ DRAWN = FrontEnd("a .drawn file", drawn, scaled, takes=("names", "seed"))
 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that the package is installed into."""
+    """Return the folder that the package is installed into."""
     return installed(tmp_path_factory.mktemp("acme"), "acme_layers", {"acme_layers.py": MODULE}, ENTRY_POINTS)
 
 
 @pytest.fixture
 def package(target: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The package is on Python's path."""
+    """Put the package on Python's path."""
     monkeypatch.syspath_prepend(str(target))
     for registry in REGISTRIES:
         registry.refresh()
@@ -136,7 +136,7 @@ def package(target: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """net.acme, net.onnx with an operator of the package, and a picture; the folder is the current one."""
+    """Write net.acme, net.onnx with an operator of the package, and a.png, and make their folder the current one."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "net.acme").write_text("5")
     pixels = np.random.default_rng(0).integers(0, 256, (8, 12, 3), np.uint8)
@@ -170,7 +170,7 @@ def test_a_front_end_a_function_and_a_pass_of_a_package_give_an_accelerator(
     values = json.loads(capsys.readouterr().out)
     assert values["mismatches"] == 0
     assert [layer["name"] for layer in values["layers"]] == ["last", "cube"]
-    assert min(layer["sqnr_db"] for layer in values["layers"]) > 20  # beside the floats of the transformed network
+    assert min(layer["sqnr_db"] for layer in values["layers"]) > 20  # compared with the transformed float network
 
 
 @pytest.mark.usefixtures("package")

@@ -1,4 +1,4 @@
-"""Every block that the documentation has is one that a network reaches, and has a row of what a folding has to keep."""
+"""Every documented block is reached by a network, and every block has a row of constraints on its folding."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ FOLDS = {
     "conv3": g.Fold(pe=2, memory="external"),
     "conv4": g.Fold(pixels=2),
 }
-"""Of ``streamed``: words that differ from block to block, weights in every memory."""
+"""Folds of ``streamed`` by block: word widths differ between blocks, and weights are in every kind of memory."""
 
 
 def moved() -> QuantizedNetwork:
-    """Products, depth to space, both orders of reorg, a part of a map that nobody reads, an average over the map."""
+    """Return a network with a product, depth to space, a reorg, a slice with an unread rest, and a global average."""
     made = Layers(3, 8, 8).conv(8, 3).conv(8, 1)
     made.product(1, 2).spread(1, 2).reorg(2, made.last).conv(4, 1).slice(0, 2, made.last).average().dense(4).wide()
     return made.network("moved")
@@ -42,7 +42,7 @@ def streamed() -> QuantizedNetwork:
 
 
 def functions(network: QuantizedNetwork, folds: dict[str, g.Fold]) -> set[str]:
-    """Those that the pipeline calls, under the least folds but for these, by name of the block."""
+    """Return the C++ functions that the pipeline calls if all blocks but the ones in ``folds`` have the least fold."""
     graph = lower(network)
     folding = g.StreamingFolding(graph, tuple(folds.get(block.name, g.Fold()) for block in graph.blocks))
     return {instance.function for instance in wire_up(check(folding), {}, "DSP48E2").instances}

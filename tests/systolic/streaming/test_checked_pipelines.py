@@ -1,6 +1,6 @@
-"""Pipelines of random networks with random foldings: as far as the code tells, every loop reaches what it declares.
+"""Pipelines of random networks with random foldings: ``systolic check`` derives what every loop declares.
 
-SYSTOLIC_CHECKED_SEEDS=0,1,2 … draws others.
+SYSTOLIC_CHECKED_SEEDS=0,1,2 … selects other seeds.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def test_every_loop_of_a_drawn_pipeline_holds(tmp_path: Path, seed: int) -> None
 
 
 def test_the_loops_that_choose_labels_hold(tmp_path: Path) -> None:
-    """Of several values a cycle, which a tree merges, and of one position and of many."""
+    """Check label selection with several values per cycle, which a tree merges, at one position and at many."""
     network = choosing()
     folding = folded(network, 60)
     make(network, folding, tmp_path / "design")
@@ -69,7 +69,7 @@ def test_the_loops_of_a_softmax_hold(tmp_path: Path) -> None:
 def test_a_parallel_window_that_is_dilated_holds_all_columns_that_it_reaches_over(
     tmp_path: Path, channels: int
 ) -> None:
-    """3 rows of 37 columns of 8 channels, and of 5 groups of so many, which are one word for each group."""
+    """Check a window of 3 rows and 37 columns, whose columns are one word of 8 channels, or five for 40 channels."""
     network = Layers(3, 6, 40, "INT8", "INT8").conv(channels, 1).spaced(4, 3, 18).network()
     folding = folded(network, 40_000)
     folds = tuple(
@@ -94,7 +94,7 @@ def test_a_table_of_32_lanes_is_as_many_memories_as_were_estimated(tmp_path: Pat
         for fold, block in zip(folding.folds, folding.graph.blocks, strict=True)
         if isinstance(block.op, g.Activate)
     )
-    assert lanes == 32  # twice as many as a tool is expected to copy a memory for
+    assert lanes == 32  # twice the number of lanes for which a tool is expected to copy a memory
     make(network, folding, tmp_path / "design")
     check = check_design(tmp_path / "design", MHZ)
     assert [loop.derived_ii for loop in check.loops if loop.source.startswith("activate.h")] == [1]
@@ -103,7 +103,8 @@ def test_a_table_of_32_lanes_is_as_many_memories_as_were_estimated(tmp_path: Pat
     luts = {"curve2_activation.value": 256 // 64 * bits * lanes}
     products: list[tuple[int, int]] = []
     if bits > 8:
-        # One of 256 drawn pieces of 16 inputs falls or rises by more than 4095 · 15 / 16: 14 bits with the sign.
+        # The values of at least one of the 256 segments of 16 inputs change by more than 4095 · 15 / 16, so that slopes
+        # take 14 bits with the sign.
         luts["curve2_activation.slope"] = 256 // 64 * 14 * lanes
         products = [(lanes, lanes)]
     assert built == {name: ("LUT", count, count) for name, count in luts.items()}

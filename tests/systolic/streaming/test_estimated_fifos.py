@@ -1,4 +1,4 @@
-"""FIFOs as deep as the search estimates them: what the trace says of such a design before it is written."""
+"""FIFO depths estimated by the search (``--estimated-fifos``): the trace checks the design before it is written."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ ESTIMATED = StreamingOptions(fps=50_000, estimated_fifos=True)
 
 
 def quiet(_: str) -> None:
-    """Nobody is told what goes on."""
+    """Discard a progress message."""
 
 
 @pytest.mark.engine
 def test_what_would_deadlock_is_not_generated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Estimates that know nothing of what waits at a join: the map beside the long way fills its FIFO first."""
+    """Plant estimates that ignore the waiting at a join: the skip connection's FIFO fills, which is a deadlock."""
     monkeypatch.setattr("scheduler.streaming.result.depths", lambda graph, folds: ())
     mapping = explore(skip(), BOARD, None, ESTIMATED)
     with raises(DeadlockError, remedy="leave out --estimated-fifos, so that the trace sizes the FIFOs") as no:
@@ -48,20 +48,20 @@ def test_what_would_deadlock_is_not_generated(monkeypatch: pytest.MonkeyPatch) -
 
 
 def excited() -> QuantizedNetwork:
-    """Squeeze and excite: a map waits for the average of all of it."""
+    """Return a squeeze-and-excite block, where a map waits for the average over all its pixels."""
     made = Layers(3, 16, 16).conv(8, 3)
     made.average().conv(8, 1).upsample(16).product(1, made.last)
     return made.conv(5, 1).wide().network("excited")
 
 
 def doubled() -> QuantizedNetwork:
-    """A map beside itself: of each pixel the words of one copy come after those of the other."""
+    """Return a map concatenated with itself: for each pixel the words of one copy follow the words of the other."""
     made = Layers(3, 16, 16).conv(8, 3)
     return made.concat(made.last, made.last).conv(5, 1).wide().network("doubled")
 
 
 def two_maps() -> QuantizedNetwork:
-    """The second map that leaves waits for all of the first one, which comes later."""
+    """Return a network whose second output is computed earlier than the first, but is written after it."""
     made = Layers(3, 16, 16).conv(8, 3).conv(8, 3).conv(5, 1).wide()
     return made.conv(5, 1, 1, None, False, 1).wide().network("two_maps")
 
@@ -72,8 +72,10 @@ def two_maps() -> QuantizedNetwork:
     [(skip, ("conv2",)), (skip, ()), (excited, ()), (excited, ("conv3",)), (doubled, ()), (two_maps, ())],
 )
 def test_joins_do_not_deadlock(network: Callable[[], QuantizedNetwork], external: tuple[str, ...]) -> None:
-    """A unit whose weights come from DDR takes all of a frame before it gives anything. No FIFO holds more than a map
-    and a row."""
+    """Check that no FIFO is deeper than a map and a row.
+
+    A unit whose weights are in DDR reads a whole frame before its first output.
+    """
     options = replace(ESTIMATED, external=external)
     mapping = explore(network(), BOARD, None, options)
     plan = generate_with_fifos(mapping, DesignInputs({}, PICTURE), options, quiet)
@@ -84,7 +86,7 @@ def test_joins_do_not_deadlock(network: Callable[[], QuantizedNetwork], external
 @pytest.mark.engine
 @pytest.mark.parametrize("seed", range(5))
 def test_nor_do_foldings_that_no_search_would_choose(seed: int) -> None:
-    """Windows of both styles, pixels that share weights, channels of zeros, weights from DDR; every kind of join."""
+    """Trace drawn foldings with both window styles, shared weights, zero channels, weights in DDR and all joins."""
     text = folding_file.to_json(drawn_folding(lower(every_block()), BOARD, seed))
     options = StreamingOptions(folding=text, estimated_fifos=True)
     picture = np.random.default_rng(1).integers(0, 256, (3, 12, 16), np.uint8)

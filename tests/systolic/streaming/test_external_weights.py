@@ -1,4 +1,4 @@
-"""Networks whose weights do not fit the chip, from the command line: why, what would, and that it does."""
+"""Networks whose weights do not fit the chip: the command's error, its remedy, and a design that uses the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the trace asks of FIFOs goes back into the search for a folding, until that finds nothing cheaper."""
+"""FIFO depths that the trace requires are given to the folding search again until it finds nothing cheaper."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from tests.support.pipelines import BOARD, skip
 
 PICTURE = np.random.default_rng(1).integers(0, 256, (3, 16, 16), np.uint8)
 RATE = StreamingOptions(fps=100_000)
-"""At this rate what the skip connection's FIFOs take makes another folding the cheapest."""
+"""A rate at which the cost of the skip connection's FIFOs makes another folding the cheapest."""
 
 
 INPUTS = DesignInputs({}, PICTURE)
 
 
 def quiet(_: str) -> None:
-    """Nobody is told what goes on."""
+    """Discard a progress message."""
 
 
 @pytest.mark.engine
 def test_the_price_of_fifos_changes_the_folding() -> None:
-    """The design has a folding that is cheaper, FIFOs counted, than the one that was the cheapest with estimates."""
+    """Find a folding that, with traced FIFOs, is cheaper than the one that was the cheapest with estimated FIFOs."""
     mapping = explore(skip(), BOARD, None, RATE)
     designs = flow._folded_again(flow._Traced.of(mapping, INPUTS, RATE, quiet), INPUTS, RATE, quiet)
     best = min(designs, key=lambda design: design.order(RATE))
@@ -64,7 +64,7 @@ def test_a_folding_that_its_own_fifos_do_not_change_is_proven_with_them() -> Non
 
 @pytest.mark.engine
 def test_a_folding_that_cannot_run_is_no_alternative(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The one that was traced stays, with what was proven of it."""
+    """Keep the first traced folding and its proof if the trace of every other folding deadlocks."""
     mapping = explore(skip(), BOARD, None, RATE)
     trace = flow._traced
 
@@ -82,7 +82,7 @@ def test_a_folding_that_cannot_run_is_no_alternative(monkeypatch: pytest.MonkeyP
 
 
 def test_a_traced_stream_is_counted_as_traced() -> None:
-    """Under the words that were traced exactly, under others with as many values before the reader."""
+    """Use the traced depth for the traced word width, and a depth that holds the same values for another width."""
     graph = lower(skip())
     folds = exact.fold(graph, BOARD, Goal(3000)).folding.folds
     traced = TracedStreams(
@@ -102,8 +102,10 @@ def test_a_traced_stream_is_counted_as_traced() -> None:
 
 @pytest.mark.engine
 def test_the_search_avoids_what_a_trace_found_dear() -> None:
-    """Planted: the second path of the skip connection holds a map in a FIFO as wide as its words, so that wide ones,
-    of which BRAMs hold fewer, cost more than narrow ones."""
+    """Plant a trace in which the skip connection's second path holds a map in a FIFO.
+
+    The FIFO is as wide as the path's words. Wide words cost more than narrow ones, because a BRAM holds fewer of them.
+    """
     graph = lower(skip())
     cheapest = exact.fold(graph, BOARD, Goal(3000))
     joint = next(index for index, block in enumerate(graph.blocks) if len(block.inputs) > 1)

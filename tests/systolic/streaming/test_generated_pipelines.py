@@ -1,4 +1,4 @@
-"""Generated pipelines, executed: every layer of every design equal to the golden model in every bit."""
+"""Generated pipelines, executed: every layer of every design is equal to the golden model in every bit."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def is_choice(block: g.Block) -> bool:
 
 @pytest.mark.engine
 def test_several_maps_leave_each_from_a_whole_beat_on(tmp_path: Path) -> None:
-    """Maps of 250 and 75 bytes: behind each of them some bytes of its last beat are no value."""
+    """Write output maps of 250 and 75 bytes, whose last beats end with unused bytes."""
     layers = Layers(3, 5, 5).conv(6, 3)
     stem = layers.last
     layers.conv(5, 1).wide().conv(3, 1, 1, None, False, stem).conv(4, 1, 1, None, False, stem).dense(7).wide()
@@ -180,7 +180,7 @@ def test_padding_holds_the_zero_point(cycles: int, style: str, tmp_path: Path) -
 @pytest.mark.engine
 @pytest.mark.parametrize("form", [MultiplyShift, Requantiser])
 def test_ternary_values_saturate_at_minus_one(form: type[Requantising], tmp_path: Path) -> None:
-    """Sums far below what two bits hold give −1: −2 is no TERNARY value."""
+    """Saturate sums far below the range at −1: two bits could hold −2, but TERNARY has only −1, 0 and 1."""
     drawn = Layers(3, 8, 8, "INT4", "TERNARY").conv(6, 3).conv(6, 3).wide().network("saturated")
     first = drawn.nodes[1]
     assert isinstance(first.op, QConvolution)
@@ -216,7 +216,9 @@ def test_weights_from_the_chip_and_from_ddr(tmp_path: Path) -> None:
     image = tmp_path / "design/data/weights_conv2.bin"
     data = image.read_bytes()
     other, manifest = bytes([data[0] ^ 0xFF]) + data[1:], tmp_path / "design/manifest.json"
-    manifest.write_text(manifest.read_text().replace(str(crc32(data)), str(crc32(other))))  # else it is refused
+    manifest.write_text(
+        manifest.read_text().replace(str(crc32(data)), str(crc32(other)))
+    )  # open_design refuses another CRC-32
     image.write_bytes(other)
     broken = open_design(tmp_path / "design")
     result = simulate(broken, made.picture)
@@ -235,7 +237,7 @@ def test_a_wrong_weight_is_found_in_its_layer(tmp_path: Path) -> None:
 
 @pytest.mark.engine
 def test_frames_follow_each_other_with_the_same_bits(forked: Made) -> None:
-    """Three different pictures in one start, as the trace runs them."""
+    """Run three different pictures in one call, as the trace does."""
 
     pictures = np.random.default_rng(7).integers(0, 256, (3, *forked.picture.shape), np.uint8)
     packets = np.stack([pack_picture(forked.pipeline, one) for one in pictures])
@@ -294,14 +296,17 @@ def test_a_skip_deadlocks_with_shallow_fifos_and_the_trace_says_what_frees_it(fo
 def test_every_block_takes_what_is_modelled_also_where_maps_are_small(
     make_network: Callable[[], QuantizedNetwork], cycles: int | None, tmp_path: Path
 ) -> None:
-    """At the highest rate a frame of these is a hundred cycles, and what a block does between two of them counts."""
+    """Compare modelled and traced cycles for small maps.
+
+    A frame takes about a hundred cycles at the highest rate, and the cycles of a block between two frames matter.
+    """
     network = make_network()
     made = make(network, folded(network, cycles), tmp_path / "design")
     check_rate(made, deep_report(made))
 
 
 def two_heads() -> QuantizedNetwork:
-    """A long way that is fast, and a short one whose unit is the slowest."""
+    """Return a network with two outputs: a long path of fast units, and a short path with the slowest unit."""
     layers = Layers(3, 16, 16).conv(4, 1)
     fork = layers.last
     layers.conv(27, 3).wide().conv(4, 5, 1, None, False, fork)
@@ -312,7 +317,7 @@ def two_heads() -> QuantizedNetwork:
 
 @pytest.mark.engine
 def test_a_frame_never_follows_faster_than_the_slowest_block_works(tmp_path: Path) -> None:
-    """For many frames what leaves follows as the long way does, while the short one falls behind."""
+    """Report the slowest block's rate, although for many frames outputs follow at the faster rate of the long path."""
     network = two_heads()
     made = make(network, folded(network, 30_000), tmp_path / "design")
     report = deep_report(made)
@@ -328,7 +333,7 @@ def test_a_frame_never_follows_faster_than_the_slowest_block_works(tmp_path: Pat
 def test_frames_are_traced_until_they_follow_at_the_steady_rate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """These do at once; where no rate is steady enough, as many are traced as ever are."""
+    """Trace the fewest frames if the rate is steady at once, and the most frames if no rate counts as steady."""
     network = skip()
     made = make(network, folded(network, 2000), tmp_path / "design")
     for steady, frames in ((measure_room.STEADY, FRAMES[0]), (-1.0, FRAMES[-1])):

@@ -1,4 +1,4 @@
-"""Functions of inputs above 8 bits in pipelines: pieces of lines, under several folds, against the golden model."""
+"""Piecewise-linear tables in pipelines, for functions of inputs above 8 bits, compared with the golden model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HEIGHT, WIDTH = 6, 8
 
 
 def curved(name: str) -> Network:
-    """A function between convolutions, and one of what leaves."""
+    """Return a network with the function ``name`` between two convolutions and again at the output."""
     random = np.random.default_rng(3)
     function = Activate(name, FUNCTIONS[name].defaults)
     return networks.network(
@@ -49,7 +49,11 @@ def curved(name: str) -> Network:
 
 
 def wide(name: str, bits: int) -> QuantizedNetwork:
-    """bits: 16 for the format of as many, else of activations."""
+    """Return the network of ``name`` quantised so that both its functions read ``bits`` bits.
+
+    Args:
+        bits: 16 quantises weights and activations to 16 bits; another number sets the bits of the activations alone.
+    """
     network = curved(name)
     ranges = calibrate(network, networks.pictures(network.input_shape), bits=16)
     made = quantise_format(network, ranges, 16) if bits == 16 else quantise(network, ranges, activation_bits=bits)
@@ -59,7 +63,7 @@ def wide(name: str, bits: int) -> QuantizedNetwork:
 
 
 def with_lanes(folding: g.StreamingFolding, pe: int, m: int) -> g.StreamingFolding:
-    """Functions of so many channels, as many as there are at most, and pixels a cycle."""
+    """Return the folding in which functions compute ``pe`` channels, or all if fewer, of ``m`` pixels per cycle."""
     folds = tuple(
         replace(fold, pe=min(pe, block.outputs[0].shape.channels), m=m) if isinstance(block.op, g.Activate) else fold
         for block, fold in zip(folding.graph.blocks, folding.folds, strict=True)
@@ -130,7 +134,7 @@ def test_slopes_that_are_the_neighbours_are_found_in_their_layer(tmp_path: Path)
 def test_constants_are_as_wide_as_they_must_be_and_as_many_as_lanes_need(
     read: DataType, lanes: tuple[int, int], low_and_places: str, copies: int
 ) -> None:
-    """The steepest slope is −511: ten bits."""
+    """Store slopes in the ten bits that the steepest one, −511, needs, and one copy of the table per 16 lanes."""
     values, slopes = np.arange(256), np.arange(256) - 511
     made = lookup(Table(values, slopes), (read, DataType(16, True)), *lanes)
     assert made.type == f"pieces_t<16, true, {low_and_places}, 10, {copies}>"

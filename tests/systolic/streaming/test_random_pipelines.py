@@ -1,4 +1,4 @@
-"""Random networks with random legal foldings, far from what a folder would choose: every bit of every layer right."""
+"""Random networks with random legal foldings, far from a search's choices: every bit of every layer is right."""
 
 from __future__ import annotations
 
@@ -16,9 +16,6 @@ from tests.support.foldings import drawn_folding
 from tests.support.pipelines import BOARD, make
 
 pytestmark = pytest.mark.engine
-
-
-# --- networks --------------------------------------------------------------------------------------------------
 
 
 @settings(

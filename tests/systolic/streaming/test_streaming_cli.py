@@ -36,7 +36,15 @@ GENERATE = ("--seed", 1, "--style", "streaming", *TARGET)
 
 @dataclass(frozen=True)
 class Generated:
-    """cycles: what simulate --cycles said, and the timeline that it drew."""
+    """A generated design and the outcome of the commands that made and traced it.
+
+    Attributes:
+        network: The network's file.
+        design: The design's folder.
+        done: The outcome of ``generate --json``.
+        cycles: The outcome of ``simulate --cycles --json``.
+        timeline: The picture of the timeline that ``simulate`` wrote.
+    """
 
     network: Path
     design: Path
@@ -47,7 +55,7 @@ class Generated:
 
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Generated:
-    """FIFOs sized by the trace. To be read only."""
+    """Generate a design whose FIFOs the trace sizes, and trace it. Tests only read its folder."""
     folder = tmp_path_factory.mktemp("streaming-cli")
     network, design, timeline = write_small(folder), folder / "design", folder / "timeline.png"
     done = call("generate", network, *GENERATE, "-o", design, "--json", "-")
@@ -108,7 +116,7 @@ def test_cycles_print_one_object(generated: Generated) -> None:
     values, promised = generated.cycles.json, generated.done.json
     assert values["cycles_per_frame"] == promised["fifos"]["interval"]
     start_and_stop = values["latency_cycles"] - promised["fifos"]["latency"]
-    assert 0 <= start_and_stop <= 4, "what a region takes beside its processes"
+    assert 0 <= start_and_stop <= 4, "a dataflow region takes a few cycles in addition to its processes"
     assert promised["fifos"]["latency"] > values["cycles_per_frame"]
     assert values["cycles_per_frame"] == promised["modelled_cycles"]
     assert values["frames_per_second"] == pytest.approx(300e6 / values["cycles_per_frame"], rel=1e-4)
@@ -130,7 +138,7 @@ def test_cycles_in_words_and_with_depths(generated: Generated) -> None:
     cycles = generated.cycles.json["cycles_per_frame"]
     assert f"small: a frame every {cycles:,} cycles, {150e6 / cycles:.1f} frames/s at 150 MHz (target)" in done.out
     assert "cycles traced on the generated code over 3 frames" in done.out
-    assert re.search(r"^from_first +(\d+) +\1$", done.out, re.M), "declared as deep as is needed, and no deeper"
+    assert re.search(r"^from_first +(\d+) +\1$", done.out, re.M), "the declared depth must be the needed depth"
 
 
 def test_a_pipeline_has_no_layer_of_its_own_to_draw(generated: Generated, tmp_path: Path) -> None:

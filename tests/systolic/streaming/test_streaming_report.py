@@ -1,4 +1,4 @@
-"""The page of a folding: its tables add up, its pictures draw, a telephone can read it."""
+"""The report page of a folding: its tables add up, its figures are drawn, and it is readable on a phone."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ BOARD = load("ultra96-v2")
 
 @pytest.fixture(scope="module")
 def network() -> QuantizedNetwork:
-    """With a fork and a join, so that FIFOs and converters count."""
+    """Return a network with a fork and a join, so that FIFOs and width converters take resources."""
     made = Layers(3, 16, 16).conv(8, 3)
     fork = made.last
     made.depthwise().conv(8, 3).sum(fork, made.last).pool()
@@ -115,7 +115,7 @@ def test_each_bar_of_a_search_is_a_share_and_together_they_are_its_cost(mapping:
 
 
 def test_no_more_than_a_board_is_told_of_what_fits(mapping: StreamingMapping, compared: StreamingComparison) -> None:
-    """Two resources nearly used up cost almost 2, and fit one board."""
+    """Report the fullest resource: two nearly full resources have a cost of almost 2, but still fit one board."""
     full = replace(
         mapping, folded=replace(mapping.folded, usage=StreamingUsage(70_000, 10, 342, 20), area=1_985_000_000)
     )

@@ -1,4 +1,4 @@
-"""The trained UltraNet as a pipeline on an Ultra96-V2: integers of every layer, box, rate."""
+"""The trained UltraNet as a pipeline on an Ultra96-V2: the integers of every layer, the box and the rate."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from systolic.trace.report import board_memory
 pytestmark = pytest.mark.engine
 
 BALANCE = 102_400 + unit_depth(72)
-"""Cycles a frame of the fastest design of the 2022 contest, and those in which the slowest block here runs empty."""
+"""The cycles per frame of the 2022 contest's fastest design, plus the cycles in which our slowest block drains."""
 
 BOARD = load("ultra96-v2")
 
@@ -54,7 +54,7 @@ def pipeline(shared: Path, folded: FoldingResult, tmp_path_factory: pytest.TempP
 
 
 def _picture(shared: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
-    """The contest's own pixels, BGR [height, width, channels], as RGB [channels, height, width]."""
+    """Return the contest's own pixels as RGB (channels, height, width); the file has BGR (height, width, channels)."""
     with np.load(shared / "data/ultranet/boat6_0_int_golden.npz") as golden:
         return np.ascontiguousarray(golden["input"][:, :, ::-1].transpose(2, 0, 1))
 

@@ -1,4 +1,4 @@
-"""A network as yolov3-tiny is built, small: two heads, the first of which leaves in beats that are not all full."""
+"""A small network built like yolov3-tiny, with two heads; the last beat of the first head's output is not full."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_every_head_leaves_from_a_whole_beat_on(design: Design) -> None:
 
 
 def test_every_bit_and_the_golden_program_agree(design: Design) -> None:
-    """Nodes of the host lie between the program's layers."""
+    """Compare a design in which the host computes nodes between the program's layers."""
     nodes = design.opened.network.nodes
     assert any(node.op.on_host for node in nodes[:-1])
     result = design.simulate(FRAME, golden=True)

@@ -1,4 +1,4 @@
-"""Bits of what the blocks of a pipeline compute with."""
+"""Bit widths of the sums and thresholds in the blocks of a pipeline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def averaged(value: str) -> QuantizedNetwork:
 
 
 def test_a_sum_over_a_map_has_the_bits_of_all_its_values_at_their_greatest() -> None:
-    """64 values of up to 15 are 960, of up to 3 are 192, and a sign."""
+    """Hold sums of 64 values up to 15 (960) in 11 bits, and of 64 values up to 3 (192) in 9, both with a sign bit."""
     for value, bits in (("UINT4", 11), ("UINT2", 9)):
         graph = lower(averaged(value))
         folding = g.StreamingFolding(graph, tuple(g.Fold() for _ in graph.blocks))

@@ -1,4 +1,4 @@
-"""What was trained, as darknet's files: the same function but for the rounding."""
+"""Trained networks exported as darknet files: both compute the same function up to rounding."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_float_form_comes_back(tmp_path: Path, method: str, share: float, ba
     assert [node.shape for node in back.nodes] == [node.shape for node in source.nodes]
     head = len(back.nodes) - 2
     result = run_float(back, pictures[0])[head]
-    bias = exported.arrays["conv2_b"].reshape(-1, 1, 1)  # which the host adds otherwise
+    bias = exported.arrays["conv2_b"].reshape(-1, 1, 1)  # the host adds this bias for the exported network
     expected = run_float(exported.network, pictures[0])[head]
     assert expected.std() > 0.01
     assert result == pytest.approx(expected + bias, abs=1e-4)

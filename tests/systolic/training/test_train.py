@@ -1,4 +1,4 @@
-"""A network of few bits is trained on labelled pictures, stopped, gone on with, and read by the other commands."""
+"""Training a low-bit network on labelled pictures: it is stopped and resumed, and other commands read the result."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COLOURS = ((220, 40, 40), (40, 200, 60), (50, 60, 230))
 
 
 def write_pictures(folder: Path, count: int = 12) -> Path:
-    """A filled box of its class's colour on each picture, and its label in darknet's layout."""
+    """Write pictures with a filled box in the colour of its class, and their labels in darknet's layout."""
     folder.mkdir()
     random = np.random.default_rng(4)
     for number in range(count):
@@ -90,11 +90,11 @@ def test_a_training_that_was_killed_goes_on_as_if_it_had_not_been(tmp_path: Path
         assert (parts / name).read_bytes() == (whole / name).read_bytes(), name
     refused(train(tmp_path, data, "--epochs", 4, "-o", parts), "checkpoint.npz is of a training of another network")
     (parts / "checkpoint.npz").write_bytes(b"PK nothing")
-    refused(train(tmp_path, data, "--epochs", epochs, "-o", parts), "is no checkpoint of a training .*; remove it")
+    refused(train(tmp_path, data, "--epochs", epochs, "-o", parts), "is not a checkpoint of a training .*; remove it")
 
 
 def killed_after_an_epoch(words: Sequence[object]) -> None:
-    """SIGKILL, when the first epoch has been told of: somewhere in the next ones."""
+    """Start the command and send it SIGKILL after it reports the first epoch, so that it ends in a later epoch."""
     line = [sys.executable, "-m", "systolic", *map(str, words)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(line, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as run:
@@ -141,7 +141,7 @@ activation=linear
 
 
 def colour_files(folder: Path, cfg: str) -> tuple[object, ...]:
-    """What the command takes of a network that tells three colours apart."""
+    """Write ``cfg`` and the names of three colours, and return the arguments that pass them to the command."""
     topology, names = folder / "colours.cfg", folder / "colours.names"
     topology.write_text(cfg)
     names.write_text("red\ngreen\nblue\n")
@@ -149,7 +149,7 @@ def colour_files(folder: Path, cfg: str) -> tuple[object, ...]:
 
 
 def colour_folders(root: Path) -> Path:
-    """Four pictures of each, in a folder a class."""
+    """Write four pictures of each colour into one folder per class, and return ``root``."""
     for label, colour in zip(("red", "green", "blue"), COLOURS, strict=True):
         folder = root / label
         folder.mkdir(parents=True)
@@ -258,7 +258,7 @@ def test_labels_follow_the_picture_into_the_network(tmp_path: Path) -> None:
     data = TrainingData((LabelledPicture(path, truths),), ("dog", "cat"), model.network.input_shape, "letterbox")
     example = data.example(0)
     assert example.pixels.shape == (3, 160, 160)
-    assert example.truths.tolist() == [[1, 16, 48, 48, 112]]  # twice as large, 40 rows of bars above
+    assert example.truths.tolist() == [[1, 16, 48, 48, 112]]  # scaled by 2, below a bar of 40 rows
     batches = [varied([example], np.random.default_rng(seed)) for seed in range(8)]
     boxes = {tuple(batch.truths[0][0].tolist()) for batch in batches}
     assert boxes == {(1, 16, 48, 48, 112), (1, 112, 48, 144, 112)}

@@ -1,4 +1,4 @@
-"""A design, what it claims, and a run of synthesis that gives just that."""
+"""Fixtures: a small design, its claims, and a synthesis run whose reports meet every claim."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.vendor.texts import Run, as_claimed, small_folder
 
 @pytest.fixture
 def design(tmp_path: Path) -> Path:
-    """Small, with sources of its own."""
+    """Return the folder of a small design with its own sources."""
     return small_folder(tmp_path / "design")
 
 

@@ -1,4 +1,4 @@
-"""Claim beside fact: each way to differ has its verdict and its sentence."""
+"""Claims compared with vendor reports: each kind of difference has its verdict and its advice."""
 
 from __future__ import annotations
 
@@ -53,13 +53,15 @@ def test_claims_of_a_design(claims: Claims) -> None:
         "feed_weights: buffer": ("bram", 8, 512, 64, 8),
         "load: rows": ("uram", 4, 4096, 72, 4),
         "systolic_top: map_buffer_1, systolic_top: map_buffer_2": ("lutram", 12, 32, 64, 528),
-    }, "the directive on a parameter is of no memory of its own"
+    }, "a directive on a parameter claims no memory"
 
 
 @cases("style", ["systolic", "streaming"])
 def test_every_pipeline_that_the_top_reaches_is_a_claim(tmp_path: Path, style: str) -> None:
-    """Counted by another way: the macro in the text of functions that synthesis keeps. The array has no table, so that
-    the loop over its values has no iterations and is left out."""
+    """Compare the claims with a count of the macro in the text of the functions that the top reaches.
+
+    The systolic design has no table: the loop over its values has no iterations and makes no claim.
+    """
     claims = read_claims(design_folder(tmp_path / "design", style))
     reached = claims.sources.reached(claims.top)
     macros = 0
@@ -203,7 +205,7 @@ def test_a_path_that_is_too_long_is_told_with_its_longest_step(design: Path, cla
 
 
 def test_loops_are_found_in_the_function_that_inlines_them(design: Path, claims: Claims) -> None:
-    """A process has the loops of what it calls; a flattened nest has both lines; copies of a function are rows."""
+    """Find loops in a process that inlines its callees, in a flattened nest with two lines, and in copied functions."""
     line = {loop.function: loop.line for loop in claims.loops}
     modules = (
         Module("first_process_Pipeline_1", (Loop(f"VITIS_LOOP_9_1_VITIS_LOOP_{line['multiply_unit']}_2", 1, 12),)),
@@ -220,7 +222,7 @@ def test_loops_are_found_in_the_function_that_inlines_them(design: Path, claims:
         ("convert_each", "convert_each_1_4_s", 2),
     }
     assert [loop.module for loop in comparison.undeclared] == ["other"]
-    assert claims.sources.reached("pool") == {"pool"}, "its variables have names of functions"
+    assert claims.sources.reached("pool") == {"pool"}, "its variables have the names of functions, and are not calls"
     unread = row_of(comparison, "walk")
     assert (unread.verdict, unread.fact) == ("open", None)
     assert unread.advice.startswith("the report has no loop at this line")
@@ -234,7 +236,7 @@ def test_of_a_flattened_nest_the_inner_loop_counts(design: Path, claims: Claims)
 
 
 def test_a_line_of_two_files_is_told_apart_by_file_or_function(design: Path, claims: Claims) -> None:
-    """The sources are changed so that two loops stand in one line number."""
+    """Shift the lines of feed.h so that loops in two files have the same line number."""
     feed, pool = (next(loop for loop in claims.loops if loop.function == name) for name in ("feed_phase", "pool"))
     path = design / "src/feed.h"
     path.write_text("\n" * (pool.line - feed.line) + path.read_text())
@@ -351,7 +353,7 @@ def test_timing_that_is_missed(design: Path, claims: Claims, slacks: dict[str, f
 
 
 def test_the_clock_with_least_slack_counts(design: Path, claims: Claims) -> None:
-    """A slower clock beside it has longer paths, and all the time that they need."""
+    """Report the clock with the least slack, and not a slower clock, whose longer paths meet its period."""
     texts.write_vivado(design, wns=0.25)
     path = design / "vivado/timing.rpt"
     slow = "clk_slow      5.000 0.000 0 99 0.100 0.000 0 99 4.0 0.0 0 99\n"
@@ -404,7 +406,7 @@ def test_no_name_of_a_report_steers_a_terminal(design: Path, claims: Claims, run
 
 
 def test_a_source_of_many_values_is_read_in_one_go(design: Path) -> None:
-    """Weights that a design embeds: braces within braces, and a comment that does not end."""
+    """Read a header of embedded weights with nested braces, and comments that do not end."""
     values_of = ", ".join("{" + ", ".join(["{1, 2}"] * 50) + "}" for _ in range(2000))
     (design / "src/constants.h").write_text(
         f"static const int weights[2000][50][2] = {{{values_of}}};\n" + "/*" * 20000
@@ -465,7 +467,7 @@ def test_of_instances_of_a_loop_each_has_the_depth_of_its_process() -> None:
     loop = DeclaredLoop("unit", "unit.h", 8, 9, 1, None)
     derived = {("first", "unit.h:9"): DerivedLoop(1, 4, 32), ("second", "unit.h:9"): DerivedLoop(1, 9, 48)}
     assert derived_of(derived, "first", loop) == DerivedLoop(1, 4, 32)
-    assert derived_of(derived, "of no region", loop) == DerivedLoop(1, 9, 48), "the worst"
+    assert derived_of(derived, "of no region", loop) == DerivedLoop(1, 9, 48), "the worst of all processes"
     assert derived_of({}, "first", loop) is None
 
 
@@ -506,6 +508,6 @@ def test_a_folder_that_lacks_its_sources_or_scripts(design: Path) -> None:
 
 
 def test_as_claimed_is_not_the_same_text_twice(claims: Claims) -> None:
-    """The stand-in for a run follows the claims: another claim is another run."""
+    """Check that the simulated synthesis run follows the claims: other claims give another report."""
     other = replace(claims, loops=tuple(replace(loop, depth=99) for loop in claims.loops))
     assert texts.csynth_xml(as_claimed(claims)) != texts.csynth_xml(as_claimed(other))

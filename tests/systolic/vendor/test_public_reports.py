@@ -1,6 +1,6 @@
-"""Readers against reports that the tools wrote, of public repositories; nothing of them is copied here.
+"""Readers of vendor reports, tested on reports in public repositories; no file of a repository is copied here.
 
-Bare clones in a folder that SYSTOLIC_PUBLIC_REPORTS names, each as OWNER+NAME/repo, or with .git beside its files:
+SYSTOLIC_PUBLIC_REPORTS names a folder of clones, either bare as OWNER+NAME/repo, or OWNER+NAME with .git in it:
 
     zanehpn/HLStrans                  Vitis HLS 2022.2, UltraScale+: 35 runs with verbose schedules and logs
     HanderRi/AMD-Pervasive-AI         Vitis HLS 2022.2, a dataflow design with memories
@@ -34,11 +34,11 @@ VERSIONS = {
 }
 LABS = "WYI1223+ECE8893MyLab"
 MOST = 12
-"""Files of a kind from one repository."""
+"""Greatest number of files of a kind that are read from one repository."""
 
 
 class Clone:
-    """A repository at its newest commit."""
+    """A clone of a repository, read at its newest commit."""
 
     def __init__(self, folder: Path, work: Path) -> None:
         self._git = ["git", "-C", str(folder)]
@@ -49,7 +49,7 @@ class Clone:
         return [name for name in listed.stdout.decode().split("\n") if name.endswith(ending)]
 
     def file(self, name: str) -> Path:
-        """A copy with its own name."""
+        """Write a copy of the file under its own name, and return the copy's path."""
         shown = subprocess.run([*self._git, "show", f"HEAD:{name}"], capture_output=True, check=True)
         path = self._work / Path(name).name
         path.write_bytes(shown.stdout)
@@ -68,7 +68,7 @@ def clone(name: str, work: Path) -> Clone:
 
 @cases("repository", VERSIONS)
 def test_both_reports_of_a_synthesis_say_the_same(repository: str, tmp_path: Path) -> None:
-    """csynth.xml and csynth.rpt are read by code that shares nothing but cells."""
+    """Compare the readers of csynth.xml and csynth.rpt, which share only the code that reads a cell."""
     reports = clone(repository, tmp_path)
     names = reports.names("/syn/report/csynth.xml")[:MOST]
     assert names
@@ -82,18 +82,21 @@ def test_both_reports_of_a_synthesis_say_the_same(repository: str, tmp_path: Pat
         assert pipelined[0] == pipelined[1]
         counts = [(s.resources.ff, s.resources.dsp, s.resources.bram18, s.resources.uram) for s in (xml, text)]
         assert counts[0] == counts[1]
-        # A table of 2025.1 counts two LUTs more than its XML.
+        # The table of version 2025.1 counts two LUTs more than its XML file.
         assert xml.resources.lut == pytest.approx(text.resources.lut, abs=2)
         memories = [{(m.variable, m.impl, m.bram18) for m in s.storages if m.impl} for s in (xml, text)]
-        assert memories[1] <= memories[0], "the text leaves out those of deep modules"
+        assert memories[1] <= memories[0], "the text omits the memories of deeply nested modules"
         assert xml.budget_ns is not None
         assert xml.estimated_ns is not None
 
 
 @cases("repository", ["zanehpn+HLStrans", LABS])
 def test_schedules_explain_the_period_of_their_module(repository: str, tmp_path: Path) -> None:
-    """No path is longer than the period that csynth.xml estimates after binding, and its steps add up to it; of four
-    fifths of the pipelines it is that period, of the others binding added multiplexers."""
+    """Compare the longest path of each schedule with the period that csynth.xml estimates after binding.
+
+    The path is not longer than the period, and its steps add up to the path. Both are equal in four fifths of the
+    pipelines; in the others, binding added multiplexers.
+    """
     reports = clone(repository, tmp_path)
     schedules = set(reports.names(".verbose.sched.rpt"))
     equal: list[bool] = []
@@ -123,7 +126,7 @@ def test_missed_intervals_have_their_reason_in_the_log(tmp_path: Path) -> None:
 
 
 def test_implementations(tmp_path: Path) -> None:
-    """Vivado's summary, its hierarchy and its timing, beside what export_design says of the same run."""
+    """Compare Vivado's summary, hierarchy and timing with the report of export_design about the same run."""
     reports = clone(LABS, tmp_path)
     names = reports.names("/impl_1/bd_0_wrapper_utilization_placed.rpt")
     assert len(names) >= 5

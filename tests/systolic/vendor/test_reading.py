@@ -1,4 +1,4 @@
-"""Readers of reports: what each says, and that no file breaks them."""
+"""Readers of vendor reports: the values that each returns, and the refusal of damaged files."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_csynth_xml(tmp_path: Path) -> None:
     )
     assert [module.estimated_ns for module in synthesis.modules] == [3.25, 2.0]
     assert synthesis.storages == (StorageFact("top", "top_rows_3", "ram_s2p", "uram", 0, 2),)
-    assert synthesis.latency is None, "undef: it depends on the data"
+    assert synthesis.latency is None, "the report has undef, because the latency depends on the data"
 
 
 def test_loops_inside_loops_are_read(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_timing(tmp_path: Path) -> None:
     assert [(clock.name, clock.period_ns, clock.wns_ns) for clock in timing.clocks] == [("clk_fpga_0", 3.333, -0.2)]
 
 
-# --------------------------------------------------------------------------------- files that are not good
+# --------------------------------------------------------------------------------------- damaged files
 
 READERS: list[tuple[Callable[[Path], object], str, str]] = [
     (read_synthesis_xml, "<a/>", "is not a csynth.xml of Vitis HLS"),
@@ -225,7 +225,7 @@ def test_a_report_beyond_all_size_is_refused(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_report_of_countless_elements_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An element takes a hundred times its bytes."""
+    """Limit the number of XML elements, because a parsed element takes a hundred times its bytes in memory."""
     monkeypatch.setattr(text_module, "MAX_ELEMENTS", 10)
     path = written(tmp_path, f"<profile>{'<b/>' * 20}</profile>")
     with raises(DamagedFileError, path=str(path), reason="has more than 10 elements, which no report has"):
@@ -265,7 +265,7 @@ TEXTS = [
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_no_change_of_a_report_breaks_a_reader(tmp_path: Path, data: st.DataObject) -> None:
-    """Parts cut out, doubled or replaced: a value or a DamagedFileError."""
+    """Remove, double or replace parts of a report: its reader returns a value or raises DamagedFileError."""
     reader, text = data.draw(st.sampled_from(TEXTS))
     for _ in range(data.draw(st.integers(1, 4))):
         start = data.draw(st.integers(0, len(text)))
@@ -292,7 +292,7 @@ def test_nothing_to_read(tmp_path: Path) -> None:
 
 
 def test_reports_of_a_project_made_by_hand(tmp_path: Path) -> None:
-    """Of the tools' own folders: another project and solution, an implementation run; kernels are not searched."""
+    """Find reports below folders with other project and solution names, but not below kernels."""
     project = tmp_path / "proj/solution1/syn/report"
     project.mkdir(parents=True)
     (project / "csynth.rpt").write_text(texts.SUMMARY)

@@ -1,4 +1,4 @@
-"""Vitis HLS as a stand-in that leaves reports: what it is asked, what is told of it, what happens where it fails."""
+"""Vitis HLS replaced by a script that writes reports: its arguments, its progress, its failures, and kernels."""
 
 from __future__ import annotations
 
@@ -46,7 +46,12 @@ sys.exit({code})
 
 
 class Tool:
-    """The folder of the PATH that holds it, the reports that it leaves, and what it was called with."""
+    """A script that replaces Vitis HLS, copies prepared reports and records its call.
+
+    Attributes:
+        bin: The folder on the PATH that holds the script.
+        reports: The folder whose reports the script copies into its working directory.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.bin, self.reports, self._calls = folder / "bin", folder / "leaves", folder / "calls"
@@ -61,18 +66,18 @@ class Tool:
 
     @property
     def called(self) -> list[str]:
-        """Where it ran, its steps, its arguments."""
+        """The working directory of the script's call, the value of SYSTOLIC_STEPS, and the arguments."""
         return self._calls.read_text().split("\n")
 
     def process(self, which: str) -> int | None:
-        """Of the sleeping stand-in and of its child."""
+        """Return the process id of the sleeping script (``parent``) or its fork (``child``), if it has started."""
         path = self._calls.with_name(f"calls.{which}")
         return int(path.read_text() or 0) or None if path.is_file() else None
 
 
 @pytest.fixture
 def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tool:
-    """On a PATH that has no other."""
+    """Return the script that replaces Vitis HLS, on a PATH without any other folder."""
     made = Tool(tmp_path / "tool")
     monkeypatch.setenv("PATH", str(made.bin))
     return made
@@ -117,7 +122,9 @@ def test_without_the_tool(tool: Tool, design: Path) -> None:
     sentence = r"vitis_hls .* or vitis-run .*--csynth.*settings64\.sh.*vitis_hls -f run_hls\.tcl in "
     refused(call("vendor", design, "--csynth"), sentence)
     refused(call("vendor", design, "--csynth", "--only", "feed_weights"), r"run_hls\.tcl in .*kernels/feed_weights")
-    assert (design / "kernels/feed_weights/kernel.cpp").is_file(), "to be taken to another machine"
+    assert (design / "kernels/feed_weights/kernel.cpp").is_file(), (
+        "the kernel is written, so that another machine can synthesise it"
+    )
 
 
 def test_a_tool_that_fails_is_told_with_its_errors(tool: Tool, design: Path) -> None:
@@ -142,7 +149,7 @@ def test_its_steps_are_told(tool: Tool, design: Path) -> None:
 
 
 def alive(process: int | None) -> bool:
-    """A zombie is not."""
+    """Return whether the process is running; a zombie is not."""
     try:
         return process is not None and "Z" not in Path(f"/proc/{process}/stat").read_text().split(")")[1].split()[0]
     except OSError:
@@ -154,7 +161,7 @@ def until(condition: Callable[[], Any]) -> Any:
         if result := condition():
             return result
         time.sleep(0.05)
-    raise AssertionError("nothing came")
+    raise AssertionError("the condition was not met within 30 s")
 
 
 def test_a_command_that_is_stopped_takes_the_tool_with_it(tool: Tool, design: Path) -> None:
@@ -189,7 +196,7 @@ def test_reports_from_elsewhere(tmp_path: Path, design: Path, run: Run) -> None:
 
 @pytest.mark.engine
 def test_what_the_sources_allow_beside_what_the_tool_says(tmp_path: Path) -> None:
-    """The lines that ``systolic check`` names are those of the claims, so that each loop has both."""
+    """Give every loop derived values, because ``systolic check`` and the claims name the same lines."""
     pytest.importorskip("llvmlite", reason="the extra check is not installed")
     tiny_cfg, names = tiny_files(tmp_path)
     network = systolic.load(tiny_cfg, names=names, seed=1)
@@ -213,7 +220,7 @@ def test_what_the_sources_allow_beside_what_the_tool_says(tmp_path: Path) -> Non
 @pytest.mark.engine
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
 def test_every_process_is_a_kernel_that_compiles(tmp_path: Path, style: str) -> None:
-    """By g++ with the vendor's own types; ``hls::burst_maxi`` is that of the simulation."""
+    """Compile all kernels by g++ with the vendor's own types, except ``hls::burst_maxi``, which the simulation has."""
     design = design_folder(tmp_path / "design", style)
     claims = read_claims(design)
     for header in (texts.ROOT / "hls_templates/simulation").glob("hls_burst_maxi.h"):
