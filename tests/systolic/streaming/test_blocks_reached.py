@@ -57,8 +57,9 @@ def reached() -> set[str]:
 
 
 def documented() -> set[str]:
+    """Return the names of the page's first columns, without the functors of the blocks, whose names end with _t."""
     rows = [line.split("|")[1] for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| `")]
-    return {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    return {name for row in rows for name in re.findall(r"`(\w+)`", row) if not name.endswith("_t")}
 
 
 def test_every_documented_block_is_reached() -> None:

@@ -15,7 +15,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from boards.errors import InvalidValueError, RangeError, SystolicError, UnsupportedError
+from boards.errors import (
+    DamagedFileError,
+    InvalidValueError,
+    MismatchError,
+    MissingValueError,
+    RangeError,
+    SystolicError,
+    UnsupportedError,
+)
 from systolic.loading import load_model
 from tests.support.cases import cases
 from tests.support.command_line import Done, call, refused
@@ -88,9 +96,10 @@ def test_a_training_that_was_killed_goes_on_as_if_it_had_not_been(tmp_path: Path
     assert re.search(rf"resuming after epoch \d+ of {epochs}", done.error)
     for name in ("tiny.json", "tiny.npz", "checkpoint.npz"):
         assert (parts / name).read_bytes() == (whole / name).read_bytes(), name
-    refused(train(tmp_path, data, "--epochs", 4, "-o", parts), "checkpoint.npz is of a training of another network")
+    refused(train(tmp_path, data, "--epochs", 4, "-o", parts), MismatchError)
     (parts / "checkpoint.npz").write_bytes(b"PK nothing")
-    refused(train(tmp_path, data, "--epochs", epochs, "-o", parts), "is not a checkpoint of a training .*; remove it")
+    damaged = train(tmp_path, data, "--epochs", epochs, "-o", parts)
+    refused(damaged, DamagedFileError, path=str(parts / "checkpoint.npz"), remedy="delete it to start again")
 
 
 def killed_after_an_epoch(words: Sequence[object]) -> None:
@@ -112,8 +121,8 @@ def test_filters_are_left_out_before(tmp_path: Path, data: Path) -> None:
     assert [node.shape.channels for node in model.network.nodes] == [3, 4, 4, 16, 16]
     again = load_model(out / "slim-float.cfg", out / "slim-float.weights", tmp_path / "tiny.names")
     assert [node.shape for node in again.network.nodes] == [node.shape for node in model.network.nodes]
-    refused(train(tmp_path, data, "--prune", 2, "-o", tmp_path / "m"), "--prune must be a share of .*; got 2")
-    refused(train(tmp_path, data, "--name", "a/b", "-o", tmp_path / "m"), "--name is a name without folders, not a/b")
+    refused(train(tmp_path, data, "--prune", 2, "-o", tmp_path / "m"), InvalidValueError, what="--prune", got=2.0)
+    refused(train(tmp_path, data, "--name", "a/b", "-o", tmp_path / "m"), InvalidValueError, what="--name", got="a/b")
 
 
 CLASSIFIER = """\
@@ -220,10 +229,11 @@ def test_a_classifier_learns_from_a_folder_a_class(tmp_path: Path) -> None:
 
 @needs_torch
 def test_what_cannot_be_trained_on_is_refused(tmp_path: Path, data: Path) -> None:
-    refused(train(tmp_path, data, "--batch", 13, "-o", tmp_path / "out"), "a batch takes 13 pictures, and there are 12")
+    few = train(tmp_path, data, "--batch", 13, "-o", tmp_path / "out")
+    refused(few, RangeError, what="the number of pictures for one batch", got=12, low=13)
     for text in data.glob("*.txt"):
         text.unlink()
-    refused(train(tmp_path, data, "-o", tmp_path / "out"), "holds pictures without labels, and training needs them")
+    refused(train(tmp_path, data, "-o", tmp_path / "out"), MissingValueError, reason="training needs labelled pictures")
 
 
 @cases(
