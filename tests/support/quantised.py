@@ -1,6 +1,6 @@
-"""Quantised networks with random integers, built layer by layer: what the scheduler and the engine take.
+"""Quantised networks with random integers, built layer by layer, for tests of the scheduler and the engine.
 
-Numbers are drawn, not calibrated, so that a network costs milliseconds; shifts keep results off saturation.
+Integers are drawn and not calibrated, so that a network costs milliseconds. Shifts keep most results from saturating.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ from cnn.tables import table_of_values
 
 
 class Builder:
-    """``Builder(3, 32, 32).conv(16, 3).pool().conv(8, 1).network()``."""
+    """A builder of networks. Each method appends a layer that reads the last one, or the one chosen by ``at``.
+
+    Example: ``Builder(3, 32, 32).conv(16, 3).pool().conv(8, 1).network()``.
+    """
 
     def __init__(self, channels: int, height: int, width: int, seed: int = 0, bits: int = 8) -> None:
         self.random = np.random.default_rng(seed)
@@ -47,7 +50,7 @@ class Builder:
 
     @property
     def last(self) -> int:
-        """The node that was added last."""
+        """Return the index of the last node."""
         return len(self.nodes) - 1
 
     @property
@@ -64,7 +67,7 @@ class Builder:
         wide: bool = False,
         groups: int = 1,
     ) -> Builder:
-        """``wide``: the result leaves as INT16, as the last layer may."""
+        """Append a convolution. With ``wide``, its output is INT16, which only the last layer may have."""
         height, width = (kernel, kernel) if isinstance(kernel, int) else kernel
         pad = padding or Padding(height // 2, width // 2, height // 2, width // 2)
         before = self.shape
@@ -78,7 +81,10 @@ class Builder:
         return self._add(f"conv{len(self.nodes)}", op, Shape(filters, rows, columns), kind)
 
     def late(self, falling: bool = True) -> Builder:
-        """The last layer with requantisers that add behind their product; ``falling``: every third is negative."""
+        """Give the last layer requantisers that add their bias after the product.
+
+        With ``falling``, every third multiplier is negative.
+        """
         node = self.nodes[-1]
         op: Any = node.op
         early = op.requantiser
@@ -89,7 +95,11 @@ class Builder:
         return self
 
     def pool(self, stride: int = 2) -> Builder:
-        """Size 2: with stride 2 an odd edge is padded, with stride 1 right and bottom are (darknet)."""
+        """Append a 2×2 max pool.
+
+        With stride 2, an odd map is padded at its end. With stride 1, the right and the bottom are padded, as in
+        darknet.
+        """
         before = self.shape
         if stride == 1:
             return self._add(f"pool{len(self.nodes)}", MaxPool(2, 1, Padding(0, 0, 1, 1)), before)
@@ -98,8 +108,14 @@ class Builder:
         return self._add(f"pool{len(self.nodes)}", MaxPool(2, 2, padding), half)
 
     def window(self, size: int, stride: int = 1, padding: Padding | None = None, across: int = 0) -> Builder:
-        """A max pool of any window; where no padding is said, as much as keeps a map's size at stride 1. across: its
-        columns where these are not ``size``."""
+        """Append a max pool with any window.
+
+        Args:
+            size: The rows of the window.
+            stride: The stride.
+            padding: The padding. By default, it keeps the map's size at stride 1.
+            across: The columns of the window, or 0 for ``size``.
+        """
         before, half = self.shape, size // 2
         pad = padding or Padding(half, half, size - 1 - half, size - 1 - half)
         op = MaxPool(size, stride, pad, across)
@@ -118,19 +134,19 @@ class Builder:
         return self._add(f"average{len(self.nodes)}", op, Shape(self.shape.channels, 1, 1))
 
     def curve(self, rising: bool = False) -> Builder:
-        """A drawn table, exact or pieces of lines; ``rising``: of a function that never falls."""
+        """Append a random table, exact or piecewise linear. With ``rising``, its function never falls."""
         read, out = self.nodes[self.source].type.datatype, self.type.datatype
         values = self.random.integers(out.low, out.high + 1, read.high - read.low + 1)
         table = table_of_values((np.sort(values) if rising else values).astype(np.int64), read)
         return self._add(f"curve{len(self.nodes)}", QActivate(table), self.shape, self.type)
 
     def to(self, bits: int, signed: bool = True) -> Builder:
-        """The last layer, its results as integers of so many bits."""
+        """Give the last layer's results this number of bits."""
         self.nodes[-1] = replace(self.nodes[-1], type=TensorType(DataType(bits, signed), 1.0))
         return self
 
     def at(self, index: int) -> Builder:
-        """What comes next reads this node instead of the last one."""
+        """Let the next layer read this node instead of the last one."""
         self.source = index
         return self
 
@@ -141,17 +157,17 @@ class Builder:
         )
 
     def part(self, first: int, channels: int) -> Builder:
-        """A slice of the channels."""
+        """Append a slice of the channels."""
         return self._add(f"slice{len(self.nodes)}", Slice(first, channels), replace(self.shape, channels=channels))
 
     def reorg(self, stride: int = 2, order: str = "block") -> Builder:
-        """Space to depth."""
+        """Append space to depth."""
         before = self.shape
         shape = Shape(before.channels * stride**2, before.height // stride, before.width // stride)
         return self._add(f"reorg{len(self.nodes)}", Reorg(stride, order), shape)
 
     def depth(self, rows: int = 2, columns: int = 2) -> Builder:
-        """Depth to space."""
+        """Append depth to space."""
         source = self.shape
         shape = Shape(source.channels // (rows * columns), source.height * rows, source.width * columns)
         return self._add(f"depth{len(self.nodes)}", DepthToSpace(rows, columns), shape)
@@ -162,7 +178,13 @@ class Builder:
         return self._add(f"upsample{len(self.nodes)}", op, shape)
 
     def add(self, *inputs: int, multipliers: tuple[int, ...] = (), slope: int | None = None) -> Builder:
-        """multipliers: 1 each where there are none. slope: of all channels together, 1 of a plain sum, 0 of a ReLU."""
+        """Append an addition.
+
+        Args:
+            inputs: The nodes that are added.
+            multipliers: A multiplier per input. By default, all are 1.
+            slope: The slope for negative sums: 1 for a plain sum, 0 for a ReLU. By default, it is random per channel.
+        """
         factors = multipliers or (1,) * len(inputs)
         channels = self.nodes[inputs[0]].shape.channels
         drawn = self._requantiser(np.tile(np.array(factors), (channels, 1)))
@@ -196,13 +218,16 @@ class Builder:
         return self
 
     def _weights(self, shape: tuple[int, ...]) -> IntArray:
-        """Up to both ends of the type, or of what 32 bits of a sum leave to the weights of a filter."""
+        """Return weights over the whole range of their type, unless a sum would exceed 32 bits."""
         most = max(255, self.type.datatype.high + 1)
         top = min(self.weight_type.high, int(1.9e9 / (most * np.prod(shape[1:]))))
         return self.random.integers(-top, top + 1, shape).astype(self.weight_type.carrier)
 
     def _requantiser(self, weights: IntArray) -> Requantiser:
-        """y ≈ acc · 1.5 · 2^(15 − s): the typical sum, √fan · w · a, ends near a third of full scale."""
+        """Return a requantiser with y ≈ acc · 1.5 · 2^(15 − s).
+
+        The shift s brings the typical sum, √fan · w · a, to about a third of the output's range.
+        """
         count, high = len(weights), self.type.datatype.high
         typical = np.sqrt(weights[0].size) * max(1, int(np.abs(weights).max())) / 2 * high / 2
         shift = 15 + max(0, int(np.log2(typical / (high / 3))))
@@ -213,7 +238,7 @@ class Builder:
 
 
 def tiny_yolo(size: int = 416, seed: int = 0, bits: int = 8) -> QuantizedNetwork:
-    """The layers of tiny-YOLOv2 VOC in its shapes, with drawn integers."""
+    """Return the layers of tiny-YOLOv2 VOC with its shapes and random integers."""
     build = Builder(3, size, size, seed, bits)
     for filters in (16, 32, 64, 128, 256):
         build.conv(filters, 3).pool()
@@ -222,8 +247,13 @@ def tiny_yolo(size: int = 416, seed: int = 0, bits: int = 8) -> QuantizedNetwork
 
 
 def with_zero_points(network: QuantizedNetwork, zero: int, pixel: int) -> QuantizedNetwork:
-    """The same integers, but that 0 is another one: what stands around a map before a convolution is ``zero``, around
-    the picture ``pixel``."""
+    """Return the network with zero points. The integers do not change.
+
+    Args:
+        network: The network.
+        zero: The zero point of all maps, which is also their padding before a convolution.
+        pixel: The zero point and the padding of the image.
+    """
     picture = network.nodes[0]
     nodes = [replace(picture, type=replace(picture.type, zero_point=pixel))]
     for node in network.nodes[1:]:

@@ -1,10 +1,9 @@
-"""Simulation libraries that are compiled once for all tests, the workers of a parallel run, and the runs of one gate.
+"""Simulation libraries that are compiled once for all tests and shared by the workers of a parallel run.
 
-They are compiled with little optimisation, and what all designs have alike once: the standard library's headers, and of
-traced ones the recorder and the solver. A design of a test is executed on small pictures, so that optimising it costs
-more than it saves. A library's name has the keys of its sources and of
-its command in it (systolic.execution.build), so that equal names are equal libraries. A test that sets CXX is about the
-compiler, and compiles.
+They are compiled with little optimisation, because tests execute a design on small images only. The standard library's
+headers, and the recorder and the solver of traced designs, are compiled once for all designs. A library's name contains
+the keys of its sources and of its command (systolic.execution.build), so that equal names are equal libraries. A test
+that sets CXX tests the compiler, and always compiles.
 """
 
 from __future__ import annotations
@@ -26,26 +25,26 @@ from systolic.execution import build
 from systolic.execution.build import Variant
 
 FOLDER = "SYSTOLIC_TEST_BUILDS"
-"""Names the folder of what is compiled once."""
+"""The environment variable with the folder of shared builds."""
 
 STANDARD_HEADERS = (
     *("algorithm", "cmath", "cstddef", "cstdint", "cstdio", "cstdlib", "cstring", "deque", "exception", "fstream"),
     *("map", "memory", "new", "stdexcept", "string", "type_traits", "unordered_map", "utility", "vector"),
 )
-"""What designs, their simulation and the golden programs include."""
+"""The headers that designs, their simulation and the golden programs include."""
 
 
 _RUNTIME = re.compile(r"/include/verilated\w*\.cpp$")
 
 
 class Compile(Protocol):
-    """systolic.execution.build.compile_to."""
+    """The type of systolic.execution.build.compile_to."""
 
     def __call__(self, command: list[str], library: Path, folder: Path | None = None, *tell: Any) -> None: ...
 
 
 def shared(compile_to: Compile, cache: Path) -> Compile:
-    """``compile_to`` that takes a library from the folder ``cache`` where it is there, and else leaves it there."""
+    """Return a ``compile_to`` that copies a library from the folder ``cache``, after compiling it if it is missing."""
 
     def compile_once(command: list[str], library: Path, folder: Path | None = None, *tell: Any) -> None:
         if "CXX" in os.environ:
@@ -64,14 +63,17 @@ def shared(compile_to: Compile, cache: Path) -> Compile:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """One process at a time, so that two workers do not make the same thing twice."""
+    """Hold a lock, so that two workers do not build the same file twice."""
     with path.open("w") as file:
         flock(file, LOCK_EX)
         yield
 
 
 def copy(source: Path, target: Path) -> None:
-    """A file of its own, since a process that loads one file under two names loads it once; whole or not there."""
+    """Copy a file atomically.
+
+    Each library needs its own file, because a process that loads one file under two names loads it only once.
+    """
     partial = target.with_name(f"{target.name}.{os.getpid()}")
     shutil.copyfile(source, partial)
     partial.chmod(0o755)
@@ -79,7 +81,7 @@ def copy(source: Path, target: Path) -> None:
 
 
 def quick(command: list[str], folder: Path | None, cache: Path) -> list[str]:
-    """The command of a design or of a golden program, for a test."""
+    """Return the command of a design or of a golden program, changed for a test."""
     if folder is None:
         command = with_runtime(optimised(command, 1), cache)
     else:
@@ -88,13 +90,15 @@ def quick(command: list[str], folder: Path | None, cache: Path) -> list[str]:
 
 
 def optimised(command: list[str], level: int) -> list[str]:
-    """The command of what users have, with less optimisation."""
+    """Return the users' command with less optimisation."""
     return [f"-O{level}" if part in ("-O2", "-O3", "-Og") else part for part in command]
 
 
 def with_headers(command: list[str], cache: Path) -> list[str]:
-    """The command with the headers of the standard library compiled before, and those of ``ap_int`` where it has them:
-    half of what compiling a small design takes."""
+    """Return the command with precompiled headers of the standard library and, if used, of ``ap_int``.
+
+    Without them, these headers take half of the time to compile a small design.
+    """
     without = ("-shared", "-Isrc", "-Isimulation", "-DSYSTOLIC_TRACE")
     flags = [part for part in command[1:] if part.startswith("-") and part not in without]
     key = hashlib.sha256("\0".join(flags).encode()).hexdigest()[:24]
@@ -109,7 +113,7 @@ def with_headers(command: list[str], cache: Path) -> list[str]:
 
 
 def with_runtime(command: list[str], cache: Path) -> list[str]:
-    """The command with Verilator's own sources compiled before, where it has any."""
+    """Return the command with objects instead of Verilator's own sources."""
     flags = [part for part in command[1:] if part.startswith("-") and not part.startswith(("-shared", "-I"))]
     replaced = {part: _runtime(command[0], flags, part, cache) for part in command if _RUNTIME.search(part)}
     return [replaced.get(part, part) for part in command]
@@ -126,7 +130,10 @@ def _runtime(compiler: str, flags: list[str], source: str, cache: Path) -> str:
 
 
 def with_objects(command: list[str], folder: Path, cache: Path) -> list[str]:
-    """The fixed sources of the trace as objects, compiled once as they are for users."""
+    """Return the command with objects instead of the fixed sources of the trace.
+
+    The objects are compiled once, with the users' options.
+    """
     return [str(_object(command, folder, part, cache)) if _is_fixed(part) else part for part in command]
 
 
@@ -135,9 +142,10 @@ def _is_fixed(part: str) -> bool:
 
 
 def traced_objects(folder: Path) -> list[str]:
-    """Return the recorder and the solver of the trace as objects, those of traced designs, for a library of a test.
+    """Return the recorder and the solver of the trace as objects of traced designs, for a test's library.
 
-    folder: the sources are copied there.
+    Args:
+        folder: The folder to which the sources are copied.
     """
     shutil.copytree(COMMON, folder / "src", dirs_exist_ok=True)
     shutil.copytree(SIMULATION, folder / "simulation", dirs_exist_ok=True)
@@ -162,7 +170,7 @@ def _object(command: list[str], folder: Path, source: str, cache: Path) -> Path:
 
 
 def _compile(command: list[str], output: Path, folder: Path | None) -> None:
-    """Whole or not there."""
+    """Compile to ``output`` atomically."""
     partial = output.with_suffix(".partial")
     done = subprocess.run([*command, "-o", str(partial)], cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -22,8 +22,10 @@ ARRAYS = {
 
 
 def residual(bits: int = 8) -> QuantizedNetwork:
-    """ResNet's: a block with a ReLU, one with a convolution in both branches and stride 2, and one behind each other
-    whose sum the host reads."""
+    """Return ResNet's blocks: with a ReLU, with a convolution and stride 2 in both branches, and in sequence.
+
+    The host reads the last sum.
+    """
     top = 7 if bits == 4 else 100
     build = Builder(3, 11, 9, seed=8, bits=bits).conv(12, 3).conv(12, 3).conv(12, 3)
     build.add(3, 1, multipliers=(top, top - 3), slope=0).conv(20, 3, stride=2).conv(20, 3)
@@ -32,8 +34,10 @@ def residual(bits: int = 8) -> QuantizedNetwork:
 
 
 def behind(bits: int = 8) -> QuantizedNetwork:
-    """What stands before an addition: a pool of 2 that is fused, one of stride 1, a window, a table; what is added lies
-    in a concat. What stands behind: a pool and a table, which are layers of their own."""
+    """Return a network of additions after different layers: a fused pool, a pool of stride 1, a window and a table.
+
+    Added maps are also read by a concat. A pool and a table follow additions as separate layers.
+    """
     build = Builder(3, 14, 11, seed=9, bits=bits).conv(20, 3).pool().conv(20, 3).pool(1).add(2, 4, slope=1)
     build.conv(20, 3).window(3).add(5, 7, slope=0).pool(1).conv(20, 1)
     build = build.curve() if bits <= 8 else build.conv(20, 1)
@@ -43,8 +47,11 @@ def behind(bits: int = 8) -> QuantizedNetwork:
 
 
 def own(bits: int = 8) -> QuantizedNetwork:
-    """Additions that stay layers: of channels that differ, of three maps, of a map that two read, of no layer just
-    before; beside one that does not."""
+    """Return a network of additions that cannot be fused, and one that can.
+
+    They add different channels or three maps, a map with two readers, or the result of a layer that is not the previous
+    one.
+    """
     build = Builder(3, 9, 7, seed=10, bits=bits).conv(12, 3).conv(12, 3).add(1, 2).conv(12, 3).conv(12, 1)
     build.add(3, 4, 5, slope=1).conv(12, 1).add(6, 7, slope=1).at(7).conv(12, 1).conv(12, 1).at(8).conv(12, 3)
     build.add(10, 9, slope=1)
@@ -55,7 +62,7 @@ NETWORKS = {"residual": residual, "behind": behind, "own": own}
 
 
 def stage(channels: int, size: int, bits: int = 8) -> QuantizedNetwork:
-    """A stage of darknet53: two blocks of a convolution of 1 × 1 and one of 3 × 3."""
+    """Return a stage of darknet53: two blocks of a 1×1 and a 3×3 convolution."""
     build = Builder(3, size, size, seed=5, bits=bits).conv(channels, 3)
     for _ in range(2):
         source = len(build.nodes) - 1

@@ -1,4 +1,4 @@
-"""Built-in networks, small where their layers allow, quantised with noise."""
+"""Built-in networks that are calibrated with noise, with small images if their layers allow it."""
 
 from __future__ import annotations
 

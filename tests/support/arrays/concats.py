@@ -1,4 +1,4 @@
-"""Maps of several layers that are stored side by side in a map buffer: networks and arrays."""
+"""Networks whose concats store the maps of several layers next to each other in a map buffer, and arrays for them."""
 
 from __future__ import annotations
 
@@ -22,39 +22,42 @@ ARRAYS = {
 
 
 def fire(bits: int = 8) -> QuantizedNetwork:
-    """SqueezeNet's modules: a squeeze, which two expand, whose maps the next one reads as one."""
+    """Return SqueezeNet's modules: two layers expand a map, and the next layer reads both results as one map."""
     build = Builder(3, 11, 9, seed=1, bits=bits).conv(12, 3).conv(6, 1).conv(20, 1).at(2).conv(12, 3).concat(3, 4)
     build.conv(10, 1).conv(16, 1).at(6).conv(9, 3).concat(7, 8).window(3, 2).conv(8, 3)
     return build.conv(5, 1, wide=True).network()
 
 
 def kept_long(bits: int = 8) -> QuantizedNetwork:
-    """A route to an earlier layer: its map is read at once, and again beside a much later one."""
+    """Return a network with a route to an earlier layer, whose map is read at once and again with a later map."""
     build = Builder(3, 12, 9, seed=2, bits=bits).conv(12, 3).conv(20, 3).conv(8, 1).conv(16, 3).conv(6, 1)
     return build.concat(5, 2).conv(16, 3).conv(5, 1, wide=True).network()
 
 
 def cross_stage(bits: int = 8) -> QuantizedNetwork:
-    """yolov4-tiny's: a slice of a map goes through two convolutions, whose maps are joined, and then beside the map."""
+    """Return yolov4-tiny's cross-stage block.
+
+    Two convolutions process a slice of a map. Their results are joined, and the result is joined with the map.
+    """
     build = Builder(3, 10, 9, seed=3, bits=bits).conv(16, 3).part(8, 8).conv(8, 3).conv(8, 3).concat(4, 3).conv(16, 1)
     return build.concat(1, 6).pool().conv(16, 3).conv(5, 1, wide=True).network()
 
 
 def halved(bits: int = 8) -> QuantizedNetwork:
-    """A concat that is read with stride 2, and a map of it by itself with the same padding."""
+    """Return a network in which a concat and one of its maps are read with stride 2 and the same padding."""
     build = Builder(3, 15, 9, seed=4, bits=bits).conv(12, 3).conv(10, 3).at(1).conv(12, 1).concat(2, 3).conv(16, 3, 2)
     return build.conv(8, 1).conv(5, 1, wide=True).network()
 
 
 def residuals(bits: int = 8) -> QuantizedNetwork:
-    """YOLOv8's C2f with 64 channels a part: what a bottleneck adds is a slice of the map beside its own."""
+    """Return YOLOv8's C2f with 64 channels per part: a bottleneck adds to a slice of the map next to its own result."""
     build = Builder(3, 9, 6, seed=5, bits=bits).conv(128, 1).part(64, 64).conv(32, 3).conv(64, 3).add(4, 2, slope=1)
     build.conv(32, 3).conv(64, 3).add(7, 5, slope=1).concat(1, 5, 8).conv(32, 1)
     return build.conv(5, 1, wide=True).network()
 
 
 def upsampled(bits: int = 8) -> QuantizedNetwork:
-    """A U-Net's: a map beside one that is upsampled, by a layer of its own and by a convolution."""
+    """Return a U-Net's joins: a map is joined with another one that an upsample or a convolution computes."""
     build = Builder(3, 14, 10, seed=6, bits=bits).conv(12, 3).pool().conv(20, 3).upsample().concat(4, 1).conv(9, 3)
     build.pool().upsample().conv(8, 3)
     return build.conv(5, 1, wide=True).network()
@@ -78,5 +81,5 @@ STAYING = {
     "cross stage": (True, False, False, True, True, True, False),
     "halved": (True, True, True, True, True, False),
 }
-"""Whose layers' maps stay where there is room. Of those that do not, one would be written beside a map, in the buffer
-from which its own layer reads; and what only such a map would be read beside."""
+"""Whether the map of each layer stays on chip. A map does not stay if it would be written to the buffer that its own
+layer reads, or if its only partner in a concat does not stay."""

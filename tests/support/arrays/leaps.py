@@ -1,4 +1,4 @@
-"""Maps on chip that are read with strides of 3 to 7: networks and arrays."""
+"""Networks that read on-chip maps with strides of 3 to 7, and arrays for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,14 @@ ARRAYS = {f"{rows} rows": replace(SMALL, rows=rows, map_stride=7, windows=True) 
 
 
 def leaping(stride: int, kernel: int | tuple[int, int], above: int = 0, bits: int = 8) -> QuantizedNetwork:
-    """A map, and a convolution that reads it under so many rows of padding; beside it a 3 × 3 that reads each row."""
+    """Return a network whose map has two readers: a strided convolution, and a 3×3 one that reads every row.
+
+    Args:
+        stride: The stride of the first reader.
+        kernel: Its rows and columns, or one number for both.
+        above: Its rows of padding at the top.
+        bits: The bits of values and weights.
+    """
     height, width = (kernel, kernel) if isinstance(kernel, int) else kernel
     build = Builder(3, 31, 11, seed=stride, bits=bits).conv(12, 3)
     build.conv(10, (height, width), stride, Padding(above, 1, 1, 1)).conv(6, 1).at(1).conv(8, 3)
@@ -24,7 +31,7 @@ def leaping(stride: int, kernel: int | tuple[int, int], above: int = 0, bits: in
 
 
 def networks(bits: int = 8) -> dict[str, QuantizedNetwork]:
-    """Every stride, under kernels that are smaller, as large and larger, of as many rows as columns and not."""
+    """Return a network per stride and kernel. Kernels are smaller than, equal to or larger than the stride."""
     kernels: dict[str, tuple[int, int | tuple[int, int], int]] = {
         "3 of 3": (3, 3, 1),
         "3 of 1": (3, 1, 0),

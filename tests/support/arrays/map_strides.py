@@ -1,4 +1,4 @@
-"""Maps on chip that are read with stride 2: networks and arrays."""
+"""Networks that read on-chip maps with stride 2, and arrays for them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ ARRAYS = {f"{rows} rows": replace(SMALL, rows=rows, map_stride=2) for rows in (2
 
 
 def halved(kernel: int, padding: Padding | None = None, height: int = 19, bits: int = 8) -> QuantizedNetwork:
-    """A map, and a convolution with stride 2 that reads it."""
+    """Return a network whose second convolution reads a map with stride 2."""
     build = Builder(3, height, 9, seed=kernel, bits=bits).conv(16, 3).conv(16, kernel, 2, padding)
     return build.conv(5, 1, wide=True).network()
 
 
 def shortcut(bits: int = 8) -> QuantizedNetwork:
-    """The block of a ResNet in which maps become smaller: a 3 × 3 and a 1 × 1 with stride 2 read the same map."""
+    """Return a ResNet's block that halves the map: a 3×3 and a 1×1 convolution with stride 2 read the same map."""
     build = Builder(3, 22, 9, seed=4, bits=bits).conv(8, 3).conv(16, 3, 2).conv(16, 3).at(1).conv(16, 1, 2)
     return build.add(3, 4, slope=0).conv(5, 1, wide=True).network()
 
 
 def networks(bits: int = 8) -> dict[str, QuantizedNetwork]:
-    """Kernels and padding of all kinds, by what they are."""
+    """Return a network per kernel and padding."""
     depthwise = Builder(3, 17, 9, seed=6, bits=bits).conv(16, 3).conv(16, 3, 2, depthwise=True)
     return {
         "3 × 3": halved(3, bits=bits),

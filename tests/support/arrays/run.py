@@ -1,4 +1,4 @@
-"""What the fixture ``run`` of tests/scheduler gives: mismatches of a schedule that the generated engine executes."""
+"""The type of the fixture ``run`` of tests/scheduler, which returns the mismatches of an executed schedule."""
 
 from __future__ import annotations
 

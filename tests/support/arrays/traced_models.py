@@ -15,7 +15,7 @@ BOARD = load("zcu104")
 
 
 RATED = 19.2
-"""GB/s, of which ``SHARES`` carry data."""
+"""The peak rate of the DDR in GB/s. The fractions in ``SHARES`` of it carry data."""
 
 
 TRACED_ARRAY = Array(5, 16, 8, row_depth=1024, weight_depth=2048, kept_depth=512, chunk=16, channel_tiles=8)
@@ -35,7 +35,7 @@ SHARES = {"odd": (0.85, 0.4, 0.15), "five": (0.85, 0.4, 0.15), "connected": (0.8
 
 
 SHARES |= {"batch of two": (0.85, 0.4), "batch of five": (0.85, 0.4)}
-"""Of the DDR's peak: the last gives less than any board has."""
+"""The fractions of the DDR's peak rate to trace, per network. The last is below the rate of every board."""
 
 
 FOUR_PORTS = Array(
@@ -63,15 +63,15 @@ LARGE_WINDOWS = replace(JOINING, columns=8)
 
 
 LARGE_WINDOW = Builder(16, 5, 10).conv(24, 1).window(9).conv(16, 1).network()
-"""A cycle of the array for each of the 81 places that the pool compares."""
+"""A network whose pool takes one cycle of the array for each of its 81 taps."""
 
 
 ASKED_BETWEEN = Builder(16, 5, 7).conv(128, 1).conv(128, 1).conv(128, 1).network()
-"""Its weight tiles take as long as the array's steps, or longer."""
+"""A network whose weight tiles take at least as long to load as the array's steps."""
 
 
 APART = Layers(3, 40, 44, "INT8", "INT8").conv(16, 1).spaced(24, 3, 6).spaced(16, 3, 12).network("apart")
-"""Convolutions whose rows are read as pieces of one, in several parts."""
+"""A network of dilated convolutions, whose rows are read in several parts."""
 
 
 HELD_UP = {
@@ -83,7 +83,7 @@ HELD_UP = {
 
 
 def in_columns(schedule: SystolicSchedule, number: int, count: int) -> SystolicSchedule:
-    """The same with layer ``number`` in so many column tiles, all weights resident."""
+    """Return the schedule with layer ``number`` in ``count`` column tiles, with all its weights resident."""
     legal = legal_tilings(schedule.network, schedule.array)[number]
     order = ("weights-resident", True)
     (chosen,) = (way for way in legal if way.columns.count == count and (way.order, way.overlap) == order)
@@ -96,7 +96,7 @@ DEEP_ROWS = replace(TRACED_ARRAY, row_depth=4096)
 
 
 def pooled_in_columns() -> SystolicSchedule:
-    """A pool of its own, as another layer reads the map too, in two column tiles."""
+    """Return a schedule with a separate pool, because another layer also reads its input, in two column tiles."""
     network = Builder(3, 40, 100).conv(64, 1).pool().at(1).conv(8, 1, 2).network()
     return in_columns(first_fit(network, DEEP_ROWS), 1, 2)
 
@@ -105,5 +105,5 @@ WIDE_PICTURES = Array(12, 16, 16, 4, 2, 2, row_depth=2048, weight_depth=512, kep
 
 
 def of_a_wide_picture() -> SystolicSchedule:
-    """The first layer of many detectors, its picture in three column tiles."""
+    """Return a schedule of the first layer of many detectors, with its image in three column tiles."""
     return in_columns(first_fit(Builder(3, 448, 640).conv(16, 3, 2).network(), WIDE_PICTURES), 0, 3)

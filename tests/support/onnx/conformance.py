@@ -1,4 +1,4 @@
-"""The cases that the package onnx brings for its backends: models with their inputs and what must come out."""
+"""The backend tests of the package onnx: models with their inputs and expected outputs."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ Array = np.ndarray[Any, Any]
 DATA = Path(onnx.backend.test.__file__).parent / "data"
 FOLDERS = ("node", "pytorch-converted", "pytorch-operator", "simple")
 OTHERS = frozenset({"Constant"})
-"""Of networks too, and become no layer."""
+"""Operators that a network may have, but that do not become layers."""
 
 BESIDE = frozenset({"Add", "Concat", "Div", "Max", "Min", "Mul", "Sub", "Sum"})
-"""Operators of several maps: a case gives them as channels of one picture."""
+"""Operators of several maps. A case passes the maps as channels of one image."""
 
 SINGLE = (BESIDE - {"Concat"}) | {
     *(
@@ -59,17 +59,22 @@ SINGLE = (BESIDE - {"Concat"}) | {
     ),
     *("Sigmoid", "Softplus", "Softsign", "Sqrt", "Swish", "Tanh", "ThresholdedRelu"),
 }
-"""Operators that know no axes: one side of values is a row of channels."""
+"""Operators without axes. A one-dimensional input is passed as the channels of one position."""
 
 COUNTED = "1.21"
-"""The version of the package whose cases COMPUTED and SKIPPED count: others have a few more or less."""
+"""The version of the package for which COMPUTED and SKIPPED are counted. Other versions differ by a few cases."""
 
 COMPUTED = 306
 
 
 @dataclass(frozen=True)
 class Fault:
-    """An error of a class; of those of its fields that are named here, the text holds the given one."""
+    """An expected error.
+
+    Attributes:
+        kind: The exact class of the error.
+        fields: Texts that the error's fields must contain, by field name.
+    """
 
     kind: type[SystolicError]
     fields: Mapping[str, str]
@@ -80,7 +85,13 @@ class Fault:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why cases are not computed, their number, and the faults that tell it."""
+    """A reason for which cases are not computed.
+
+    Attributes:
+        told: The reason in words.
+        count: The number of cases in the version COUNTED.
+        faults: The errors that have this reason.
+    """
 
     told: str
     count: int
@@ -97,7 +108,7 @@ def shape(what: str, required: str = "", got: str = "") -> Fault:
 
 SKIPPED = (
     Reason(
-        "values change places between pictures, channels and positions",
+        "values move between images, channels and positions",
         27,
         (
             unsupported("reorders values"),
@@ -109,13 +120,13 @@ SKIPPED = (
         ),
     ),
     Reason(
-        "nothing is left to compute: values keep their order",
+        "nothing is computed, because the values keep their order",
         31,
         (Fault(RangeError, {"what": "number of layers after the input"}),),
     ),
     Reason("maps of three dimensions", 29, (shape("the input", got="5 sides"), shape("the input", got="6 sides"))),
     Reason("a side without a batch", 25, (shape("the input", got="1 sides"),)),
-    Reason("pixels are interpolated by cubes", 11, (Fault(ChoiceError, {"what": "mode", "got": "cubic"}),)),
+    Reason("pixels are interpolated cubically", 11, (Fault(ChoiceError, {"what": "mode", "got": "cubic"}),)),
     Reason(
         "the last of equal values is chosen, or the least value",
         9,
@@ -144,9 +155,9 @@ SKIPPED = (
     Reason(
         "a softmax or choice over other sides than the channels", 4, (Fault(InvalidValueError, {"what": "its axis"}),)
     ),
-    Reason("a number for each value, where there is one for each channel", 4, (shape("its constant"),)),
+    Reason("a constant per value, instead of one per channel", 4, (shape("its constant"),)),
     Reason(
-        "a constant depends on the picture, or a picture on none",
+        "a constant depends on the image, or an output does not depend on it",
         2,
         (unsupported("depend on the network's input"), unsupported("must be a constant")),
     ),
@@ -155,30 +166,37 @@ SKIPPED = (
         1,
         (Fault(RangeError, {"what": "of a window"}), Fault(RangeError, {"what": " of the input "})),
     ),
-    Reason("sides that the file leaves open", 5, (Fault(MissingValueError, {"reason": "leaves it open"}),)),
-    Reason("a pool tells where its greatest value was", 2, (unsupported("the indices of the greatest values"),)),
+    Reason("the file does not state a dimension", 5, (Fault(MissingValueError, {"reason": "leaves it open"}),)),
+    Reason("a pool returns the index of its greatest value", 2, (unsupported("the indices of the greatest values"),)),
     Reason("batch norms in training", 2, (unsupported("training_mode"),)),
     Reason(
-        "a cut or a range that leaves nothing",
+        "a clip or a range is empty",
         2,
         (Fault(InvalidValueError, {"what": "min and max"}), Fault(InvalidValueError, {"what": "a range"})),
     ),
 )
-"""The reason of a case is the first of these with a fault that fits one of its errors."""
+"""The reasons. The reason of a case is the first one with a fault that fits one of the case's errors."""
 
 WRONG = frozenset(f"test_qlinearmatmul_2D_int8_float{bits}" for bits in (16, 32))
-"""Cases that expect a quantised value of more than 127 to be less by 256, where QuantizeLinear saturates."""
+"""Cases that expect quantised values above 127 to wrap around, although QuantizeLinear saturates."""
 
 PRINTED = {"test_averagepool_2d_ceil_last_window_starts_on_pad": 1e-3}
-"""Cases whose expected values have four digits, and their tolerance."""
+"""The tolerance of cases whose expected values have only four digits."""
 
 TOLERANCE = 1e-4
-"""Relative to the greatest value of an output, with 1e-5 for those that are all small."""
+"""The tolerance relative to an output's greatest absolute value, which counts as at least 0.1."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A model of one input, and arrays: pictures [batch, …] and what comes out."""
+    """A model with one input.
+
+    Attributes:
+        name: The name of the case.
+        model: The model.
+        pictures: The images, [batch, …].
+        expected: The expected outputs.
+    """
 
     name: str
     model: Any
@@ -187,14 +205,14 @@ class Case:
 
     @property
     def weighted(self) -> bool:
-        """Whether it has weights of two sides and more."""
+        """Return whether the model has weights of at least two dimensions."""
         products = ("Conv", "ConvInteger", "QLinearConv", "Gemm", "MatMul", "MatMulInteger", "QLinearMatMul", "PRelu")
         sides = [len(tensor.dims) for tensor in self.model.graph.initializer]
         return max(sides, default=0) >= 2 and any(node.op_type in products for node in self.model.graph.node)
 
 
 def cases() -> Iterator[Case]:
-    """Those of the operators of networks, whose first input is float32, or integers of 8 bits."""
+    """Yield the cases of supported operators whose first input is float32, or 8-bit integers."""
     for folder in (path for kind in FOLDERS for path in sorted((DATA / kind).iterdir())):
         model = onnx.load(folder / "model.onnx")
         if not {node.op_type for node in model.graph.node} <= BUILDERS.keys() | OTHERS:
@@ -216,7 +234,7 @@ def _array(path: Path) -> Array | None:
     try:
         return numpy_helper.to_array(onnx.TensorProto.FromString(path.read_bytes()))
     except Exception:
-        return None  # a sequence, an optional
+        return None  # the file holds a sequence or an optional value
 
 
 def _case(name: str, model: Any, inputs: list[Any], outputs: list[Any]) -> Case | None:
@@ -228,7 +246,7 @@ def _case(name: str, model: Any, inputs: list[Any], outputs: list[Any]) -> Case 
         return None
     kinds = {node.op_type for node in model.graph.node}
     if {"Cast"} == kinds or (inputs[0].dtype != np.float32 and not any("Q" in k or "Integer" in k for k in kinds)):
-        return None  # integers as such are no values of a network
+        return None  # a network has no integer inputs without a quantisation
     if inputs[0].ndim == 1 and kinds <= SINGLE:
         inputs = [array[None] if array.ndim == 1 else array for array in inputs]
     if model.opset_import[0].version < FIRST_OPSET:
@@ -243,7 +261,7 @@ def _case(name: str, model: Any, inputs: list[Any], outputs: list[Any]) -> Case 
 
 
 def _stand_slopes(model: Any) -> None:
-    """Slopes of channels as the newer opset has them, which the converter leaves as they were."""
+    """Give the slopes of PRelu the shape of the newer opset, because the converter does not change it."""
     slopes = {node.input[1] for node in model.graph.node if node.op_type == "PRelu"}
     ranks = [len(value.type.tensor_type.shape.dim) for value in model.graph.input]
     for tensor in model.graph.initializer:
@@ -255,7 +273,7 @@ def _stand_slopes(model: Any) -> None:
 
 
 def _joined(model: Any, inputs: Sequence[Array]) -> Array:
-    """The inputs as channels of one picture, which the model splits again."""
+    """Return the inputs as channels of one image, and insert a Split for them in the model."""
     names = [value.name for value in model.graph.input]
     version = model.opset_import[0].version
     numbers: dict[str, Any] = {"num_outputs": len(names)} if version >= 18 else {}
@@ -266,7 +284,11 @@ def _joined(model: Any, inputs: Sequence[Array]) -> Array:
 
 
 def read(case: Case) -> OnnxNetwork:
-    """The network of a case, for one picture. SystolicError where the model is refused."""
+    """Return the network of a case for one image.
+
+    Raises:
+        SystolicError: The model is refused.
+    """
     dimensions = case.model.graph.input[0].type.tensor_type.shape.dim
     del dimensions[:]
     for side in (1, *case.pictures.shape[1:]):
@@ -275,8 +297,13 @@ def read(case: Case) -> OnnxNetwork:
 
 
 def difference(case: Case) -> float:
-    """The greatest error of any output, as a share of its greatest value; of integers 0, or 1e-4 times the steps that
-    are too many: one is the rounding's. SystolicError where the model is refused."""
+    """Return the greatest error of any output, relative to its greatest absolute value.
+
+    For integer outputs, the error is 1e-4 per step of difference beyond the first, which may be due to rounding.
+
+    Raises:
+        SystolicError: The model is refused.
+    """
     network = read(case)
     if network.quantized is not None:
         return _steps(network.quantized, case)
@@ -304,7 +331,7 @@ def _steps(network: QuantizedNetwork, case: Case) -> float:
             offset = 128 if wanted.dtype == np.uint8 else 0
             steps = np.abs(result.ravel().astype(np.int64) - (wanted.ravel().astype(np.int64) - offset)).max()
             worst = max(worst, float(max(0, steps - 1)))
-        else:  # sums as they are
+        else:  # the output is the sums, without requantisation
             values = result.ravel() * network.nodes[-1].type.scale
             worst = max(worst, _error(values, wanted.ravel()))
     return worst
@@ -313,13 +340,16 @@ def _steps(network: QuantizedNetwork, case: Case) -> float:
 def _error(result: Array, expected: Array) -> float:
     if result.size != expected.size:
         return float("inf")
-    numbers = ~np.isnan(expected)  # a root of what is below 0 is none
+    numbers = ~np.isnan(expected)  # the root of a negative value is NaN
     result, expected = result[numbers], expected[numbers]
     return float(np.abs(result - expected).max(initial=0) / max(0.1, np.abs(expected).max(initial=0)))
 
 
 def mismatches(case: Case, folder: Path, style: str) -> tuple[int, int]:
-    """Of the case's design, generated and executed on noise: values, and how many differ from the golden model."""
+    """Return the number of values of the case's design, and of those that differ from the golden model.
+
+    The design is generated for ``style`` and executed on noise.
+    """
     read(case)
     path = folder / f"{case.name}.onnx"
     onnx.save(case.model, path)
@@ -337,7 +367,13 @@ def skipped(error: SystolicError) -> str:
 
 
 def told(computed: int, reasons: Mapping[str, Sequence[str]], named: bool = False) -> str:
-    """How many were computed, and a line for each reason why others were not; named: with their names."""
+    """Return the number of computed cases, and a line per reason for the others.
+
+    Args:
+        computed: The number of computed cases.
+        reasons: The names of the skipped cases, by reason.
+        named: Whether the lines list the names.
+    """
     lines = [f"{computed} cases are computed, {sum(map(len, reasons.values()))} are skipped:"]
     for reason, names in sorted(reasons.items(), key=lambda pair: -len(pair[1])):
         beside = f": {', '.join(name.removeprefix('test_') for name in names)}" if named else ""
@@ -346,8 +382,11 @@ def told(computed: int, reasons: Mapping[str, Sequence[str]], named: bool = Fals
 
 
 def main() -> None:
-    """Prints how many cases are computed, and why others are not. --names: each case by its name, with its error.
-    STYLE …: also what the designs of those with weights compute."""
+    """Print the number of computed cases, and the reasons for the others.
+
+    With --names, print the name and the error of each case. With style names as further arguments, also execute the
+    designs of cases with weights.
+    """
     import tempfile
 
     reasons: dict[str, list[str]] = {}

@@ -1,5 +1,5 @@
-# ruff: noqa: E501 (an operator and what is said of it stay on one line)
-"""Forms of each operator: those that become layers, and those that are refused with what is said of them."""
+# ruff: noqa: E501 (an operator and its error stay on one line)
+"""Forms of each operator: those that become layers, and those that are refused with their errors."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tests.support.onnx.writer import Writer
 Graph = Callable[[Writer], str]
 """A graph appends its operators to a writer and returns the name of its output."""
 HEIGHT, WIDTH = 11, 14
-"""The picture has these sides; a convolution without padding leaves 9 × 12 of it."""
+"""The rows and columns of the image. A 3×3 convolution without padding has 9×12 outputs."""
 
 
 def behind(kind: str, *constants: Any, channels: int = 4, opset: int = 17, **attributes: Any) -> tuple[int, Graph]:
-    """Return the operator behind a convolution, with constants as further inputs: lists are int64, None is left out."""
+    """Return the operator after a convolution, with constants as further inputs: lists are int64, None is left out."""
 
     def graph(writer: Writer) -> str:
         return writer.put(kind, [convolved(writer, "picture", 3, channels), *_arrays(writer, constants)], **attributes)
@@ -36,12 +36,12 @@ def behind(kind: str, *constants: Any, channels: int = 4, opset: int = 17, **att
 
 
 def of_picture(kind: str, *constants: Any, opset: int = 17, **attributes: Any) -> tuple[int, Graph]:
-    """Return the operator on the picture, with a convolution behind it."""
+    """Return the operator on the image, followed by a convolution."""
     return opset, lambda writer: ended(writer, writer.put(kind, ["picture", *_arrays(writer, constants)], **attributes))
 
 
 def of_values(kind: str, *constants: Any, opset: int = 17, **attributes: Any) -> tuple[int, Graph]:
-    """Return the operator behind an average of four channels."""
+    """Return the operator after an average of four channels."""
 
     def graph(writer: Writer) -> str:
         source = writer.put("GlobalAveragePool", [convolved(writer, "picture", 3, 4)])
@@ -51,7 +51,7 @@ def of_values(kind: str, *constants: Any, opset: int = 17, **attributes: Any) ->
 
 
 def of_row(kind: str, *constants: Any, opset: int = 17, **attributes: Any) -> tuple[int, Graph]:
-    """Return the operator behind four values in a row."""
+    """Return the operator after four values in a row."""
 
     def graph(writer: Writer) -> str:
         source = writer.put("Flatten", [writer.put("GlobalAveragePool", [convolved(writer, "picture", 3, 4)])])
@@ -61,7 +61,7 @@ def of_row(kind: str, *constants: Any, opset: int = 17, **attributes: Any) -> tu
 
 
 def _arrays(writer: Writer, constants: Sequence[Any]) -> list[str]:
-    """Initialisers: lists are whole numbers, arrays what they are, None is left out."""
+    """Append initialisers: lists are int64, arrays are float32, and None is left out."""
     return [
         "" if array is None else writer.constant(array, np.int64 if isinstance(array, list) else np.float32)
         for array in constants
@@ -89,7 +89,7 @@ def _of_two(kind: str, **attributes: Any) -> tuple[int, Graph]:
 def _split(
     sizes: Sequence[int] | None, outputs: int, opset: int = 17, channels: int = 5, **attributes: Any
 ) -> tuple[int, Graph]:
-    """The parts, each through a convolution of its own channels, added up; the last part is not read."""
+    """Return a Relu of the second-last part of a Split of a convolution's channels. The other parts are not read."""
 
     def graph(writer: Writer) -> str:
         source = convolved(writer, "picture", 3, channels)
@@ -107,14 +107,14 @@ def behind_constant(kind: str, constant: Any) -> tuple[int, Graph]:
 
 
 def _padded(writer: Writer, kind: str, **attributes: Any) -> str:
-    """The operator, or none, of a map with zeros around it."""
-    first = writer.put("Relu", [convolved(writer, "picture", 3, 4)])  # onnxruntime pads below all values
+    """Append the operator, or nothing, to a map that is padded with zeros."""
+    first = writer.put("Relu", [convolved(writer, "picture", 3, 4)])  # onnxruntime pads pools with the least value
     around = writer.put("Pad", [first, writer.constant([0, 0, 1, 2, 0, 0, 2, 0], np.int64)])
     return writer.put(kind, [around], **attributes) if kind else around
 
 
 def _conv_of_padded(writer: Writer) -> str:
-    """auto_pad is reckoned of the sides with their zeros."""
+    """Append a convolution whose auto_pad is computed from the padded sides."""
     around = _padded(writer, "")
     return writer.put(
         "Conv", [around, writer.constant(window(3, 2, channels=4))], auto_pad="SAME_UPPER", strides=[2, 2]
@@ -122,7 +122,7 @@ def _conv_of_padded(writer: Writer) -> str:
 
 
 def _as_it_is(writer: Writer) -> str:
-    """Reshaped to what its own Shape says, all of it."""
+    """Append a Reshape to the map's own Shape."""
     source = convolved(writer, "picture", 3, 4)
     return writer.put("Reshape", [source, writer.put("Shape", [source])])
 
@@ -437,4 +437,4 @@ REFUSED: list[tuple[tuple[int, Graph], SystolicError]] = [
     (behind("LeakyRelu", alpha="much"), InvalidValueError("the attribute alpha", "much", "a number", where="LeakyRelu '/LeakyRelu_1'")),
     (behind("Resize", None, np.array([1, 1, 2, 2]), mode=3), InvalidValueError("the attribute mode", 3, "a text", where="Resize '/Resize_1'")),
 ]  # fmt: skip
-"""Each of these forms is no layer, and the fault beside it says why."""
+"""Each of these forms is refused with the error next to it."""

@@ -1,4 +1,4 @@
-"""Float networks as other tools export them: batch norms and activations are operators of their own."""
+"""Float networks written as other tools export them: batch norms and activations are separate operators."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ ACTIVATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "relu": ("Relu", {}),
 }
 LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
-"""Orders of a Transpose."""
+"""Permutations for a Transpose: channels to the last axis, and back to the first."""
 
 FUNCTIONS = {"logistic": "Sigmoid", "tanh": "Tanh", "selu": "Selu", "softplus": "Softplus"}
 
 
 class Writer:
-    """A graph while it grows; tensors are named by what gives them."""
+    """A graph under construction. A tensor's name starts with the operator that writes it."""
 
     def __init__(self, opset: int = 17) -> None:
         self.opset, self.transposed, self.dilated = opset, False, False
@@ -46,19 +46,19 @@ class Writer:
         self.arrays: list[TensorProto] = []
 
     def constant(self, values: Any, kind: Any = np.float32) -> str:
-        """An initialiser."""
+        """Append an initialiser and return its name."""
         name = f"constant{len(self.arrays)}"
         self.arrays.append(numpy_helper.from_array(np.asarray(values, kind), name))
         return name
 
     def put(self, kind: str, inputs: Sequence[str], outputs: int = 1, **attributes: Any) -> str:
-        """An operation; its first output."""
+        """Append an operator and return the name of its first output."""
         names = [f"{kind.lower()}{len(self.nodes)}{'_' * i}" for i in range(outputs)]
         self.nodes.append(helper.make_node(kind, list(inputs), names, name=f"/{kind}_{len(self.nodes)}", **attributes))
         return names[0]
 
     def model(self, outputs: Sequence[str], shape: Sequence[int | str] = (1, 3, 32, 32)) -> ModelProto:
-        """The file of the graph, its input named "picture"."""
+        """Return the model. Its input is named "picture"."""
         graph = helper.make_graph(
             self.nodes,
             "written",
@@ -77,9 +77,16 @@ def written(
     last: bool = False,
     dilated: bool = False,
 ) -> ModelProto:
-    """The network without its heads. views: every so manieth layer reads through an Identity; 0 for none. transposed:
-    pixels are repeated by transposed convolutions. last: the picture's channels stand last, and so do those of each map
-    before it is read. dilated: another network, whose pools of stride 1 read every second place where they can."""
+    """Return the network as a model, without its heads.
+
+    Args:
+        network: The network.
+        opset: The opset.
+        views: Every ``views``-th layer reads through an Identity; 0 for none.
+        transposed: Whether upsamples are written as transposed convolutions.
+        last: Whether the image and each map between layers have their channels last.
+        dilated: Whether pools of stride 1 have dilation 2 if possible, which makes a different network.
+    """
     writer, names, flat = Writer(opset), ["picture"], set[int]()
     writer.transposed, writer.dilated = transposed, dilated
     if last:
@@ -105,7 +112,7 @@ def written(
 
 
 def _turned(writer: Writer, name: str) -> str:
-    """The map with its channels last, and first again."""
+    """Return the map after a Transpose to channels last and a Transpose back."""
     return writer.put("Transpose", [writer.put("Transpose", [name], perm=LAST)], perm=FIRST)
 
 
@@ -149,13 +156,13 @@ def _put(writer: Writer, node: Node, network: Network, inputs: list[str]) -> str
         weights = writer.constant(np.ones((channels, 1, *window)))
         return writer.put("ConvTranspose", [inputs[0], weights], strides=window, group=channels)
     scales = writer.constant([1, 1, op.stride, op.columns])
-    region = "" if writer.opset >= 13 else writer.constant([])  # needed before, and not read
+    region = "" if writer.opset >= 13 else writer.constant([])  # required before opset 13, but not read
     modes: dict[str, Any] = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return writer.put("Resize", [inputs[0], region, scales], **modes)
 
 
 def _curved(writer: Writer, op: Activate, source: str) -> str:
-    """As exporters of the opset write it."""
+    """Write a function as exporters of the opset do."""
     if op.function == "clip":
         return _clipped(writer, source, *op.parameters)
     if op.function == "silu":
@@ -172,7 +179,7 @@ def _clipped(writer: Writer, source: str, low: float, high: float) -> str:
 
 
 def _product(writer: Writer, op: Convolution | Dense, before: Node, source: str) -> str:
-    """The convolution or matrix, and its batch norm or bias."""
+    """Write a convolution or a matrix product with its batch norm or bias."""
     norm, arrays = op.batch_norm, [writer.constant(op.weights)]
     if norm is None:
         arrays.append(writer.constant(op.bias))

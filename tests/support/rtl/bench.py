@@ -1,4 +1,4 @@
-"""Modules of the engine under Verilator, one beside the other in one library, driven cycle by cycle."""
+"""A bench for modules of the engine: all of them in one Verilator library, driven cycle by cycle."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rtl_templates.render import FOLDER
 from rtl_templates.sources import Constant, Memory, RtlValues, fixed_modules, geometry_package
 
 Builder = Callable[[Mapping[str, str]], Path]
-"""Compiles the files of a bench: the fixture ``built`` of tests/rtl_templates."""
+"""The type of the fixture ``built`` of tests/rtl_templates, which compiles the files of a bench."""
 
 CHAIN = 4
 NUMBERS = {
@@ -51,7 +51,14 @@ Ports = Sequence[tuple[str, int]]
 
 @dataclass(frozen=True)
 class Instance:
-    """A module of the bench: its parameters, inputs and outputs with their bits, beside clk and reset."""
+    """A module of the bench.
+
+    Attributes:
+        module: The module's name.
+        parameters: Its parameters in SystemVerilog.
+        inputs: The names and bits of its inputs, without clk and reset.
+        outputs: The names and bits of its outputs.
+    """
 
     module: str
     parameters: str
@@ -67,7 +74,7 @@ _FIFO: tuple[Ports, Ports] = (
 
 
 def array_instance(numbers: Mapping[str, int]) -> Instance:
-    """The PE array of a geometry."""
+    """Return the PE array of a geometry."""
     rows, columns, lanes, bits = (numbers[name] for name in ("ROWS", "COLUMNS", "LANES", "VALUE_BITS"))
     places = rows * numbers["POSITIONS"]
     return Instance(
@@ -137,19 +144,19 @@ INSTANCES = {
     ),
 }
 SEED = int(os.environ.get("SYSTOLIC_TEST_SEED", "1"))
-"""Of the random bits that registers and memories begin with."""
+"""The seed of the random initial bits of registers and memories."""
 
 COMBINATIONAL = frozenset({"mac_chain", "six_products", "add_words", "shift_and_saturate"})
 """Modules without a reset."""
 
 
 def fields_of(numbers: Mapping[str, int]) -> tuple[str, ...]:
-    """Of a pass of the geometry."""
+    """Return the names of a pass's fields for the geometry."""
     return (*PASS_FIELDS, *ADDED_FIELDS) if numbers["ADDED_MAPS"] else PASS_FIELDS
 
 
 def values(numbers: Mapping[str, int] = NUMBERS) -> RtlValues:
-    """The geometry of the bench."""
+    """Return the values of the bench's geometry."""
     return RtlValues(
         title="modules of the engine",
         reasons=(),
@@ -163,7 +170,7 @@ def values(numbers: Mapping[str, int] = NUMBERS) -> RtlValues:
 
 
 def wrapper(instances: Mapping[str, Instance], doubled: bool) -> str:
-    """bench.sv: every instance with ports of its own."""
+    """Return bench.sv, which instantiates every module with its own ports."""
     clocks = ("clk", "clk_2x") if doubled else ("clk",)
     ports, wired = [f"input logic {name}" for name in (*clocks, "reset")], []
     for name, instance in instances.items():
@@ -177,7 +184,7 @@ def wrapper(instances: Mapping[str, Instance], doubled: bool) -> str:
 
 
 def harness(instances: Mapping[str, Instance], doubled: bool) -> str:
-    """bench.cpp: ports by name, and a cycle, which has two of the doubled clock."""
+    """Return bench.cpp, which accesses ports by name and runs cycles. A cycle has two cycles of the doubled clock."""
     names = [
         (f"{name}_{port}", bits)
         for name, instance in instances.items()
@@ -192,7 +199,7 @@ def harness(instances: Mapping[str, Instance], doubled: bool) -> str:
 #include "Vbench.h"
 static VerilatedContext *random_context() {{
     auto *context = new VerilatedContext;
-    context->randReset(2);  // what no reset sets, before the module is made
+    context->randReset(2);  // registers without a reset, set before the module is created
     context->randSeed({SEED});
     return context;
 }}
@@ -216,7 +223,7 @@ VISIBLE void reset(int value) {{ top.reset = value; }}
 
 
 def files(numbers: Mapping[str, int] = NUMBERS, instances: Mapping[str, Instance] = INSTANCES) -> dict[str, str]:
-    """Every file of the bench, by its path in a folder."""
+    """Return all files of the bench, by path."""
     doubled = numbers["DSP_CLOCK"] == 2
     return {
         **{f"src/{name}": text for name, text in fixed_modules().items()},
@@ -228,7 +235,7 @@ def files(numbers: Mapping[str, int] = NUMBERS, instances: Mapping[str, Instance
 
 
 class Bench:
-    """The library; every port is a number, the first field of a struct in its highest bits."""
+    """The compiled library. Every port is an integer, with a struct's first field in its highest bits."""
 
     def __init__(self, library: Path, instances: Mapping[str, Instance] = INSTANCES) -> None:
         self._handle, self._instances = ctypes.CDLL(str(library)), instances
@@ -240,7 +247,7 @@ class Bench:
         self.reset()
 
     def reset(self, cycles: int = 64) -> None:
-        """All inputs 0, and cycles of reset until pipelines are empty, as the top module has them."""
+        """Set all inputs to 0, and reset until the pipelines are empty, as the top module does."""
         for name, instance in self._instances.items():
             self.put(name, {port: 0 for port, _ in instance.inputs})
         self._handle.reset(1)
@@ -250,40 +257,40 @@ class Bench:
         self._handle.reset(0)
 
     def put(self, instance: str, ports: Mapping[str, int]) -> None:
-        """Inputs, as they are until they are put again."""
+        """Set inputs. They keep their values until the next call."""
         for port, number in ports.items():
             bits = self._bits[f"{instance}_{port}"]
             data = (number & ((1 << bits) - 1)).to_bytes((bits + 7) // 8, "little")
             self._handle.put(f"{instance}_{port}".encode(), data)
 
     def get(self, instance: str, port: str) -> int:
-        """A port, unsigned."""
+        """Return a port as an unsigned integer."""
         size = (self._bits[f"{instance}_{port}"] + 7) // 8
         data = ctypes.create_string_buffer(size)
         self._handle.get(f"{instance}_{port}".encode(), data)
         return int.from_bytes(data.raw, "little")
 
     def settle(self) -> None:
-        """What follows from the inputs, before the clock's edge."""
+        """Evaluate the combinational logic before the clock's edge."""
         self._handle.settle()
 
     def edge(self) -> None:
-        """The clock's edge."""
+        """Apply a rising edge of the clock."""
         self._handle.edge()
 
 
 def packed(numbers: Sequence[int], bits: int) -> int:
-    """Numbers of ``bits`` each, the first in the lowest."""
+    """Return numbers of ``bits`` each as one integer, with the first number in the lowest bits."""
     return sum((number & ((1 << bits) - 1)) << (bits * index) for index, number in enumerate(numbers))
 
 
 def unpacked(number: int, bits: int, count: int) -> list[int]:
-    """The inverse, signed."""
+    """Return the signed numbers that ``packed`` joined."""
     fields = [(number >> (bits * index)) & ((1 << bits) - 1) for index in range(count)]
     return [field - (1 << bits) if field >> (bits - 1) else field for field in fields]
 
 
 def pass_of(names: Sequence[str] = PASS_FIELDS, **fields: int) -> int:
-    """A pass with these fields, the others of ``names`` 0."""
+    """Return a pass with these fields. The other fields of ``names`` are 0."""
     assert fields.keys() <= set(names)
     return packed([fields.get(name, 0) for name in reversed(names)], 32)

@@ -1,6 +1,7 @@
-"""Reports in the format of Vitis HLS and Vivado, written here: as the tools would leave them for a design as claimed.
+"""Reports in the formats of Vitis HLS and Vivado for a design that meets its claims.
 
-tests/systolic/vendor/test_public_reports.py holds the readers against reports that the tools themselves wrote.
+The texts are written for the tests. tests/systolic/vendor/test_public_reports.py checks the readers with reports that
+the tools wrote.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def small_folder(folder: Path) -> Path:
-    """Manifest and scripts of the small design of tests/golden, with sources of its own: those of texts/src."""
+    """Return a folder with the small design's manifest and scripts, and the sources of texts/src.
+
+    The small design is the one of tests/golden.
+    """
     golden = ROOT / "tests/golden/systolic/design"
     shutil.copytree(Path(__file__).with_name("texts") / "src", folder / "src")
     for name in ("run_hls.tcl", "build_vivado.tcl"):
@@ -31,7 +35,7 @@ def small_folder(folder: Path) -> Path:
 
 
 def design_folder(folder: Path, style: str) -> Path:
-    """The small design of tests/golden with all headers of its style."""
+    """Return a copy of the small design of tests/golden with all headers of its style."""
     shutil.copytree(ROOT / "tests/golden" / style / "design", folder)
     for room in (style, "common"):
         for header in (ROOT / "hls_templates" / room).rglob("*.h"):
@@ -44,7 +48,14 @@ def design_folder(folder: Path, style: str) -> Path:
 
 @dataclass(frozen=True)
 class Loop:
-    """As scheduled. name: the tool's."""
+    """A loop as scheduled.
+
+    Attributes:
+        name: The name that the tool gives it.
+        ii: The initiation interval in cycles, or None if it is not pipelined.
+        depth: The pipeline depth in cycles.
+        source: The place in the sources.
+    """
 
     name: str
     ii: int | None
@@ -54,7 +65,14 @@ class Loop:
 
 @dataclass(frozen=True)
 class Module:
-    """nodes: of the binding, the attributes of each."""
+    """A module of the report.
+
+    Attributes:
+        name: The module's name.
+        loops: Its loops.
+        nodes: The attributes of each node of the binding.
+        estimated_ns: The estimated clock period in ns.
+    """
 
     name: str
     loops: tuple[Loop, ...] = ()
@@ -76,7 +94,7 @@ class Run:
     pragmas: str = ""
 
     def changed(self, name: str, module: Module) -> Run:
-        """With another module of that name."""
+        """Return the run with another module of that name."""
         return replace(self, modules=tuple(module if m.name == name else m for m in self.modules))
 
     def module(self, name: str) -> Module:
@@ -96,7 +114,7 @@ def storage(variable: str, impl: str, bram: int = 0, uram: int = 0, kind: str = 
 
 
 def as_claimed(claims: Claims) -> Run:
-    """A module a function with loops or memories, and all of it as the design says."""
+    """Return a run that meets all claims, with a module per function that has loops or memories."""
     functions = dict.fromkeys([loop.function for loop in claims.loops])
     functions |= dict.fromkeys(storage.function for claim in claims.memories for storage in claim.storages)
     modules = tuple(_module(claims, name) for name in functions)
@@ -110,7 +128,7 @@ def _module(claims: Claims, function: str) -> Module:
 
 
 def scheduled(loop: DeclaredLoop, number: int = 1) -> Loop:
-    """As declared."""
+    """Return the loop as the design declares it."""
     return Loop(f"VITIS_LOOP_{loop.line}_{number}", loop.ii, loop.depth or 4)
 
 
@@ -184,7 +202,7 @@ def _loop_xml(loop: Loop) -> str:
 
 
 def write_run(folder: Path, run: Run) -> Path:
-    """Where the generated Tcl leaves it; the path of csynth.xml."""
+    """Write csynth.xml to the place that the generated Tcl uses, and return its path."""
     path = folder / "hls/solution/syn/report/csynth.xml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(csynth_xml(run))
@@ -192,7 +210,7 @@ def write_run(folder: Path, run: Run) -> Path:
 
 
 def file(name: str) -> str:
-    """A text of the folder texts/; braces are places to fill."""
+    """Return a text of the folder texts/. Names in braces are placeholders."""
     return (Path(__file__).with_name("texts") / name).read_text()
 
 
@@ -214,7 +232,7 @@ def timing(wns: float = 0.123, whs: float = 0.011, period: float = 10.0) -> str:
 
 
 def write_vivado(folder: Path, **slacks: float) -> None:
-    """What build_vivado.tcl leaves."""
+    """Write the reports of build_vivado.tcl."""
     (folder / "vivado").mkdir(exist_ok=True)
     (folder / "vivado/utilization.rpt").write_text(UTILISATION)
     (folder / "vivado/utilization_hierarchical.rpt").write_text(HIERARCHY)
