@@ -28,17 +28,20 @@ PICTURE = systolic.samples()[0]
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> systolic.Model:
+    """Return a small detection network with random weights."""
     cfg, names = tiny_files(tmp_path_factory.mktemp("tiny"))
     return systolic.load(cfg, names=names, seed=1)
 
 
 @pytest.fixture(scope="module")
 def array(tiny: systolic.Model) -> systolic.GeneratedDesign:
+    """Return a generated design of the systolic style for the tiny network."""
     return systolic.design(tiny, board="pynq-z2", clock_mhz=100, calibrate=[PICTURE], array="4x8x8")
 
 
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> systolic.GeneratedDesign:
+    """Return a generated design of the streaming style for a small quantised network."""
     network = systolic.load(write_small(tmp_path_factory.mktemp("small")), seed=1)
     return systolic.design(network, "ultra96-v2", "streaming", fps=20_000, search="greedy", estimated_fifos=True)
 
@@ -48,6 +51,7 @@ DESIGNS = ("array", "pipeline")
 
 @pytest.fixture
 def design(request: pytest.FixtureRequest) -> systolic.GeneratedDesign:
+    """Return the design of the fixture that the parameter names."""
     made = request.getfixturevalue(request.param)
     assert isinstance(made, systolic.GeneratedDesign)
     return made
@@ -189,6 +193,8 @@ def test_import_loads_no_slow_library() -> None:
 
 
 class OtherManifest(SystolicManifest):
+    """The manifest of a systolic design that states the style "other"."""
+
     style = "other"
 
 
@@ -220,6 +226,7 @@ class OtherStyle(SystolicStyle):
 
 @pytest.fixture
 def other(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Register the style "other" for a test and return its name."""
     monkeypatch.setitem(STYLES, "other", OtherStyle())
     monkeypatch.setitem(choices.STYLES, "other", OtherStyle.summary)
     monkeypatch.setitem(contract.MANIFESTS, "other", OtherManifest)

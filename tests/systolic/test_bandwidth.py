@@ -25,6 +25,7 @@ PICTURE = sample_pictures()[0]
 
 
 def region(cycles: int, *bundles: BundleTiming) -> RegionTiming:
+    """Return the timing of a region with the given length in cycles and the given DDR ports."""
     return RegionTiming(0, False, cycles, 0, (), (), bundles)
 
 

@@ -223,10 +223,12 @@ def test_first_fit_with_batch_out_of_range_raises_range_error(batch: int) -> Non
 
 @pytest.fixture
 def cfg(tmp_path: Path) -> Path:
+    """Return the cfg file of a small detection network."""
     return tiny_files(tmp_path)[0]
 
 
 def pictures(folder: Path) -> list[Path]:
+    """Write two different random pictures and return their files."""
     paths = [folder / f"{seed}.png" for seed in range(2)]
     for seed, path in enumerate(paths):
         Image.fromarray(np.random.default_rng(seed).integers(0, 256, (28, 36, 3), np.uint8)).save(path)

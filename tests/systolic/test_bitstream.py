@@ -75,6 +75,7 @@ HWH = '<EDKSYSTEM VIVADOVERSION="2022.1"><SYSTEMINFO DEVICE="{}" PACKAGE="{}"/><
 
 
 def check(part: str, device: str, package: str, name: str) -> None:
+    """Check a bitstream for ``part`` and a description of ``device`` and ``package`` for the board ``name``."""
     check_built((PATH, bit_file(part)), (Path("design.hwh"), HWH.format(device, package).encode()), name)
 
 
@@ -103,6 +104,7 @@ def test_check_built_with_bad_description_raises_damaged_file_error(text: str, p
 
 @pytest.fixture(scope="module")
 def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a small design for the PYNQ-Z2."""
     folder = tmp_path_factory.mktemp("built") / "design"
     write_tiny_design(folder, "pynq-z2", array="4x8x8")
     return folder

@@ -30,6 +30,7 @@ def made(accelerator: Callable[..., Accelerator], tmp_path: Path) -> Path:
 
 
 def script(path: Path, text: str) -> Path:
+    """Write an executable shell script and return its path."""
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
     return path

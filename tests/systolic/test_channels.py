@@ -45,6 +45,7 @@ RANDOM = np.random.default_rng(3)
 
 
 def write_cfg(folder: Path, channels: int) -> Path:
+    """Write a network whose input has the given number of channels, and return its file."""
     path = folder / "net.cfg"
     path.write_text(CFG.format(channels=channels))
     return path

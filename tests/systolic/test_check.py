@@ -91,6 +91,7 @@ DEFECTS = {
 
 @pytest.fixture(scope="module")
 def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a generated design, to be read only."""
     folder = tmp_path_factory.mktemp("check") / "design"
     write(design_of(networks()["pools"], GEOMETRIES["narrow"]), folder)
     return folder
@@ -98,6 +99,7 @@ def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(design: Path) -> DesignCheck:
+    """Return the result of ``systolic check`` for the design."""
     return check_design(design, MHZ)
 
 

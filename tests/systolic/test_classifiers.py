@@ -33,12 +33,14 @@ PICTURE = str(sample_pictures()[0])
 
 
 def generated(network: str, folder: Path, *more: str) -> Path:
+    """Generate a design in a folder, calibrated on one picture, and return the folder."""
     command = ["generate", network, "-o", str(folder), "--calibrate", PICTURE, "--method", "max"]
     assert main([*command, *more]) == 0
     return folder
 
 
 def simulated(folder: Path, capsys: pytest.CaptureFixture[str]) -> int:
+    """Return the number of mismatches that ``systolic simulate`` reports."""
     capsys.readouterr()
     assert main(["simulate", str(folder), "--picture", PICTURE, "--json", "-"]) == 0
     return int(json.loads(capsys.readouterr().out)["mismatches"])

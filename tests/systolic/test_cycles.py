@@ -32,24 +32,29 @@ Run = Callable[..., Trace]
 
 @pytest.fixture(scope="session")
 def library(traced_kernels: Path) -> ctypes.CDLL:
+    """Return the traced kernels as a loaded library."""
     return ctypes.CDLL(str(traced_kernels))
 
 
 @pytest.fixture
 def kernel(library: ctypes.CDLL) -> Run:
+    """Return a function that runs a kernel of this name and returns its trace."""
     return lambda name, *arguments: traced(library, name, *arguments)
 
 
 def solve(trace: Trace, memory: MemoryTiming = FAST, **options: object) -> TraceTiming:
+    """Return the solved timing of a trace at the clock of these tests."""
     return trace.solve(memory, CLOCK, **options)  # type: ignore[arg-type]
 
 
 def region_cycles(trace: Trace, memory: MemoryTiming = FAST, **options: object) -> int:
+    """Return the cycles of a trace's only region."""
     (region,) = solve(trace, memory, **options).regions
     return region.cycles
 
 
 def process(timing: TraceTiming, name: str) -> tuple[int, int, int, int, int]:
+    """Return a process's cycles: busy, waiting for input, for space and for memory, and idle."""
     (found,) = (p for p in timing.regions[0].processes if p.name == name)
     return found.busy, found.wait_input, found.wait_space, found.wait_memory, found.idle
 

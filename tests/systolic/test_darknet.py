@@ -52,6 +52,7 @@ MULTIPLIED = {
 
 @pytest.fixture
 def picture(tmp_path: Path) -> Path:
+    """Write a random picture and return its file."""
     pixels = np.random.default_rng(0).integers(0, 256, (20, 30, 3), np.uint8)
     Image.fromarray(pixels).save(tmp_path / "a.png")
     return tmp_path / "a.png"
@@ -81,6 +82,7 @@ def test_darknet_product_of_maps_matches_golden_model(
 
 
 def executed(text: str, style: str, picture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Generate the design of a cfg text, simulate it without a mismatch, and run it on a picture."""
     (tmp_path / "net.cfg").write_text(text)
     command = ["generate", str(tmp_path / "net.cfg"), "--seed", "1", "-o", str(tmp_path / "design")]
     assert main([*command, "--calibrate", str(picture), "--method", "max", *{**STYLES, **FIFOS}[style]]) == 0

@@ -61,6 +61,7 @@ def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def differing(result: Simulation) -> list[tuple[str, int]]:
+    """Return the names and mismatches of the layers that differ."""
     return [(layer.name, layer.mismatches) for layer in result.layers if layer.mismatches]
 
 

@@ -55,16 +55,19 @@ ZCU104 = load("zcu104")
 
 @pytest.fixture(scope="module")
 def network() -> QuantizedNetwork:
+    """Return a quantised network of three convolutions."""
     return Builder(3, 16, 16).conv(16, 3).pool().conv(32, 3).conv(8, 1).network("small")
 
 
 @pytest.fixture(scope="module")
 def explored(network: QuantizedNetwork) -> SystolicMapping:
+    """Return the network's best schedule for one array."""
     return explore(network, ZCU104, 300, SystolicOptions(array="8x16x16"))
 
 
 @pytest.fixture(scope="module")
 def comparison(network: QuantizedNetwork) -> SystolicComparison:
+    """Return the comparison of two boards and two arrays, of which one pair does not fit."""
     return compare({8: network}, Alternatives((ZCU104, load("ultra96-v2")), ("8x16x16", "4x8x8"), (1,), (300,)))
 
 
@@ -349,6 +352,7 @@ def test_page_is_readable_in_chromium(
 
 
 def pictures_of(mapping: SystolicMapping) -> int:
+    """Return the number of figures on the page of a mapping."""
     return len(figures.OF_MAPPING) + len(shown_layers(mapping))
 
 
@@ -422,4 +426,5 @@ def test_explore_reports_maps_on_chip() -> None:
 
 
 def legend(figure: Figure) -> list[str]:
+    """Return the texts of a figure's legend."""
     return [text.get_text() for text in figure.legends[0].get_texts()]

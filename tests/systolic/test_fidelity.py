@@ -33,6 +33,7 @@ TWO_HEADS = f"{TINY_CFG.partition('[region]')[0]}{YOLO}\n[route]\nlayers=-3\n{HE
 
 @pytest.fixture
 def tiny(tmp_path: Path) -> tuple[Any, ...]:
+    """Return the arguments of ``systolic generate`` for a small detection network."""
     cfg, names = tiny_files(tmp_path)
     return ("generate", cfg, "--seed", 1, "--names", names, *BOARD, "-o", tmp_path / "out")
 

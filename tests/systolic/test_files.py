@@ -32,6 +32,7 @@ FOREIGN = "exists and is not a generated design, so it is not replaced"
 
 
 def content(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of each file in a folder, by its relative path."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -192,6 +193,7 @@ class Interrupted(dict[str, bytes]):
 
 
 def put(folder: Path, **files: str) -> None:
+    """Write text files into a folder, which is made if needed."""
     folder.mkdir(exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text)

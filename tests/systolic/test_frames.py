@@ -36,6 +36,7 @@ def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with four random pictures and one text file."""
     folder = tmp_path_factory.mktemp("pictures")
     random = np.random.default_rng(3)
     for number in range(4):

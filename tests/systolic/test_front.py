@@ -19,6 +19,7 @@ SMALL = ("--seed", 1, "--board", "pynq-z2")
 
 @pytest.fixture
 def network(tmp_path: Path) -> Path:
+    """Write a small network and return its cfg file."""
     (tmp_path / "tiny.cfg").write_text(CFG)
     return tmp_path / "tiny.cfg"
 

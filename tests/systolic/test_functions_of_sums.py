@@ -69,6 +69,7 @@ def integers_of(read: OnnxNetwork, bits: list[int]) -> QuantizedNetwork:
 
 
 def designed(network: QuantizedNetwork, array: Array) -> DesignFiles:
+    """Return the files of a design on the array, with a picture that reaches every sum."""
     board = load("zcu104")
     schedule = check_schedule(first_fit(network, array))
     mapping = price(schedule, board, ddr_timing(board, board.clocks()[-1].mhz))

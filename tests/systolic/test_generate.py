@@ -42,10 +42,12 @@ CODE = (".cpp", ".h", ".tcl")
 
 
 def manifest_of(made: DesignFiles) -> dict:  # type: ignore[type-arg]
+    """Return the fields of the manifest in a design's files."""
     return fields_of_text(made.files["manifest.json"])
 
 
 def detector(name: str = "small", labels: tuple[str, ...] = (), bits: int = 16) -> QuantizedNetwork:
+    """Return a quantised network that ends in a region head."""
     made = start(3, 12, 12).convolution(8).pool().convolution(16, 1, slope=1.0, bits=bits)
     head = made.nodes[-1]
     op = Region(((1.0, 1.0), (2.0, 3.0)), 3, True)

@@ -338,16 +338,19 @@ def trained(seed: int) -> QuantizedNetwork:
 
 
 def picture_of(network: QuantizedNetwork, seed: int = 0) -> np.ndarray:
+    """Return a random picture of the network's input shape."""
     shape = network.input_shape
     random = np.random.default_rng(seed)
     return random.integers(0, 256, (shape.channels, shape.height, shape.width), np.uint8)
 
 
 def expected(network: QuantizedNetwork, picture: np.ndarray) -> dict[str, int]:
+    """Return the checksum of each layer's integers, computed by the numpy model."""
     return checksums(network, run_integer(network, picture))
 
 
 def write(folder: Path, files: dict[str, bytes]) -> Path:
+    """Write files into a folder and return the folder."""
     folder.mkdir(exist_ok=True)
     for name, data in files.items():
         (folder / name).write_bytes(data)
@@ -504,10 +507,12 @@ def test_golden_program_shows_changed_pixel_at_the_input(folders: dict[str, Path
 
 
 def _spoil(at: int, value: bytes) -> Callable[[bytes], bytes]:
+    """Return a function that replaces the bytes at an offset."""
     return lambda data: data[:at] + value + data[at + len(value) :]
 
 
 def _spoil_shift(value: int) -> Callable[[bytes], bytes]:
+    """Return a function that replaces the first shift of the layer "mixed"."""
     return lambda data: _spoil(shift_offset(branches(1), data, "mixed"), struct.pack("<i", value))(data)
 
 
@@ -572,6 +577,7 @@ def test_golden_program_refuses_pictures_of_other_sizes(folders: dict[str, Path]
 
 
 def _start(*command: object) -> subprocess.CompletedProcess[str]:
+    """Run a command and return its status and output."""
     return subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
 
 
@@ -625,6 +631,7 @@ def test_run_golden_without_source_raises_file_access_error(tmp_path: Path) -> N
 
 
 def renamed(network: QuantizedNetwork, index: int, name: str) -> QuantizedNetwork:
+    """Return the network with another name for one node."""
     nodes = list(network.nodes)
     nodes[index] = replace(nodes[index], name=name)
     return replace(network, nodes=tuple(nodes))
@@ -680,6 +687,7 @@ def test_golden_files_of_invalid_network_are_refused() -> None:
 
 
 def slow_checksum(values: list[int]) -> int:
+    """Return the checksum as its definition computes it, value by value: a sum of splitmix64 hashes."""
     total, mask = 0, (1 << 64) - 1
     for position, value in enumerate(values):
         z = (value + (position + 1) * 0x9E3779B97F4A7C15) & mask

@@ -51,6 +51,7 @@ def block() -> Any:
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the file of the residual block."""
     path = tmp_path_factory.mktemp("halves") / "net.onnx"
     onnx.save(block(), path)
     return path

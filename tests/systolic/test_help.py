@@ -35,6 +35,7 @@ COLUMNS = 100
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
+    """Return the parser of one command."""
     (commands,) = (action for action in parser([name])._actions if isinstance(action, argparse._SubParsersAction))
     command = commands.choices[name]
     assert isinstance(command, argparse.ArgumentParser)

@@ -59,6 +59,7 @@ def design_of(network: QuantizedNetwork, array: Array, stay: bool = False) -> De
 
 @pytest.fixture(scope="module")
 def engines(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder for compiled engines, which the tests share."""
     return tmp_path_factory.mktemp("six")
 
 

@@ -24,6 +24,7 @@ TIMING = TraceTiming(200, MemoryTiming(), (REGION,))
 
 
 def cycles() -> dict[str, dict[str, Any]]:
+    """Return the JSON of a cycle report for each style and engine."""
     facts: dict[str, Any] = {"network": "net", "clock_mhz": 200, "dsp": 8, "macs_per_cycle": 40, "layers": LAYERS}
     return {
         "array in C++": SystolicReport(**facts, timing=TIMING).values(),

@@ -46,6 +46,7 @@ def classifier(ending: str) -> Any:
 
 
 def generated(ending: str, style: str, folder: Path) -> Path:
+    """Generate a design of a classifier with the given ending and return its folder."""
     onnx.save(classifier(ending), folder / "net.onnx")
     (folder / "net.names").write_text("\n".join(NAMES))
     command = ["generate", str(folder / "net.onnx"), "--names", str(folder / "net.names"), "-o", str(folder / "design")]
@@ -54,6 +55,7 @@ def generated(ending: str, style: str, folder: Path) -> Path:
 
 
 def integers_of(design: Path) -> QuantizedNetwork:
+    """Return the quantised network that a design stores."""
     return from_npz((design / "network.npz").read_bytes(), "network.npz")
 
 
@@ -67,6 +69,7 @@ def expected_labels(design: Path, picture: Path, k: int) -> list[int]:
 
 
 def simulated(design: Path, picture: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """Return the JSON of ``systolic simulate`` with the golden program."""
     capsys.readouterr()
     assert main(["simulate", str(design), "--picture", str(picture), "--golden", "--json", "-"]) == 0
     told: dict[str, Any] = json.loads(capsys.readouterr().out)

@@ -28,6 +28,7 @@ OPTIONS: dict[str, tuple[str, float | None, dict[str, Any]]] = {
 
 
 def made(network: Path, names: Path | None, style: str) -> GeneratedDesign:
+    """Return a generated design in the given style, with random weights."""
     board, clock, options = OPTIONS[style]
     calibration = Calibration(sample_pictures()[:1], method="max")
     return design(load_model(network, None, names, 1), board, style, clock, calibration, **options)

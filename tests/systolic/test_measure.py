@@ -20,11 +20,13 @@ from tests.support.errors import raises
 
 @pytest.fixture(scope="module")
 def folder(tiny_design: Path) -> SystolicDesign:
+    """Return the small compiled design."""
     return open_design(tiny_design)
 
 
 @pytest.fixture(scope="module")
 def trace(folder: SystolicDesign) -> Trace:
+    """Return the design's trace on a picture of one colour."""
     return trace_design(folder, np.full((3, 28, 36), 77, np.uint8))
 
 

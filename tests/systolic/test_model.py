@@ -36,10 +36,12 @@ from tests.support.onnx.annotated import sums
 
 @pytest.fixture
 def tiny(tmp_path: Path) -> tuple[Path, Path]:
+    """Return the cfg file and the names file of a small detection network."""
     return tiny_files(tmp_path)
 
 
 def weights_of(cfg: Path, to: Path) -> Path:
+    """Write random weights of a cfg file to another file, and return this file."""
     to.write_bytes(load_model(str(cfg), seed=3).files["model/network.weights"])
     return to
 

@@ -33,6 +33,7 @@ Graph = Callable[[Writer], list[str]]
 
 
 def trunk(writer: Writer) -> str:
+    """Add the first layers of every graph: a convolution of stride 2 and a ReLU."""
     return writer.put("Relu", [convolved(writer, "picture", 3, 6, strides=[2, 2])])
 
 
@@ -43,11 +44,13 @@ def row(writer: Writer, source: str, classes: int) -> str:
 
 
 def two_softmaxes(writer: Writer) -> list[str]:
+    """Add two classifiers as outputs, with 10 and 4 classes."""
     source = trunk(writer)
     return [writer.put("Softmax", [row(writer, source, classes)], axis=1) for classes in (10, 4)]
 
 
 def faces(writer: Writer) -> list[str]:
+    """Add a softmax over the channels of a map and a map of boxes, as a face detector has."""
     source = trunk(writer)
     shares = writer.put("Softmax", [convolved(writer, source, 6, 2, pads=[1] * 4)], axis=1)
     return [shares, convolved(writer, source, 6, 4, pads=[1] * 4)]
@@ -61,6 +64,7 @@ def age_and_gender(writer: Writer) -> list[str]:
 
 
 def two_resolutions(writer: Writer) -> list[str]:
+    """Add a map as an output, and the softmax of a smaller map."""
     source = trunk(writer)
     smaller = convolved(writer, source, 6, 5, strides=[2, 2], pads=[1] * 4)
     return [convolved(writer, source, 6, 5, pads=[1] * 4), writer.put("Softmax", [smaller], axis=1)]
@@ -74,6 +78,7 @@ def inside_too(writer: Writer) -> list[str]:
 
 
 def one_by_two_names(writer: Writer) -> list[str]:
+    """Add the trunk's map as an output with two names, and once more flattened."""
     source = trunk(writer)
     again = writer.put("Identity", [source])
     return [again, writer.put("Flatten", [source]), source]
@@ -90,6 +95,7 @@ def tokens(writer: Writer) -> list[str]:
 
 
 def labels_and_boxes(writer: Writer) -> list[str]:
+    """Add labels and values of a TopK, labels of an ArgMax, and a map of boxes as outputs."""
     source = trunk(writer)
     chosen = convolved(writer, source, 6, 5, pads=[1] * 4)
     values = writer.put("TopK", [chosen, writer.constant([2], np.int64)], outputs=2, axis=1)
@@ -136,6 +142,7 @@ ALONE = ("inside_too", "one_by_two_names")
 
 
 def model_of(graph: Graph) -> Any:
+    """Return the ONNX model of a graph, without the types of its outputs."""
     writer = Writer()
     model = writer.model(graph(writer), SIDES)
     for output in model.graph.output:

@@ -26,6 +26,7 @@ PICTURE = sample_pictures()[0]
 
 
 def json_of(*arguments: object) -> dict[str, Any]:
+    """Return the JSON that a command prints."""
     done = call(*arguments, "--json", "-")
     assert done.code == 0, done.error
     return done.json

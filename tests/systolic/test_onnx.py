@@ -60,6 +60,7 @@ def scheduled(files: Path, *more: str) -> tuple[str, ...]:
 
 
 def generated(files: Path, network: str, *more: str) -> Path:
+    """Generate a design of one of the network files and return its folder."""
     folder = files / f"design-{Path(network).suffix[1:]}"
     picture = str(files / "a.png")
     assert main(["generate", str(files / network), "-o", str(folder), "--calibrate", picture, *more]) == 0

@@ -47,6 +47,7 @@ ONE_ARRAY = (*TINY, "--clock", 250, "--array", "4x8x8")
 
 @pytest.fixture
 def tiny(tmp_path: Path) -> Path:
+    """Return the cfg file of a small detection network."""
     return tiny_files(tmp_path)[0]
 
 

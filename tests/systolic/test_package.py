@@ -41,6 +41,7 @@ MAY_IMPORT = {"numpy", "PIL", "pynq", "pynqmetadata", "IPython", "host", "contra
 
 @pytest.fixture(scope="module")
 def wheel(tiny_design: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the wheel of a small design with a bitstream and a compiled simulation library."""
     work = tmp_path_factory.mktemp("wheel")
     folder = shutil.copytree(tiny_design, work / "design")
     write_built(folder)
@@ -88,10 +89,12 @@ def environment(python: Path, folder: Path) -> tuple[Path, Path]:
 
 
 def clean() -> dict[str, str]:
+    """Return the environment without Python's own variables."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
 
 def pip(python: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Install packages into the environment of another Python."""
     command = [sys.executable, "-m", "pip", "--python", python, "install", "-q", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -177,6 +180,7 @@ def sources(wheel: Path) -> Iterator[tuple[str, str]]:
 
 
 def imported(node: ast.AST) -> list[str]:
+    """Return the modules that an import statement names."""
     if isinstance(node, ast.Import):
         return [one.name for one in node.names]
     return [node.module or ""] if isinstance(node, ast.ImportFrom) and node.level == 0 else []

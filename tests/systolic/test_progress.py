@@ -52,6 +52,7 @@ def terminal() -> Iterator[Callable[[], str]]:
 
 @pytest.fixture(autouse=True)
 def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set a terminal type that supports colours and clearing a line."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
 
@@ -271,6 +272,7 @@ class Told(list[str]):
 
 
 def assert_counts(told: Told, start: str) -> None:
+    """Check that the percentages of a kind of step exist and rise from 0 to at most 100."""
     shares = told.of(start)
     assert shares, f"{start}: {told}"
     assert shares == sorted(shares)
@@ -279,6 +281,7 @@ def assert_counts(told: Told, start: str) -> None:
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[systolic.GeneratedDesign, Told]:
+    """Return a generated design and the progress texts of its generation."""
     told = Told()
     cfg, names = tiny_files(tmp_path_factory.mktemp("tiny"))
     network = systolic.load(cfg, names=names, seed=1)

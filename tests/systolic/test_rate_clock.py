@@ -39,6 +39,7 @@ def test_rate_clock_without_held_clock_gives_no_rate() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    """Return a design's folder with one source."""
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "top.cpp").write_text("int top;\n")
     return tmp_path
@@ -75,6 +76,7 @@ def test_kept_ignores_an_impossible_clock(folder: Path, held: object) -> None:
 
 @pytest.fixture(scope="module")
 def design(tiny_design: Path) -> SystolicDesign:
+    """Return the small compiled design."""
     return open_design(tiny_design)
 
 

@@ -72,6 +72,7 @@ def ways_of(design: SystolicDesign) -> set[tuple[bool, bool]]:
 
 
 def wrong_layers(design: SystolicDesign, network: QuantizedNetwork) -> list[str]:
+    """Return the names of the layers with mismatches."""
     return [layer.name for layer in simulate(design, picture_for(network, 6)).layers if layer.mismatches]
 
 

@@ -29,6 +29,7 @@ from tests.support.tolerance import within
 
 @pytest.fixture(scope="module")
 def folder(verilated: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a design with a SystemVerilog engine."""
     path = tmp_path_factory.mktemp("counts") / "design"
     write(design_of(FIRST, SMALL), path)
     return path
@@ -36,6 +37,7 @@ def folder(verilated: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def picture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a random picture and return its file."""
     path = tmp_path_factory.mktemp("picture") / "noise.png"
     Image.fromarray(np.random.default_rng(1).integers(0, 256, (8, 8, 3), np.uint8)).save(path)
     return path

@@ -56,6 +56,7 @@ def extreme(bits: int) -> QuantizedNetwork:
 
 
 def needed(network: QuantizedNetwork, array: Array) -> int:
+    """Return the bits that the network's widest sum needs on the array."""
     return max(shape.sum_bits for shape in shapes_of(network, lower(network), array))
 
 

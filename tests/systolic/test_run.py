@@ -30,6 +30,7 @@ AP_INT = Variant(ap_int=True)
 
 @pytest.fixture
 def tiny(tiny_design: Path) -> SystolicDesign:
+    """Return the small compiled design."""
     return open_design(tiny_design)
 
 
@@ -42,10 +43,12 @@ def photograph(tmp_path: Path) -> Path:
 
 
 def boxes(found: Run) -> list[tuple[str, float, tuple[float, ...]]]:
+    """Return label, probability and box of each detection."""
     return [(one.label, one.probability, tuple(one.box)) for one in found.detections]
 
 
 def run_on(tiny: SystolicDesign, image: Image.Image, path: Path, exif: Image.Exif | None = None) -> Run:
+    """Save an image at the path and run the design on it."""
     image.save(path, exif=exif or Image.Exif())
     return run(tiny, path)
 

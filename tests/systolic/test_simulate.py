@@ -102,6 +102,7 @@ def chains(draw: st.DrawFn) -> Chain:
 
 
 def _draw_layer(draw: st.DrawFn, made: Chain) -> None:
+    """Draw a random layer and add it to the network."""
     kind = draw(st.sampled_from(("conv", "conv", "conv", "depthwise", "pool", "pool 1", "pool cut", "dense")))
     if len(made.nodes) > 1 and kind.startswith("pool"):
         assume(min(made.last.height, made.last.width) >= 2)
@@ -228,6 +229,7 @@ def replant(made: Accelerator, name: str, data: bytes) -> None:
 
 
 def field_of(made: Accelerator, layer: int, name: str) -> int:
+    """Return a field of a layer's first pass in the program."""
     folder = open_design(made.path)
     return int(folder.program[folder.manifest.layers[layer].first_pass][PASS_FIELDS.index(name)])
 

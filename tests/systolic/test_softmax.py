@@ -78,6 +78,7 @@ def trained(folder: Path, bits: int | None, chosen: bool = False) -> Path:
 
 
 def generated(network: Path, *options: str) -> Path:
+    """Generate a pipeline of the network and return its folder."""
     folder = network.parent
     (folder / "net.names").write_text("\n".join(NAMES))
     command = ["generate", str(network), "--names", str(folder / "net.names"), "-o", str(folder / "design")]
@@ -95,6 +96,7 @@ def exact(design: Path, picture: Path) -> FloatArray:
 
 
 def simulated(design: Path, picture: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """Return the JSON of ``systolic simulate`` with the golden program."""
     capsys.readouterr()
     assert main(["simulate", str(design), "--picture", str(picture), "--golden", "--json", "-"]) == 0
     told: dict[str, Any] = json.loads(capsys.readouterr().out)
@@ -112,6 +114,7 @@ def told_of(design: Path, picture: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def head_of(design: Path) -> tuple[str, int]:
+    """Return the kind and the channels of the only head in the manifest."""
     (head,) = manifest_fields(design)["heads"]
     return head["kind"], Head.from_json(head).channels
 

@@ -51,6 +51,7 @@ def loaded_by(calls: list[list[str]], environment: dict[str, str]) -> list[str]:
 
 
 def is_ours(module: str) -> bool:
+    """Return whether a module belongs to the project."""
     return (ROOT / module.split(".")[0]).is_dir()
 
 
@@ -77,9 +78,9 @@ def completions(line: str, folder: Path) -> tuple[set[str], list[str]]:
     answer, modules = folder / "answer", folder / "modules"
     code = (
         "import json, os, sys; end = os._exit; before = set(sys.modules)\n"
-        "def told(status):\n"
+        "def write_and_end(status):\n"
         f"    open({str(modules)!r}, 'w').write(json.dumps(sorted(set(sys.modules) - before))); end(status)\n"
-        "os._exit = told\n"
+        "os._exit = write_and_end\n"
         "from systolic.__main__ import main; main()"
     )
     environment = {

@@ -57,6 +57,7 @@ def compiled(folder: Path) -> Path:
 
 
 def bench(folder: Path, data: Path) -> tuple[int, str]:
+    """Run the compiled test bench on a data folder and return its status and output."""
     done = subprocess.run([str(folder / "test_bench"), str(data)], capture_output=True, text=True, timeout=600)
     return done.returncode, done.stdout
 

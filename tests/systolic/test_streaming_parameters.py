@@ -27,6 +27,7 @@ TILES = (9, 36, 144, 576, 2304, 2304, 2304, 2304, 144)
 
 
 def winners_folding(network: QuantizedNetwork) -> StreamingFolding:
+    """Return the folding of UltraNet's own accelerator."""
     folds, pairs = [], iter(zip(PE, SIMD, strict=True))
     graph = lower(network)
     for block in graph.blocks:
@@ -36,10 +37,12 @@ def winners_folding(network: QuantizedNetwork) -> StreamingFolding:
 
 
 def defined(text: str) -> dict[str, int]:
+    """Return the numeric macros of a header."""
     return {name: int(value) for name, value in re.findall(r"#define (\w+) (-?\d+)", text)}
 
 
 def array(text: str, name: str) -> list[list[int]]:
+    """Return the rows of an array of hexadecimal words in a header."""
     body = re.search(rf"{name}\[\d+\]\[\d+\] = \{{\n(.*?)\n\}};", text, re.DOTALL)
     assert body is not None
     return [[int(value, 16) for value in re.findall(r'"(-?0x[0-9a-f]+)"', row)] for row in body[1].split("\n")]

@@ -1,3 +1,5 @@
+"""Test the text tables of reports: alignment, missing values and control characters."""
+
 from __future__ import annotations
 
 from systolic.report.tables import Cell, table

@@ -1,3 +1,5 @@
+"""Test the timeline figure of a trace: lanes of processes, names of regions, marks, and errors."""
+
 from __future__ import annotations
 
 import ctypes
@@ -18,14 +20,17 @@ from tests.support.trace_kernels import traced
 
 @pytest.fixture(scope="module")
 def library(traced_kernels: Path) -> ctypes.CDLL:
+    """Return the traced kernels as a loaded library."""
     return ctypes.CDLL(str(traced_kernels))
 
 
 def solved(library: ctypes.CDLL, name: str, *arguments: object) -> TraceTiming:
+    """Run a kernel and return its solved timing with a timeline."""
     return traced(library, name, *arguments).solve(MemoryTiming(), 300.0, timeline=True)
 
 
 def cycles_in_lane(region: RegionTiming, number: int) -> np.ndarray:
+    """Return the cycles of each state in a process's lane: busy, and waiting for input, space and memory."""
     width, parts = timeline.shares(region.processes[number], region.cycles)
     widths = np.minimum(width, region.cycles - np.arange(parts.shape[1]) * width)
     return np.asarray((parts * widths).sum(axis=1).round())

@@ -33,6 +33,7 @@ ARRAY = Array(
 
 
 def found(shared: Path, fit: str | None) -> tuple[Detection, ...]:
+    """Return the detections of the trained UltraNet on the contest picture, computed by the golden model."""
     model = load_model("ultranet", shared / "data/ultranet/ultranet_4w4a.npz")
     network = model.quantized
     assert network is not None

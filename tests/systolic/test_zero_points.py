@@ -29,6 +29,7 @@ channels=3
 
 @pytest.fixture(scope="module")
 def cfg(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a small network with a residual add and return its file."""
     path = tmp_path_factory.mktemp("zeros") / "small.cfg"
     path.write_text(CFG)
     return path
