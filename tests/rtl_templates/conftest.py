@@ -1,4 +1,4 @@
-"""The modules of the engine in one library, where Verilator is there."""
+"""Fixtures: the modules of the engine in one library, compiled by Verilator."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from tests.support.shared_builds import locked, with_runtime
 
 @pytest.fixture(scope="session")
 def built(verilated: None, tmp_path_factory: pytest.TempPathFactory) -> Builder:
-    """The library of a bench's files, compiled once for all workers; Verilator's own sources once for all libraries.
+    """Return a function that compiles the files of a bench into a library, once for all workers.
 
-    Without optimisation: compiling takes longer than what the tests run.
+    Verilator's own sources are compiled once for all libraries. Nothing is optimised, because compiling takes longer
+    than running the tests.
     """
     base = tmp_path_factory.getbasetemp()
     beside = (base.parent if base.name.startswith("popen-") else base) / "builds"
@@ -45,11 +46,11 @@ def built(verilated: None, tmp_path_factory: pytest.TempPathFactory) -> Builder:
 
 @pytest.fixture(scope="session")
 def library(built: Builder) -> Path:
-    """The bench of all modules."""
+    """Return the library of the bench of all modules."""
     return built(files())
 
 
 @pytest.fixture
 def bench(library: Path) -> Bench:
-    """After a reset."""
+    """Return the bench of all modules, after a reset."""
     return Bench(library)

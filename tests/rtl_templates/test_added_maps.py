@@ -1,4 +1,4 @@
-"""Maps that the Saver adds: the arithmetic of a word, and the sums of whole passes where they lie, with random gaps."""
+"""Maps that the Saver adds: the arithmetic of a word, and the sums of whole passes in memory, with random gaps."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def numbers_of(bits: int) -> dict[str, int]:
 
 
 def instances_of(bits: int) -> dict[str, Instance]:
-    """What stands behind the requantiser: the planner, arrange, who asks for rows to write, and to read."""
+    """Return the modules after the requantiser: the planner, arrange, and the requests of rows to read and to write."""
     word, fields = LANES * bits, 32 * len(fields_of(numbers_of(bits)))
     ports = MAP_PORTS + 1
     asks = [("pass", fields), ("base", 32), ("row_pitch", 32), ("chunk_valid", 1), ("chunk", CHUNK_WORD)]
@@ -78,8 +78,17 @@ def bench_of(built: Builder, bits: int, texts: Mapping[str, str] | None = None) 
 
 @dataclass(frozen=True)
 class Addition:
-    """saturate((result · own + other · factor + offset) >> shift), in the numbers that a pass has. odd: whether halves
-    become odd, or else even, integers; None where no half is told apart."""
+    """The sum saturate((result · own + added · other + offset) >> shift), with the numbers of a pass.
+
+    Attributes:
+        own: The factor of the result.
+        other: The factor of the added value.
+        offset: The number that is added before the shift.
+        shift: The number of bits by which the sum is shifted right.
+        least: The lower limit.
+        greatest: The upper limit.
+        odd: Whether a half is rounded to the odd integer, else to the even one. None if halves are not special.
+    """
 
     own: int
     other: int
@@ -98,7 +107,7 @@ class Addition:
 
     @property
     def word(self) -> int:
-        """As addition_t has it."""
+        """The bits of the struct addition_t."""
         parts = ((self.least, 16), (self.greatest, 16), (self.shift, 6), (int(bool(self.odd)), 1))
         word = place = 0
         for number, bits in (
@@ -114,7 +123,7 @@ class Addition:
 
     @property
     def fields(self) -> dict[str, int]:
-        """As the program has it."""
+        """The fields of a pass in the program."""
         return {
             "added_own": self.own,
             "added_other": self.other,
@@ -125,7 +134,7 @@ class Addition:
 
 
 def additions_of(bits: int) -> list[Addition]:
-    """Random ones, and the greatest that 32 and 48 bits hold."""
+    """Return random additions, and additions with the largest numbers of 32 and 48 bits."""
     dice, low, high = random.Random(bits), -(1 << bits - 1), (1 << bits - 1) - 1
     most, far = (1 << 31) - 1, (1 << 47) - 1
     extremes = [
@@ -147,7 +156,7 @@ def additions_of(bits: int) -> list[Addition]:
 @pytest.mark.engine
 @pytest.mark.parametrize("bits", [4, 8, 16])
 def test_a_word_of_sums_is_the_contracts(built: Builder, bits: int) -> None:
-    """A word a cycle; results and what is added at both ends of the type among them."""
+    """Give one word per cycle. Results and added values include both ends of the type."""
     bench, dice = bench_of(built, bits), random.Random(bits)
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
     ends = [[a] * LANES for a in (low, high)]
@@ -170,8 +179,15 @@ def test_a_word_of_sums_is_the_contracts(built: Builder, bits: int) -> None:
 
 @dataclass(frozen=True)
 class Pass:
-    """Results of 7 rows of 6 columns and 12 channels, of which three blocks leave, and where the sum and the other map
-    lie. The buffer of a map is turned by one bank."""
+    """A pass with results of 7 rows, 6 columns and 12 channels, of which three blocks are written.
+
+    Row 0 of a map in a map buffer is in bank 1.
+
+    Attributes:
+        bits: The bits of a value.
+        from_chip: Whether the added map is in a map buffer, else in DDR.
+        to_chip: Whether the sum is written to a map buffer, else to DDR.
+    """
 
     bits: int
     from_chip: bool
@@ -182,7 +198,7 @@ class Pass:
 
     @property
     def added_at(self) -> tuple[int, int]:
-        """Base and row pitch of the other map; on chip where the sum lies, if that does."""
+        """Base and row pitch of the added map. If both maps are on chip, the added map has the place of the sum."""
         if self.from_chip:
             return self.base, self.row_pitch if self.to_chip else 23
         return self.added_base, self.added_row_pitch
@@ -207,12 +223,12 @@ class Pass:
         )  # fmt: skip
 
     def kept_place(self, row: int, pitch: int) -> tuple[int, int]:
-        """Bank, and the address of the row in it (map_buffer.h)."""
+        """Return the bank of a row, and its address in the bank (map_buffer.h)."""
         return (row + self.turn) % ROWS, self.base + row // ROWS * pitch
 
 
 class Saver:
-    """Planner, arrange, writer and reader of a pass beside a map buffer and DDR."""
+    """The planner, arrange, the writer and the reader of a pass, with a map buffer and DDR."""
 
     def __init__(self, bench: Bench, one: Pass, seed: int, gaps: float) -> None:
         self.bench, self.one, self.dice, self.gaps = bench, one, random.Random(seed), gaps
@@ -229,7 +245,7 @@ class Saver:
         return [self.dice.randint(self.low, self.high) for _ in range(LANES)]
 
     def _groups(self) -> list[int]:
-        """In the order in which they come: row tiles, channel tiles, columns, pairs of rows."""
+        """Return the groups in the order of their arrival: row tiles, channel tiles, columns, pairs of rows."""
         groups = []
         for first in range(0, self.one.height, ROWS):
             rows = range(first, min(first + ROWS, self.one.height))
@@ -241,7 +257,7 @@ class Saver:
         return groups
 
     def expected(self) -> tuple[list[list[int]], list[list[list[int]]]]:
-        """DDR and the map buffer afterwards, by the definition of both."""
+        """Return DDR and the map buffer after the pass, computed from their definitions."""
         ddr, kept = [list(word) for word in self.ddr], [[list(word) for word in bank] for bank in self.kept]
         one, (added_base, added_pitch) = self.one, self.one.added_at
         for y, x, block in np.ndindex(one.height, one.width, one.blocks):
@@ -258,7 +274,7 @@ class Saver:
         return ddr, kept
 
     def run(self) -> int:
-        """Gives the cycles from the first sum to the last."""
+        """Run the pass, and return the cycles from the first sum to the last."""
         bench, one = self.bench, self.one
         words = one.height * one.width * one.blocks
         base, pitch = one.added_at
@@ -267,7 +283,7 @@ class Saver:
         bench.put("writer", {"base": one.base, "row_pitch": one.row_pitch})
         bench.put("reader", {"base": base, "row_pitch": pitch})
         bench.settle()
-        bench.edge()  # the pass is there a cycle before its start
+        bench.edge()  # the pass is valid a cycle before its start
         pulse(bench, "plan")
         begin = 0
         while self.sums < words or not self._done():
@@ -302,7 +318,7 @@ class Saver:
         for name, willing in asked.items():
             bench.put(name, {"command_ready": willing})
         bench.settle()
-        assert not (self._done() and self.cycles > 1 and self.sums < words), "sums are under way"
+        assert not (self._done() and self.cycles > 1 and self.sums < words), "sums are missing"
         self._take_chunks(room)
         self.moved = [int(offered), int(added)]
         if offered and bench.get("arrange", "result_ready"):
@@ -328,7 +344,7 @@ class Saver:
             if not self.one.to_chip:
                 self.chunks["writer"].append(chunk)
             if not self.one.from_chip:
-                place = 1 + 3 * 32  # of row_offset
+                place = 1 + 3 * 32  # the place of row_offset in a chunk
                 cleared = chunk & ~(((1 << 32) - 1) << place)
                 self.chunks["reader"].append(cleared | self.bench.get("plan", "added_row_offset") << place)
 
@@ -340,7 +356,7 @@ class Saver:
 
     def _take_words(self, ready: int) -> None:
         valid = self.bench.get("arrange", "words_valid")
-        assert valid in (0, 1 << MAP_PORTS), "sums leave through a port of their own"
+        assert valid in (0, 1 << MAP_PORTS), "sums must be written through their own port"
         if valid & ready:
             bits = LANES * self.one.bits
             word = self.bench.get("arrange", "words") >> (MAP_PORTS * bits)
@@ -348,7 +364,7 @@ class Saver:
             self.sums += 1
 
     def _move_kept(self) -> list[list[int]]:
-        """Writes what is kept, and gives what the next cycle reads of each bank."""
+        """Write the kept words, and return the words that the next cycle reads from each bank."""
         bench, read = self.bench, []
         keep = bench.get("arrange", "keep")
         words = unpacked(bench.get("arrange", "keep_words"), self.one.bits, ROWS * LANES)
@@ -370,7 +386,7 @@ WAYS = [(from_chip, to_chip) for from_chip in (False, True) for to_chip in (Fals
 
 
 def wrong(bench: Bench, one: Pass, seed: int, gaps: float) -> Sequence[object]:
-    """What differs from the definition."""
+    """Return the words of DDR and of the map buffer that differ from the definition."""
     saver = Saver(bench, one, seed, gaps)
     expected = saver.expected()
     saver.run()
@@ -386,12 +402,12 @@ def wrong(bench: Bench, one: Pass, seed: int, gaps: float) -> Sequence[object]:
 def test_every_sum_lies_where_it_belongs(
     built: Builder, bits: int, from_chip: bool, to_chip: bool, gaps: float
 ) -> None:
-    """And nothing else is changed: chunks and tiles that are not full, channel tiles of two blocks and of one."""
+    """Check that nothing else changes, with incomplete chunks and tiles, and channel tiles of two blocks and of one."""
     assert wrong(bench_of(built, bits), Pass(bits, from_chip, to_chip), 5, gaps) == []
 
 
 def test_it_adds_a_word_a_cycle(built: Builder) -> None:
-    """On chip, where nothing else is waited for: results of a chunk come faster than its sums leave."""
+    """Use maps on chip, which never wait. The results of a chunk arrive faster than its sums are written."""
     one = Pass(8, from_chip=True, to_chip=True)
     words = one.height * one.width * one.blocks
     assert Saver(bench_of(built, 8), one, 1, 0).run() <= words + 2 * ROWS
@@ -420,7 +436,7 @@ PLANTED = {
 @pytest.mark.engine
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_defect_is_found(built: Builder, name: str) -> None:
-    """By sums that are wrong, or that come late or never."""
+    """Find the defect by sums that are wrong, late or missing."""
     module, right, fault = PLANTED[name]
     texts = texts_of(8)
     assert texts[f"src/{module}.sv"].count(right) == 1

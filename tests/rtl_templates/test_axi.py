@@ -1,7 +1,7 @@
-"""AXI as another's models of it see it: cocotbext-axi's memory and master, driven by cocotb, under Verilator.
+"""The AXI modules with independent models: cocotbext-axi's memory and master, driven by cocotb, under Verilator.
 
-A channel pauses at random, or all do, or READY comes only after VALID; rules.py looks at every cycle. Beside the right
-modules stand some with a fault, each of which has to be told by the sentence of what it breaks.
+One channel pauses at random, or all channels do, or READY follows VALID. rules.py checks every cycle. Some variants of
+the modules have a fault. Each fault must be found by the sentence of the rule that it breaks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ REASON = "AXI against cocotbext-axi needs cocotb: pip install 'systolic-cnn[proo
 
 @pytest.fixture(scope="session")
 def simulator(verilated: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the simulator with all variants, built once for all workers."""
+    """Return the folder of the simulator with all variants, built once for all workers."""
     for package in ("cocotb_tools.runner", "cocotbext.axi"):
         pytest.importorskip(package, reason=REASON)
     if pytest.importorskip("find_libpython", reason=REASON).find_libpython() is None:
@@ -70,14 +70,15 @@ TOLD = {
     **{"mumbles": "BVALID stays until it is taken", "blinks": "RVALID stays until it is taken"},
     **{"overtakes": "R: the payload stays until it is taken", "swallows": "every access is answered"},
     **{"stutters": "a start is one cycle long", "whole": "a register takes the strobed bytes"},
-    **{"misses": "an end is told once", "sets": "a 0 leaves it", "rings": "the line rings where both enables are on"},
+    **{"misses": "an end is reported once", "sets": "a 0 leaves it"},
+    **{"rings": "the line rings where both enables are on"},
     **{"stops": "it starts again by itself"},
 }
-"""Variant with a fault → what it is found by."""
+"""The sentence that finds each variant with a fault."""
 
 
 def untold(told: Mapping[str, str], variants: Iterable[str]) -> dict[str, list[str]]:
-    """The faults that were not found by their sentence, and what was said of them instead."""
+    """Return the faults that were not found by their sentence, with the sentences that were reported instead."""
     said = {variant: [text for name, text in told.items() if f"variant={variant}/" in name] for variant in variants}
     return {variant: texts for variant, texts in said.items() if not any(TOLD[variant] in text for text in texts)}
 
@@ -88,7 +89,7 @@ def test_faults_of_masters_are_told(simulator: Path, tmp_path: Path) -> None:
 
 
 def test_a_master_that_waits_for_ready_is_told(simulator: Path, tmp_path: Path) -> None:
-    """Only where READY comes after VALID it stands still."""
+    """Check that the master stops only if READY follows VALID."""
     told = complaints(simulator, tmp_path, "masters_bench", ["waits"], ["all", "asked"])
     assert [complaint for name, complaint in told.items() if "paused=all" in name] == [""]
     assert untold(told, ["waits"]) == {}

@@ -1,4 +1,4 @@
-"""The PE array whose DSPs run at twice its clock: exact sums, one step a cycle, whenever the reset ends."""
+"""The PE array whose DSPs run at twice its clock: exact sums, one step per cycle, for any end of the reset."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.engine
     [(8, 2), *(pytest.param(*sizes, marks=pytest.mark.engine) for sizes in ((8, 5), (4, 3), (4, 4), (16, 3)))],
 )
 def test_the_array_gives_exact_sums(built: Builder, bits: int, rows: int) -> None:
-    """Even and odd numbers of rows, one step a position and several, random gaps and none."""
+    """Use even and odd numbers of rows, one or several steps per position, with and without random gaps."""
     numbers = numbers_of(bits, rows)
     bench = bench_of(built(texts_of(numbers)), numbers)
     for steps, positions, gaps in ((1, 60, 0.4), (3, 25, 0.4), (9, 8, 0.1), (1, 40, 0.0)):
@@ -28,7 +28,7 @@ def test_the_array_gives_exact_sums(built: Builder, bits: int, rows: int) -> Non
 
 @pytest.mark.engine
 def test_it_takes_a_step_a_cycle(built: Builder) -> None:
-    """In each of which every DSP multiplies twice."""
+    """Check that a step is taken in every cycle, so that every DSP multiplies twice per cycle."""
     numbers = numbers_of(8, 5)
     bench = bench_of(built(texts_of(numbers)), numbers)
     bench.put("array", {"steps": 2})
@@ -41,7 +41,7 @@ def test_it_takes_a_step_a_cycle(built: Builder) -> None:
         given += bench.get("array", "sums_valid")
         bench.edge()
     assert taken == 100
-    # A chain of 4 at twice the clock, registers of both clocks, row 4 two cycles later than row 0.
+    # The latency: a chain of 4 at twice the clock, registers of both clocks, and two cycles from row 0 to row 4.
     assert given == (100 - (4 // 2 + 5) - 2 - 2) // 2
 
 
@@ -71,7 +71,7 @@ def test_a_planted_defect_is_found(built: Builder, name: str) -> None:
     texts = texts_of(numbers)
     assert texts[f"src/{module}"].count(right) == 1
     texts[f"src/{module}"] = texts[f"src/{module}"].replace(right, wrong)
-    if name == "taken half a cycle early":  # what is then of no use is complained about
+    if name == "taken half a cycle early":  # Verilator warns of the signals that are then unused
         texts["src/take_sums.sv"] = "// verilator lint_off UNUSEDSIGNAL\n" + texts["src/take_sums.sv"]
     case = Case(numbers, 3, 10)
     assert not np.array_equal(case.run(bench_of(built(texts), numbers), 1, 0.3), case.sums)

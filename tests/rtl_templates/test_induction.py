@@ -1,9 +1,9 @@
-"""Blocks between valid and ready, and what they compute, proved for all inputs by Yosys' induction; faults, refuted.
+"""Proofs by induction with Yosys, for all inputs: the handshakes and the arithmetic of blocks. Faults are refuted.
 
-What holds is said in proofs/*.sv, which are bound into the blocks. It holds for ever: in the first cycles after a
-reset, and in any cycle after so many in which it held. Data are narrow and FIFOs shallow, as the parameters below say;
-every number of words, every delay and every order of valid and ready is covered. A refutation is a trace from the reset
-that ends in what must not be.
+The properties are in proofs/*.sv, which are bound into the blocks. They hold for ever: in the first cycles after a
+reset, and in any cycle after a number of cycles in which they held. Data are narrow and FIFOs shallow, as the
+parameters below say. Every number of words, every delay and every order of valid and ready is covered. A refutation is
+a trace from the reset to a violated property.
 """
 
 from __future__ import annotations
@@ -147,84 +147,88 @@ BLOCKS = {
 }
 
 FAULTS = [
-    ("FIFO", "free == LAST", "free == LAST - 1"),  # a place is left out
-    ("FIFO", "count < ROOM", "count <= ROOM"),  # a word too many
-    ("FIFO", "out_data = queue[first]", "out_data = queue[free]"),  # another word
-    ("FIFO", "queue[free] <= in_data", "queue[free] <= '0"),  # other data
+    ("FIFO", "free == LAST", "free == LAST - 1"),  # one place is never used
+    ("FIFO", "count < ROOM", "count <= ROOM"),  # one word too many is accepted
+    ("FIFO", "out_data = queue[first]", "out_data = queue[free]"),  # a wrong word is output
+    ("FIFO", "queue[free] <= in_data", "queue[free] <= '0"),  # zeros are stored
     ("FIFO", "if (given) queue", "if (in_valid) queue"),  # written without room
-    ("FIFO with slack", "DEPTH - SLACK)", "DEPTH - SLACK + 1)"),  # room promised that is not there
-    ("bursts", "if (page < beats) beats = page;", ""),  # across a page
+    ("FIFO with slack", "DEPTH - SLACK)", "DEPTH - SLACK + 1)"),  # room is promised that does not exist
+    ("bursts", "if (page < beats) beats = page;", ""),  # a burst crosses a page
     ("bursts", "left <= left - beats", "left <= left - beats - 1"),  # a word is left out
-    ("bursts", "busy <= left != beats", "busy <= 1'b1"),  # no end
-    ("read", "r_ready && r_last", "r_last"),  # an answer that waits is counted twice
-    ("read", "ar_valid = burst_valid && room", "ar_valid = burst_valid"),  # more than may be on their way
-    ("read", ".burst_ready(requested)", ".burst_ready(ar_ready)"),  # a burst that nobody asked for
+    ("bursts", "busy <= left != beats", "busy <= 1'b1"),  # it never ends
+    ("read", "r_ready && r_last", "r_last"),  # a waiting answer is counted twice
+    ("read", "ar_valid = burst_valid && room", "ar_valid = burst_valid"),  # too many bursts are unanswered
+    ("read", ".burst_ready(requested)", ".burst_ready(ar_ready)"),  # a burst that was not requested
     ("write", "w_last = beat == length", "w_last = beat + 1'b1 == length"),  # WLAST a beat early
-    ("write", "idle = open == '0 &&", "idle ="),  # does not wait for answers
+    ("write", "idle = open == '0 &&", "idle ="),  # it does not wait for answers
     ("write", ".burst_ready(requested)", ".burst_ready(aw_ready)"),
-    ("multiply", ".SLACK(LATENCY)", ".SLACK(LATENCY - 1)"),  # no room for what is under way
-    ("multiply", "group_valid && group_ready}", "group_valid}"),  # taken twice
+    ("multiply", ".SLACK(LATENCY)", ".SLACK(LATENCY - 1)"),  # no room for the words in the pipeline
+    ("multiply", "group_valid && group_ready}", "group_valid}"),  # a group is taken twice
     ("requantise", ".SLACK(LATENCY)", ".SLACK(LATENCY - 2)"),
     ("requantise", "taken = group_valid && group_ready", "taken = group_valid && state == RUN"),
     ("pool", "overtakes = s1_keeps", "overtakes = 1'b0"),  # a kept row is read before it is written
     ("pool", "count == tile.last_group;", "count + 1 == tile.last_group;"),  # a group is left out
     ("pool", "room = !s1_valid || group_ready;", "room = 1'b1;"),  # a group is overwritten
-    ("pool", "(odd || x == last_arrival)", "odd"),  # the last one of odd columns
-    ("feed weights", "held >= needed", "held + 1 >= needed"),  # fed before it has come
-    ("feed weights", "if (turn[TURNS-1]) store_step", "if (turn[0]) store_step"),  # half of a step elsewhere
-    ("array", ".SLACK(UNDER_WAY)", ".SLACK(UNDER_WAY - 3)"),  # issued without room for the sums
-    ("array", "weights_ready = issue", "weights_ready = activations_valid && room[0]"),  # weights without their step
-    ("array", ".out_ready(sums_valid && sums_ready)", ".out_ready(sums_ready)"),  # rows go apart
+    ("pool", "(odd || x == last_arrival)", "odd"),  # the last one of an odd number of columns
+    ("feed weights", "held >= needed", "held + 1 >= needed"),  # a tile is fed before it has arrived
+    ("feed weights", "if (turn[TURNS-1]) store_step", "if (turn[0]) store_step"),  # half of a step is stored elsewhere
+    ("array", ".SLACK(UNDER_WAY)", ".SLACK(UNDER_WAY - 3)"),  # a step is issued without room for its sums
+    ("array", "weights_ready = issue", "weights_ready = activations_valid && room[0]"),  # weights without activations
+    ("array", ".out_ready(sums_valid && sums_ready)", ".out_ready(sums_ready)"),  # rows are read at different times
     ("array", "first <= left.last", "first <= 1'b0"),
-    ("array at two clocks", "WAITING = (ROWS - 1 + DSP_CLOCK - 1) / DSP_CLOCK + 5", "WAITING = 1"),  # waits for nobody
+    ("array at two clocks", "WAITING = (ROWS - 1 + DSP_CLOCK - 1) / DSP_CLOCK + 5", "WAITING = 1"),  # too little room
     ("plan tiles", "more <= !last", "more <= !last_row"),  # channel tiles are left out
-    ("plan tiles", "kept_address + pass.save_width", "kept_address + 1"),  # two tiles keep in one place
+    ("plan tiles", "kept_address + pass.save_width", "kept_address + 1"),  # two tiles keep rows in one place
     ("plan chunks", "ends_tile = x + CHUNK >= pass", "ends_tile = x + CHUNK > pass"),  # an empty chunk
-    ("plan chunks", "settled <= !(ends_tile && next_row)", "settled <= 1'b1"),  # the rows of the tile before
-    ("plan chunks", "bank_of(next_bank)", "next_bank"),  # a bank that is not there
-    ("plan chunks", "lap_words(next_bank, lap_pitch)", "lap_words(saved, lap_pitch)"),  # as if row 0 lay in bank 0
+    ("plan chunks", "settled <= !(ends_tile && next_row)", "settled <= 1'b1"),  # the rows of the previous tile
+    ("plan chunks", "bank_of(next_bank)", "next_bank"),  # a bank that does not exist
+    ("plan chunks", "lap_words(next_bank, lap_pitch)", "lap_words(saved, lap_pitch)"),  # as if row 0 were in bank 0
     ("chunk rows", "row <= row + STEP", "row <= row + 1"),  # another port's row
     ("chunk rows", "last_block = block + 1 == blocks", "last_block = block == blocks"),  # a block too many
     ("read rows", "row >= pass.pad_top", "row > pass.pad_top"),  # the first row is left out
-    ("read rows", "more <= !strides.last", "more <= 1'b1"),  # no end
+    ("read rows", "more <= !strides.last", "more <= 1'b1"),  # it never ends
     ("read weights", "skips ? pass.tile_beats : 0", "0"),  # the first tile again, instead of the second
     ("read weights", "next_wanted <= 1'b0;\n            else", "next_wanted <= 1'b1;\n            else"),  # no end
-    ("read program", "times(first, PASS_WORDS)", "times(first, PASS_WORDS - 1)"),  # another place
-    ("read program", "words <= counted(words);", "words <= counted(counted(words));"),  # half of a pass
-    ("sequence passes", "default: if (pass_done)", "default: if (next_valid)"),  # before all are done
-    ("sequence passes", "if (last || next_valid)", "if (1'b1)"),  # planned without the pass after it
+    ("read program", "times(first, PASS_WORDS)", "times(first, PASS_WORDS - 1)"),  # a wrong address
+    ("read program", "words <= counted(words);", "words <= counted(counted(words));"),  # only half of a pass
+    ("sequence passes", "default: if (pass_done)", "default: if (next_valid)"),  # before all modules are done
+    ("sequence passes", "if (last || next_valid)", "if (1'b1)"),  # planned without the next pass
     ("load", "feeding = state == RUN && feeds_left != 0", "feeding = state == RUN"),  # more steps than there are
-    ("load", "s3_valid <= s2_valid && !reset", "s3_valid <= s2_valid && room"),  # lost where it may not wait
-    ("load's places", "bank < load_bank ? beyond : here", "here"),  # over a row that is still needed
+    ("load", "s3_valid <= s2_valid && !reset", "s3_valid <= s2_valid && room"),  # a step is lost if there is no room
+    ("load's places", "bank < load_bank ? beyond : here", "here"),  # overwrites a row that is still needed
     ("load's places", "rows[(load_q + number[bank])", "rows[(number[bank])"),  # another port's row
-    ("load's places", "pass.last_slot ? 0 : load_slot + pass", "0 ? 0 : load_slot + pass"),  # one slot alone
-    ("load's places, 3 rows", "store_address <= coming_address", "store_address <= '0"),  # all in one place
-    ("load's places, 3 rows", "load_bank + group - (wraps ? ROWS : 0)", "load_bank + group"),  # a bank beyond
-    ("load's places, on chip", "pass.in_turn - pass.pad_top;", "0 - pass.pad_top;"),  # as if row 0 lay in bank 0
-    ("load's places, on chip", "above <= bank < pass.in_turn;", "above <= 1'b0;"),  # a lap further down than it begins
+    ("load's places", "pass.last_slot ? 0 : load_slot + pass", "0 ? 0 : load_slot + pass"),  # only one slot is used
+    ("load's places, 3 rows", "store_address <= coming_address", "store_address <= '0"),  # all words in one place
+    ("load's places, 3 rows", "load_bank + group - (wraps ? ROWS : 0)", "load_bank + group"),  # a wrong bank
+    ("load's places, on chip", "pass.in_turn - pass.pad_top;", "0 - pass.pad_top;"),  # as if row 0 were in bank 0
+    ("load's places, on chip", "above <= bank < pass.in_turn;", "above <= 1'b0;"),  # a lap too far down
     ("load's places, on chip", "? load_piece + pass.in_block_pitch : load_place", "? load_place + 1 : load_place"),
-    ("load's places, on chip, two rows a stride", "store_lower ? kept", "!store_lower ? kept"),  # the other one of two
+    (
+        "load's places, on chip, two rows a stride",
+        "store_lower ? kept",
+        "!store_lower ? kept",
+    ),  # the other of two
     ("load's places, on chip, two rows a stride", "to_near ? lap_below[NEAR] : lap_below[FAR]", "lap_below[NEAR]"),
-    ("arrange", "fills = chunk_valid && !full[half]", "fills = chunk_valid && !full[!half]"),  # over what has not left
+    ("arrange", "fills = chunk_valid && !full[half]", "fills = chunk_valid && !full[!half]"),  # overwrites results
     ("arrange", "row + port < chunks[out_half].rows", "row + port <= chunks[out_half].rows"),  # a row too many
-    ("arrange's places", "(half ? BANK_ROWS * CHUNK : 0)", "(half ? CHUNK : 0)"),  # on what has not left
-    ("arrange's places", "s1_first <= row % ROW_BANKS", "s1_first <= 0"),  # another row
+    ("arrange's places", "(half ? BANK_ROWS * CHUNK : 0)", "(half ? CHUNK : 0)"),  # overwrites results
+    ("arrange's places", "s1_first <= row % ROW_BANKS", "s1_first <= 0"),  # a wrong row
     ("arrange's places", "placed[r] << (LANES / 2 * RESULT_BITS)", "placed[r] << (LANES * RESULT_BITS)"),
-    ("arrange's places, on chip", "0) - (bank < pass.out_turn", "0) - (bank < 0"),  # as if row 0 lay in bank 0
+    ("arrange's places, on chip", "0) - (bank < pass.out_turn", "0) - (bank < 0"),  # as if row 0 were in bank 0
     ("arrange's places, on chip", "next < ROW_BANKS && s1_row + next < s1_rows", "next < ROW_BANKS"),  # a row too many
     ("arrange's places, on chip", "places[half] <= kept_base + chunk.offset + chunk.lap", "places[half] <= kept_base"),
-    ("arrange's places, on chip", "block_offset + pass.out_block_pitch", "block_offset + kept_pitch"),  # another block
+    ("arrange's places, on chip", "block_offset + pass.out_block_pitch", "block_offset + kept_pitch"),  # a wrong block
     ("arrange's places, on chip, upscaled", "first_bank = bank_of(turned)", "first_bank = wrapped(turned, ROWS)"),
-    ("registers", "bvalid <= writes || (bvalid && !bready)", "bvalid <= writes"),  # an answer that waits is lost
+    ("registers", "bvalid <= writes || (bvalid && !bready)", "bvalid <= writes"),  # a waiting answer is lost
     ("registers", "awvalid && wvalid && !bvalid", "awvalid && wvalid"),  # two writes, one answer
-    ("registers", "arready = !rvalid && !reset", "arready = !reset"),  # other data while an answer waits
+    ("registers", "arready = !rvalid && !reset", "arready = !reset"),  # data change while an answer waits
     ("registers", "{awaddr[ADDRESS_BITS-1:2], 2'b00}", "awaddr"),  # a byte at its own address is dropped
     ("registers", "if (writes_control && wdata[0]) started", "if (writes_control && wdata[0] && !done) started"),
-    ("registers", "if (done) {finished, ready}", "if (done && !reads) {finished, ready}"),  # an end that nobody is told
-    ("halves", "second <= turn != seen", "second <= turn"),  # a half that lasts a cycle
+    ("registers", "if (done) {finished, ready}", "if (done && !reads) {finished, ready}"),  # an end is never reported
+    ("halves", "second <= turn != seen", "second <= turn"),  # a half lasts a cycle
     ("halves", "second <= turn != seen", "second <= turn == seen"),  # the other half
     ("deal weights", "second ? crossing", "!second ? crossing"),  # the other half
-    ("deal weights", "n / PACK_COLUMNS * 2 * PACK_COLUMNS + n % PACK_COLUMNS", "n"),  # neighbours in both halves
+    ("deal weights", "n / PACK_COLUMNS * 2 * PACK_COLUMNS + n % PACK_COLUMNS", "n"),  # neighbours in different halves
     ("deal weights, three late", ".CYCLES(PLACE % 2)", ".CYCLES(0)"),  # half a cycle too soon
     ("deal weights, three late", ".CYCLES(1 + PLACE / 2)", ".CYCLES(PLACE / 2)"),  # a cycle too soon
     ("operand", ".CYCLES(1 + STEPS / 2)", ".CYCLES(STEPS / 2)"),
@@ -232,27 +236,27 @@ FAULTS = [
     ("take sums", "{sum, past}", "{past, sum}"),  # halves exchanged
     ("take sums of odd rows", "{past, earlier}", "{sum, past}"),  # halves of two cycles
     ("take sums of odd rows", "earlier <= past", "earlier <= sum"),
-    ("fields", "taken[h][AT+:FIELD_BITS] + FIELD_BITS'(borrowed)", "taken[h][AT+:FIELD_BITS]"),  # what was borrowed
-    ("fields", "borrowed = taken[h][AT-1]", "borrowed = taken[h][AT-2]"),  # another sign
+    ("fields", "taken[h][AT+:FIELD_BITS] + FIELD_BITS'(borrowed)", "taken[h][AT+:FIELD_BITS]"),  # the borrow is ignored
+    ("fields", "borrowed = taken[h][AT-1]", "borrowed = taken[h][AT-2]"),  # a wrong sign
     ("pack weights", "<<< 14", "<<< 13"),
     ("pack weights", "18'(signed'(weights[3*t+1]))", "18'(weights[3*t+1])"),  # without its sign
-    ("sum by threes", "ENOUGH'(level[k][(3*i+2)%COUNT])", "ENOUGH'(0)"),  # two of three
+    ("sum by threes", "ENOUGH'(level[k][(3*i+2)%COUNT])", "ENOUGH'(0)"),  # only two of three are added
     ("sum by threes", "WIDTH + 2 * (k + 1);", "WIDTH + 1;"),  # too narrow
-    ("window", "{words, words} >> {start", "words >> {start"),  # nothing comes behind the odd word
+    ("window", "{words, words} >> {start", "words >> {start"),  # nothing follows the odd word
     ("window", "inside_map[lane/PIXEL_LANES]", "inside_map[0]"),  # the padding of another pixel
     ("window of 4 bits", "around >> (lane % NIBBLES * 4)", "around"),  # the lower nibble twice
     ("window of 16 bits", "if (VALUE_BITS > 8 && pixels)", "if (1'b0)"),  # two bytes as a value
     ("tile rows", "rows.kept = rows_above & 1", "rows.kept = 0"),  # half of a window is lost
-    ("tile rows", "rows.saved = last ? available : available - 1", "rows.saved = available"),  # a row twice
+    ("tile rows", "rows.saved = last ? available : available - 1", "rows.saved = available"),  # a row is saved twice
     ("tile rows", "(available + 1) >>> 1", "available >>> 1"),  # the last row is lost
-    ("memory", "if (read) read_data", "read_data"),  # what was read does not stay
+    ("memory", "if (read) read_data", "read_data"),  # a word that was read is not stable
     ("memory", "if (write) memory", "memory"),
-    ("memory of halves", "write && write_halves[h]", "write"),  # the other half too
+    ("memory of halves", "write && write_halves[h]", "write"),  # the other half is written too
     ("memory of halves", "write_data[h*(WIDTH/2)+:WIDTH/2]", "write_data[0+:WIDTH/2]"),
     ("memory of whole words", "if (write) memory", "if (write && write_halves[0]) memory"),
-    ("map buffers", "adds_second ? add_address[bank] : read_address[bank]", "read_address[bank]"),  # another place
+    ("map buffers", "adds_second ? add_address[bank] : read_address[bank]", "read_address[bank]"),  # a wrong address
     ("map buffers", "read_from == 1 ? first : second", "read_from == 2 ? first : second"),  # the other buffer
-    ("map buffers", "write[bank] && write_to == 2", "write[bank] && write_to != 1"),  # what goes to DDR
+    ("map buffers", "write[bank] && write_to == 2", "write[bank] && write_to != 1"),  # also the words for DDR
     ("map buffers of halves", "ADDED_MAPS == 0 ? '0 : adds_first ? first : second", "first"),
     ("map buffers of halves", "write && write_halves[h]", "write"),
     ("product in LUTs", "digit[2] ^ digit[1] ? WIDE'(of) <<< 1", "digit[2] ? WIDE'(of) <<< 1"),
@@ -260,38 +264,38 @@ FAULTS = [
     ("product in LUTs", "UPPER_BITS'(first >>> (2 * THIRD))", "UPPER_BITS'(first >> (2 * THIRD))"),  # without its sign
     ("shift and saturate", "shifted[0] && s2_rounds", "shifted[0]"),  # always rounded
     ("shift and saturate", "half >= greatest", "half > greatest"),  # rounded beyond the limit
-    ("shift and saturate, halves to even", "!more && shifted[1] == odd", "shifted[1] == odd"),  # more than a half falls
-    ("shift and saturate, halves to even", "shifted[1] == odd", "!shifted[1]"),  # to even alone
+    ("shift and saturate, halves to even", "!more && shifted[1] == odd", "shifted[1] == odd"),  # rounds too far down
+    ("shift and saturate, halves to even", "shifted[1] == odd", "!shifted[1]"),  # only to even
     ("shift and saturate, halves to even", "s2_more || (s2[0]", "(s2[0]"),  # only the last bits count
-    ("shift and saturate, halves to even", "wide[31:NEAR_HALF] != '0", "wide[31:0] == '1"),  # of 32 places none
-    ("shift and saturate", "s1_beyond || !fours[fine[3:2]]", "s1_beyond"),  # what a shift leaves out above
-    ("requantise's constants", "ADDRESS_BITS'(group.channel)", "ADDRESS_BITS'(tile)"),  # of another channel tile
+    ("shift and saturate, halves to even", "wide[31:NEAR_HALF] != '0", "wide[31:0] == '1"),  # none of 32 places
+    ("shift and saturate", "s1_beyond || !fours[fine[3:2]]", "s1_beyond"),  # the bits that a shift drops at the top
+    ("requantise's constants", "ADDRESS_BITS'(group.channel)", "ADDRESS_BITS'(tile)"),  # constants of another tile
     ("requantise's constants", ".write(stored && turn[n])", ".write(stored)"),  # into the other column too
-    ("requantise's constants", "begun(pass.channels)", "begun(pass.channels - 1)"),  # runs before the last one is there
+    ("requantise's constants", "begun(pass.channels)", "begun(pass.channels - 1)"),  # runs before the last has arrived
     ("requantise a sum", "with_bias < 0", "registered < 0"),  # the sign without the bias
     ("requantise a sum", "BIASED_BITS'(registered)", "BIASED_BITS'(unsigned'(registered))"),  # a sum without its sign
-    ("requantise with an offset", "(late ? '0 : signed'(constants.bias))", "constants.bias"),  # biased as well
+    ("requantise with an offset", "(late ? '0 : signed'(constants.bias))", "constants.bias"),  # the bias is added too
     ("requantise with an offset", "{late && constants.late_sign", "{1'b0"),  # without the multiplier's sign
     ("requantise with an offset", "49'(offset)", "49'(unsigned'(offset))"),
-    ("a piece of a line", "8'd128", "8'd0"),  # cut off
-    ("a piece of a line", "values[LINES-1]", "values[LINES-2]"),  # the value of a cycle after
+    ("a piece of a line", "8'd128", "8'd0"),  # truncated
+    ("a piece of a line", "values[LINES-1]", "values[LINES-2]"),  # the value of the next cycle
     ("a piece of a line", "TABLE_BITS'(moved[15:8])", "TABLE_BITS'(moved[7:0])"),  # the piece by the lower bits
-    ("a piece of a line, or a value of 11 bits", "&& places == 4'd8", ""),  # a value that is on a line too
-    ("a piece of a line, or a value of 11 bits", "values[0][TABLE_BITS-1:0]", "value[TABLE_BITS-1:0]"),  # the one after
-    ("a piece of a line", "along <= moved[7:0]", "along <= value[7:0]"),  # of the value after
-    ("a piece of a line", "value << places", "value << places[2:0]"),  # 8 places are none
+    ("a piece of a line, or a value of 11 bits", "&& places == 4'd8", ""),  # also a value on a line
+    ("a piece of a line, or a value of 11 bits", "values[0][TABLE_BITS-1:0]", "value[TABLE_BITS-1:0]"),  # the next one
+    ("a piece of a line", "along <= moved[7:0]", "along <= value[7:0]"),  # of the next value
+    ("a piece of a line", "value << places", "value << places[2:0]"),  # a shift by 8 is ignored
     ("a piece of a line", "{firsts[1], 8", "{firsts[0], 8"),  # the start of another piece
-    ("multiply's values", "b[VALUE_BITS-1] ? -(wide", "b[VALUE_BITS-1] ? (wide"),  # the sign of a factor
+    ("multiply's values", "b[VALUE_BITS-1] ? -(wide", "b[VALUE_BITS-1] ? (wide"),  # a factor's sign is ignored
     ("multiply's values", "s1_factors <= factors", "s1_factors <= products"),
     ("multiply's values", "if (pass.pool_stride < 0) s3_group", "s3_group"),  # in every pass
     ("add words", "bits[i+1] ? wide <<< (i + 1)", "bits[i+1] ? wide <<< i"),
     ("add words", "ends && i == PART - 2 ? -upper", "i == PART - 4 ? -upper"),  # the sign in the middle
-    ("add words", "below ? least : ", ""),  # one limit
-    ("add words", "exact[by.shift] != by.odd", "exact[by.shift]"),  # to even alone
+    ("add words", "below ? least : ", ""),  # only one limit
+    ("add words", "exact[by.shift] != by.odd", "exact[by.shift]"),  # only to even
     ("add words", " || (rises && shifted == greatest)", ""),  # rounded beyond the limit
-    ("add words", "(more || exact", "(exact"),  # what is more than a half falls too
+    ("add words", "(more || exact", "(exact"),  # more than a half is rounded down too
     ("add words of 16 bits", "<<< (PART * part)", "<<< (PART * part - part)"),
-    ("add words of 16 bits", "by.other, other[", "by.own, other["),  # another factor
+    ("add words of 16 bits", "by.other, other[", "by.own, other["),  # a wrong factor
 ]
 
 
@@ -299,7 +303,7 @@ FAULTS = [
 def test_what_is_said_of_a_block_is_proved(name: str, tmp_path: Path) -> None:
     said = induction(BLOCKS[name], tmp_path)
     assert "Induction step proven: SUCCESS!" in said
-    assert said.count("Import proof for assert") >= BLOCKS[name].asserts, "there is something to prove"
+    assert said.count("Import proof for assert") >= BLOCKS[name].asserts, "the proof must have assertions"
 
 
 @pytest.mark.parametrize(("name", "right", "wrong"), FAULTS)

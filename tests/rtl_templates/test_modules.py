@@ -16,7 +16,7 @@ from tests.support.rtl.streams import PATIENCE, Sink, Stream, drive, pulse
 
 @pytest.mark.parametrize("form", ["instantiated", "inferred"])
 def test_a_chain_is_the_sum_of_its_products(bench: Bench, form: str) -> None:
-    """Both forms of the DSPs, in every cycle a new sum, the extremes of weights and values among them."""
+    """Check both forms of the DSPs with a new sum in every cycle, including the extremes of weights and values."""
     shift = {"instantiated": 18, "inferred": 17}[form]  # a DSP48E1 takes a bit or two less
     dice = np.random.default_rng(7)
     steps = 200
@@ -51,7 +51,7 @@ def test_a_fifo_keeps_every_word_in_its_order(bench: Bench, instance: str) -> No
 
 
 def test_who_asks_and_gives_slack_cycles_later_loses_nothing(bench: Bench) -> None:
-    """The producer's pipeline has 3 stages and no stall, the FIFO 3 words of slack."""
+    """Use a producer whose pipeline has 3 stages and cannot stall, and a FIFO with 3 words of slack."""
     dice, words, pipeline, taken = random.Random(3), list(range(1, 301)), [0, 0, 0], []
     expected = list(words)
     for _ in range(PATIENCE):
@@ -119,7 +119,7 @@ def test_the_array_gives_exact_sums(bench: Bench, steps: int, positions: int) ->
 
 
 def test_requantising_is_the_contracts(bench: Bench) -> None:
-    """Two channel tiles, sums and shifts at their extremes among them."""
+    """Use two channel tiles, with some sums and shifts at their extremes."""
     dice = np.random.default_rng(5)
     channels, groups = 2 * COLUMNS, 60
     multiplier, negative = dice.integers(0, 1 << 16, (2, channels))
@@ -164,8 +164,11 @@ def test_requantising_is_the_contracts(bench: Bench) -> None:
 def test_a_pool_is_the_largest_of_its_window(
     bench: Bench, size: int, stride: int, height: int, width: int, channel_tiles: int, pauses: float
 ) -> None:
-    """Rows are odd, so that windows reach over two tiles. Right and bottom of the map there is nothing larger. Without
-    pauses a tile of one column reads what the one above it kept a cycle before."""
+    """Use tiles with an odd number of rows, so that windows cross two tiles.
+
+    No position beyond the right and the bottom edge is the largest. Without pauses, a tile of one column reads the row
+    that the tile above kept a cycle before.
+    """
     dice = np.random.default_rng(size * height)
     row_tiles = -(-height // ROWS)
     sums = dice.integers(-(1 << 31), 1 << 31, (channel_tiles, row_tiles * ROWS, width, COLUMNS))
@@ -202,7 +205,7 @@ def test_a_pool_is_the_largest_of_its_window(
         groups = sink.words
         if groups and groups[-1] & 1:
             break
-    assert groups[-1] & 1, "the last group says so"
+    assert groups[-1] & 1, "the last group must be marked"
     pooled = np.full((channel_tiles, height + size, width + size, COLUMNS), -(1 << 31))
     pooled[:, :height, :width] = sums[:, :height]
     windows = [
@@ -230,7 +233,7 @@ def test_a_pool_is_the_largest_of_its_window(
 
 
 def saved_rows(size: int, stride: int, height: int, tile: int, row_tiles: int) -> int:
-    """Rows that leave with a tile: all whose window is complete, and with the last one all that remain."""
+    """Return the number of rows that a tile saves: rows with complete windows, and in the last tile all that remain."""
     before, through = tile * ROWS, min((tile + 1) * ROWS, height)
     if size == 1:
         return through - before

@@ -1,4 +1,4 @@
-"""The engine in SystemVerilog counts up: what takes DSPs is the array and, where they are in DSPs, the requantisers."""
+"""The engine in SystemVerilog counts instead of multiplying: DSPs are for the array and the requantisers only."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tests.support.rtl.bench import NUMBERS, values
 
 SOURCES = {**fixed_modules(), "systolic_geometry.sv": geometry_package(values())}
 DSPS = {"mac_chain.sv": ["ad * b2"], "requantise_sum.sv": ["biased * factor"]}
-"""What is meant to take DSPs."""
+"""The products that may take DSPs, by file."""
 POWERS_OF_TWO = frozenset(["MAP_PORTS", "SAVE_ROWS", "ROW_BANKS", "LANES", "POSITIONS", "RESULT_WORDS", "STEP"])
-"""By the rules of scheduler/systolic/array.py: to multiply or divide by one is to choose bits. STEP: 1 or MAP_PORTS."""
+"""Powers of two by the rules of scheduler/systolic/array.py, which need no arithmetic. STEP is 1 or MAP_PORTS."""
 CONSTANT = re.compile(r"(?:[A-Z][A-Z_0-9]*|\d+|block|lane|chain|bank|port|place|fours|ones|part|l|n|m|p|r|s|c|f|h|i)\Z")
-"""Of a module, and the variables of its unrolled loops."""
+"""Constants of a module, and the variables of its unrolled loops."""
 
 
 def products(text: str) -> list[str]:
-    """Every ``a * b``, ``a / b`` and ``a % b`` that is neither of constants nor by a power of two."""
+    """Return every ``a * b``, ``a / b`` and ``a % b`` with a variable operand and without a power of two."""
     code = re.sub(r"//[^\n]*|\(\*.*?\*\)", "", text)
     found = re.findall(r"([\w.]+(?:'\(\w+\))?\)?) ([*/%]) \(?(?=([\w.']+))", code)
     return [
@@ -51,12 +51,14 @@ def test_what_is_taken_for_a_product(line: str, found: list[str]) -> None:
 
 
 def test_the_estimate_counts_every_product_of_addresses() -> None:
-    """Those of ``times`` are in what Yosys counted of these modules (scheduler/systolic/engines/rtl/fabric.py).
+    """Count the calls of ``times``, whose LUTs Yosys has counted (scheduler/systolic/engines/rtl/fabric.py).
 
-    One more asks for counting anew. That of arrange is an address of some bits, that of read_program by a constant."""
+    With one more call the modules must be counted again. The product in arrange is a short address. The product in
+    read_program has a constant factor.
+    """
     calls = {name: len(re.findall(r"\btimes\(", text)) for name, text in SOURCES.items()}
     assert {name: count for name, count in calls.items() if count} == {
-        "load.sv": 7,  # one of them where rows are read further apart than two
+        "load.sv": 7,  # one of them for rows that are read more than two apart
         "read_rows.sv": 4,
         "plan_chunks.sv": 3,
         "chunk_rows.sv": 1,

@@ -1,4 +1,4 @@
-"""Requantisers against the contract in Python: every shift, values about each limit, offsets behind the product."""
+"""Requantisers against the contract in Python: every shift, values near each limit, offsets after the product."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ STAGES = 4
 """Cycles of shift_and_saturate from a value to its result."""
 
 TO_EVEN, PIECES = 2, 3
-"""The numbers of the engine that rounds halves to even, and of the one that looks up."""
+"""The keys in ``WAYS`` of the engine that rounds halves to even, and of the engine with a table."""
 
 SHIFTER = {
     "shifter": Instance(
@@ -60,10 +60,10 @@ WAYS[PIECES] = {"TABLE_DEPTH": TABLE_VALUES, "TABLE_SLOPES": 1, "REQUANTISE_DSPS
 
 
 class Libraries(dict[int, Path]):
-    """Engines without offsets behind the product, in DSPs, and with them, in LUTs, rounding halves to even or not; with
-    tables of pieces of lines.
+    """The libraries of the engines in ``WAYS``, each built at its first use.
 
-    Each is built when it is first asked for.
+    Engine 0 multiplies in DSPs and has no offsets after the product. Engines 1 and 2 multiply in LUTs and have them;
+    engine 2 also rounds halves to even. Engine 3 has piecewise-linear tables.
     """
 
     def __init__(self, built: Builder) -> None:
@@ -80,7 +80,7 @@ def libraries(built: Builder) -> Libraries:
 
 
 def values_about(dice: random.Random, least: int, greatest: int) -> Iterator[tuple[int, int]]:
-    """Products and shifts: what rounds to a limit or beyond it for every shift, extremes, and any."""
+    """Yield products and shifts: for every shift the values around each limit, extremes, and random values."""
     for shift in range(1, SHIFT_LIMIT + 1):
         half = 1 << (shift - 1)
         for limit in (least, greatest, 0):
@@ -95,7 +95,7 @@ def values_about(dice: random.Random, least: int, greatest: int) -> Iterator[tup
 @cases("least, greatest", LIMITS)
 @cases("rounds", [1, 0])
 def test_shifts_and_limits_are_the_contracts(libraries: Libraries, least: int, greatest: int, rounds: int) -> None:
-    """A value in every cycle, each with another shift than the one before."""
+    """Give a value in every cycle, in an order in which the shift changes."""
     bench = Bench(libraries[1], SHIFTER)
     shifted = list(values_about(dice := random.Random(least), least, greatest))
     dice.shuffle(shifted)
@@ -109,7 +109,7 @@ def test_shifts_and_limits_are_the_contracts(libraries: Libraries, least: int, g
 @cases("least, greatest", LIMITS)
 @cases("odd", [0, 1])
 def test_halves_become_even_or_odd(libraries: Libraries, least: int, greatest: int, odd: int) -> None:
-    """A value in every cycle, most of them halves or a little beside one, of every shift; the rest is rounded up."""
+    """Give a value in every cycle. Most are halves or next to a half, with every shift. Others are random."""
     bench, dice = Bench(libraries[TO_EVEN], SHIFTER), random.Random(greatest)
     halves = [
         ((2 * dice.randint(least - 2, greatest + 2) + 1 << (shift - 1)) + beside, shift)
@@ -131,7 +131,7 @@ def test_halves_become_even_or_odd(libraries: Libraries, least: int, greatest: i
 
 
 def _given(bench: Bench, shifted: list[tuple[int, int]]) -> list[int]:
-    """What comes of values and shifts, one in every cycle."""
+    """Return the results of values and shifts that are given one per cycle."""
     results, before = [], 0
     for value, shift in [*shifted, *[(0, 1)] * STAGES]:
         places = shift - 1
@@ -144,7 +144,7 @@ def _given(bench: Bench, shifted: list[tuple[int, int]]) -> list[int]:
 
 
 def constants_of(by: Requantiser | MultiplyShift, channels: int) -> list[int]:
-    """Words of DDR, as the layer program's images have them."""
+    """Return the words in DDR, as in the images of the layer program."""
     words = []
     for c in range(channels):
         shift, multiplier = int(by.shift[c]), int(by.multiplier[c])
@@ -167,7 +167,7 @@ def constants_of(by: Requantiser | MultiplyShift, channels: int) -> list[int]:
 def test_channels_are_requantised_as_the_golden_model_does(
     libraries: Libraries, kind: str, engine: int, bits: int, signed: bool, halves: str
 ) -> None:
-    """Every sum is a small number of halves where these are told: products of powers of two."""
+    """Use sums that are small numbers of halves if these are rounded in a special way: products of powers of two."""
     if halves != UP and engine == 0:
         return
     engine = TO_EVEN if halves != UP else engine
@@ -193,7 +193,7 @@ def test_channels_are_requantised_as_the_golden_model_does(
 
 
 def _of_halves(by: Requantiser | MultiplyShift, halves: str) -> Requantiser | MultiplyShift:
-    """The same with factors of which a sum is a whole number of halves, and a bias that is one."""
+    """Return a requantiser whose factors and bias make every result a whole number of halves."""
     multiplier, shift = np.full(by.channels, 1 << 15), np.full(by.channels, 16)
     if isinstance(by, MultiplyShift):
         return MultiplyShift(multiplier * np.sign(by.multiplier | 1), (by.bias % 9) << 15, shift, halves=halves)
@@ -203,7 +203,7 @@ def _of_halves(by: Requantiser | MultiplyShift, halves: str) -> Requantiser | Mu
 @cases("table", [True, False])
 @cases("bits, signed", [(16, True), (15, False), (12, True), (9, False), (8, True), (5, False)])
 def test_values_are_looked_up_in_pieces_of_lines(libraries: Libraries, bits: int, signed: bool, table: bool) -> None:
-    """Every slope that a table may have; exact ones of few bits; passes without a table."""
+    """Check tables with every slope, exact tables of few bits, and passes without a table."""
     bench, dice, read = Bench(libraries[PIECES], SHIFTER), np.random.default_rng(bits), DataType(bits, signed)
     channels, groups = 4 * COLUMNS, 400
     multiplier, negative = dice.integers(1 << 15, 1 << 16, (2, channels))
@@ -226,7 +226,7 @@ def test_values_are_looked_up_in_pieces_of_lines(libraries: Libraries, bits: int
 def results_of(
     bench: Bench, constants: list[int], sums: IntArray, datatype: DataType
 ) -> Iterator[npt.NDArray[np.int64]]:
-    """[SAVE_ROWS, COLUMNS] of each of ``sums`` [groups, SAVE_ROWS, COLUMNS], of four channel tiles in turn."""
+    """Yield [SAVE_ROWS, COLUMNS] for each of ``sums`` [groups, SAVE_ROWS, COLUMNS], of four channel tiles in turn."""
     groups, channels = len(sums), 4 * COLUMNS
     limits = (datatype.high << 16) + (datatype.low & 0xFFFF)
     bench.put("requantise", {"pass": pass_of(channels=channels, limits=limits), "command_ready": 1})

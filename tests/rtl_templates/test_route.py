@@ -1,7 +1,8 @@
-"""Paths of the engine in SystemVerilog as nextpnr routes them for a Lattice ECP5: a module that became slower is told.
+"""Paths of the engine in SystemVerilog, routed by nextpnr for a Lattice ECP5: a module that became slower is found.
 
-``python -m benchmarks.route`` has written routed.json. The seed is fixed, and the same versions of Yosys and nextpnr
-give the same figure to the digit; TOLERANCE is for other versions of them."""
+``python -m benchmarks.route`` writes routed.json. The seed is fixed, so that the same versions of Yosys and nextpnr
+give exactly the same figure. TOLERANCE is for other versions.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ from tests.support.errors import raises
 pytestmark = pytest.mark.proof
 
 NAME = "lut_product"
-"""Small, and two cycles long."""
+"""A small module with a latency of two cycles."""
 
 TOLERANCE = 0.10
 REGISTERED = "        {third, second, first} <= parts;\n"
@@ -57,7 +58,7 @@ def test_a_module_is_as_fast_as_it_was(design: Path, tools: None) -> None:
 
 
 def test_a_register_that_is_missing_is_told(design: Path, tools: None, tmp_path: Path) -> None:
-    """Thirds of the digits are added up in the cycle in which the digits are."""
+    """Remove a register, so that the thirds of the digits are added in the same cycle as the digits."""
     (tmp_path / "src").mkdir()
     (tmp_path / "simulation").symlink_to(design / "simulation")
     for path in (design / "src").glob("*.sv"):
@@ -92,7 +93,7 @@ INSTANCE = "top.rows[0].add"
 
 
 def test_a_module_stands_between_registers() -> None:
-    """Of an input those bits alone that are read, each with a place of its own in what is shifted in."""
+    """Check that each input bit that is read has its own place in the shift register, and that no other bit has."""
     design = Design(RTLIL)
     assert design.modules == {"top": "top", INSTANCE: "adder"}
     assert design.instance_of("adder") == INSTANCE
@@ -126,7 +127,7 @@ def step(kind: str, delay: float, start: str, end: str) -> dict[str, object]:
 
 
 def test_a_report_by_hand() -> None:
-    """Two cells of logic behind wires; a carry behind the second is reached without one."""
+    """Use two cells of logic after wires. A carry after the second cell is reached without a wire."""
     a, b, c, d = "routed.a_TRELLIS_FF_Q", "routed.b_LUT4_Z", "routed.c_CCU2C_S0", "taken_sum_TRELLIS_FF_Q"
     steps = [
         step("clk-to-q", 0.5, a, a),

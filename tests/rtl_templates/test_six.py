@@ -1,4 +1,4 @@
-"""Six products of 4 bits a DSP: every product of every operand, and exact sums of the array that is made of it."""
+"""Six products of 4 bits per DSP: every product of every operand, and exact sums of an array of such DSPs."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ ONE = {
     "dsp": Instance("six_products", "", [("weights", 18), ("values", 8)], [("products", 42)]),
     "array": array_instance({**NUMBERS_OF_SIX, "COLUMNS": 6}),
 }
-"""The DSP and what takes its fields apart, alone, beside an array."""
+"""The DSP with the logic that splits its fields, and separately an array."""
 
 
 def test_no_field_borrows_whatever_is_multiplied() -> None:
-    """All 15^3 · 16^2 operands: they fit the ports, and each field is its product and 64."""
+    """Check all 15^3 · 16^2 operands: they fit the ports, and each field is its product plus 64."""
     w2, w1, w0, a1, a0 = np.meshgrid(WEIGHTS, WEIGHTS, WEIGHTS, VALUES, VALUES, indexing="ij")
     port_b, port_ad = (w2 << 14) + (w1 << 7) + w0, (a1 << 21) + a0
     for port, bits in ((port_b, 18), (port_ad, 27)):
@@ -40,13 +40,13 @@ def test_no_field_borrows_whatever_is_multiplied() -> None:
 
 
 def test_three_weights_of_the_least_value_do_not_fit_the_port() -> None:
-    """Why weights are narrow: −8 is refused before it comes here."""
+    """Check the reason for narrow weights. The weight −8 is refused before it reaches the DSP."""
     assert -8 * ((1 << 14) + (1 << 7) + 1) < -(1 << 17)
 
 
 @pytest.mark.engine
 def test_the_dsp_gives_six_products(built: Builder) -> None:
-    """Every pair of a weight and an activation in every field, beside random ones, one set a cycle."""
+    """Check every pair of a weight and an activation in every field, with other operands at random, in every cycle."""
     bench = Bench(built(files({**NUMBERS_OF_SIX, "COLUMNS": 6}, ONE)), ONE)
     dice = np.random.default_rng(1)
     pairs = np.array(list(product(WEIGHTS, VALUES)))
@@ -69,7 +69,7 @@ def test_the_dsp_gives_six_products(built: Builder) -> None:
 @pytest.mark.engine
 @pytest.mark.parametrize(("rows", "columns", "lanes"), [(3, 6, 8), (3, 24, 8), (2, 24, 16), (2, 6, 32)])
 def test_the_array_gives_exact_sums(built: Builder, rows: int, columns: int, lanes: int) -> None:
-    """One step a position and several, with nibbles of pixels and without, random gaps and none."""
+    """Use one or several steps per position, with and without nibbles of pixels, with and without random gaps."""
     numbers = {**NUMBERS_OF_SIX, "ROWS": rows, "COLUMNS": columns, "LANES": lanes}
     bench = bench_of(built(texts_of(numbers)), numbers)
     for steps, positions, gaps in ((1, 60, 0.4), (3, 25, 0.4), (9, 8, 0.1), (1, 40, 0.0)):
@@ -91,7 +91,7 @@ def test_it_takes_a_step_a_cycle(built: Builder) -> None:
         given += bench.get("array", "sums_valid")
         bench.edge()
     assert taken == 100
-    # Weights by threes, 4 registers of a DSP, 2 levels for 4 lanes of either kind, both kinds, the sum; row 2 is later.
+    # The latency: three weights packed, 4 DSP registers, 2 levels for 4 lanes of each kind, both kinds, the sum, row 2.
     assert given == (100 - (1 + DSP_CYCLES + 2 + 1) - 2 - 2) // 2
 
 

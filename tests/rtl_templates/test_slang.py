@@ -1,4 +1,4 @@
-"""A second front-end reads every module: slang, with the warnings of conversions, beside Verilator's -Wall."""
+"""A second front-end, slang, reads every module with its warnings of conversions, in addition to Verilator's -Wall."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights on their way through the weight buffer: each tile is fed as often as it is used, whatever comes meanwhile."""
+"""Weights in the weight buffer: each tile is fed as often as it is used, while other tiles are loaded."""
 
 from __future__ import annotations
 
@@ -9,14 +9,21 @@ from tests.support.cases import cases
 from tests.support.rtl.bench import COLUMNS, LANES, NUMBERS, Bench, packed, pass_of
 from tests.support.rtl.streams import PATIENCE, Sink, Stream, pulse
 
-TURNS = COLUMNS  # beats of a step: one port, a word a beat
+TURNS = COLUMNS  # beats per step: one port gives one word per beat
 DEPTH = NUMBERS["WEIGHT_DEPTH"]
 
 
 @dataclass(frozen=True)
 class Tiles:
-    """A pass: channel tiles of so many steps. rounds: uses of each, one after the other; stay: the tiles are loaded
-    once for all of them. positions: for which a use feeds its steps."""
+    """A pass and its channel tiles.
+
+    Attributes:
+        steps: Steps per channel tile.
+        count: The number of channel tiles.
+        positions: Positions for which each use feeds the steps of its tile.
+        rounds: Uses of each channel tile.
+        stay: Whether a tile is loaded once for all its uses.
+    """
 
     steps: int
     count: int
@@ -38,7 +45,7 @@ class Tiles:
 
 
 def feed(bench: Bench, passes: list[Tiles], gaps: float) -> tuple[list[int], list[int], list[int]]:
-    """The weights of all passes, those that were expected, and the cycles of each pass."""
+    """Return the weights fed in all passes, the expected weights, and the cycles of each pass."""
     dice, first_step = random.Random(3), 5
     loaded = [[dice.getrandbits(LANES * COLUMNS * 8) for _ in range(p.loads * p.steps)] for p in passes]
     beats = [word >> (LANES * 8 * turn) for steps in loaded for word in steps for turn in range(TURNS)]
@@ -73,7 +80,7 @@ def feed(bench: Bench, passes: list[Tiles], gaps: float) -> tuple[list[int], lis
 @cases(
     "passes",
     [
-        [Tiles(32, 3, 8), Tiles(32, 2, 9)],  # two tiles fill the buffer, and come faster than they are fed
+        [Tiles(32, 3, 8), Tiles(32, 2, 9)],  # two tiles fill the buffer, and arrive faster than they are fed
         [Tiles(7, 5, 4), Tiles(40, 2, 2), Tiles(24, 1, 5)],
         [Tiles(7, 3, 2, rounds=3, stay=True), Tiles(20, 2, 2, rounds=2, stay=True), Tiles(1, 9, 3, rounds=2)],
         [Tiles(6, 1, 3, rounds=4), Tiles(9, 7, 1, stay=True)],
@@ -85,8 +92,10 @@ def test_every_tile_is_fed_as_often_as_it_is_used(bench: Bench, passes: list[Til
 
 
 def test_a_tile_that_takes_longer_than_the_one_before_it_comes_while_tiles_before_that_are_fed(bench: Bench) -> None:
-    """The next pass's first tile takes 160 beats, and a tile of this one is fed for 56 cycles: 6 of them are 336, of
-    which loading takes 5 · 28 + 160."""
+    """Check the cycles of a pass whose six tiles are fed for 56 cycles each, 336 in all.
+
+    Its loads take 5 · 28 + 160 beats; 160 beats are the next pass's first tile.
+    """
     tiles, following = Tiles(7, 6, 8), Tiles(40, 1, 2)
     actual, expected, cycles = feed(bench, [tiles, following], 0)
     assert actual == expected

@@ -66,6 +66,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("tests/host/test_remote.py", "34 words: pixels"): "Python",
     ("tests/host/test_video.py", "47 words: import resource"): "Python",
     ("tests/fuzz/kills/workshop.py", "48 words: bin sh"): "a shell script",
+    ("tests/rtl_templates/test_route.py", "51 words: module top"): "RTLIL",
     ("cnn/darknet/cfg.py", "61 words: adam angle"): "names of options",
     ("systolic/trace/timing.py", "44 words: p b cycles"): "HTML",
     ("tools/digests/added_layer.py", "67 words: template"): "C++",

@@ -143,8 +143,8 @@ async def a_start_runs_once_and_each_end_is_told_once(dut: Any, variant: str, pa
             await RisingEdge(dut.clk)
         await pulse(ports, "done")
         told = [await polling, await driver.get(CTRL), await driver.get(CTRL)]
-        assert [bool(word & DONE) for word in told].count(True) == 1, "an end is told once"
-        assert [bool(word & READY) for word in told].count(True) == 1, "an end is told once"
+        assert [bool(word & DONE) for word in told].count(True) == 1, "an end is reported once"
+        assert [bool(word & READY) for word in told].count(True) == 1, "an end is reported once"
         assert told[-1] == IDLE, "it is idle"
     await driver.put(CTRL, START | RESTART)
     for _ in range(3):
