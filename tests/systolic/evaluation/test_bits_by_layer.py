@@ -76,9 +76,7 @@ def cycles_of(network: Network, trial: Trial, *bits: LayerBits) -> int:
 
 
 @pytest.mark.engine
-def test_the_folding_of_the_chosen_bits_keeps_the_rate_and_that_of_more_does_not(
-    three_layers: Network, trial: Trial
-) -> None:
+def test_quantise_for_keeps_the_most_bits_that_reach_the_rate(three_layers: Network, trial: Trial) -> None:
     told: list[str] = []
     integers = quantise_for(three_layers, trial, 0.6, PIPELINE, told.append)
     assert bits_of(integers) == [MOST, MOST, FEW]
@@ -91,12 +89,12 @@ def test_the_folding_of_the_chosen_bits_keeps_the_rate_and_that_of_more_does_not
 
 
 @pytest.mark.engine
-def test_a_greater_share_leaves_fewer_bits(three_layers: Network, trial: Trial) -> None:
+def test_quantise_for_a_greater_share_chooses_fewer_bits(three_layers: Network, trial: Trial) -> None:
     integers = quantise_for(three_layers, trial, 0.7, PIPELINE)
     assert bits_of(integers) == [MOST, WIDE, FEW]
 
 
-def test_a_board_that_has_room_gets_most_bits_at_once(three_layers: Network, trial: Trial) -> None:
+def test_quantise_for_a_large_board_chooses_most_bits_at_once(three_layers: Network, trial: Trial) -> None:
     told: list[str] = []
     integers = quantise_for(three_layers, trial, 1.0, Pipeline(board_room.load("zcu104")), told.append)
     assert bits_of(integers) == [MOST] * 3
@@ -104,19 +102,19 @@ def test_a_board_that_has_room_gets_most_bits_at_once(three_layers: Network, tri
 
 
 @cases("share", [0, -0.5, 1.01, 2])
-def test_a_share_is_above_zero_and_at_most_one(three_layers: Network, trial: Trial, share: float) -> None:
+def test_quantise_for_refuses_a_share_outside_0_to_1(three_layers: Network, trial: Trial, share: float) -> None:
     with raises(RangeError, got=share, low=0, high=1, exclusive=True):
         quantise_for(three_layers, trial, share, PIPELINE)
 
 
 @pytest.mark.engine
-def test_a_board_that_four_bits_do_not_fit_is_told(three_layers: Network, trial: Trial) -> None:
+def test_quantise_for_a_board_too_small_for_four_bits_is_refused(three_layers: Network, trial: Trial) -> None:
     tiny = replace(PIPELINE, options=replace(TIGHT, budget=Budget(lut=0.01)))
     with raises(DoesNotFitError, resource="LUT", nearest="ZCU102 (--board zcu102)"):
         quantise_for(three_layers, trial, 0.8, tiny)
 
 
-def test_what_a_layer_takes_is_its_unit_and_its_window(three_layers: Network, trial: Trial) -> None:
+def test_layer_areas_grow_with_the_bits(three_layers: Network, trial: Trial) -> None:
     """Layers of more bits need more area, and a rate that no folding reaches has an infinite area."""
     integers = [
         quantise_mixed(three_layers, trial.statistics, "max", everywhere(three_layers, bits)) for bits in CHOICES
@@ -139,7 +137,7 @@ def cfg(tmp_path: Path) -> Path:
 
 
 @pytest.mark.engine
-def test_fold_has_the_bits_that_generate_has(cfg: Path, tmp_path: Path) -> None:
+def test_fold_and_generate_choose_the_same_bits(cfg: Path, tmp_path: Path) -> None:
     mixed = ("--seed", 1, "--mixed", 0.6, *TIGHT_FLAGS)
     done = call("fold", cfg, *mixed)
     assert (done.code, done.error) == (0, "")
@@ -156,14 +154,14 @@ def test_fold_has_the_bits_that_generate_has(cfg: Path, tmp_path: Path) -> None:
     assert "bits of weights, inputs" not in call("fold", cfg, "--seed", 1, "--bits", 4, *TIGHT_FLAGS).out
 
 
-def test_the_array_has_one_format(cfg: Path, tmp_path: Path) -> None:
+def test_mixed_bits_of_the_systolic_style_are_refused(cfg: Path, tmp_path: Path) -> None:
     done = call("generate", cfg, "--seed", 1, "--mixed", 0.6, "-o", tmp_path / "out")
     refused(done, UnsupportedError, remedy="take --style streaming, or --bits")
     with raises(UnsupportedError, remedy="take --style streaming, or --bits"):
         systolic.design(load_model(cfg, seed=1), calibrate=Calibration(sample_pictures(), mixed=0.6))
 
 
-def test_what_only_bits_by_layer_need(cfg: Path, tmp_path: Path) -> None:
+def test_options_that_need_mixed_without_it_are_refused(cfg: Path, tmp_path: Path) -> None:
     picture = sample_pictures()[0]
     done = call("fold", cfg, "--calibrate", picture, "--fit", "plain")
     refused(done, MissingValueError, what="--mixed SHARE")
@@ -176,7 +174,7 @@ def test_what_only_bits_by_layer_need(cfg: Path, tmp_path: Path) -> None:
     refused(call("evaluate", cfg, *data, "--mixed", 0.6, "--board", "none"), ChoiceError, got="none")
 
 
-def test_evaluate_chooses_bits_for_a_board(cfg: Path) -> None:
+def test_evaluate_with_mixed_chooses_bits_for_the_board(cfg: Path) -> None:
     mixed = ("--data", sample_pictures()[0].parent, "--pictures", 1, "--seed", 1, "--mixed", 1, "--workers", 1)
     for board, second in (("zcu104", 8), ("pynq-z2", 4)):
         values = call("evaluate", cfg, *mixed, "--board", board, "--json", "-").json

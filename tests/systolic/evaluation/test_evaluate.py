@@ -47,7 +47,7 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return draw(tmp_path_factory.mktemp("scenes"), 10)
 
 
-def test_floats_and_integers_are_right_and_agree(scenes: Path, tmp_path: Path) -> None:
+def test_evaluate_of_a_detector_reports_both_forms_and_their_agreement(scenes: Path, tmp_path: Path) -> None:
     worst = tmp_path / "worst.png"
     done = call("evaluate", "shapes", "--data", scenes, "--worst", worst, "--json", "-", "--workers", "1")
     assert done.code == 0
@@ -67,13 +67,13 @@ def test_floats_and_integers_are_right_and_agree(scenes: Path, tmp_path: Path) -
 
 
 @pytest.mark.engine
-def test_several_processes_find_what_one_does(scenes: Path) -> None:
+def test_evaluate_with_two_workers_gives_the_same_values(scenes: Path) -> None:
     one, two = (call("evaluate", "shapes", "--data", scenes, "--json", "-", "--workers", n).json for n in (1, 2))
     assert one == two
 
 
 @pytest.mark.engine
-def test_fewer_bits_lose_more_and_that_is_told(scenes: Path) -> None:
+def test_evaluate_at_four_bits_warns_of_the_loss(scenes: Path) -> None:
     done = call("evaluate", "shapes", "--data", scenes, "--bits", "4", "--workers", "1")
     assert done.code == 0
     assert "mAP@0.5" in done.out
@@ -82,7 +82,7 @@ def test_fewer_bits_lose_more_and_that_is_told(scenes: Path) -> None:
     assert f"points of the float network; {Tried(bits=4).advice}\n" in done.error
 
 
-def test_without_labels_floats_and_integers_are_compared(scenes: Path, tmp_path: Path) -> None:
+def test_evaluate_without_labels_compares_floats_and_integers(scenes: Path, tmp_path: Path) -> None:
     done = call("evaluate", "shapes", "--data", scenes / "images", "--pictures", "3", "--json", "-", "--workers", "1")
     assert done.json["labelled"]  # the folder labels is next to the folder images
     samples = Path(__file__).resolve().parents[3] / "cnn/models/shapes/samples"
@@ -96,7 +96,7 @@ def test_without_labels_floats_and_integers_are_compared(scenes: Path, tmp_path:
 
 
 @pytest.mark.engine
-def test_a_design_is_evaluated_and_executed(tiny_design: Path, scenes: Path) -> None:
+def test_evaluate_of_a_design_executes_it(tiny_design: Path, scenes: Path) -> None:
     pictures = scenes / "images"
     done = call("evaluate", tiny_design, "--data", pictures.parent, "--executed", "2", "--pictures", "3", "--json", "-")
     # The six labelled classes do not fit the design's three classes, which have no names.
@@ -114,7 +114,7 @@ def test_a_design_is_evaluated_and_executed(tiny_design: Path, scenes: Path) -> 
     assert "2 pictures" in call("evaluate", tiny_design, "--data", lone, "--executed", "2").out
 
 
-def test_a_classifier_has_shares_of_classes(tmp_path: Path) -> None:
+def test_evaluate_of_a_classifier_reports_top1(tmp_path: Path) -> None:
     (tmp_path / "net.cfg").write_text(CLASSIFIER)
     random = np.random.default_rng(3)
     for number in range(3):
@@ -133,7 +133,7 @@ def test_a_classifier_has_shares_of_classes(tmp_path: Path) -> None:
     assert (tmp_path / "worst.png").is_file()
 
 
-def test_one_object_is_measured_by_the_overlap_of_its_box(tmp_path: Path) -> None:
+def test_evaluate_of_a_one_object_head_reports_the_mean_iou(tmp_path: Path) -> None:
     """Evaluate UltraNet, which was trained with integers, on the contest's layout: an XML file next to each picture."""
     for number in range(2):
         Image.fromarray(np.full((64, 128, 3), 90 * number, np.uint8)).save(tmp_path / f"{number}.jpg")
@@ -157,7 +157,7 @@ def test_one_object_is_measured_by_the_overlap_of_its_box(tmp_path: Path) -> Non
         (("--data", ".", "--worst", "x.y"), FileAccessError, {"path": "x.y"}),
     ],
 )
-def test_a_wrong_option_of_evaluate_is_refused(
+def test_evaluate_with_a_wrong_option_is_refused(
     arguments: tuple[object, ...],
     expected: type[SystolicError],
     fields: dict[str, object],
@@ -168,11 +168,11 @@ def test_a_wrong_option_of_evaluate_is_refused(
     refused(call("evaluate", "shapes", *arguments), expected, **fields)
 
 
-def test_what_a_design_decided_is_not_asked_again(tiny_design: Path, scenes: Path) -> None:
+def test_evaluate_of_a_design_refuses_bits(tiny_design: Path, scenes: Path) -> None:
     done = call("evaluate", tiny_design, "--data", scenes, "--bits", "4")
     refused(done, ConflictError, subjects=(str(tiny_design), "--bits"))
 
 
-def test_a_broken_picture_is_named(scenes: Path, tmp_path: Path) -> None:
+def test_evaluate_names_a_broken_picture(scenes: Path, tmp_path: Path) -> None:
     (tmp_path / "broken.png").write_bytes((scenes / "images/0.png").read_bytes()[:500])
     refused(call("evaluate", "shapes", "--data", tmp_path), r"broken\.png")

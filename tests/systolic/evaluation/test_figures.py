@@ -85,7 +85,7 @@ BOAT = LabelledPicture(PLACE, (Truth("boat", BOX),))
 # --- reports ---------------------------------------------------------------------------------------------------------
 
 
-def test_boxes_are_told_with_what_both_saw() -> None:
+def test_evaluation_of_boxes_reports_quality_and_agreement() -> None:
     """Report one box with an IoU of 0.6, one that the integers miss and one that they add; precision is 0.5."""
     answers = [(seen((0.9, BOX), (0.5, AWAY)), seen((0.9, HALF))), (seen(), seen((0.3, AWAY), (0.2, BOX)))]
     whole = evaluation(answers, [BOAT, LabelledPicture(PLACE, ())])
@@ -116,7 +116,7 @@ def test_boxes_are_told_with_what_both_saw() -> None:
     assert row(text, "boat") == pytest.approx([1, 100.0, 100.0], abs=0.01)
 
 
-def test_without_labels_nothing_is_right_or_wrong() -> None:
+def test_evaluation_without_labels_has_no_quality() -> None:
     whole = evaluation([(seen((0.9, BOX)), seen((0.9, BOX)))], [LabelledPicture(PLACE)])
     assert whole.values()["float"] is whole.values()["integer"] is None
     assert whole.losses == {}
@@ -130,7 +130,7 @@ def words(tried: Tried) -> set[str]:
     return set(re.findall(r"--[a-z-]+(?: \d+)?|systolic [a-z]+", tried.advice))
 
 
-def test_advice_names_only_what_was_not_tried() -> None:
+def test_advice_names_only_options_that_were_not_tried() -> None:
     assert words(Tried()) == {"--calibrate", "--bits 16", "systolic train"}
     assert words(Tried(calibrated=True)) == {"--bits 16", "systolic train"}
     assert words(Tried(bits=4)) == {"--calibrate", "--reconstruct", "--zero-points", "--bits 8", "systolic train"}
@@ -143,7 +143,7 @@ def test_advice_names_only_what_was_not_tried() -> None:
     assert words(Tried(bits=4, generated=True)) == {"--bits", "systolic train"}
 
 
-def test_what_was_tried_is_what_the_calibration_says() -> None:
+def test_tried_follows_the_calibration() -> None:
     floats = subject().network
     quantised = subject().quantised
     pixels = np.zeros((6, 8, 3), np.uint8)
@@ -157,7 +157,7 @@ def test_what_was_tried_is_what_the_calibration_says() -> None:
     )
 
 
-def test_a_low_ratio_is_a_warning_where_no_labels_say_more() -> None:
+def test_evaluation_warns_of_a_low_sqnr_only_without_labels() -> None:
     """Warn of a low SQNR only without labels and without trained integers.
 
     Labels show directly whether boxes are wrong. Trained integers are the reference themselves, and their distance to
@@ -172,7 +172,7 @@ def test_a_low_ratio_is_a_warning_where_no_labels_say_more() -> None:
     assert unlabelled.warnings == ["a note"]
 
 
-def test_classes_are_told_by_pictures() -> None:
+def test_evaluation_of_classes_reports_shares_of_pictures() -> None:
     answers = [(classes(0, 1, 2), classes(0, 2, 1)), (classes(1, 0, 2), classes(2, 1, 0)), (classes(2, 1, 0),) * 2]
     pictures = [LabelledPicture(PLACE, category=name) for name in ("red", "green", "red")]
     whole = evaluation(answers, pictures, classifier=True)
@@ -186,7 +186,7 @@ def test_classes_are_told_by_pictures() -> None:
 
 
 @cases("mismatches, verdict", [(0, "every bit equal"), (1234, "THE DESIGN IS NOT RIGHT")])
-def test_an_executed_design_is_right_in_every_bit_or_not_at_all(mismatches: int, verdict: str) -> None:
+def test_evaluation_reports_mismatches_of_an_executed_design(mismatches: int, verdict: str) -> None:
     executed = Executed((seen((0.9, HALF)),), mismatches, "simulated")
     whole = evaluation([(seen((0.9, BOX)),) * 2] * 2, [BOAT, BOAT], executed)
     assert whole.text().endswith(
@@ -198,7 +198,7 @@ def test_an_executed_design_is_right_in_every_bit_or_not_at_all(mismatches: int,
     assert values["quality"]["map50_95"] == 0.3
 
 
-def test_ranks_of_classes_are_counted_from_1() -> None:
+def test_classification_quality_counts_the_fifth_class_in_top5() -> None:
     """Count the fifth of seven classes for top-5 but not the sixth; a class without a score ranks last."""
     names = tuple("abcdefg")
     answers = Seen(scores=tuple(Score(name, 0.5, i) for i, name in enumerate(names)))
@@ -209,14 +209,14 @@ def test_ranks_of_classes_are_counted_from_1() -> None:
     assert quality.by_class["e"] == {"pictures": 1, "top1": 0.0, "top5": 1.0}
 
 
-def test_a_class_that_is_not_among_the_few_labels_told_is_not_among_five() -> None:
+def test_classification_quality_of_one_label_limits_top5() -> None:
     """Count a class as wrong in top-5 if the network's output is a single label and the label is another."""
     answers = Seen(scores=(Score("a", None, 0),))
     quality = classification_quality([answers] * 2, [LabelledPicture(PLACE, category=name) for name in ("a", "b")], 9)
     assert (quality.top1, quality.top5) == (0.5, 0.5)
 
 
-def test_of_five_classes_no_share_of_five_is_told() -> None:
+def test_evaluation_of_five_classes_has_no_top5() -> None:
     answers = [(classes(0, 1, 2), classes(0, 2, 1)), (classes(1, 0, 2), classes(2, 1, 0))]
     pictures = [LabelledPicture(PLACE, category=name) for name in ("red", "green")]
     whole = evaluation(answers, pictures, classifier=True)
@@ -229,7 +229,7 @@ def test_of_five_classes_no_share_of_five_is_told() -> None:
     assert whole.losses == {"top1": 50.0}
 
 
-def test_a_loss_is_rounded_as_the_table_is() -> None:
+def test_evaluation_rounds_losses_like_the_table() -> None:
     """Report a loss of 3 in 80 pictures as 3.75 points in the warning and in the table."""
     right, wrong = classes(0, 1, 2), classes(1, 0, 2)
     whole = evaluation(
@@ -241,20 +241,20 @@ def test_a_loss_is_rounded_as_the_table_is() -> None:
     assert row(whole.text(), "top-1") == [100.0, 96.25, -3.75]
 
 
-def test_a_class_that_differs_is_missed() -> None:
+def test_agreement_counts_a_different_class_as_missed() -> None:
     answers = [(classes(0, 1, 2), classes(0, 1, 2))] + [(classes(0, 1, 2), classes(1, 0, 2))] * 3
     pictures = [LabelledPicture(PLACE, category="red")] * 4
     agreed = evaluation(answers, pictures, classifier=True).agreement
     assert agreed == {"matched": 1, "missed": 3, "added": 0, "mean_iou": None}
 
 
-def test_a_box_is_right_from_a_half_on() -> None:
+def test_detection_quality_requires_an_iou_of_a_half() -> None:
     for height, right in ((5.2, 1.0), (4.8, 0.0)):
         quality = detection_quality([seen((0.9, (0.0, 0.0, 10.0, height)))], [BOAT], 0.24, False)
         assert (quality.precision.precision, quality.precision.recall) == (right, right)
 
 
-def test_of_one_object_the_most_probable_box_counts() -> None:
+def test_detection_quality_of_one_object_counts_the_most_probable_box() -> None:
     answers = [seen((0.9, HALF), (0.8, BOX)), seen(), seen((0.9, BOX))]
     pictures = [BOAT, BOAT, LabelledPicture(PLACE, ())]
     assert detection_quality(answers, pictures, 0.24, True).mean_iou == pytest.approx(0.3)  # of two with an object
@@ -299,7 +299,7 @@ def subject(*kinds: str, filters: int = 7, whole: bool = False) -> Subject:
         (("region",), 7, True, 2, False, False),
     ],
 )
-def test_a_subject_is_a_classifier_or_sees_boxes(
+def test_subject_derives_its_kind_from_heads_and_outputs(
     kinds: tuple[str, ...], filters: int, whole: bool, classes: int, is_classifier: bool, one_object: bool
 ) -> None:
     ours = subject(*kinds, filters=filters, whole=whole)
@@ -307,7 +307,7 @@ def test_a_subject_is_a_classifier_or_sees_boxes(
     assert [(nodes, head.kind) for nodes, head in ours.heads] == [((1,), kind) for kind in kinds]
 
 
-def test_a_frame_is_what_both_networks_compute_of_the_file(tmp_path: Path) -> None:
+def test_compute_gives_boxes_and_energies_of_both_networks(tmp_path: Path) -> None:
     """Check the energies of a head against a sum over its values, and that boxes are clipped to the picture."""
     ours = subject("region")
     pixels = np.random.default_rng(9).integers(0, 256, (6, 8, 3), np.uint8)
@@ -336,7 +336,7 @@ def test_a_frame_is_what_both_networks_compute_of_the_file(tmp_path: Path) -> No
     assert told == [1, 2, 3]
 
 
-def test_classes_of_a_frame_are_those_of_both_networks(tmp_path: Path) -> None:
+def test_compute_gives_the_classes_of_both_networks(tmp_path: Path) -> None:
     ours = subject(filters=5, whole=True)
     pixels = np.random.default_rng(9).integers(0, 256, (6, 8, 3), np.uint8)
     Image.fromarray(pixels).save(tmp_path / "a.png")
@@ -348,7 +348,7 @@ def test_classes_of_a_frame_are_those_of_both_networks(tmp_path: Path) -> None:
     assert len(frame.integers.scores) == 5
 
 
-def test_a_network_of_two_outputs_is_no_classifier() -> None:
+def test_subject_with_two_outputs_is_not_a_classifier() -> None:
     random = np.random.default_rng(4)
     weights = random.normal(0, 0.1, (5, 3, SHAPE.height, SHAPE.width)).astype(np.float32)
     op = Convolution(weights, np.zeros(5, np.float32), None, 1, Padding(), 1, "linear")
@@ -358,7 +358,7 @@ def test_a_network_of_two_outputs_is_no_classifier() -> None:
     assert (two.outputs, two.is_classifier, two.classes) == ((1, 2), False, 0)
 
 
-def test_of_many_boxes_the_hundred_most_probable_count() -> None:
+def test_detection_quality_counts_the_hundred_most_probable_boxes() -> None:
     """Check the limit of 100 boxes per picture, which COCO defines."""
     wrong = [(0.9 - 0.001 * i, AWAY) for i in range(99)]
     for others, recall in ((wrong, 1.0), ([*wrong, (0.5, AWAY)], 0.0)):
@@ -366,7 +366,7 @@ def test_of_many_boxes_the_hundred_most_probable_count() -> None:
         assert quality.precision.recall == recall
 
 
-def test_the_ratio_of_an_output_is_that_of_all_pictures_together() -> None:
+def test_ratios_sum_energies_over_all_pictures() -> None:
     ours = subject("region")
     frames = [Frame(8, 6, Seen(), Seen(), (signal,), (noise,)) for signal, noise in ((600.0, 0.5), (400.0, 9.5))]
     assert evaluate._ratios(ours, frames) == {"conv": pytest.approx(20.0)}
@@ -378,7 +378,7 @@ def test_the_ratio_of_an_output_is_that_of_all_pictures_together() -> None:
     "limit, places",
     [(1, [0]), (2, [0, 6]), (3, [0, 3, 6]), (4, [0, 2, 4, 6]), (6, [0, 1, 2, 4, 5, 6]), (7, range(7)), (9, range(7))],
 )
-def test_pictures_are_spread_over_the_set(limit: int, places: Any, tmp_path: Path) -> None:
+def test_read_pictures_with_a_limit_spreads_over_the_set(limit: int, places: Any, tmp_path: Path) -> None:
     for number in range(7):
         Image.new("RGB", (4, 4)).save(tmp_path / f"{number}.png")
     labelled = read_pictures(subject("region"), EvaluationOptions(tmp_path, limit=limit))
@@ -387,7 +387,7 @@ def test_pictures_are_spread_over_the_set(limit: int, places: Any, tmp_path: Pat
         read_pictures(subject("region"), EvaluationOptions(tmp_path, limit=0))
 
 
-def test_how_far_it_is_is_told(tmp_path: Path) -> None:
+def test_evaluate_reports_progress(tmp_path: Path) -> None:
     for number in range(4):
         Image.new("RGB", (4, 4)).save(tmp_path / f"{number}.png")
     told: list[str] = []
@@ -400,7 +400,7 @@ def test_how_far_it_is_is_told(tmp_path: Path) -> None:
 # --- the worst pictures ----------------------------------------------------------------------------------------------
 
 
-def test_what_differs_most_is_worst() -> None:
+def test_difference_ranks_unmatched_boxes_first() -> None:
     """Rank pictures by their unmatched boxes, then by 1 - IoU of the matched boxes.
 
     Pictures with classes rank by whether the most probable class differs, then by the difference of its probability.
@@ -415,7 +415,7 @@ def test_what_differs_most_is_worst() -> None:
     assert [report._difference(whole, place) for place in range(3)] == [(0.0, 0.0), (1.0, 0.0), (0.0, 0.25)]
 
 
-def test_the_worst_are_drawn_first_beside_their_labels(tmp_path: Path) -> None:
+def test_save_worst_draws_the_worst_pictures_first(tmp_path: Path) -> None:
     """Draw the sheet of five pictures of 20 × 10 pixels, each in its own grey.
 
     The first picture has no error, and the sheet leaves it out.
@@ -441,7 +441,7 @@ def test_the_worst_are_drawn_first_beside_their_labels(tmp_path: Path) -> None:
     assert scaled == Detection("boat", 0.5, (2.5, 5.0, 7.5, 10.0))
 
 
-def test_labels_floats_and_integers_are_drawn_side_by_side() -> None:
+def test_columns_hold_labels_floats_and_integers() -> None:
     exact, approximate = seen((0.9, BOX), (0.1, AWAY)), seen((0.8, HALF))
     whole = evaluation([(exact, approximate)], [BOAT])
     assert report._columns(whole.frames[0], BOAT, whole) == [

@@ -41,7 +41,7 @@ def changed(folder: Path, change: Callable[[Any], None]) -> Path:
 
 
 @cases("value", [math.nan, math.inf, -math.inf, 1e308, 10**400, 1e10])
-def test_a_box_of_coco_is_of_numbers_that_areas_can_be_reckoned_with(value: float, tmp_path: Path) -> None:
+def test_read_labelled_refuses_coco_boxes_with_extreme_numbers(value: float, tmp_path: Path) -> None:
     for edge in range(4):
         folder = tmp_path / str(edge)
         data = changed(folder, lambda content, edge=edge: content["annotations"][1]["bbox"].__setitem__(edge, value))  # type: ignore[misc]
@@ -50,14 +50,14 @@ def test_a_box_of_coco_is_of_numbers_that_areas_can_be_reckoned_with(value: floa
 
 
 @cases("value", ["nan", "inf", "1e300"])
-def test_so_is_one_of_voc(value: str, tmp_path: Path) -> None:
+def test_read_labelled_refuses_voc_boxes_with_extreme_numbers(value: str, tmp_path: Path) -> None:
     text(voc(tmp_path) / "Annotations/a.xml", XML.replace("xmax>30", f"xmax>{value}"))
     error = refused(tmp_path, InvalidValueError)
     assert (error.where, error.required) == (f"{tmp_path}/Annotations/a.xml, object 1", "a name and a box with an area")
 
 
 @cases("name", ["../outside.jpg", "{folder}/outside.jpg", "val2017/../../outside.jpg"])
-def test_no_picture_of_coco_lies_outside_its_folder(name: str, tmp_path: Path) -> None:
+def test_read_labelled_refuses_coco_pictures_outside_the_folder(name: str, tmp_path: Path) -> None:
     picture(tmp_path / "outside.jpg")
     name = name.format(folder=tmp_path)
     data = changed(tmp_path / "set", lambda content: content["images"][0].update(file_name=name))
@@ -66,7 +66,7 @@ def test_no_picture_of_coco_lies_outside_its_folder(name: str, tmp_path: Path) -
 
 
 @cases("name", ["a" * 300, "\0", "\ud800", "a/" * 3000])
-def test_a_name_that_no_file_system_takes_is_no_picture(name: str, tmp_path: Path) -> None:
+def test_read_labelled_refuses_impossible_file_names(name: str, tmp_path: Path) -> None:
     data = changed(tmp_path / "set", lambda content: content["images"][0].update(file_name=name))
     assert refused(data, FileAccessError).path == name
     if "\ud800" not in name:
@@ -80,18 +80,18 @@ def picture_of(folder: Path) -> Path:
 
 
 @cases("name", ["../../*", "/etc/*", "**x", "../a", "a/../a", "\0", "b" * 300, "[", "."])
-def test_no_name_of_a_split_is_a_pattern_or_a_path(name: str, tmp_path: Path) -> None:
+def test_read_labelled_refuses_patterns_and_paths_in_a_split(name: str, tmp_path: Path) -> None:
     text(voc(tmp_path) / "ImageSets/Main/test.txt", f"a\n{name}\n")
     assert refused(tmp_path, FileAccessError, split="test").what == "picture"
 
 
 @cases("encoding", ["nothing", "idna", "utf-7", "rot13", "undefined", "punycode"])
-def test_an_encoding_that_is_none_is_no_xml(encoding: str, tmp_path: Path) -> None:
+def test_read_labelled_refuses_xml_with_an_unusable_encoding(encoding: str, tmp_path: Path) -> None:
     text(voc(tmp_path) / "Annotations/a.xml", f'<?xml version="1.0" encoding="{encoding}"?>{XML}')
     assert refused(tmp_path, DamagedFileError).reason.startswith("is not XML")
 
 
-def test_entities_do_not_grow(tmp_path: Path) -> None:
+def test_read_labelled_refuses_xml_with_nested_entities(tmp_path: Path) -> None:
     entities = "".join(f'<!ENTITY e{i} "{f"&e{i - 1};" * 10 if i else "dog" * 100}">' for i in range(9))
     laughs = f"<!DOCTYPE annotation [{entities}]>" + XML.replace("<name>dog", "<name>&e8;")
     text(voc(tmp_path) / "Annotations/a.xml", laughs)
@@ -108,7 +108,7 @@ FILES: dict[str, tuple[Callable[[Path], Path], str]] = {
 
 
 @cases("layout", FILES)
-def test_a_pipe_is_not_waited_for_and_a_device_not_read(layout: str, tmp_path: Path) -> None:
+def test_read_labelled_does_not_block_on_pipes_or_devices(layout: str, tmp_path: Path) -> None:
     write, name = FILES[layout]
     makers: tuple[Callable[[Path], None], ...] = (os.mkfifo, lambda path: path.symlink_to("/dev/zero"))
     for number, make in enumerate(makers):
@@ -124,7 +124,7 @@ def test_a_pipe_is_not_waited_for_and_a_device_not_read(layout: str, tmp_path: P
 
 
 @cases("layout", FILES)
-def test_a_file_that_is_too_large_is_refused_before_it_is_read(layout: str, tmp_path: Path) -> None:
+def test_read_labelled_refuses_a_large_file_before_reading(layout: str, tmp_path: Path) -> None:
     write, name = FILES[layout]
     written = write(tmp_path)
     path, largest = tmp_path / name, LARGEST_SET if layout in ("COCO", "list") else LARGEST_LABELS
@@ -134,7 +134,7 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(layout: str, tmp_
     assert error.reason == f"has {largest + 1:,} bytes, and at most {largest:,} are read"
 
 
-def test_a_file_beside_pictures_that_is_too_large_is_not_passed_over(tmp_path: Path) -> None:
+def test_read_labelled_refuses_a_large_json_next_to_pictures(tmp_path: Path) -> None:
     picture(tmp_path / "a.png")
     (tmp_path / "a.json").touch()
     assert not read_labelled(tmp_path, CLASSES).is_labelled
@@ -142,7 +142,7 @@ def test_a_file_beside_pictures_that_is_too_large_is_not_passed_over(tmp_path: P
     assert refused(tmp_path, FileAccessError).path == str(tmp_path / "a.json")
 
 
-def test_a_file_of_more_values_than_a_set_has_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_labelled_limits_the_values_of_a_coco_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("systolic.evaluation.layouts.coco.MOST_OBJECTS", 10)
     error = refused(coco(tmp_path), RangeError)
     assert (error.what, error.high) == ("the number of lists and objects", 10)
@@ -152,13 +152,13 @@ def test_a_file_of_more_values_than_a_set_has_is_refused(tmp_path: Path, monkeyp
     assert (error.what, error.high) == ("the number of numbers", 3)
 
 
-def test_a_list_has_as_many_lines_as_a_set_has_pictures(tmp_path: Path) -> None:
+def test_read_labelled_limits_the_lines_of_a_list(tmp_path: Path) -> None:
     text(tmp_path / "list.txt", "\n" * (MOST_PICTURES + 1))
     error = refused(tmp_path / "list.txt", RangeError)
     assert (error.got, error.high, error.where) == (MOST_PICTURES + 1, MOST_PICTURES, str(tmp_path / "list.txt"))
 
 
-def test_outlines_are_not_kept(tmp_path: Path) -> None:
+def test_read_labelled_discards_outlines(tmp_path: Path) -> None:
     """Discard the outlines of objects while parsing, so that their size and nesting depth do not matter."""
     data = changed(tmp_path, lambda content: content["annotations"][0].update(segmentation=[[1.0] * 100] * 100))
     assert read_labelled(data, CLASSES).is_labelled
@@ -167,7 +167,7 @@ def test_outlines_are_not_kept(tmp_path: Path) -> None:
     assert refused(data, DamagedFileError).reason.startswith("is not JSON")
 
 
-def test_folders_lie_deeper_than_python_calls_itself(tmp_path: Path) -> None:
+def test_pictures_below_reads_folders_deeper_than_the_recursion_limit(tmp_path: Path) -> None:
     place = os.open(tmp_path, os.O_RDONLY)
     for _ in range(1200):
         os.mkdir("d", dir_fd=place)
@@ -190,14 +190,14 @@ def _removed(folder: Path) -> None:
     place.rmdir()
 
 
-def test_links_in_a_circle_are_not_followed(tmp_path: Path) -> None:
+def test_pictures_below_does_not_follow_circular_links(tmp_path: Path) -> None:
     picture(tmp_path / "a.png")
     (tmp_path / "again").symlink_to(tmp_path)
     (tmp_path / "self.png").symlink_to(tmp_path / "self.png")
     assert pictures_below(tmp_path) == (tmp_path / "a.png",)
 
 
-def test_a_split_of_a_classifier_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_read_labelled_refuses_a_missing_split_of_a_classifier(tmp_path: Path) -> None:
     picture(tmp_path / "val/cat/x.png")
     with raises(FileAccessError, path=str(tmp_path / "train"), reason="does not exist"):
         read_labelled(tmp_path, CLASSES, "train", classifier=True)

@@ -49,7 +49,7 @@ def objects(labelled: LabelledSet) -> dict[str, list[Truth]]:
 
 
 @cases("write", [yolo, yolo_split, darknet_list, beside, voc, coco, contest])
-def test_every_layout_tells_the_same_objects(write: Callable[[Path], Path], tmp_path: Path) -> None:
+def test_read_labelled_of_every_layout_gives_the_same_objects(write: Callable[[Path], Path], tmp_path: Path) -> None:
     labelled = read_labelled(write(tmp_path), CLASSES)
     assert labelled.is_labelled
     seen = objects(labelled)
@@ -61,14 +61,14 @@ def test_every_layout_tells_the_same_objects(write: Callable[[Path], Path], tmp_
 
 
 @cases("write, split", [(voc, "test"), (coco, "val2017"), (yolo_split, "val")])
-def test_a_split_is_named(write: Callable[[Path], Path], split: str, tmp_path: Path) -> None:
+def test_read_labelled_reads_the_named_split(write: Callable[[Path], Path], split: str, tmp_path: Path) -> None:
     assert list(objects(read_labelled(write(tmp_path), CLASSES, split))) == ["a", "b"]
     with pytest.raises((FileAccessError, MissingValueError)) as caught:
         read_labelled(tmp_path, CLASSES, "train")
     assert "--split" in str(caught.value)
 
 
-def test_several_sets_are_asked_for(tmp_path: Path) -> None:
+def test_read_labelled_of_several_sets_requires_a_split(tmp_path: Path) -> None:
     yolo_split(tmp_path)
     picture(tmp_path / "images/train/c.png")
     with raises(MissingValueError, what="--split", reason=f"{tmp_path}/images holds several sets: train, val"):
@@ -76,23 +76,23 @@ def test_several_sets_are_asked_for(tmp_path: Path) -> None:
     assert list(objects(read_labelled(tmp_path, CLASSES, "train"))) == ["c"]
 
 
-def test_the_contest_calls_its_object_what_it_likes_where_there_is_one_class(tmp_path: Path) -> None:
+def test_read_labelled_of_one_class_ignores_the_names_of_the_contest(tmp_path: Path) -> None:
     labelled = read_labelled(contest(tmp_path), Classes(("thing",), 1))
     assert {truth.label for truth in objects(labelled)["a"]} == {"thing"}
 
 
-def test_pictures_alone_have_no_labels(tmp_path: Path) -> None:
+def test_read_labelled_of_pictures_alone_has_no_labels(tmp_path: Path) -> None:
     picture(tmp_path / "a.png")
     labelled = read_labelled(tmp_path, CLASSES)
     assert not labelled.is_labelled
     assert not read_labelled(tmp_path, CLASSES, classifier=True).is_labelled
 
 
-def test_a_picture_without_a_file_is_one_of_nothing_and_that_is_told(tmp_path: Path) -> None:
+def test_read_labelled_reports_pictures_without_a_label_file(tmp_path: Path) -> None:
     assert "1 of 2 pictures have no file of labels" in read_labelled(beside(tmp_path), CLASSES).notes[0]
 
 
-def test_folders_are_classes_by_name_or_number(tmp_path: Path) -> None:
+def test_read_labelled_takes_classes_from_folder_names_or_numbers(tmp_path: Path) -> None:
     picture(tmp_path / "val/cat/x.png")
     picture(tmp_path / "val/1/y.png")
     labelled = read_labelled(tmp_path, CLASSES, "val", classifier=True)
@@ -102,7 +102,7 @@ def test_folders_are_classes_by_name_or_number(tmp_path: Path) -> None:
         read_labelled(tmp_path, CLASSES, "val", classifier=True)
 
 
-def test_difficult_and_crowds_are_told(tmp_path: Path) -> None:
+def test_read_labelled_marks_difficult_objects_and_crowds(tmp_path: Path) -> None:
     voc(tmp_path)
     text(tmp_path / "Annotations/a.xml", XML.replace("difficult>0", "difficult>1"))
     assert [truth.counts for truth in objects(read_labelled(tmp_path, CLASSES))["a"]] == [False, True]
@@ -111,7 +111,7 @@ def test_difficult_and_crowds_are_told(tmp_path: Path) -> None:
     assert [truth.crowd for truth in objects(read_labelled(path, CLASSES))["a"]] == [True, False]
 
 
-def test_objects_of_other_classes_are_left_out_and_that_is_told(tmp_path: Path) -> None:
+def test_read_labelled_omits_and_reports_objects_of_other_classes(tmp_path: Path) -> None:
     labelled = read_labelled(voc(tmp_path), Classes(("cat",), 1))
     assert [truth.label for truth in objects(labelled)["a"]] == ["cat"]
     assert "1 of 2 objects are of classes that the network does not have (dog): left out" in labelled.notes
@@ -154,7 +154,7 @@ BROKEN: dict[str, tuple[Callable[[Path], Path], str, str, type[SystolicError], d
 
 
 @cases("case", BROKEN)
-def test_broken_file_is_refused_with_its_place(case: str, tmp_path: Path) -> None:
+def test_read_labelled_of_a_broken_file_names_its_place(case: str, tmp_path: Path) -> None:
     write, name, content, kind, fields = BROKEN[case]
     data = write(tmp_path)
     text(tmp_path / name, content)
@@ -166,14 +166,14 @@ def test_broken_file_is_refused_with_its_place(case: str, tmp_path: Path) -> Non
 
 
 @cases("write, name", [(voc, "JPEGImages/a.jpg"), (coco, "val2017/a.jpg")])
-def test_a_picture_that_is_missing_is_named(write: Callable[[Path], Path], name: str, tmp_path: Path) -> None:
+def test_read_labelled_names_a_missing_picture(write: Callable[[Path], Path], name: str, tmp_path: Path) -> None:
     (write(tmp_path) / name).unlink()
     with raises(FileAccessError, what="picture") as caught:
         read_labelled(tmp_path, CLASSES)
     assert caught.value.path.endswith("a.jpg")
 
 
-def test_a_missing_folder_and_an_empty_one_are_refused(tmp_path: Path) -> None:
+def test_read_labelled_refuses_missing_and_empty_folders(tmp_path: Path) -> None:
     with raises(FileAccessError, path=str(tmp_path / "x"), reason="does not exist"):
         read_labelled(tmp_path / "x", CLASSES)
     with raises(FileAccessError, path=str(tmp_path)):
@@ -203,7 +203,7 @@ def test_a_missing_folder_and_an_empty_one_are_refused(tmp_path: Path) -> None:
         ("0 5 0.5 0.1 0.1", False),
     ],
 )
-def test_a_box_lies_in_the_picture_to_a_hundredth(line: str, is_box: bool, tmp_path: Path) -> None:
+def test_read_labelled_allows_boxes_outside_by_a_hundredth(line: str, is_box: bool, tmp_path: Path) -> None:
     picture(tmp_path / "a.jpg")
     text(tmp_path / "a.txt", line)
     if is_box:
@@ -214,7 +214,7 @@ def test_a_box_lies_in_the_picture_to_a_hundredth(line: str, is_box: bool, tmp_p
 
 
 @cases("place", ["", "images", "val2017", "images/val2017"])
-def test_pictures_of_coco_lie_in_one_of_several_folders(place: str, tmp_path: Path) -> None:
+def test_read_labelled_finds_coco_pictures_in_several_folders(place: str, tmp_path: Path) -> None:
     coco(tmp_path)
     (tmp_path / place).mkdir(parents=True, exist_ok=True)
     for name in OBJECTS:
@@ -223,7 +223,7 @@ def test_pictures_of_coco_lie_in_one_of_several_folders(place: str, tmp_path: Pa
     assert objects(labelled) == OBJECTS
 
 
-def test_a_json_file_without_annotations_is_not_coco_s(tmp_path: Path) -> None:
+def test_annotation_files_omit_json_without_annotations(tmp_path: Path) -> None:
     text(tmp_path / "empty.json", "")
     text(tmp_path / "other.json", '{"images": []}')
     path = text(tmp_path / "some.json", '{"annotations": []}')

@@ -31,32 +31,32 @@ def precision(boxes: Sequence[Detection], truths: Sequence[Truth]) -> Precision:
     return average_precisions([boxes], [truths], 0.24)
 
 
-def test_the_right_box_alone_is_perfect() -> None:
+def test_average_precisions_of_the_right_box_are_1() -> None:
     result = precision([box(0.9)], [Truth("a", SQUARE)])
     assert (result.map50, result.map50_95, result.precision, result.recall, result.mean_iou) == (1, 1, 1, 1, 1)
 
 
-def test_a_box_that_overlaps_by_six_tenths_is_right_at_three_of_ten_overlaps() -> None:
+def test_average_precisions_of_iou_0_6_count_three_of_ten_thresholds() -> None:
     result = precision([box(0.9, HALF)], [Truth("a", SQUARE)])
     assert result.map50 == 1
     assert result.map50_95 == pytest.approx(0.3)
     assert result.mean_iou == pytest.approx(0.6)
 
 
-def test_a_second_box_on_the_same_object_is_wrong_and_a_wrong_one_before_it_halves_the_precision() -> None:
+def test_average_precisions_with_a_duplicate_or_wrong_box_are_lower() -> None:
     twice = precision([box(0.9), box(0.8)], [Truth("a", SQUARE)])
     assert (twice.map50, twice.precision) == (1, 0.5)
     wrong_first = precision([box(0.9, (50, 50, 60, 60)), box(0.8)], [Truth("a", SQUARE)])
     assert wrong_first.map50 == pytest.approx(0.5)
 
 
-def test_what_is_below_the_threshold_ranks_and_is_not_shown() -> None:
+def test_average_precisions_rank_boxes_below_the_threshold() -> None:
     result = precision([box(0.1)], [Truth("a", SQUARE)])
     assert (result.map50, result.recall) == (1, 0)
     assert math.isnan(result.precision)
 
 
-def test_difficult_objects_neither_count_nor_are_wrong() -> None:
+def test_average_precisions_ignore_difficult_objects() -> None:
     result = precision(
         [box(0.9), box(0.8, (50, 50, 60, 60))], [Truth("a", SQUARE), Truth("a", (50, 50, 60, 60), difficult=True)]
     )
@@ -64,13 +64,13 @@ def test_difficult_objects_neither_count_nor_are_wrong() -> None:
     assert result.by_class["a"].truths == 1
 
 
-def test_classes_that_nobody_labelled_count_as_wrong_boxes_and_not_in_the_mean() -> None:
+def test_average_precisions_of_an_unlabelled_class_lower_only_the_precision() -> None:
     result = precision([box(0.9), box(0.9, label="z")], [Truth("a", SQUARE)])
     assert (result.map50, result.precision) == (1, 0.5)
     assert list(result.by_class) == ["a"]
 
 
-def test_without_truths_there_is_no_mean() -> None:
+def test_average_precisions_without_objects_are_nan() -> None:
     result = precision([box(0.9)], [])
     assert math.isnan(result.map50)
     assert result.precision == 0
@@ -151,7 +151,7 @@ def cocos(pictures: Sequence[Sequence[Detection]], objects: Sequence[Sequence[Tr
 
 
 @cases("seed", range(40))
-def test_it_is_what_pycocotools_says_of_random_boxes(seed: int) -> None:
+def test_average_precisions_of_random_boxes_equal_pycocotools(seed: int) -> None:
     pytest.importorskip("pycocotools")
     pictures, objects = random_case(seed)
     result = average_precisions(pictures, objects, 0.24)
@@ -161,13 +161,13 @@ def test_it_is_what_pycocotools_says_of_random_boxes(seed: int) -> None:
 # ---------------------------------------------------------------------------------------------- without labels
 
 
-def test_boxes_agree_by_class_and_overlap() -> None:
+def test_agreement_matches_boxes_by_class_and_iou() -> None:
     result = agreement([box(0.9), box(0.8, label="b")], [box(0.7, HALF), box(0.6, label="c")])
     assert (result.matched, result.missed, result.added) == (1, 1, 1)
     assert result.mean_iou == pytest.approx(0.6)
 
 
-def test_the_mean_of_pictures_is_that_of_their_boxes() -> None:
+def test_together_averages_the_iou_over_boxes() -> None:
     pairs = [agreement([box(0.9)], [box(0.9)]), agreement([box(0.9)], [box(0.9, HALF)]), agreement([], [])]
     assert together(pairs).mean_iou == pytest.approx(0.8)
     assert together(pairs).matched == 2

@@ -32,7 +32,7 @@ def network(shared: Path) -> Model:
 
 
 @pytest.mark.shared
-def test_four_bits_gain_on_pictures_that_they_were_not_calibrated_with(shared: Path, network: Model) -> None:
+def test_reconstruction_at_four_bits_gains_on_other_pictures(shared: Path, network: Model) -> None:
     """Fitted weights and zero points together raise the head's SQNR by at least 6 dB."""
     pictures = tuple(sorted((shared / "data/pictures").iterdir()))
     others = tuple(path for path in pictures if path.stem in ("dog", "person"))
@@ -48,7 +48,7 @@ def test_four_bits_gain_on_pictures_that_they_were_not_calibrated_with(shared: P
 
 
 @pytest.mark.shared
-def test_eight_fitted_bits_lose_and_add_no_box_that_is_sure(shared: Path, network: Model) -> None:
+def test_reconstruction_at_eight_bits_keeps_all_sure_boxes(shared: Path, network: Model) -> None:
     pictures = tuple(sorted((shared / "data/pictures").iterdir()))
     integers = quantise_model(network, Calibration(pictures, bits=8, reconstruct=True))
     subject = Subject(network.network, integers, network.fit, OVERLAP)

@@ -48,7 +48,9 @@ def integers(path: Path) -> QuantizedNetwork:
 
 @cases("layers", [LAYERS, CHAIN], ids=["head", "linear"])
 @cases("added_to", ["root", "variance"])
-def test_both_forms_keep_every_integer(layers: tuple[dict[str, Any], ...], added_to: str, tmp_path: Path) -> None:
+def test_export_in_both_forms_keeps_every_integer(
+    layers: tuple[dict[str, Any], ...], added_to: str, tmp_path: Path
+) -> None:
     path = network_file(tmp_path, *layers, batch_norm={"added_to": added_to, "epsilon": 1e-3}, labels=["object"])
     output = tmp_path / "out"
     assert main(["export", str(path), "--dialect", "contest", "-o", str(output)]) == 0
@@ -63,7 +65,7 @@ def test_both_forms_keep_every_integer(layers: tuple[dict[str, Any], ...], added
             np.testing.assert_array_equal(np.asarray(values), np.asarray(others))
 
 
-def test_keys_are_those_of_the_exporter(tmp_path: Path) -> None:
+def test_export_writes_the_keys_of_the_exporter(tmp_path: Path) -> None:
     path = network_file(tmp_path, *CHAIN)
     output = tmp_path / "out"
     assert main(["export", str(path), "--dialect", "contest", "-o", str(output)]) == 0
@@ -81,7 +83,7 @@ def test_keys_are_those_of_the_exporter(tmp_path: Path) -> None:
     assert "LINEAR_0_K" not in defines
 
 
-def test_integers_without_floats_have_param_h_alone(tmp_path: Path) -> None:
+def test_export_of_integers_without_floats_writes_only_param_h(tmp_path: Path) -> None:
     last = {"type": "convolution", "filters": 3, "kernel": 1, "weight_bits": 4, "scale": 0.25}
     path = network_file(tmp_path, convolution(4, integers=True), last)
     output = tmp_path / "out"
@@ -91,7 +93,7 @@ def test_integers_without_floats_have_param_h_alone(tmp_path: Path) -> None:
 
 
 @cases("command", ["fold", "schedule"])
-def test_param_h_is_explored_as_it_is_generated(command: str, tmp_path: Path) -> None:
+def test_fold_and_schedule_of_param_h_need_no_seed(command: str, tmp_path: Path) -> None:
     """Read the weights from param.h itself, so that the commands need no seed."""
     assert (
         main(["export", str(network_file(tmp_path, *CHAIN)), "--dialect", "contest", "-o", str(tmp_path / "out")]) == 0
@@ -100,7 +102,7 @@ def test_param_h_is_explored_as_it_is_generated(command: str, tmp_path: Path) ->
     assert main([command, str(tmp_path / "out" / "param.h"), "--board", "zcu104", *options]) == 0
 
 
-def test_a_design_is_exported_and_what_it_has_as_param_h_is_read(tmp_path: Path) -> None:
+def test_export_of_a_design_keeps_every_integer(tmp_path: Path) -> None:
     path = network_file(tmp_path, *LAYERS)
     design = tmp_path / "design"
     options = ["--style", "streaming", "--fps", "1000", "--folding", "greedy", "--board", "zcu104"]
@@ -130,7 +132,7 @@ def test_a_design_is_exported_and_what_it_has_as_param_h_is_read(tmp_path: Path)
         ),
     ],
 )
-def test_what_the_form_has_no_word_for(
+def test_export_of_an_unsupported_layer_is_refused(
     layers: tuple[dict[str, Any], ...], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = network_file(tmp_path, *layers, input={"channels": 3, "height": 8, "width": 8})
@@ -139,14 +141,14 @@ def test_what_the_form_has_no_word_for(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_that_is_used_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_export_into_a_used_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = network_file(tmp_path, *LAYERS)
     assert main(["export", str(path), "--dialect", "contest", "-o", str(tmp_path)]) == 2
     assert "is not empty; choose another folder" in capsys.readouterr().err
 
 
 @pytest.mark.shared
-def test_the_trained_ultranet_both_ways(shared: Path, tmp_path: Path) -> None:
+def test_export_of_the_trained_ultranet_keeps_every_integer(shared: Path, tmp_path: Path) -> None:
     weights = shared / "data/ultranet/ultranet_4w4a.npz"
     expected = systolic.load("ultranet", weights).quantized
     assert expected is not None

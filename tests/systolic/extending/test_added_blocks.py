@@ -141,13 +141,13 @@ def picture(files: Path) -> Any:
 
 @pytest.mark.engine
 @pytest.mark.parametrize("variant", [Variant(), Variant(ap_int=True)], ids=lambda one: one.name)
-def test_its_integers_are_the_golden_models(files: Path, variant: Variant) -> None:
+def test_added_block_executed_equals_the_golden_model(files: Path, variant: Variant) -> None:
     result = simulate(open_design(files / "design"), picture(files), variant)
     assert [(layer.name, layer.mismatches) for layer in result.layers] == [("conv1", 0), ("shuffle1", 0), ("conv2", 0)]
 
 
 @pytest.mark.engine
-def test_its_traced_cycles_are_the_modelled_ones(files: Path) -> None:
+def test_added_block_traced_takes_the_modelled_cycles(files: Path) -> None:
     design = open_design(files / "design")
     report = cycle_report(design, trace_design(design, picture(files)), board_memory(design))
     (block,) = (layer for layer in report.layers if layer.name == "shuffle1")
@@ -155,21 +155,21 @@ def test_its_traced_cycles_are_the_modelled_ones(files: Path) -> None:
     assert block.cycles == block.modelled_cycles == written.modelled_cycles > 0
 
 
-def test_both_golden_models_agree(files: Path, quantised: QuantizedNetwork) -> None:
+def test_added_layer_in_both_golden_models_agrees(files: Path, quantised: QuantizedNetwork) -> None:
     outputs = run_integer(quantised, picture(files))
     assert run_golden(files / "design" / "golden", picture(files)) == checksums(quantised, outputs)
     shuffled = np.asarray(outputs[2])
     np.testing.assert_array_equal(shuffled[:4], np.asarray(outputs[1])[[0, 4, 8, 1]])
 
 
-def test_the_linter_finds_nothing(files: Path) -> None:
+def test_added_block_sources_have_no_lint_finding(files: Path) -> None:
     sources = {path.name: path.read_text() for path in (files / "design" / "src").iterdir()}
     assert "channel_shuffle.h" in sources
     assert lint(sources, "streaming_top") == ()
 
 
 @pytest.mark.engine
-def test_its_loop_reaches_what_it_declares(files: Path) -> None:
+def test_added_block_loop_reaches_its_declared_interval(files: Path) -> None:
     """Check that the block's loop is derived to reach the initiation interval that its pragma declares."""
     pytest.importorskip("ziglang", reason="the checker needs the compiler of the package ziglang")
     loops = check_design(files / "design", 300).loops
@@ -177,7 +177,7 @@ def test_its_loop_reaches_what_it_declares(files: Path) -> None:
     assert (loop.derived_ii, loop.holds, loop.deeper) == (1, True, False)
 
 
-def test_every_search_folds_it(graph: g.StreamGraph) -> None:
+def test_added_block_is_folded_by_every_search(graph: g.StreamGraph) -> None:
     index = place_of(graph)
     folds = candidates(graph, index, BOARD, Options())
     assert [fold.simd for fold in folds] == [1, 2, 3, 4, 6, 12]
@@ -189,7 +189,7 @@ def test_every_search_folds_it(graph: g.StreamGraph) -> None:
     assert greedy.fold(slow, BOARD, Goal(20_000)).folding.folds[index].simd == 6
 
 
-def test_each_stage_asks_its_block(graph: g.StreamGraph) -> None:
+def test_added_block_gives_cycles_lags_and_parts(graph: g.StreamGraph) -> None:
     index, fold = place_of(graph), g.Fold(simd=4)
     assert block_cycles(graph, index, fold) == 97 * 3 + 2
     lag = lag_of(graph, [fold] * len(graph.blocks), index)
@@ -199,7 +199,7 @@ def test_each_stage_asks_its_block(graph: g.StreamGraph) -> None:
     assert (control.name, choice.usage.lut) == ("control", 8 * CHANNELS)
 
 
-def test_what_its_fold_has_to_keep(graph: g.StreamGraph) -> None:
+def test_added_block_rules_limit_its_folds(graph: g.StreamGraph) -> None:
     index = place_of(graph)
 
     def folded(graph: g.StreamGraph, fold: g.Fold) -> g.StreamingFolding:
@@ -227,17 +227,17 @@ def test_what_its_fold_has_to_keep(graph: g.StreamGraph) -> None:
         folded(narrow, g.Fold(simd=6))
 
 
-def test_a_file_keeps_it(quantised: QuantizedNetwork) -> None:
+def test_added_layer_in_npz_is_preserved(quantised: QuantizedNetwork) -> None:
     assert to_npz(from_npz(to_npz(quantised))) == to_npz(quantised)
 
 
-def test_the_array_refuses_it(quantised: QuantizedNetwork) -> None:
+def test_added_layer_on_the_array_is_refused(quantised: QuantizedNetwork) -> None:
     with raises_among(UnsupportedError, subject="acme_shuffle 'shuffle1'") as caught:
         check_mappable(quantised)
     assert "acme_shuffle" in caught.value.remedy
 
 
-def test_a_layer_that_cannot_read_its_map(files: Path) -> None:
+def test_added_layer_with_unusable_parameters_is_refused(files: Path) -> None:
     write_onnx(files / "five.onnx", 5)
     with raises_among(ToolError, tool="acme_shuffle", where="org.acme.Shuffle 'shuffled'") as caught:
         load_model(files / "five.onnx")
@@ -245,7 +245,9 @@ def test_a_layer_that_cannot_read_its_map(files: Path) -> None:
     assert error.reason.startswith("cannot read 12×8×12 with parameters 5: the number of groups must")
 
 
-def test_without_its_package(quantised: QuantizedNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_added_layer_without_its_package_is_refused(
+    quantised: QuantizedNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data = to_npz(quantised)
     monkeypatch.setitem(vars(LAYERS), "_added", {})
     with raises(ChoiceError, got="acme_shuffle", choices=()):
@@ -269,7 +271,7 @@ def raising(*_: object) -> None:
         ("parts", lambda *_: [3], [3]),
     ],
 )
-def test_a_block_that_answers_wrongly(
+def test_added_block_with_a_wrong_result_is_refused(
     graph: g.StreamGraph, name: str, function: Callable[..., object], got: object
 ) -> None:
     where = "net.onnx: org.acme.Shuffle 'shuffled': shuffle1"
@@ -277,7 +279,7 @@ def test_a_block_that_answers_wrongly(
         greedy.fold(with_block(graph, **{name: function}), BOARD, Goal(400))
 
 
-def test_a_block_whose_function_fails(graph: g.StreamGraph) -> None:
+def test_added_block_whose_function_raises_is_refused(graph: g.StreamGraph) -> None:
     where = "net.onnx: org.acme.Shuffle 'shuffled': shuffle1"
     with raises(ToolError, where=where, tool="steps of the block of 'acme_shuffle'") as caught:
         greedy.fold(with_block(graph, steps=raising), BOARD, Goal(400))
@@ -298,7 +300,7 @@ def joined() -> QuantizedNetwork:
 @pytest.mark.engine
 @pytest.mark.usefixtures("package")
 @pytest.mark.parametrize("seed", range(2))
-def test_two_of_them_under_a_folding_that_no_search_would_choose(seed: int, tmp_path: Path) -> None:
+def test_two_added_blocks_under_drawn_foldings_do_not_deadlock(seed: int, tmp_path: Path) -> None:
     """Run a drawn folding whose FIFO depths are estimated from the lags: it does not deadlock."""
     network, noise = joined(), np.random.default_rng(seed).integers(0, 256, (3, 8, 12), np.uint8)
     options = StreamingOptions(
@@ -316,7 +318,7 @@ def test_two_of_them_under_a_folding_that_no_search_would_choose(seed: int, tmp_
 
 
 @pytest.mark.usefixtures("package")
-def test_words_of_several_pixels() -> None:
+def test_added_block_with_words_of_several_pixels_is_folded() -> None:
     graph = lower(joined())
     (index,) = (i for i, block in enumerate(graph.blocks) if block.name == "greater3")
     folds = candidates(graph, index, BOARD, Options(max_pixels=4))
@@ -326,7 +328,7 @@ def test_words_of_several_pixels() -> None:
 
 @pytest.mark.usefixtures("package")
 @cases("name", ["word.h", "top.h", "../other.h", "plain.hpp"])
-def test_a_header_whose_name_is_taken(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_added_block_with_a_taken_header_name_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.support.extending.greater.block", broken(header=name, files={name: HEADER}))
     network, noise = joined(), np.zeros((3, 8, 12), np.uint8)
     folding = StreamingOptions(folding=folding_file.to_json(drawn_folding(lower(network), BOARD, 0)))
@@ -336,7 +338,7 @@ def test_a_header_whose_name_is_taken(name: str, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.usefixtures("package")
-def test_two_headers_of_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_added_blocks_with_equal_header_names_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.support.extending.greater.block", broken(files={"channel_shuffle.h": HEADER}))
     network = joined()
     with raises(ConflictError, where="net:4: greater3"):
@@ -345,7 +347,7 @@ def test_two_headers_of_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("package")
 @cases("kind", [Kind(), Kind(reads="lanes", depth=1), Kind(depth=1, rams=("uram",)), Kind(depth=1, pads=True)])
-def test_a_kind_that_no_stage_knows(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_added_block_of_an_unknown_kind_is_refused(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.support.extending.greater.block", broken(kind=kind))
     with raises(
         InvalidValueError, what="'acme_greater' of the package acme-greater", where="systolic.blocks"
@@ -362,7 +364,7 @@ SUM = """
 
 
 @pytest.mark.usefixtures("package")
-def test_what_its_datatype_does_not_hold_is_saturated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_added_layer_output_out_of_range_saturates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     added = Layer(greater.layer.shape, lambda maps, _: maps[0] + maps[1], SUM, inputs=2)
     monkeypatch.setattr("tests.support.extending.greater.layer", added)
     network, noise = joined(), np.random.default_rng(0).integers(0, 256, (3, 8, 12), np.uint8)
@@ -393,7 +395,7 @@ OUTPUT = {"what": "the output of acme_greater", "required": "int64 12×8×12"}
         ({"values": lambda maps, _: maps[0] / 2}, ShapeError, {**OUTPUT, "got": "float64 12×8×12"}),
     ],
 )
-def test_a_layer_that_answers_wrongly(
+def test_added_layer_with_wrong_values_is_refused(
     fields: dict[str, Any], kind: type[SystolicError], told: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.support.extending.greater.layer", replace(LAYER, **fields))
@@ -417,7 +419,7 @@ def test_a_layer_that_answers_wrongly(
         ),
     ],
 )
-def test_a_layer_of_another_shape(
+def test_added_layer_with_a_wrong_shape_is_refused(
     fields: dict[str, Any], kind: type[SystolicError], told: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tests.support.extending.greater.layer", replace(LAYER, **fields))
@@ -427,7 +429,7 @@ def test_a_layer_of_another_shape(
 
 
 @pytest.mark.usefixtures("package")
-def test_a_zero_point_that_no_package_knows_of() -> None:
+def test_added_layer_with_a_zero_point_is_refused() -> None:
     network = joined()
     moved = [replace(node, type=replace(node.type, zero_point=3)) for node in network.nodes[1:4]]
     nodes = (network.nodes[0], *moved, *network.nodes[4:])

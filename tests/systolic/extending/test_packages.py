@@ -160,9 +160,7 @@ STYLE = ("--style", "streaming", "--folding", "greedy", "--estimated-fifos", "--
 
 
 @pytest.mark.usefixtures("package")
-def test_a_front_end_a_function_and_a_pass_of_a_package_give_an_accelerator(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_package_extensions_generate_a_right_design(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["generate", "net.acme", *STYLE, "--pass", "acme_drop_ones", "-o", "design"]) == 0
     assert (files / "design" / "model" / "network.acme").read_text() == "5"
     capsys.readouterr()
@@ -174,7 +172,7 @@ def test_a_front_end_a_function_and_a_pass_of_a_package_give_an_accelerator(
 
 
 @pytest.mark.usefixtures("package")
-def test_an_operator_of_a_package_is_read_from_an_onnx_file(files: Path) -> None:
+def test_package_operator_in_an_onnx_file_is_read(files: Path) -> None:
     network = load_model(files / "net.onnx").network
     assert network.nodes[-1].op == Activate("acme_cube")
     picture = np.random.default_rng(2).random((3, 8, 12)).astype(np.float32)
@@ -183,7 +181,7 @@ def test_an_operator_of_a_package_is_read_from_an_onnx_file(files: Path) -> None
 
 
 @pytest.mark.usefixtures("package")
-def test_a_pass_of_a_package_that_changes_results_is_refused(files: Path) -> None:
+def test_package_pass_that_changes_results_is_refused(files: Path) -> None:
     with raises(RangeError, where="the pass 'acme_double'", what="the change of output 0 of 'acme'", low=0):
         transform(load_model(files / "net.acme"), "acme_double")
     with raises(ConflictError, subjects=("the network net.acme", "--seed")):
@@ -191,7 +189,7 @@ def test_a_pass_of_a_package_that_changes_results_is_refused(files: Path) -> Non
 
 
 @pytest.mark.usefixtures("package")
-def test_a_front_end_of_a_package_takes_the_options_that_it_names(files: Path) -> None:
+def test_package_front_end_takes_only_its_options(files: Path) -> None:
     (files / "net.drawn").write_text("5")
     model = load_model(files / "net.drawn", seed=3)
     assert (model.fit, model.random) == ("letterbox", True)
@@ -206,14 +204,14 @@ def test_a_front_end_of_a_package_takes_the_options_that_it_names(files: Path) -
         load_model("net.drawn", size=(8, 8))
 
 
-def test_without_the_package_its_files_are_none(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_package_files_without_the_package_are_refused(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["generate", "net.acme", *STYLE, "-o", "design"]) == 2
     assert "net.acme as a network is not supported" in capsys.readouterr().err
     with raises_among(UnsupportedError, subject="org.acme.Cube 'cubes'"):
         load_model(files / "net.onnx")
 
 
-def test_a_list_of_passes_is_one(files: Path) -> None:
+def test_passes_of_a_damaged_list_is_refused(files: Path) -> None:
     (files / "model").mkdir()
     for text in ("{", '{"a": 1}', "[1]"):
         (files / "model" / "passes.json").write_text(text)
@@ -221,7 +219,7 @@ def test_a_list_of_passes_is_one(files: Path) -> None:
             passes_of(files)
 
 
-def test_a_network_that_was_quantised_keeps_its_integers() -> None:
+def test_transform_of_a_quantised_network_is_refused() -> None:
     with raises(StateError, subject="the network 'ultranet'"):
         transform(load_model("ultranet", seed=1), "fold_pointwise")
 
@@ -256,7 +254,9 @@ OWNER = "the package acme-broken"
         ),
     ],
 )
-def test_what_a_package_must_not_add(group: str, line: str, kind: str, fields: tuple[str, ...], tmp_path: Path) -> None:
+def test_package_with_an_unusable_entry_point_is_refused(
+    group: str, line: str, kind: str, fields: tuple[str, ...], tmp_path: Path
+) -> None:
     (tmp_path / "acme_broken-1.dist-info").mkdir()
     (tmp_path / "acme_broken-1.dist-info" / "METADATA").write_text(
         "Metadata-Version: 2.1\nName: acme-broken\nVersion: 1\n"

@@ -29,7 +29,7 @@ MHZ = 300
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_every_loop_of_a_drawn_pipeline_holds(tmp_path: Path, seed: int) -> None:
+def test_check_of_drawn_pipelines_confirms_every_loop(tmp_path: Path, seed: int) -> None:
     random = np.random.default_rng(seed)
     steps = [str(step) for step in random.choice(STEPS, int(random.integers(2, 6)))]
     network = drawn_network(steps, FORMATS[int(random.integers(len(FORMATS)))], int(random.integers(2**31)))
@@ -41,7 +41,7 @@ def test_every_loop_of_a_drawn_pipeline_holds(tmp_path: Path, seed: int) -> None
     assert [(loop.process, loop.source, loop.derived_ii, loop.derived_depth, loop.reason) for loop in failing] == []
 
 
-def test_the_loops_that_choose_labels_hold(tmp_path: Path) -> None:
+def test_check_of_label_select_confirms_its_loops(tmp_path: Path) -> None:
     """Check label selection with several values per cycle, which a tree merges, at one position and at many."""
     network = choosing()
     folding = folded(network, 60)
@@ -54,7 +54,7 @@ def test_the_loops_that_choose_labels_hold(tmp_path: Path) -> None:
     assert [loop.process for loop in loops if not loop.holds or loop.deeper] == []
 
 
-def test_the_loops_of_a_softmax_hold(tmp_path: Path) -> None:
+def test_check_of_softmax_confirms_its_loops(tmp_path: Path) -> None:
     network = sharing()
     folding = folded(network, 120)
     make(network, folding, tmp_path / "design")
@@ -66,9 +66,7 @@ def test_the_loops_of_a_softmax_hold(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("channels", [8, 40], ids=["registers", "memory"])
-def test_a_parallel_window_that_is_dilated_holds_all_columns_that_it_reaches_over(
-    tmp_path: Path, channels: int
-) -> None:
+def test_check_of_a_dilated_parallel_window_confirms_its_memories(tmp_path: Path, channels: int) -> None:
     """Check a window of 3 rows and 37 columns, whose columns are one word of 8 channels, or five for 40 channels."""
     network = Layers(3, 6, 40, "INT8", "INT8").conv(channels, 1).spaced(4, 3, 18).network()
     folding = folded(network, 40_000)
@@ -86,7 +84,7 @@ def test_a_parallel_window_that_is_dilated_holds_all_columns_that_it_reaches_ove
 
 
 @pytest.mark.parametrize("bits", [8, 12])
-def test_a_table_of_32_lanes_is_as_many_memories_as_were_estimated(tmp_path: Path, bits: int) -> None:
+def test_check_of_a_table_of_32_lanes_confirms_its_memories(tmp_path: Path, bits: int) -> None:
     network = Layers(1, 8, 16, "INT8", f"INT{bits}").conv(16, 1).curve().conv(1, 1).wide().network("curve")
     folding = folded(network, 96)
     lanes = next(

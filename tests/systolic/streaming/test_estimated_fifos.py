@@ -34,7 +34,7 @@ def quiet(_: str) -> None:
 
 
 @pytest.mark.engine
-def test_what_would_deadlock_is_not_generated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_generate_of_a_deadlock_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plant estimates that ignore the waiting at a join: the skip connection's FIFO fills, which is a deadlock."""
     monkeypatch.setattr("scheduler.streaming.result.depths", lambda graph, folds: ())
     mapping = explore(skip(), BOARD, None, ESTIMATED)
@@ -71,7 +71,9 @@ def two_maps() -> QuantizedNetwork:
     ("network", "external"),
     [(skip, ("conv2",)), (skip, ()), (excited, ()), (excited, ("conv3",)), (doubled, ()), (two_maps, ())],
 )
-def test_joins_do_not_deadlock(network: Callable[[], QuantizedNetwork], external: tuple[str, ...]) -> None:
+def test_estimated_fifos_at_joins_do_not_deadlock(
+    network: Callable[[], QuantizedNetwork], external: tuple[str, ...]
+) -> None:
     """Check that no FIFO is deeper than a map and a row.
 
     A unit whose weights are in DDR reads a whole frame before its first output.
@@ -85,7 +87,7 @@ def test_joins_do_not_deadlock(network: Callable[[], QuantizedNetwork], external
 
 @pytest.mark.engine
 @pytest.mark.parametrize("seed", range(5))
-def test_nor_do_foldings_that_no_search_would_choose(seed: int) -> None:
+def test_estimated_fifos_of_drawn_foldings_do_not_deadlock(seed: int) -> None:
     """Trace drawn foldings with both window styles, shared weights, zero channels, weights in DDR and all joins."""
     text = folding_file.to_json(drawn_folding(lower(every_block()), BOARD, seed))
     options = StreamingOptions(folding=text, estimated_fifos=True)
@@ -95,7 +97,7 @@ def test_nor_do_foldings_that_no_search_would_choose(seed: int) -> None:
 
 
 @pytest.mark.engine
-def test_what_does_not_is_told_with_its_traced_rate(tmp_path: Path) -> None:
+def test_plan_with_estimated_fifos_reports_the_traced_rate(tmp_path: Path) -> None:
     mapping = explore(skip(), BOARD, None, ESTIMATED)
     plan = generate_with_fifos(mapping, DesignInputs({}, PICTURE), ESTIMATED, quiet)
     write(plan.files, tmp_path / "design")

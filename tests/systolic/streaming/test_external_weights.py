@@ -21,7 +21,7 @@ FOREST = Path(__file__).parents[3] / "cnn/models/shapes/samples/forest.jpg"
     ("bits", "weights", "external"),
     [(8, "15.86 MB", ("conv8", "conv7", "conv6")), (4, "7.93 MB", ("conv8", "conv7"))],
 )
-def test_tiny_yolov2_does_not_fit_and_says_what_would(
+def test_tiny_yolov2_that_does_not_fit_names_external_layers(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], bits: int, weights: str, external: tuple[str, ...]
 ) -> None:
     folder = tmp_path / "design"
@@ -34,7 +34,9 @@ def test_tiny_yolov2_does_not_fit_and_says_what_would(
     assert not folder.exists()
 
 
-def test_weights_in_ddr_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_generate_with_external_weights_gives_a_right_design(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = tmp_path / "design"
     options = ["--style", "streaming", "--board", "ultra96-v2", "--fps", "100", "--estimated-fifos", "-o", str(folder)]
     assert main(["generate", "shapes", "--external", "conv6", "conv7", *options]) == 0

@@ -37,7 +37,7 @@ def quiet(_: str) -> None:
 
 
 @pytest.mark.engine
-def test_the_price_of_fifos_changes_the_folding() -> None:
+def test_traced_fifo_costs_change_the_folding() -> None:
     """Find a folding that, with traced FIFOs, is cheaper than the one that was the cheapest with estimated FIFOs."""
     mapping = explore(skip(), BOARD, None, RATE)
     designs = flow._folded_again(flow._Traced.of(mapping, INPUTS, RATE, quiet), INPUTS, RATE, quiet)
@@ -53,7 +53,7 @@ def test_the_price_of_fifos_changes_the_folding() -> None:
 
 
 @pytest.mark.engine
-def test_a_folding_that_its_own_fifos_do_not_change_is_proven_with_them() -> None:
+def test_folding_that_its_fifos_keep_is_proven_with_them() -> None:
     options = replace(RATE, fps=80_000)
     mapping = explore(skip(), BOARD, None, options)
     plan = flow.generate_with_fifos(mapping, INPUTS, options, quiet)
@@ -63,7 +63,7 @@ def test_a_folding_that_its_own_fifos_do_not_change_is_proven_with_them() -> Non
 
 
 @pytest.mark.engine
-def test_a_folding_that_cannot_run_is_no_alternative(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folding_that_deadlocks_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the first traced folding and its proof if the trace of every other folding deadlocks."""
     mapping = explore(skip(), BOARD, None, RATE)
     trace = flow._traced
@@ -81,7 +81,7 @@ def test_a_folding_that_cannot_run_is_no_alternative(monkeypatch: pytest.MonkeyP
     assert plan.mapping.proof == "proven cheapest with FIFOs as estimated"
 
 
-def test_a_traced_stream_is_counted_as_traced() -> None:
+def test_traced_streams_use_the_traced_depth() -> None:
     """Use the traced depth for the traced word width, and a depth that holds the same values for another width."""
     graph = lower(skip())
     folds = exact.fold(graph, BOARD, Goal(3000)).folding.folds
@@ -101,7 +101,7 @@ def test_a_traced_stream_is_counted_as_traced() -> None:
 
 
 @pytest.mark.engine
-def test_the_search_avoids_what_a_trace_found_dear() -> None:
+def test_exact_search_with_an_expensive_trace_avoids_it() -> None:
     """Plant a trace in which the skip connection's second path holds a map in a FIFO.
 
     The FIFO is as wide as the path's words. Wide words cost more than narrow ones, because a BRAM holds fewer of them.

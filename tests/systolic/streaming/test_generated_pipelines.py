@@ -66,14 +66,14 @@ def forked(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 @pytest.mark.engine
-def test_the_linter_finds_nothing(whole: Made, forked: Made) -> None:
+def test_generated_sources_have_no_lint_finding(whole: Made, forked: Made) -> None:
     for made in (whole, forked):
         sources = {path.name: path.read_text() for path in (made.pipeline.path / "src").iterdir()}
         assert lint(sources, "streaming_top") == ()
 
 
 @pytest.mark.engine
-def test_the_bits_of_a_fifo_are_those_of_its_words(whole: Made, forked: Made) -> None:
+def test_fifo_widths_equal_their_words(whole: Made, forked: Made) -> None:
     for made in (whole, forked):
         sources = {path.name: path.read_text() for path in (made.pipeline.path / "src").iterdir()}
         assert len(stated_widths(sources)) == len(made.pipeline.manifest.fifos)
@@ -81,7 +81,7 @@ def test_the_bits_of_a_fifo_are_those_of_its_words(whole: Made, forked: Made) ->
 
 
 @pytest.mark.parametrize("variant", by_default(1, [Variant(), Variant(ap_int=True)]), ids=lambda one: one.name)
-def test_every_block_gives_the_golden_models_bits(whole: Made, variant: Variant) -> None:
+def test_every_block_executed_equals_the_golden_model(whole: Made, variant: Variant) -> None:
     kinds = {type(block.op).__name__ for block in whole.folding.graph.blocks}
     assert kinds >= {"Window", "MatrixVector", "VectorVector", "Activate", "Add", "Split", "Concat", "Upsample"}
     result = simulate(whole.pipeline, whole.picture, variant)
@@ -91,7 +91,7 @@ def test_every_block_gives_the_golden_models_bits(whole: Made, variant: Variant)
 
 
 @pytest.mark.parametrize("variant", by_default(1, [Variant(), Variant(ap_int=True)]), ids=lambda one: one.name)
-def test_labels_and_values_leave_as_the_golden_model_chooses_them(variant: Variant, tmp_path: Path) -> None:
+def test_label_select_outputs_equal_the_golden_model(variant: Variant, tmp_path: Path) -> None:
     network = choosing()
     folding = folded(network, 60)
     selects = [fold.pe for block, fold in zip(folding.graph.blocks, folding.folds, strict=True) if is_choice(block)]
@@ -106,7 +106,7 @@ def test_labels_and_values_leave_as_the_golden_model_chooses_them(variant: Varia
 
 @pytest.mark.engine
 @pytest.mark.parametrize("variant", [Variant(), Variant(ap_int=True)], ids=lambda one: one.name)
-def test_shares_leave_as_the_golden_model_has_them(variant: Variant, tmp_path: Path) -> None:
+def test_softmax_outputs_equal_the_golden_model(variant: Variant, tmp_path: Path) -> None:
     network = sharing()
     folding = folded(network, 120)
     made = make(network, folding, tmp_path / "design")
@@ -129,7 +129,7 @@ def is_choice(block: g.Block) -> bool:
 
 
 @pytest.mark.engine
-def test_several_maps_leave_each_from_a_whole_beat_on(tmp_path: Path) -> None:
+def test_several_outputs_start_at_whole_beats(tmp_path: Path) -> None:
     """Write output maps of 250 and 75 bytes, whose last beats end with unused bytes."""
     layers = Layers(3, 5, 5).conv(6, 3)
     stem = layers.last
@@ -143,7 +143,7 @@ def test_several_maps_leave_each_from_a_whole_beat_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.engine
-def test_what_nobody_reads_is_dropped_pixels_at_a_time(tmp_path: Path) -> None:
+def test_discard_of_two_pixels_per_cycle_is_right(tmp_path: Path) -> None:
     layers = Layers(3, 4, 8).conv(6, 1)
     network = layers.slice(0, 4, layers.last).conv(5, 1).network("dropped")
     folding = folded(network, 2000)
@@ -157,7 +157,7 @@ def test_what_nobody_reads_is_dropped_pixels_at_a_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.engine
-def test_ternary_values_with_packed_and_plain_multipliers(tmp_path: Path) -> None:
+def test_bipolar_network_executed_equals_the_golden_model(tmp_path: Path) -> None:
     network = bipolar()
     made = make(network, folded(network, 3000), tmp_path / "design")
     for variant in (Variant(), Variant(ap_int=True)):
@@ -166,7 +166,7 @@ def test_ternary_values_with_packed_and_plain_multipliers(tmp_path: Path) -> Non
 
 @pytest.mark.engine
 @pytest.mark.parametrize(("cycles", "style"), [(200, "parallel"), (20_000, "default")])
-def test_padding_holds_the_zero_point(cycles: int, style: str, tmp_path: Path) -> None:
+def test_padding_with_a_zero_point_is_right(cycles: int, style: str, tmp_path: Path) -> None:
     drawn = Layers(3, 8, 8, "INT4", "INT4").conv(6, 3).depthwise().conv(4, 3, 2).wide().network("offset")
     network = with_zero_points(drawn, -5, 197)
     made = make(network, folded(network, cycles), tmp_path / "design")
@@ -179,7 +179,7 @@ def test_padding_holds_the_zero_point(cycles: int, style: str, tmp_path: Path) -
 
 @pytest.mark.engine
 @pytest.mark.parametrize("form", [MultiplyShift, Requantiser])
-def test_ternary_values_saturate_at_minus_one(form: type[Requantising], tmp_path: Path) -> None:
+def test_ternary_output_saturates_at_minus_one(form: type[Requantising], tmp_path: Path) -> None:
     """Saturate sums far below the range at −1: two bits could hold −2, but TERNARY has only −1, 0 and 1."""
     drawn = Layers(3, 8, 8, "INT4", "TERNARY").conv(6, 3).conv(6, 3).wide().network("saturated")
     first = drawn.nodes[1]
@@ -200,7 +200,7 @@ def test_ternary_values_saturate_at_minus_one(form: type[Requantising], tmp_path
 
 
 @pytest.mark.engine
-def test_weights_from_the_chip_and_from_ddr(tmp_path: Path) -> None:
+def test_weights_on_chip_and_in_ddr_are_right(tmp_path: Path) -> None:
     network = skip()
     folding = with_memory(
         folded(network, 20_000), conv1=("decoupled", "bram"), conv2=("external", "auto"), conv3=("external", "uram")
@@ -225,7 +225,7 @@ def test_weights_from_the_chip_and_from_ddr(tmp_path: Path) -> None:
     assert next(layer.name for layer in result.layers if layer.mismatches) == "conv2"
 
 
-def test_a_wrong_weight_is_found_in_its_layer(tmp_path: Path) -> None:
+def test_simulate_finds_a_wrong_weight_in_its_layer(tmp_path: Path) -> None:
     network = skip()
     made = make(network, folded(network, 20_000), tmp_path / "design")
     path = tmp_path / "design/src/constants.h"
@@ -236,7 +236,7 @@ def test_a_wrong_weight_is_found_in_its_layer(tmp_path: Path) -> None:
 
 
 @pytest.mark.engine
-def test_frames_follow_each_other_with_the_same_bits(forked: Made) -> None:
+def test_frames_run_together_equal_single_frames(forked: Made) -> None:
     """Run three different pictures in one call, as the trace does."""
 
     pictures = np.random.default_rng(7).integers(0, 256, (3, *forked.picture.shape), np.uint8)
@@ -249,7 +249,7 @@ def test_frames_follow_each_other_with_the_same_bits(forked: Made) -> None:
     assert not np.array_equal(first, second)
 
 
-def test_what_is_raised_while_a_layer_is_taken_stops_the_pipeline_and_comes_out(forked: Made) -> None:
+def test_exception_in_a_tap_stops_the_pipeline_and_is_raised(forked: Made) -> None:
     library = StreamingLibrary(build(forked.pipeline.path), forked.pipeline.manifest)
     taps = []
 
@@ -263,7 +263,7 @@ def test_what_is_raised_while_a_layer_is_taken_stops_the_pipeline_and_comes_out(
     assert len(taps) == 1, "layers after it were executed"
 
 
-def test_a_skip_deadlocks_with_shallow_fifos_and_the_trace_says_what_frees_it(forked: Made) -> None:
+def test_skip_with_shallow_fifos_deadlocks_until_they_are_sized(forked: Made) -> None:
     trace = trace_design(forked.pipeline, forked.picture)
     memory = board_memory(forked.pipeline)
     names = forked.pipeline.fifo_bits
@@ -293,7 +293,7 @@ def test_a_skip_deadlocks_with_shallow_fifos_and_the_trace_says_what_frees_it(fo
         *((sharing, None), (sharing, 3000)),
     ],
 )
-def test_every_block_takes_what_is_modelled_also_where_maps_are_small(
+def test_every_block_of_small_maps_takes_the_modelled_cycles(
     make_network: Callable[[], QuantizedNetwork], cycles: int | None, tmp_path: Path
 ) -> None:
     """Compare modelled and traced cycles for small maps.
@@ -316,7 +316,7 @@ def two_heads() -> QuantizedNetwork:
 
 
 @pytest.mark.engine
-def test_a_frame_never_follows_faster_than_the_slowest_block_works(tmp_path: Path) -> None:
+def test_cycle_report_gives_the_rate_of_the_slowest_block(tmp_path: Path) -> None:
     """Report the slowest block's rate, although for many frames outputs follow at the faster rate of the long path."""
     network = two_heads()
     made = make(network, folded(network, 30_000), tmp_path / "design")
@@ -330,9 +330,7 @@ def test_a_frame_never_follows_faster_than_the_slowest_block_works(tmp_path: Pat
 
 
 @pytest.mark.engine
-def test_frames_are_traced_until_they_follow_at_the_steady_rate(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trace_stops_at_a_steady_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Trace the fewest frames if the rate is steady at once, and the most frames if no rate counts as steady."""
     network = skip()
     made = make(network, folded(network, 2000), tmp_path / "design")
@@ -346,7 +344,7 @@ def test_frames_are_traced_until_they_follow_at_the_steady_rate(
 
 
 @pytest.mark.engine
-def test_the_steady_rate_is_that_of_the_slowest_block(whole: Made) -> None:
+def test_steady_rate_equals_the_slowest_block(whole: Made) -> None:
     report = deep_report(whole)
     check_rate(whole, report)
     assert report.latency_cycles > report.cycles_per_frame / 2
@@ -354,7 +352,7 @@ def test_the_steady_rate_is_that_of_the_slowest_block(whole: Made) -> None:
     assert report.slowest.name in report._repr_html_()
 
 
-def test_the_same_folding_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_generate_twice_gives_the_same_bytes(tmp_path: Path) -> None:
     network = skip()
     folding = folded(network, 20_000)
     for name in ("a", "b"):
@@ -363,7 +361,7 @@ def test_the_same_folding_gives_the_same_bytes(tmp_path: Path) -> None:
     assert files[0] == files[1]
 
 
-def test_a_damaged_folder_is_refused(tmp_path: Path) -> None:
+def test_open_design_of_a_damaged_folder_is_refused(tmp_path: Path) -> None:
     network = skip()
     make(network, folded(network, 20_000), tmp_path / "design")
     with raises(ShapeError, what="the input", required="type uint8 and shape (3, 16, 16)"):
@@ -378,7 +376,7 @@ def test_a_damaged_folder_is_refused(tmp_path: Path) -> None:
         open_design(tmp_path / "design")
 
 
-def test_a_bipolar_map_cannot_leave(tmp_path: Path) -> None:
+def test_generate_with_a_bipolar_output_is_refused(tmp_path: Path) -> None:
     made = Layers(3, 8, 8, "BIPOLAR", "UINT2").conv(4, 3, 1, Padding())
     thresholds = Thresholds(np.zeros((4, 1), np.int64), np.zeros(4, np.bool_))
     last = made.nodes[-1]
@@ -389,7 +387,7 @@ def test_a_bipolar_map_cannot_leave(tmp_path: Path) -> None:
         make(network, folded(network, 20_000), tmp_path / "design")
 
 
-def test_embedded_weights_lie_in_the_primitive_that_the_folding_chose(whole: Made) -> None:
+def test_embedded_weights_are_bound_to_the_chosen_primitive(whole: Made) -> None:
     text = (whole.pipeline.path / "src/top.cpp").read_text()
     for block, fold in zip(whole.folding.graph.blocks, whole.folding.folds, strict=True):
         bound = f"#pragma HLS BIND_STORAGE variable={block.name}_weights type=rom_1p impl={fold.ram}\n"

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.engine
 NOTEBOOK = Path(systolic.__file__).parent / "notebooks" / "folding_a_network.ipynb"
 
 
-def test_every_cell_runs() -> None:
+def test_folding_notebook_runs_and_confirms_its_model() -> None:
     cells = json.loads(NOTEBOOK.read_text("utf-8"))["cells"]
     names: dict[str, object] = {}
     out = io.StringIO()

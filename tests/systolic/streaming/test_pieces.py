@@ -82,7 +82,7 @@ def wrong(made: Made, variant: Variant) -> list[tuple[str, int]]:
     ("name", "bits", "pe", "m"),
     [("silu", 16, 1, 1), ("silu", 16, 4, 2), ("silu", 16, 8, 4), ("tanh", 12, 2, 1), ("tanh", 12, 8, 8)],
 )
-def test_pieces_are_the_golden_models_and_take_the_modelled_cycles(
+def test_piecewise_tables_are_right_in_the_modelled_cycles(
     name: str, bits: int, pe: int, m: int, tmp_path: Path
 ) -> None:
     network = wide(name, bits)
@@ -98,14 +98,14 @@ def test_pieces_are_the_golden_models_and_take_the_modelled_cycles(
 
 @pytest.mark.engine
 @pytest.mark.parametrize(("name", "bits", "seed"), [("silu", 16, 1), ("tanh", 12, 2), ("mish", 9, 3)])
-def test_pieces_of_drawn_folds_are_the_golden_models(name: str, bits: int, seed: int, tmp_path: Path) -> None:
+def test_piecewise_tables_under_drawn_folds_are_right(name: str, bits: int, seed: int, tmp_path: Path) -> None:
     network = wide(name, bits)
     made = make(network, drawn_folding(lower(network), BOARD, seed), tmp_path / "design")
     assert wrong(made, Variant()) == []
 
 
 @pytest.mark.engine
-def test_slopes_that_are_the_neighbours_are_found_in_their_layer(tmp_path: Path) -> None:
+def test_simulate_finds_shifted_slopes_in_their_layer(tmp_path: Path) -> None:
     network = wide("tanh", 12)
     made = make(network, folded(network, 2000), tmp_path / "design")
     path = tmp_path / "design/src/constants.h"
@@ -131,7 +131,7 @@ def test_slopes_that_are_the_neighbours_are_found_in_their_layer(tmp_path: Path)
         (DataType(16, False), (3, 1), "0, 8", 1),
     ],
 )
-def test_constants_are_as_wide_as_they_must_be_and_as_many_as_lanes_need(
+def test_lookup_gives_the_width_and_copies_of_a_table(
     read: DataType, lanes: tuple[int, int], low_and_places: str, copies: int
 ) -> None:
     """Store slopes in the ten bits that the steepest one, −511, needs, and one copy of the table per 16 lanes."""

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.engine
     st.integers(0, 2**32 - 1),
     st.integers(0, 2**32 - 1),
 )
-def test_random_networks_with_random_foldings(
+def test_random_networks_under_random_foldings_are_right(
     steps: list[str], formats: tuple[str, str], network_seed: int, fold_seed: int
 ) -> None:
     network = drawn_network(steps, formats, network_seed)

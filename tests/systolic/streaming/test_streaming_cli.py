@@ -71,7 +71,7 @@ def network(tmp_path: Path) -> Path:
 # --------------------------------------------------------------------------------------------- generate
 
 
-def test_generate_prints_one_object(generated: Generated) -> None:
+def test_generate_json_prints_one_object(generated: Generated) -> None:
     assert (generated.done.code, generated.done.error) == (0, "")
     values = generated.done.json
     assert (values["network"], values["board"], values["style"]) == ("small", "ultra96-v2", "streaming")
@@ -83,7 +83,7 @@ def test_generate_prints_one_object(generated: Generated) -> None:
     assert 0 < values["fifos"]["bits"] < values["fifos"]["fixed_bits"]
 
 
-def test_generate_says_what_it_did(network: Path, tmp_path: Path) -> None:
+def test_generate_text_reports_blocks_resources_and_fifos(network: Path, tmp_path: Path) -> None:
     done = call("generate", network, *GENERATE, "--estimated-fifos", "-o", tmp_path / "out")
     assert re.search(r"^first +MatrixVector +simd 27, ", done.out, re.M)
     assert re.search(r"frames/s at 300 MHz \(target\)\n[\d,]+ of 70,560 LUT, \d+ of 360 DSP, .* \(estimate\)", done.out)
@@ -97,7 +97,7 @@ def test_generate_says_what_it_did(network: Path, tmp_path: Path) -> None:
 # --------------------------------------------------------------------------------- simulate, cycles, run
 
 
-def test_simulate_prints_one_object(generated: Generated) -> None:
+def test_simulate_json_prints_one_object(generated: Generated) -> None:
     done = call("simulate", generated.design, "--picture", PICTURE, "--json", "-")
     assert (done.code, done.error) == (0, "")
     assert done.json["mismatches"] == 0
@@ -111,7 +111,7 @@ def test_simulate_prints_one_object(generated: Generated) -> None:
     assert "0 mismatches in 9,728 values: every bit equal (executed native code against the golden model" in text
 
 
-def test_cycles_print_one_object(generated: Generated) -> None:
+def test_simulate_cycles_json_prints_one_object(generated: Generated) -> None:
     assert (generated.cycles.code, generated.cycles.error) == (0, "")
     values, promised = generated.cycles.json, generated.done.json
     assert values["cycles_per_frame"] == promised["fifos"]["interval"]
@@ -126,14 +126,14 @@ def test_cycles_print_one_object(generated: Generated) -> None:
 
 
 @pytest.mark.engine
-def test_the_timeline_has_a_lane_a_process(generated: Generated) -> None:
+def test_timeline_picture_has_the_colours_of_its_lanes(generated: Generated) -> None:
     with Image.open(generated.timeline) as drawn:
         assert drawn.width > 600
         pixels = {pixel for _, pixel in drawn.convert("RGB").getcolors(1 << 24) or []}
     assert {(0x56, 0xB4, 0xE9), (0xF0, 0xE4, 0x42), (0xE6, 0x9F, 0x00)} <= pixels
 
 
-def test_cycles_in_words_and_with_depths(generated: Generated) -> None:
+def test_simulate_cycles_text_reports_rate_and_fifos(generated: Generated) -> None:
     done = call("simulate", generated.design, "--picture", PICTURE, "--cycles", "--fifos", "--clock", 150)
     cycles = generated.cycles.json["cycles_per_frame"]
     assert f"small: a frame every {cycles:,} cycles, {150e6 / cycles:.1f} frames/s at 150 MHz (target)" in done.out
@@ -141,7 +141,7 @@ def test_cycles_in_words_and_with_depths(generated: Generated) -> None:
     assert re.search(r"^from_first +(\d+) +\1$", done.out, re.M), "the declared depth must be the needed depth"
 
 
-def test_a_pipeline_has_no_layer_of_its_own_to_draw(generated: Generated, tmp_path: Path) -> None:
+def test_timeline_of_one_layer_is_refused(generated: Generated, tmp_path: Path) -> None:
     cycles = ("simulate", generated.design, "--picture", PICTURE, "--cycles", "--timeline")
     refused(
         call(*cycles, tmp_path / "t.png", "--layer", "sums"),
@@ -152,7 +152,7 @@ def test_a_pipeline_has_no_layer_of_its_own_to_draw(generated: Generated, tmp_pa
     refused(call(*cycles, absent), FileAccessError, path=str(absent), remedy="choose another FILE.png")
 
 
-def test_run_finds_the_one_object_of_the_head(generated: Generated, tmp_path: Path) -> None:
+def test_run_of_a_one_object_head_gives_one_box(generated: Generated, tmp_path: Path) -> None:
     done = call("run", generated.design, PICTURE, "-o", tmp_path / "boxes.png", "--json", "-")
     assert (done.code, done.error) == (0, "")
     assert done.json["mismatches"] == 0
@@ -161,7 +161,7 @@ def test_run_finds_the_one_object_of_the_head(generated: Generated, tmp_path: Pa
         assert (done.json["width"], done.json["height"]) == picture.size == drawn.size
 
 
-def test_a_planted_error_is_told_with_its_layer_and_exit_code_1(generated: Generated, tmp_path: Path) -> None:
+def test_simulate_of_a_planted_error_names_its_layer(generated: Generated, tmp_path: Path) -> None:
     shutil.copytree(generated.design, tmp_path / "design", ignore=shutil.ignore_patterns("build"))
     path = tmp_path / "design" / "src" / "constants.h"
     text, planted = re.subn(r"(sums_weights(?:\[\d+\])+ = \{\n\s*)(-?\d+)", r"\g<1>1 ^ (\2)", path.read_text())
@@ -178,7 +178,7 @@ def test_a_planted_error_is_told_with_its_layer_and_exit_code_1(generated: Gener
 
 
 @pytest.mark.engine
-def test_fold_compares_the_searches(network: Path, tmp_path: Path) -> None:
+def test_fold_compare_reports_every_search(network: Path, tmp_path: Path) -> None:
     done = call("fold", network, *TARGET, "--compare", "--report", tmp_path / "report.html", "--json", "-")
     assert (done.code, done.error) == (0, "")
     foldings = {folding["search"]: folding for folding in done.json["foldings"]}
@@ -190,13 +190,13 @@ def test_fold_compares_the_searches(network: Path, tmp_path: Path) -> None:
     assert "<svg" in (tmp_path / "report.html").read_text()
 
 
-def test_fold_in_words(network: Path) -> None:
+def test_fold_text_reports_the_request(network: Path) -> None:
     done = call("fold", network, *TARGET, "--folding", "greedy")
     assert re.search(r"^greedy +[\d,]+ +[\d.]+ .* heuristic$", done.out, re.M)
     assert "Requested: 50000 frames/s with the fewest resources. Ultra96-V2 has 70,560 LUT" in done.out
 
 
-def test_a_saved_folding_is_generated_and_an_edited_one_checked(generated: Generated, tmp_path: Path) -> None:
+def test_fold_of_a_saved_and_edited_folding_checks_it(generated: Generated, tmp_path: Path) -> None:
     saved, network = tmp_path / "folding.json", generated.network
     assert call("fold", network, *TARGET, "--save", saved).code == 0
     options = ("--seed", 1, "--style", "streaming", "--estimated-fifos", "--folding", saved, "-o", tmp_path / "again")
@@ -224,7 +224,7 @@ def test_a_saved_folding_is_generated_and_an_edited_one_checked(generated: Gener
 # ------------------------------------------------------------------------------------------- bad input
 
 
-def test_fold_refuses_a_wrong_value_of_an_option(network: Path) -> None:
+def test_fold_with_a_wrong_option_is_refused(network: Path) -> None:
     cases: list[tuple[tuple[object, object], type[SystolicError], dict[str, object]]] = [
         (("--fps", 0), RangeError, {"got": 0.0, "low": 0, "exclusive": True}),
         (("--fps", "nan"), RangeError, {"low": 0}),
@@ -243,7 +243,7 @@ def test_fold_refuses_a_wrong_value_of_an_option(network: Path) -> None:
         refused(call("fold", network, *options), expected, **fields)
 
 
-def test_files_that_are_no_folding_or_cannot_be_written(network: Path, tmp_path: Path) -> None:
+def test_fold_with_unusable_files_is_refused(network: Path, tmp_path: Path) -> None:
     refused(call("fold", network, "--folding", network), DamagedFileError, path="small.json")
     absent = tmp_path / "no" / "file"
     for flag in ("--save", "--report"):
@@ -251,7 +251,7 @@ def test_files_that_are_no_folding_or_cannot_be_written(network: Path, tmp_path:
     refused(call("fold", absent.with_suffix(".json")), FileAccessError, what="network file")
 
 
-def test_generate_refuses_options_of_another_style(network: Path, tmp_path: Path) -> None:
+def test_generate_with_options_of_another_style_is_refused(network: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     schedule = call("generate", network, *GENERATE, "--schedule", network, "-o", out)
     refused(schedule, ConflictError, subjects=("--style streaming", "--schedule"))
@@ -261,7 +261,7 @@ def test_generate_refuses_options_of_another_style(network: Path, tmp_path: Path
     assert not out.exists()
 
 
-def test_a_layer_that_cannot_be_mapped_is_named(tmp_path: Path) -> None:
+def test_fold_and_generate_name_an_unsupported_layer(tmp_path: Path) -> None:
     first, half, sums = LAYERS
     many = {"type": "add", "name": "many", "from": ["half"] * 17, "output_bits": 4}
     network = write_small(tmp_path, (first, half, many, sums, HEAD))

@@ -65,7 +65,7 @@ def mapping(compared: StreamingComparison) -> StreamingMapping:
     return compared.rows[0].mapping
 
 
-def test_a_folding_that_is_too_slow_says_so(mapping: StreamingMapping) -> None:
+def test_mapping_text_of_a_slow_folding_says_so(mapping: StreamingMapping) -> None:
     assert "STAYS BELOW" not in mapping.text()
     slow = replace(mapping, fps=1e6)
     assert slow.text().endswith(
@@ -74,13 +74,13 @@ def test_a_folding_that_is_too_slow_says_so(mapping: StreamingMapping) -> None:
     )
 
 
-def test_the_blocks_together_are_the_folding(compared: StreamingComparison) -> None:
+def test_block_usages_add_up_to_the_folding(compared: StreamingComparison) -> None:
     for row in compared.rows:
         assert row.mapping is not None
         assert sum(row.mapping.block_usages, NOTHING) == row.mapping.folded.usage
 
 
-def test_the_table_has_a_line_a_block(mapping: StreamingMapping) -> None:
+def test_block_rows_have_one_row_per_block(mapping: StreamingMapping) -> None:
     rows = [dict(zip(BLOCK_HEAD, row, strict=True)) for row in block_rows(mapping)]
     blocks, folds = mapping.folded.folding.graph.blocks, mapping.folded.folding.folds
     assert [row["block"] for row in rows] == [block.name for block in blocks]
@@ -92,21 +92,21 @@ def test_the_table_has_a_line_a_block(mapping: StreamingMapping) -> None:
     assert "100%" in {row["of the slowest"] for row in rows}
 
 
-def test_the_budget_is_what_a_folding_may_take(mapping: StreamingMapping) -> None:
+def test_budget_rows_show_the_allowed_resources(mapping: StreamingMapping) -> None:
     rows = {row[0]: row[1:] for row in budget_rows(mapping)}
     assert rows["LUT"] == [mapping.folded.usage.lut, 56_448, 70_560, f"{mapping.folded.usage.lut / 70_560:.1%}"]
     assert rows["DSP"][1:3] == [349, 360]
     assert "URAM" not in rows, "the board has none"
 
 
-def test_bars_end_at_the_bound(mapping: StreamingMapping) -> None:
+def test_cycles_figure_ends_at_the_slowest_block(mapping: StreamingMapping) -> None:
     (axes,) = figures.cycles(mapping).axes
     (bound,) = axes.lines
     assert set(np.asarray(bound.get_xdata())) == {mapping.cycles_per_frame}
     assert max(bar.get_width() for bar in axes.patches) == mapping.cycles_per_frame  # type: ignore[attr-defined]
 
 
-def test_each_bar_of_a_search_is_a_share_and_together_they_are_its_cost(mapping: StreamingMapping) -> None:
+def test_shares_figure_adds_up_to_the_cost(mapping: StreamingMapping) -> None:
     (axes,) = figures.shares([("exact", mapping)]).axes
     lengths = [bar.get_width() for bar in axes.patches]  # type: ignore[attr-defined]
     assert sum(lengths) / 100 == pytest.approx(mapping.folded.boards, rel=1e-4)
@@ -114,7 +114,9 @@ def test_each_bar_of_a_search_is_a_share_and_together_they_are_its_cost(mapping:
     assert max(lengths) <= 100, "the folding fits"
 
 
-def test_no_more_than_a_board_is_told_of_what_fits(mapping: StreamingMapping, compared: StreamingComparison) -> None:
+def test_comparison_of_a_fitting_folding_shows_the_fullest_resource(
+    mapping: StreamingMapping, compared: StreamingComparison
+) -> None:
     """Report the fullest resource: two nearly full resources have a cost of almost 2, but still fit one board."""
     full = replace(
         mapping, folded=replace(mapping.folded, usage=StreamingUsage(70_000, 10, 342, 20), area=1_985_000_000)
@@ -127,7 +129,7 @@ def test_no_more_than_a_board_is_told_of_what_fits(mapping: StreamingMapping, co
     assert dict(zip(whole.head, whole.cells()[0], strict=True))["cost"] == 1.985
 
 
-def test_the_page_is_one_file_that_asks_for_nothing(compared: StreamingComparison) -> None:
+def test_comparison_page_is_one_file_without_links(compared: StreamingComparison) -> None:
     text = compared.page()
     one_whole_page(text)
     assert text.count("<svg") == 3 + 2 * 3
@@ -135,7 +137,7 @@ def test_the_page_is_one_file_that_asks_for_nothing(compared: StreamingCompariso
     assert "a&lt;b as a streaming pipeline on Ultra96-V2" in text
 
 
-def test_jupyter_shows_the_same(compared: StreamingComparison) -> None:
+def test_comparison_in_jupyter_is_part_of_the_page(compared: StreamingComparison) -> None:
     text = compared._repr_html_()
     assert text.count("<svg") == 3
     alone = replace(compared, rows=compared.rows[:1])
@@ -144,7 +146,7 @@ def test_jupyter_shows_the_same(compared: StreamingComparison) -> None:
 
 
 @pytest.mark.engine
-def test_jupyter_shows_what_was_generated(tmp_path: Path) -> None:
+def test_generated_design_in_jupyter_shows_mapping_and_fifos(tmp_path: Path) -> None:
     model = load_model(str(write_small(tmp_path)), seed=1)
     made = design(model, BOARD, "streaming", calibrate=sample_pictures()[:1], fps=20_000, estimated_fifos=True)
     text = made._repr_html_()
@@ -160,7 +162,7 @@ def test_jupyter_shows_what_was_generated(tmp_path: Path) -> None:
     assert f'<td>from_first</td>{numbers}<td>srl</td><td class="n">1</td>' in sized
 
 
-def test_the_rate_of_a_plan_is_its_clock_by_the_traced_interval(mapping: StreamingMapping) -> None:
+def test_plan_text_gives_the_rate_of_the_traced_interval(mapping: StreamingMapping) -> None:
     fifos = PipelineFifos(
         {"from_first": 17}, {"from_first": 8}, 4_000, 5_000, 4_000, bits=1_234, fixed_bits=56_789, solved=3
     )
@@ -175,7 +177,9 @@ def with_folded(mapping: StreamingMapping, **changes: Any) -> StreamingMapping:
     return replace(mapping, folded=replace(mapping.folded, **changes))
 
 
-def test_what_is_not_good_is_said(compared: StreamingComparison, mapping: StreamingMapping) -> None:
+def test_comparison_reports_failures_and_missed_targets(
+    compared: StreamingComparison, mapping: StreamingMapping
+) -> None:
     lost = replace(compared, rows=(ComparisonRow("greedy", None, StateError("no way", "<out>")),))
     assert "no way &lt;out&gt;" in lost.page()
     assert "<svg" not in lost.page()
@@ -188,11 +192,11 @@ def test_what_is_not_good_is_said(compared: StreamingComparison, mapping: Stream
     assert "nothing proven" in mapping_html(with_folded(mapping, state="heuristic"))
 
 
-def test_pictures_of_one_folding_are_svg(mapping: StreamingMapping) -> None:
+def test_figures_of_one_folding_are_svg(mapping: StreamingMapping) -> None:
     for figure in (figures.cycles(mapping), figures.resources(mapping), figures.cycles_by_search([("x", mapping)])):
         assert svg(figure).startswith("<svg")
 
 
 @pytest.mark.engine
-def test_chromium_shows_a_readable_page(tmp_path: Path, compared: StreamingComparison) -> None:
+def test_comparison_page_in_chromium_is_readable(tmp_path: Path, compared: StreamingComparison) -> None:
     assert readable(compared.page(), tmp_path) == 9

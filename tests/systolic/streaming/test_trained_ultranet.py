@@ -61,7 +61,7 @@ def _picture(shared: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
 
 @pytest.mark.shared
 @pytest.mark.parametrize("variant", [Variant(), Variant(ap_int=True)], ids=lambda one: one.name)
-def test_all_nine_layers_are_those_of_the_contest(shared: Path, pipeline: StreamingDesign, variant: Variant) -> None:
+def test_ultranet_layers_equal_the_contest_integers(shared: Path, pipeline: StreamingDesign, variant: Variant) -> None:
     result = simulate(pipeline, _picture(shared), variant)
     assert result.mismatches == 0
     found = {layer.name: out for layer, out in zip(pipeline.manifest.layers, result.outputs, strict=True)}
@@ -72,7 +72,7 @@ def test_all_nine_layers_are_those_of_the_contest(shared: Path, pipeline: Stream
 
 
 @pytest.mark.shared
-def test_the_box_from_the_picture_file(shared: Path, pipeline: StreamingDesign) -> None:
+def test_ultranet_run_on_a_picture_gives_the_box(shared: Path, pipeline: StreamingDesign) -> None:
     done = run(pipeline, shared / "data/ultranet/boat6_0.jpg", threshold=0.0)
     (one,) = done.detections
     assert one.box == pytest.approx((334.0, 81.6, 349.9, 90.6), abs=0.05)
@@ -80,7 +80,7 @@ def test_the_box_from_the_picture_file(shared: Path, pipeline: StreamingDesign) 
 
 
 @pytest.mark.shared
-def test_the_rate_of_the_contests_fastest_design_fits(
+def test_ultranet_at_the_fastest_contest_rate_fits(
     shared: Path, folded: FoldingResult, pipeline: StreamingDesign
 ) -> None:
     assert folded.state == "optimal"

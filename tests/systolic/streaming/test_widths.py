@@ -18,7 +18,7 @@ def averaged(value: str) -> QuantizedNetwork:
     return Layers(3, 8, 8, value=value).conv(4, 3).average().dense(4).wide().network()
 
 
-def test_a_sum_over_a_map_has_the_bits_of_all_its_values_at_their_greatest() -> None:
+def test_global_pool_sum_has_the_bits_of_the_greatest_sum() -> None:
     """Hold sums of 64 values up to 15 (960) in 11 bits, and of 64 values up to 3 (192) in 9, both with a sign bit."""
     for value, bits in (("UINT4", 11), ("UINT2", 9)):
         graph = lower(averaged(value))
@@ -28,7 +28,7 @@ def test_a_sum_over_a_map_has_the_bits_of_all_its_values_at_their_greatest() -> 
         assert pool.arguments[5] == str(bits)
 
 
-def test_thresholds_that_no_sum_reaches_are_cut_to_32_bits() -> None:
+def test_activation_cuts_unreachable_thresholds_to_32_bits() -> None:
     far = np.array([[-(1 << 40), -5, 1 << 40]], np.int64)
     made = activation(Thresholds(far, np.array([False])), DataType(2, False), 1, 1)
     assert made.fields[0].tolist() == [[[-(1 << 31), -5, (1 << 31) - 1]]]

@@ -21,7 +21,7 @@ from tests.support.small_network import write_small
         ("annealing", "scipy.optimize", "scipy"),
     ],
 )
-def test_a_missing_solver_is_named_with_the_option_that_needs_none(
+def test_fold_without_a_solver_names_the_greedy_search(
     search: str, module: str, tool: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)

@@ -23,7 +23,9 @@ from tests.support.detectors import tiny_files  # noqa: E402
 @pytest.mark.parametrize("method", ["lsq", "dorefa"])
 @pytest.mark.parametrize("share", [0.0, 0.5])
 @pytest.mark.parametrize("batch_norm", [True, False])
-def test_the_float_form_comes_back(tmp_path: Path, method: str, share: float, batch_norm: bool) -> None:
+def test_darknet_files_of_a_trained_network_compute_the_same(
+    tmp_path: Path, method: str, share: float, batch_norm: bool
+) -> None:
     cfg, names = tiny_files(tmp_path)
     text = cfg.read_text()
     text = text.replace("[maxpool]", "[convolutional]\nfilters=8\nsize=3\npad=1\nactivation=relu\n\n[maxpool]")

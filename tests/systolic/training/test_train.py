@@ -68,9 +68,7 @@ def train(tmp_path: Path, data: Path, *options: object) -> Done:
 
 @needs_torch
 @pytest.mark.parametrize("method", ["lsq", "dorefa"])
-def test_the_loss_falls_and_what_was_trained_is_a_network_that_commands_read(
-    tmp_path: Path, data: Path, method: str
-) -> None:
+def test_train_lowers_the_loss_and_writes_a_network(tmp_path: Path, data: Path, method: str) -> None:
     out = tmp_path / "out"
     done = train(tmp_path, data, "--method", method, "--epochs", 12, "--lr", 0.02, "-o", out, "--json", "-")
     assert done.code == 0, done.error
@@ -86,7 +84,7 @@ def test_the_loss_falls_and_what_was_trained_is_a_network_that_commands_read(
 
 
 @needs_torch
-def test_a_training_that_was_killed_goes_on_as_if_it_had_not_been(tmp_path: Path, data: Path) -> None:
+def test_train_after_a_kill_resumes_with_the_same_result(tmp_path: Path, data: Path) -> None:
     epochs = 40
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     assert train(tmp_path, data, "--epochs", epochs, "-o", whole).code == 0
@@ -114,7 +112,7 @@ def killed_after_an_epoch(words: Sequence[object]) -> None:
 
 
 @needs_torch
-def test_filters_are_left_out_before(tmp_path: Path, data: Path) -> None:
+def test_train_with_prune_removes_filters(tmp_path: Path, data: Path) -> None:
     out = tmp_path / "out"
     assert train(tmp_path, data, "--prune", 0.5, "--epochs", 1, "--name", "slim", "-o", out).code == 0
     model = load_model(out / "slim.json")
@@ -206,7 +204,7 @@ activation=linear
 
 @needs_torch
 @pytest.mark.parametrize("method", ["lsq", "dorefa"])
-def test_a_network_with_additions_learns(tmp_path: Path, method: str) -> None:
+def test_train_of_a_network_with_additions_learns(tmp_path: Path, method: str) -> None:
     folder, network = colour_folders(tmp_path / "pictures"), tmp_path / "out" / "colours.json"
     options = ("--data", folder, "--batch", 4, "--epochs", 20, "--lr", 0.05, "-o", tmp_path / "out")
     done = call("train", *colour_files(tmp_path, ADDITION), *options, "--method", method)
@@ -217,7 +215,7 @@ def test_a_network_with_additions_learns(tmp_path: Path, method: str) -> None:
 
 
 @needs_torch
-def test_a_classifier_learns_from_a_folder_a_class(tmp_path: Path) -> None:
+def test_train_of_a_classifier_reads_one_folder_per_class(tmp_path: Path) -> None:
     colour_folders(tmp_path / "pictures")
     options = ("--data", tmp_path / "pictures", "--batch", 4, "--epochs", 15, "--lr", 0.05, "-o", tmp_path / "out")
     done = call("train", *colour_files(tmp_path, CLASSIFIER), *options)
@@ -228,7 +226,7 @@ def test_a_classifier_learns_from_a_folder_a_class(tmp_path: Path) -> None:
 
 
 @needs_torch
-def test_what_cannot_be_trained_on_is_refused(tmp_path: Path, data: Path) -> None:
+def test_train_with_unusable_pictures_is_refused(tmp_path: Path, data: Path) -> None:
     few = train(tmp_path, data, "--batch", 13, "-o", tmp_path / "out")
     refused(few, RangeError, what="the number of pictures for one batch", got=12, low=13)
     for text in data.glob("*.txt"):
@@ -245,19 +243,19 @@ def test_what_cannot_be_trained_on_is_refused(tmp_path: Path, data: Path) -> Non
         (("--lr", 1), InvalidValueError, {"what": "--lr", "got": 1.0}),
     ],
 )
-def test_numbers_out_of_range(
+def test_train_with_numbers_out_of_range_is_refused(
     tmp_path: Path, data: Path, options: tuple[object, ...], expected: type[SystolicError], fields: dict[str, object]
 ) -> None:
     refused(train(tmp_path, data, "-o", tmp_path / "out", *options), expected, **fields)
 
 
-def test_without_pytorch_the_extra_is_named(tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_train_without_pytorch_names_the_extra(tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cnn.training.find_spec", lambda name: None)
     refused(train(tmp_path, data, "-o", tmp_path / "out"), r"PyTorch is not installed; .*pip install -e '\.\[train\]'")
 
 
 @needs_torch
-def test_labels_follow_the_picture_into_the_network(tmp_path: Path) -> None:
+def test_training_data_resizes_and_flips_boxes_with_the_picture(tmp_path: Path) -> None:
     from systolic.evaluation.layouts.labelled import LabelledPicture, Truth
     from systolic.training.data import TrainingData, varied
 
@@ -276,7 +274,7 @@ def test_labels_follow_the_picture_into_the_network(tmp_path: Path) -> None:
 
 
 @needs_torch
-def test_a_head_without_a_loss_is_refused() -> None:
+def test_loss_of_an_unsupported_head_is_refused() -> None:
     from cnn.training.conversion import topology_of
     from systolic.training.losses import loss_of
 

@@ -34,7 +34,7 @@ def row_of(comparison: Comparison, function: str) -> LoopRow:
 # ---------------------------------------------------------------------------------------------- claims
 
 
-def test_claims_of_a_design(claims: Claims) -> None:
+def test_read_claims_of_a_design_lists_loops_and_memories(claims: Claims) -> None:
     assert (claims.top, claims.part, claims.cell) == ("systolic_top", "xc7z020clg400-1", "systolic_top_0")
     loops = {loop.function: (loop.source, loop.line, loop.ii, loop.depth) for loop in claims.loops}
     assert loops == {
@@ -57,7 +57,7 @@ def test_claims_of_a_design(claims: Claims) -> None:
 
 
 @cases("style", ["systolic", "streaming"])
-def test_every_pipeline_that_the_top_reaches_is_a_claim(tmp_path: Path, style: str) -> None:
+def test_read_claims_has_every_reached_pipeline(tmp_path: Path, style: str) -> None:
     """Compare the claims with a count of the macro in the text of the functions that the top reaches.
 
     The systolic design has no table: the loop over its values has no iterations and makes no claim.
@@ -87,7 +87,7 @@ def test_every_pipeline_that_the_top_reaches_is_a_claim(tmp_path: Path, style: s
         "SYSTOLIC_ENTER;",
     ],
 )
-def test_loops_after_braces_that_open_no_block_are_found(tmp_path: Path, line: str) -> None:
+def test_read_sources_after_unusual_braces_finds_loops(tmp_path: Path, line: str) -> None:
     loop = "    for (int i = 0; i < 8; ++i) {\n        SYSTOLIC_PIPELINE(1, depth_of(3));\n    }\n}\n"
     (tmp_path / "src").mkdir()
     (tmp_path / "src/a.h").write_bytes(f"void f(int *m) {{\n{line}\n{loop}void g() {{\n{loop}".encode())
@@ -98,7 +98,7 @@ def test_loops_after_braces_that_open_no_block_are_found(tmp_path: Path, line: s
     ]
 
 
-def test_a_function_that_is_not_balanced_hides_no_other(tmp_path: Path) -> None:
+def test_read_sources_after_an_unbalanced_function_finds_the_next(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src/a.h").write_text(
         "void f() {\n    }\n}\nvoid g() {\n    while (true) {\n        SYSTOLIC_PIPELINE(1, 2);\n    }\n}\n"
@@ -106,7 +106,7 @@ def test_a_function_that_is_not_balanced_hides_no_other(tmp_path: Path) -> None:
     assert [(f.name, len(f.loops)) for f in read_sources(tmp_path).functions] == [("f", 0), ("g", 1)]
 
 
-def test_functions_of_a_source(tmp_path: Path) -> None:
+def test_read_sources_gives_functions_and_arguments(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src/a.h").write_text(
         "namespace n {\ntemplate <int N>\nstatic void part(int x[N]) {\n    for (int i = 0; i < N;\n         ++i) {\n"
@@ -131,7 +131,7 @@ def test_functions_of_a_source(tmp_path: Path) -> None:
 # ----------------------------------------------------------------------------------------------- loops
 
 
-def test_a_design_as_claimed_holds(design: Path, claims: Claims, run: Run) -> None:
+def test_compare_of_a_design_as_claimed_holds(design: Path, claims: Claims, run: Run) -> None:
     texts.write_run(design, run)
     comparison = compared(design, claims)
     assert comparison.holds, text(comparison)
@@ -144,7 +144,7 @@ def test_a_design_as_claimed_holds(design: Path, claims: Claims, run: Run) -> No
     ]
 
 
-def test_an_ii_that_was_not_reached_has_the_tools_reason(design: Path, claims: Claims, run: Run) -> None:
+def test_compare_of_a_missed_ii_gives_the_tools_reason(design: Path, claims: Claims, run: Run) -> None:
     (loop,) = (loop for loop in claims.loops if loop.function == "feed_phase")
     name = f"VITIS_LOOP_{loop.line}_1"
     texts.write_run(design, run.changed("feed_phase", Module("feed_phase", (Loop(name, 2, 6),))))
@@ -172,7 +172,7 @@ def test_an_ii_that_was_not_reached_has_the_tools_reason(design: Path, claims: C
         (3, 9, "worse", r"the achieved II is 3 cycles: the log reports for this loop whether accesses share a port"),
     ],
 )
-def test_loops_that_differ(
+def test_compare_of_different_loops_gives_verdict_and_advice(
     design: Path, claims: Claims, run: Run, ii: int | None, depth: int, verdict: str, sentence: str
 ) -> None:
     loop = next(loop for loop in claims.loops if loop.function == "feed_phase")
@@ -184,7 +184,7 @@ def test_loops_that_differ(
     assert re.search(sentence, row.advice), row.advice
 
 
-def test_a_path_that_is_too_long_is_told_with_its_longest_step(design: Path, claims: Claims, run: Run) -> None:
+def test_compare_of_a_long_path_names_its_longest_step(design: Path, claims: Claims, run: Run) -> None:
     late = replace(run.module("feed_phase"), estimated_ns=7.9)
     texts.write_run(design, replace(run.changed("feed_phase", late), estimated_ns=7.9))
     schedule = design / "hls/solution/.autopilot/db/feed_phase.verbose.sched.rpt"
@@ -204,7 +204,7 @@ def test_a_path_that_is_too_long_is_told_with_its_longest_step(design: Path, cla
     assert "Longest path of feed_phase" in html(comparison)
 
 
-def test_loops_are_found_in_the_function_that_inlines_them(design: Path, claims: Claims) -> None:
+def test_compare_finds_loops_in_inlining_functions(design: Path, claims: Claims) -> None:
     """Find loops in a process that inlines its callees, in a flattened nest with two lines, and in copied functions."""
     line = {loop.function: loop.line for loop in claims.loops}
     modules = (
@@ -228,14 +228,14 @@ def test_loops_are_found_in_the_function_that_inlines_them(design: Path, claims:
     assert unread.advice.startswith("the report has no loop at this line")
 
 
-def test_of_a_flattened_nest_the_inner_loop_counts(design: Path, claims: Claims) -> None:
+def test_compare_of_a_flattened_nest_takes_the_inner_loop(design: Path, claims: Claims) -> None:
     line = {loop.function: loop.line for loop in claims.loops}
     nest = Loop(f"VITIS_LOOP_{line['convert_each']}_1_VITIS_LOOP_{line['walk']}_2", 1, 6)
     texts.write_run(design, Run(claims.top, claims.part, 3.33, (Module("width_process", (nest,)),)))
     assert {row.declared.function for row in compared(design, claims).loops if row.fact} == {"walk"}
 
 
-def test_a_line_of_two_files_is_told_apart_by_file_or_function(design: Path, claims: Claims) -> None:
+def test_compare_of_equal_lines_uses_file_or_function(design: Path, claims: Claims) -> None:
     """Shift the lines of feed.h so that loops in two files have the same line number."""
     feed, pool = (next(loop for loop in claims.loops if loop.function == name) for name in ("feed_phase", "pool"))
     path = design / "src/feed.h"
@@ -256,7 +256,7 @@ def test_a_line_of_two_files_is_told_apart_by_file_or_function(design: Path, cla
 # -------------------------------------------------------------------------------------------- memories
 
 
-def test_an_array_that_was_taken_apart(design: Path, claims: Claims, run: Run) -> None:
+def test_compare_of_a_split_array_is_worse(design: Path, claims: Claims, run: Run) -> None:
     parts = tuple(storage(f"feed_weights_buffer_lane_{i}", "bram", 1) for i in range(64))
     changed = replace(run.module("feed_weights"), nodes=parts)
     texts.write_run(design, run.changed("feed_weights", changed))
@@ -278,7 +278,7 @@ def test_an_array_that_was_taken_apart(design: Path, claims: Claims, run: Run) -
         ([storage("another", "bram", 1)], "open", "the report has no memory of this name"),
     ],
 )
-def test_memories_that_differ(
+def test_compare_of_different_memories_gives_verdict_and_advice(
     design: Path, claims: Claims, run: Run, nodes: list[dict[str, str]], verdict: str, sentence: str
 ) -> None:
     texts.write_run(design, run.changed("feed_weights", replace(run.module("feed_weights"), nodes=tuple(nodes))))
@@ -286,7 +286,7 @@ def test_memories_that_differ(
     assert (row.verdict, row.advice[: len(sentence)]) == (verdict, sentence)
 
 
-def test_fifos_and_adapters_have_lines_without_a_claim(design: Path, claims: Claims, run: Run) -> None:
+def test_compare_lists_fifos_and_adapters_without_a_claim(design: Path, claims: Claims, run: Run) -> None:
     nodes = (storage("rows_U", "srl", kind="fifo"), {**storage("maps_0", "", 4, kind="m_axi"), "BINDTYPE": "adapter"})
     texts.write_run(design, replace(run, modules=(*run.modules, Module("run_pass", (), nodes))))
     rows = {row.name: row for row in compared(design, claims).memories}
@@ -296,7 +296,7 @@ def test_fifos_and_adapters_have_lines_without_a_claim(design: Path, claims: Cla
 # --------------------------------------------------------------------- resources, clock and the whole
 
 
-def test_vivado_decides_where_it_has_counted(design: Path, claims: Claims, run: Run) -> None:
+def test_compare_prefers_the_counts_of_vivado(design: Path, claims: Claims, run: Run) -> None:
     texts.write_run(design, run)
     texts.write_vivado(design)
     texts.write_cosim(design, texts.cosim())
@@ -322,13 +322,13 @@ def test_vivado_decides_where_it_has_counted(design: Path, claims: Claims, run: 
     assert "Vivado's resource counts are for the whole block design" in text(whole)
 
 
-def test_luts_have_no_verdict_before_they_are_placed(design: Path, claims: Claims, run: Run) -> None:
+def test_compare_of_luts_before_placement_is_open(design: Path, claims: Claims, run: Run) -> None:
     texts.write_run(design, replace(run, counts={**run.counts, "LUT": 50000}))
     row = next(row for row in compared(design, claims).resources if row.kind == "lut")
     assert (row.verdict, row.synthesised) == ("open", 50000)
 
 
-def test_what_does_not_fit(design: Path, claims: Claims, run: Run) -> None:
+def test_compare_of_too_many_dsps_advises_a_smaller_design(design: Path, claims: Claims, run: Run) -> None:
     texts.write_run(design, replace(run, counts={**run.counts, "DSP": 230}))
     row = next(row for row in compared(design, claims).resources if row.kind == "dsp")
     assert row.advice == "230 do not fit the device's 220: generate a smaller array or folding"
@@ -345,14 +345,16 @@ def test_what_does_not_fit(design: Path, claims: Claims, run: Run) -> None:
         ({"whs": -0.02}, "hold is missed by 0.020 ns, which a slower clock does not fix: route with another strategy"),
     ],
 )
-def test_timing_that_is_missed(design: Path, claims: Claims, slacks: dict[str, float], sentence: str) -> None:
+def test_compare_of_missed_timing_gives_advice(
+    design: Path, claims: Claims, slacks: dict[str, float], sentence: str
+) -> None:
     texts.write_vivado(design, **slacks)
     comparison = compared(design, claims)
     (clock,) = comparison.clocks
     assert (clock.verdict, clock.advice, comparison.holds) == ("worse", sentence, False)
 
 
-def test_the_clock_with_least_slack_counts(design: Path, claims: Claims) -> None:
+def test_compare_reports_the_clock_with_the_least_slack(design: Path, claims: Claims) -> None:
     """Report the clock with the least slack, and not a slower clock, whose longer paths meet its period."""
     texts.write_vivado(design, wns=0.25)
     path = design / "vivado/timing.rpt"
@@ -363,7 +365,7 @@ def test_the_clock_with_least_slack_counts(design: Path, claims: Claims) -> None
     assert (clock.path_ns, clock.budget_ns) == (9.75, 10.0)
 
 
-def test_an_rtl_that_differs(design: Path, claims: Claims) -> None:
+def test_compare_of_a_failed_co_simulation_is_worse(design: Path, claims: Claims) -> None:
     texts.write_cosim(design, texts.cosim("Fail", "NA"))
     comparison = compared(design, claims)
     sentence = "Fail: the output of the RTL differs from the words that the test bench expects"
@@ -371,7 +373,7 @@ def test_an_rtl_that_differs(design: Path, claims: Claims) -> None:
     assert not comparison.holds
 
 
-def test_reports_of_another_design_are_told(design: Path, claims: Claims, run: Run) -> None:
+def test_compare_with_reports_of_another_design_lists_conflicts(design: Path, claims: Claims, run: Run) -> None:
     texts.write_run(design, replace(run, part="xczu7ev-ffvc1156-2-e", target_ns=20.0))
     texts.write_vivado(design, period=20.0)
     comparison = compared(design, claims)
@@ -383,7 +385,7 @@ def test_reports_of_another_design_are_told(design: Path, claims: Claims, run: R
     assert not comparison.holds
 
 
-def test_a_refused_directive_is_no_design_as_claimed(design: Path, claims: Claims, run: Run) -> None:
+def test_compare_with_a_refused_directive_does_not_hold(design: Path, claims: Claims, run: Run) -> None:
     pragmas = (
         '<Pragma type="dependence" location="src/pool.h:86" status="invalid" options="variable=kept">unknown</Pragma>'
     )
@@ -393,7 +395,7 @@ def test_a_refused_directive_is_no_design_as_claimed(design: Path, claims: Claim
     assert "directive refused: src/pool.h:86" in text(comparison)
 
 
-def test_no_name_of_a_report_steers_a_terminal(design: Path, claims: Claims, run: Run) -> None:
+def test_text_of_a_comparison_has_no_control_characters(design: Path, claims: Claims, run: Run) -> None:
     (loop,) = (loop for loop in claims.loops if loop.function == "feed_phase")
     name = f"VITIS_LOOP_{loop.line}_1"
     texts.write_run(
@@ -405,7 +407,7 @@ def test_no_name_of_a_report_steers_a_terminal(design: Path, claims: Claims, run
     assert all(character.isprintable() or character == "\n" for character in text(compared(design, claims)))
 
 
-def test_a_source_of_many_values_is_read_in_one_go(design: Path) -> None:
+def test_read_sources_of_many_values_finds_no_function(design: Path) -> None:
     """Read a header of embedded weights with nested braces, and comments that do not end."""
     values_of = ", ".join("{" + ", ".join(["{1, 2}"] * 50) + "}" for _ in range(2000))
     (design / "src/constants.h").write_text(
@@ -415,7 +417,7 @@ def test_a_source_of_many_values_is_read_in_one_go(design: Path) -> None:
     assert names == set()
 
 
-def test_values_and_page(design: Path, claims: Claims, run: Run) -> None:
+def test_values_and_html_of_a_comparison_are_complete(design: Path, claims: Claims, run: Run) -> None:
     texts.write_run(design, run)
     comparison = compared(design, claims)
     told = values(comparison)
@@ -430,7 +432,7 @@ def test_values_and_page(design: Path, claims: Claims, run: Run) -> None:
     assert "Achieved: reported by Vitis HLS" in shown
 
 
-def test_what_was_derived_stands_between_claim_and_fact(design: Path, claims: Claims, run: Run) -> None:
+def test_values_of_a_comparison_include_derived_loops(design: Path, claims: Claims, run: Run) -> None:
     texts.write_run(design, run)
     derived = {
         (loop.function, loop.source): DerivedLoop(2 if loop.function == "pool" else 1, depth + 3, depth)
@@ -449,7 +451,7 @@ def test_what_was_derived_stands_between_claim_and_fact(design: Path, claims: Cl
     assert "derived" not in text(compared(design, claims))
 
 
-def test_depths_that_depend_on_a_template_come_from_what_is_compiled(design: Path, claims: Claims, run: Run) -> None:
+def test_compare_takes_unknown_depths_from_the_derived_loops(design: Path, claims: Claims, run: Run) -> None:
     texts.write_run(design, run)
     unsaid = replace(claims, loops=tuple(replace(loop, depth=None) for loop in claims.loops))
     reports = read_reports(design, claims.cell)
@@ -463,7 +465,7 @@ def test_depths_that_depend_on_a_template_come_from_what_is_compiled(design: Pat
     assert not compare(unsaid, reports, shallow).holds
 
 
-def test_of_instances_of_a_loop_each_has_the_depth_of_its_process() -> None:
+def test_derived_of_a_loop_depends_on_its_process() -> None:
     loop = DeclaredLoop("unit", "unit.h", 8, 9, 1, None)
     derived = {("first", "unit.h:9"): DerivedLoop(1, 4, 32), ("second", "unit.h:9"): DerivedLoop(1, 9, 48)}
     assert derived_of(derived, "first", loop) == DerivedLoop(1, 4, 32)
@@ -471,7 +473,7 @@ def test_of_instances_of_a_loop_each_has_the_depth_of_its_process() -> None:
     assert derived_of({}, "first", loop) is None
 
 
-def test_a_constant_of_a_function_is_its_own(tmp_path: Path) -> None:
+def test_read_sources_keeps_constants_of_functions_apart(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     loop = "    constexpr int DEPTH = STAGES + {};\n    for (;;) {{\n        SYSTOLIC_PIPELINE(1, DEPTH);\n    }}\n"
     parts = [f"void part{n}() {{\n{loop.format(n)}}}\n" for n in (1, 2)]
@@ -480,14 +482,14 @@ def test_a_constant_of_a_function_is_its_own(tmp_path: Path) -> None:
 
 
 @cases("bound, loops", [("i < DEPTH", 0), ("i < DEPTH + 1", 1), ("i <= DEPTH", 1), ("i < n", 1)])
-def test_a_loop_of_no_iterations_is_none(bound: str, loops: int, tmp_path: Path) -> None:
+def test_read_sources_omits_loops_without_iterations(bound: str, loops: int, tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     loop = f"    for (int i = 0; {bound}; ++i) {{\n        SYSTOLIC_PIPELINE(1, 3);\n    }}\n"
     (tmp_path / "src/a.h").write_text(f"static const int DEPTH = 0;\nvoid part(int n) {{\n{loop}}}\n")
     assert len(read_sources(tmp_path).functions[0].loops) == loops
 
 
-def test_a_part_of_the_design(claims: Claims) -> None:
+def test_part_of_claims_has_one_function(claims: Claims) -> None:
     part = claims.part_of("feed_weights")
     assert {loop.function for loop in part.loops} == {"feed_phase"}
     assert [claim.storages[0].impl for claim in part.memories] == ["WEIGHT_MEMORY"]
@@ -497,7 +499,7 @@ def test_a_part_of_the_design(claims: Claims) -> None:
     assert "feed_phase" in caught.value.choices
 
 
-def test_a_folder_that_lacks_its_sources_or_scripts(design: Path) -> None:
+def test_read_claims_without_sources_or_scripts_is_refused(design: Path) -> None:
     (design / "run_hls.tcl").write_text("exit 0\n")
     with raises(DamagedFileError, path=str(design / "run_hls.tcl")):
         read_claims(design)
@@ -507,7 +509,7 @@ def test_a_folder_that_lacks_its_sources_or_scripts(design: Path) -> None:
         read_claims(design)
 
 
-def test_as_claimed_is_not_the_same_text_twice(claims: Claims) -> None:
+def test_as_claimed_of_other_claims_gives_other_reports(claims: Claims) -> None:
     """Check that the simulated synthesis run follows the claims: other claims give another report."""
     other = replace(claims, loops=tuple(replace(loop, depth=99) for loop in claims.loops))
     assert texts.csynth_xml(as_claimed(claims)) != texts.csynth_xml(as_claimed(other))

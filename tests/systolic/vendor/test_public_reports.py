@@ -67,7 +67,7 @@ def clone(name: str, work: Path) -> Clone:
 
 
 @cases("repository", VERSIONS)
-def test_both_reports_of_a_synthesis_say_the_same(repository: str, tmp_path: Path) -> None:
+def test_synthesis_reports_in_xml_and_text_agree(repository: str, tmp_path: Path) -> None:
     """Compare the readers of csynth.xml and csynth.rpt, which share only the code that reads a cell."""
     reports = clone(repository, tmp_path)
     names = reports.names("/syn/report/csynth.xml")[:MOST]
@@ -91,7 +91,7 @@ def test_both_reports_of_a_synthesis_say_the_same(repository: str, tmp_path: Pat
 
 
 @cases("repository", ["zanehpn+HLStrans", LABS])
-def test_schedules_explain_the_period_of_their_module(repository: str, tmp_path: Path) -> None:
+def test_schedules_add_up_to_the_period_of_their_module(repository: str, tmp_path: Path) -> None:
     """Compare the longest path of each schedule with the period that csynth.xml estimates after binding.
 
     The path is not longer than the period, and its steps add up to the path. Both are equal in four fifths of the
@@ -111,7 +111,7 @@ def test_schedules_explain_the_period_of_their_module(repository: str, tmp_path:
     assert sum(equal) >= 0.8 * len(equal) >= 8
 
 
-def test_missed_intervals_have_their_reason_in_the_log(tmp_path: Path) -> None:
+def test_logs_give_the_causes_of_missed_intervals(tmp_path: Path) -> None:
     reports = clone("zanehpn+HLStrans", tmp_path)
     explained = 0
     for name in reports.names("/solution1/syn/report/csynth.xml")[:MOST]:
@@ -125,7 +125,7 @@ def test_missed_intervals_have_their_reason_in_the_log(tmp_path: Path) -> None:
     assert explained
 
 
-def test_implementations(tmp_path: Path) -> None:
+def test_implementation_reports_of_2025_agree(tmp_path: Path) -> None:
     """Compare Vivado's summary, hierarchy and timing with the report of export_design about the same run."""
     reports = clone(LABS, tmp_path)
     names = reports.names("/impl_1/bd_0_wrapper_utilization_placed.rpt")
@@ -144,7 +144,7 @@ def test_implementations(tmp_path: Path) -> None:
         assert f"<CP_FINAL>{timing.clocks[0].period_ns - timing.wns_ns:.3f}</CP_FINAL>" in exported
 
 
-def test_implementations_of_2023(tmp_path: Path) -> None:
+def test_implementation_reports_of_2023_are_read(tmp_path: Path) -> None:
     reports = clone("ssfortynine+GraduationDesign", tmp_path)
     (name,) = reports.names("impl_1/design_1_wrapper_timing_summary_routed.rpt")
     timing = read_timing(reports.file(name))
@@ -155,7 +155,7 @@ def test_implementations_of_2023(tmp_path: Path) -> None:
     assert all(placed.counts.count(kind) is not None for kind in ("lut", "ff", "bram36", "dsp", "lutram"))
 
 
-def test_co_simulations(tmp_path: Path) -> None:
+def test_cosimulation_reports_give_the_status(tmp_path: Path) -> None:
     passed = clone(LABS, tmp_path)
     facts = [read_cosimulation(passed.file(name)) for name in passed.names("_cosim.rpt")]
     assert {fact.status for fact in facts} == {"Pass"}

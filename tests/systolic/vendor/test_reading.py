@@ -47,7 +47,7 @@ def written(folder: Path, text: str, name: str = "report") -> Path:
 # ------------------------------------------------------------------------------------------- Vitis HLS
 
 
-def test_csynth_xml(tmp_path: Path) -> None:
+def test_read_synthesis_xml_gives_all_facts(tmp_path: Path) -> None:
     synthesis = read_synthesis_xml(texts.write_run(tmp_path, RUN))
     assert (synthesis.version, synthesis.top, synthesis.part) == ("2023.2", "top", "xc7z020clg400-1")
     assert (synthesis.target_ns, synthesis.uncertainty_ns, synthesis.estimated_ns) == (10.0, 2.7, 3.25)
@@ -64,14 +64,14 @@ def test_csynth_xml(tmp_path: Path) -> None:
     assert synthesis.latency is None, "the report has undef, because the latency depends on the data"
 
 
-def test_loops_inside_loops_are_read(tmp_path: Path) -> None:
+def test_read_synthesis_xml_reads_nested_loops(tmp_path: Path) -> None:
     inner = "<inner><Name>inner</Name><PipelineII>1</PipelineII><PipelineDepth>3</PipelineDepth></inner>"
     text = texts.csynth_xml(RUN).replace("<PipelineType>no</PipelineType></VITIS", f"{inner}</VITIS")
     loops = read_synthesis_xml(written(tmp_path, text)).loops
     assert [(loop.name, loop.ii) for loop in loops] == [("VITIS_LOOP_62_1", 2), ("VITIS_LOOP_9_1", None), ("inner", 1)]
 
 
-def test_directives_that_the_tool_did_not_take(tmp_path: Path) -> None:
+def test_read_synthesis_xml_lists_refused_directives(tmp_path: Path) -> None:
     pragmas = (
         '<Pragma type="pipeline" location="src/feed.h:63" status="valid" options="II=1"/>'
         '<Pragma type="allocation" location="src/top.cpp:9" status="invalid" options="function">'
@@ -82,7 +82,7 @@ def test_directives_that_the_tool_did_not_take(tmp_path: Path) -> None:
     assert [str(pragma) for pragma in refused] == ["src/top.cpp:9: allocation function (no such function)"]
 
 
-def test_the_summary_as_text_says_the_same(tmp_path: Path) -> None:
+def test_read_synthesis_text_gives_all_facts(tmp_path: Path) -> None:
     synthesis = read_synthesis_text(written(tmp_path, texts.SUMMARY))
     assert (synthesis.version, synthesis.top, synthesis.part) == ("2024.2", "top", "xc7z020clg400-1")
     assert (synthesis.latency, synthesis.interval) == (6643, 6644)
@@ -98,7 +98,7 @@ def test_the_summary_as_text_says_the_same(tmp_path: Path) -> None:
     assert synthesis.budget_ns is None
 
 
-def test_the_longest_path_of_a_schedule(tmp_path: Path) -> None:
+def test_read_schedule_gives_the_longest_path(tmp_path: Path) -> None:
     path = read_schedule(written(tmp_path, texts.SCHEDULE.format(module="feed"), "feed.verbose.sched.rpt"))
     assert path is not None
     assert (path.module, path.ns) == ("feed", 4.01)
@@ -111,19 +111,19 @@ def test_the_longest_path_of_a_schedule(tmp_path: Path) -> None:
     assert read_schedule(written(tmp_path, "nothing of the kind\n", "x.verbose.sched.rpt")) is None
 
 
-def test_a_state_of_no_number_is_no_state(tmp_path: Path) -> None:
+def test_read_schedule_skips_states_without_a_number(tmp_path: Path) -> None:
     lines = "<State 1>: 1.2.3 ns\n\tx (1.0 ns)\n\n<State 2>: 2.5 ns\n\tadd (1.2.3 ns)\n\tsub (2.5 ns)\n"
     path = read_schedule(written(tmp_path, lines, "x.verbose.sched.rpt"))
     assert path is not None
     assert (path.ns, [step.ns for step in path.steps]) == (2.5, [2.5])
 
 
-def test_a_line_is_read_to_its_bound_and_the_next_is_whole(tmp_path: Path) -> None:
+def test_lines_of_cuts_long_lines(tmp_path: Path) -> None:
     path = written(tmp_path, "x" * (3 * text_module.MAX_LINE_LENGTH) + "\nsecond\nthird")
     assert list(text_module.lines_of(path)) == ["x" * text_module.MAX_LINE_LENGTH, "second\n", "third"]
 
 
-def test_why_an_ii_was_not_reached(tmp_path: Path) -> None:
+def test_read_log_gives_the_cause_of_a_missed_ii(tmp_path: Path) -> None:
     (violation,) = read_log(written(tmp_path, texts.LOG.format(module="feed_phase", loop="VITIS_LOOP_62_1")))
     assert (violation.module, violation.loop) == ("feed_phase", "VITIS_LOOP_62_1")
     assert violation.cause.startswith(
@@ -139,26 +139,26 @@ def test_why_an_ii_was_not_reached(tmp_path: Path) -> None:
         (texts.cosim("Fail", "NA"), CoSimulation("Fail", None, None, None)),
     ],
 )
-def test_co_simulation(tmp_path: Path, text: str, fact: CoSimulation) -> None:
+def test_read_cosimulation_gives_status_and_cycles(tmp_path: Path, text: str, fact: CoSimulation) -> None:
     assert read_cosimulation(written(tmp_path, text)) == fact
 
 
 # ---------------------------------------------------------------------------------------------- Vivado
 
 
-def test_placed_resources(tmp_path: Path) -> None:
+def test_read_utilisation_gives_counts_and_limits(tmp_path: Path) -> None:
     used = read_utilisation(written(tmp_path, texts.UTILISATION))
     assert (used.version, used.part, used.state) == ("2023.2", "xc7z020clg400-1", "Routed")
     assert used.counts == Resources(lut=23000, ff=30100, dsp=208, bram18=59, uram=None, lutram=4600)
     assert used.available == Resources(lut=53200, ff=106400, dsp=220, bram18=280, uram=None, lutram=17400)
 
 
-def test_resources_of_ultrascale_and_of_synthesis(tmp_path: Path) -> None:
+def test_read_utilisation_of_ultrascale_finds_its_luts(tmp_path: Path) -> None:
     text = texts.UTILISATION.replace("Slice LUTs ", "CLB LUTs*  ").replace("Slice Registers", "CLB Registers  ")
     assert read_utilisation(written(tmp_path, text)).counts.lut == 23000
 
 
-def test_the_accelerator_alone(tmp_path: Path) -> None:
+def test_read_hierarchy_gives_the_accelerator_alone(tmp_path: Path) -> None:
     path = written(tmp_path, texts.HIERARCHY)
     accelerator = read_hierarchy(path, "systolic_top_0")
     assert accelerator is not None
@@ -166,7 +166,7 @@ def test_the_accelerator_alone(tmp_path: Path) -> None:
     assert read_hierarchy(path, "another_0") is None
 
 
-def test_timing(tmp_path: Path) -> None:
+def test_read_timing_gives_slacks_and_clocks(tmp_path: Path) -> None:
     timing = read_timing(written(tmp_path, texts.timing(-0.2, 0.011, 3.333)))
     assert (timing.wns_ns, timing.whs_ns, timing.failing) == (-0.2, 0.011, 7)
     assert [(clock.name, clock.period_ns, clock.wns_ns) for clock in timing.clocks] == [("clk_fpga_0", 3.333, -0.2)]
@@ -189,7 +189,7 @@ READERS: list[tuple[Callable[[Path], object], str, str]] = [
 ]
 
 
-def test_file_without_a_report_is_refused_with_its_reason(tmp_path: Path) -> None:
+def test_readers_of_a_file_without_a_report_give_the_reason(tmp_path: Path) -> None:
     for reader, text, reason in READERS:
         path = written(tmp_path, text)
         with raises(DamagedFileError, path=str(path)) as caught:
@@ -197,13 +197,13 @@ def test_file_without_a_report_is_refused_with_its_reason(tmp_path: Path) -> Non
         assert caught.value.reason.startswith(reason), caught.value.reason
 
 
-def test_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+def test_readers_of_an_unreadable_file_refuse_it(tmp_path: Path) -> None:
     for reader in [reader for reader, _, _ in READERS] + [read_schedule, read_log]:
         with raises(FileAccessError, path=str(tmp_path), remedy="copy the whole folder of reports"):
             reader(tmp_path)
 
 
-def test_entities_are_not_expanded(tmp_path: Path) -> None:
+def test_read_synthesis_xml_refuses_entities(tmp_path: Path) -> None:
     bomb = '<!DOCTYPE a [<!ENTITY b "bbbb"><!ENTITY c "&b;&b;&b;">]><profile>&c;</profile>'
     with raises(DamagedFileError, reason="has a DOCTYPE or an entity, which no report of Vitis HLS has"):
         read_synthesis_xml(written(tmp_path, bomb))
@@ -213,7 +213,7 @@ def test_entities_are_not_expanded(tmp_path: Path) -> None:
         read_synthesis_xml(tmp_path / "utf16")
 
 
-def test_a_report_beyond_all_size_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readers_refuse_a_large_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(tmp_path, "x" * 1001)
     with raises(FileAccessError, path=str(path), reason="has more than 1,000 bytes, which no report has"):
         text_module.read_text(path, 1000)
@@ -224,7 +224,7 @@ def test_a_report_beyond_all_size_is_refused(tmp_path: Path, monkeypatch: pytest
             reader(path)
 
 
-def test_a_report_of_countless_elements_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_synthesis_xml_limits_the_elements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Limit the number of XML elements, because a parsed element takes a hundred times its bytes in memory."""
     monkeypatch.setattr(text_module, "MAX_ELEMENTS", 10)
     path = written(tmp_path, f"<profile>{'<b/>' * 20}</profile>")
@@ -246,7 +246,7 @@ def test_a_report_of_countless_elements_is_refused(tmp_path: Path, monkeypatch: 
         ("1e308", None),
     ],
 )
-def test_numbers(text: str, value: float | None) -> None:
+def test_number_of_a_cell_is_a_value_or_none(text: str, value: float | None) -> None:
     assert number(text) == value
 
 
@@ -264,7 +264,7 @@ TEXTS = [
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_no_change_of_a_report_breaks_a_reader(tmp_path: Path, data: st.DataObject) -> None:
+def test_readers_of_changed_reports_give_a_value_or_refuse(tmp_path: Path, data: st.DataObject) -> None:
     """Remove, double or replace parts of a report: its reader returns a value or raises DamagedFileError."""
     reader, text = data.draw(st.sampled_from(TEXTS))
     for _ in range(data.draw(st.integers(1, 4))):
@@ -284,14 +284,14 @@ def test_no_change_of_a_report_breaks_a_reader(tmp_path: Path, data: st.DataObje
 # ---------------------------------------------------------------------------------------------- places
 
 
-def test_nothing_to_read(tmp_path: Path) -> None:
+def test_read_reports_of_an_empty_folder_is_refused(tmp_path: Path) -> None:
     with raises(FileAccessError, path=str(tmp_path), reason="contains no report of Vitis HLS or Vivado"):
         read_reports(tmp_path, "top_0")
     with raises(FileAccessError, path=str(tmp_path / "none"), reason="is not a folder"):
         read_reports(tmp_path / "none", "top_0")
 
 
-def test_reports_of_a_project_made_by_hand(tmp_path: Path) -> None:
+def test_read_reports_finds_reports_of_other_projects(tmp_path: Path) -> None:
     """Find reports below folders with other project and solution names, but not below kernels."""
     project = tmp_path / "proj/solution1/syn/report"
     project.mkdir(parents=True)

@@ -90,7 +90,7 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tool:
     ("name", "arguments"),
     [("vitis_hls", ["-f", "run_hls.tcl"]), ("vitis-run", ["--mode", "hls", "--tcl", "run_hls.tcl"])],
 )
-def test_the_tool_synthesises_and_what_it_left_is_compared(
+def test_vendor_csynth_runs_the_tool_and_compares(
     tool: Tool, design: Path, run: Run, name: str, arguments: list[str]
 ) -> None:
     texts.write_run(tool.reports, run)
@@ -103,7 +103,7 @@ def test_the_tool_synthesises_and_what_it_left_is_compared(
     assert "Implementing module" in (design / "hls.log").read_text()
 
 
-def test_one_function(tool: Tool, design: Path, claims: Claims) -> None:
+def test_vendor_only_synthesises_one_function(tool: Tool, design: Path, claims: Claims) -> None:
     (loop,) = (loop for loop in claims.loops if loop.function == "feed_phase")
     run = Run("feed_weights_kernel", claims.part, 10.0, (Module("feed_phase", (scheduled(loop),)),))
     texts.write_run(tool.reports, run)
@@ -118,7 +118,7 @@ def test_one_function(tool: Tool, design: Path, claims: Claims) -> None:
     refused(call("vendor", design, "--json", "-"), "contains no report of Vitis HLS or Vivado")
 
 
-def test_without_the_tool(tool: Tool, design: Path) -> None:
+def test_vendor_csynth_without_the_tool_says_how_to_run_it(tool: Tool, design: Path) -> None:
     sentence = r"vitis_hls .* or vitis-run .*--csynth.*settings64\.sh.*vitis_hls -f run_hls\.tcl in "
     refused(call("vendor", design, "--csynth"), sentence)
     refused(call("vendor", design, "--csynth", "--only", "feed_weights"), r"run_hls\.tcl in .*kernels/feed_weights")
@@ -127,7 +127,7 @@ def test_without_the_tool(tool: Tool, design: Path) -> None:
     )
 
 
-def test_a_tool_that_fails_is_told_with_its_errors(tool: Tool, design: Path) -> None:
+def test_vendor_csynth_of_a_failing_tool_quotes_its_errors(tool: Tool, design: Path) -> None:
     tool.install(code=3, output="ERROR: [HLS 207-3771] use of undeclared identifier 'x'\nINFO: bye")
     refused(
         call("vendor", design, "--csynth"),
@@ -135,13 +135,13 @@ def test_a_tool_that_fails_is_told_with_its_errors(tool: Tool, design: Path) -> 
     )
 
 
-def test_a_tool_that_cannot_be_started(tool: Tool, design: Path) -> None:
+def test_vendor_csynth_of_a_broken_tool_is_refused(tool: Tool, design: Path) -> None:
     (tool.bin / "vitis_hls").write_text("#!/no/such/interpreter\n")
     (tool.bin / "vitis_hls").chmod(0o755)
     refused(call("vendor", design, "--csynth"), r"vitis_hls.*No such file or directory")
 
 
-def test_its_steps_are_told(tool: Tool, design: Path) -> None:
+def test_synthesise_reports_the_steps(tool: Tool, design: Path) -> None:
     tool.install()
     steps: list[str] = []
     synthesise(design, "run_hls.tcl", steps.append)
@@ -164,7 +164,7 @@ def until(condition: Callable[[], Any]) -> Any:
     raise AssertionError("the condition was not met within 30 s")
 
 
-def test_a_command_that_is_stopped_takes_the_tool_with_it(tool: Tool, design: Path) -> None:
+def test_vendor_csynth_stopped_by_a_signal_stops_the_tool(tool: Tool, design: Path) -> None:
     tool.install(sleeps=True)
     environment = {**os.environ, "PYTHONPATH": str(texts.ROOT)}
     command = [sys.executable, "-m", "systolic", "vendor", str(design), "--csynth"]
@@ -180,12 +180,12 @@ def test_a_command_that_is_stopped_takes_the_tool_with_it(tool: Tool, design: Pa
                 os.kill(process, signal.SIGKILL)
 
 
-def test_options_that_do_not_go_together(design: Path) -> None:
+def test_vendor_with_conflicting_options_is_refused(design: Path) -> None:
     refused(call("vendor", design, "--csynth", "--reports", design), "--csynth and --reports")
     refused(call("vendor", design, "--only", "../x"), r"feed_weights.*'\.\./x'")
 
 
-def test_reports_from_elsewhere(tmp_path: Path, design: Path, run: Run) -> None:
+def test_vendor_reports_reads_another_folder(tmp_path: Path, design: Path, run: Run) -> None:
     texts.write_run(tmp_path / "copied", run)
     page = tmp_path / "vendor.html"
     done = call("vendor", design, "--reports", tmp_path / "copied", "--report", page)
@@ -195,7 +195,7 @@ def test_reports_from_elsewhere(tmp_path: Path, design: Path, run: Run) -> None:
 
 
 @pytest.mark.engine
-def test_what_the_sources_allow_beside_what_the_tool_says(tmp_path: Path) -> None:
+def test_vendor_derived_has_values_of_every_loop(tmp_path: Path) -> None:
     """Give every loop derived values, because ``systolic check`` and the claims name the same lines."""
     pytest.importorskip("llvmlite", reason="the extra check is not installed")
     tiny_cfg, names = tiny_files(tmp_path)
@@ -219,7 +219,7 @@ def test_what_the_sources_allow_beside_what_the_tool_says(tmp_path: Path) -> Non
 
 @pytest.mark.engine
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
-def test_every_process_is_a_kernel_that_compiles(tmp_path: Path, style: str) -> None:
+def test_kernel_files_of_every_process_compile(tmp_path: Path, style: str) -> None:
     """Compile all kernels by g++ with the vendor's own types, except ``hls::burst_maxi``, which the simulation has."""
     design = design_folder(tmp_path / "design", style)
     claims = read_claims(design)
@@ -240,7 +240,7 @@ def test_every_process_is_a_kernel_that_compiles(tmp_path: Path, style: str) -> 
     assert done.returncode == 0, done.stderr[:2000]
 
 
-def test_memories_of_other_processes_are_partitioned_as_in_the_design(claims: Claims) -> None:
+def test_kernel_files_partition_memories_like_the_design(claims: Claims) -> None:
     source = kernel_files("load", claims)["kernel.cpp"]
     assert "#pragma HLS ARRAY_PARTITION variable=from complete dim = 2\n" in source
     design = claims.sources.texts["top.cpp"].replace("from,", "buffer,")
@@ -254,7 +254,7 @@ def test_memories_of_other_processes_are_partitioned_as_in_the_design(claims: Cl
     assert "    read_rows<0>(pass, maps, rows);\n" in source
 
 
-def test_the_script_sets_the_function_as_top(tmp_path: Path, claims: Claims) -> None:
+def test_kernel_script_sets_the_function_as_top(tmp_path: Path, claims: Claims) -> None:
     folder = tmp_path / "design/kernels/feed_weights"
     ran = run_tcl(folder, "run_hls.tcl", kernel_files("feed_weights", claims)["run_hls.tcl"])
     assert ran.rc == 0, ran.out
@@ -270,13 +270,13 @@ def test_the_script_sets_the_function_as_top(tmp_path: Path, claims: Claims) -> 
     assert (failed.rc, "run_hls.tcl: csynth_design failed" in failed.out) == (1, True)
 
 
-def test_a_template_of_which_callers_choose_types_is_refused(claims: Claims) -> None:
+def test_kernel_files_of_an_open_template_are_refused(claims: Claims) -> None:
     with raises(UnsupportedError, subject="the function multiply_unit alone", remedy="name a function that calls it"):
         kernel_files("multiply_unit", claims)
     with raises(InvalidValueError, what="--only", got="../x"):
         kernel_folder(Path(), "../x")
 
 
-def test_a_process_may_be_named_as_in_traces(design: Path, claims: Claims) -> None:
+def test_write_kernel_takes_the_process_name_of_traces(design: Path, claims: Claims) -> None:
     folder = write_kernel(design, "first", claims)
     assert "first_process(frames, in, out);" in (folder / "kernel.cpp").read_text()
