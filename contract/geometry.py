@@ -106,7 +106,10 @@ class Geometry:
     )
     late_offsets: Annotated[int, OneOf((0, 1, 2))] = field(
         default=0,
-        metadata=_optional("LATE_OFFSETS", "1: requantisers may add an offset after the product; 0: they do not"),
+        metadata=_optional(
+            "LATE_OFFSETS",
+            "1: requantisers may add after products; 2: and round halves to even; 0: neither",
+        ),
     )
     map_products: _Flag = field(
         default=False, metadata=_optional("MAP_PRODUCTS", "1: maps can be multiplied by maps; 0: they cannot")

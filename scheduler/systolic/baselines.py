@@ -130,7 +130,7 @@ def _scale_sim(sizes: _Sizes, ddr: DdrTiming) -> BaselineLayer:
     τ = (2·Sr + Sc + T − 2) · ⌈outputs / Sr⌉ · ⌈filters / Sc⌉ with T = kernel · channels.
 
     Source: A. Samajdar et al., "A Systematic Methodology for Characterizing Scalability of DNN Accelerators using
-    SCALE-Sim", ISPASS 2020, equations 3 and 4. The number of MACs is that of the array: Sc = columns, and Sr = rows ·
+    SCALE-Sim", ISPASS 2020, equations 3 and 4. The number of MACs equals the array's: Sc = columns, and Sr = rows ·
     lanes, times 2 if two positions share a DSP.
     """
     shape, array = sizes.shape, sizes.array

@@ -43,7 +43,7 @@ class Stay:
         adds: The first layer that writes a map of the group that the layer's Saver adds; None if it adds none.
         last: The last layer that reads, adds or writes a map of the group of the layer's own map.
         turn: Rows by which the banks of this group are rotated.
-        beside: The first layer that writes a map of this group; None if the group has one map.
+        first_writer: The first layer that writes a map of this group; None if the group has one map.
     """
 
     may: bool
@@ -51,7 +51,7 @@ class Stay:
     adds: int | None
     last: int
     turn: int
-    beside: int | None = None
+    first_writer: int | None = None
 
 
 @dataclass(frozen=True)
@@ -131,9 +131,9 @@ def stays_of(network: QuantizedNetwork, layers: Sequence[Layer]) -> tuple[Stay, 
     def stay_of(number: int) -> Stay:
         handover = maps[number]
         first = handover.number
-        beside = first if len(handover.writers) > 1 else None
+        first_writer = first if len(handover.writers) > 1 else None
         may = not hindrances(handover)
-        return Stay(may, reads.get(number), adds.get(number), handover.last, turns[first], beside)
+        return Stay(may, reads.get(number), adds.get(number), handover.last, turns[first], first_writer)
 
     return tuple(stay_of(number) for number in range(len(maps)))
 
@@ -237,11 +237,11 @@ def _choices(stays: tuple[Stay, ...], room: Room, index: int, contents: Held, op
     read, added = _place_of(contents, stay.reads), _place_of(contents, stay.adds)
     if read.buffer and read.buffer == added.buffer:
         return []
-    if stay.beside in (None, index):
+    if stay.first_writer in (None, index):
         places = [added] if added.buffer else _gaps(contents, room, index)
         leaves = False in options
     else:
-        places = [_place_of(contents, stay.beside)]  # the first writer has chosen the place of the group
+        places = [_place_of(contents, stay.first_writer)]  # the first writer has chosen the place of the group
         leaves = places == [IN_DDR]
     kept = [place for place in places if _may_write(stays, index, read, added, place)] if True in options else []
     return [*kept, IN_DDR] if leaves else kept
@@ -260,9 +260,9 @@ def _may_write(stays: tuple[Stay, ...], index: int, read: Place, added: Place, p
     if not added.buffer:
         return True
     assert stay.adds is not None
-    alone = stay.beside is None and stays[stay.adds].beside is None
+    alone = stay.first_writer is None and stays[stay.adds].first_writer is None
     over = alone and stays[stay.adds].last == index and stays[stay.adds].turn == stay.turn
-    return stay.adds == stay.beside or (place == added and over)
+    return stay.adds == stay.first_writer or (place == added and over)
 
 
 def _gaps(contents: Held, room: Room, index: int) -> list[Place]:
@@ -300,7 +300,7 @@ def _after(stays: tuple[Stay, ...], room: Room, index: int, contents: Held, plac
     """
     first, second = (tuple(held for held in buffer if stays[held.first_writer].last > index) for buffer in contents)
     stay = stays[index]
-    if not place.buffer or stay.last <= index or stay.beside not in (None, index):
+    if not place.buffer or stay.last <= index or stay.first_writer not in (None, index):
         return first, second
     written = _Held(index, place.word, place.word + room.sizes[index])
     if place.buffer == 1:

@@ -78,7 +78,7 @@ class SearchedBuffer(BufferNeed):
 
 @dataclass(frozen=True)
 class UnitNeed:
-    """A number or a flag of the array that a layer needs whatever its tiling.
+    """A number or a flag of the array that a layer needs, with any tiling.
 
     Attributes:
         name: The field's name in an Array.

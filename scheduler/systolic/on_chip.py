@@ -89,7 +89,7 @@ def turns_for(layer: Layer) -> frozenset[int] | None:
 
 
 def common_turns(of_each: Iterable[frozenset[int] | None]) -> frozenset[int] | None:
-    """Return the turns that all of ``of_each`` allow, where None allows any; None if each of them is None."""
+    """Return the turns that all of ``of_each`` allow. None stands for all turns, also as the result."""
     wanted = [turns for turns in of_each if turns is not None]
     return frozenset.intersection(*wanted) if wanted else None
 
@@ -123,8 +123,8 @@ STAY_RULES = (
         lambda h: f"stride {', '.join(map(str, h.strides))}",
     ),
     StayRule(
-        "all layers that read a map on chip with stride 2 have the same number of rows of padding above it, because "
-        "this number decides the bank of a row; a kernel of one row may have one row less",
+        "layers that read a map on chip with stride 2 have equal padding above it, as it decides a row's bank; "
+        "a kernel of one row may have one row less",
         lambda h: h.turns is None or len(h.turns) > 0,
         lambda h: f"{' and '.join(map(str, h.padding_above))} rows",
     ),

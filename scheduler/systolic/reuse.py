@@ -1,6 +1,6 @@
-"""What a tiled layer reads again and what stays: the strips of rows in the row buffer, the passages of its weights.
+"""The data reuse of a tiled layer: the rows that stay in the row buffer, and the reads of rows and weights from DDR.
 
-The numbers of a tiling as a reader follows them, tile by tile; scheduler/systolic/model/cost.py has their sums.
+The functions describe a tiling tile by tile, for explanations. scheduler/systolic/model/cost.py computes the totals.
 """
 
 from __future__ import annotations
@@ -16,8 +16,14 @@ from scheduler.systolic.tiling import ColumnTile, Tiling, column_tiles, input_co
 
 @dataclass(frozen=True)
 class Strip:
-    """Input rows ``first`` … ``end`` − 1 that a row tile computes from; those before ``fresh`` stayed from the tile
-    above. columns: first and past-last one of the column tile's."""
+    """The input rows that a row tile reads from the row buffer.
+
+    Attributes:
+        first: The first row.
+        fresh: The first row that the tile above has not loaded already.
+        end: The row after the last one.
+        columns: The first input column of the column tile, and the column after its last one.
+    """
 
     first: int
     fresh: int
@@ -27,8 +33,14 @@ class Strip:
 
 @dataclass(frozen=True)
 class Step:
-    """One channel tile of one row tile, in the order of computing. reads_rows: its row tile's rows come to the row
-    buffer. reads_weights: its weights cross the DDR."""
+    """One channel tile of one row tile, which the engine computes as a unit.
+
+    Attributes:
+        row_tile: The index of the row tile.
+        channel_tile: The index of the channel tile.
+        reads_rows: Whether the row tile's rows are loaded into the row buffer for this step.
+        reads_weights: Whether the channel tile's weights are read from DDR for this step.
+    """
 
     row_tile: int
     channel_tile: int
@@ -37,7 +49,7 @@ class Step:
 
 
 def strip(network: QuantizedNetwork, scheduled: ScheduledLayer, row_tile: int, tile: ColumnTile) -> Strip:
-    """The rows that lie in the row buffer while ``row_tile`` of a column tile is computed."""
+    """Return the rows that are in the row buffer while ``row_tile`` of a column tile is computed."""
     layer, shape, rows = scheduled.layer, scheduled.shape, scheduled.array.rows
     width = layer.read_width(network.nodes[layer.input].shape.width)
     columns = input_columns(layer, tile, width, scheduled.array.word_pixels if layer.reads_pixels else 1)
@@ -47,7 +59,7 @@ def strip(network: QuantizedNetwork, scheduled: ScheduledLayer, row_tile: int, t
 
 
 def _end(scheduled: ScheduledLayer, row_tile: int) -> int:
-    """Past the last row of the last row stride that a row tile computes from."""
+    """Return the row after the last row that a row tile reads."""
     shape, rows = scheduled.shape, scheduled.array.rows
     last_stride = (row_tile + 1) * rows - 1 + shape.ahead
     return _inside(shape.in_height, last_stride * shape.stride + shape.phases - shape.pad_top)
@@ -58,7 +70,7 @@ def _inside(height: int, row: int) -> int:
 
 
 def steps(scheduled: ScheduledLayer) -> Iterator[Step]:
-    """Of one column tile, in the order in which the engine computes them."""
+    """Yield the steps of one column tile in the order in which the engine computes them."""
     rows, channels, order = range(scheduled.row_tiles), range(scheduled.channel_tiles), scheduled.tiling.order
     if order == "inputs-resident":
         places = ((row, channel) for channel in channels for row in rows)
@@ -70,9 +82,14 @@ def steps(scheduled: ScheduledLayer) -> Iterator[Step]:
 
 @dataclass(frozen=True)
 class Reuse:
-    """Of a layer, in all frames of a batch. passes: over a frame's map, one a column tile. map_reads: how often the
-    map's values are read, above 1 where column tiles share columns. weight_reads: how often all weights cross the DDR.
-    buffered_rows: rows of a column tile that the row buffer holds."""
+    """The reads of a layer's data, for all frames of a batch.
+
+    Attributes:
+        passes: Passes over a frame's map, one per column tile.
+        map_reads: Times that a value of the input map is read, on average. Above 1 if column tiles share columns.
+        weight_reads: Times that all weights are read from DDR.
+        buffered_rows: Rows of a column tile that the row buffer holds.
+    """
 
     passes: int
     map_reads: float
@@ -81,7 +98,7 @@ class Reuse:
 
 
 def reuse(network: QuantizedNetwork, scheduled: ScheduledLayer) -> Reuse:
-    """How often ``scheduled`` reads what it reads."""
+    """Return the number of times that ``scheduled`` reads its map and its weights."""
     shape, tiling, rows = scheduled.shape, scheduled.tiling, scheduled.array.rows
     uncut = column_tiles(network, scheduled.layer, scheduled.array, shape.out_width).total_words
     read = rows_in(shape, rows, scheduled.row_tiles)

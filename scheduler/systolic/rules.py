@@ -46,8 +46,8 @@ def _crowded_buffers(schedule: SystolicSchedule) -> tuple[SystolicError, ...]:
     return (
         UnsupportedError(
             "on_chip",
-            "the two map buffers cannot hold this map and all others that must stay on chip, because a layer cannot "
-            "write the buffer that it reads; set on_chip to false for some of the maps",
+            "the two map buffers cannot hold this map and all others on chip, because a layer cannot write the buffer "
+            "that it reads; set on_chip to false for some maps",
             where=schedule.layers[number].shape.name,
         ),
     )

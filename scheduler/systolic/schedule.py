@@ -127,7 +127,7 @@ class SystolicSchedule:
 def schedule_of(network: QuantizedNetwork, array: Array, tilings: Sequence[Tiling], batch: int = 1) -> SystolicSchedule:
     """Return the schedule of ``network`` on ``array`` with these tilings, without a check that they are legal.
 
-    scheduler/systolic/rules.py checks schedules. The errors are those of ``lower``.
+    scheduler/systolic/rules.py checks schedules. It raises the errors of ``lower``.
 
     Args:
         network: The network, which is lowered for this batch.

@@ -1,11 +1,13 @@
-"""A schedule as JSON: saved, edited by hand, loaded again. An edit that breaks a rule gets the error of the rule.
+"""Schedule files in JSON, which can be edited by hand and loaded again.
 
-{"format": "systolic-schedule", "version": 2, "network": …, "array": {…},
- "layers": [{"name": …, "order": …, "tile_columns": …, "overlap": …}, …]}
+If an edited schedule breaks a rule, loading it raises the error of the rule. A file has this form:
 
-"ddr": {"gbps": …, "efficiency": …}, the memory that it was made for.
-"batch": frames that share the weights' passage, where they are more than one. tile_columns: of the layer's output in a
-column tile; the last tile has what remains.
+    {"format": "systolic-schedule", "version": 2, "network": …, "array": {…},
+     "layers": [{"name": …, "order": …, "tile_columns": …, "overlap": …}, …]}
+
+Two keys are optional: "ddr" is the memory for which the schedule was made, as {"gbps": …, "efficiency": …}, and "batch"
+is the number of frames that share the weights, if it is more than 1. "tile_columns" is the number of output columns of
+a column tile. The last tile has the remaining columns.
 """
 
 from __future__ import annotations
@@ -32,17 +34,18 @@ from scheduler.systolic.workload import workload_of
 FORMAT, VERSION = "systolic-schedule", 2
 
 LATER = {p.name: p.default for p in parameters() if p.later and p.default is not None}
-"""What an array of a file saved before there was a choice has."""
+"""The values of array parameters that are not in older files, because these parameters were introduced later."""
 
 BOUNDS = {p.name: (min(p.least, 1), 1 if p.kind is bool else MOST) for p in parameters() if p.kind is not str}
-"""The least and the greatest number that each parameter of an array may be in a file; flags are 1 or 0. The rules of an
-array say what else it must be."""
+"""The least and the greatest value of each numeric parameter of an array in a file. Flags are 1 or 0.
+
+``check`` applies the further rules of an array."""
 
 _LAYER_KEYS = {"name": str, "order": str, "tile_columns": int, "overlap": bool, "on_chip": bool}
 _TYPES = {str: "a text", int: "a whole number", bool: "true or false"}
 
 LATER_KEYS: Mapping[str, bool] = {"on_chip": False}
-"""The same of a layer."""
+"""The values of keys of a layer that are not in older files, because these keys were introduced later."""
 
 
 SCHEMA: Mapping[str, Any] = {
@@ -86,11 +89,16 @@ SCHEMA: Mapping[str, Any] = {
         },
     },
 }
-"""JSON Schema of the file, for editors."""
+"""The JSON Schema of a schedule file, for editors."""
 
 
 def to_json(schedule: SystolicSchedule, ddr: DdrRate | None = None) -> str:
-    """The text of a schedule file, one line a key. ddr: the memory that it was made for."""
+    """Return the text of a schedule file, with one line per key.
+
+    Args:
+        schedule: The schedule.
+        ddr: The memory for which the schedule was made, or None to leave it out of the file.
+    """
     values = {
         "format": FORMAT,
         "version": VERSION,
@@ -113,10 +121,18 @@ def to_json(schedule: SystolicSchedule, ddr: DdrRate | None = None) -> str:
 
 
 def from_json(text: str, network: QuantizedNetwork, name: str = "schedule") -> SystolicSchedule:
-    """Return the schedule of ``text`` for ``network``. name: of the file.
+    """Return the schedule in ``text`` for ``network``.
 
-    Raises the errors of ``read_object`` and ``entries``; InvalidValueError or RangeError for a value that its key
-    cannot have; SeveralFaultsError for a schedule that breaks rules.
+    Args:
+        text: The text of the schedule file.
+        network: The network.
+        name: The name of the file, for errors.
+
+    Raises:
+        SystolicError: The errors of ``read_object`` and ``entries``.
+        InvalidValueError: A value has the wrong type, or its key does not allow it.
+        RangeError: A number is out of its key's range.
+        SeveralFaultsError: The schedule breaks rules.
     """
     values = read_object(text, name, "schedule", SCHEMA)
     array = check(_array(values["array"], name))
@@ -133,12 +149,15 @@ def from_json(text: str, network: QuantizedNetwork, name: str = "schedule") -> S
 
 
 def saved_ddr(text: str, name: str = "schedule") -> DdrRate | None:
-    """Return the memory that the schedule of ``text`` was made for, None if the file does not say it."""
+    """Return the memory for which the schedule in ``text`` was made, or None if the file does not have it."""
     return ddr_of(read_object(text, name, "schedule", SCHEMA), name)
 
 
 def saved_fused(text: str, name: str = "schedule") -> bool:
-    """Whether the Saver adds maps in the schedule of ``text``: its layers are others then."""
+    """Return whether the Saver computes residual adds in the schedule in ``text``.
+
+    The network is divided into layers differently then.
+    """
     array = read_object(text, name, "schedule", SCHEMA).get("array")
     return isinstance(array, dict) and array.get("added_maps") == 1
 

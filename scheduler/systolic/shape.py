@@ -1,4 +1,4 @@
-"""A layer as numbers: all that its cost and the rules ask of it, on arrays of one width."""
+"""The numbers of a layer that its cost and the rules of a schedule depend on, and functions of these numbers."""
 
 from __future__ import annotations
 
@@ -19,30 +19,57 @@ from scheduler.systolic.network.views import spans_of
 
 @dataclass(frozen=True)
 class LayerShape:
-    """One layer on arrays of certain columns and lanes; numbers alone, so that it is cheap to send to a process.
+    """The numbers of one layer, on arrays with certain numbers of columns and lanes.
 
-    out_height, out_width: of the convolution; saved_height, saved_width: after the pool. Both count the frames of a
-    batch that lie one under the other.
-    blocks, out_blocks: words of one input and of one output position, of the picture its planes. value_words: words of
-    a block of results (more than 1 where they are wider than a lane). pixels: input pixels in a word, 1 where the input
-    is a map.
-    steps: cycles that the array takes for one position, or for so many ``positions`` of a row at once.
-    repeats: frames of a batch that are executed one after the other.
-    upscale: how often each value is written in a row, and how many rows of it.
-    places: of a window, that the array hands through one after the other as positions; 1 for other layers.
-    multiplied: whether these are multiplied, and not compared.
-    spread: columns that a position of what is read becomes.
-    added: whether the Saver adds another map to what leaves. pass_words: of a pass in the program, of 32 bits.
-    late_offsets: 1 where its requantisers add after their multiplication, 2 where they round halves to even.
-    sum_bits: that any of its sums has at most, whatever the weights.
-    table_depth: values of the table in which results are looked up, 0 where they are not. table_slopes: whether these
-    are pieces of lines.
-    reads, adds: the number of the layer whose map it reads, or the first of several, and of the one whose map it adds;
-    −1 for the picture.
-    from_chip, to_chip, added_from_chip: whether the map that is read, the one that is written, and the one that is
-    added stays in a map buffer. pieces: runs of words in DDR in which a row lies that is not cut.
-    kept_blocks: words of a position there, of all maps that lie beside the one that is
-    written. turned: rows by which the banks of the map that is read are rotated, less the layer's padding above.
+    It holds no weights, so that it is cheap to send to a worker process. Heights count the rows of all frames of a
+    batch whose maps are computed as one map. A *block* is the channels of one position that fit into a word.
+
+    Attributes:
+        name: The layer's name.
+        filters: Output channels of the convolution.
+        in_channels: Channels of the input map, times the input rows that are read as one row.
+        in_height: Rows that the layer reads (``read_height``).
+        in_width: Columns that the layer reads.
+        blocks: Words of one input position. For the input image, the number of its planes.
+        out_blocks: Words of one output position, if values are not wider than a lane.
+        kernel_height: Rows of the kernel.
+        kernel_width: Columns of the kernel.
+        stride: Rows from a window to the next one.
+        pad_top: Rows of padding above the map.
+        out_height: Output rows of the convolution, before the pool or the upsample.
+        out_width: Output columns of the convolution, before the pool or the upsample.
+        saved_height: Output rows after the pool or the upsample.
+        saved_width: Output columns after the pool or the upsample.
+        pool_size: Rows and columns of the fused max pool's window. 1 without a pool.
+        pool_stride: Stride of the fused max pool. 1 without a pool.
+        depthwise: Whether each channel tile reads only the channel blocks with its own number.
+        pixels: Input pixels per word if the layer reads the input image. Else 1.
+        value_words: Words of a block of results. More than 1 if values are wider than a lane.
+        steps: Cycles of the array for one position, or for the ``positions`` that are computed together.
+        macs: Multiply-accumulates in all frames of a batch.
+        positions: Neighbouring output columns that are computed together.
+        sum_bits: Bits that a sum of the layer needs at most, for any weights.
+        repeats: Frames of a batch that are executed one after the other.
+        upscale: Times that each value is written in a row, and times that each row is written.
+        table_depth: Values of the activation table. 0 without a table.
+        table_slopes: Whether the table is piecewise linear.
+        places: Places of a window that the array passes on as positions. 1 for other layers.
+        late_offsets: 1 if the requantisers add an offset after their multiplication. 2 if requantisers or residual
+            adds round halves to even. Else 0.
+        multiplied: Whether the places of a window are multiplied, and not compared.
+        spread: Output columns that are computed from one position that is read.
+        added: Whether the Saver adds a residual map to the results.
+        pass_words: Words of 32 bits of each of the layer's passes in the program.
+        reads: The number of the layer that writes the map that is read, or the first of several. −1 for the image.
+        adds: The number of the layer that writes the residual map, or the first of several. −1 for the image,
+            or without one.
+        from_chip: Whether the map that is read is in a map buffer.
+        to_chip: Whether the map that is written stays in a map buffer.
+        added_from_chip: Whether the residual map is in a map buffer.
+        pieces: Runs of consecutive words in DDR that make up a row that is not cut into column tiles.
+        kept_blocks: Words of one position of all maps that are stored side by side with the written one, itself
+            included.
+        turned: Rows by which the banks of the map that is read are rotated, minus ``pad_top``.
     """
 
     name: str
@@ -90,27 +117,27 @@ class LayerShape:
 
     @property
     def phases(self) -> int:
-        """Rows of a stride that are read."""
+        """Rows of each row stride that are read."""
         return min(self.stride, self.kernel_height)
 
     @property
     def column_positions(self) -> float:
-        """Positions that the array computes for each column that is saved."""
+        """Positions that the array computes per output column."""
         return self.places * self.pool_stride / self.upscale
 
     @property
     def position_steps(self) -> int:
-        """Cycles of the array for one position that is read, or for so many ``positions`` at once."""
+        """Cycles of the array for one position that is read, or for the ``positions`` that are computed together."""
         return self.places * self.spread * self.steps
 
     @property
     def ahead(self) -> int:
-        """Row strides that the kernel reaches below its first."""
+        """Row strides below a window's first one that the kernel also reads."""
         return (self.kernel_height - 1) // self.stride
 
 
 def shapes_of(network: QuantizedNetwork, layers: Sequence[Layer], array: Array) -> tuple[LayerShape, ...]:
-    """The numbers of all ``layers``, with those of the layers whose maps they read and add."""
+    """Return the shapes of all ``layers``, with the numbers of the layers whose maps they read and add."""
     writers = {layer.output: number for number, layer in enumerate(layers)}
     stays = stays_of(network, layers)
 
@@ -128,7 +155,10 @@ def shapes_of(network: QuantizedNetwork, layers: Sequence[Layer], array: Array) 
 
 
 def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShape:
-    """The numbers of ``layer`` on arrays with the columns and lanes of ``array``."""
+    """Return the shape of ``layer`` on arrays with the columns and lanes of ``array``.
+
+    The fields that depend on other layers have their defaults. ``shapes_of`` sets them.
+    """
     read = network.nodes[layer.input].shape
     result = network.nodes[layer.output].type.datatype
     return LayerShape(
@@ -179,8 +209,10 @@ def _late_offsets(layer: Layer) -> int:
 
 
 def _steps(layer: Layer, array: Array) -> int:
-    """Kernel rows × groups of kernel columns × channel blocks; of a window whose places are handed through
-    its blocks alone."""
+    """Return the steps of a position: kernel rows × groups of kernel columns × channel blocks.
+
+    If the array passes on the places of a window, or spreads a position, only the channel blocks count.
+    """
     height, width = layer.kernel
     if layer.places > 1 or layer.spread > 1:
         return step_blocks(layer, array) // layer.spread
@@ -190,8 +222,11 @@ def _steps(layer: Layer, array: Array) -> int:
 
 
 def _sum_bits(layer: Layer, array: Array) -> int:
-    """Of −2^(bits − 1) · −2^(bits − 1) in every lane of every step; at 4 bits a pixel's high nibbles count 16 times. At
-    most SUM_BITS, which the weights of every quantised network keep within."""
+    """Return the bits of the largest sum: −2^(bits − 1) · −2^(bits − 1) in every lane of every step.
+
+    At 4 bits the products of a pixel's high nibbles count 16 times. The result is limited to SUM_BITS, because the
+    sums of every quantised network fit into SUM_BITS.
+    """
     products = _steps(layer, array) * array.lanes << 2 * (array.bits - 1)
     if layer.reads_pixels and array.bits == 4:
         products = products // 2 * (1 + 16)
@@ -199,20 +234,27 @@ def _sum_bits(layer: Layer, array: Array) -> int:
 
 
 def _positions(layer: Layer, array: Array) -> int:
-    """Columns of the output that are computed together. Two share DSPs at 4 bits, where their inputs are neighbours: a
-    bank of the row buffer gives two neighbouring words a cycle. Windows are compared one after the other,
-    and columns of a position computed so."""
+    """Return the number of neighbouring output columns that are computed together.
+
+    At 4 bits two of them share DSPs. Their inputs must be neighbours, because a bank of the row buffer outputs two
+    neighbouring words per cycle. The places of a window, and the columns of a spread position, are computed one after
+    the other.
+    """
     return array.packing.positions if layer.stride == 1 and layer.places == layer.spread == 1 else 1
 
 
 def blocks(channels: int, array: Array) -> int:
-    """Words that hold the channels of one position."""
+    """Return the number of words that hold the channels of one position."""
     return ceil_div(channels, array.lanes)
 
 
 def read_height(network: QuantizedNetwork, layer: Layer) -> int:
-    """Rows that a layer reads: of all frames that lie under each other, and of all maps that it adds; of one that is
-    read for every row of the result, as often as that."""
+    """Return the rows that a layer reads.
+
+    They are the rows of all frames that are computed as one map, and of all maps that are read in turn. If the layer
+    reads a single value of each channel for every output row (stride 0), it counts as one row per output row. If
+    several layers write one map, only the rows of this layer's part count.
+    """
     if layer.part is not None:
         return layer.part.reads.count
     if not layer.stride:
@@ -221,25 +263,32 @@ def read_height(network: QuantizedNetwork, layer: Layer) -> int:
 
 
 def read_blocks(layer: Layer, array: Array) -> int:
-    """Words of one position of the rows that a layer reads; of the picture its planes."""
+    """Return the words of one position of the rows that a layer reads. For the input image, its planes."""
     lanes = PIXEL_BYTES if layer.reads_pixels else array.lanes
     return layer.joined * sum(span.blocks(lanes) for span in layer.spans) // layer.summed
 
 
 def on_own_blocks(layer: Layer, array: Array) -> bool:
-    """Whether a channel tile reads the channel blocks of its own number alone: the groups of a depthwise layer end
-    where channel tiles do, and channel tiles where blocks do."""
+    """Return whether each channel tile of a depthwise layer reads only the channel blocks with its own number.
+
+    This requires that a channel tile consists of whole groups and of whole blocks.
+    """
     whole_blocks = array.columns % array.lanes == 0
     return layer.depthwise and whole_blocks and array.columns % layer.weights.shape[1] == 0
 
 
 def step_blocks(layer: Layer, array: Array) -> int:
-    """Of these, the words that a channel tile computes with: its own channels' where it finds whole groups in them."""
+    """Return the words of one position that a channel tile computes with, which may be only its own blocks."""
     return array.tile_blocks if on_own_blocks(layer, array) else read_blocks(layer, array)
 
 
 def with_maps_on_chip(shapes: Sequence[LayerShape], on_chip: Sequence[bool]) -> tuple[LayerShape, ...]:
-    """The same layers, of which these leave their maps on chip, where others find them."""
+    """Return the layers with ``from_chip``, ``to_chip`` and ``added_from_chip`` set.
+
+    Args:
+        shapes: The layers.
+        on_chip: Whether the map that a layer writes stays on chip, per layer.
+    """
     return tuple(
         replace(
             shape,
@@ -257,13 +306,16 @@ def moved_together(shape: LayerShape, rows: int) -> int:
 
 
 def adds_from_ddr(shape: LayerShape) -> bool:
-    """Whether the Saver reads a map from DDR."""
+    """Return whether the Saver reads the residual map from DDR."""
     return shape.added and not shape.added_from_chip
 
 
 def spared_words(shapes: Sequence[LayerShape]) -> tuple[int, ...]:
-    """Words of each layer's map, so often as DDR moves it where it does not stay on chip; of maps that are read
-    together the first counts for all."""
+    """Return, per layer, the words that DDR does not move if the layer's map stays on chip.
+
+    A map in DDR is written once, and read by each reader. If several maps are read together, the reads count for the
+    first one.
+    """
     words = [shape.saved_height * shape.saved_width * shape.out_blocks for shape in shapes]
     moved = list(words)
     for shape, own_words in zip(shapes, words, strict=True):
@@ -275,13 +327,18 @@ def spared_words(shapes: Sequence[LayerShape]) -> tuple[int, ...]:
 
 
 def steps_after(shapes: Sequence[LayerShape], index: int) -> int:
-    """Steps of the layer after ``index``, whose first weight tile arrives during this one; 0 after the last."""
+    """Return the steps of the layer after ``index``, or 0 after the last layer.
+
+    The next layer's first weight tile is loaded while layer ``index`` is computed.
+    """
     return shapes[index + 1].steps if index + 1 < len(shapes) else 0
 
 
 def saved_rows(shape: LayerShape, rows: int, tile: int) -> int:
-    """saver/pool.h, rows_of_tile: rows that leave row tile ``tile`` of an array of ``rows``. Where a pool window
-    reaches into the next tile, its upper row waits and leaves with that tile."""
+    """Return the output rows of row tile ``tile`` on an array of ``rows`` rows, as rows_of_tile in saver/pool.h.
+
+    If a pool window extends into the next tile, its upper row is stored, and its output row counts for the next tile.
+    """
     computed, last = min(rows, shape.out_height - tile * rows), (tile + 1) * rows >= shape.out_height
     if shape.pool_size == 1:
         return computed * shape.upscale
@@ -292,13 +349,18 @@ def saved_rows(shape: LayerShape, rows: int, tile: int) -> int:
 
 
 def alike_rows(shape: LayerShape, rows: int) -> int:
-    """Row tiles in which as much leaves as in the next ones: a row more every second time where a window straddles."""
+    """Return the number of row tiles after which the output rows per tile repeat.
+
+    With a 2 × 2 pool and an odd number of rows, every second tile has a row more.
+    """
     return 2 if shape.pool_size == 2 and rows % 2 == 1 else 1
 
 
 def rows_by_port(shape: LayerShape, rows: int, tiles: int, ports: int) -> list[int]:
-    """loader/read.h, row_exists: of each port, the map rows among the row strides that the first ``tiles`` row tiles
-    read. Row strides go round the ports; those above and below the map are padding and are not read."""
+    """Return the map rows that each port reads for the first ``tiles`` row tiles, as row_exists in loader/read.h.
+
+    Row strides are assigned to the ports in turn. Rows above and below the map are padding and are not read.
+    """
     strides = tiles * rows + shape.ahead
     rows_of = [0] * ports
     for phase in range(shape.phases):
@@ -310,5 +372,5 @@ def rows_by_port(shape: LayerShape, rows: int, tiles: int, ports: int) -> list[i
 
 
 def rows_in(shape: LayerShape, rows: int, tiles: int) -> int:
-    """Map rows that the first ``tiles`` row tiles read."""
+    """Return the number of map rows that the first ``tiles`` row tiles read."""
     return sum(rows_by_port(shape, rows, tiles, 1))

@@ -1,7 +1,8 @@
-"""How one layer is tiled: column tiles × loop order × overlapped loading, and the buffers that each way needs.
+"""The tilings of one layer, and the buffers that each of them needs.
 
-A layer's output is cut three ways. The array's rows and columns give row tiles and channel tiles; column tiles are cut
-only where rows are too wide for the row buffer:
+A tiling is a cut into column tiles, a loop order, and the choice whether loads overlap the computation. A layer's
+output is cut in three ways. The rows and columns of the array determine row tiles and channel tiles. Column tiles are
+cut only if rows are too wide for the row buffer:
 
               columns of the output
             ┌──────────┬──────────┬────┐
@@ -11,8 +12,8 @@ only where rows are too wide for the row buffer:
             └──────────┴──────────┴────┘
              column tile 0, 1, …
 
-Every tiling is one that the engine executes (scheduler/systolic/program); the search chooses among ``tilings``. What a
-tiling has to keep is a row of TILING_RULES, what it needs of the array one of needs.py.
+The engine can execute every tiling (scheduler/systolic/program), and the search chooses among ``tilings``. TILING_RULES
+lists the rules of a tiling, and needs.py its requirements on the array.
 """
 
 from __future__ import annotations
@@ -28,12 +29,17 @@ from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.shape import LayerShape, read_blocks
 
 ORDERS = ("weights-resident", "inputs-resident", "streamed")
-"""Loop orders of the engine. weights-resident: all weight tiles stay in the buffer, row tiles are the outer loop.
-inputs-resident: all rows of a column tile stay, channel tiles are the outer loop. streamed: neither stays, weights
-cross once a row tile."""
+"""The loop orders of the engine.
+
+- weights-resident: All weight tiles stay in the weight buffer. Row tiles are the outer loop.
+- inputs-resident: All rows of a column tile stay in the row buffer. Channel tiles are the outer loop.
+- streamed: Neither of them stays. Row tiles are the outer loop, and the weights are read from DDR once per row tile.
+"""
 
 MAX_COLUMN_TILES = 8
-"""Column tiles of a layer at most: more are needed only where the row buffer is smaller than any that is built."""
+"""The maximum number of column tiles of a layer.
+
+Only a row buffer that is smaller than any usual one would need more."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +52,13 @@ class ColumnTile:
 
 @dataclass(frozen=True)
 class ColumnTiles:
-    """A layer's columns in tiles of equal width, but for the last.
+    """A layer's output columns in tiles of equal width. The last tile may be narrower.
 
-    words: of one row in the row buffer, for the first tile, the widest between, and the last; total_words: over all
-    tiles. Neighbours read some columns twice, those that their kernels share.
+    Attributes:
+        tiles: The tiles, from left to right.
+        words: Words of one row in the row buffer: for the first tile, the widest tile between, and the last tile.
+        total_words: Words of one row, summed over all tiles. Input columns that the kernels of two neighbouring tiles
+            share are read by both, and count twice.
     """
 
     tiles: tuple[ColumnTile, ...]
@@ -75,8 +84,14 @@ class ColumnTiles:
 
 @dataclass(frozen=True)
 class Tiling:
-    """How a layer is tiled. order: one of ORDERS, what stays on chip while the other streams past. overlap: the next
-    row tile's rows arrive while this one is computed. on_chip: its result stays in a map buffer, for the next layer."""
+    """A tiling of a layer.
+
+    Attributes:
+        columns: The column tiles.
+        order: The loop order, one of ORDERS.
+        overlap: Whether the next row tile's rows are loaded while a row tile is computed.
+        on_chip: Whether the layer's output stays in a map buffer until its readers have read it.
+    """
 
     columns: ColumnTiles
     order: str
@@ -92,16 +107,16 @@ class Tiling:
         return self.order == "inputs-resident"
 
 
-# --- what a tiling keeps -------------------------------------------------------------------------------------------
+# --- rules of a tiling ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class TilingRule:
-    """What the tiling of every layer keeps on an array of a number of rows.
+    """A rule that the tiling of every layer must follow, on an array with a given number of rows.
 
     Attributes:
-        holds: Whether the layer, its tiling and the rows keep the rule.
-        error: The error for a tiling that breaks it.
+        holds: Returns whether the layer's tiling follows the rule.
+        error: Returns the error for a tiling that breaks the rule.
     """
 
     holds: Callable[[LayerShape, Tiling, int], bool]
@@ -109,7 +124,7 @@ class TilingRule:
 
 
 def _cut_window(shape: LayerShape, tiling: Tiling) -> SystolicError:
-    """Return the error for column tiles that cut a window of the pool."""
+    """Return the error for column tiles whose borders cut a window of the pool."""
     width, stride = tiling.columns.width, shape.pool_stride
     below = width // stride * stride
     required = f"a multiple of the pool's stride ({stride}), so that no window is cut"
@@ -151,13 +166,16 @@ def broken_tiling_rules(shape: LayerShape, tiling: Tiling, rows: int) -> list[Sy
 
 
 def tilings(shape: LayerShape, rows: int, cuts: tuple[ColumnTiles, ...]) -> tuple[Tiling, ...]:
-    """Return every tiling that differs on an array of ``rows`` rows and keeps the rules."""
+    """Return the tilings of a layer that follow the rules on an array of ``rows`` rows."""
     candidates = different_tilings(shape, rows, cuts)
     return tuple(tiling for tiling in candidates if all(rule.holds(shape, tiling, rows) for rule in TILING_RULES))
 
 
 def different_tilings(shape: LayerShape, rows: int, cuts: tuple[ColumnTiles, ...]) -> tuple[Tiling, ...]:
-    """Return every tiling that differs; with one row tile nothing is loaded twice, and all orders are one."""
+    """Return the tilings that differ in their execution, whether they follow the rules or not.
+
+    With a single row tile all loop orders are the same, because no data are loaded twice.
+    """
     if shape.out_height <= rows:
         return tuple(Tiling(cut, "streamed", False) for cut in cuts)
     flags = (
@@ -176,14 +194,17 @@ def different_tilings(shape: LayerShape, rows: int, cuts: tuple[ColumnTiles, ...
 def column_cuts(
     network: QuantizedNetwork, layer: Layer, array: Array, limit: int = MAX_COLUMN_TILES
 ) -> tuple[ColumnTiles, ...]:
-    """Every distinct cut into at most ``limit`` column tiles, the fewest tiles first."""
+    """Return all different cuts into at most ``limit`` column tiles, in ascending order of the number of tiles."""
     widths = dict.fromkeys(_tile_widths(layer, limit))
     return tuple(column_tiles(network, layer, array, width) for width in widths)
 
 
 def _tile_widths(layer: Layer, limit: int) -> Iterator[int]:
-    """Tiles end where a pool window ends; a pool of stride 1 needs every column's right neighbour: one tile. So do rows
-    that are read as one though they lie apart: each is one piece."""
+    """Yield the widths of tiles for 1 … ``limit`` tiles.
+
+    A tile ends at the end of a pool window. There is only one tile in two cases. A pool of stride 1 needs the right
+    neighbour of every column. Joined input rows that are not neighbours are read as one piece each.
+    """
     windows = ceil_div(layer.out.width, layer.pool_stride)
     if (layer.pool_size == 2 and layer.pool_stride == 1) or layer.row_step:
         yield layer.out.width
@@ -193,7 +214,7 @@ def _tile_widths(layer: Layer, limit: int) -> Iterator[int]:
 
 
 def column_tiles(network: QuantizedNetwork, layer: Layer, array: Array, width: int) -> ColumnTiles:
-    """``layer`` in tiles of ``width`` columns, the last one with what remains."""
+    """Return the column tiles of ``layer`` with ``width`` columns each. The last tile has the remaining columns."""
     total = layer.out.width
     tiles = tuple(ColumnTile(first, min(width, total - first)) for first in range(0, total, width))
     words = [row_words(network, layer, array, tile) for tile in tiles]
@@ -201,9 +222,15 @@ def column_tiles(network: QuantizedNetwork, layer: Layer, array: Array, width: i
 
 
 def input_columns(layer: Layer, tile: ColumnTile, width: int, align: int) -> tuple[int, int]:
-    """First and past-last input column that a column tile reads, of ``width``; the first is aligned down to ``align``.
+    """Return the first input column that a column tile reads, and the column after the last one.
 
-    A tile that lies in the padding alone reads one column all the same, whose values it does not use.
+    A tile whose windows are entirely in the padding still reads one column, whose values are not used.
+
+    Args:
+        layer: The layer.
+        tile: The column tile.
+        width: The number of input columns.
+        align: The pixels of a word. The first column is rounded down to a multiple of it.
     """
     first = min(max(0, tile.first * layer.column_stride - layer.padding.left), width - 1)
     end = (tile.first + tile.columns - 1) * layer.column_stride - layer.padding.left + layer.reach
@@ -211,7 +238,7 @@ def input_columns(layer: Layer, tile: ColumnTile, width: int, align: int) -> tup
 
 
 def row_words(network: QuantizedNetwork, layer: Layer, array: Array, tile: ColumnTile) -> int:
-    """Words of one row of a column tile in the row buffer."""
+    """Return the words of one row of a column tile in the row buffer."""
     pixels = array.word_pixels if layer.reads_pixels else 1
     width = layer.read_width(network.nodes[layer.input].shape.width)
     first, end = input_columns(layer, tile, width, pixels)
@@ -223,7 +250,7 @@ def row_words(network: QuantizedNetwork, layer: Layer, array: Array, tile: Colum
 
 @dataclass(frozen=True)
 class BufferNeeds:
-    """The least buffers that a tiling runs in, by the names that they have in an Array."""
+    """The smallest buffers with which a tiling can run. Each field has the same name and unit as in an ``Array``."""
 
     row_depth: int
     weight_depth: int
@@ -233,12 +260,17 @@ class BufferNeeds:
 
 
 def buffer_needs(shape: LayerShape, rows: int, columns: int, tiling: Tiling, next_steps: int) -> BufferNeeds:
-    """What ``tiling`` needs on an array of ``rows`` × ``columns``.
+    """Return the buffers that ``tiling`` needs on an array of ``rows`` × ``columns``.
 
-    next_steps: steps of the next layer, whose first weight tile arrives during this one; 0 after the last.
+    Args:
+        shape: The layer.
+        rows: The rows of the array.
+        columns: The columns of the array.
+        tiling: The tiling.
+        next_steps: Steps of the next layer, whose first weight tile is loaded during this one. 0 after the last layer.
     """
     row_tiles, channel_tiles = ceil_div(shape.out_height, rows), ceil_div(shape.filters, columns)
-    # After a column tile, or a frame, that is not the last comes this layer's own first weight tile again.
+    # After every column tile and frame but the last, this layer's own first weight tile is loaded again.
     prefetched = max(next_steps, shape.steps) if tiling.columns.count * shape.repeats > 1 else next_steps
     reloaded = channel_tiles > 1 or (row_tiles > 1 and tiling.order == "streamed")
     streamed = shape.steps + max(shape.steps if reloaded else 0, prefetched)
@@ -252,23 +284,30 @@ def buffer_needs(shape: LayerShape, rows: int, columns: int, tiling: Tiling, nex
 
 
 def map_words(shape: LayerShape, rows: int) -> int:
-    """Words of one bank that the result, and the maps beside it, take in a map buffer, [row][block][column];
-    systolic/map_buffer.h."""
+    """Return the words of a bank that the layer's output takes in a map buffer, with the maps stored side by side.
+
+    A bank is stored in the order [row][block][column] (systolic/map_buffer.h).
+    """
     return ceil_div(shape.saved_height, rows) * (shape.kept_blocks or shape.out_blocks) * shape.saved_width
 
 
 def row_slots(shape: LayerShape, rows: int, tiling: Tiling) -> int:
-    """Return the row strides that a bank of the row buffer holds: those of a tile, and of the next one if it is loaded
-    meanwhile; all of them if inputs stay. Rows of a map buffer may begin in a bank other than 0, which can take one
-    more row stride."""
+    """Return the row strides that a bank of the row buffer holds.
+
+    They are the row strides of a tile, and also of the next tile if loads overlap the computation. If inputs stay, they
+    are all row strides. Rows from a map buffer may begin in a bank other than 0, which can take one more row stride.
+    """
     first_bank = shape.turned % rows if shape.from_chip and shape.stride == 1 else 0
-    span = (first_bank + rows - 1 + shape.ahead) // rows + 1  # of a tile, kernel included
+    span = (first_bank + rows - 1 + shape.ahead) // rows + 1  # of one tile, with the rows that its kernel reaches
     if tiling.inputs_resident:
         return ceil_div(shape.out_height, rows) - 1 + span
     return span + (1 if tiling.overlap else 0)
 
 
 def _kept_sums(shape: LayerShape, rows: int, tiling: Tiling) -> int:
-    """Sums of a channel tile that wait for the tile below: none where pool windows never straddle row tiles."""
+    """Return the sums per channel tile that are stored for the row tile below.
+
+    They are 0 if no pool window extends over two row tiles.
+    """
     straddles = shape.pool_size > 1 and shape.out_height > rows and (shape.pool_stride == 1 or rows % 2 == 1)
     return ceil_div(tiling.columns.width, shape.pool_stride) if straddles else 0

@@ -63,7 +63,9 @@ def test_engine_concats_on_chip_are_bit_exact(name: str, array: str, run: Run) -
     on_chip = tuple(tiling.on_chip for tiling in schedule.tilings)
     assert on_chip == STAYING[name]
     stays = stays_of(schedule.network, layers_of(schedule))
-    beside = tuple(stays_there and stay.beside is not None for stays_there, stay in zip(on_chip, stays, strict=True))
+    beside = tuple(
+        stays_there and stay.first_writer is not None for stays_there, stay in zip(on_chip, stays, strict=True)
+    )
     assert any(beside)
     for chosen in (schedule, check_schedule(with_on_chip(schedule, beside))):
         assert run(array, chosen, 1) == 0

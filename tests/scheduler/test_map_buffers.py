@@ -166,7 +166,9 @@ def test_engine_every_legal_choice_of_maps_is_bit_exact(network: QuantizedNetwor
     schedule, relations = first_fit(network, ARRAY), stays(network)
     pairs = set()
     for on_chip in product(*((False, True) if stay.may else (False,) for stay in relations)):
-        apart = any(on_chip[n] != on_chip[s.beside] for n, s in enumerate(relations) if s.beside is not None)
+        apart = any(
+            on_chip[n] != on_chip[s.first_writer] for n, s in enumerate(relations) if s.first_writer is not None
+        )
         if apart or places_of(relations, on_chip, schedule.room) is None:
             continue
         chosen = check_schedule(with_on_chip(schedule, on_chip))
@@ -234,7 +236,7 @@ def _is_legal(relations: tuple[Stay, ...], room: Room, buffers: tuple[int, ...])
     """
     start: dict[int, int] = {}
     for n, stay in enumerate(relations):
-        root = n if stay.beside is None else stay.beside
+        root = n if stay.first_writer is None else stay.first_writer
         read, added = (buffers[s] if s is not None else 0 for s in (stay.reads, stay.adds))
         if buffers[n] != buffers[root] or (read and read in (buffers[n], added)):
             return False
@@ -244,7 +246,9 @@ def _is_legal(relations: tuple[Stay, ...], room: Room, buffers: tuple[int, ...])
         if added:
             assert stay.adds is not None
             other = relations[stay.adds]
-            over = stay.beside is None and other.beside is None and other.last == n and other.turn == stay.turn
+            over = (
+                stay.first_writer is None and other.first_writer is None and other.last == n and other.turn == stay.turn
+            )
             if added != buffers[n] or not (over or stay.adds == root):
                 return False
         if root != n:
