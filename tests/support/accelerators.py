@@ -29,7 +29,7 @@ from tests.support.shared_builds import locked
 from tests.support.traced import load_into
 
 HOSTILE = "a\"b' ${evil} [exec x]; */ int trap;\n#error trap\n// ?\\"
-"""Ends a string, a comment, a line and a Tcl word, if it is let through."""
+"""A name that ends a string, a comment, a line and a Tcl word if it is not escaped."""
 
 GEOMETRIES = {
     "odd rows": Array(5, 8, 8, row_depth=512, weight_depth=256, kept_depth=256, chunk=8, channel_tiles=16),
@@ -79,7 +79,7 @@ GEOMETRIES = {
 
 @dataclass
 class Chain:
-    """Layers with random numbers, scaled so that values spread over int8 in every layer."""
+    """Layers with random integers, whose scales spread the values over int8 in every layer."""
 
     random: np.random.Generator
     shape: Shape
@@ -129,7 +129,11 @@ class Chain:
         return self._put("conv", op, Shape(filters, height, width), TensorType(out, 0.1), source)
 
     def pool(self, stride: int = 2, *, padded: bool = True, source: int | None = None) -> Chain:
-        """Size 2; ``padded``: with the right column and the bottom row that darknet adds, else rounded down."""
+        """Append a 2×2 max pool.
+
+        With ``padded``, it has the right column and the bottom row that darknet adds. Otherwise, sizes are rounded
+        down.
+        """
         at = self.nodes[len(self.nodes) - 1 if source is None else source]
         before, extra = at.shape, int(padded)
         height, width = ((side + extra - 2) // stride + 1 for side in (before.height, before.width))
@@ -162,7 +166,7 @@ def start(channels: int, height: int, width: int, seed: int = 0) -> Chain:
 
 
 def networks() -> dict[str, QuantizedNetwork]:
-    """Every kind of layer that the array maps, at odd sizes, in networks that all GEOMETRIES hold."""
+    """Return networks with every kind of layer of the array, at odd sizes. All GEOMETRIES can run them."""
     return {
         "pools": start(3, 23, 17)
         .convolution(12)
@@ -227,7 +231,7 @@ def picture_for(network: QuantizedNetwork, seed: int = 0) -> npt.NDArray[np.uint
 
 
 def design_of(network: QuantizedNetwork, array: Array, batch: int = 1, *, stay: bool = False) -> DesignFiles:
-    """stay: every map on chip that may be and fits."""
+    """Return the design of a network on an array. With ``stay``, every possible map stays on chip."""
     schedule = first_fit(network, array, batch)
     if stay:
         schedule = with_on_chip(schedule, staying(network, [scheduled.layer for scheduled in schedule.layers], array))
@@ -240,13 +244,17 @@ def design_of(network: QuantizedNetwork, array: Array, batch: int = 1, *, stay: 
 
 @dataclass(frozen=True)
 class Accelerator:
-    """A compiled design whose program and weights can be exchanged: one bitstream runs every network that fits."""
+    """A compiled design whose program and weights can be replaced: one bitstream runs every network that fits."""
 
     path: Path
     array: Array
 
     def load(self, network: QuantizedNetwork, batch: int = 1) -> SystolicDesign:
-        """Return the folder with the data of another network; DoesNotFitError if the array cannot run it."""
+        """Return the folder with the data of another network.
+
+        Raises:
+            DoesNotFitError: The array cannot run the network.
+        """
         return load_into(self.path, design_of(network, self.array, batch))
 
     def copy(self, to: Path) -> Accelerator:
@@ -255,7 +263,7 @@ class Accelerator:
 
 
 def compiled(array: Array, folder: Path, *variants: Variant) -> Accelerator:
-    """The design in ``folder``, made and compiled by whoever comes first."""
+    """Return the design in ``folder``. The first worker that needs it generates and compiles it."""
     with locked(folder.with_suffix(".lock")):
         if not folder.exists():
             write(design_of(start(3, 8, 8).convolution(8).network(HOSTILE), array), folder)

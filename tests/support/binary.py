@@ -1,4 +1,4 @@
-"""A network with BIPOLAR and TERNARY weights and values, layer by layer."""
+"""A network with BIPOLAR and TERNARY weights and values, built layer by layer."""
 
 from __future__ import annotations
 

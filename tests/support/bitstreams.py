@@ -1,4 +1,4 @@
-"""Files as Vivado leaves them beside a generated design: a bitstream with its header, and a description of Vivado's."""
+"""Files as Vivado writes them for a generated design: a bitstream with its header, and a hardware description."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 MAGIC = bytes.fromhex("0009 0ff0 0ff0 0ff0 0ff0 00 0001")
 DATA = b"\xff" * 32 + bytes.fromhex("000000bb 11220044 ffffffff ffffffff aa995566") + bytes(range(64))
-"""Padding, the words by which the width of the port is found, the sync word, and something that is no configuration."""
+"""Padding, the words that detect the port's width, the sync word, and bytes that are not a configuration."""
 
 
 def bit_file(part: str, data: bytes = DATA, design: str = "system_wrapper;Version=2022.1") -> bytes:
@@ -21,7 +21,10 @@ def _sized(data: bytes, width: int) -> bytes:
 
 
 def write_built(folder: Path, part: str = "7z020clg400", described: str = "") -> Path:
-    """Write ``systolic.bit`` for the part, and make the folder's .hwh one of Vivado's: both of PYNQ-Z2's part."""
+    """Write ``systolic.bit`` for the part, and change the folder's .hwh to one of Vivado's.
+
+    By default, both are for the part of a PYNQ-Z2.
+    """
     device, _, package = (described or "7z020-clg400").partition("-")
     (place,) = folder.glob("*.hwh")
     text = place.read_text("utf-8")

@@ -1,4 +1,4 @@
-"""What runs in an environment like a board's image: the installed wheel, numpy, Pillow, and no pynq."""
+"""A program for an environment like a board's image: the installed wheel, numpy and Pillow, without pynq."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from host.vision.picture import FITS, load_picture, resize
 
 
 def decoded(folder: Path) -> list[list[object]]:
-    """Label, probability and box of everything in the golden model's output for the design's test frame."""
+    """Return label, probability and box of each object in the golden model's output for the design's test frame."""
     manifest = of_style(SystolicManifest, read_manifest(folder))
     picture = check_picture(manifest, folder).transpose(1, 2, 0)
     pixels, placement = resize(picture, manifest.input.height, manifest.input.width)
@@ -42,7 +42,7 @@ def decoded(folder: Path) -> list[list[object]]:
 
 
 def seen(folder: Path) -> dict[str, object]:
-    """What the simulation library in ``folder``, every fit and the drawing make of a picture, as checksums."""
+    """Return checksums of the simulation library's outputs, of every fit and of the drawing for one image."""
     noise = np.random.default_rng(1).integers(0, 256, (90, 120, 3), np.uint8)
     with open_executed(folder, Options(threshold=0.2)) as detector:
         result = detector.detect(noise)
@@ -57,7 +57,7 @@ def seen(folder: Path) -> dict[str, object]:
         "boxes": boxes,
         "outputs": [zlib.crc32(integers.tobytes()) for integers in result.outputs],
         "fits": {name: zlib.crc32(fit(noise, 47, 60)[0].tobytes()) for name, fit in FITS.items()},
-        # Letters are those of a font that is not everywhere the same; boxes are.
+        # The font of the labels differs between systems, so that the image has no checksum.
         "drawn": len(boxes) > 0 and drawn.shape == noise.shape and bool((drawn != noise).any()),
     }
 
@@ -72,7 +72,7 @@ def main() -> None:
     except SystolicError as error:
         said = str(error)
     else:
-        raise SystemExit("there is a pynq here")
+        raise SystemExit("pynq is installed; run this program without it")
     rooms = sorted({name.split(".")[0] for name in sys.modules} & {"cnn", "scheduler", "systolic", "hls_templates"})
     versions = [list(sys.version_info[:2]), np.__version__, PIL.__version__]
     answers = {"said": said, "decoded": decoded(folder), "rooms": rooms, "seen": seen(Path(sys.argv[1]))}

@@ -1,4 +1,4 @@
-"""The search's answer the slow way: every array and every combination of tilings by itself, for small spaces."""
+"""The search's result computed by brute force for small spaces: every array with every combination of tilings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from scheduler.systolic.tiling import BufferNeeds
 
 
 def brute_force(problem: Problem, ddr: DdrTiming, goal: Goal) -> tuple[int, ...] | None:
-    """The least key over every array and every combination of tilings; None where nothing fits."""
+    """Return the least key over every array and every combination of tilings, or None if nothing fits."""
     board, space, goal = problem.board, problem.space, goal.per_batch(problem.workload.batch)
     best: tuple[int, ...] | None = None
     for geometry in problem.geometries:
@@ -46,7 +46,7 @@ def brute_force(problem: Problem, ddr: DdrTiming, goal: Goal) -> tuple[int, ...]
 
 
 def _keys(task: Task, array: Array, costs: Sequence[Sequence[_TilingCost]], size: int) -> Iterator[tuple[int, ...]]:
-    """One for every combination of the tilings that the array's buffers hold. size: the area of the array."""
+    """Yield the key of every combination of tilings that fits the array's buffers. ``size`` is the array's area."""
     budget = task.goal.cycle_budget(task.ddr)
     depths = [getattr(array, name) for name in SEARCHED]
     fitting = ([tiling for tiling in layer if fits_depths(tiling.needs, depths)] for layer in costs)
@@ -64,7 +64,7 @@ class _TilingCost:
 
 
 def _costs(task: Task, array: Array, shapes: Sequence[LayerShape], index: int) -> list[_TilingCost]:
-    """Every tiling of one layer by itself; how deep the buffers are does not change what it costs."""
+    """Return every tiling of one layer with its cost, which does not depend on the depth of the buffers."""
     next_steps = steps_after(shapes, index)
     tilings = tilings_of(task, shapes[index], task.network.cuts[index], next_steps)[0]
     costs = [layer_cost(array, shapes[index], tiling, next_steps, task.ddr, index == 0) for tiling in tilings]

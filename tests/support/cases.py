@@ -1,4 +1,4 @@
-"""Cases that differ in a label: one test that runs all of them and names those that fail."""
+"""Cheap cases that run as one test, which names those that fail."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import pytest
 def cases(
     names: str, values: Iterable[Any], ids: Sequence[str] | Callable[[Any], str] | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Call a test once per case, as one test; the arguments are those of ``pytest.mark.parametrize``.
+    """Run a test once per case, as one test. The arguments are the same as for ``pytest.mark.parametrize``.
 
-    For cheap cases, of which a list of names tells as much as a test each. Every case runs, whatever happens in others,
-    and the message names those that failed; the first failure is its cause. A test that takes ``tmp_path`` gets a new
-    folder per case, and what it changes by ``monkeypatch`` is undone after each. Several of them stack.
+    Cheap cases need no test each, because the message names those that failed. Every case runs, even after a failure.
+    The first failure is the cause of the error. A test that takes ``tmp_path`` gets a new folder per case, and its
+    changes by ``monkeypatch`` are undone after each case. The decorator can be applied several times.
     """
     arguments, every = [name.strip() for name in names.split(",")], list(values)
 
@@ -34,7 +34,7 @@ def cases(
                 try:
                     with _own_patch(fixtures) as patch:
                         test(**{**fixtures, **_own_folder(fixtures, number), **patch}, **given)
-                except (Exception, pytest.fail.Exception) as error:  # an assertion, or whatever the tested code raises
+                except (Exception, pytest.fail.Exception) as error:  # an assertion, or an error of the tested code
                     failures[_label(ids, number, given)] = error
             if failures:
                 first = next(iter(failures.values()))
@@ -48,9 +48,9 @@ def cases(
 
 
 def by_default(count: int, values: Iterable[Any]) -> list[Any]:
-    """Return values for ``pytest.mark.parametrize``, of which all but the first ``count`` are marked ``engine``.
+    """Return values for ``pytest.mark.parametrize``. All values after the first ``count`` are marked ``engine``.
 
-    For a test that builds or executes a design per value, of which one shows most faults.
+    This is for a test that builds or executes a design per value, if one value shows most faults.
     """
     return [
         value if number < count else pytest.param(*_arguments(value), marks=pytest.mark.engine)

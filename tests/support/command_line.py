@@ -1,4 +1,4 @@
-"""The ``systolic`` command as a user has it, in this process."""
+"""The ``systolic`` command as a user calls it, in the test's process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from systolic.cli.main import main
 
 @dataclass(frozen=True)
 class Done:
-    """What a command answered.
+    """The result of a command.
 
     Attributes:
         code: The exit status.
@@ -36,8 +36,8 @@ class Done:
 
     @property
     def json(self) -> dict[str, Any]:
-        """The object on standard output, which holds nothing else, and neither NaN nor Infinity."""
-        value = json.loads(self.out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+        """Return the object on standard output, which must be valid JSON without NaN and Infinity."""
+        value = json.loads(self.out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
         assert isinstance(value, dict)
         return value
 

@@ -25,7 +25,7 @@ FORM: dict[str, Any] = {
 
 
 def check_equal(network: QuantizedNetwork, expected: QuantizedNetwork) -> None:
-    """Every integer of every layer."""
+    """Assert that all integers of all layers are equal."""
     assert [node.type for node in network.nodes] == [node.type for node in expected.nodes]
     for node, other in zip(network.nodes, expected.nodes, strict=True):
         assert type(node.op) is type(other.op)

@@ -50,7 +50,7 @@ softmax=1
 
 
 def tiny_files(folder: Path, size: tuple[int, int] = SIZE, labels: Sequence[str] = LABELS) -> tuple[Path, Path]:
-    """tiny.cfg and tiny.names in ``folder``. size: (width, height) of the network's input."""
+    """Write tiny.cfg and tiny.names to ``folder``. ``size`` is the width and the height of the network's input."""
     cfg, names = folder / "tiny.cfg", folder / "tiny.names"
     cfg.write_text(TINY_CFG.replace("width=36", f"width={size[0]}").replace("height=28", f"height={size[1]}"))
     names.write_text("".join(f"{label}\n" for label in labels))
@@ -59,14 +59,17 @@ def tiny_files(folder: Path, size: tuple[int, int] = SIZE, labels: Sequence[str]
 
 @cache
 def tiny_schedule() -> str:
-    """Return a schedule of tiny.cfg on a PYNQ-Z2 at 250 MHz as JSON, of a given array: a search takes ten seconds."""
+    """Return a schedule of tiny.cfg on a PYNQ-Z2 at 250 MHz as JSON.
+
+    The array is given, because a search takes ten seconds.
+    """
     with tempfile.TemporaryDirectory() as folder:
         cfg, names = tiny_files(Path(folder))
         return schedule(load_model(str(cfg), None, names, 1), "pynq-z2", 250, array="4x8x8").to_json()
 
 
 CLOCKS = {"pynq-z2": 250.0, "zcu104": 300.0}
-"""MHz that a search over all clocks would choose; given, it looks at one clock instead of all."""
+"""The clock in MHz that a search over all clocks would choose. A given clock saves this search."""
 
 
 def write_tiny_design(

@@ -31,7 +31,7 @@ STEPS = (
 
 
 def grow(made: Layers, step: str, random: np.random.Generator) -> Layers:
-    """One step more, where the map is large enough for it."""
+    """Append one step, or a 3×3 convolution if the map is too small for the step."""
     shape, filters = made.nodes[-1].shape, int(random.integers(1, 5)) * 2
     even = shape.height % 2 == shape.width % 2 == 0 and shape.height >= 4
     if step == "wide":
@@ -61,7 +61,7 @@ def grow(made: Layers, step: str, random: np.random.Generator) -> Layers:
 
 
 def requantising(like: Requantising, node: QNode, kind: int, random: np.random.Generator) -> Requantising:
-    """Random constants, negative ones among them."""
+    """Return an activation of the same channels with random constants, some of which are negative."""
     out, count = node.type.datatype, like.channels
     if kind == 2 and out.bits <= 4:
         levels = np.sort(random.integers(-300, 300, (count, out.levels)), axis=1).astype(np.int64)

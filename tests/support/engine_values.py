@@ -1,4 +1,4 @@
-"""What the generator gives for one small layer on an array, and the vendor's headers."""
+"""The values that the generator computes for one small layer on an array."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SMALL = Array(5, 8, 8, row_depth=512, weight_depth=256, kept_depth=64, chunk=8, 
 
 
 def values(array: Array = SMALL, board: Board | None = None) -> SystolicValues:
-    """What the generator gives for one small layer on ``array``."""
+    """Return the values that the generator computes for one small layer on ``array``."""
     requantiser = Requantiser(*(np.full(3, value, np.int64) for value in (0, 1, 1, 1)))
     op = QConvolution(np.ones((3, 3, 3, 3), np.int8), INT8, requantiser, 1, Padding(1, 1, 1, 1), 1)
     shape, pixels = Shape(3, 9, 9), QNode("input", QInput(), (), Shape(3, 9, 9), TensorType(UINT8, 1.0), "net:1")

@@ -13,7 +13,7 @@ from boards.errors import SeveralFaultsError, SystolicError, shown
 _Error = TypeVar("_Error", bound=SystolicError)
 
 Refusal = tuple[Any, type[SystolicError], Mapping[str, object]]
-"""What is refused, the class of the error, and some of its fields."""
+"""The refused argument, the class of the error, and some of its fields."""
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def raises_among(kind: type[_Error], **fields: object) -> Iterator[pytest.Except
 
 
 def faults_of(error: SystolicError | None, kind: type[_Error], **fields: object) -> list[_Error]:
-    """Return those of several faults that are errors of exactly this class with the given fields."""
+    """Return the faults that are errors of exactly this class with the given fields."""
     assert isinstance(error, SeveralFaultsError)
     return [
         one for one in error.errors if type(one) is kind and {name: getattr(one, name) for name in fields} == fields

@@ -1,4 +1,4 @@
-"""A network file on noise: its design, generated and executed."""
+"""The execution of a network file's design on noise."""
 
 from __future__ import annotations
 
@@ -12,8 +12,16 @@ from systolic.model import Calibration
 
 
 def executed(path: Path, style: str, **more: Any) -> Any:
-    """The result of one frame on a ZCU104; the array is given, because to search for one takes longer than all else.
-    Networks of floats are calibrated on three pictures of noise. more: options of the style."""
+    """Return the result of one frame on a ZCU104.
+
+    The array is given, because a search would take longer than all other steps. Float networks are calibrated with
+    three images of noise.
+
+    Args:
+        path: The network file.
+        style: The style.
+        more: Further options of the style.
+    """
     network = systolic.load(path)
     shape, random = network.network.input_shape, np.random.default_rng(1)
     pictures = [random.integers(0, 256, (shape.height, shape.width, shape.channels), np.uint8) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""The widths of FIFOs that a generated design states, and those of the words that they carry."""
+"""The widths of FIFOs that a generated design states, and the widths of their words."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ FIFO = re.compile(r"^\s*SYSTOLIC_FIFO\((\w+), (\d+), (\d+), (\w+)\);$", re.MULTI
 
 
 def stated_widths(sources: Mapping[str, str]) -> dict[str, int]:
-    """Bits by name of a stream, as its SYSTOLIC_FIFO says."""
+    """Return the bits of each stream by name, as its SYSTOLIC_FIFO states them."""
     return {name: int(bits) for name, bits, _, _ in FIFO.findall(sources["top.cpp"])}
 
 
 def widths_of_words(sources: Mapping[str, str]) -> dict[str, int | None]:
-    """The same, as the types of the synthesised sources have it; None where a type is the vendor's own."""
+    """Return the bits of each stream by name, computed from the types of the synthesised sources.
+
+    The value is None for one of the vendor's own types.
+    """
     unit = expand(sources)
     program = parse(unit.text, bool(unit.absent))
     types, stated = Types(program), stated_widths(sources)

@@ -1,4 +1,4 @@
-"""The designs whose generated text is agreed on: one small network per style."""
+"""The designs whose generated text is compared with tests/golden: one small network per style."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels of a few lines for the checks of schedules."""
+"""Kernels of a few lines for the checks of HLS schedules."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ HEAD = '#include <ap_int.h>\n#include <hls_stream.h>\n#include "instrument.h"\ns
 
 
 def kernel(lines: str, arguments: str = "hls::stream<int> &in, hls::stream<int> &out, int n", before: str = "") -> str:
-    """A loop of II 1 and depth 3 around some lines."""
+    """Return a kernel whose loop, with II 1 and depth 3, contains ``lines``."""
     loop = f"for (int i = 0; i < n; ++i) {{\nSYSTOLIC_PIPELINE(1, 3);\n{lines}\n}}"
     return f"void top({arguments}) {{\n{before}\n{loop}\n}}\n"

@@ -1,4 +1,4 @@
-"""Values of several possible classes, in tests that know the one."""
+"""A function that narrows a value of several possible classes to the class that a test expects."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ Kind = TypeVar("Kind")
 
 
 def as_kind(kind: type[Kind], value: object) -> Kind:
-    """``value``, typed as a ``kind``; the test fails here where it is another."""
+    """Return ``value`` typed as a ``kind``. The test fails if it is another class."""
     assert isinstance(value, kind), f"a {kind.__name__} is expected, not {value!r}"
     return value

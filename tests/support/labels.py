@@ -16,7 +16,10 @@ NAMES = [f"kind {number}" for number in range(CLASSES)]
 
 
 def sums_of_classes() -> tuple[Trained, str]:
-    """Trained in 4 bits as Brevitas exports it, one scale for the last sums: what writes it, and the name of these."""
+    """Return the writer of a 4-bit network as Brevitas exports it, and the name of its last sums.
+
+    The sums have one scale for all classes.
+    """
     writer, random = Trained(), np.random.default_rng(5)
     last, channels = writer.quant("picture", 8, 1 / 255, signed=0), 3
     for filters in (8, 16):
@@ -27,7 +30,7 @@ def sums_of_classes() -> tuple[Trained, str]:
         last = writer.put("MaxPool", [last], kernel_shape=[4, 4], strides=[4, 4])
         channels = filters
     columns = random.normal(0, 0.3, (64, CLASSES))
-    matrix = writer.quant(writer.constant(columns - columns.mean(axis=0)), 4, 0.08, narrow=1)  # no class is ahead
+    matrix = writer.quant(writer.constant(columns - columns.mean(axis=0)), 4, 0.08, narrow=1)  # equal class means
     return writer, writer.put("MatMul", [writer.put("Flatten", [last]), matrix])
 
 

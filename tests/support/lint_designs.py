@@ -1,4 +1,4 @@
-"""A clean design, and what the tests of the linter replace in it."""
+"""A design without lint findings, and the texts that tests of the linter replace in it."""
 
 from __future__ import annotations
 

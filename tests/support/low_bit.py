@@ -1,4 +1,4 @@
-"""Low-bit networks with drawn integers, built layer by layer: what streaming graphs are made from."""
+"""Low-bit networks with random integers, built layer by layer, from which streaming graphs are made."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ def requantiser(channels: int) -> Requantiser:
 
 
 class Layers:
-    """``Layers(3, 32, 32).conv(16, 3).pool().dense(10).network()``; every method reads the last layer or ``at``."""
+    """A builder of networks. Each method appends a layer that reads the last one or ``at``.
+
+    Example: ``Layers(3, 32, 32).conv(16, 3).pool().dense(10).network()``.
+    """
 
     def __init__(self, channels: int, height: int, width: int, weight: str = "INT4", value: str = "UINT4") -> None:
         self.random = np.random.default_rng(0)
@@ -100,7 +103,7 @@ class Layers:
         return self.add("conv", op, replace(before, channels=filters))
 
     def curve(self) -> Layers:
-        """A drawn table; pieces of lines where what it reads has more than 8 bits."""
+        """Append a random table, which is piecewise linear if its input has more than 8 bits."""
         kind = self.nodes[self.last].type.datatype
         values = self.random.integers(self.type.datatype.low, self.type.datatype.high + 1, kind.high - kind.low + 1)
         table = table_of_values(values.astype(np.int64), kind)
@@ -158,20 +161,20 @@ class Layers:
         return self.add("upsample", Upsample(stride), Shape(s.channels, s.height * stride, s.width * stride))
 
     def choose(self, k: int, labels: bool = True, at: int | None = None) -> Layers:
-        """The numbers of the greatest channels, or their values."""
+        """Append a choice of the k greatest channels: their numbers, or their values."""
         index = self.last if at is None else at
         source = self.nodes[index]
         kind = label_type(source.shape.channels) if labels else source.type
         return self.add("choice", TopK(k, labels), replace(source.shape, channels=k), index, type=kind)
 
     def shares(self, method: str, at: int | None = None) -> Layers:
-        """A softmax of each position."""
+        """Append a softmax over the channels of each position."""
         index = self.last if at is None else at
         source = self.nodes[index]
         return self.add("softmax", softmax_of(method, source.type), source.shape, index, type=SHARES)
 
     def wide(self) -> Layers:
-        """The last layer leaves as INT16."""
+        """Give the last layer INT16 outputs."""
         node = self.nodes.pop()
         return self.add("head", node.op, node.shape, *node.inputs, type=TensorType(DataType(16, True), 1.0))
 
@@ -186,7 +189,7 @@ class Layers:
 
 
 def ultranet() -> QuantizedNetwork:
-    """UltraNet's shapes: 4 bits, 160×320, nine layers."""
+    """Return a network with the shapes of UltraNet: 4 bits, 160×320 pixels, nine layers."""
     made = Layers(3, 160, 320)
     for filters in (16, 32, 64, 64):
         made.conv(filters, 3).pool()
@@ -196,7 +199,7 @@ def ultranet() -> QuantizedNetwork:
 
 
 def skipping() -> QuantizedNetwork:
-    """UltraNet's variant with a skip: a map twice as fine, reorganised and joined."""
+    """Return a network with the shapes of UltraNet's variant with a skip: a finer map is reorganised and joined."""
     made = Layers(3, 32, 64).conv(16, 3).pool().conv(32, 3)
     fine = made.last
     made.pool().conv(32, 3)
@@ -206,7 +209,7 @@ def skipping() -> QuantizedNetwork:
 
 
 def cnv() -> QuantizedNetwork:
-    """Shapes of FINN's CNV for CIFAR-10, 2 bits."""
+    """Return a network with the shapes of FINN's CNV for CIFAR-10, with 2 bits."""
     made = Layers(3, 32, 32, "INT2", "UINT2")
     for filters in (64, 128):
         made.conv(filters, 3, 1, NONE).conv(filters, 3, 1, NONE).pool()
@@ -215,7 +218,7 @@ def cnv() -> QuantizedNetwork:
 
 
 def mobilenet(size: int = 96) -> QuantizedNetwork:
-    """Shapes of a quarter-width MobileNet, 4 bits."""
+    """Return a network with the shapes of a quarter-width MobileNet, with 4 bits."""
     made = Layers(3, size, size).conv(8, 3, 2)
     for filters, stride in ((16, 1), (32, 2), (32, 1), (64, 2), (64, 1), (128, 2), (128, 1), (256, 2), (256, 1)):
         made.depthwise(3, stride).conv(filters, 1)

@@ -1,4 +1,4 @@
-"""Small networks with reproducible random parameters, for tests of every room."""
+"""Small networks with reproducible random parameters, for all tests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from cnn.ops import (
 
 Random = np.random.Generator
 Layer = tuple[str, Op, Sequence[int], Shape]
-"""Name, operation, places of the inputs, shape of the output."""
+"""The name, the operation, the indices of the inputs, and the shape of the output."""
 
 
 def convolution(
@@ -68,7 +68,10 @@ def network(shape: Shape, *layers: Layer, name: str = "tiny") -> Network:
 
 
 def tiny_yolo(seed: int = 0, *, batch_norm: bool = True) -> Network:
-    """conv leaky, 2/2 pool, conv leaky, 2/1 pool that pads right and bottom, linear 1×1 head, region."""
+    """Return a small YOLO: two leaky convolutions, each followed by a pool, a linear 1×1 head, and a region layer.
+
+    The first pool has stride 2. The second one has stride 1, and pads right and bottom.
+    """
     r = np.random.default_rng(seed)
     return network(
         Shape(3, 17, 15),
@@ -82,7 +85,7 @@ def tiny_yolo(seed: int = 0, *, batch_norm: bool = True) -> Network:
 
 
 def branches(seed: int = 1) -> Network:
-    """Every way in which tensors part and meet: slice, add, reorg, upsample, concat, groups, stride 2."""
+    """Return a network with all forks and joins: slice, add, reorg, upsample, concat, groups and stride 2."""
     r = np.random.default_rng(seed)
     return network(
         Shape(3, 16, 12),
@@ -100,7 +103,7 @@ def branches(seed: int = 1) -> Network:
 
 
 def classifier(seed: int = 2) -> Network:
-    """relu6 convolutions, average pool, dense, softmax."""
+    """Return a network of ReLU6 convolutions, an average pool, a dense layer and a softmax."""
     r = np.random.default_rng(seed)
     return network(
         Shape(3, 12, 12),
@@ -113,7 +116,7 @@ def classifier(seed: int = 2) -> Network:
 
 
 def picture(shape: Shape, seed: int = 0) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
-    """A uint8 picture with low and high frequencies, from dark to saturated."""
+    """Return an image of uint8 with low and high frequencies, from dark to saturated."""
     r = np.random.default_rng(seed)
     y, x = np.mgrid[: shape.height, : shape.width]
     waves = [np.sin(y / (2 + c) + x / (3 + c) + seed) for c in range(shape.channels)]
@@ -122,5 +125,5 @@ def picture(shape: Shape, seed: int = 0) -> np.ndarray[tuple[int, ...], np.dtype
 
 
 def pictures(shape: Shape, count: int = 4) -> list[np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
-    """The float pictures that calibration takes: 0…1."""
+    """Return the float images from 0 to 1 that calibration reads."""
     return [picture(shape, seed).astype(np.float32) / np.float32(255) for seed in range(count)]

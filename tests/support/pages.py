@@ -1,4 +1,4 @@
-"""A report as a reader of HTML and as a telephone and a laptop see it."""
+"""A report as an HTML parser reads it, and as Chromium shows it on a telephone and on a laptop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ import pytest
 
 
 class Reader(HTMLParser):
-    """open: elements that are never closed. asks: what the page would load. No script."""
+    """A parser that rejects scripts.
+
+    Attributes:
+        open: The elements that are not closed.
+        asks: The addresses that the page would load.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,7 +40,7 @@ class Reader(HTMLParser):
 
 
 def one_whole_page(text: str) -> None:
-    """Every element is closed, and nothing but parts of itself is asked for."""
+    """Assert that every element is closed, and that the page loads only its own parts."""
     reader = Reader()
     reader.feed(text)
     assert reader.open == []
@@ -72,30 +77,33 @@ frame.srcdoc = PAGE;
 </script>"""
 
 WIDTHS = (390, 1280)
-"""Pixels of a telephone, and of a laptop's window."""
+"""The widths of a telephone's screen and of a laptop's window in pixels."""
 
 
 def readable(text: str, work: Path) -> int:
-    """How many pictures the page has, after a look at it in Chromium at both widths.
+    """Return the number of images of the page, after checks in Chromium at both widths.
 
-    Skips where there is no Chromium.
+    The test is skipped if Chromium is not installed.
     """
     pictures = set()
     for width in WIDTHS:
         seen = rendered(text, width, work)
-        assert seen["wide"] <= width  # nothing but a table's or picture's own box is moved sideways
+        assert seen["wide"] <= width  # the page itself does not scroll sideways
         assert seen["row"] <= 110  # a row of a table is at most four lines
         assert seen["text"] >= 8  # px
-        assert seen["overlaps"] == [], seen["overlaps"]  # labels of one picture
-        assert seen["clipped"] == [], seen["clipped"]  # labels beyond their picture's edge
-        assert not seen["moved"] or width < 800, seen["moved"]  # pictures and tables that do not fit
+        assert seen["overlaps"] == [], seen["overlaps"]  # labels of one image do not overlap
+        assert seen["clipped"] == [], seen["clipped"]  # labels stay within their image
+        assert not seen["moved"] or width < 800, seen["moved"]  # on a laptop, all images and tables fit
         pictures.add(seen["pictures"])
     (number,) = pictures
     return int(number)
 
 
 def rendered(text: str, width: int, work: Path) -> dict[str, Any]:
-    """What Chromium made of the page in a frame of so many pixels: its own window is not made narrower than 500."""
+    """Return Chromium's measurements of the page in a frame of ``width`` pixels.
+
+    A frame is used because Chromium's own window has at least 500 pixels.
+    """
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         pytest.skip("chromium is not installed")

@@ -1,4 +1,4 @@
-"""A table of cases in which every two values of different axes meet, in place of the whole grid of all values."""
+"""Tables of cases that cover every pair of values of different axes, instead of the whole grid."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _pairs_of(places: Any) -> Iterator[_Pair]:
 
 
 def _completions(pair: _Pair, lengths: Sequence[int], open_pairs: dict[_Pair, None]) -> Iterator[_Places]:
-    """Yield every row that contains ``pair``; at each axis the value that covers most open pairs comes first."""
+    """Yield every row that contains ``pair``. At each axis, the value that covers most open pairs is first."""
     left, a, right, b = pair
     yield from _complete({left: a, right: b}, lengths, open_pairs)
 

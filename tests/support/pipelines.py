@@ -1,4 +1,4 @@
-"""Small streaming designs for the tests: a network, its folding, the generated folder."""
+"""Small streaming designs for the tests: a network, its folding, and the generated folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ ESTIMATE = {"dsp": 1, "lut": 1, "lutram": 0, "bram36": 0, "uram": 0}
 
 
 def every_block() -> QuantizedNetwork:
-    """Windows, depthwise, a table, pools, joins, slices, reorg, up-sampling, a whole-map layer, two outputs."""
+    """Return a network of windows, a depthwise layer, a table, pools, joins, slices, an upsample and a dense layer.
+
+    It has two outputs.
+    """
     made = Layers(3, 12, 16).conv(8, 3).pool()
     first = made.last
     made.depthwise().curve().conv(8, 1).sum(first, made.last)
@@ -45,7 +48,7 @@ def every_block() -> QuantizedNetwork:
 
 
 def choosing() -> QuantizedNetwork:
-    """A class of each position; three of a picture's, with their values; values without labels."""
+    """Return a network of choices: a class per position, an image's three best classes with values, and values only."""
     made = Layers(3, 6, 8).conv(12, 3)
     fork = made.last
     made.conv(6, 1, 1, None, False, fork).choose(1)
@@ -56,7 +59,10 @@ def choosing() -> QuantizedNetwork:
 
 
 def sharing() -> QuantizedNetwork:
-    """Shares of each position, by every method, of which one is read by a layer; of a picture's classes, and chosen."""
+    """Return a network with a softmax of each method per position, and one over an image's classes with choices.
+
+    A layer reads one of them.
+    """
     made = Layers(3, 6, 8).conv(12, 3)
     fork = made.last
     made.conv(6, 1, 1, None, False, fork).shares("stable").conv(4, 1)
@@ -68,7 +74,7 @@ def sharing() -> QuantizedNetwork:
 
 
 def skip() -> QuantizedNetwork:
-    """A map that waits for what a longer way makes of it."""
+    """Return a network in which a map waits for the result of a longer path."""
     made = Layers(3, 16, 16).conv(8, 3)
     fork = made.last
     made.conv(8, 3).conv(8, 3).sum(fork, made.last)
@@ -104,7 +110,7 @@ def make(network: QuantizedNetwork, folding: g.StreamingFolding, folder: Path, *
 
 
 def with_memory(folding: g.StreamingFolding, **memory: tuple[str, str]) -> g.StreamingFolding:
-    """Other memories for the weights of some layers: name=(memory, ram)."""
+    """Return the folding with other weight memories for some layers, given as name=(memory, ram)."""
     folds = tuple(
         replace(fold, memory=memory[block.name][0], ram=memory[block.name][1]) if block.name in memory else fold
         for block, fold in zip(folding.graph.blocks, folding.folds, strict=True)

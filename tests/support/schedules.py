@@ -1,4 +1,4 @@
-"""Schedules for tests that need one and do not ask which: each layer takes the first tiling that the array holds."""
+"""Schedules for tests that need any schedule: each layer has the first tiling that fits the array."""
 
 from __future__ import annotations
 
@@ -33,13 +33,15 @@ from scheduler.systolic.tiling import (
 )
 
 MOST_COLUMN_TILES = 64
-"""More than the search looks at: arrays of tests have small row buffers."""
+"""The most column tiles. They exceed the search's limit, because the arrays of tests have small row buffers."""
 
 
 def first_fit(network: QuantizedNetwork, array: Array, batch: int = 1) -> SystolicSchedule:
     """Return the schedule with the fewest column tiles, overlapped if possible, in the order that streams least.
 
-    Raises UnsupportedError if a layer has no tiling that fits, SeveralFaultsError if the array or the format is wrong.
+    Raises:
+        UnsupportedError: A layer has no tiling that fits.
+        SeveralFaultsError: The array or the format is invalid.
     """
     check(array)
     layers = lower(network, batch, array.added_maps > 0)
@@ -58,7 +60,7 @@ def legal_tilings(
     most_columns: int = MAX_COLUMN_TILES,
     on_chip: Sequence[bool] = (),
 ) -> list[list[Tiling]]:
-    """Of each layer every tiling for which the array's buffers are large enough, these maps staying on chip."""
+    """Return every tiling of each layer that fits the array's buffers, with the maps of ``on_chip`` on chip."""
     layers = lower(network, batch, array.added_maps > 0)
     shapes = with_maps_on_chip(shapes_of(network, layers, array), on_chip or [False] * len(layers))
     legal = []
@@ -73,8 +75,10 @@ def legal_tilings(
 
 
 def _first(fitting: Sequence[Tiling], several_row_tiles: bool) -> Tiling:
-    """Overlapped where that fits, with the fewest column tiles; of these the order that streams least, but no more than
-    twice as many column tiles so that inputs stay."""
+    """Return the first tiling: overlapped if possible, with few column tiles, in the order that streams least.
+
+    An order with resident inputs may have up to twice the fewest column tiles.
+    """
     overlapped = [tiling for tiling in fitting if tiling.overlap == several_row_tiles] or list(fitting)
     fewest = min(tiling.columns.count for tiling in overlapped)
     few = [tiling for tiling in overlapped if tiling.columns.count <= 2 * fewest]
@@ -82,15 +86,17 @@ def _first(fitting: Sequence[Tiling], several_row_tiles: bool) -> Tiling:
 
 
 def with_on_chip(schedule: SystolicSchedule, on_chip: Sequence[bool]) -> SystolicSchedule:
-    """The same tilings, with these maps on chip."""
+    """Return the schedule with the same tilings, and with these maps on chip."""
     pairs = zip(schedule.tilings, on_chip, strict=True)
     chosen = [replace(tiling, on_chip=stays) for tiling, stays in pairs]
     return schedule_of(schedule.network, schedule.array, chosen, schedule.batch)
 
 
 def staying(network: QuantizedNetwork, layers: Sequence[Layer], array: Array) -> tuple[bool, ...]:
-    """Of each layer's map whether it stays in the map buffers of ``array``: all stay that may and fit, as far
-    as two buffers hold them."""
+    """Return for each layer whether its map stays in the map buffers of ``array``.
+
+    All maps stay that may, up to the capacity of two buffers.
+    """
     shapes = shapes_of(network, layers, array)
     sizes = tuple(
         map_words(shape, array.rows) if _read_stride(shapes, shape) <= array.map_stride else array.map_depth + 1

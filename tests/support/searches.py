@@ -1,4 +1,4 @@
-"""Problems of a network that is not lowered yet, as tests ask for them."""
+"""Search problems for networks that are not lowered yet."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from scheduler.systolic.workload import workload_of
 
 
 def problem(network: QuantizedNetwork, board: Board, space: Space | None = None, batch: int = 1) -> Problem:
-    """Return the problem of ``network`` in batches of so many frames; without a space over all that is built."""
+    """Return the search problem of ``network``. By default, its space is all that the engine supports."""
     return problem_of(workload_of(network, batch), board, space)
 
 
 def space_of(network: QuantizedNetwork, board: Board, bits: int | None = None, batch: int = 1) -> Space:
-    """Return all that the engine builds on the board for ``network``."""
+    """Return the space of all arrays that the engine supports on the board for ``network``."""
     return space_for(workload_of(network, batch), board, bits)

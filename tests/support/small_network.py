@@ -1,4 +1,4 @@
-"""An exported network of three layers, and what the command says of it."""
+"""An exported network of three layers, and what the command reports of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BLOCKS = ["input", "first_window", "first", "half", "sums", "sums_out"]
 
 
 def write_small(folder: Path, layers: tuple[dict[str, Any], ...] = (*LAYERS, HEAD)) -> Path:
-    """small.json: 16 × 32 pixels."""
+    """Write small.json, a network for 16 × 32 pixels, and return its path."""
     path = folder / "small.json"
     topology = {
         "format": "systolic exported network 1",

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 COSTS = ("engine", "proof", "campaign")
-"""Markers of the tests that the default suite leaves out, each run by a command of its own."""
+"""Markers of the tests that are not in the default suite. Each marker has its own command."""
 
 MAX_WORKERS = 8
-"""Processes of a parallel run: each one collects all tests, which takes longer than more of them save."""
+"""The most processes of a parallel run. Each one collects all tests, so that more processes would be slower."""
 
 
 def costs_of(names: Iterable[str]) -> list[str]:

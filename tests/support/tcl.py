@@ -1,4 +1,4 @@
-"""Runs generated Tcl under tclsh, where stubs record every command."""
+"""Runs of generated Tcl under tclsh, with stubs that record every command."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Ran:
 
 
 def run_tcl(folder: Path, script: str, text: str, *arguments: str, **settings: str) -> Ran:
-    """``script`` with ``text`` in ``folder`` under the stubs."""
+    """Run ``script`` with the content ``text`` in ``folder`` with the stubs."""
     tclsh = shutil.which("tclsh")
     if tclsh is None:
         pytest.skip("no tclsh on this machine: apt install tcl")
@@ -54,7 +54,7 @@ def run_tcl(folder: Path, script: str, text: str, *arguments: str, **settings: s
 
 
 def vivado(folder: Path, of: VendorValues, *arguments: str, **settings: str) -> Ran:
-    """build_vivado.tcl where run_hls.tcl has left an IP."""
+    """Run build_vivado.tcl after run_hls.tcl has written an IP."""
     ip = folder / "hls/solution/impl/ip/component.xml"
     ip.parent.mkdir(parents=True, exist_ok=True)
     ip.write_text("<component/>")
@@ -63,7 +63,7 @@ def vivado(folder: Path, of: VendorValues, *arguments: str, **settings: str) -> 
 
 
 def packager(folder: Path, of: VendorValues, **settings: str) -> Ran:
-    """package_ip.tcl beside the sources and constraints that it names; only what is not there is made."""
+    """Run package_ip.tcl with the sources and constraints that it names. Missing files are created."""
     files = rtl_vendor_files(of)
     for name, text in {**dict.fromkeys(of.sources, ""), "clocks_ooc.xdc": files["clocks_ooc.xdc"]}.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def packager(folder: Path, of: VendorValues, **settings: str) -> Ran:
 
 
 def rtl_vivado(folder: Path, of: VendorValues, *arguments: str, **settings: str) -> Ran:
-    """build_vivado.tcl of an engine in SystemVerilog, where package_ip.tcl has left an IP."""
+    """Run build_vivado.tcl of a SystemVerilog engine after package_ip.tcl has written an IP."""
     (folder / "ip").mkdir(parents=True, exist_ok=True)
     (folder / "ip/component.xml").write_text("<component/>")
     settings.setdefault("STUB_HZ", str(round(of.clock.mhz * 1e6)))
@@ -81,18 +81,18 @@ def rtl_vivado(folder: Path, of: VendorValues, *arguments: str, **settings: str)
 
 
 def hls(folder: Path, of: VendorValues, *arguments: str, **settings: str) -> Ran:
-    """run_hls.tcl"""
+    """Run run_hls.tcl."""
     return run_tcl(folder, "run_hls.tcl", vendor_files(of)["run_hls.tcl"], *arguments, **settings)
 
 
 def dictionary(words: str) -> dict[str, str]:
-    """A Tcl dict of our own simple words."""
+    """Return a Tcl dict of simple words."""
     found = re.findall(r"(\S+)\s+(?:\{([^{}]*)\}|(\S+))", words)
     return {key: braced or plain for key, braced, plain in found}
 
 
 def interfaces(ran: Ran) -> dict[str, str]:
-    """Interface pin → the pin it is connected to, both ways."""
+    """Return the interface pin that each pin is connected to, in both directions."""
     wires = [(a, b) for a, b in ran.named("connect_bd_intf_net")]
     return {**dict(wires), **{b: a for a, b in wires}}
 

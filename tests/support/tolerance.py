@@ -1,4 +1,4 @@
-"""How near the model of the engine in SystemVerilog is to what is counted."""
+"""The tolerance of the cycle model of the SystemVerilog engine."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from systolic.execution.simulation import Simulation
 from systolic.styles.systolic.simulate import SystolicDesign
 
 SHARE = 0.03
-"""Of a layer's counted cycles."""
+"""The tolerance as a fraction of a layer's counted cycles."""
 
 HANDFUL = 30
-"""Cycles that a layer of less than a thousand may be off."""
+"""The minimum tolerance in cycles, which applies to layers of less than a thousand cycles."""
 
 
 def within(modelled: int, counted: int) -> bool:
-    """Whether a layer is as near as is said."""
+    """Return whether the modelled cycles of a layer are within the tolerance."""
     return abs(modelled - counted) <= max(HANDFUL, SHARE * counted)
 
 
 def missed_layers(design: SystolicDesign, simulation: Simulation) -> list[tuple[str, int, int]]:
-    """Layers of an executed design that are not, with their modelled and counted cycles."""
+    """Return the layers of an executed design outside the tolerance, with their modelled and counted cycles."""
     pairs = zip(design.manifest.layers, simulation.cycles, strict=True)
     return [
         (layer.name, layer.modelled_cycles, counted)

@@ -1,4 +1,4 @@
-"""Builds tests/hls_templates/kernels for the tests of the cycle solver."""
+"""The compiled kernels of tests/hls_templates/kernels for the tests of the cycle solver."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RECORDER = [SIMULATION / name for name in ("trace.cpp", "solve.cpp", "memory.cpp
 
 
 def compile_library(sources: list[Path], library: Path, *options: str, objects: Sequence[str] = ()) -> Path:
-    """A shared library of the sources and objects; the compiler's words are the failure of the test."""
+    """Return a shared library of the sources and objects. A compiler error fails the test with its output."""
     command = ["g++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", *options]
     command += [f"-I{COMMON}", "-o", str(library), *map(str, sources), *objects]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -29,7 +29,7 @@ def our_stream() -> str:
 
 
 def run(library: ctypes.CDLL, name: str, *arguments: object) -> str | None:
-    """The kernel's error sentence, or None."""
+    """Return the kernel's error text, or None."""
     function = getattr(library, name)
     function.restype = ctypes.c_char_p
     sentence = function(*arguments)

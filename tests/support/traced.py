@@ -26,11 +26,11 @@ from systolic.trace.solver import Trace
 from tests.support.schedules import staying, with_on_chip
 
 MAP_DEPTH = 8192
-"""Words that hold every map of these networks."""
+"""The words of a map buffer that holds every map of these networks."""
 
 
 def kept(schedule: SystolicSchedule) -> SystolicSchedule:
-    """The same with map buffers in which every map stays that may."""
+    """Return the schedule with map buffers in which every possible map stays on chip."""
     array = replace(schedule.array, map_depth=MAP_DEPTH)
     layers = [scheduled.layer for scheduled in schedule.layers]
     return with_on_chip(
@@ -39,8 +39,10 @@ def kept(schedule: SystolicSchedule) -> SystolicSchedule:
 
 
 def load_into(folder: Path, design: DesignFiles) -> SystolicDesign:
-    """The folder with this design's program and data. Its sources are compiled once: those of one array are the same
-    for every network."""
+    """Return the design in ``folder`` with another design's program and data.
+
+    The sources are written once, because all networks of one array have the same sources.
+    """
     if not folder.exists():
         write(design, folder)
     for file, data in design.files.items():
@@ -50,7 +52,7 @@ def load_into(folder: Path, design: DesignFiles) -> SystolicDesign:
 
 
 def traced(schedule: SystolicSchedule, board: Board, mhz: float, folder: Path) -> tuple[SystolicDesign, Trace]:
-    """One frame of zeros, on the accelerator of ``folder``."""
+    """Return the design and the trace of one frame of zeros, on the accelerator in ``folder``."""
     shape = schedule.network.input_shape
     picture = np.zeros((shape.channels, shape.height, shape.width), np.uint8)
     opened = load_into(folder, generate(price(schedule, board, ddr_timing(board, mhz)), DesignInputs({}, picture)))
@@ -58,8 +60,10 @@ def traced(schedule: SystolicSchedule, board: Board, mhz: float, folder: Path) -
 
 
 def wrong_looked_inside(design: SystolicDesign, picture: npt.NDArray[np.uint8]) -> list[str]:
-    """Layers whose map differs from the golden model's in the copy of the program in which every map lies in DDR, as a
-    host runs it that looks inside."""
+    """Return the layers whose maps differ from the golden model's, in the program that stores every map in DDR.
+
+    A host runs this copy of the program to look at maps between layers.
+    """
     manifest = design.manifest
     results = tuple(manifest.layers[index].output.offset for index in manifest.output_layers)
     shown = place_program(manifest, design.program, 0, (BufferAddresses(manifest.input.offset, results),))[

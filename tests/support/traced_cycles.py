@@ -9,6 +9,6 @@ from systolic.styles.style import OpenedDesign
 
 
 def traced_cycles(design: OpenedDesign) -> int:
-    """Of a start on a black picture."""
+    """Return the traced cycles of a start on a black image."""
     picture = np.zeros(design.manifest.input.shape, np.uint8)
     return style_of(design).trace(design, picture, lambda _: None).report().timing.cycles

@@ -1,11 +1,12 @@
-# Stands in for Vitis HLS and Vivado: every command that the generated scripts use, none that they do not, so that a
-# misspelt one is an error. Each call is recorded as one line of CALLS, its words separated by \x1f.
+# A stub of Vitis HLS and Vivado with exactly the commands that the generated scripts use, so that a misspelt one is an
+# error. Each call is recorded as one line of CALLS, with \x1f between its words.
 #
 #   tclsh vendor_stubs.tcl CALLS SCRIPT ARGUMENT ...
 #
-# STUB_HZ: what the PS makes of the clock. STUB_WNS, STUB_WHS: slack in ns. STUB_FAIL: a command that fails.
-# STUB_SEGMENT: what a slave's address segment is called. STUB_FAST_HZ: what an MMCM makes of twice the clock.
-# STUB_NO_SPACES: the packager guesses no address spaces. STUB_STREAMS: what the accelerator's streams are called. STUB_NO_BOARD: the board files are not installed. STUB_PROGRESS: how far runs get.
+# STUB_HZ: the clock that the PS sets. STUB_WNS, STUB_WHS: slack in ns. STUB_FAIL: a command that fails.
+# STUB_SEGMENT: the name of a slave's address segment. STUB_FAST_HZ: the MMCM's output for twice the clock.
+# STUB_NO_SPACES: the packager infers no address spaces. STUB_STREAMS: the names of the accelerator's streams.
+# STUB_NO_BOARD: the board files are not installed. STUB_PROGRESS: the progress of runs.
 
 set calls_file [lindex $argv 0]
 set script [lindex $argv 1]
@@ -23,7 +24,7 @@ proc record {words} {
     if {[lindex $words 0] eq [setting STUB_FAIL ""]} { error "[lindex $words 0] failed" }
 }
 
-# Commands without an answer.
+# Commands that return nothing.
 foreach name {
     open_project set_top open_solution set_part create_clock config_interface csim_design csynth_design cosim_design
     export_design close_project
@@ -41,7 +42,7 @@ proc add_files args {
     lappend ::added [lindex $args end]
 }
 
-# Queries that give the object of that name back.
+# Queries that return the object of that name.
 foreach name {get_runs get_files get_bd_addr_spaces} { proc $name args { return [lindex $args end] } }
 proc current_project {} { return project }
 proc current_fileset {} { return sources_1 }
@@ -60,7 +61,7 @@ proc existing {cell} {
 proc get_bd_cells {cell} { existing $cell; return $cell }
 proc get_bd_pins {pin} { existing [file dirname $pin]; return $pin }
 
-# With -quiet a pin that is not there is nothing. Of the accelerator's streams there are those of STUB_STREAMS.
+# With -quiet, the query of a missing pin returns an empty list. The accelerator has the streams of STUB_STREAMS.
 proc get_bd_intf_pins args {
     set pin [lindex $args end]
     existing [file dirname $pin]
@@ -79,7 +80,7 @@ proc other_end {pin} {
     return ""
 }
 
-# What a master reaches is what lies behind the port of the PS that it is connected to.
+# A master reaches the segments of the PS port that it is connected to.
 proc get_bd_addr_segs args {
     if {[lindex $args 0] eq "-of_objects"} { return [lindex $args end]/[setting STUB_SEGMENT Reg] }
     if {[lindex $args 0] ne "-addressables"} { return [lindex $args end] }
@@ -115,7 +116,7 @@ proc empty_file {path} {
     close [open $path w]
 }
 
-# Writes what the real one writes, where it writes it.
+# Writes the files of the real command to the same places.
 proc launch_runs args {
     record [linsert $args 0 launch_runs]
     empty_file $::project_folder/$::project_name.gen/sources_1/bd/system/hw_handoff/system.hwh
@@ -124,8 +125,8 @@ proc launch_runs args {
 
 # --- the IP packager ----------------------------------------------------------------------------------------------
 
-# Interfaces are those that X_INTERFACE_INFO names in the file of the top module; the packager guesses a memory map for
-# the slave, and an address space for each master.
+# The interfaces are named by X_INTERFACE_INFO in the file of the top module. The packager infers a memory map for the
+# slave, and an address space for each master.
 proc ipx::package_project args {
     record [linsert $args 0 ipx::package_project]
     set text [read_all [lindex [lsearch -all -inline $::added *.v] 0]]
@@ -159,7 +160,7 @@ proc ipx::add_address_space {name core} {
     return $name
 }
 
-# What is added is called by its path.
+# Added objects are named by their path.
 proc ipx::add_memory_map {name core} {
     record [list ipx::add_memory_map $name]
     if {$::maps ne ""} { error "there is a memory map already: $::maps" }

@@ -1,6 +1,6 @@
-"""Cases of compute blocks: C++ with template arguments, its inputs, what plain numpy expects, and its cycles.
+"""Cases of compute blocks: C++ with template arguments, inputs, the outputs that numpy computes, and cycles.
 
-All cases of a test file are compiled at once, behind one C function a case.
+All cases of a test file are compiled together, with one C function per case.
 """
 
 from __future__ import annotations
@@ -29,7 +29,14 @@ FRAMES = 3
 
 @dataclass(frozen=True)
 class Values:
-    """A datatype of the blocks: its C++ name, its range; ``step`` 2 where only −1 and +1 are values."""
+    """A datatype of the blocks.
+
+    Attributes:
+        cpp: The name of the type in C++.
+        low: The least value.
+        high: The greatest value.
+        step: The distance between values: 2 for −1 and +1, else 1.
+    """
 
     cpp: str
     low: int
@@ -37,7 +44,7 @@ class Values:
     step: int = 1
 
     def draw(self, rng: np.random.Generator, *shape: int) -> Ints:
-        """Values of the whole range, the extremes often."""
+        """Return random values of the whole range, in which the extremes are frequent."""
         drawn = rng.integers(0, (self.high - self.low) // self.step + 1, shape) * self.step + self.low
         extreme = rng.choice([self.low, self.high], shape)
         return np.where(rng.random(shape) < 0.3, extreme, drawn).astype(np.int64)
@@ -67,7 +74,17 @@ BIPOLAR = Values("bipolar_t", -1, 1, 2)
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One call of a block. ``code`` uses frames, in[…] (flat values) and out; cycles: of the block's process."""
+    """One call of a block.
+
+    Attributes:
+        name: The name of the case.
+        code: The C++ code of the call. It uses ``frames``, ``in`` (flat values per input) and ``out``.
+        inputs: The flat inputs.
+        expected: The flat expected output.
+        cycles: The cycles of the block's process.
+        headers: The headers that the code needs.
+        frames: The number of frames.
+    """
 
     name: str
     code: str
@@ -84,7 +101,11 @@ class Library:
     cases: tuple[Case, ...]
 
     def run(self, case: Case, frames: int | None = None) -> Ints:
-        """The block's output, flat; RuntimeError with the sentence that it threw."""
+        """Return the block's flat output.
+
+        Raises:
+            RuntimeError: The block threw an error, whose text is the message.
+        """
         function = getattr(ctypes.CDLL(str(self.path)), f"case_{self.cases.index(case)}")
         function.restype = ctypes.c_char_p
         inputs = [np.ascontiguousarray(array, np.int64) for array in case.inputs]
@@ -96,7 +117,7 @@ class Library:
         return out
 
     def time(self, case: Case) -> ProcessTiming:
-        """What the block's process did, between a source and a sink of no time."""
+        """Return the timing of the block's process, between a source and a sink that take no time."""
         trace = Trace(ctypes.CDLL(str(self.path)))
         trace.begin()
         self.run(case)
@@ -108,8 +129,8 @@ class Library:
 
 BUILDS = {
     "native": ["-O1", "-DSYSTOLIC_TRACE"],
-    "quick": ["-O0", "-DSYSTOLIC_TRACE"],  # for a few cases, which run in no time
-    # the vendor's default constructor shifts what it has not set
+    "quick": ["-O0", "-DSYSTOLIC_TRACE"],  # for a few cases with short run times
+    # the vendor's default constructor shifts an uninitialised value
     "ap_int": ["-O0", "-DSYSTOLIC_AP_INT", "-Wno-uninitialized", "-Wno-maybe-uninitialized"],
     "sanitized": ["-O0", "-g", "-fsanitize=undefined,bounds", "-fno-sanitize-recover=all"],
 }
@@ -125,7 +146,7 @@ def source(cases: Sequence[Case]) -> str:
 
 
 def compile_cases(cases: Sequence[Case], folder: Path, build: str, *extra: str) -> Library:
-    """A library of all cases; what the compiler says is the failure of the test."""
+    """Return a library of all cases. A compiler error fails the test with the compiler's output."""
     path = folder / f"{build}.cpp"
     path.write_text(source(cases))
     command = ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-shared", "-fPIC"]
@@ -142,7 +163,7 @@ def compile_cases(cases: Sequence[Case], folder: Path, build: str, *extra: str) 
 
 
 class Builds(dict[str, Library]):
-    """The cases' libraries by build, each compiled when it is first asked for."""
+    """The cases' libraries by build. Each one is compiled at its first use."""
 
     def __init__(self, cases: Sequence[Case], folder: Path) -> None:
         self._cases, self._folder = cases, folder
@@ -157,19 +178,25 @@ class Builds(dict[str, Library]):
 
 @dataclass(frozen=True, eq=False)
 class Activation:
-    """``cpp`` without its PE and NF, one array [C, …] a constant, and what it makes of sums [..., C]."""
+    """An activation of a block.
+
+    Attributes:
+        cpp: The type in C++, with PE and NF as placeholders.
+        constants: The constants, [C, …] per array.
+        apply: A function that returns the activation of sums, [..., C].
+    """
 
     cpp: str
     constants: tuple[Ints, ...]
     apply: Callable[[Ints], Ints]
     by_channel: bool = True
-    """Whether the constants are the channels'; else they are as they lie."""
+    """Whether the constants are per channel. Others are passed in their own order."""
 
     def type(self, pe: int, folds: int) -> str:
         return self.cpp.replace("PE", str(pe)).replace("NF", str(folds))
 
     def flat(self, pe: int) -> Ints:
-        """The constants as the blocks keep them: [PE][NF], channel nf · PE + pe."""
+        """Return the constants in the order of the blocks, [PE][NF], where PE pe has channel nf · PE + pe."""
         folded = (np.swapaxes(a.reshape(-1, pe, *a.shape[1:]), 0, 1) if self.by_channel else a for a in self.constants)
         parts = [a.ravel() for a in folded]
         return np.concatenate([*parts, np.zeros(1, np.int64)])
@@ -180,7 +207,7 @@ def identity(bits: int) -> Activation:
 
 
 def requantise(rng: np.random.Generator, channels: int, bits: int, is_signed: bool, largest: int) -> Activation:
-    """Constants that bring sums of up to ``largest`` into the output's range, and some beyond it."""
+    """Return a requantiser with constants that map sums of up to ``largest`` to the output's range and beyond."""
     bias = rng.integers(-largest // 4, largest // 4 + 1, channels)
     multiplier, negative = rng.integers(1, 65536, channels), rng.integers(0, 65536, channels)
     shift = np.full(channels, max(1, int(np.log2(largest)) + 15 - bits)) + rng.integers(0, 3, channels)
@@ -196,7 +223,7 @@ def requantise(rng: np.random.Generator, channels: int, bits: int, is_signed: bo
 
 
 def multiply_shift(rng: np.random.Generator, channels: int, bits: int, is_signed: bool, largest: int) -> Activation:
-    """Multipliers of both signs and all 17 bits."""
+    """Return an activation whose multipliers have both signs and up to 17 bits."""
     multiplier = rng.choice([-65535, 65535, *range(-60000, 60000, 1001)], channels)
     bias = rng.integers(-largest << 13, (largest << 13) + 1, channels)
     shift = np.full(channels, max(1, int(np.log2(largest)) + 15 - bits)) + rng.integers(0, 3, channels)
@@ -209,7 +236,7 @@ def multiply_shift(rng: np.random.Generator, channels: int, bits: int, is_signed
 
 
 def thresholds(rng: np.random.Generator, channels: int, out: Values, largest: int) -> Activation:
-    """All levels of ``out``, half of the channels falling; one threshold is never reached."""
+    """Return thresholds for all levels of ``out``. Half of the channels are falling. One threshold is not reached."""
     levels = (out.high - out.low) // out.step
     table = np.sort(rng.integers(-largest // 2, largest // 2 + 1, (channels, levels)), axis=1)
     table[0, -1] = largest + 1
@@ -228,7 +255,7 @@ def thresholds(rng: np.random.Generator, channels: int, out: Values, largest: in
 
 
 def table(rng: np.random.Generator, channels: int, largest: int) -> Activation:
-    """Two copies of a table, which differ so that it shows which one a PE reads."""
+    """Return two different copies of a table, so that the result shows which copy a PE reads."""
     copies = rng.integers(-128, 128, (2, 2 * largest))
 
     def apply(values: Ints) -> Ints:
@@ -238,7 +265,10 @@ def table(rng: np.random.Generator, channels: int, largest: int) -> Activation:
 
 
 def pieces(rng: np.random.Generator, channels: int, value: Values, out: Values) -> Activation:
-    """Two copies of 256 drawn lines from one value of ``out`` to another, for all values of ``value``."""
+    """Return two copies of a piecewise-linear table with 256 random lines.
+
+    Each line goes from one value of ``out`` to another. The lines cover all values of ``value``.
+    """
     places = (value.high - value.low).bit_length() - 8
     inputs = 1 << places
     first, last = out.draw(rng, 2, 256), out.draw(rng, 2, 256)
@@ -268,7 +298,7 @@ def make_activation(rng: np.random.Generator, kind: str, channels: int, largest:
 
 
 def in_pixels(values: Ints, pixels: int, lanes: int) -> Ints:
-    """[positions, values] as words of ``pixels`` positions × ``lanes`` values, pixel by pixel."""
+    """Return values [positions, values] as words of ``pixels`` positions × ``lanes`` values, pixel by pixel."""
     positions, count = values.shape
     groups = values.reshape(positions // pixels, pixels, count // lanes, lanes)
     return np.asarray(groups.transpose(0, 2, 1, 3).ravel())

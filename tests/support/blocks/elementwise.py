@@ -38,7 +38,7 @@ def largest_of(*values: Values) -> list[int]:
 
 
 def global_pool(seed: int, size: tuple[int, int], fold: tuple[int, int], value: Values, kind: str) -> Case:
-    """size: positions, channels; fold: PE, PIXELS."""
+    """Return a case of a global pool. ``size`` is positions and channels. ``fold`` is PE and PIXELS."""
     rng = np.random.default_rng(seed)
     (positions, channels), (pe, pixels) = size, fold
     nf = channels // pe
@@ -93,7 +93,7 @@ def add(
 
 
 def several(declared: str, function: str, arguments: str, kinds: list[str], lanes: int, words: int) -> str:
-    """A block of two or more inputs of equally many words."""
+    """Return the code of a block with two or more inputs of the same number of words."""
     streams = "".join(f"hls::stream<{k}> in{i}; SYSTOLIC_STREAM(in{i}, 2);\n" for i, k in enumerate(kinds))
     feeds = "".join(f"feed({words}, in[{i}], in{i});\n" for i in range(len(kinds)))
     names = ", ".join(f"in{i}" for i in range(len(kinds)))
@@ -132,7 +132,7 @@ INT8, UINT8, UINT4, INT16 = signed(8), unsigned(8), unsigned(4), signed(16)
 
 CASES = (
     global_pool(1, (12, 6), (2, 1), INT8, "requantise"),
-    global_pool(2, (12, 16), (2, 2), UINT8, "identity"),  # 8 groups: sums in a memory
+    global_pool(2, (12, 16), (2, 2), UINT8, "identity"),  # 8 groups, so that the sums are in a memory
     global_pool(3, (12, 6), (6, 4), UINT4, "multiply"),
     global_pool(4, (1, 6), (1, 1), UINT4, "thresholds"),
     global_pool(5, (12, 4), (4, 1), BIPOLAR, "identity"),

@@ -10,16 +10,25 @@ INT4, INT8, INT16, INT20, UINT2, UINT4 = signed(4), signed(8), signed(16), signe
 
 
 Size = tuple[int, int, int]
-"""Positions, channels, and how many of these are chosen."""
+"""The positions, the channels, and the number of chosen channels."""
 
 
 def depth(pe: int, k: int) -> int:
-    """By hand: 3 stages, and one for each of K values at each level of a tree of PE leaves."""
+    """Return the pipeline depth by hand: 3 stages, and K stages per level of a tree with PE inputs."""
     return 3 + k * int(np.ceil(np.log2(pe)))
 
 
 def label_select(seed: int, size: Size, pe: int, value: Values, *, values: bool = False, equal: bool = True) -> Case:
-    """values: whether these leave too. equal: whether positions of equal values are among them."""
+    """Return a case of label select.
+
+    Args:
+        seed: The seed of the values.
+        size: Positions, channels and chosen channels.
+        pe: The lanes.
+        value: The datatype.
+        values: Whether the chosen values are also written.
+        equal: Whether some positions have equal values.
+    """
     positions, channels, k = size
     drawn = value.draw(np.random.default_rng(seed), FRAMES * positions, channels)
     if equal:
@@ -51,17 +60,17 @@ def label_select(seed: int, size: Size, pe: int, value: Values, *, values: bool 
 
 
 def of_lanes(seed: int) -> Case:
-    """Many equal values, one in each lane: the merge alone decides."""
+    """Return a case with many equal values in different lanes, so that only the merge decides."""
     return label_select(seed, (8, 10, 1), 10, UINT2)
 
 
 def of_one_lane(seed: int) -> Case:
-    """Many equal values, and no merge."""
+    """Return a case with many equal values in one lane, without a merge."""
     return label_select(seed, (8, 10, 3), 1, UINT2)
 
 
 def of_short_lists(seed: int) -> Case:
-    """Lanes that have fewer values than are chosen, none of them equal."""
+    """Return a case whose lanes have fewer values than are chosen, with different values only."""
     return label_select(seed, (8, 5, 4), 5, INT16, values=True, equal=False)
 
 

@@ -37,7 +37,10 @@ def matrix_vector(
     streamed: bool = False,
     resident: bool = False,
 ) -> Case:
-    """size: positions, MW, MH; fold: SIMD, PE, PIXELS. resident: each tile comes once a frame."""
+    """Return a case of a matrix-vector unit.
+
+    ``size`` is positions, MW and MH. ``fold`` is SIMD, PE and PIXELS. A resident unit reads each tile once per frame.
+    """
     rng = np.random.default_rng(seed)
     (positions, mw, mh), (simd, pe, pixels) = size, fold
     nf, sf = mh // pe, mw // simd
@@ -93,7 +96,10 @@ def vector_vector(
     kind: str = "identity",
     multiplier: str = "DSP48E2",
 ) -> Case:
-    """size: positions, channels, taps; fold: SIMD (taps), PE (channels), PIXELS."""
+    """Return a case of a vector-vector unit.
+
+    ``size`` is positions, channels and taps. ``fold`` is SIMD (taps), PE (channels) and PIXELS.
+    """
     rng = np.random.default_rng(seed)
     (positions, channels, taps), (simd, pe, pixels) = size, fold
     nf, sf = channels // pe, taps // simd
@@ -127,7 +133,11 @@ def vector_vector(
 def activate(
     seed: int, size: tuple[int, int], fold: tuple[int, int], value: Values, kind: str, out: Values | None = None
 ) -> Case:
-    """size: positions, channels; fold: PE, PIXELS. out: what pieces of lines give."""
+    """Return a case of an activation.
+
+    ``size`` is positions and channels. ``fold`` is PE and PIXELS. ``out`` is the output type of a piecewise-linear
+    table.
+    """
     rng = np.random.default_rng(seed)
     (positions, channels), (pe, pixels) = size, fold
     nf = channels // pe

@@ -1,4 +1,4 @@
-"""Cases of the blocks that move values: maps as streams of words, and what plain numpy expects to leave."""
+"""Cases of blocks that move values: maps as streams of words, and the outputs that numpy computes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INT4, INT8, INT16, UINT4, UINT8 = signed(4), signed(8), signed(16), unsigned(4),
 
 @dataclass(frozen=True)
 class Padding:
-    """As the blocks take it."""
+    """The padding of a map, in the blocks' order."""
 
     top: int = 0
     left: int = 0
@@ -29,13 +29,13 @@ class Padding:
 
 
 def draw(seed: int, value: Values, channels: int, height: int, width: int) -> Ints:
-    """[frames, channels, height, width], the carrier's values."""
+    """Return random maps [frames, channels, height, width], in the values of the carrier type."""
     maps = value.draw(np.random.default_rng(seed), FRAMES, channels, height, width)
     return value.carrier(maps)
 
 
 def stream(maps: Ints, lanes: int, pixels: int = 1) -> Ints:
-    """[frames, C, H, W] as the blocks pass it: words of ``pixels`` pixels × ``lanes`` channels, pixel by pixel."""
+    """Return maps [frames, C, H, W] as words of ``pixels`` pixels × ``lanes`` channels, pixel by pixel."""
     frames, channels, height, width = maps.shape
     words = maps.transpose(0, 2, 3, 1).reshape(frames * height * width // pixels, pixels, channels // lanes, lanes)
     ordered: Ints = words.transpose(0, 2, 1, 3).ravel()
@@ -44,7 +44,7 @@ def stream(maps: Ints, lanes: int, pixels: int = 1) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """A stream of the block: its values, flat, and how many a word."""
+    """A stream of the block: its flat values, and the values per word."""
 
     values: Ints
     lanes: int
@@ -64,7 +64,18 @@ def case(
     header: str,
     out_first: bool = False,
 ) -> Case:
-    """``block``: the function with its template arguments. out_first: its inputs stand behind its output."""
+    """Return a case of a block.
+
+    Args:
+        block: The function with its template arguments.
+        value: The datatype.
+        ins: The input streams.
+        outs: The output streams.
+        iterations: The iterations of the block's loop.
+        depth: Its pipeline depth.
+        header: The header that declares it.
+        out_first: Whether the output is the function's first argument.
+    """
     names_in = [f"in_{i}" for i in range(len(ins))]
     names_out = [f"out_{i}" for i in range(len(outs))]
     sides = [*zip(names_in, ins, strict=True), *zip(names_out, outs, strict=True)]

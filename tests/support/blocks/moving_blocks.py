@@ -39,7 +39,11 @@ def width(seed: int, size: Size, lanes_in: int, lanes_out: int, value: Values = 
 
 
 def convert_steps(lanes_in: int, lanes_out: int, before: int, after: int) -> int:
-    """Cycles a pixel, counted: a word comes where too few values are here, one leaves where enough are or none come."""
+    """Return the cycles per pixel, counted step by step.
+
+    A word is read if there are too few values for an output. One is written if there are enough, or no more input
+    follows.
+    """
     words_in, words_out = before // lanes_in, after // lanes_out
     needed = min(words_in, -(-after // lanes_in))
     here = came = left = steps = 0
@@ -54,7 +58,7 @@ def convert_steps(lanes_in: int, lanes_out: int, before: int, after: int) -> int
 
 
 def channels(seed: int, size: Size, lanes: tuple[int, int], out: int, value: Values = INT8) -> Case:
-    """``out`` channels: zeros are added or the last are dropped."""
+    """Return a case with ``out`` output channels: zeros are added, or the last channels are dropped."""
     maps = draw(seed, value, *size)
     kept = np.zeros((FRAMES, out, *size[1:]), np.int64)
     kept[:, : size[0]] = maps[:, :out]
@@ -84,7 +88,7 @@ def discard(seed: int, size: Size, lanes: int) -> Case:
 
 
 def parted(seed: int, size: Size, lanes: int, parts: tuple[int, ...], value: Values) -> tuple[Side, list[Side], str]:
-    """The whole map, its parts along the channels, and the template arguments of concat and split."""
+    """Return the whole map, its parts along the channels, and the template arguments of concat and split."""
     maps = draw(seed, value, *size)
     cuts = np.split(maps, np.cumsum(parts)[:-1], axis=1)
     whole = Side(stream(maps, lanes), lanes)
@@ -107,7 +111,7 @@ def reorg(seed: int, size: Size, lanes: int, stride: int, order: str, value: Val
     deep = np.stack([Reorg(stride, order).move([frame]) for frame in maps])
     if order == "block":
         first = (stride - 1) * w + stride
-    else:  # the rows of one position stand stride rows apart, or anywhere in the map
+    else:  # the rows of one position are ``stride`` rows apart, or anywhere in the map
         first = (stride - 1) * stride * w + stride if h % (stride * stride) == 0 else h * w
     ins, outs = Side(stream(maps, lanes), lanes), Side(stream(deep, lanes), lanes)
     block = f"reorg_{order}<{numbers(lanes, *size, stride)}>"
@@ -134,7 +138,7 @@ def resize(seed: int, size: Size, lanes: int, out: tuple[int, int], value: Value
     block = f"resize_nearest<{numbers(lanes, *size, *out)}>"
     g = size[0] // lanes
     iterations = size[2] * g + WALK_LANDING - 1 + outs.words
-    if out[0] < size[1] or out[1] < size[2]:  # what comes bounds; the last row leaves when all of its source is there
+    if out[0] < size[1] or out[1] < size[2]:  # bound by the input: the last output row waits for its whole input row
         rows_left = size[1] - ((out[0] - 1) * size[1] // out[0] + 1)
         iterations = ins.words + max(0, WALK_LANDING - 1 + out[1] * g - rows_left * size[2] * g)
     return case(block, value, [ins], [outs], iterations, WALK_DEPTH, "resize.h")

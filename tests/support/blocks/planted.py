@@ -1,4 +1,4 @@
-"""An error planted into a header of the blocks, and the case that goes wrong by it."""
+"""An error planted into a header of the blocks, and the case that must fail because of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Plant:
 
 
 def compile_planted(plants: Sequence[Plant], folder: Path) -> Library:
-    """All cases behind copies of the headers with all errors."""
+    """Return a library of all cases, compiled with copies of the headers that have all planted errors."""
     for name, text in fixed_files(*include_folders("streaming")).items():
         (folder / name).write_text(text)
     for plant in plants:

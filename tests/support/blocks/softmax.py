@@ -21,12 +21,16 @@ METHODS = ("stable", "latency", "argmax")
 
 
 def depth(method: str, pe: int) -> int:
-    """By hand: what the loops are declared with."""
+    """Return the pipeline depth that the loops are declared with, by hand."""
     return 4 + pe if method == "argmax" else 10 + pe // 2
 
 
 def steps(method: str, size: tuple[int, int], pe: int) -> int:
-    """By hand: a position more for the maximum, another one until it leaves, and one step for each bit of R but one."""
+    """Return the iterations per frame by hand.
+
+    Every method delays its output by a position, and stable by another one, to find the maximum. The division takes one
+    step per bit of R except the first.
+    """
     positions, channels = size
     nf = channels // pe
     beyond = {"stable": 2 * nf + 16, "latency": nf + 36, "argmax": nf}[method]
@@ -34,7 +38,7 @@ def steps(method: str, size: tuple[int, int], pe: int) -> int:
 
 
 def powers_of(method: str, value: Values, scale: float) -> Ints:
-    """T[distance], or T[value − low]."""
+    """Return the table of powers by distance from the maximum, or by value − low."""
     distance = np.arange(value.high - value.low + 1)
     below = distance if method == "stable" else distance[::-1]
     powers: Ints = np.floor(MOST_POWER * np.exp(-scale * below) + 0.5).astype(np.int64)
@@ -42,7 +46,7 @@ def powers_of(method: str, value: Values, scale: float) -> Ints:
 
 
 def shares(method: str, values: list[int], table: Ints, low: int) -> list[int]:
-    """Of one position, in whole numbers of any size."""
+    """Return the softmax of one position, computed with Python's unbounded integers."""
     greatest = max(values)
     if method == "argmax":
         return [255 * (i == values.index(greatest)) for i in range(len(values))]
@@ -52,12 +56,12 @@ def shares(method: str, values: list[int], table: Ints, low: int) -> list[int]:
 
 
 def softmax(seed: int, method: str, size: tuple[int, int], pe: int, value: Values, scale: float = 0.1) -> Case:
-    """size: positions, channels."""
+    """Return a case of softmax with ``size`` positions and channels."""
     positions, channels = size
     rng = np.random.default_rng(seed)
     drawn = value.draw(rng, FRAMES * positions, channels)
-    drawn[0], drawn[-1] = value.high, value.low  # nothing but equal values
-    if value.step == 1:  # a class that is ahead of all others, as of trained networks
+    drawn[0], drawn[-1] = value.high, value.low  # two positions have equal values only
+    if value.step == 1:  # often one class exceeds all others, as in trained networks
         ahead = rng.random(len(drawn)) < 0.5
         drawn[ahead] = np.maximum(drawn[ahead] // 4, value.low)
         drawn[ahead, rng.integers(0, channels, ahead.sum())] = value.high
@@ -82,12 +86,12 @@ def softmax(seed: int, method: str, size: tuple[int, int], pe: int, value: Value
 
 
 def of_classes(seed: int) -> Case:
-    """Words of several positions, one after the other."""
+    """Return a case in which each position takes several words."""
     return softmax(seed, "stable", (6, 12), 3, INT4, 0.4)
 
 
 def of_halves(seed: int) -> Case:
-    """Sums of 512, of which 1 is exactly half of a 256th."""
+    """Return a case with sums of 512, in which a power of 1 is exactly half of 1/256."""
     case = softmax(seed, "latency", (16, 2), 2, INT2)
     values, table = case.inputs[0], np.array([1, 511, 3, 509])
     expected = [shares("latency", row.tolist(), table, INT2.low) for row in values.reshape(-1, 2)]
@@ -95,7 +99,7 @@ def of_halves(seed: int) -> Case:
 
 
 def of_equal(seed: int) -> Case:
-    """Few values, so that many are equal."""
+    """Return a case with few different values, so that many are equal."""
     return softmax(seed, "argmax", (8, 10), 5, UINT2)
 
 
@@ -112,7 +116,7 @@ CASES = (
     softmax(10, "latency", (1, 10), 1, INT8, 0.02),
     softmax(11, "latency", (1, 10), 10, UINT8, 0.01),
     softmax(12, "latency", (5, 12), 4, INT4, 0.3),
-    softmax(13, "latency", (3, 40), 8, INT8, 0.2),  # sums that are 0
+    softmax(13, "latency", (3, 40), 8, INT8, 0.2),  # some sums are 0
     softmax(14, "latency", (4, 6), 3, BIPOLAR, 0.5),
     softmax(15, "latency", (4, 1), 1, INT2, 3.0),
     softmax(16, "argmax", (1, 10), 1, signed(16)),

@@ -24,12 +24,12 @@ def bits_of(weight: Values) -> int:
 
 
 def streamed(tiles: Ints, groups: int) -> Ints:
-    """[PE][TILES][SIMD] → the words of all frames."""
+    """Return the words of all frames for tiles [PE][TILES][SIMD]."""
     return np.tile(tiles.transpose(1, 0, 2).ravel(), FRAMES * groups)
 
 
 def call(seed: int, size: tuple[int, int, int, int], weight: Values, arguments: str, kind: str, beat: int = 0) -> Case:
-    """size: groups a frame, tiles, PE, SIMD."""
+    """Return a case of a weight streamer. ``size`` is groups per frame, tiles, PE and SIMD."""
     groups, count, pe, simd = size
     tiles = weight.carrier(weight.draw(np.random.default_rng(seed), pe, count, simd))
     out = f"word<{weight.carried}, {pe * simd}>"
@@ -40,7 +40,7 @@ def call(seed: int, size: tuple[int, int, int, int], weight: Values, arguments: 
         made = f"static {weight.carried} weights[{pe}][{count}][{simd}]; values_t from = in[0]; fill(weights, from);"
         block, cycles = f"stream_weights<{arguments}>(frames, results, weights)", 1 + words - 1 + 4
     else:
-        # two beats of something else stand before the image
+        # two beats of other data precede the image
         image = weight_image(tiles, bits_of(weight), beat).astype(np.int64).ravel()
         given = np.concatenate([np.full(2 * beat, 0x5A), image])
         made = f"""static memory_beat_t<{beat}> beats[{beats + 2}];
@@ -70,14 +70,14 @@ CONSTANT = (
 
 MEMORY = (
     from_memory(10, (4, 6, 2, 4), signed(8), 8, "fetch"),
-    from_memory(11, (2, 6, 2, 8), signed(8), 8, "fetch"),  # two beats a tile
+    from_memory(11, (2, 6, 2, 8), signed(8), 8, "fetch"),  # two beats per tile
     from_memory(12, (3, 4, 4, 8), signed(4), 16, "fetch"),
-    from_memory(13, (3, 4, 3, 3), signed(3), 4, "fetch"),  # slots of four bits, the last beat filled up
+    from_memory(13, (3, 4, 3, 3), signed(3), 4, "fetch"),  # slots of four bits, and padding in the last beat
     from_memory(14, (3, 4, 4, 8), narrow(2), 4, "fetch"),
     from_memory(15, (3, 4, 4, 8), BIPOLAR, 4, "fetch"),
     from_memory(16, (3, 4, 2, 3), signed(12), 4, "fetch"),
     from_memory(17, (3, 4, 2, 3), unsigned(6), 4, "fetch"),
-    from_memory(18, (3, 1, 2, 4), signed(8), 8, "fetch"),  # a beat a group
+    from_memory(18, (3, 1, 2, 4), signed(8), 8, "fetch"),  # one beat per group
     from_memory(20, (4, 6, 2, 8), signed(4), 4, "load"),
     from_memory(21, (5, 3, 2, 4), signed(8), 8, "load"),
 )
@@ -86,4 +86,4 @@ MEMORY = (
 CASES = (*CONSTANT, *MEMORY)
 
 
-FILL = 200  # cycles until DDR answers the first request, and the ends of two loops
+FILL = 200  # cycles until the DDR's first answer, and of the ends of two loops

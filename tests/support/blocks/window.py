@@ -28,7 +28,7 @@ SAME, NONE = Padding(1, 1, 1, 1), Padding()
 
 
 def windows(maps: Ints, kernel: tuple[int, int], stride: int, dilation: int) -> Ints:
-    """Padded maps [F, C, H, W] → [F, C, taps, OH, OW]."""
+    """Return the windows of padded maps [F, C, H, W] as [F, C, taps, OH, OW]."""
     reach = [(k - 1) * dilation + 1 for k in kernel]
     views = np.lib.stride_tricks.sliding_window_view(maps, reach, axis=(2, 3))
     taps = views[:, :, ::stride, ::stride, ::dilation, ::dilation]
@@ -51,7 +51,10 @@ def bound_by_input(
     taps: int,
     groups: int,
 ) -> int:
-    """A word comes each cycle; a position leaves when its last pixel has landed and the position before has left."""
+    """Return the iterations of a default window that waits for its input, with a word read per cycle.
+
+    A position is written after its last pixel has arrived and the previous position has been written.
+    """
     (height, width), end = size, 0
     for frame in range(FRAMES):
         for y in range(out[0]):
@@ -75,7 +78,7 @@ def default(
     value: Values = INT8,
     ram: str = "RAM_AUTO",
 ) -> Case:
-    """size: channels, height, width."""
+    """Return a case of a default window over ``size`` channels, rows and columns."""
     channels, height, width = size
     maps = draw(seed, value, *size)
     seen = windows(padding.around(maps), kernel, stride, dilation)
@@ -111,7 +114,10 @@ def scan(
     padding: Padding,
     pixels: int,
 ) -> int:
-    """Steps of parallel windows and of pools: every frame a scan, the last until all has come and left."""
+    """Return the steps of parallel windows and of pools for all frames.
+
+    Every frame is a scan. The last one ends when all words are read and all positions are written.
+    """
     _, height, width = size
     leaving = max(1, pixels // stride)
     high = max(height, stride * (out[0] - 1) + 1)
@@ -201,7 +207,7 @@ CASES = (
     default(61, (4, 7, 7), 4, (2, 2), 2, NONE),
     default(62, (2, 8, 8), 1, (2, 2), 3, NONE),
     default(63, (2, 9, 9), 2, (3, 3), 4, SAME),
-    # rows that a stride leaves behind where the map ends: words of the next frame come early, until there is no room
+    # a stride does not use the last rows, so that words of the next frame arrive early, until the buffer is full
     default(17, (1, 3, 40), 1, stride=2),
     default(18, (2, 3, 9), 2, stride=2),
     default(19, (1, 4, 4), 1, (4, 4), 3, Padding(3, 3, 3, 3)),
@@ -247,5 +253,5 @@ CASES = (
 )
 
 
-# 4 × 4 windows with stride 2: 8 × 8 pixels for 4 × 4 · 16 words that leave, a pixel every 4 cycles.
+# 4×4 windows with stride 2 write 4 × 4 · 16 words for 8 × 8 pixels: a pixel is read every 4 cycles.
 EVEN = default(81, (2, 8, 8), 2, (4, 4), 2)

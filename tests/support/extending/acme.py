@@ -1,4 +1,4 @@
-"""The package of docs/how-to/extend.md, as its page has it, and an ONNX file that needs it."""
+"""The package of docs/how-to/extend.md, read from the page, and an ONNX file that needs it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ GROUPS, CHANNELS = 3, 12
 
 
 def documented() -> dict[str, str]:
-    """File → text of the package's files."""
+    """Return the text of each of the package's files by name."""
     blocks = re.findall(r'^```\w+ title="(.+?)"\n(.*?)^```$', PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     return dict(blocks)
 
 
 def entry_points(pyproject: str) -> str:
-    """As a wheel has them."""
+    """Return the entry points in the format of a wheel."""
     groups = tomllib.loads(pyproject)["project"]["entry-points"]
     return "".join(
         f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in points.items())
@@ -34,7 +34,7 @@ def entry_points(pyproject: str) -> str:
 
 
 def write_onnx(path: Path, groups: int = GROUPS) -> None:
-    """A convolution, its channels shuffled, and a convolution of groups behind it, as in ShuffleNet."""
+    """Write a convolution, a shuffle of its channels, and a grouped convolution, as in ShuffleNet."""
     random = np.random.default_rng(1)
     weights = {
         "first": random.normal(0, 0.3, (CHANNELS, 3, 3, 3)),

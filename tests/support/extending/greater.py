@@ -1,4 +1,4 @@
-"""A block of two maps, in words of several pixels: of each pair of values the greater one."""
+"""A block with two input maps and words of several pixels, which returns the greater value of each pair."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GOLDEN = """
     return out;
 """
 
-HEADER = """// Of each pair of values the greater one. A word a cycle, II 1: iterations = F · WORDS
+HEADER = """// The greater value of each pair. One word per cycle, II 1: iterations = F · WORDS
 #ifndef ACME_GREATER_H
 #define ACME_GREATER_H
 
@@ -68,7 +68,7 @@ def _arguments(place: FoldedBlock) -> tuple[object, ...]:
 
 def _parts(place: FoldedBlock, board: Any) -> list[Part]:
     bits = 2 * place.block.outputs[0].datatype.bits
-    return [Part("choice", StreamingUsage(lut=bits * place.fold.pe * place.fold.m), "estimate: a LUT a bit, twice")]
+    return [Part("choice", StreamingUsage(lut=bits * place.fold.pe * place.fold.m), "estimate: two LUTs per bit")]
 
 
 block = AddedBlock(
@@ -83,5 +83,5 @@ block = AddedBlock(
 
 
 def broken(**fields: Any) -> AddedBlock:
-    """The same with something else in place of some fields."""
+    """Return the block with some fields replaced."""
     return replace(block, **fields)

@@ -1,4 +1,4 @@
-"""A package of somebody else, installed into a folder of its own."""
+"""A third-party package, installed into its own folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from pathlib import Path
 
 
 def installed(folder: Path, name: str, files: Mapping[str, str], entry_points: str) -> Path:
-    """The folder that pip puts the package into, for Python's path. entry_points: as in a wheel's metadata."""
+    """Return the folder for Python's path into which pip installs the package.
+
+    ``entry_points`` has the format of a wheel's metadata.
+    """
     wheel, target, about = folder / f"{name}-1-py3-none-any.whl", folder / "target", f"{name}-1.dist-info"
     with zipfile.ZipFile(wheel, "w") as archive:
         for path, text in files.items():

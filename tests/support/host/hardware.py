@@ -1,4 +1,4 @@
-"""The least .hwh that pynq turns into an overlay with the accelerator, as Vivado would have written it."""
+"""The smallest .hwh files, as Vivado writes them, from which pynq makes an overlay with the accelerator."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from host.pipeline import FrameError
 from tests.support.host.manifests import manifest_fields
 
 Open = Callable[..., Any]
-"""A folder and options → an accelerator that the fixture closes."""
+"""The type of the fixture that opens a folder with options. The fixture also closes the accelerator."""
 
 SELDOM = 0.9995
-"""Probability above which few boxes of a random network are, where decoding them is not what is tested."""
+"""A confidence threshold that few boxes of a random network exceed, for tests in which boxes do not matter."""
 
 BASE, INTERRUPTS = 0xA0000000, 0xA0010000
 
 
 def through(yolo: Any, frames: Any, **options: Any) -> tuple[list[Any], Any]:
-    """The results that came, and what ended the stream."""
+    """Return the results of a stream, and the error that ended it or None."""
     results: list[Any] = []
     try:
         results.extend(yolo.stream(frames, **options))
@@ -34,7 +34,7 @@ def through(yolo: Any, frames: Any, **options: Any) -> tuple[list[Any], Any]:
 
 
 def check_cause(error: object, kind: type[SystolicError], fields: Mapping[str, str]) -> None:
-    """Check that a stream ended by an error of this class; each field matches a regular expression."""
+    """Check that a stream ended with an error of this class. Each field matches a regular expression."""
     assert isinstance(error, FrameError)
     assert type(error.cause) is kind, error
     for name, pattern in fields.items():
@@ -48,7 +48,7 @@ def faulty(kind: str, **options: Any) -> Any:
 
 
 def described(folder: Path) -> Path:
-    """With a .hwh, if the generator has not written one."""
+    """Write a .hwh into the folder if it has none, and return the folder."""
     if not [*folder.glob("*.hwh"), *folder.glob("*/*.hwh")]:
         array = manifest_fields(folder)["array"]
         (folder / "design.hwh").write_text(description(array["map_ports"], array["weight_ports"]))
@@ -77,7 +77,7 @@ def description(map_ports: int, weight_ports: int, *, interrupt: bool = True) ->
 
 
 def streaming_description() -> str:
-    """An AXI DMA alone, with a length register of 26 bits."""
+    """Return the .hwh of an AXI DMA without an accelerator, with a length register of 26 bits."""
     parameters = {f"c_include_{way}": 1 for way in ("mm2s", "s2mm")} | {"c_include_sg": 0, "c_sg_length_width": 26}
     parameters |= {f"c_include_{way}_dre": 0 for way in ("mm2s", "s2mm")} | {"c_micro_dma": 0}
     parameters |= {f"c_m_axi_{way}_data_width": 64 for way in ("mm2s", "s2mm")}

@@ -1,4 +1,4 @@
-"""Reads one picture and prints the most memory that this took, beyond what the process had, and the outcome."""
+"""A program that reads one image and prints the peak of additional memory and the outcome."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from boards.errors import SystolicError
 
 
 def status(name: str) -> int:
-    """Bytes, of /proc/self/status."""
+    """Return a value of /proc/self/status in bytes."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(name + ":"):
             return int(line.split()[1]) * 1024
@@ -19,9 +19,9 @@ def status(name: str) -> int:
 
 def main() -> None:
     if len(sys.argv) > 3:
-        reader.load_picture(sys.argv[3])  # a small one of the same kind: its decoder is loaded
+        reader.load_picture(sys.argv[3])  # a small image of the same format, to load its decoder
     reader.LARGEST_MEMORY = int(sys.argv[2])
-    Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     before = status("VmRSS")
     try:
         outcome = str(reader.load_picture(sys.argv[1]).shape)

@@ -1,4 +1,4 @@
-"""A streaming design made by hand: one layer that is quickly computed, its biases in DDR, and a detection head."""
+"""A streaming design written by hand: one fast layer with its biases in DDR, and a detection head."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LAYER = """\
 #include "instrument.h"
 #include "word.h"
 
-// Of each pixel x + bias - 128 and 128 - x, channel by channel, and two channels that are none.
+// For each pixel x + bias - 128 and 128 - x, channel by channel, and two channels of padding.
 inline void centre(int frames, hls::stream<word<integer<8, false>, 3>> &in,
                    hls::stream<word<integer<16, true>, 8>> &out, hls::burst_maxi<word<integer<8, true>, 3>> biases,
                    int at = 0) {
@@ -61,18 +61,18 @@ Integers = npt.NDArray[np.int16]
 
 
 def golden(picture: npt.NDArray[np.uint8]) -> Integers:
-    """uint8 [3, height, width] → int16 [6, height, width]."""
+    """Return the layer's output, int16 [6, height, width], for an image of uint8 [3, height, width]."""
     values = picture.astype(np.int16)
     return np.concatenate([values + biases() - 128, 128 - values])
 
 
 def biases() -> Integers:
-    """[3, height, width]"""
+    """Return the biases, int16 [3, height, width]."""
     return np.random.default_rng(4).integers(-30, 31, (3, HEIGHT, WIDTH)).astype(np.int16)
 
 
 def make_by_hand(folder: Path, board: str = "zcu104") -> Path:
-    """Everything that the host opens, compiled."""
+    """Write and compile all files that the host opens, and return the folder."""
     values = _values()
     sources = {**streaming_sources(values), "centre.h": LAYER}
     facts = load(board)
@@ -116,7 +116,7 @@ def _data() -> dict[str, bytes]:
 
 
 def manifest(board: str = "zcu104") -> dict[str, Any]:
-    """As JSON."""
+    """Return the manifest's fields."""
     data = _data()
 
     def image(path: str) -> dict[str, Any]:

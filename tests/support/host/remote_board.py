@@ -1,7 +1,7 @@
-"""A board in a process of its own, driven over the network: pynq's own gRPC service over the simulated board.
+"""A board in a separate process that is accessed over the network: pynq's gRPC service with the simulated board.
 
-``python -m tests.support.host.remote_board DIR ADDRESS``: what PYNQ.remote's server does on a board, on the stubs that
-pynq installs. It prints a line when it listens, and ends with its standard input.
+``python -m tests.support.host.remote_board DIR ADDRESS`` does the same as PYNQ.remote's server on a board, with the
+stubs that pynq installs. It prints a line when it listens, and ends when its standard input ends.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from host.contract.simulation_library import find_library
 from host.simulated.device import SimulatedBoard
 
 CHUNK = 2 << 20
-"""Bytes a message, below gRPC's four megabytes."""
+"""The bytes per message, below gRPC's limit of four megabytes."""
 
 
 class Files(remote_device_pb2_grpc.RemoteDeviceServicer):
-    """The board's files; writing the name of a bitstream into the FPGA manager's loads it."""
+    """The board's files. Writing a bitstream's name to the file of the FPGA manager loads the bitstream."""
 
     def __init__(self, board: SimulatedBoard, bit: Path) -> None:
         self._board, self._bit = board, bit
@@ -57,7 +57,7 @@ class Files(remote_device_pb2_grpc.RemoteDeviceServicer):
         path = parts[0].file_path
         self._files[path] = b"".join(part.data for part in parts)
         if path == BS_FPGA_MAN:
-            assert f"/lib/firmware/{self._files[path].decode()}" in self._files, "its data came before its name"
+            assert f"/lib/firmware/{self._files[path].decode()}" in self._files, "its data must precede its name"
             pynq.Overlay(str(self._bit), device=self._board)
         return remote_device_pb2.WriteFileResponse()
 
@@ -66,7 +66,7 @@ class Files(remote_device_pb2_grpc.RemoteDeviceServicer):
 
 
 class Mmio(mmio_pb2_grpc.MmioServicer):
-    """Registers, a request a word."""
+    """The registers, with one request per word."""
 
     def __init__(self, board: SimulatedBoard) -> None:
         self._board = board
@@ -84,7 +84,7 @@ class Mmio(mmio_pb2_grpc.MmioServicer):
 
 
 class Buffers(buffer_pb2_grpc.RemoteBufferServicer):
-    """Buffers of the board: the client's copy comes and goes whole."""
+    """The board's buffers. The client always transfers a whole buffer."""
 
     def __init__(self, board: SimulatedBoard) -> None:
         self._board = board
@@ -124,7 +124,7 @@ class Buffers(buffer_pb2_grpc.RemoteBufferServicer):
 
 
 def main() -> int:
-    """Serves until standard input ends; 1 where a buffer was not freed, or was freed at work."""
+    """Serve until standard input ends. Return 1 if a buffer was not freed, or was freed while in use."""
     folder, address = Path(sys.argv[1]), sys.argv[2]
     with tempfile.TemporaryDirectory() as work:
         bit = Path(work) / "design.bit"

@@ -1,4 +1,4 @@
-"""Graphs whose tensors are typed by annotations alone, as FINN leaves them."""
+"""Graphs whose tensors have types only by annotations, as FINN writes them."""
 
 from __future__ import annotations
 
@@ -77,14 +77,17 @@ def sums() -> Any:
 
 
 def sums_of_weights_alone() -> Any:
-    """Return the same without a type of the sums, of pixels of all 8 bits."""
+    """Return a convolution without an annotated sum, of pixels of all 8 bits."""
     writer = Typed()
     writer.typed("picture", "UINT8")
     return writer.annotated_file(writer.conv("picture", writer.weights(whole(-1, 1, 6, 4, 3, 3), "TERNARY")))
 
 
 def thresholds() -> Any:
-    """Return thresholds behind sums, of weights of three values and of two, with a relu's sums between layers."""
+    """Return a network of thresholds after sums, with ternary and bipolar weights.
+
+    A ReLU is between the last two convolutions.
+    """
     writer = Typed()
     writer.typed("picture", "UINT8")
     last = writer.typed(writer.conv("picture", writer.weights(whole(-1, 1, 5, 4, 3, 3), "TERNARY")), "INT14")
@@ -98,7 +101,7 @@ def thresholds() -> Any:
 
 
 def signed_input() -> Any:
-    """Return a network whose input is signed, with a factor and an offset behind its sums."""
+    """Return a network with a signed input, and with a factor and an offset after its sums."""
     writer = Typed()
     writer.typed("picture", "INT8")
     last = writer.typed(writer.conv("picture", writer.weights(whole(-3, 3, 5, 4, 3, 3), "INT3")), "INT24")
@@ -111,7 +114,7 @@ def signed_input() -> Any:
 
 
 def of_signs() -> Any:
-    """Return a network of one bit, from its input on."""
+    """Return a network of one-bit values, including its input."""
     writer = Typed()
     writer.typed("picture", "BIPOLAR")
     last = writer.conv("picture", writer.weights(signs(5, 4, 3, 3), "BIPOLAR"), pads=[0] * 4)
@@ -121,7 +124,7 @@ def of_signs() -> Any:
 
 
 def added() -> Any:
-    """Return a sum of two maps that no thresholds follow, and fixed-point weights behind it."""
+    """Return a sum of two maps without thresholds, which a convolution with fixed-point weights reads."""
     writer = Typed()
     writer.typed("picture", "INT4")
     parts = []
@@ -134,7 +137,7 @@ def added() -> Any:
 
 
 def matrices() -> Any:
-    """Return a flattened picture and two matrices, as FINN leaves a fully connected network."""
+    """Return a flattened image and two matrices, as FINN writes a fully connected network."""
     writer = Typed()
     flat = writer.typed(writer.put("Flatten", [writer.typed("picture", "UINT8")]), "UINT8")
     last = writer.put("MatMul", [flat, writer.weights(whole(-1, 1, 224, 5), "INT2")])

@@ -13,13 +13,13 @@ from cnn.quantized import QNode, QuantizedNetwork
 from cnn.requantise import Requantising
 
 PIXELS = TensorType(UINT8, 1 / 255)
-"""Pixels are unsigned integers of 8 bits, which stand for 0 to 1."""
+"""The type of pixels: unsigned 8-bit integers, which represent 0 to 1."""
 NO_PADDING = Padding()
 """A convolution has no padding unless a test gives it one."""
 
 
 def chain(*nodes: tuple[QOp, Sequence[int], TensorType]) -> QuantizedNetwork:
-    """Return a network whose layers stand one behind the other, with an input of 3×4×4 pixels."""
+    """Return a network of consecutive layers, with an input of 3×4×4 pixels."""
     listed = [QNode("input", QInput(), (), Shape(3, 4, 4), PIXELS, "net:1")]
     for index, (op, shape, type_) in enumerate(nodes):
         listed.append(QNode(f"layer{index}", op, (index,), Shape(*shape), type_, f"net:{index + 2}"))

@@ -1,4 +1,4 @@
-"""Files whose channels stand last, and what onnxruntime makes of them."""
+"""Files whose last axis is the channels, and a comparison with onnxruntime."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tests.support.onnx.outputs import outputs_of
 from tests.support.onnx.writer import FIRST, Writer
 
 SIDES = (1, 8, 12, 3)
-"""The input of these files has these sides, the channels last."""
+"""The shape of the input of these files: batch, rows, columns, channels."""
 
 
 def turned(writer: Writer, source: str, order: tuple[int, ...] = FIRST) -> str:
-    """Append a Transpose, which without an order brings last channels to the front, and return its output."""
+    """Append a Transpose and return its output. By default, it moves the last axis to the front."""
     return writer.put("Transpose", [source], perm=order)
 
 
 def check(model: Any, sides: tuple[int, ...] = SIDES) -> Any:
-    """Check every output against onnxruntime, its values where they stand in the file, and return what was read."""
+    """Check every output against onnxruntime in the file's order of values, and return what the reader made."""
     picture = pixels(*sides[1:])
     expected = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"picture": picture[None]})
     read = read_model(model, "net.onnx", "net")

@@ -18,7 +18,7 @@ def read(model: Any) -> OnnxNetwork:
 
 
 class Grids(Integers):
-    """This writer puts float operators between integers."""
+    """A writer that puts float operators between integers."""
 
     def floats_of(self, integers: list[str]) -> str:
         """Append a DequantizeLinear and return its output."""
@@ -29,7 +29,7 @@ class Grids(Integers):
         return [self.put("QuantizeLinear", [floats, *grid]), *grid]
 
     def conv(self, source: str = "", weights: str = "") -> str:
-        """Append a Conv of four filters on the pixels, or on what is given, and return its output."""
+        """Append a Conv of four filters on the pixels or on ``source``, and return its output."""
         source = source or self.floats_of(self.pixels())
         weights = weights or self.floats_of([self.whole(-9, 9, 4, 3, 1, 1), *self.grid(0.02)])
         return self.put("Conv", [source, weights], kernel_shape=[1, 1])
@@ -42,11 +42,11 @@ def requantised(grid: Callable[[Grids], list[str]]) -> Any:
 
 
 QUANTISES = "QuantizeLinear '/QuantizeLinear_4'"
-"""Errors name the QuantizeLinear of ``requantised`` like this."""
+"""The name of the QuantizeLinear of ``requantised`` in errors."""
 
 
 def reaching(edges: Any, **options: Any) -> Any:
-    """Return a file with thresholds behind a convolution of the picture."""
+    """Return a model with thresholds after a convolution of the image."""
     writer = Trained()
     last = writer.quant("picture", 8, 1 / 255, signed=0)
     kernel = writer.constant(np.array([1, 2, 3, -1, 0, 1]).reshape(2, 3, 1, 1))

@@ -1,4 +1,4 @@
-"""Operators on integers, each alone in a file."""
+"""Operators on integers, each one in its own file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onnx import helper
 from tests.support.onnx.writer import Writer
 
 MICROSOFT = "com.microsoft"
-"""This is the domain of the operators that onnxruntime adds to those of ONNX."""
+"""The domain of the operators that onnxruntime adds to ONNX."""
 SIDES = (1, 3, 6, 8)
 """The input of these files has these sides."""
 PIXEL = 1 / 255
@@ -20,7 +20,7 @@ PIXEL = 1 / 255
 
 
 class Integers(Writer):
-    """This writer makes a file that holds integers; maps have the type INT8 with one scale."""
+    """A writer of files with integers. Maps are INT8 with one scale."""
 
     def grid(self, scale: Any, zero: int = 0, kind: Any = np.int8) -> list[str]:
         """Return a scale and a zero point."""
@@ -32,7 +32,7 @@ class Integers(Writer):
         return [self.put("QuantizeLinear", ["picture", *grid]), *grid]
 
     def floats(self, integers: list[str]) -> Any:
-        """Return the file whose output is what these integers are as floats."""
+        """Return the model whose output is the float value of these integers."""
         model = self.model([self.put("DequantizeLinear", integers)], SIDES)
         model.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
         return model
@@ -55,7 +55,7 @@ class Integers(Writer):
         ]
 
     def then(self, kind: str, inputs: list[str], scale: float, zero: int = 0, **options: Any) -> Any:
-        """Append one of Microsoft's operators with a grid behind its inputs, and return the file that ends there."""
+        """Append one of Microsoft's operators with a grid after its inputs, and return the model with this output."""
         grid = self.grid(scale, zero)
         return self.floats([self.put(kind, [*inputs, *grid], domain=MICROSOFT, **options), *grid])
 
@@ -135,7 +135,7 @@ def gated() -> Any:
 
 
 def summed() -> Any:
-    """Return a file of a ConvInteger whose sums are brought to floats and to integers again."""
+    """Return a model of a ConvInteger whose sums are converted to floats and to integers again."""
     writer = Integers()
     integers, _, zero = writer.pixels()
     sums = writer.put("ConvInteger", [integers, writer.whole(-9, 9, 4, 3, 1, 1), zero], kernel_shape=[1, 1])

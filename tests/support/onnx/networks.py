@@ -1,4 +1,4 @@
-"""Float networks in the forms that exporters write, and what onnxruntime makes of them."""
+"""Float networks in the forms that exporters write, and a comparison with onnxruntime."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _standing_alone(writer: Writer) -> str:
 
 
 def scaled(writer: Writer) -> str:
-    """Append a factor, an offset and a batch norm behind one convolution, all of which it takes in."""
+    """Append a factor, an offset and a batch norm after a convolution, which absorbs all of them."""
     factor = writer.constant(RANDOM.random((1, 4, 1, 1)))
     source = writer.put("Add", [writer.put("Mul", [convolved(writer, "picture", 3, 4), factor]), writer.constant(0.25)])
     norm = [writer.constant(values) for values in (np.ones(4), np.zeros(4), np.full(4, 0.1), np.full(4, 2.0))]
@@ -97,13 +97,13 @@ def scaled(writer: Writer) -> str:
 
 
 def _read_twice(writer: Writer) -> str:
-    """A convolution that is read before its activation too cannot take it in."""
+    """Append a convolution with a second reader before its activation, so that it cannot absorb the activation."""
     source = convolved(writer, "picture", 3, 4)
     return writer.put("Add", [writer.put("Relu", [source]), source])
 
 
 def _read_twice_as(kind: str, *further: Any) -> Callable[[Writer], str]:
-    """The same where the activation reads it by another name."""
+    """Return the same graph, but its activation reads the convolution through an operator that only renames it."""
 
     def graph(writer: Writer) -> str:
         source = convolved(writer, "picture", 3, 4)
@@ -120,7 +120,7 @@ def _normalised_by_another_name(writer: Writer) -> str:
 
 
 def _shapes_worked_out(writer: Writer) -> str:
-    """As exporters of dynamic shapes write a flattening."""
+    """Append a flattening as exporters of dynamic shapes write it, with a computed shape."""
     pooled = writer.put(
         "GlobalAveragePool", [writer.put("Slice", ["picture", *(writer.constant([n], np.int64) for n in (0, 2, 1))])]
     )
@@ -142,7 +142,7 @@ def _rounded_up(writer: Writer) -> str:
 
 
 def _of_one_value(writer: Writer) -> str:
-    """As AdaptiveAvgPool2d is exported where the map has that size already."""
+    """Append an AdaptiveAvgPool2d as it is exported if the map already has the pool's size."""
     return writer.put("AveragePool", [convolved(writer, "picture", 3, 4)], kernel_shape=[1, 1], strides=[1, 1])
 
 
@@ -151,7 +151,7 @@ def _mean(writer: Writer) -> str:
 
 
 def _curved(kind: str, **attributes: Any) -> Callable[[Writer], str]:
-    """A function that is looked up, behind a convolution."""
+    """Return a graph of a convolution and a function that becomes a table."""
     return lambda writer: writer.put(kind, [convolved(writer, "picture", 3, 4)], **attributes)
 
 
@@ -172,7 +172,7 @@ CURVED = (
     _curved("Tanh"),
     _curved("ThresholdedRelu", alpha=0.2),
 )
-"""Each of these graphs has a function that is looked up, behind a convolution."""
+"""Each of these graphs has a function that becomes a table, after a convolution."""
 
 
 def gated(kind: str) -> Callable[[Writer], str]:
@@ -201,7 +201,7 @@ def _cut_off(writer: Writer) -> str:
 
 
 def _positive(writer: Writer) -> str:
-    """A ReLU behind what is never below 0 does nothing."""
+    """Append a ReLU after a sigmoid. It has no effect, because its input is never negative."""
     return writer.put("Relu", [writer.put("Sigmoid", [convolved(writer, "picture", 3, 4)])])
 
 

@@ -1,4 +1,4 @@
-"""The outputs of ONNX files by their names, in floats and in integers, and what onnxruntime says they are."""
+"""The outputs of ONNX files by name, in floats and in integers, and a comparison with onnxruntime."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tests.support.onnx.writer import Writer
 
 
 def runtime_outputs(model: Any, picture: Any) -> dict[str, Any]:
-    """The outputs of a file for an input without its batch."""
+    """Return onnxruntime's outputs by name for an input without its batch axis."""
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     values = session.run(None, {session.get_inputs()[0].name: picture[None]})
     return {output.name: value for output, value in zip(session.get_outputs(), values, strict=True)}
 
 
 def outputs_of(network: Network | QuantizedNetwork, maps: Any) -> dict[str, Any]:
-    """maps: by node its real numbers [channels, height, width]."""
+    """Return the outputs by name. ``maps`` has the real values [channels, height, width] of each node."""
     made = {}
     for output in tensors(network, each_its_layer(network)):
         read = [maps[index] for index in output.layers]
@@ -37,23 +37,23 @@ def outputs_of(network: Network | QuantizedNetwork, maps: Any) -> dict[str, Any]
 
 
 def float_outputs(network: Network, picture: Any) -> dict[str, Any]:
-    """picture: float32 [channels, height, width]."""
+    """Return the outputs by name for an image of float32 [channels, height, width]."""
     return outputs_of(network, run_float(network, picture))
 
 
 def integer_outputs(network: QuantizedNetwork, picture: Any) -> dict[str, Any]:
-    """picture: uint8 [channels, height, width]."""
+    """Return the dequantised outputs by name for an image of uint8 [channels, height, width]."""
     pairs = zip(run_integer(network, picture), network.nodes, strict=True)
     return outputs_of(network, [None if array is None else dequantise(array, node.type) for array, node in pairs])
 
 
 def with_a_reader(writer: Writer, name: str) -> str:
-    """Return what a layer makes of the tensor: no tensor of the host's has such."""
+    """Append a Neg that reads the tensor, and return its output. The host does not compute a Neg."""
     return writer.put("Neg", [name])
 
 
 def check_the_hosts(models: Iterable[Any], picture: Any) -> int:
-    """Check the outputs of those models that are read, and return how many these are."""
+    """Check the outputs of the models that can be read, and return their number."""
     count = 0
     for model in models:
         for output in model.graph.output:
@@ -68,7 +68,7 @@ def check_the_hosts(models: Iterable[Any], picture: Any) -> int:
 
 
 def check_outputs(model: Any, picture: Any) -> OnnxNetwork:
-    """Check that the outputs of a file of floats are onnxruntime's by name, sides and kind, to 1e-4 of the greatest."""
+    """Check the outputs of a float model against onnxruntime by name, shape and type, to 1e-4 of the greatest value."""
     read = read_model(model, "net.onnx", "net")
     ours, theirs = float_outputs(read.network, picture), runtime_outputs(model, picture)
     assert list(ours) == list(theirs)

@@ -1,4 +1,4 @@
-"""What the package qonnx computes of a network that was written as QONNX or FINN-ONNX."""
+"""The results of the package qonnx for networks that were exported as QONNX or FINN-ONNX."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 def executed(data: bytes, picture: Array) -> list[Array]:
-    """Return the outputs that qonnx computes for a picture, or skip the test where qonnx is not installed."""
+    """Return the outputs that qonnx computes for an image. The test is skipped if qonnx is not installed."""
     wrapper = pytest.importorskip("qonnx.core.modelwrapper", reason="qonnx executes its own operators")
     from qonnx.core.onnx_exec import execute_onnx
     from qonnx.transformation.infer_shapes import InferShapes
@@ -27,7 +27,7 @@ def executed(data: bytes, picture: Array) -> list[Array]:
 
 
 def steps_off(network: QuantizedNetwork, dialect: str) -> int:
-    """Return the greatest difference of the last layer's integers from those of qonnx."""
+    """Return the greatest difference of the last layer's integers from qonnx in steps."""
     shape = network.input_shape
     picture = np.random.default_rng(8).integers(0, 256, (shape.channels, shape.height, shape.width), np.uint8)
     last = network.nodes[-1]

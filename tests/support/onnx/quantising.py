@@ -1,4 +1,4 @@
-"""Files that onnxruntime quantises itself, and what it makes of them, tensor by tensor."""
+"""Files that onnxruntime quantises, and a comparison with onnxruntime tensor by tensor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Form:
-    """How onnxruntime is to quantise."""
+    """Options of onnxruntime's quantisation."""
 
     format: str = "QDQ"
     per_channel: bool = False
@@ -41,7 +41,7 @@ class Form:
 
 
 class Pictures(CalibrationDataReader):  # type: ignore[misc]
-    """Pictures 0…1, of which the first are black and white."""
+    """Calibration images with values from 0 to 1. The first two are black and white."""
 
     def __init__(self, shape: Sequence[int], count: int = 6) -> None:
         random = np.random.default_rng(5)
@@ -50,13 +50,13 @@ class Pictures(CalibrationDataReader):  # type: ignore[misc]
         self.left = iter(pictures)
 
     def get_next(self) -> dict[str, Array] | None:
-        """The next one, None behind the last."""
+        """Return the next image, or None after the last."""
         picture = next(self.left, None)
         return None if picture is None else {"picture": picture}
 
 
 def folded(model: Any, folder: Path) -> Any:
-    """The model as onnxruntime wants it before it quantises: batch norms in the convolutions before them."""
+    """Return the model with its batch norms folded into convolutions, as onnxruntime's quantiser requires."""
     source, target = folder / "unfolded.onnx", folder / "folded.onnx"
     onnx.save(model, source)
     options = onnxruntime.SessionOptions()
@@ -67,7 +67,7 @@ def folded(model: Any, folder: Path) -> Any:
 
 
 def quantised(model: Any, folder: Path, form: Form, shape: Sequence[int]) -> Path:
-    """The file of a float model, whose input is named "picture", quantised by onnxruntime."""
+    """Return the path of a float model that onnxruntime has quantised. The model's input is named "picture"."""
     source, target = folder / "float.onnx", folder / f"{form}.onnx"
     onnx.save(model, source)
     quantize_static(
@@ -84,9 +84,9 @@ def quantised(model: Any, folder: Path, form: Form, shape: Sequence[int]) -> Pat
 
 
 def run_file(path: Path, picture: Array, tensors: Sequence[str] = ()) -> dict[str, Array]:
-    """What onnxruntime gives for a picture uint8 [channels, height, width]: the outputs, and further tensors by name.
+    """Return onnxruntime's outputs and further tensors by name, for an image of uint8 [channels, height, width].
 
-    Nothing is fused, so that every operator is computed as its page says.
+    No operators are fused, so that each one is computed as its documentation says.
     """
     model = onnx.load(path)
     kept = {value.name for value in model.graph.output}
@@ -101,7 +101,7 @@ def run_file(path: Path, picture: Array, tensors: Sequence[str] = ()) -> dict[st
 
 
 def steps_on_noise(path: Path, seed: int = 3) -> dict[str, int]:
-    """``differences`` of a file that holds integers, on noise."""
+    """Return ``differences`` for a file of a quantised network, on noise."""
     read = read_onnx(path)
     assert read.quantized is not None
     shape = read.network.input_shape
@@ -110,8 +110,10 @@ def steps_on_noise(path: Path, seed: int = 3) -> dict[str, int]:
 
 
 def differences(path: Path, read: OnnxNetwork, picture: Array) -> dict[str, int]:
-    """By tensor that the file quantises: the greatest difference in steps from onnxruntime, where the layer reads what
-    onnxruntime has there, so that no difference goes on. Channels come first, also of tensors that have them last."""
+    """Return the greatest difference from onnxruntime in steps, for each tensor that the file quantises.
+
+    Each layer reads onnxruntime's values, so that differences do not propagate. All tensors have their channels first.
+    """
     network = read.quantized
     assert network is not None
     names = {node.output[0]: node for node in onnx.load(path).graph.node if node.op_type.startswith("Q")}

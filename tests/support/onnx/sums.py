@@ -1,4 +1,4 @@
-"""Files whose quantised sums a function reads, and pictures that give every one of the sums."""
+"""Files with a function that reads quantised sums, and images that produce every possible sum."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ from tests.support.onnx.writer import Writer
 Array = np.ndarray[Any, Any]
 
 WEIGHTS = (1, 7, -7)
-"""With pixels 0…255 their sums are all integers of a range."""
+"""The weights. With pixels of 0 to 255, their sums are all integers from LOW to HIGH."""
 LOW, HIGH = -7 * 255, 8 * 255
 SIDE = 62
-"""Of a picture that has a position for each of these sums."""
+"""The rows and columns of an image that has a position for each of these sums."""
 
 
 class OfSums(Writer):
-    """A file of pixels 0…255 and a 1×1 convolution of integers, for a function that reads its sums."""
+    """A file of pixels from 0 to 255 and a 1×1 convolution of integers, for a function that reads its sums."""
 
     def stepped(self, source: str, scale: float, zero: int = 0, bits: int = 8, signed: bool = True) -> str:
-        """A quantiser and what takes its integers back; of less than 8 bits with a Clip of the integers between. Of 16
-        bits from opset 21."""
+        """Append a quantiser and a dequantiser.
+
+        For fewer than 8 bits, a Clip of the integers is between them. 16 bits require opset 21.
+        """
         kind = np.dtype(f"{'' if signed else 'u'}int{max(bits, 8)}").type
         grid = [self.constant(scale), self.constant(zero, kind)]
         integers = self.put("QuantizeLinear", [source, *grid])
@@ -39,8 +41,13 @@ class OfSums(Writer):
         return self.put("DequantizeLinear", [integers, *grid])
 
     def sums(self, step: float, offsets: Sequence[int] = (0, -300), gains: Sequence[float] = ()) -> str:
-        """One channel for each offset, which is added to its sums. step: the float of a sum's 1. gains: of the steps of
-        the channels, where they have not all the same."""
+        """Append the convolution, with one channel per offset, which is added to its sums.
+
+        Args:
+            step: The float value of a sum of 1.
+            offsets: The offset of each channel.
+            gains: A factor of the step per channel. By default, all channels have the same step.
+        """
         pixels = self.stepped("picture", 1 / 255, 0, 8, signed=False)
         scales = np.array(gains or 1.0) * step * 255
         weights = np.tile(np.array(WEIGHTS, np.int8).reshape(1, 3, 1, 1), (len(offsets), 1, 1, 1))
@@ -51,14 +58,14 @@ class OfSums(Writer):
         return self.put("Conv", [pixels, kernel, bias])
 
     def saved(self, last: str, folder: Path) -> Path:
-        """The file that ends with a tensor."""
+        """Save the file whose output is the tensor ``last``, and return its path."""
         path = folder / "net.onnx"
         onnx.save(self.model([last], (1, 3, SIDE, SIDE)), path)
         return path
 
 
 def every_sum() -> Array:
-    """A picture uint8 [3, SIDE, SIDE] that has each of LOW…HIGH, the later positions the last."""
+    """Return an image of uint8 [3, SIDE, SIDE] with each sum from LOW to HIGH. The other positions have HIGH."""
     sums = np.minimum(LOW + np.arange(SIDE * SIDE), HIGH)
     second = np.clip(-(-(sums - 255) // 7), 0, 255)
     third = np.clip(-(sums // 7), 0, 255)
@@ -70,7 +77,7 @@ def every_sum() -> Array:
 
 
 def off(path: Path, read: OnnxNetwork) -> Array:
-    """By how many steps each value of the output is off onnxruntime's, over every sum."""
+    """Return the difference of each output value from onnxruntime in steps, for every sum."""
     picture = every_sum()
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     (told,) = session.run(None, {"picture": (picture[None] / 255).astype(np.float32)})

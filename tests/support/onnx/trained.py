@@ -17,7 +17,7 @@ SIDES = (1, 3, 10, 12)
 
 
 class Trained(Writer):
-    """This writer has the operators that exporters write for what was quantised by training."""
+    """A writer with the operators of networks that were quantised by training."""
 
     def quant(self, source: str, bits: int, scale: Any, zero: Any = 0, **attributes: Any) -> str:
         """Append a Quant and return its output."""
@@ -26,7 +26,7 @@ class Trained(Writer):
         return self.put("Quant", inputs, domain=DOMAIN, **attributes)
 
     def conv(self, source: str, weights: str, **attributes: Any) -> str:
-        """Append a Conv with padding of one, and a batch norm behind it whose gains have both signs."""
+        """Append a Conv with padding of one, followed by a batch norm whose gains have both signs."""
         name = self.put("Conv", [source, weights], kernel_shape=[3, 3], pads=[1, 1, 1, 1], **attributes)
         return self.normed(name, 6)
 
@@ -77,7 +77,7 @@ def of_one_bit() -> Any:
 
 
 def streamlined() -> Any:
-    """Return a network of whole numbers and thresholds, as FINN leaves one."""
+    """Return a network of integers and thresholds, as FINN writes one after streamlining."""
     writer, random = Trained(), np.random.default_rng(2)
     kernel = writer.constant(random.integers(-7, 8, (6, 3, 3, 3)))
     last = writer.quant("picture", 8, 1 / 255, signed=0)
@@ -91,7 +91,7 @@ def streamlined() -> Any:
 
 
 def unstreamlined() -> Any:
-    """Return whole numbers with scales behind them, and thresholds on all values, as FINN's exports begin."""
+    """Return a network of integers followed by scales and thresholds, as FINN's exports begin."""
     writer, random = Trained(), np.random.default_rng(4)
 
     def reached(source: str, edges: Any, **attributes: Any) -> str:

@@ -1,4 +1,4 @@
-"""A detector of ultralytics' layout, as its exporter writes one: SiLU, C2f, SPPF, and a head that decodes its boxes."""
+"""A detector with ultralytics' layout, as its exporter writes it: SiLU, C2f, SPPF, and a head that decodes boxes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ BINS = 16
 
 @dataclass(frozen=True)
 class Form:
-    """channels: of the first convolution. repeats: bottlenecks of the longer blocks. side: of the picture."""
+    """The size of a detector.
+
+    Attributes:
+        channels: The filters of the first convolution.
+        repeats: The bottlenecks of the longer C2f blocks.
+        side: The rows and columns of the image.
+        classes: The number of classes.
+    """
 
     channels: int = 16
     repeats: int = 2
@@ -23,7 +30,7 @@ class Form:
 
 
 class Detector:
-    """The graph while it grows; layers are tensors' names."""
+    """A graph under construction. Its layers are the names of tensors."""
 
     def __init__(self, form: Form, seed: int = 0) -> None:
         self.form, self.writer = form, Writer()
@@ -31,7 +38,7 @@ class Detector:
         self.channels = {"picture": 3}
 
     def conv(self, source: str, filters: int, size: int = 1, stride: int = 1, curve: bool = True) -> str:
-        """A convolution with its batch norm folded in, and SiLU."""
+        """Append a convolution with its batch norm folded in, and with ``curve`` a SiLU."""
         channels = self.channels[source]
         spread = np.sqrt(2.5 / (channels * size * size))
         weights = self.random.normal(0, spread, (filters, channels, size, size))
@@ -50,7 +57,7 @@ class Detector:
         return name
 
     def c2f(self, source: str, filters: int, repeats: int = 1, shortcut: bool = True) -> str:
-        """Two halves, bottlenecks behind the second, and all of it joined."""
+        """Append two halves, bottlenecks after the second half, and the concat of all their outputs."""
         half = filters // 2
         halves = self.conv(source, filters)
         first = self.writer.put("Split", [halves, self.writer.constant([half, half], np.int64)], 2, axis=1)
@@ -65,7 +72,7 @@ class Detector:
         return self.conv(self.joined(*parts), filters)
 
     def sppf(self, source: str, filters: int) -> str:
-        """Three pools of 5×5 in turn, and all of it joined."""
+        """Append three 5×5 pools in sequence, and the concat of all their outputs."""
         parts = [self.conv(source, self.channels[source] // 2)]
         for _ in range(3):
             name = self.writer.put("MaxPool", [parts[-1]], kernel_shape=[5, 5], strides=[1, 1], pads=[2] * 4)
@@ -81,7 +88,7 @@ class Detector:
         return name
 
     def sizes(self) -> list[str]:
-        """The maps that the head reads."""
+        """Return the three maps that the head reads, from fine to coarse."""
         c, n = self.form.channels, self.form.repeats
         x = self.c2f(self.conv(self.conv("picture", c, 3, 2), 2 * c, 3, 2), 2 * c)
         fine = self.c2f(self.conv(x, 4 * c, 3, 2), 4 * c, n)
@@ -94,7 +101,7 @@ class Detector:
         return [first, second, third]
 
     def heads(self) -> list[tuple[str, str]]:
-        """Of each size the box map and the class map."""
+        """Return the box map and the class map of each size."""
         classes = self.form.classes
         sizes = self.sizes()
         boxes = max(16, self.channels[sizes[0]] // 4, 4 * BINS)
@@ -108,7 +115,10 @@ class Detector:
         ]
 
     def model(self) -> Any:
-        """With the decoding that the exporter leaves in: the mean of each distribution, and the sides of boxes."""
+        """Return the model with the exporter's decoding.
+
+        The mean of each distribution gives a side of a box.
+        """
         put, constant = self.writer.put, self.writer.constant
         count = 4 * BINS + self.form.classes
         views = [put("Reshape", [self.joined(*pair), constant([1, count, -1], np.int64)]) for pair in self.heads()]

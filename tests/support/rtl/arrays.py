@@ -1,4 +1,4 @@
-"""The PE array by itself: numbers of an array, random steps and their sums."""
+"""The PE array without other modules: its geometry, random steps and their sums."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PACKED = {
 
 
 SIZES = {8: (4, 4), 4: (8, 8), 16: (4, 4)}
-"""Columns and lanes."""
+"""Columns and lanes by the bits of a value."""
 
 
 def numbers_of(bits: int, rows: int) -> dict[str, int]:
@@ -45,7 +45,7 @@ class Case:
         self.sums = (sums + (1 << 31)) % (1 << 32) - (1 << 31)
 
     def run(self, bench: Bench, seed: int, gaps: float) -> list[np.ndarray]:
-        """Every position's sums."""
+        """Return the sums of every position."""
         bits, columns = self.numbers["VALUE_BITS"], self.numbers["COLUMNS"]
         bench.put("array", {"steps": self.steps, "nibbles": int(self.nibbles)})
         pulse(bench, "array")
@@ -61,7 +61,7 @@ class Case:
 
 
 DRAINED = 30
-"""Cycles after which nothing of a test before is under way: a library has one bench."""
+"""The cycles after which the bench has no words of the previous test, which all tests of a library share."""
 
 
 def bench_of(library: Path, numbers: dict[str, int]) -> Bench:

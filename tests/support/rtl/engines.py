@@ -1,4 +1,4 @@
-"""Engines in SystemVerilog: one per format, with everything that an engine may have, and designs on them."""
+"""SystemVerilog engines, one per format with all options, and designs for them."""
 
 from __future__ import annotations
 
@@ -45,14 +45,21 @@ ARRAYS = {
     4: replace(SMALL, rows=3, columns=8, lanes=8, bits=4, weight_ports=2),
     16: replace(SMALL, bits=16, map_ports=2, save_rows=2),
 }
-"""One of each format, with everything that an engine may have."""
+"""One array per format, with all options of an engine."""
 
 
 FIRST = start(3, 8, 8).convolution(8).network()
 
 
 def design_of(network: QuantizedNetwork, array: Array, stay: bool = False, products: str = "") -> DesignFiles:
-    """stay: every map on chip that may be and fits. products: where requantisers multiply, "" as it is placed."""
+    """Return the design of a network on an array.
+
+    Args:
+        network: The network.
+        array: The array.
+        stay: Whether every possible map stays on chip.
+        products: Where requantisers multiply. By default, the placement decides.
+    """
     schedule = first_fit(network, replace(array, engine=RTL))
     if stay:
         stays = staying(network, [scheduled.layer for scheduled in schedule.layers], array)

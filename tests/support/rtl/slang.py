@@ -1,4 +1,4 @@
-"""Complaints of slang about the sources of a design."""
+"""Slang's messages about the sources of a design."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from systolic.execution.verilate import TOP, modules
 
 MEANT = ("-Wno-sign-conversion", "-Wno-packed-array-conv", "-Wno-useless-cast")
-"""Numbers of the program are signed, addresses are not; FIFOs and memories take structures as bits; a cast may be to
-the same width in some geometry. No bit is lost in any of them."""
+"""Warnings that are off, because no bit is lost. The program's numbers are signed, and addresses are not. FIFOs and
+memories store structures as bits. A cast may keep the width in some geometries."""
 WARNINGS = ("-Wextra", "-Wconversion", *MEANT)
 
 
@@ -28,7 +28,7 @@ sys.exit(not driver.reportDiagnostics(True))
 
 
 def complaints(folder: Path) -> str:
-    """Of a design, "" for none."""
+    """Return slang's messages about a design, or "" for none."""
     command = [sys.executable, "-c", PROGRAM, *WARNINGS, "-Werror", "--top", TOP, *map(str, modules(folder))]
     finished = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert (finished.returncode != 0) == bool(finished.stdout + finished.stderr)

@@ -1,4 +1,4 @@
-"""Words into and out of a module under Verilator, with random gaps on every valid and ready."""
+"""Streams of words into and out of a module under Verilator, with random gaps on every valid and ready."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from tests.support.rtl.bench import Bench
 
-PATIENCE = 4000  # cycles
+PATIENCE = 4000  # the most cycles of a run
 
 
 class Stream:
-    """Words into an instance; each offered until it is taken, with random gaps."""
+    """Words for an input of an instance. Each one is offered until it is taken, with random gaps."""
 
     def __init__(self, bench: Bench, instance: str, names: tuple[str, str, str], words: Sequence[int]) -> None:
         self.bench, self.instance = bench, instance
@@ -30,7 +30,7 @@ class Stream:
 
 
 class Sink:
-    """Words out of an instance."""
+    """Words from an output of an instance."""
 
     def __init__(self, bench: Bench, instance: str, names: tuple[str, str, str]) -> None:
         self.bench, self.instance = bench, instance
@@ -48,7 +48,7 @@ class Sink:
 
 
 def drive(bench: Bench, streams: Sequence[Stream], sink: Sink, count: int, seed: int, gaps: float = 0.4) -> list[int]:
-    """``count`` words out of the sink."""
+    """Return ``count`` words of the sink, after all words of the streams are taken."""
     dice = random.Random(seed)
     for _ in range(PATIENCE):
         for stream in streams:
@@ -62,11 +62,11 @@ def drive(bench: Bench, streams: Sequence[Stream], sink: Sink, count: int, seed:
         bench.edge()
         if len(sink.words) == count and not any(stream.words for stream in streams):
             return sink.words
-    raise AssertionError(f"{len(sink.words)} of {count} words came in {PATIENCE} cycles")
+    raise AssertionError(f"{len(sink.words)} of {count} words arrived in {PATIENCE} cycles")
 
 
 def pulse(bench: Bench, instance: str, port: str = "start") -> None:
-    """1 for one cycle."""
+    """Set an input to 1 for one cycle."""
     bench.put(instance, {port: 1})
     bench.settle()
     bench.edge()

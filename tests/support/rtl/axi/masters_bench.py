@@ -1,4 +1,4 @@
-"""Run by cocotb: axi_read and axi_write, commands and words from a copier, against the memory of cocotbext-axi."""
+"""A cocotb bench of axi_read and axi_write, with random commands and the memory of cocotbext-axi."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.rtl.axi.simulated import (
 
 COMMANDS = 12
 SIZE = 1 << 18
-"""Bytes of the memory: read from the first half, written into the second."""
+"""The bytes of the memory. The first half is read, and the second half is written."""
 WIRES = (
     *("arvalid", "arready", "araddr", "arlen", "rvalid", "rready", "rlast", "awvalid", "awready", "awaddr", "awlen"),
     *("wvalid", "wready", "wdata", "wstrb", "wlast", "bvalid", "bready"),
@@ -35,7 +35,7 @@ WRITE_INPUTS = ("write_valid", "write_address", "write_words")
 
 
 async def send(ports: Ports, name: str, words: list[dict[str, int]]) -> None:
-    """Words into a valid and ready input, with gaps where channels pause."""
+    """Send words to an input with valid and ready, with gaps if channels pause."""
     valid, ready = getattr(ports, f"{name}_valid"), getattr(ports, f"{name}_ready")
     gaps = closed(len(name))
     for word in words:
@@ -50,7 +50,7 @@ async def send(ports: Ports, name: str, words: list[dict[str, int]]) -> None:
 
 
 async def received(ports: Ports, words: int, size: int) -> bytes:
-    """``words`` words of ``size`` bytes out of the reader, taken with gaps where channels pause."""
+    """Return ``words`` words of ``size`` bytes from the reader, which are taken with gaps if channels pause."""
     gaps, got, waited = closed(7), bytearray(), 0
     while len(got) < words * size:
         ports.out_ready.value = int(ports.paused == "none" or not next(gaps))
@@ -66,7 +66,7 @@ async def received(ports: Ports, words: int, size: int) -> bytes:
 
 
 def asked(ports: Ports, ram: AxiRam) -> None:
-    """READY of requests and data only after VALID, for which no master may wait."""
+    """Give READY of requests and data only after VALID. A master must not wait for READY."""
     channels = {"aw": ram.write_if.aw_channel, "w": ram.write_if.w_channel, "ar": ram.read_if.ar_channel}
 
     def look() -> None:
@@ -77,7 +77,7 @@ def asked(ports: Ports, ram: AxiRam) -> None:
 
 
 def memory(ports: Ports) -> AxiRam:
-    """Behind the ports, with the pauses of this run."""
+    """Return the memory at the ports, with the pauses of this run."""
     ram = AxiRam(AxiBus.from_prefix(ports.dut, f"{ports.variant}_m_axi"), ports.dut.clk, ports.dut.reset, size=SIZE)
     reads, writes = ram.read_if, ram.write_if
     ports.pause({"aw": writes.aw_channel, "w": writes.w_channel, "b": writes.b_channel}, 1)
@@ -88,7 +88,10 @@ def memory(ports: Ports) -> AxiRam:
 
 
 async def write(ports: Ports, ram: AxiRam, dice: random.Random, base: int) -> None:
-    """Commands of the writer, each of words with either half, both or none; the memory has them, and nothing else."""
+    """Send commands to the writer, and compare the memory at the end.
+
+    The words have both halves, either half or neither. All other bytes of the memory must be unchanged.
+    """
     size = MASTERS[ports.variant].word
     before, expected = ram.read(SIZE // 2, SIZE // 2), bytearray(ram.read(SIZE // 2, SIZE // 2))
     commands, sent, place = [], [], (SIZE // 2 - base) // size
@@ -112,7 +115,7 @@ async def write(ports: Ports, ram: AxiRam, dice: random.Random, base: int) -> No
 @cocotb.test()
 @cocotb.parametrize(variant=VARIANTS, paused=PAUSED)
 async def words_arrive_and_leave(dut: Any, variant: str, paused: str) -> None:
-    """Of both masters at once."""
+    """The reader and the writer work at the same time."""
     masters, ports, dice = MASTERS[variant], Ports(dut, variant, paused), random.Random(3)
     await begun(dut, ports, (*INPUTS, *WRITE_INPUTS))
     ram = memory(ports)
@@ -130,7 +133,7 @@ async def words_arrive_and_leave(dut: Any, variant: str, paused: str) -> None:
     writing = cocotb.start_soon(write(ports, ram, dice, base))
     got = await received(ports, sum(words for _, words in reads), masters.word)
     parts = [image[base + place * masters.word :][: words * masters.word] for place, words in reads]
-    assert got == b"".join(parts), "every word is read as it lies, in its order"
+    assert got == b"".join(parts), "every word is read unchanged and in order"
     await writing
     await settled(dut)
     rules.end()

@@ -1,6 +1,6 @@
-"""What is simulated: masters and registers, right ones and ones with a fault, side by side in one top module.
+"""The simulated modules: masters and registers, with and without a planted fault, in one top module.
 
-Each has ports of its own, its name before theirs, with the names that cocotbext-axi looks for.
+Each variant has its own ports, named with its name as a prefix and with the names that cocotbext-axi expects.
 """
 
 from __future__ import annotations
@@ -32,12 +32,18 @@ WIDE = tuple(
     if argument.kind == "pointer"
 )
 NARROW = tuple(argument.name for argument in ARGUMENTS if argument.kind == "scalar")
-"""Registers of 64 and of 32 bits that the slave gives."""
+"""The 64-bit and the 32-bit registers that the slave outputs."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """module: the one that it is in. right: its text there; wrong: what stands in its place."""
+    """A planted fault.
+
+    Attributes:
+        module: The module that has the fault. It is empty without a fault.
+        right: The text in the module.
+        wrong: The text that replaces it.
+    """
 
     module: str = ""
     right: str = ""
@@ -46,8 +52,15 @@ class Fault:
 
 @dataclass(frozen=True)
 class Masters:
-    """axi_read and axi_write. word: bytes of a beat. length: beats of a burst; outstanding: bursts; depth: words that
-    wait."""
+    """A variant of axi_read and axi_write.
+
+    Attributes:
+        fault: The fault of the variant.
+        word: The bytes of a beat.
+        length: The most beats of a burst.
+        outstanding: The most unanswered bursts.
+        depth: The words of the reader's FIFO.
+    """
 
     fault: Fault = field(default_factory=Fault)
     word: int = 4
@@ -93,7 +106,7 @@ REGISTERS = {
     "rings": Fault("control_slave", "interrupt = enabled && states != '0", "interrupt = states != '0"),
     "stops": Fault("control_slave", "started <= restarts", "started <= 1'b0"),
 }
-"""Variant → masters with a fault or none, and what is wrong with control_slave."""
+"""The faults of control_slave by variant. The first variant has none."""
 
 _READ = (
     *(("input", 1, "read_valid"), ("output", 1, "read_ready"), ("input", 32, "read_address")),
@@ -129,11 +142,11 @@ _ENGINE = (
     *(("output", 64, name) for name in WIDE),
     *(("output", 32, name) for name in NARROW),
 )
-"""Way, bits and name of each port; below 0, bits of a byte of a beat."""
+"""The direction, bits and name of each port. A negative number is bits per byte of a beat."""
 
 
 def files() -> dict[str, str]:
-    """File name → text of all that is simulated."""
+    """Return the text of all simulated files by file name."""
     slave = rtl_sources(replace(values(), arguments=ARGUMENTS, address_bits=ADDRESS_BITS))["control_slave.sv"]
     texts = {**fixed_modules(), "control_slave.sv": slave}
     used = {name: texts[f"{name}.sv"] for name in ("fifo", "axi_bursts", "axi_read", "axi_write", "control_slave")}
@@ -145,13 +158,13 @@ def files() -> dict[str, str]:
 
 
 def _with_fault(used: Mapping[str, str], name: str, fault: Fault) -> dict[str, str]:
-    """The modules of a variant, by names of their own; none where it has no fault."""
+    """Return the changed modules of a variant under their own names. Without a fault, there are none."""
     module = fault.module
     if not module:
         return {}
     assert used[module].count(fault.right) == 1, f"{module} has {fault.right} once"
     text = used[module].replace(fault.right, fault.wrong)
-    if "r_room" in fault.wrong:  # whoever says that it is always ready
+    if "r_room" in fault.wrong:  # this fault keeps the reader always ready
         text = text.replace("logic burst_valid,", "logic r_room;\n    assign r_ready = 1'b1;\n    logic burst_valid,")
     own = {module: text}
     if module == "axi_bursts":

@@ -1,4 +1,4 @@
-"""By cocotb: control_slave, driven by the AXI4-Lite master of cocotbext-axi, before an engine that ends at times."""
+"""A cocotb bench of control_slave: the AXI4-Lite master of cocotbext-axi, and an engine that ends at random times."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CTRL, GIER, IER, ISR = 0x0, 0x4, 0x8, 0xC
 START, DONE, IDLE, READY, RESTART, INTERRUPT = 0x01, 0x02, 0x04, 0x08, 0x80, 0x200
 OFFSETS = {argument.name: argument.offset for argument in ARGUMENTS}
 GIVEN = {("program_address" if name == "program" else name): offset for name, offset in OFFSETS.items()}
-"""Port of the slave → offset of its register."""
+"""The offset of each register, by the port of the slave."""
 EACH = cocotb.parametrize(variant=VARIANTS, paused=PAUSED)
 WIRES = (
     *("awvalid", "awready", "wvalid", "wready", "bvalid", "bready", "bresp"),
@@ -35,7 +35,7 @@ WIRES = (
 
 
 class Driver:
-    """A host's side."""
+    """The host's side of the bus."""
 
     def __init__(self, ports: Ports) -> None:
         self.ports = ports
@@ -46,19 +46,19 @@ class Driver:
         ports.pause({"ar": reads.ar_channel, "r": reads.r_channel}, 14)
 
     async def write(self, address: int, data: bytes) -> None:
-        """Bytes, as strobes say, of a word."""
+        """Write some bytes of a word, as selected by the strobes."""
         await self._answered(self.master.write(address, data))
 
     async def put(self, address: int, word: int) -> None:
-        """A whole word."""
+        """Write a whole word."""
         await self.write(address, word.to_bytes(4, "little"))
 
     async def get(self, address: int) -> int:
-        """A whole word."""
+        """Read a whole word."""
         return int.from_bytes((await self._answered(self.master.read(address, 4))).data, "little")
 
     async def all(self, address: int, words: int) -> bytes:
-        """Words side by side, asked for without waiting for answers."""
+        """Read consecutive words without waiting for the answers in between."""
         answer: bytes = (await self._answered(self.master.read(address, 4 * words))).data
         return answer
 
@@ -70,7 +70,7 @@ class Driver:
 
 
 async def opened(dut: Any, variant: str, paused: str) -> tuple[Ports, Driver, Answers]:
-    """After a reset."""
+    """Return the ports, the driver and the rules of a bench after its reset."""
     ports = Ports(dut, variant, paused)
     await begun(dut, ports, ("done", "current", "current_written"))
     driver, rules = Driver(ports), Answers()
@@ -81,7 +81,7 @@ async def opened(dut: Any, variant: str, paused: str) -> tuple[Ports, Driver, An
 
 
 async def pulse(ports: Ports, name: str) -> None:
-    """1 for one cycle."""
+    """Set an input to 1 for one cycle."""
     getattr(ports, name).value = 1
     await RisingEdge(ports.dut.clk)
     getattr(ports, name).value = 0
@@ -90,7 +90,10 @@ async def pulse(ports: Ports, name: str) -> None:
 @cocotb.test()
 @EACH
 async def registers_hold_what_was_written(dut: Any, variant: str, paused: str) -> None:
-    """Random bytes of random words, two registers at once; what no register has is 0 and changes nothing."""
+    """Random bytes of random words are written while another register is read.
+
+    An address without a register reads as 0, and a write to it changes nothing.
+    """
     ports, driver, rules = await opened(dut, variant, paused)
     dice = random.Random(5)
     places = [*(GIVEN[name] + 4 * part for name in WIDE for part in range(2)), *(GIVEN[name] for name in NARROW)]
@@ -122,7 +125,7 @@ async def registers_hold_what_was_written(dut: Any, variant: str, paused: str) -
 @cocotb.test()
 @EACH
 async def a_start_runs_once_and_each_end_is_told_once(dut: Any, variant: str, paused: str) -> None:
-    """ap_start, ap_done, ap_idle and ap_ready, the host polling at any moment."""
+    """The host polls ap_start, ap_done, ap_idle and ap_ready at random times."""
     ports, driver, rules = await opened(dut, variant, paused)
     dice, starts = random.Random(6), [0]
 
@@ -162,7 +165,7 @@ async def a_start_runs_once_and_each_end_is_told_once(dut: Any, variant: str, pa
 @cocotb.test()
 @EACH
 async def interrupts_are_enabled_shown_and_taken_back(dut: Any, variant: str, paused: str) -> None:
-    """The global enable, the two enables, the status that is toggled by 1, and the line."""
+    """The case covers the global enable, both enables, the status that a 1 toggles, and the interrupt line."""
     ports, driver, rules = await opened(dut, variant, paused)
     for line in (0, 1):
         for enables in range(4):
@@ -188,7 +191,7 @@ async def interrupts_are_enabled_shown_and_taken_back(dut: Any, variant: str, pa
 @cocotb.test()
 @EACH
 async def a_number_of_the_engine_is_new_until_it_is_read(dut: Any, variant: str, paused: str) -> None:
-    """current, and the bit that says it was written since."""
+    """The case covers the register current, and the bit that is set by the engine's write and cleared by a read."""
     ports, driver, rules = await opened(dut, variant, paused)
     dice, offset = random.Random(8), OFFSETS["current"]
     for _ in range(10):

@@ -1,4 +1,4 @@
-"""What AXI asks of who sends on a channel, and what this engine promises beside it, looked at cycle by cycle."""
+"""The rules of AXI for the sender on a channel, and the engine's own promises, checked cycle by cycle."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 PAGE = 4096
-"""Bytes that no burst crosses the end of."""
+"""The bytes of a page, whose end no burst crosses."""
 
 Wires = Mapping[str, int]
-"""Signal, as ``awvalid``, → its value in a cycle, when all has settled."""
+"""The settled value of each signal, such as ``awvalid``, in a cycle."""
 
 MASTER = {
     "ar": ("araddr", "arlen"),
@@ -17,18 +17,18 @@ MASTER = {
     "w": ("wdata", "wstrb", "wlast"),
 }
 SLAVE = {"b": ("bresp",), "r": ("rdata", "rresp")}
-"""Channels that are sent on, and their payload."""
+"""The channels that the master or the slave sends on, with their payload."""
 
 
 @dataclass
 class Stays:
-    """VALID and its payload stay until READY."""
+    """The rule that VALID and its payload stay until READY."""
 
     channels: Mapping[str, tuple[str, ...]]
     waiting: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     def see(self, wires: Wires) -> None:
-        """AssertionError where a channel took its word back, or changed it."""
+        """Assert that no channel withdrew or changed its word in this cycle."""
         for channel, names in self.channels.items():
             payload = tuple(wires[name] for name in names)
             if channel in self.waiting:
@@ -40,13 +40,24 @@ class Stays:
 
 
 def taken(wires: Wires, channel: str) -> bool:
-    """Whether a word moves on a channel."""
+    """Return whether a word is transferred on a channel."""
     return bool(wires[f"{channel}valid"] and wires[f"{channel}ready"])
 
 
 @dataclass
 class Bursts:
-    """Of a master. word: bytes of a beat; length: beats of a burst at most; outstanding: bursts of each way."""
+    """The rules of a master.
+
+    Attributes:
+        word: The bytes of a beat.
+        length: The most beats of a burst.
+        outstanding: The most unanswered bursts in each direction.
+        stays: The rule of VALID for the master's channels.
+        lengths: The beats of the write bursts whose data is not complete.
+        reads: The unanswered read bursts.
+        writes: The unanswered write bursts.
+        beats: The beats of the current write burst so far.
+    """
 
     word: int
     length: int
@@ -58,7 +69,7 @@ class Bursts:
     beats: int = 0
 
     def see(self, wires: Wires) -> None:
-        """AssertionError where a cycle breaks a rule; ``idle`` is the writer's claim."""
+        """Assert that a cycle keeps the rules. ``idle`` is the writer's own signal."""
         self.stays.see(wires)
         if wires["idle"]:
             assert self.writes == 0, "idle only where every burst is answered"
@@ -93,13 +104,13 @@ class Bursts:
             self.beats = 0
 
     def end(self) -> None:
-        """AssertionError where something is still on its way."""
+        """Assert that no burst is unanswered at the end."""
         assert (self.reads, self.writes, self.lengths) == (0, 0, []), "every burst came to its end"
 
 
 @dataclass
 class Answers:
-    """Of a slave: an answer to each request, which stays until it is taken."""
+    """The rules of a slave: every request has one answer, which stays until it is taken."""
 
     stays: Stays = field(default_factory=lambda: Stays(SLAVE))
     addresses: int = 0
@@ -107,7 +118,7 @@ class Answers:
     reads: int = 0
 
     def see(self, wires: Wires) -> None:
-        """AssertionError where a cycle breaks a rule."""
+        """Assert that a cycle keeps the rules."""
         self.stays.see(wires)
         if wires["bvalid"]:
             assert self.addresses > 0 < self.words, "an answer only to an address and its word"
@@ -119,5 +130,5 @@ class Answers:
         self.reads += taken(wires, "ar") - taken(wires, "r")
 
     def end(self) -> None:
-        """AssertionError where a request has no answer."""
+        """Assert that every request has its answer at the end."""
         assert (self.addresses, self.words, self.reads) == (0, 0, 0), "every request is answered"

@@ -1,4 +1,4 @@
-"""What both benches do inside the simulator: ports of one variant, its clock and reset, waiting, and pauses."""
+"""Helpers of both benches inside the simulator: the ports of a variant, clock and reset, waiting, and pauses."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from cocotb.triggers import FallingEdge, RisingEdge
 
 VARIANTS = os.environ.get("AXI_VARIANTS", "").split()
 PAUSED = os.environ.get("AXI_PAUSED", "").split()
-"""The variants that are looked at, each with these channels that pause: one, "all", "none", or "asked": READY only
-after VALID."""
+"""The simulated variants, and the channels that pause: one channel, "all" or "none".
+
+With "asked", READY is given only after VALID.
+"""
 PATIENCE = 6000
-"""Cycles."""
+"""The most cycles to wait for an event."""
 PERIOD_NS = 10
 
 
 class Ports:
-    """The ports of one variant, by their own names. paused: the channels that pause."""
+    """The ports of one variant, by their own names. ``paused`` selects the channels that pause."""
 
     def __init__(self, dut: Any, variant: str, paused: str) -> None:
         self.dut, self.variant, self.paused = dut, variant, paused
@@ -30,18 +32,18 @@ class Ports:
         return getattr(self.dut, f"{self.variant}_{name}")
 
     def pause(self, channels: dict[str, Any], seed: int) -> None:
-        """Random pauses on those channels that pause."""
+        """Add random pauses to the selected ones of these channels."""
         for turn, (name, channel) in enumerate(channels.items()):
             if self.paused in ("all", name):
                 channel.set_pause_generator(closed(seed + turn))
 
     def wires(self, bus: str, names: Iterable[str]) -> dict[str, int]:
-        """What the ports of a bus are now."""
+        """Return the current values of a bus."""
         return {name: int(getattr(self, f"{bus}{name}").value) for name in names}
 
 
 async def begun(dut: Any, ports: Ports, inputs: Iterable[str]) -> None:
-    """The clock runs, ``inputs`` are 0 and the reset is on."""
+    """Start the clock with the inputs at 0 and the reset on."""
     for name in inputs:
         getattr(ports, name).value = 0
     dut.reset.value = 1
@@ -51,12 +53,16 @@ async def begun(dut: Any, ports: Ports, inputs: Iterable[str]) -> None:
 
 
 async def settled(dut: Any) -> None:
-    """In the middle of a cycle: what is on the wires now is taken at its end."""
+    """Wait for the middle of a cycle, at which the values of its end are settled."""
     await FallingEdge(dut.clk)
 
 
 async def until(dut: Any, holds: Callable[[], bool], sentence: str) -> None:
-    """In the middle of the first cycle in which it holds. AssertionError with the sentence where none does."""
+    """Wait for the middle of the first cycle in which ``holds`` returns true.
+
+    Raises:
+        AssertionError: No cycle does. The message starts with ``sentence``.
+    """
     for _ in range(PATIENCE):
         await settled(dut)
         if holds():
@@ -65,7 +71,7 @@ async def until(dut: Any, holds: Callable[[], bool], sentence: str) -> None:
 
 
 def each_cycle(dut: Any, look: Callable[[], None]) -> None:
-    """Calls ``look`` in the middle of every cycle, until the test ends, which fails where it does."""
+    """Call ``look`` in the middle of every cycle until the end of the test. An exception in ``look`` fails the test."""
 
     async def watch() -> None:
         while True:
@@ -76,7 +82,7 @@ def each_cycle(dut: Any, look: Callable[[], None]) -> None:
 
 
 def closed(seed: int) -> Iterator[bool]:
-    """Of each cycle whether a channel pauses: now and then for long, so that what is before it fills up."""
+    """Yield whether a channel pauses in each cycle. Some pauses are long, so that the buffers before it fill."""
     dice = random.Random(seed)
     while True:
         yield from [True] * dice.choice([0, 1, 1, 2, 3, 40])

@@ -1,4 +1,4 @@
-"""The simulator: all variants under Verilator, with cocotb inside; and one run of it."""
+"""The simulator: all variants under Verilator with cocotb, and the function that runs a bench."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from systolic.execution.verilate import root, verilator
 from tests.support.rtl.axi.modules import TOP, files
 
 PREFIX = "Vtop"
-"""Of the generated classes, as cocotb's main function has it."""
+"""The prefix of the generated classes that cocotb's main function expects."""
 VISIBLE = f'`verilator_config\npublic_flat_rw -module "{TOP}" -var "*"\n'
-"""Ports alone: what is inside may be optimised."""
+"""The visible signals are the ports, so that Verilator may optimise all others."""
 RUNTIME = ("verilated.cpp", "verilated_dpi.cpp", "verilated_threads.cpp", "verilated_vpi.cpp")
 FLAGS = ("-O0", "-std=c++17", "-w")
-"""It is compiled for longer than it runs."""
+"""The compiler's flags. Optimisation is off, because compilation takes longer than the run."""
 
 
 def compiled(folder: Path) -> None:
-    """Writes and compiles everything into ``folder``, once."""
+    """Write and compile everything into ``folder``, unless it is compiled already."""
     program = folder / TOP
     if program.is_file():
         return
@@ -71,12 +71,11 @@ def _command(folder: Path) -> list[str]:
 def complaints(
     simulator: Path, work: Path, bench: str, variants: Iterable[str], paused: Iterable[str]
 ) -> dict[str, str]:
-    """Every test of a bench with each variant and each choice of channels that pause → what it complains about, ""
-    where it passes."""
+    """Return the error message of every test of a bench for each variant and choice of pausing channels, or ""."""
     from cocotb_tools.runner import get_runner
 
     results, log = work / "results.xml", work / "run.log"
-    # Where it sees pytest the runner ends its process after a failure, which a planted fault has to be.
+    # Under pytest, the runner would end its process after a failure, which every planted fault must cause.
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PYTEST_CURRENT_TEST", raising=False)
         get_runner("verilator").test(

@@ -1,4 +1,4 @@
-// A small design of its own: what tests of the comparison read, whatever becomes of the engine.
+// A small design for tests of the comparison, which does not change with the engine.
 #ifndef PARAMETERS_H
 #define PARAMETERS_H
 
