@@ -155,7 +155,7 @@ def additions_of(bits: int) -> list[Addition]:
 
 @pytest.mark.engine
 @pytest.mark.parametrize("bits", [4, 8, 16])
-def test_a_word_of_sums_is_the_contracts(built: Builder, bits: int) -> None:
+def test_add_words_extremes_equal_the_contract(built: Builder, bits: int) -> None:
     """Give one word per cycle. Results and added values include both ends of the type."""
     bench, dice = bench_of(built, bits), random.Random(bits)
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
@@ -399,14 +399,14 @@ def wrong(bench: Bench, one: Pass, seed: int, gaps: float) -> Sequence[object]:
 @cases("gaps", [0, 0.4])
 @cases("from_chip, to_chip", WAYS)
 @pytest.mark.parametrize("bits", [8, *(pytest.param(bits, marks=pytest.mark.engine) for bits in (4, 16))])
-def test_every_sum_lies_where_it_belongs(
+def test_saver_sums_are_stored_in_their_places(
     built: Builder, bits: int, from_chip: bool, to_chip: bool, gaps: float
 ) -> None:
     """Check that nothing else changes, with incomplete chunks and tiles, and channel tiles of two blocks and of one."""
     assert wrong(bench_of(built, bits), Pass(bits, from_chip, to_chip), 5, gaps) == []
 
 
-def test_it_adds_a_word_a_cycle(built: Builder) -> None:
+def test_saver_on_chip_adds_one_word_per_cycle(built: Builder) -> None:
     """Use maps on chip, which never wait. The results of a chunk arrive faster than its sums are written."""
     one = Pass(8, from_chip=True, to_chip=True)
     words = one.height * one.width * one.blocks
@@ -435,7 +435,7 @@ PLANTED = {
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_defect_is_found(built: Builder, name: str) -> None:
+def test_saver_planted_defect_is_found(built: Builder, name: str) -> None:
     """Find the defect by sums that are wrong, late or missing."""
     module, right, fault = PLANTED[name]
     texts = texts_of(8)

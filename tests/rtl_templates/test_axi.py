@@ -43,13 +43,13 @@ CHANNELS = ("none", "aw", "w", "b", "ar", "r", "all")
 
 
 @pytest.mark.parametrize("variant", ["narrow", "wide"])
-def test_masters_keep_the_protocol_and_every_word(simulator: Path, tmp_path: Path, variant: str) -> None:
+def test_masters_with_pauses_keep_protocol_and_words(simulator: Path, tmp_path: Path, variant: str) -> None:
     told = complaints(simulator, tmp_path, "masters_bench", [variant], [*CHANNELS, "asked"])
     assert len(told) == len(CHANNELS) + 1
     assert {name: complaint for name, complaint in told.items() if complaint} == {}
 
 
-def test_registers_are_those_of_vitis_hls(simulator: Path, tmp_path: Path) -> None:
+def test_registers_with_pauses_equal_vitis_hls(simulator: Path, tmp_path: Path) -> None:
     told = complaints(simulator, tmp_path, "registers_bench", ["registers"], CHANNELS)
     assert len(told) == 4 * len(CHANNELS)
     assert {name: complaint for name, complaint in told.items() if complaint} == {}
@@ -83,18 +83,18 @@ def untold(told: Mapping[str, str], variants: Iterable[str]) -> dict[str, list[s
     return {variant: texts for variant, texts in said.items() if not any(TOLD[variant] in text for text in texts)}
 
 
-def test_faults_of_masters_are_told(simulator: Path, tmp_path: Path) -> None:
+def test_masters_with_faults_are_found(simulator: Path, tmp_path: Path) -> None:
     faults = [name for name, masters in MASTERS.items() if masters.fault.module and name != "waits"]
     assert untold(complaints(simulator, tmp_path, "masters_bench", faults, ["all"]), faults) == {}
 
 
-def test_a_master_that_waits_for_ready_is_told(simulator: Path, tmp_path: Path) -> None:
+def test_master_waiting_for_ready_is_found(simulator: Path, tmp_path: Path) -> None:
     """Check that the master stops only if READY follows VALID."""
     told = complaints(simulator, tmp_path, "masters_bench", ["waits"], ["all", "asked"])
     assert [complaint for name, complaint in told.items() if "paused=all" in name] == [""]
     assert untold(told, ["waits"]) == {}
 
 
-def test_faults_of_registers_are_told(simulator: Path, tmp_path: Path) -> None:
+def test_registers_with_faults_are_found(simulator: Path, tmp_path: Path) -> None:
     faults = [name for name, fault in REGISTERS.items() if fault.module]
     assert untold(complaints(simulator, tmp_path, "registers_bench", faults, ["all"]), faults) == {}

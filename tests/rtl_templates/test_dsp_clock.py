@@ -16,7 +16,7 @@ pytestmark = pytest.mark.engine
     ("bits", "rows"),
     [(8, 2), *(pytest.param(*sizes, marks=pytest.mark.engine) for sizes in ((8, 5), (4, 3), (4, 4), (16, 3)))],
 )
-def test_the_array_gives_exact_sums(built: Builder, bits: int, rows: int) -> None:
+def test_array_at_two_clocks_gives_exact_sums(built: Builder, bits: int, rows: int) -> None:
     """Use even and odd numbers of rows, one or several steps per position, with and without random gaps."""
     numbers = numbers_of(bits, rows)
     bench = bench_of(built(texts_of(numbers)), numbers)
@@ -27,7 +27,7 @@ def test_the_array_gives_exact_sums(built: Builder, bits: int, rows: int) -> Non
 
 
 @pytest.mark.engine
-def test_it_takes_a_step_a_cycle(built: Builder) -> None:
+def test_array_at_two_clocks_takes_one_step_per_cycle(built: Builder) -> None:
     """Check that a step is taken in every cycle, so that every DSP multiplies twice per cycle."""
     numbers = numbers_of(8, 5)
     bench = bench_of(built(texts_of(numbers)), numbers)
@@ -47,7 +47,7 @@ def test_it_takes_a_step_a_cycle(built: Builder) -> None:
 
 @pytest.mark.engine
 @pytest.mark.parametrize("cycles", [1, 2, 3])
-def test_the_phase_is_that_of_the_clocks_and_not_of_the_reset(built: Builder, cycles: int) -> None:
+def test_array_after_any_reset_has_the_phase_of_the_clocks(built: Builder, cycles: int) -> None:
     numbers = numbers_of(8, 5)
     bench = bench_of(built(texts_of(numbers)), numbers)
     bench.reset(DRAINED + cycles)
@@ -65,7 +65,7 @@ PLANTED = {
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_defect_is_found(built: Builder, name: str) -> None:
+def test_array_planted_defect_gives_wrong_sums(built: Builder, name: str) -> None:
     module, right, wrong = PLANTED[name]
     numbers = numbers_of(8, 2)
     texts = texts_of(numbers)

@@ -300,13 +300,13 @@ FAULTS = [
 
 
 @pytest.mark.parametrize("name", BLOCKS)
-def test_what_is_said_of_a_block_is_proved(name: str, tmp_path: Path) -> None:
+def test_block_properties_are_proved(name: str, tmp_path: Path) -> None:
     said = induction(BLOCKS[name], tmp_path)
     assert "Induction step proven: SUCCESS!" in said
     assert said.count("Import proof for assert") >= BLOCKS[name].asserts, "the proof must have assertions"
 
 
 @pytest.mark.parametrize(("name", "right", "wrong"), FAULTS)
-def test_a_fault_is_refuted(name: str, right: str, wrong: str, tmp_path: Path) -> None:
+def test_block_fault_is_refuted(name: str, right: str, wrong: str, tmp_path: Path) -> None:
     said = induction(BLOCKS[name], tmp_path, (right, wrong))
     assert "proof finished - model found for base case: FAIL!" in said

@@ -15,7 +15,7 @@ from tests.support.rtl.streams import PATIENCE, Sink, Stream, drive, pulse
 
 
 @pytest.mark.parametrize("form", ["instantiated", "inferred"])
-def test_a_chain_is_the_sum_of_its_products(bench: Bench, form: str) -> None:
+def test_chain_random_operands_give_sum_of_products(bench: Bench, form: str) -> None:
     """Check both forms of the DSPs with a new sum in every cycle, including the extremes of weights and values."""
     shift = {"instantiated": 18, "inferred": 17}[form]  # a DSP48E1 takes a bit or two less
     dice = np.random.default_rng(7)
@@ -43,14 +43,14 @@ def test_a_chain_is_the_sum_of_its_products(bench: Bench, form: str) -> None:
 
 
 @pytest.mark.parametrize("instance", ["short", "odd"])
-def test_a_fifo_keeps_every_word_in_its_order(bench: Bench, instance: str) -> None:
+def test_fifo_random_gaps_keep_words_in_order(bench: Bench, instance: str) -> None:
     words = random.Random(1).sample(range(1 << 16), 300)
     source = Stream(bench, instance, ("in_valid", "in_ready", "in_data"), words)
     sink = Sink(bench, instance, ("out_valid", "out_ready", "out_data"))
     assert drive(bench, [source], sink, len(words), 2) == words
 
 
-def test_who_asks_and_gives_slack_cycles_later_loses_nothing(bench: Bench) -> None:
+def test_fifo_with_slack_loses_no_word(bench: Bench) -> None:
     """Use a producer whose pipeline has 3 stages and cannot stall, and a FIFO with 3 words of slack."""
     dice, words, pipeline, taken = random.Random(3), list(range(1, 301)), [0, 0, 0], []
     expected = list(words)
@@ -69,7 +69,7 @@ def test_who_asks_and_gives_slack_cycles_later_loses_nothing(bench: Bench) -> No
 
 
 @pytest.mark.parametrize("base", [0x10000000, 0x2_0000_0FF0])
-def test_bursts_cover_a_command_and_cross_no_page(bench: Bench, base: int) -> None:
+def test_bursts_of_commands_cross_no_page(bench: Bench, base: int) -> None:
     dice = random.Random(base)
     bench.put("bursts", {"base": base, "burst_ready": 1})
     for address, words in [
@@ -97,7 +97,7 @@ def test_bursts_cover_a_command_and_cross_no_page(bench: Bench, base: int) -> No
 
 
 @pytest.mark.parametrize(("steps", "positions"), [(1, 60), (3, 25), (9, 8)])
-def test_the_array_gives_exact_sums(bench: Bench, steps: int, positions: int) -> None:
+def test_array_random_gaps_gives_exact_sums(bench: Bench, steps: int, positions: int) -> None:
     dice = np.random.default_rng(steps)
     total = steps * positions
     activations = dice.integers(-128, 128, (total, ROWS, LANES))
@@ -118,7 +118,7 @@ def test_the_array_gives_exact_sums(bench: Bench, steps: int, positions: int) ->
     assert np.array_equal(actual, expected)
 
 
-def test_requantising_is_the_contracts(bench: Bench) -> None:
+def test_requantise_extremes_equal_the_contract(bench: Bench) -> None:
     """Use two channel tiles, with some sums and shifts at their extremes."""
     dice = np.random.default_rng(5)
     channels, groups = 2 * COLUMNS, 60
@@ -161,7 +161,7 @@ def test_requantising_is_the_contracts(bench: Bench) -> None:
 @cases("size, stride", [(1, 1), (2, 2), (2, 1)])
 @cases("height, width, channel_tiles", [(7, 5, 2), (3, 4, 2), (1, 1, 2), (7, 1, 1)])
 @cases("pauses", [0.3, 0.0])
-def test_a_pool_is_the_largest_of_its_window(
+def test_pool_windows_give_their_maximum(
     bench: Bench, size: int, stride: int, height: int, width: int, channel_tiles: int, pauses: float
 ) -> None:
     """Use tiles with an odd number of rows, so that windows cross two tiles.

@@ -34,7 +34,7 @@ def products(text: str) -> list[str]:
 
 
 @cases("name", sorted(SOURCES))
-def test_no_module_divides_or_multiplies_what_it_can_count(name: str) -> None:
+def test_module_products_are_only_in_dsps(name: str) -> None:
     assert products(SOURCES[name]) == DSPS.get(name, [])
 
 
@@ -46,11 +46,11 @@ def test_no_module_divides_or_multiplies_what_it_can_count(name: str) -> None:
         ("(* use_dsp *) x <= group * SAVE_ROWS + 2 * row + LANES * COLUMNS;", []),
     ],
 )
-def test_what_is_taken_for_a_product(line: str, found: list[str]) -> None:
+def test_products_of_a_line_are_found(line: str, found: list[str]) -> None:
     assert products(line) == found
 
 
-def test_the_estimate_counts_every_product_of_addresses() -> None:
+def test_times_calls_equal_the_counted_calls() -> None:
     """Count the calls of ``times``, whose LUTs Yosys has counted (scheduler/systolic/engines/rtl/fabric.py).
 
     With one more call the modules must be counted again. The product in arrange is a short address. The product in

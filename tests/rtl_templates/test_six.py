@@ -28,7 +28,7 @@ ONE = {
 """The DSP with the logic that splits its fields, and separately an array."""
 
 
-def test_no_field_borrows_whatever_is_multiplied() -> None:
+def test_fields_of_all_operands_do_not_borrow() -> None:
     """Check all 15^3 · 16^2 operands: they fit the ports, and each field is its product plus 64."""
     w2, w1, w0, a1, a0 = np.meshgrid(WEIGHTS, WEIGHTS, WEIGHTS, VALUES, VALUES, indexing="ij")
     port_b, port_ad = (w2 << 14) + (w1 << 7) + w0, (a1 << 21) + a0
@@ -39,13 +39,13 @@ def test_no_field_borrows_whatever_is_multiplied() -> None:
         assert np.array_equal((fields >> shift & 127) - 64, expected)
 
 
-def test_three_weights_of_the_least_value_do_not_fit_the_port() -> None:
+def test_port_of_three_least_weights_overflows() -> None:
     """Check the reason for narrow weights. The weight −8 is refused before it reaches the DSP."""
     assert -8 * ((1 << 14) + (1 << 7) + 1) < -(1 << 17)
 
 
 @pytest.mark.engine
-def test_the_dsp_gives_six_products(built: Builder) -> None:
+def test_dsp_all_pairs_give_six_products(built: Builder) -> None:
     """Check every pair of a weight and an activation in every field, with other operands at random, in every cycle."""
     bench = Bench(built(files({**NUMBERS_OF_SIX, "COLUMNS": 6}, ONE)), ONE)
     dice = np.random.default_rng(1)
@@ -68,7 +68,7 @@ def test_the_dsp_gives_six_products(built: Builder) -> None:
 
 @pytest.mark.engine
 @pytest.mark.parametrize(("rows", "columns", "lanes"), [(3, 6, 8), (3, 24, 8), (2, 24, 16), (2, 6, 32)])
-def test_the_array_gives_exact_sums(built: Builder, rows: int, columns: int, lanes: int) -> None:
+def test_array_of_six_products_gives_exact_sums(built: Builder, rows: int, columns: int, lanes: int) -> None:
     """Use one or several steps per position, with and without nibbles of pixels, with and without random gaps."""
     numbers = {**NUMBERS_OF_SIX, "ROWS": rows, "COLUMNS": columns, "LANES": lanes}
     bench = bench_of(built(texts_of(numbers)), numbers)
@@ -79,7 +79,7 @@ def test_the_array_gives_exact_sums(built: Builder, rows: int, columns: int, lan
 
 
 @pytest.mark.engine
-def test_it_takes_a_step_a_cycle(built: Builder) -> None:
+def test_array_of_six_products_takes_one_step_per_cycle(built: Builder) -> None:
     bench = bench_of(built(texts_of(NUMBERS_OF_SIX)), NUMBERS_OF_SIX)
     bench.put("array", {"steps": 2})
     pulse(bench, "array")
@@ -107,7 +107,7 @@ PLANTED = {
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_defect_is_found(built: Builder, name: str) -> None:
+def test_array_planted_defect_gives_wrong_sums(built: Builder, name: str) -> None:
     module, right, wrong = PLANTED[name]
     numbers = {**NUMBERS_OF_SIX, "COLUMNS": 6}
     texts = texts_of(numbers)

@@ -23,7 +23,7 @@ DESIGNS: Mapping[str, Array] = {**{f"{bits} bits": array for bits, array in ARRA
 
 
 @pytest.mark.parametrize("name", DESIGNS)
-def test_slang_has_nothing_to_complain_about(tmp_path: Path, name: str) -> None:
+def test_slang_of_generated_design_reports_nothing(tmp_path: Path, name: str) -> None:
     bits = DESIGNS[name].bits
     network = FIRST if bits == 8 else NETWORKS["late"](bits)
     write(design_of(network, DESIGNS[name]), tmp_path / "design")
@@ -37,7 +37,7 @@ def test_slang_has_nothing_to_complain_about(tmp_path: Path, name: str) -> None:
         ("fifo", "assign taken = out_valid && out_ready", "assign taken = out_valid && take", "take"),
     ],
 )
-def test_a_conversion_that_loses_bits_is_told(tmp_path: Path, module: str, right: str, wrong: str, told: str) -> None:
+def test_slang_of_lossy_conversion_reports_it(tmp_path: Path, module: str, right: str, wrong: str, told: str) -> None:
     write(design_of(FIRST, ARRAYS[8]), tmp_path / "design")
     path = tmp_path / f"design/src/{module}.sv"
     assert right in path.read_text()

@@ -86,12 +86,12 @@ def feed(bench: Bench, passes: list[Tiles], gaps: float) -> tuple[list[int], lis
         [Tiles(6, 1, 3, rounds=4), Tiles(9, 7, 1, stay=True)],
     ],
 )
-def test_every_tile_is_fed_as_often_as_it_is_used(bench: Bench, passes: list[Tiles], gaps: float) -> None:
+def test_feed_weights_tiles_are_fed_for_each_use(bench: Bench, passes: list[Tiles], gaps: float) -> None:
     actual, expected, _ = feed(bench, passes, gaps)
     assert actual == expected
 
 
-def test_a_tile_that_takes_longer_than_the_one_before_it_comes_while_tiles_before_that_are_fed(bench: Bench) -> None:
+def test_feed_weights_long_next_tile_is_loaded_during_feeds(bench: Bench) -> None:
     """Check the cycles of a pass whose six tiles are fed for 56 cycles each, 336 in all.
 
     Its loads take 5 · 28 + 160 beats; 160 beats are the next pass's first tile.
