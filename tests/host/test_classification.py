@@ -14,7 +14,7 @@ from host.vision.placement import Placement
 from tests.support.errors import raises
 
 
-def test_the_most_probable_classes_come_first() -> None:
+def test_classify_scores_are_sorted_by_probability() -> None:
     values = np.array([0.0, 2.0, 1.0, -3.0], np.float32).reshape(4, 1, 1)
     scores = classify(values, ("a", "b"), top=3)
     assert [(score.label, score.index) for score in scores] == [("b", 1), ("class 2", 2), ("a", 0)]
@@ -22,7 +22,7 @@ def test_the_most_probable_classes_come_first() -> None:
     assert [score.probability for score in scores] == pytest.approx(list(powers), rel=1e-6)
 
 
-def test_large_values_do_not_overflow_and_equal_ones_keep_their_order() -> None:
+def test_classify_large_and_equal_values_keep_their_order() -> None:
     scores = classify(np.array([3e38, 3e38, -3e38], np.float32), ())
     assert [(score.index, score.probability) for score in scores] == [(0, 0.5), (1, 0.5), (2, 0.0)]
 
@@ -31,7 +31,7 @@ def picked(head: Head, output: list[float], labels: tuple[str, ...] = ("a", "b",
     return chosen(np.array(output, np.float32).reshape(-1, 1, 1), head, labels)
 
 
-def test_labels_are_named_whoever_chose_them() -> None:
+def test_chosen_by_host_or_network_names_the_labels() -> None:
     """Check classes that the host chooses and classes that the network chooses.
 
     The host computes probabilities from the values of all classes. Labels of the network have none.
@@ -44,7 +44,7 @@ def test_labels_are_named_whoever_chose_them() -> None:
     assert valued == (Score("class 4", None, 4, 0.5), Score("b", None, 1, -0.25))
 
 
-def test_what_is_a_probability_already_is_told_as_it_is() -> None:
+def test_chosen_probabilities_are_reported_unchanged() -> None:
     """Check that no further softmax is applied.
 
     Among equal probabilities the first class is chosen. The probability of a label is in the second half of the output.
@@ -55,7 +55,7 @@ def test_what_is_a_probability_already_is_told_as_it_is() -> None:
     assert beside == (Score("c", 0.75, 2), Score("a", 0.125, 0))
 
 
-def test_labels_of_no_class_are_refused() -> None:
+def test_chosen_label_of_no_class_is_refused() -> None:
     head = Head("labels", (), 4, k=2)
     for output, got in (([3.0, 4.0], 4), ([-1.0, 0.0], -1), ([0.0, 2.0**70], 2**70)):
         with raises(RangeError, what="a label in the accelerator's output", got=got, low=0, high=3):
@@ -82,7 +82,7 @@ def test_labels_of_positions_are_classes_of_pixels() -> None:
     assert [(part.label, part.share) for part in seen.segments] == [("sky", 0.75), ("tree", 0.25)]
 
 
-def test_a_label_without_a_probability_is_told_by_its_name() -> None:
+def test_score_without_probability_is_reported_by_label() -> None:
     assert caption(Score("cat", None, 0)) == "cat"
     assert caption(Score("cat", 0.75, 0)) == "cat 75%"
 

@@ -72,7 +72,7 @@ def given_back(yolo: Any) -> bool:
 
 
 @pytest.mark.parametrize("taken", [1, 4])
-def test_a_stream_that_is_open_ends_with_a_sentence(design: Path, accelerator: Open, taken: int) -> None:
+def test_close_open_stream_ends_with_an_error(design: Path, accelerator: Open, taken: int) -> None:
     yolo = accelerator(design, threshold=0.9)
     flow = yolo.stream(endless())
     for _ in range(taken):
@@ -86,7 +86,7 @@ def test_a_stream_that_is_open_ends_with_a_sentence(design: Path, accelerator: O
     yolo.close()
 
 
-def test_a_stream_in_another_thread_ends(design: Path, accelerator: Open) -> None:
+def test_close_stream_of_another_thread_ends(design: Path, accelerator: Open) -> None:
     yolo = accelerator(design, threshold=0.9)
     thread, came = in_thread(lambda: [None for _ in yolo.stream(endless())])
     at_work(yolo)
@@ -100,7 +100,7 @@ STAGES = ("prepare", "load", "execute", "decode")
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_stage_cannot_wait_for_itself(
+def test_close_within_a_stage_is_refused(
     design: Path, accelerator: Open, stage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Close in the stage's own thread, as a caller's callback or overridden method can."""
@@ -124,7 +124,7 @@ def test_a_stage_cannot_wait_for_itself(
     assert given_back(yolo)
 
 
-def test_a_frame_in_another_thread_is_waited_for(design: Path, accelerator: Open) -> None:
+def test_close_waits_for_frame_of_another_thread(design: Path, accelerator: Open) -> None:
     yolo = accelerator(design, threshold=0.9, time_scale=1.0)
     yolo.device.pace = slow(yolo, 0.3)
     thread, came = in_thread(lambda: yolo.detect(picture()))
@@ -137,7 +137,7 @@ def test_a_frame_in_another_thread_is_waited_for(design: Path, accelerator: Open
     assert came[0].timing.seconds["accelerate"] >= 0.3
 
 
-def test_every_closer_waits_for_the_stream(design: Path, accelerator: Open) -> None:
+def test_close_by_several_threads_waits_for_the_stream(design: Path, accelerator: Open) -> None:
     yolo = accelerator(design, threshold=0.9, time_scale=1.0)
     yolo.device.pace = slow(yolo, 0.3)
     thread, came = in_thread(lambda: [None for _ in yolo.stream(endless())])
@@ -159,7 +159,7 @@ def slow(yolo: Any, seconds: float) -> Any:
 
 
 @pytest.mark.parametrize("wait", ["poll", "interrupt"])
-def test_after_a_time_out_it_is_stopped_first(design: Path, accelerator: Open, wait: str) -> None:
+def test_close_after_timeout_stops_the_accelerator(design: Path, accelerator: Open, wait: str) -> None:
     with accelerator(design, timeout_s=0.2, wait=wait) as yolo:
         yolo.device.inject(faulty("hang"))
         with raises(FrameError) as caught:
@@ -169,7 +169,7 @@ def test_after_a_time_out_it_is_stopped_first(design: Path, accelerator: Open, w
     assert given_back(yolo)
 
 
-def test_after_an_exception_between_frames(design: Path, accelerator: Open) -> None:
+def test_close_after_exception_between_frames_frees_buffers(design: Path, accelerator: Open) -> None:
     def work() -> None:
         with yolo:
             flows.append(yolo.stream(endless()))
@@ -182,7 +182,7 @@ def test_after_an_exception_between_frames(design: Path, accelerator: Open) -> N
 
 
 @pytest.mark.parametrize("wait", ["poll", "interrupt"])
-def test_after_ctrl_c_while_a_frame_is_in_the_accelerator(design: Path, accelerator: Open, wait: str) -> None:
+def test_close_after_ctrl_c_during_a_frame_frees_buffers(design: Path, accelerator: Open, wait: str) -> None:
     yolo = accelerator(design, timeout_s=PATIENCE, wait=wait)
     yolo.device.inject(faulty("hang"))
 
@@ -200,7 +200,7 @@ def test_after_ctrl_c_while_a_frame_is_in_the_accelerator(design: Path, accelera
     assert given_back(yolo)
 
 
-def test_layers_that_are_not_all_taken(design: Path, accelerator: Open) -> None:
+def test_close_with_unread_layers_frees_buffers(design: Path, accelerator: Open) -> None:
     yolo = accelerator(design)
     layers = yolo.layers(yolo.prepare(picture())[1])
     next(layers)
@@ -210,7 +210,7 @@ def test_layers_that_are_not_all_taken(design: Path, accelerator: Open) -> None:
         next(layers)
 
 
-def test_a_coroutine_that_is_cancelled_leaves_its_frame_at_work(design: Path, accelerator: Open) -> None:
+def test_close_after_cancelled_coroutine_waits_for_its_frame(design: Path, accelerator: Open) -> None:
     yolo = accelerator(design, time_scale=1.0)
     yolo.device.pace = slow(yolo, 0.3)
 
@@ -228,7 +228,7 @@ def test_a_coroutine_that_is_cancelled_leaves_its_frame_at_work(design: Path, ac
     assert given_back(yolo)
 
 
-def test_another_accelerator_on_its_device_takes_it_over(design: Path, accelerator: Open) -> None:
+def test_open_on_a_used_device_takes_it_over(design: Path, accelerator: Open) -> None:
     from host import Accelerator, Options
     from host.contract.manifest import read_manifest
     from host.contract.simulation_library import find_library
@@ -246,7 +246,7 @@ def test_another_accelerator_on_its_device_takes_it_over(design: Path, accelerat
     board.close()
 
 
-def test_an_accelerator_that_cannot_be_stopped_keeps_its_buffers(
+def test_close_of_unstoppable_accelerator_keeps_buffers(
     design: Path, accelerator: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     yolo = accelerator(design, timeout_s=0.1)
@@ -285,7 +285,7 @@ ASKED: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_a_closed_accelerator_says_so(tiny: Path, accelerator: Open, name: str) -> None:
+def test_call_of_closed_accelerator_is_refused(tiny: Path, accelerator: Open, name: str) -> None:
     with accelerator(tiny) as yolo:
         pass
     with raises(StateError, **CLOSED):
@@ -294,7 +294,7 @@ def test_a_closed_accelerator_says_so(tiny: Path, accelerator: Open, name: str) 
 
 
 @pytest.mark.parametrize("cacheable", [0, 1])
-def test_memory_that_was_given_back_is_not_there_any_more(tiny: Path, cacheable: int) -> None:
+def test_write_to_freed_memory_ends_the_process(tiny: Path, cacheable: int) -> None:
     """Check that a write to a freed buffer ends the process, as on a board."""
     code = (
         "import sys, numpy as np; from pathlib import Path; from host import Accelerator; "
@@ -305,9 +305,7 @@ def test_memory_that_was_given_back_is_not_there_any_more(tiny: Path, cacheable:
     assert (done.returncode, done.stdout) == (-signal.SIGSEGV, "7\n"), done.stderr
 
 
-def test_the_board_tells_of_a_buffer_that_is_freed_while_it_is_written(
-    tiny: Path, centre: Path, accelerator: Open
-) -> None:
+def test_board_reports_buffer_freed_during_a_write(tiny: Path, centre: Path, accelerator: Open) -> None:
     """Check the report on which the other tests of this module rely."""
     for design in (tiny, centre):
         yolo = accelerator(design, timeout_s=0.1)
@@ -320,7 +318,7 @@ def test_the_board_tells_of_a_buffer_that_is_freed_while_it_is_written(
         yolo.device.freed_at_work.clear()
 
 
-def test_who_is_inside_cannot_wait_for_himself() -> None:
+def test_gate_closed_from_inside_is_refused() -> None:
     gate = Gate()
     with gate.inside(), raises(StateError, subject="the accelerator") as caught:
         gate.close()

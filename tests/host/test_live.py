@@ -49,19 +49,19 @@ def shown(frames: int, refresh: float, step: float) -> list[Page]:
     return cell.pages
 
 
-def test_a_picture_is_shown_no_more_often_than_it_is_to_be_and_the_last_one_always() -> None:
+def test_show_pages_keep_the_refresh_interval_and_the_last() -> None:
     assert [page.result.index for page in shown(10, refresh=0.25, step=0.125)] == [0, 2, 4, 6, 8, 9]
     assert [page.result.index for page in shown(9, refresh=0.25, step=0.125)] == [0, 2, 4, 6, 8]
     assert len(shown(7, refresh=0, step=0.125)) == 7
 
 
-def test_the_rate_is_of_the_last_second() -> None:
+def test_show_frame_rate_is_of_the_last_second() -> None:
     pages = shown(30, refresh=0, step=0.125)
     assert [page.frames_per_second for page in pages[:3]] == [0.0, 8.0, 8.0]
     assert pages[-1].frames_per_second == 8.0
 
 
-def test_a_page_has_the_picture_with_its_boxes_and_what_is_seen() -> None:
+def test_page_of_a_result_has_picture_and_labels() -> None:
     html = Page(result(3, "<b>cat</b>"), 12.34)._repr_html_()
     assert "<b>12.3 frames/s</b>" in html
     assert "frame 3, latency 4.0 ms" in html
@@ -73,13 +73,13 @@ def test_a_page_has_the_picture_with_its_boxes_and_what_is_seen() -> None:
     assert np.abs(np.asarray(image).astype(int) - np.asarray(result(3, "<b>cat</b>").draw()).astype(int)).mean() < 12
 
 
-def test_a_result_is_printed_in_a_line() -> None:
+def test_result_is_printed_in_one_line() -> None:
     assert repr(result(3)) == "Result(frame 3, 160 × 120: car 90%, car 80%)"
     many = replace(result(0), detections=result(0).detections * 4)
     assert repr(many) == "Result(frame 0, 160 × 120: car 90%, car 80%, car 90%, car 80%, car 90% and 3 more)"
     assert repr(replace(many, detections=())) == "Result(frame 0, 160 × 120: nothing)"
 
 
-def test_outside_a_notebook_it_says_what_does_instead() -> None:
+def test_show_outside_a_notebook_names_the_alternative() -> None:
     with raises(UnsupportedError, subject="show() outside a notebook"):
         show([result(0)])

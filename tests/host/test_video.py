@@ -47,7 +47,7 @@ def video(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return path
 
 
-def test_a_video_gives_every_frame_in_order_and_red_first(video: Path) -> None:
+def test_video_gives_all_frames_in_order_as_rgb(video: Path) -> None:
     with Video(video) as opened:
         assert (opened.width, opened.height, opened.frames_per_second) == (WIDTH, HEIGHT, 10.0)
         frames = list(opened)
@@ -56,14 +56,14 @@ def test_a_video_gives_every_frame_in_order_and_red_first(video: Path) -> None:
     assert red > 150 > 60 > blue, "red must be the first channel"
 
 
-def test_a_camera_never_gives_an_older_frame_after_a_newer_one_and_ends(video: Path) -> None:
+def test_camera_frames_never_go_back_and_end(video: Path) -> None:
     with Camera(str(video)) as camera:
         numbers = [number_of(frame) for frame in camera]
     assert numbers == sorted(set(numbers))
     assert camera.live
 
 
-def test_a_closed_camera_ends_the_iteration(video: Path) -> None:
+def test_camera_closed_ends_the_iteration(video: Path) -> None:
     camera = Camera(str(video))
     frames = iter(camera)
     next(frames)
@@ -71,7 +71,7 @@ def test_a_closed_camera_ends_the_iteration(video: Path) -> None:
     assert list(frames) == []
 
 
-def test_boxes_go_into_a_video_that_can_be_read(video: Path, tmp_path: Path) -> None:
+def test_record_boxes_give_a_readable_video(video: Path, tmp_path: Path) -> None:
     boxes = tmp_path / "boxes.avi"
     with Video(video) as opened:
         results = [result(frame, index) for index, frame in enumerate(opened)]
@@ -90,7 +90,7 @@ def test_boxes_go_into_a_video_that_can_be_read(video: Path, tmp_path: Path) -> 
     )
 
 
-def test_a_video_that_is_left_early_is_whole(tmp_path: Path) -> None:
+def test_record_stopped_early_gives_a_complete_video(tmp_path: Path) -> None:
     boxes = tmp_path / "boxes.avi"
     taken = record((result(scene(index), index) for index in range(FRAMES)), boxes, 10.0)
     next(taken)
@@ -118,7 +118,7 @@ except FileAccessError as error:
 """
 
 
-def test_a_video_that_a_full_disk_cuts_leaves_the_old_one(tmp_path: Path) -> None:
+def test_record_on_full_disk_keeps_the_old_file(tmp_path: Path) -> None:
     for ending in sorted(CODECS):
         path = tmp_path / ending / f"boxes{ending}"
         path.parent.mkdir()
@@ -128,12 +128,12 @@ def test_a_video_that_a_full_disk_cuts_leaves_the_old_one(tmp_path: Path) -> Non
         assert [left.read_bytes() for left in path.parent.iterdir()] == [b"old"]
 
 
-def test_grey_and_colour_frames_of_opencv_become_red_first() -> None:
+def test_frames_of_opencv_become_rgb() -> None:
     assert rgb(np.full((2, 2, 3), (1, 2, 3), np.uint8))[0, 0].tolist() == [3, 2, 1]
     assert rgb(np.full((2, 2), 7, np.uint8))[1, 1].tolist() == [7, 7, 7]
 
 
-def test_what_is_no_video_is_refused(tmp_path: Path) -> None:
+def test_video_of_another_file_is_refused(tmp_path: Path) -> None:
     text, missing = tmp_path / "notes.mp4", tmp_path / "none.mp4"
     text.write_text("no video")
     with raises(FileAccessError, path=str(text), reason="cannot be opened by OpenCV", what="video file"):
@@ -148,13 +148,13 @@ def test_what_is_no_video_is_refused(tmp_path: Path) -> None:
             rgb(np.zeros(shape, np.uint8))
 
 
-def test_a_frame_larger_than_a_picture_may_be_is_refused(video: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_video_with_too_large_frames_is_refused(video: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("host.vision.video.LARGEST_PICTURE", 1_000)
     with raises(RangeError, where=f"video file {video}", got=WIDTH * HEIGHT, high=1_000):
         Video(video)
 
 
-def test_what_cannot_be_recorded_is_refused(tmp_path: Path) -> None:
+def test_record_of_impossible_file_is_refused(tmp_path: Path) -> None:
     def recorded(path: Path, pictures: list[Pixels]) -> None:
         list(record([result(picture, index) for index, picture in enumerate(pictures)], path))
 
@@ -169,7 +169,7 @@ def test_what_cannot_be_recorded_is_refused(tmp_path: Path) -> None:
         recorded(boxes, [scene(0), scene(1)[:, :32]])
 
 
-def test_without_opencv_it_says_what_to_install(video: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_video_without_opencv_names_the_package(video: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cv2", None)
     with raises(MissingToolError, tool="OpenCV"):
         Video(video)

@@ -50,7 +50,7 @@ for number in itertools.count():
 """
 
 
-def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
+def test_write_on_full_disk_keeps_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     for old in (None, b"old"):
         if old is not None:
@@ -61,14 +61,14 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
         assert old is None or path.read_bytes() == old
 
 
-def test_a_kill_leaves_what_was_there(tmp_path: Path) -> None:
+def test_write_killed_keeps_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "wheel.whl"
     path.write_bytes(b"old")
     assert subprocess.run([sys.executable, "-c", KILLED, path], check=False).returncode == 9
     assert path.read_bytes() == b"old"
 
 
-def test_a_link_a_mode_and_a_device_stay_what_they_are(tmp_path: Path) -> None:
+def test_write_keeps_link_mode_and_device(tmp_path: Path) -> None:
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_bytes(b"old")
     target.chmod(0o640)
@@ -80,7 +80,7 @@ def test_a_link_a_mode_and_a_device_stay_what_they_are(tmp_path: Path) -> None:
     assert Path("/dev/null").is_char_device()
 
 
-def test_pictures_are_saved_by_their_ending(tmp_path: Path) -> None:
+def test_save_picture_format_follows_the_suffix(tmp_path: Path) -> None:
     image = Image.fromarray(np.zeros((4, 6, 3), np.uint8))
     for name, kind in {"a.png": "PNG", "b.JPG": "JPEG"}.items():
         save_picture(image, tmp_path / name)
@@ -95,7 +95,7 @@ def test_pictures_are_saved_by_their_ending(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "b.JPG"]
 
 
-def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:
+def test_write_removes_files_of_a_killed_run(tmp_path: Path) -> None:
     path = tmp_path / "wheel.whl"
     assert subprocess.run([sys.executable, "-c", KILLED, path], check=False).returncode == 9
     assert [left.name.startswith(".wheel.whl.") for left in tmp_path.iterdir()] == [True]
@@ -105,7 +105,7 @@ def test_what_a_killed_run_left_goes_with_the_next(tmp_path: Path) -> None:
     assert [left.name for left in tmp_path.iterdir()] == [path.name]
 
 
-def test_what_a_compiler_of_a_killed_run_still_writes_to_goes_too(tmp_path: Path) -> None:
+def test_write_removes_folder_that_an_orphan_still_writes(tmp_path: Path) -> None:
     with beside(tmp_path / "library.so") as hidden:
         left = hidden
     left.mkdir()
@@ -119,13 +119,13 @@ def test_what_a_compiler_of_a_killed_run_still_writes_to_goes_too(tmp_path: Path
     assert remains == []
 
 
-def test_a_name_of_255_bytes(tmp_path: Path) -> None:
+def test_write_name_of_255_bytes_is_possible(tmp_path: Path) -> None:
     path = tmp_path / ("ä" * 127)
     write_whole(path, b"new")
     assert [left.name for left in tmp_path.iterdir()] == [path.name]
 
 
-def test_a_file_that_cannot_be_written_is_known_before(tmp_path: Path) -> None:
+def test_check_of_unwritable_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     check_whole(path)
     check_whole(Path("/dev/null"))
@@ -150,7 +150,7 @@ def test_tensors_of_a_result_are_saved_as_npz(tmp_path: Path) -> None:
             np.testing.assert_array_equal(arrays["file"], tensors["file"])
 
 
-def test_a_link_to_itself_is_a_file_s_place(tmp_path: Path) -> None:
+def test_write_to_link_to_itself_replaces_it(tmp_path: Path) -> None:
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
     write_whole(loop, b"new")
