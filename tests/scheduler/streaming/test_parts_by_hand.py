@@ -292,7 +292,7 @@ def test_average_parts_are_as_counted_by_hand() -> None:
 
 
 def test_source_and_sink_parts_are_a_lut_per_bit() -> None:
-    """A block takes a LUT per bit of a word. Values have 8 bits at the input, and 4 bits at the output."""
+    """The source's pixels have 8 bits, and a sink counts 8 bits per value."""
     made = Sevens(8, 4, 4).conv(8, 1)
     assert counted(made, 0, g.Fold(simd=3)) == {"control": (100, 0, 0), "words": (24, 0, 0)}
     assert counted(made, 2, g.Fold(simd=4, m=2)) == {"control": (100, 0, 0), "words": (64, 0, 0)}

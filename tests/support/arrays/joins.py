@@ -121,8 +121,8 @@ def scattered(bits: int = 8) -> QuantizedNetwork:
 def grouped(bits: int = 8) -> QuantizedNetwork:
     """Return a network of grouped convolutions and of space to depth.
 
-    The groups have 1, 2, 3, 4, 8 or 16 channels, which is more than some arrays have columns. Some layers have fewer
-    filters than channels, or read a slice from the middle of a block. Space to depth reads a map and a concat.
+    The groups have 1, 3, 4, 8 or 16 channels, and 16 exceeds the columns of some arrays. One layer has fewer filters
+    than channels, and one reads a slice from the middle of a block. Space to depth reads a map and a concat.
     """
     build = Builder(3, 12, 8, seed=12, bits=bits).conv(6, 3, groups=3).conv(24, 3).conv(24, 3, groups=6, stride=2)
     build.conv(32, 1).conv(32, 3, groups=4).conv(32, 3, groups=2).conv(24, 1).conv(24, 3, groups=8)
@@ -145,9 +145,9 @@ def reorganised(bits: int = 8) -> QuantizedNetwork:
 def multiplied(bits: int = 8) -> QuantizedNetwork:
     """Return a network of products of maps. No map is square.
 
-    A product is followed by another one, and multiplies a map with a value per channel (squeeze and excite), with
-    itself, or with a slice, which is copied. Products are before a table, a pool and requantisers with a late bias. One
-    upsample has stride 4.
+    A map is multiplied with a previous map, with a value per channel (squeeze and excite), with itself, and with a
+    slice, which is copied. Products are before a table, a pool and requantisers with a late bias. One upsample has
+    stride 4.
     """
     build = Builder(3, 14, 18, seed=15, bits=bits).conv(12, 3, stride=2).conv(12, 3).multiply(1, 2).conv(20, 1)
     build.average().conv(20, 1).upsample(7, 9).multiply(4, 7).concat(8, 3).conv(16, 3).multiply(10, 10).pool()

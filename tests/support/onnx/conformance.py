@@ -299,7 +299,8 @@ def read(case: Case) -> OnnxNetwork:
 def difference(case: Case) -> float:
     """Return the greatest error of any output, relative to its greatest absolute value.
 
-    For integer outputs, the error is 1e-4 per step of difference beyond the first, which may be due to rounding.
+    For 8-bit outputs, the error is the number of steps of difference beyond the first one, which may be due to
+    rounding.
 
     Raises:
         SystolicError: The model is refused.
