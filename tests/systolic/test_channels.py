@@ -52,8 +52,8 @@ def write_cfg(folder: Path, channels: int) -> Path:
 
 
 def frame_file(folder: Path, channels: int) -> Path:
-    """Write a random frame of 20 rows and 30 columns and return its file: a grey PNG if it has one channel, else an
-    array."""
+    """Write a random frame of 20 rows and 30 columns, and return its file. A frame of one channel is a grey PNG, and
+    others are arrays."""
     values = RANDOM.integers(0, 256, (20, 30, channels), np.uint8)
     if channels == 1:
         path = folder / "grey.png"

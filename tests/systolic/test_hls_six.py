@@ -105,17 +105,17 @@ def test_six_products_with_residual_adds_match_golden_model(engines: Path, ap_in
 
 
 PLANTED = {
-    "the wrong half": (
+    "wrong half of a block": (
         "save.h",
         "chunk.odd != 0 || block < TILE_BLOCKS - 1",
         "chunk.odd == 0 || block < TILE_BLOCKS - 1",
     ),
-    "not moved by half a block": ("save.h", "in.odd != 0, words[r]", "false, words[r]"),
-    "tiles of one block": ("save.h", "shared ? shared_pitch : tile_pitch", "shared_pitch"),
-    "64 in no field": ("six_products.h", "+ six_sum_t(SIX_HALVES)", "+ six_sum_t(0)"),
-    "a number left out of three": ("six_products.h", "three += numbers[3 * i + 2]", "three += 0"),
-    "nibbles that do not count 16 times": ("six_products.h", "sum_t(odd * 16)", "sum_t(odd * 8)"),
-    "columns exchanged": (
+    "no shift by half a block": ("save.h", "in.odd != 0, words[r]", "false, words[r]"),
+    "one pitch for all tiles": ("save.h", "shared ? shared_pitch : tile_pitch", "shared_pitch"),
+    "no 64 in the fields": ("six_products.h", "+ six_sum_t(SIX_HALVES)", "+ six_sum_t(0)"),
+    "sum without the third number": ("six_products.h", "three += numbers[3 * i + 2]", "three += 0"),
+    "upper nibbles multiplied by 8": ("six_products.h", "sum_t(odd * 16)", "sum_t(odd * 8)"),
+    "same weights for all columns": (
         "six_products.h",
         "w[c] = weights.value[l * COLUMNS + n + c]",
         "w[c] = weights.value[l * COLUMNS + n]",

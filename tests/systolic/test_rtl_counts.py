@@ -1,5 +1,7 @@
-"""Test ``systolic simulate --cycles`` of SystemVerilog engines: counted cycles, compared with the model and, with
---hls, with the trace of the C++ engine of the same schedule."""
+"""Test ``systolic simulate --cycles`` of SystemVerilog engines: cycles are counted and compared with the model.
+
+With --hls they are also compared with the trace of the C++ engine of the same schedule.
+"""
 
 from __future__ import annotations
 

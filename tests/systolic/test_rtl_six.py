@@ -91,8 +91,8 @@ def test_rtl_six_products_lint_has_no_complaint(engines: Path) -> None:
 
 
 def test_fabric_counts_the_adders_of_six_products() -> None:
-    """Count by hand for 8 lanes. A sum has an adder of three numbers (9 bits) and an adder of two numbers (11 bits) for
-    its even lanes, and the same for its odd lanes. One adder of 16 bits for both kinds and one of 32 bits for the steps
+    """Count by hand for 8 lanes. For its even lanes, a sum has an adder of three numbers (9 bits) and an adder of two
+    numbers (11 bits). The odd lanes have the same. One adder of 16 bits for both kinds and one of 32 bits for the steps
     follow."""
     sums, packed = SIX.rows * SIX.columns * 2, SIX.columns // 3 * SIX.lanes * 18
     one_sum = 2 * (9 + 11) + 16 + 32
@@ -134,9 +134,9 @@ def test_search_uses_partial_channel_blocks_without_joined_maps() -> None:
 
 
 PLANTED = {
-    "the wrong half": ("arrange.sv", "chunks[out_half].odd ? {1'b1", "!chunks[out_half].odd ? {1'b1"),
-    "not moved by half a block": ("arrange.sv", "HALF_BLOCKS && chunk.odd) placed", "0 == 1 && chunk.odd) placed"),
-    "tiles of one block": (
+    "wrong half of a block": ("arrange.sv", "chunks[out_half].odd ? {1'b1", "!chunks[out_half].odd ? {1'b1"),
+    "no shift by half a block": ("arrange.sv", "HALF_BLOCKS && chunk.odd) placed", "0 == 1 && chunk.odd) placed"),
+    "one pitch for all tiles": (
         "plan_chunks.sv",
         "odd ? tile_pitch : even_pitch",
         "even_pitch",

@@ -43,8 +43,7 @@ def titled(folder: Path, title: str) -> Path:
 
 
 def commands(folder: Path) -> Sequence[Done]:
-    """Return the results of four commands: an error of a file, an error of an option, and an answer as text and as
-    JSON."""
+    """Return the results of four commands: two errors, and an answer as text and as JSON."""
     name = HOSTILE.replace("\udc80", "")
     board = titled(folder, "\\u001b[2J\\u202e")
     return (
