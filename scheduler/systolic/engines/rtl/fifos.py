@@ -9,11 +9,10 @@ from scheduler.hardware.fifos import IN_STEP, LUT_MEMORY
 from scheduler.systolic.area.logic import levels_of
 from scheduler.systolic.area.memories import Buffer, Number, column_sums, word
 from scheduler.systolic.array import SIX, Array
+from scheduler.systolic.engines.rtl.stages import READ_WORDS
 
-READ_WORDS, ROW_WORD_BITS = 32, 2
-"""Depth of the FIFO in common/axi_read.sv (DEPTH), in words.
-
-Further bits per word in saver/arrange.sv, which say which halves of the word are written."""
+ROW_WORD_BITS = 2
+"""Further bits per word in saver/arrange.sv, which say which halves of the word are written."""
 
 CHUNK_WORD_BITS = 7 * 32 + 1
 """Bits of a chunk_t (package systolic_geometry)."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
+from scheduler.systolic.area.logic import levels_of
 from scheduler.systolic.array import Array
 
 # --- a pass -------------------------------------------------------------------------------------------------------
@@ -155,13 +156,5 @@ def stages_of(array: Array) -> Stages:
 def _array_latency(array: Array) -> int:
     """Return LATENCY of array/pe_array.sv, in cycles of the fabric's clock."""
     if array.dsp_products:
-        return 6 + _levels(array.lanes // 2)
+        return 6 + levels_of(array.lanes // 2)
     return array.pack_chain + 4 if array.dsp_clock == 1 else array.pack_chain // 2 + 5
-
-
-def _levels(count: int) -> int:
-    """Return the levels of a tree of three-input adders that sums ``count`` numbers."""
-    levels = 0
-    while count > 1:
-        count, levels = (count + 2) // 3, levels + 1
-    return levels
