@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_test_frame_is_a_picture_and_what_the_golden_model_makes_of_it(folder: Path) -> None:
+def test_test_frame_has_picture_and_golden_outputs(folder: Path) -> None:
     pixels, maps = check_frame(parse_manifest(pipelines.manifest(), "manifest.json"), folder)
     assert pixels.shape == (3, pipelines.HEIGHT, pipelines.WIDTH)
     assert pixels.dtype == np.uint8
@@ -54,7 +54,7 @@ def test_a_test_frame_is_a_picture_and_what_the_golden_model_makes_of_it(folder:
     assert np.array_equal(leaves, pipelines.golden(pixels))
 
 
-def test_a_test_frame_that_is_cut_off_is_told(folder: Path) -> None:
+def test_test_frame_cut_off_is_refused(folder: Path) -> None:
     values = pipelines.manifest()
     (folder / "data/in.bin").write_bytes(b"\0" * 5)
     values["check"]["packet_in"]["crc32"] = 0xC622F71D  # of five zeros
@@ -71,7 +71,7 @@ def in_thread(call: Callable[[], None]) -> threading.Thread:
     return thread
 
 
-def test_threads_come_in_the_order_of_their_numbers() -> None:
+def test_turns_are_taken_in_the_order_of_numbers() -> None:
     turns, came = Turns(lambda: False, 5), []
 
     def come(number: int) -> None:
@@ -89,7 +89,7 @@ def test_threads_come_in_the_order_of_their_numbers() -> None:
     assert came == [0, 0, 1, 1, 2, 2, 3, 3]
 
 
-def test_nobody_comes_any_more_where_something_is_broken() -> None:
+def test_turns_when_broken_are_refused() -> None:
     broken, said = threading.Event(), []
     turns = Turns(broken.is_set, 5)
 
@@ -110,7 +110,7 @@ def test_nobody_comes_any_more_where_something_is_broken() -> None:
     assert len(said) == 1
 
 
-def test_a_turn_that_fails_is_not_over() -> None:
+def test_turn_that_fails_blocks_the_next() -> None:
     """Check that the next thread waits until the pipeline is broken, because its position in a frame is unknown."""
     broken = threading.Event()
     turns = Turns(broken.is_set, 5)
@@ -121,7 +121,7 @@ def test_a_turn_that_fails_is_not_over() -> None:
         pass
 
 
-def test_a_turn_that_never_comes_is_an_error() -> None:
+def test_turn_after_the_time_limit_is_refused() -> None:
     with raises(StateError, subject="an earlier frame", state="did not end"), Turns(lambda: False, 0.01).take(1):
         pass
 
@@ -135,7 +135,7 @@ def driver() -> tuple[StreamingDriver, list[str]]:
     return made, log
 
 
-def test_a_refused_picture_and_an_interrupted_frame_leave_no_turn_to_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_driver_refused_or_interrupted_frame_leaves_no_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("host.streaming.driver.LEAST_TURN_SECONDS", 0.01)
     made, log = driver()
     size = made._manifest.packet_in.beat_bytes
@@ -199,7 +199,7 @@ def packet(name: str, size: int = 10) -> Any:
     return SimpleNamespace(name=name, nbytes=size)
 
 
-def test_a_packet_is_received_before_it_is_sent_and_both_end() -> None:
+def test_channel_receives_before_it_sends_and_both_end() -> None:
     made, dma = channel()
     assert made.exchange(packet("in", 12), packet("out", 100)) == 100
     assert (dma.recvchannel.log, dma.sendchannel.log) == (["out", "wait"], ["in", "wait"])
@@ -220,7 +220,7 @@ def test_a_packet_is_sent_when_the_one_before_is_through_and_ends_once() -> None
 
 
 @pytest.mark.parametrize("size", [0, 101])
-def test_a_packet_has_as_many_bytes_as_the_length_register_says(size: int) -> None:
+def test_channel_packet_has_the_bytes_of_the_length_register(size: int) -> None:
     made, dma = channel()
     for call in (
         lambda: made.exchange(packet("in", size), packet("out")),
@@ -235,7 +235,7 @@ def test_a_packet_has_as_many_bytes_as_the_length_register_says(size: int) -> No
         made.send(packet("in", least))
 
 
-def test_status_registers_are_told_by_their_bits() -> None:
+def test_channel_state_names_the_bits() -> None:
     """Check 0x2, which is idle, and 0x51, which is 0x40 + 0x10 + 0x1."""
     made, dma = channel()
     assert made.state() == "MM2S 0x2 (idle), S2MM 0x51 (halted, internal error, decode error)"
@@ -245,7 +245,7 @@ def test_status_registers_are_told_by_their_bits() -> None:
     assert made.state() == "MM2S 0x0 (busy), S2MM 0x0 (busy)"
 
 
-def test_a_reset_is_of_both_channels_and_forgets_what_was_sent() -> None:
+def test_channel_reset_is_of_both_directions() -> None:
     made, dma = channel()
     made.send(packet("in"))
     made.reset()
@@ -255,7 +255,7 @@ def test_a_reset_is_of_both_channels_and_forgets_what_was_sent() -> None:
     assert dma.sendchannel.log == ["in", "start", "next"]
 
 
-def test_what_does_not_end_has_its_time() -> None:
+def test_channel_packet_without_end_is_refused_in_time() -> None:
     made, _ = channel(recvchannel=Half(10**9))
     begin = time.perf_counter()
     with raises(AcceleratorError, state=made.state(), remedy="call reset()") as caught:
@@ -271,7 +271,7 @@ def test_what_does_not_end_has_its_time() -> None:
     made.receive(packet("out"))
 
 
-def test_an_error_of_the_dma_and_trouble_of_a_simulated_board_are_not_waited_for() -> None:
+def test_channel_error_ends_the_wait_at_once() -> None:
     made, dma = channel(recvchannel=Half(10**9))
     dma.recvchannel.error = True
     with raises(AcceleratorError, reason="the DMA reports an error", state=made.state(), remedy="call reset()"):
@@ -300,7 +300,7 @@ def loaded(batch: int = 1, **device: Any) -> LoadedOverlay:
     return made
 
 
-def test_the_label_says_whose_time_it_is() -> None:
+def test_label_names_the_source_of_the_time() -> None:
     """Use two passes of 100,000 and 300,000 cycles, which take 2 ms at 200 MHz."""
     pace = Pace((1e5, 3e5), 200.0, 4.0, "traced")
     start = "simulated board 4 × slower than the design, whose "
@@ -318,7 +318,7 @@ def test_the_label_says_whose_time_it_is() -> None:
         assert board.label == f"measured on Zynq{words}"
 
 
-def test_a_board_is_paced_to_twice_what_its_second_start_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fit_pace_is_twice_the_second_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use a design of 1 s per start. The first start takes 100 s and the second 3.25 s.
 
     Twice the second start is 6.5 s, which is rounded up to a time scale of 7.
@@ -335,7 +335,7 @@ def test_a_board_is_paced_to_twice_what_its_second_start_takes(monkeypatch: pyte
 # --- a frame of the simulated pipeline --------------------------------------------------------------------------------
 
 
-def test_a_start_is_for_as_many_frames_as_its_register_says() -> None:
+def test_model_start_processes_the_registered_frames() -> None:
     """Check the control register: AP_START is 1, DONE 2, IDLE 4, READY 8.
 
     A read clears DONE and READY. Reads of other registers clear nothing.
@@ -354,7 +354,7 @@ def test_a_start_is_for_as_many_frames_as_its_register_says() -> None:
     assert [model.read(0x10) for _ in range(2)] == [2 | 8, 2 | 8]
 
 
-def test_with_auto_restart_another_start_follows() -> None:
+def test_model_with_auto_restart_starts_again() -> None:
     """Check bit 0x80. A write of AP_START during a run changes only this bit."""
     model = StreamingModel({"frames": 0x10})
     model.write(0x10, 1)
@@ -385,7 +385,7 @@ BYTES = 3 * pipelines.PIXELS  # 756; in whole beats of 8 bytes 760
 
 
 @pytest.mark.parametrize("size", [BYTES, 760])
-def test_a_frame_is_what_came_without_the_rest_of_its_last_beat(size: int) -> None:
+def test_fabric_frame_excludes_padding_of_the_last_beat(size: int) -> None:
     """Check that the last beat's padding is cut off, and that the output is padded to whole beats.
 
     The address of the weights has two halves, each in a register.
@@ -402,7 +402,7 @@ def test_a_frame_is_what_came_without_the_rest_of_its_last_beat(size: int) -> No
 
 
 @pytest.mark.parametrize("size", [0, BYTES - 1, BYTES + 1, 759, 761])
-def test_a_packet_of_another_length_is_told(size: int) -> None:
+def test_fabric_packet_of_another_length_is_reported(size: int) -> None:
     sentence = f"a packet has {size} bytes, but a frame has 756"
     assert fabric(lambda *_: 1 / 0)._run(REGISTERS, bytes(size)) == (b"", sentence)
 
@@ -415,7 +415,7 @@ def test_a_packet_of_another_length_is_told(size: int) -> None:
         (RuntimeError("no more of it"), "RuntimeError: no more of it"),
     ],
 )
-def test_what_stops_a_frame_is_told_in_the_boards_own_thread(error: Exception, sentence: str) -> None:
+def test_fabric_error_of_a_frame_is_reported(error: Exception, sentence: str) -> None:
     def run(*_: Any) -> None:
         raise error
 

@@ -27,7 +27,7 @@ def nap(seconds: float):  # type: ignore[no-untyped-def]
     return work
 
 
-def test_keeps_the_order_with_several_workers() -> None:
+def test_stream_with_several_workers_keeps_the_order() -> None:
     def uneven(value: int) -> int:
         time.sleep(0.004 * (value % 3))
         return value * value
@@ -36,7 +36,7 @@ def test_keeps_the_order_with_several_workers() -> None:
     assert got == [value * value + 1 for value in range(60)]
 
 
-def test_all_stages_work_at_once_on_frames_that_follow_one_another() -> None:
+def test_stream_stages_work_at_once_on_consecutive_frames() -> None:
     """Make each stage wait for both others: frame n + 2 is in the first stage while frame n is in the last."""
     frames = 40
     together = threading.Barrier(3, timeout=PATIENCE)
@@ -73,13 +73,13 @@ def most_in_flight(in_flight: int | None) -> int:
     return most
 
 
-def test_so_many_frames_of_a_live_source_are_on_their_way_and_no_more() -> None:
+def test_flow_in_flight_limits_the_frames() -> None:
     assert most_in_flight(2) == 2
     assert most_in_flight(1) == 1
     assert most_in_flight(None) > 3
 
 
-def test_spans_are_as_long_as_the_work() -> None:
+def test_spans_of_stages_are_as_long_as_the_work() -> None:
     naps = {"a": 0.002, "b": 0.03, "c": 0.004}
     for job in stream(range(20), [Stage(name, nap(seconds)) for name, seconds in naps.items()]):
         assert [span.stage for span in job.spans] == ["a", "b", "c"]
@@ -87,7 +87,7 @@ def test_spans_are_as_long_as_the_work() -> None:
         assert all(before.end <= after.begin for before, after in pairwise(job.spans))
 
 
-def test_the_slowest_stage_bounds() -> None:
+def test_measure_bound_is_the_slowest_stage() -> None:
     spans = [
         (StageSpan("a", i, i + 0.2), StageSpan("b", i + 0.3, i + 1.2), StageSpan("c", i + 1.3, i + 1.7))
         for i in range(3)
@@ -98,7 +98,7 @@ def test_the_slowest_stage_bounds() -> None:
     assert measure(spans, {"b": 3}).bound_by == "c"  # three workers of b take a third of the time each
 
 
-def test_two_workers_take_two_frames_at_once() -> None:
+def test_stream_two_workers_take_two_frames_at_once() -> None:
     together = threading.Barrier(2, timeout=PATIENCE)
 
     def work(value: int) -> int:
@@ -109,7 +109,7 @@ def test_two_workers_take_two_frames_at_once() -> None:
     assert [job.value for job in jobs] == list(range(16))
 
 
-def test_throughput_is_of_the_steady_state_and_latency_of_a_frame() -> None:
+def test_measure_throughput_is_of_the_steady_state() -> None:
     spans = [(StageSpan("a", i, i + 0.5), StageSpan("b", i + 1.0, i + 4.0)) for i in range(3)]
     took = measure(spans, {"a": 2})
     assert took.throughput == 1.0  # three ends, a second apart
@@ -120,7 +120,7 @@ def test_throughput_is_of_the_steady_state_and_latency_of_a_frame() -> None:
         measure([], {})
 
 
-def test_takes_no_more_frames_than_it_can_hold() -> None:
+def test_stream_takes_no_more_frames_than_it_can_hold() -> None:
     taken = []
 
     def frames() -> Iterator[int]:
@@ -136,7 +136,7 @@ def test_takes_no_more_frames_than_it_can_hold() -> None:
     flow.close()
 
 
-def test_workers_begin_no_more_than_can_be_given_on() -> None:
+def test_stream_workers_begin_no_more_than_the_next_stage_holds() -> None:
     begun: list[int] = []
     flow = stream(range(1000), [Stage("a", begun.append, 2)])
     next(flow)
@@ -146,7 +146,7 @@ def test_workers_begin_no_more_than_can_be_given_on() -> None:
     flow.close()
 
 
-def test_no_later_stage_sees_a_frame_that_failed() -> None:
+def test_failed_frame_skips_later_stages() -> None:
     seen: list[int] = []
     stages = [Stage("a", lambda value: 1 // (2 - value)), Stage("b", seen.append)]
     with raises(FrameError, index=2, frame=2, stage="a", count=1):
@@ -154,7 +154,7 @@ def test_no_later_stage_sees_a_frame_that_failed() -> None:
     assert len(seen) == 2
 
 
-def test_a_frame_that_failed_waits_for_no_claim() -> None:
+def test_failed_frame_waits_for_no_claim() -> None:
     free: ClosableQueue[str] = ClosableQueue(1)
     free.put("only one, and never given back")
     stages = [Stage("a", lambda value: 1 // (1 - value)), Stage("b", lambda value: value, claim=free)]
@@ -173,7 +173,7 @@ def test_a_frame_that_failed_waits_for_no_claim() -> None:
     assert str(failed[0]) == "frame 1 failed in stage 'a': integer division or modulo by zero"
 
 
-def test_frame_error_names_a_file_and_cuts_what_is_long() -> None:
+def test_frame_error_names_the_file_and_is_short() -> None:
     cause = ValueError("x" * 10_000)
     for frame, named in ((Path("a/b.png"), " (a/b.png)"), ("c.png", " (c.png)"), (b"d", " (b'd')"), (7, "")):
         sentence = str(FrameError(4, frame, "resize", cause))
@@ -182,7 +182,7 @@ def test_frame_error_names_a_file_and_cuts_what_is_long() -> None:
     assert str(FrameError(3, None, "b", ValueError("no"), 3)) == "frames 3…5 failed in stage 'b': no"
 
 
-def test_the_end_does_not_wait_for_an_iterator_that_does_not_end() -> None:
+def test_close_does_not_wait_for_an_endless_iterator() -> None:
     gone = threading.Event()
 
     ended: list[int] = []
@@ -199,7 +199,7 @@ def test_the_end_does_not_wait_for_an_iterator_that_does_not_end() -> None:
     gone.set()
 
 
-def test_a_failing_frame_comes_after_all_before_it() -> None:
+def test_failed_frame_is_raised_after_all_earlier_frames() -> None:
     for failing, workers in ((0, 1), (0, 3), (17, 1), (17, 3)):
         got: list[int] = []
         with raises(FrameError, index=failing, frame=failing, stage="a", count=1) as caught:
@@ -220,7 +220,7 @@ class Nothing:
         raise self.error
 
 
-def test_what_gives_no_iterator_is_the_stage_frames() -> None:
+def test_source_without_iterator_fails_in_stage_frames() -> None:
     for error in (ValueError("no frames"), SystemExit(3)):
         ended: list[FrameError] = []
 
@@ -235,7 +235,7 @@ def test_what_gives_no_iterator_is_the_stage_frames() -> None:
         assert [failure.cause for failure in ended] == [error], "the stream waits for frames that nobody gives"
 
 
-def test_a_failing_iterator_is_the_stage_frames() -> None:
+def test_source_that_fails_is_an_error_of_stage_frames() -> None:
     def frames() -> Iterator[int]:
         yield 1
         raise OSError("the camera is gone")
@@ -244,7 +244,7 @@ def test_a_failing_iterator_is_the_stage_frames() -> None:
         list(stream(frames(), [Stage("a", lambda v: v)]))
 
 
-def test_no_thread_outlives_the_stream() -> None:
+def test_stream_end_leaves_no_thread() -> None:
     before = set(threading.enumerate())
     for workers in (1, 3):
         flow = stream(iter(int, 1), [Stage("a", nap(0.001), workers), Stage("b", nap(0.02))])
@@ -253,7 +253,7 @@ def test_no_thread_outlives_the_stream() -> None:
         assert set(threading.enumerate()) <= before
 
 
-def test_a_stage_that_waits_for_a_claim_is_stopped() -> None:
+def test_close_stops_a_stage_that_waits_for_a_claim() -> None:
     free: ClosableQueue[str] = ClosableQueue(1)
     free.put("only one")
     flow = stream(range(9), [Stage("a", lambda v: v, claim=free)])
@@ -273,7 +273,7 @@ def fail_at(*bad: int):  # type: ignore[no-untyped-def]
     return work
 
 
-def test_frames_go_together_and_leave_one_by_one() -> None:
+def test_batch_frames_are_processed_together_and_returned_singly() -> None:
     for workers in (1, 2):
         check_together(workers)
 
@@ -294,7 +294,7 @@ def check_together(workers: int) -> None:
     assert calls[0] == [0, 1, 2]
 
 
-def test_what_is_claimed_is_claimed_once_for_all() -> None:
+def test_batch_claim_is_made_once() -> None:
     free: ClosableQueue[str] = ClosableQueue(2)
     free.put("x")
     free.put("y")
@@ -307,7 +307,7 @@ def test_what_is_claimed_is_claimed_once_for_all() -> None:
     assert [job.value for job in jobs] == [("x", 0), ("x", 1), ("y", 2)]
 
 
-def test_frames_before_one_that_fails_are_given_whatever_batch_they_are_of() -> None:
+def test_batch_frames_before_a_failed_one_are_returned() -> None:
     same = Stage("b", lambda values: values, together=3)
     for bad in range(6):
         for stages in ([Stage("a", fail_at(bad)), same, same], [same, same, Stage("a", fail_at(bad))]):
@@ -317,7 +317,7 @@ def test_frames_before_one_that_fails_are_given_whatever_batch_they_are_of() -> 
             assert given == list(range(bad))
 
 
-def test_frames_together_fail_together() -> None:
+def test_batch_frames_fail_together() -> None:
     def work(values: list[int]) -> list[int]:
         return [fail_at(4)(value) for value in values]
 
@@ -327,7 +327,7 @@ def test_frames_together_fail_together() -> None:
     assert given == [0, 1, 2]
 
 
-def test_leaving_early_drops_a_batch_that_is_not_whole() -> None:
+def test_batch_that_is_incomplete_is_dropped_at_close() -> None:
     calls = []
     wait = threading.Event()
 
@@ -347,7 +347,7 @@ def test_leaving_early_drops_a_batch_that_is_not_whole() -> None:
     assert calls == [[0, 1, 2, 3]]
 
 
-def test_a_batch_does_not_wait_until_the_one_before_is_taken() -> None:
+def test_batch_does_not_wait_for_the_one_before() -> None:
     """Make stage b wait until stage c has the batch before, and stage c until stage b has the next batch."""
     batches = 12
     together = threading.Barrier(2, timeout=PATIENCE)
@@ -368,7 +368,7 @@ def test_a_batch_does_not_wait_until_the_one_before_is_taken() -> None:
     assert measure([job.spans for job in jobs], {}).first == 3
 
 
-def test_figures_count_frames_and_not_batches() -> None:
+def test_measure_of_batches_counts_frames() -> None:
     batches = [(StageSpan("a", 4.0 * at, 4.0 * at + 3), at) for at in range(3)]
     spans = [
         (one, StageSpan("b", 4.0 * at + 3 + n / 4, 4.0 * at + 3.25 + n / 4)) for one, at in batches for n in range(2)
