@@ -28,7 +28,7 @@ def write_whole(path: Path, data: bytes) -> None:
         path.write_bytes(data)
         return
     target = place_of(path)
-    with beside(target) as folder:
+    with staging_folder(target) as folder:
         partial = folder / "new"
         with partial.open("xb") as file:
             file.write(data)
@@ -44,7 +44,7 @@ def check_whole(path: Path) -> None:
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not path.exists() or path.is_file():
-        with beside(place_of(path)):
+        with staging_folder(place_of(path)):
             pass
 
 
@@ -54,7 +54,7 @@ def place_of(path: Path) -> Path:
 
 
 @contextmanager
-def beside(target: Path, alone: bool = False) -> Iterator[Path]:
+def staging_folder(target: Path, alone: bool = False) -> Iterator[Path]:
     """Make a hidden folder next to ``target`` for files that will be renamed to it, and remove the folder at the end.
 
     Args:

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from boards.board import Board
 from boards.errors import FileAccessError, InvalidValueError
 from host.contract.manifest import is_design
-from host.whole_file import ASIDE, beside, place_of
+from host.whole_file import ASIDE, place_of, staging_folder
 
 _CURRENT_FOLDER, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
 _UNABLE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
@@ -169,7 +169,7 @@ def output_folder(folder: Path, replace: bool) -> Iterator[OutputFolder]:
             target = place_of(folder)
             stack.callback(_remove_empty, [above for above in target.parents if not above.exists()])
             target.parent.mkdir(parents=True, exist_ok=True)
-            hidden = stack.enter_context(beside(target, alone=True))
+            hidden = stack.enter_context(staging_folder(target, alone=True))
             check_target(folder, replace)  # a run that ended a moment ago may have written it
         except OSError as error:
             raise _refusal(folder, f"cannot be written: {error.strerror}", "choose another output folder") from error

@@ -17,7 +17,7 @@ import numpy as np
 from boards.errors import ChoiceError, FileAccessError, MismatchError, MissingToolError, RangeError, ShapeError
 from host.vision.frame import Result
 from host.vision.picture import LARGEST_PICTURE, Pixels
-from host.whole_file import beside, check_whole, place_of
+from host.whole_file import check_whole, place_of, staging_folder
 
 Self = TypeVar("Self", bound="_Capture")
 
@@ -208,7 +208,7 @@ def check_video(file: Path) -> None:
 
 
 def _recorded(results: Iterable[Result], file: Path, frames_per_second: float) -> Iterator[Result]:
-    with beside(place_of(file)) as folder:
+    with staging_folder(place_of(file)) as folder:
         recording = _Recording(file, folder / file.name, frames_per_second)
         try:
             for result in results:

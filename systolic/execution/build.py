@@ -13,7 +13,7 @@ from typing import TypeVar
 from boards.errors import DamagedFileError, FileAccessError, MissingToolError, UnsupportedError
 from boards.progress import Progress, silent
 from host.contract.simulation_library import kept_in, sources, sources_key
-from host.whole_file import beside, sweep
+from host.whole_file import staging_folder, sweep
 from systolic.execution.compiler import compile_to, compiler
 from systolic.execution.verilate import FLAGS as VERILATED
 from systolic.execution.verilate import WAVE_FLAGS, is_rtl, verilate
@@ -119,7 +119,7 @@ def _build_rtl(folder: Path, variant: Variant, tell: Progress) -> Path:
     if library.is_file():
         sweep(library.absolute())
         return library
-    with beside(library.with_suffix(".verilated").absolute()) as work:
+    with staging_folder(library.with_suffix(".verilated").absolute()) as work:
         tell("verilating" + " with waves" * waves)
         verilate(folder, work / "verilated", waves=waves)
         harness = (folder / "simulation/simulate.cpp").absolute()

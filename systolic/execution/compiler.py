@@ -9,7 +9,7 @@ from pathlib import Path
 
 from boards.errors import MissingToolError, ToolError, shown
 from boards.progress import Progress, silent
-from host.whole_file import beside
+from host.whole_file import staging_folder
 
 TIMEOUT_SECONDS = 900
 
@@ -46,7 +46,7 @@ def compile_to(command: list[str], library: Path, folder: Path | None = None, te
     units = [argument for argument in command if argument.endswith(".cpp")]
     objects = [argument for argument in command if argument.endswith(".o")]
     options = [argument for argument in command if not argument.endswith((".cpp", ".o"))]
-    with beside(library.absolute()) as work:
+    with staging_folder(library.absolute()) as work:
         for number, unit in enumerate(units):
             # The progress has no fraction, because some units take much longer than others.
             count = f", {number + 1} of {len(units)}" if len(units) > 1 else ""

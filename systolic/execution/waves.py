@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from boards.errors import ChoiceError, FileAccessError, InvalidValueError, UnsupportedError
-from host.whole_file import beside, check_whole, place_of
+from host.whole_file import check_whole, place_of, staging_folder
 
 if TYPE_CHECKING:  # a library is found and compiled where numpy is not installed
     from host.contract.libraries import SystolicLibrary
@@ -134,7 +134,7 @@ def recorded(library: SystolicLibrary, recording: Recording | None) -> Iterator[
         yield
         return
     place = place_of(recording.path.absolute())
-    with beside(place) as folder:
+    with staging_folder(place) as folder:
         partial = folder / place.name
         library.record(partial, recording.first_pass, recording.last_pass)
         try:

@@ -13,7 +13,7 @@ from PIL import Image
 
 from boards.errors import FileAccessError
 from host.vision.drawing import check_picture, save_picture
-from host.whole_file import beside, check_whole, write_whole
+from host.whole_file import check_whole, staging_folder, write_whole
 from tests.support.errors import raises
 from tests.support.host.results import result
 
@@ -99,20 +99,20 @@ def test_write_removes_files_of_a_killed_run(tmp_path: Path) -> None:
     path = tmp_path / "wheel.whl"
     assert subprocess.run([sys.executable, "-c", KILLED, path], check=False).returncode == 9
     assert [left.name.startswith(".wheel.whl.") for left in tmp_path.iterdir()] == [True]
-    with beside(path) as alive:
+    with staging_folder(path) as alive:
         write_whole(path, b"new")
         assert alive.is_dir(), "a folder of a running process must be kept"
     assert [left.name for left in tmp_path.iterdir()] == [path.name]
 
 
 def test_write_removes_folder_that_an_orphan_still_writes(tmp_path: Path) -> None:
-    with beside(tmp_path / "library.so") as hidden:
+    with staging_folder(tmp_path / "library.so") as hidden:
         left = hidden
     left.mkdir()
     with subprocess.Popen([sys.executable, "-c", ORPHAN, str(left)], stdout=subprocess.PIPE) as orphan:
         assert orphan.stdout is not None
         assert orphan.stdout.readline() == b"busy\n"
-        with beside(tmp_path / "library.so"):
+        with staging_folder(tmp_path / "library.so"):
             pass
         remains = list(tmp_path.iterdir())
         orphan.kill()

@@ -12,7 +12,7 @@ from boards.errors import DamagedFileError, FileAccessError, MissingToolError, T
 from host.contract.libraries import SystolicLibrary
 from host.contract.manifest import of_style, read_manifest
 from host.contract.systolic import SystolicManifest
-from host.whole_file import beside
+from host.whole_file import staging_folder
 from systolic.execution import build as room
 from systolic.execution import compiler
 from systolic.execution.build import Variant, build, built
@@ -56,7 +56,7 @@ def test_build_of_copied_design_keeps_the_library(made: Path, monkeypatch: pytes
 
 def test_build_removes_leftovers_of_a_killed_run(made: Path) -> None:
     library = build(made)
-    with beside(library) as hidden:
+    with staging_folder(library) as hidden:
         left = hidden
     left.mkdir()
     assert build(made) == library
