@@ -27,7 +27,7 @@ from cnn.stored.npz import npy
 from hls_templates.param_header import LayerParameters, header_files
 
 ARRAYS = "config.npz"
-MOST_LANES = 16
+MAX_LANES = 16
 """Limit for PE and SIMD in param.h: the filters and the input channels that are computed at the same time."""
 
 
@@ -103,5 +103,5 @@ def _parameters(link: Link, reversed_order: bool) -> LayerParameters:
 
 
 def _lanes(count: int) -> int:
-    """Return the greatest divisor of ``count`` that is at most MOST_LANES."""
-    return max(lanes for lanes in range(1, MOST_LANES + 1) if count % lanes == 0)
+    """Return the greatest divisor of ``count`` that is at most MAX_LANES."""
+    return max(lanes for lanes in range(1, MAX_LANES + 1) if count % lanes == 0)

@@ -25,7 +25,7 @@ from host.vision.picture import Pixels
 from systolic.evaluation.mixed import PICTURES, Pipeline, Trial, quantise_for
 from systolic.pictures import calibration_inputs, network_input_of, network_inputs, views_of
 
-WIDE_BITS = 12
+MAX_RANGE_BITS = 12
 """Limit for the bits at which ``mse`` and the other methods choose ranges.
 
 At 16 bits the activations may have 8 to 16 bits (cnn/quantisation/widths.py), so the ranges are chosen for 12.
@@ -201,7 +201,7 @@ def quantise_model(model: Model, calibration: Calibration, tell: Progress = sile
         tell(f"fitting the weights to {len(views)} views of pictures")
     if calibration.zero_points:
         return quantise_with_zero_points(network, statistics, calibration.method, bits, views)
-    ranges = choose_ranges(statistics, calibration.method, bits=min(bits, WIDE_BITS))
+    ranges = choose_ranges(statistics, calibration.method, bits=min(bits, MAX_RANGE_BITS))
     return quantise_format(network, ranges, bits, views)
 
 

@@ -16,7 +16,7 @@ from host.vision.picture import Pixels
 
 ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".ppm", ".tif", ".tiff", ".webp")
 
-VIEWS, MOST_VIEWS, VIEW_VALUES = 4, 48, 1 << 26
+VIEWS, MAX_VIEWS, VIEW_VALUES = 4, 48, 1 << 26
 """Limits for fitting weights: views per picture, views of all pictures, and layer values that are kept in memory."""
 
 
@@ -75,7 +75,7 @@ def views_of(network: Network, pictures: Sequence[Path | Pixels], fit: str) -> I
     views is limited by the memory that their layers need.
     """
     values = sum(node.shape.values for node in network.nodes)
-    count = min(MOST_VIEWS, max(VIEWS, VIEW_VALUES // values))
+    count = min(MAX_VIEWS, max(VIEWS, VIEW_VALUES // values))
     random = np.random.default_rng(0)
     for picture in pictures[: max(1, count // VIEWS)]:
         frame = checked_frame(load_frame(picture) if isinstance(picture, Path) else picture)

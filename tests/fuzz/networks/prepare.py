@@ -36,7 +36,7 @@ from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.schedule import schedule_of
 from systolic.files import write
 from systolic.loading import load_model
-from systolic.model import WIDE_BITS, DesignInputs, Model, with_softmax
+from systolic.model import MAX_RANGE_BITS, DesignInputs, Model, with_softmax
 from systolic.styles.registry import AnyStyle, open_design, style_named
 from systolic.styles.streaming.options import StreamingOptions
 from systolic.styles.style import NetworkMapping, OpenedDesign, Plan
@@ -189,7 +189,7 @@ def _integers(case: Case, model: Model) -> QuantizedNetwork:
     if case.target.get("zero_points"):
         return quantise_with_zero_points(model.network, statistics, case.target["method"], bits)
     finer = case.target.get("activation_bits")
-    ranges = choose_ranges(statistics, case.target["method"], bits=min(finer or bits, WIDE_BITS))
+    ranges = choose_ranges(statistics, case.target["method"], bits=min(finer or bits, MAX_RANGE_BITS))
     if finer:
         return quantise(model.network, ranges, bits=bits, activation_bits=finer)
     return quantise_format(model.network, ranges, bits)
