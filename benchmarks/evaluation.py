@@ -15,7 +15,7 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import time
 
-from host.vision.detection import OVERLAP
+from host.vision.detection import IOU_THRESHOLD
 from systolic.evaluation.frames import Subject, compute
 from systolic.loading import load_model
 from systolic.model import Calibration, quantise_model, sample_pictures
@@ -43,7 +43,7 @@ def main() -> None:
         seed = 1 if name == "tiny-yolov2-voc" else None
         model = load_model(name, seed=seed, size=(416, 416))
         quantised = quantise_model(model, Calibration(sample_pictures()[:2]))
-        seconds = seconds_a_picture(Subject(model.network, quantised, model.fit, OVERLAP))
+        seconds = seconds_a_picture(Subject(model.network, quantised, model.fit, IOU_THRESHOLD))
         rows.append([name, f"{seconds:.2f}", f"{seconds * PICTURES / CORES:.0f}", f"{TARGET:.0f}"])
     head = ["416×416", "CPU s per picture", f"s for {PICTURES:,} on {CORES} cores", "target"]
     print(table(head, rows))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from boards.errors import ChoiceError, InvalidValueError
 from host.arguments import number, path, whole
-from host.vision.detection import OVERLAP, THRESHOLD
+from host.vision.detection import IOU_THRESHOLD, THRESHOLD
 
 WAITS = ("poll", "interrupt")
 MOST_SETS = 16
@@ -38,7 +38,7 @@ class Options:
     sets: int = 2
     time_scale: float | str | None = None
     threshold: float = THRESHOLD
-    overlap: float = OVERLAP
+    overlap: float = IOU_THRESHOLD
 
     def __post_init__(self) -> None:
         if self.wait not in WAITS:

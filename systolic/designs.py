@@ -19,7 +19,7 @@ from boards.errors import UnknownKeyError
 from boards.progress import Progress, silent
 from host.designs import design_folder
 from host.vision.channels import checked_frame, load_frame
-from host.vision.detection import OVERLAP, THRESHOLD
+from host.vision.detection import IOU_THRESHOLD, THRESHOLD
 from host.vision.picture import Pixels
 from host.whole_file import write_whole
 from systolic.evaluation.fidelity import HeadFidelity, head_fidelity
@@ -138,7 +138,7 @@ class Design:
         self,
         picture: Picture,
         threshold: float = THRESHOLD,
-        overlap: float = OVERLAP,
+        overlap: float = IOU_THRESHOLD,
         progress: Progress = silent,
     ) -> Run:
         """Execute the generated code on a picture and return its detections, which can be drawn and saved.

@@ -17,7 +17,7 @@ from cnn.training.grid import HeadGrid, as_grid, decode_boxes, tensor
 if TYPE_CHECKING:
     from torch import Tensor  # type: ignore[import-not-found, unused-ignore]
 
-NEAR_OVERLAP = 0.6
+NEAR_IOU = 0.6
 """The IoU from which on a box that is not assigned to the object may report the object without a loss."""
 
 
@@ -149,7 +149,7 @@ def _likeness(rows: npt.NDArray[Any], grid: HeadGrid) -> npt.NDArray[np.float64]
 
 
 def near_truths(boxes: Tensor, truths: list[npt.NDArray[np.float32]], cells: Any) -> tuple[Tensor, Tensor]:
-    """Return the boxes whose IoU with a truth is at least NEAR_OVERLAP although they are not assigned to it.
+    """Return the boxes whose IoU with a truth is at least NEAR_IOU although they are not assigned to it.
 
     Darknet only exempts these boxes from the loss of objectness. Their class is then never learnt, so that a second box
     of another class can appear on an object, and suppression within a class cannot remove it. So their class is
@@ -170,8 +170,8 @@ def near_truths(boxes: Tensor, truths: list[npt.NDArray[np.float32]], cells: Any
         padded[i, 0, 0, 0, : len(t)] = t
     all_truths = tensor(padded).to(boxes.device)
     common, union = common_and_union(boxes[..., None, :], all_truths[..., 1:])
-    overlap, nearest = (common / union).max(-1)
-    is_near = overlap >= NEAR_OVERLAP
+    iou, nearest = (common / union).max(-1)
+    is_near = iou >= NEAR_IOU
     is_near[cells] = False
     labels = all_truths[..., 0].expand(*nearest.shape, -1).gather(-1, nearest[..., None])[..., 0]
     return is_near, labels[is_near].to(torch.int64)

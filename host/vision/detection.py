@@ -23,7 +23,7 @@ from host.vision.heads.head import THRESHOLD as THRESHOLD
 from host.vision.heads.head import Candidates, DoubleArray, FloatArray, Head
 from host.vision.placement import Placement
 
-OVERLAP = 0.45  # IoU threshold of non-maximum suppression: darknet's default
+IOU_THRESHOLD = 0.45  # IoU threshold of non-maximum suppression: darknet's default
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def detect(
     placement: Placement,
     labels: Sequence[str],
     threshold: float = THRESHOLD,
-    overlap: float = OVERLAP,
+    iou_threshold: float = IOU_THRESHOLD,
 ) -> tuple[Detection, ...]:
     """Return the objects detected by all heads together, the most probable first.
 
@@ -65,13 +65,13 @@ def detect(
         placement: Position of the picture in the network's input.
         labels: Class labels.
         threshold: Confidence threshold.
-        overlap: IoU threshold of the non-maximum suppression within each class.
+        iou_threshold: IoU threshold of the non-maximum suppression within each class.
 
     Raises:
         MismatchError, ShapeError: An output does not fit its head.
     """
     number("threshold", threshold, 1, zero=True)
-    number("overlap", overlap, 1, zero=True)
+    number("iou_threshold", iou_threshold, 1, zero=True)
     if len(outputs) != len(heads):
         raise MismatchError("the number of outputs, each of which needs its head,", len(outputs), len(heads))
     candidates = [decode(output, head, placement, threshold) for output, head in zip(outputs, heads, strict=True)]
@@ -84,7 +84,7 @@ def detect(
         probabilities = np.concatenate([head_candidates.probabilities[:, index] for head_candidates in having_class])
         label = label_of(labels, index)
         likely = probabilities > threshold
-        detections += _of_class(label, boxes[likely], probabilities[likely], placement, overlap)
+        detections += _of_class(label, boxes[likely], probabilities[likely], placement, iou_threshold)
     return tuple(sorted(detections, key=lambda detection: -detection.probability))
 
 
@@ -123,16 +123,18 @@ TOGETHER = 64
 """Number of boxes compared with all others at a time. With one at a time numpy's overhead per call would dominate."""
 
 
-def suppress(boxes: DoubleArray, probabilities: DoubleArray, overlap: float = OVERLAP) -> npt.NDArray[np.intp]:
+def suppress(
+    boxes: DoubleArray, probabilities: DoubleArray, iou_threshold: float = IOU_THRESHOLD
+) -> npt.NDArray[np.intp]:
     """Return the indices of the boxes that greedy non-maximum suppression keeps, the most probable first.
 
-    A box is dropped if its IoU with a more probable kept box exceeds ``overlap``. Boxes are ``(n, 4)``.
+    A box is dropped if its IoU with a more probable kept box exceeds ``iou_threshold``. Boxes are ``(n, 4)``.
     """
     remaining, corners = np.argsort(-probabilities, kind="stable"), np.ascontiguousarray(boxes.T, np.float64)
     indices: list[np.intp] = []
     while remaining.size:
         leading, behind = remaining[:TOGETHER], remaining[TOGETHER:]
-        apart = _intersection_over_union(corners[:, leading], corners[:, remaining]) <= overlap
+        apart = _intersection_over_union(corners[:, leading], corners[:, remaining]) <= iou_threshold
         stays = np.ones(len(remaining), np.bool_)
         for row, index in enumerate(leading):
             if stays[row]:
@@ -143,9 +145,9 @@ def suppress(boxes: DoubleArray, probabilities: DoubleArray, overlap: float = OV
 
 
 def _of_class(
-    label: str, boxes: DoubleArray, probabilities: DoubleArray, placement: Placement, overlap: float
+    label: str, boxes: DoubleArray, probabilities: DoubleArray, placement: Placement, iou_threshold: float
 ) -> list[Detection]:
-    indices = suppress(boxes, probabilities, overlap)
+    indices = suppress(boxes, probabilities, iou_threshold)
     pixels = placement.to_picture(boxes[indices]).tolist()
     return [
         Detection(label, probability, (x0, y0, x1, y1))

@@ -105,7 +105,7 @@ def _execute(
     """
     if not pictures:
         return None
-    options = Options(threshold=LEAST_PROBABILITY, overlap=subject.overlap)
+    options = Options(threshold=LEAST_PROBABILITY, overlap=subject.iou_threshold)
     manifest, answers, mismatches = design.manifest, [], 0
     nodes = [manifest.layers[index].node for index in manifest.output_layers]
     with detector_of(design.path, options, tell=tell) as detector:

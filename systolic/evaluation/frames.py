@@ -46,14 +46,14 @@ class Subject:
         network: The float network.
         quantised: The quantised network, with the same nodes as ``network``.
         fit: The method that resizes images to the network's input, one of FITS.
-        overlap: The IoU threshold of non-maximum suppression.
+        iou_threshold: The IoU threshold of non-maximum suppression.
         tried: The quantisation options that were used.
     """
 
     network: Network
     quantised: QuantizedNetwork
     fit: str
-    overlap: float
+    iou_threshold: float
     tried: Tried = field(default_factory=Tried)
 
     @cached_property
@@ -180,7 +180,7 @@ def see(subject: Subject, values: Mapping[int, FloatArray], placement: Placement
         return Seen(scores=told(values[output], labels))
     outputs = [np.concatenate([values[node] for node in sources]) for sources, _ in subject.heads]
     kinds = [head for _, head in subject.heads]
-    boxes = detect(outputs, kinds, placement, labels, LEAST_PROBABILITY, subject.overlap)
+    boxes = detect(outputs, kinds, placement, labels, LEAST_PROBABILITY, subject.iou_threshold)
     return Seen(clipped(boxes, placement.picture_width, placement.picture_height))
 
 

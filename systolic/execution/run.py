@@ -22,7 +22,7 @@ from cnn.integer_model import run_integer
 from host import Options, open_detector
 from host.detector import Detector
 from host.vision.channels import load_frame, network_input
-from host.vision.detection import OVERLAP, THRESHOLD, Detection, Score
+from host.vision.detection import IOU_THRESHOLD, THRESHOLD, Detection, Score
 from host.vision.frame import Result
 from host.vision.picture import Pixels
 from host.vision.placement import Placement
@@ -221,7 +221,7 @@ def run(
     design: OpenedDesign,
     picture: Path | Pixels,
     threshold: float = THRESHOLD,
-    overlap: float = OVERLAP,
+    overlap: float = IOU_THRESHOLD,
     variant: Variant | None = None,
     progress: Progress = silent,
 ) -> Run:

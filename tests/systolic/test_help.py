@@ -15,7 +15,7 @@ from cnn.ops.softmax import METHODS as SOFTMAX_METHODS
 from cnn.quantisation.calibration import METHODS
 from cnn.quantisation.quantise import FORMATS
 from contract.geometry import ENGINES
-from host.vision.detection import OVERLAP, THRESHOLD
+from host.vision.detection import IOU_THRESHOLD, THRESHOLD
 from host.vision.picture import FITS
 from scheduler.hardware.budget import Budget
 from scheduler.hardware.ddr import DDR_EFFICIENCY
@@ -54,7 +54,7 @@ def test_help_constants_equal_their_definitions() -> None:
         "OBJECTIVES": OBJECTIVES,
         "SOFTMAX_METHODS": SOFTMAX_METHODS,
         "CONFIDENCE": THRESHOLD,
-        "IOU": OVERLAP,
+        "IOU": IOU_THRESHOLD,
         "DDR_EFFICIENCY": DDR_EFFICIENCY,
         "SHARES": Budget().fabric,
         "USUAL_BOARD": model.USUAL_BOARD,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cnn.quantisation.fidelity import heads_sqnr_db
-from host.vision.detection import OVERLAP, THRESHOLD, Detection
+from host.vision.detection import IOU_THRESHOLD, THRESHOLD, Detection
 from systolic.evaluation.frames import Subject, compute_all
 from systolic.evaluation.quality import agreement, together
 from systolic.loading import load_model
@@ -51,7 +51,7 @@ def test_reconstruction_at_four_bits_gains_on_other_pictures(shared: Path, netwo
 def test_reconstruction_at_eight_bits_keeps_all_sure_boxes(shared: Path, network: Model) -> None:
     pictures = tuple(sorted((shared / "data/pictures").iterdir()))
     integers = quantise_model(network, Calibration(pictures, bits=8, reconstruct=True))
-    subject = Subject(network.network, integers, network.fit, OVERLAP)
+    subject = Subject(network.network, integers, network.fit, IOU_THRESHOLD)
     frames = compute_all(subject, pictures, 1, lambda _: None)
     pairs = [(frame.floats.above(THRESHOLD), frame.integers.above(THRESHOLD)) for frame in frames]
     assert sum(lone(floats, ours) for floats, ours in pairs) == 0
