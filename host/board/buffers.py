@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from boards.errors import AcceleratorError, MismatchError, cut
-from host.contract.parts import Image, read_image
+from host.contract.parts import DataFile, read_data_file
 
 Allocate = Callable[..., Any]
 """The type of ``pynq.allocate``."""
@@ -74,9 +74,9 @@ class Buffers:
         buffer[:] = 0
         return buffer
 
-    def upload(self, folder: Path, image: Image) -> Any:
+    def upload(self, folder: Path, file: DataFile) -> Any:
         """Upload a file of the design, as ``put`` does."""
-        return self.put(image.path, read_image(folder, image))
+        return self.put(file.path, read_data_file(folder, file))
 
     def put(self, name: str, data: bytes) -> Any:
         """Allocate a buffer, write the data to it, flush it and check it against a read from DDR."""

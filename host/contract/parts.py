@@ -1,4 +1,4 @@
-"""The parts that manifests of every style share: tensors, layers, heads and images, and the checks on them."""
+"""The parts that manifests of every style share: tensors, layers, heads and data files, and the checks on them."""
 
 from __future__ import annotations
 
@@ -131,8 +131,8 @@ class NetworkHead:
 
 
 @dataclass(frozen=True)
-class Image:
-    """A file in the design's folder, and its CRC-32."""
+class DataFile:
+    """A file of the design's folder that the host reads, such as weights, and its CRC-32."""
 
     path: str
     crc32: Annotated[int, Range(0, (1 << 32) - 1)]
@@ -141,7 +141,7 @@ class Image:
         """Raise InvalidValueError if the path points outside the folder."""
         path = PurePosixPath(self.path)
         if path.is_absolute() or ".." in path.parts or "\\" in self.path or not self.path.isprintable():
-            raise InvalidValueError("the path of an image", self.path, "a printable path inside the folder")
+            raise InvalidValueError("the path of a data file", self.path, "a printable path inside the folder")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,7 +198,7 @@ class Manifest:
         raise NotImplementedError
 
     @property
-    def files(self) -> tuple[Image, ...]:
+    def files(self) -> tuple[DataFile, ...]:
         """Every file that the host reads."""
         raise NotImplementedError
 
@@ -249,20 +249,26 @@ class Manifest:
                 raise error.at(cut(tensor.name)) from error
 
 
-def read_image(folder: Path, image: Image) -> bytes:
-    """Return the bytes of an image. An error if the file is missing, or differs from the manifest's checksum."""
-    path = folder / image.path
+def read_data_file(folder: Path, file: DataFile) -> bytes:
+    """Return the bytes of a data file.
+
+    Raises:
+        FileAccessError: The file cannot be read.
+        RangeError: The file has more than LARGEST_BUFFER bytes.
+        MismatchError: The checksum differs from the manifest's.
+    """
+    path = folder / file.path
     try:
         data = read_bounded(path, LARGEST_BUFFER)
     except OSError as error:
         reason = f"cannot be read: {error.strerror}"
         raise FileAccessError(str(path), reason, remedy="copy the whole folder to the board") from error
     checksum = zlib.crc32(data)
-    if checksum != image.crc32:
+    if checksum != file.crc32:
         raise MismatchError(
             "the checksum",
             f"{checksum:08x}",
-            f"{image.crc32:08x}",
+            f"{file.crc32:08x}",
             where=str(path),
             remedy="copy the folder again: it holds files of two designs, or was cut off",
         )

@@ -9,7 +9,7 @@ from typing import Annotated
 from host.contract.codec import OPTIONAL, Count, OneOf, Range
 from host.contract.parts import (
     LARGEST_BUFFER,
-    Image,
+    DataFile,
     Manifest,
     ManifestLayer,
     TensorMap,
@@ -62,7 +62,7 @@ class StreamingOutput(TensorMap):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExternalImage(Image):
+class ExternalDataFile(DataFile):
     """Weights in DDR, read through the port ``port`` in words of ``word_bytes`` bytes."""
 
     word_bytes: Annotated[int, Range(1, LARGEST_BUFFER)]
@@ -118,8 +118,8 @@ class StreamingFifo:
 class StreamingCheck:
     """The packets of the design's test frame: the input, and the output that the golden model expects."""
 
-    packet_in: Image
-    packet_out: Image
+    packet_in: DataFile
+    packet_out: DataFile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +143,7 @@ class StreamingManifest(Manifest):
     packet_in: Packet
     packet_out: Packet
     outputs: tuple[StreamingOutput, ...]
-    images: tuple[ExternalImage, ...]
+    images: tuple[ExternalDataFile, ...]
     frames_per_start: Annotated[int, Range(1, (1 << 31) - 1)]
     blocks: tuple[StreamingBlock, ...]
     fifos: tuple[StreamingFifo, ...]
@@ -160,7 +160,7 @@ class StreamingManifest(Manifest):
         return (float(self.cycles),)
 
     @property
-    def files(self) -> tuple[Image, ...]:
+    def files(self) -> tuple[DataFile, ...]:
         """Every file that the host reads."""
         frame = self.check
         return (*self.images, *(() if frame is None else (frame.packet_in, frame.packet_out)))

@@ -13,7 +13,7 @@ from host.contract.codec import OPTIONAL, Count, OneOf, Range
 from host.contract.parts import (
     LARGEST_BUFFER,
     MOST_LAYERS,
-    Image,
+    DataFile,
     Manifest,
     ManifestLayer,
     TensorMap,
@@ -104,9 +104,9 @@ class SystolicLayer(ManifestLayer):
 class SystolicImages:
     """The images that are uploaded once. ``weights`` has one image per weight port."""
 
-    weights: tuple[Image, ...]
-    requantisers: Image
-    program: Image
+    weights: tuple[DataFile, ...]
+    requantisers: DataFile
+    program: DataFile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,8 +129,8 @@ class PassFields:
 class SystolicCheck:
     """The design's test frame as the contents of the arena, and the golden model's integers of every layer for it."""
 
-    maps: Image
-    layers: Image
+    maps: DataFile
+    layers: DataFile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,7 +183,7 @@ class SystolicManifest(Manifest):
         return tuple(fetch + cycles for layer, count in counts for cycles in [layer.modelled_cycles / count] * count)
 
     @property
-    def files(self) -> tuple[Image, ...]:
+    def files(self) -> tuple[DataFile, ...]:
         """Every file that the host reads."""
         images, frame = self.images, self.check
         return (*images.weights, images.requantisers, images.program, frame.maps, frame.layers)

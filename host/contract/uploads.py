@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import InvalidValueError, MismatchError, RangeError
-from host.contract.parts import Image, read_image
+from host.contract.parts import DataFile, read_data_file
 from host.contract.program import HALVES_MARKS, LARGEST_SHIFT, ImageWords, check_program
 from host.contract.streaming import StreamingManifest
 from host.contract.systolic import SystolicManifest
@@ -79,9 +79,9 @@ def read_streaming(folder: Path, manifest: StreamingManifest) -> tuple[Bytes, ..
     return tuple(_whole(folder, image, image.word_bytes) for image in manifest.images)
 
 
-def _whole(folder: Path, image: Image, word_bytes: int) -> Bytes:
-    data = np.frombuffer(read_image(folder, image), np.uint8)
+def _whole(folder: Path, file: DataFile, word_bytes: int) -> Bytes:
+    data = np.frombuffer(read_data_file(folder, file), np.uint8)
     if not data.size or data.size % word_bytes:
         required = f"a multiple of the word of {word_bytes}, and not 0"
-        raise InvalidValueError("the number of bytes", data.size, required, where=image.path, remedy=_COPY)
+        raise InvalidValueError("the number of bytes", data.size, required, where=file.path, remedy=_COPY)
     return data.reshape(-1, word_bytes)

@@ -9,7 +9,7 @@ import numpy as np
 
 from boards.errors import MismatchError, MissingValueError
 from host.contract.manifest import of_style
-from host.contract.parts import Image, Manifest, read_image
+from host.contract.parts import DataFile, Manifest, read_data_file
 from host.contract.streaming import Packet, StreamingManifest
 from host.contract.tensors import Integers, Pixels
 from host.streaming.layout import unpack_packet
@@ -28,10 +28,10 @@ def check_frame(manifest: Manifest, folder: Path) -> tuple[Pixels, Iterator[Inte
     return np.ascontiguousarray(pixels), iter(unpack_packet(described, expected))
 
 
-def _packet(folder: Path, image: Image, packet: Packet) -> Pixels:
-    data = np.frombuffer(read_image(folder, image), np.uint8)
+def _packet(folder: Path, file: DataFile, packet: Packet) -> Pixels:
+    data = np.frombuffer(read_data_file(folder, file), np.uint8)
     if data.size != packet.bytes:
         raise MismatchError(
-            "the number of bytes", data.size, packet.bytes, where=image.path, remedy="copy the file again"
+            "the number of bytes", data.size, packet.bytes, where=file.path, remedy="copy the file again"
         )
     return data

@@ -9,7 +9,7 @@ import numpy as np
 
 from boards.errors import MismatchError
 from host.contract.manifest import of_style
-from host.contract.parts import Manifest, read_image
+from host.contract.parts import Manifest, read_data_file
 from host.contract.systolic import SystolicManifest, SystolicRegion
 from host.contract.tensors import Integers, Pixels, planes_of
 
@@ -24,7 +24,7 @@ def check_frame(manifest: Manifest, folder: Path) -> tuple[Pixels, Iterator[Inte
 
 def _picture(manifest: SystolicManifest, folder: Path) -> Pixels:
     region, image = manifest.input, manifest.check.maps
-    arena = np.frombuffer(read_image(folder, image), np.uint8)
+    arena = np.frombuffer(read_data_file(folder, image), np.uint8)
     if arena.size != manifest.maps_bytes:
         raise MismatchError(_SIZE, arena.size, manifest.maps_bytes, where=image.path, remedy=_REMEDY)
     rows = arena[region.offset : region.offset + region.bytes].reshape(region.height, region.row_bytes)
@@ -34,7 +34,7 @@ def _picture(manifest: SystolicManifest, folder: Path) -> Pixels:
 
 def _golden_maps(manifest: SystolicManifest, folder: Path) -> Iterator[Integers]:
     image = manifest.check.layers
-    data = read_image(folder, image)
+    data = read_data_file(folder, image)
     sizes = [_size(layer.output) for layer in manifest.layers]
     if sum(sizes) != len(data):
         raise MismatchError(_SIZE, len(data), sum(sizes), where=image.path, remedy=_REMEDY)

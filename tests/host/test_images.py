@@ -14,7 +14,7 @@ import pytest
 from boards.errors import FileAccessError, InvalidValueError, MismatchError, RangeError
 from contract.program import names_of
 from host.contract.manifest import of_style, read_manifest
-from host.contract.parts import LARGEST_BUFFER, Image, read_image
+from host.contract.parts import LARGEST_BUFFER, DataFile, read_data_file
 from host.contract.program import LARGEST_SHIFT
 from host.contract.systolic import SystolicManifest
 from host.contract.uploads import _whole, read_streaming, read_systolic
@@ -30,11 +30,11 @@ def design(tmp_path: Path) -> tuple[Path, SystolicManifest]:
     return tmp_path / "design", of_style(SystolicManifest, read_manifest(tmp_path / "design"))
 
 
-def with_image(folder: Path, manifest: SystolicManifest, image: Image, data: bytes) -> SystolicManifest:
+def with_image(folder: Path, manifest: SystolicManifest, image: DataFile, data: bytes) -> SystolicManifest:
     """Write ``data`` as the image, and return the manifest with its checksum."""
     (folder / image.path).write_bytes(data)
 
-    def renewed(other: Image) -> Image:
+    def renewed(other: DataFile) -> DataFile:
         return replace(other, crc32=zlib.crc32(data)) if other.path == image.path else other
 
     images = manifest.images
@@ -50,30 +50,30 @@ def with_image(folder: Path, manifest: SystolicManifest, image: Image, data: byt
 def test_image_is_read_if_its_checksum_is_right(tmp_path: Path) -> None:
     (tmp_path / "a.bin").write_bytes(b"abcdef")
     right = zlib.crc32(b"abcdef")
-    assert read_image(tmp_path, Image("a.bin", right)) == b"abcdef"
+    assert read_data_file(tmp_path, DataFile("a.bin", right)) == b"abcdef"
     with raises(
         MismatchError, what="the checksum", got=f"{right:08x}", expected="00000001", where=str(tmp_path / "a.bin")
     ):
-        read_image(tmp_path, Image("a.bin", 1))
+        read_data_file(tmp_path, DataFile("a.bin", 1))
     with raises(FileAccessError, path=str(tmp_path / "b.bin")):
-        read_image(tmp_path, Image("b.bin", 1))
+        read_data_file(tmp_path, DataFile("b.bin", 1))
     with (tmp_path / "a.bin").open("wb") as file:
         file.truncate(LARGEST_BUFFER + 1)
     with raises(RangeError, where=str(tmp_path / "a.bin"), got=LARGEST_BUFFER + 1, high=LARGEST_BUFFER):
-        read_image(tmp_path, Image("a.bin", right))
+        read_data_file(tmp_path, DataFile("a.bin", right))
 
 
 def test_image_path_that_leaves_the_folder_is_refused() -> None:
     for path in ("/a.bin", "../a.bin", "x/../a.bin", "a\\b", "a\nb"):
-        with raises(InvalidValueError, what="the path of an image", got=path):
-            Image(path, 0)
+        with raises(InvalidValueError, what="the path of a data file", got=path):
+            DataFile(path, 0)
 
 
 def test_image_is_whole_words(tmp_path: Path) -> None:
     for size, word, rows in ((6, 2, 3), (6, 6, 1), (6, 1, 6), (6, 4, 0), (0, 2, 0)):
         data = bytes(range(size))
         (tmp_path / "a.bin").write_bytes(data)
-        image = Image("a.bin", zlib.crc32(data))
+        image = DataFile("a.bin", zlib.crc32(data))
         manifest: Any = SimpleNamespace(images=[SimpleNamespace(path="a.bin", crc32=image.crc32, word_bytes=word)])
         if rows:
             assert _whole(tmp_path, image, word).tolist() == [list(data[i : i + word]) for i in range(0, size, word)]

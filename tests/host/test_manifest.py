@@ -324,7 +324,7 @@ def test_columns_of_six_products_go_by_half_the_lanes() -> None:
     check_rows(changed(golden_values(), "array.dsp_products", 6), rows)
 
 
-_IMAGE = "images.program: the path of an image"
+_IMAGE = "images.program: the path of a data file"
 _ADDED = "added_maps of an array for a layer with added_node"
 
 

@@ -24,7 +24,7 @@ from boards.errors import (
     SystolicError,
 )
 from host.contract.manifest import read_manifest
-from host.contract.parts import read_image
+from host.contract.parts import read_data_file
 from host.designs import find_design
 from host.opened import open_executed
 from host.options import Options
@@ -226,7 +226,7 @@ def test_a_name_of_any_length_is_cut(tmp_path: Path) -> None:
     path.write_text(json.dumps(values))
     manifest: Any = read_manifest(tmp_path)
     with raises(FileAccessError) as missing:
-        read_image(tmp_path, manifest.images.program)
+        read_data_file(tmp_path, manifest.images.program)
     assert len(str(missing.value)) < 600
 
 

@@ -18,7 +18,7 @@ import host.vision.frame
 from boards.errors import SystolicError
 from host.check import check_picture, golden_maps
 from host.contract.manifest import of_style, read_manifest
-from host.contract.parts import read_image
+from host.contract.parts import read_data_file
 from host.contract.systolic import SystolicManifest
 from host.contract.tensors import to_floats
 from host.designs import find_design, installed
@@ -66,7 +66,7 @@ def main() -> None:
     folder = installed()["tiny"]
     manifest = read_manifest(folder)
     for image in manifest.files:
-        read_image(find_design(), image)
+        read_data_file(find_design(), image)
     try:
         host.Accelerator("tiny")
     except SystolicError as error:

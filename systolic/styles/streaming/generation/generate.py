@@ -22,9 +22,9 @@ from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import StreamingPorts
 from hls_templates.vendor.values import Figure, VendorValues
 from host.contract.manifest import manifest_text
-from host.contract.parts import MANIFEST, DesignMemory, Estimate, Image, TensorMap
+from host.contract.parts import MANIFEST, DataFile, DesignMemory, Estimate, TensorMap
 from host.contract.streaming import (
-    ExternalImage,
+    ExternalDataFile,
     Packet,
     StreamingBlock,
     StreamingCheck,
@@ -108,7 +108,7 @@ class StreamingParts:
         files |= {name: text.encode() for name, text in vendor_files(vendor).items()}
         files["systolic.hwh"] = hardware_description(vendor).encode()
         files |= self.constant
-        check = StreamingCheck(**{packet: Image(path, zlib.crc32(files[path])) for packet, path in CHECK.items()})
+        check = StreamingCheck(**{packet: DataFile(path, zlib.crc32(files[path])) for packet, path in CHECK.items()})
         files[MANIFEST] = manifest_text(self._manifest(wiring, estimate, check)).encode()
         return design_files(files)
 
@@ -264,7 +264,7 @@ def manifest(
         packet_out=Packet(**asdict(wiring.packet_out)),
         outputs=tuple(_outputs(source, wiring)),
         images=tuple(
-            ExternalImage(path, zlib.crc32(data), word_bytes=WEIGHT_BEAT_BYTES, port=port)
+            ExternalDataFile(path, zlib.crc32(data), word_bytes=WEIGHT_BEAT_BYTES, port=port)
             for port, (path, data) in _images(wiring).items()
         ),
         frames_per_start=FRAMES_PER_START,

@@ -28,7 +28,7 @@ from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import Output, SystolicPorts
 from hls_templates.vendor.values import Figure, VendorValues
 from host.contract.manifest import manifest_text
-from host.contract.parts import MANIFEST, DesignMemory, Estimate, Image
+from host.contract.parts import MANIFEST, DataFile, DesignMemory, Estimate
 from host.contract.systolic import (
     PassFields,
     SystolicCheck,
@@ -83,7 +83,7 @@ def generate(mapping: SystolicMapping, inputs: DesignInputs) -> DesignFiles:
     files["network.npz"] = to_npz(schedule.network)
     files |= inputs.files
     files |= board_file(mapping.board)
-    check = SystolicCheck(**{name: Image(path, zlib.crc32(files[path])) for name, path in CHECK.items()})
+    check = SystolicCheck(**{name: DataFile(path, zlib.crc32(files[path])) for name, path in CHECK.items()})
     described = manifest(mapping, program, inputs.fit, uploads, check)
     files[MANIFEST] = manifest_text(described).encode()
     return design_files(files)
@@ -289,7 +289,7 @@ def manifest(
 
 
 def _described(files: Mapping[str, bytes]) -> SystolicImages:
-    *weights, requantisers, program = (Image(path, zlib.crc32(data)) for path, data in files.items())
+    *weights, requantisers, program = (DataFile(path, zlib.crc32(data)) for path, data in files.items())
     return SystolicImages(weights=tuple(weights), requantisers=requantisers, program=program)
 
 
