@@ -11,7 +11,6 @@ bits. LUT counts are therefore Yosys' and not Vivado's. DSPs and memories follow
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import re
 import tempfile
@@ -21,12 +20,14 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from benchmarks.yosys import read, run
 from boards import board as board_room
 from boards.errors import ChoiceError, FileAccessError, UnsupportedError
 from boards.progress import Progress
 from contract.geometry import as_stored
 from rtl_templates.sources import STYLES, TOP
+from rtl_timing import elaboration
+from rtl_timing.elaboration import Unit, rtlil
+from rtl_timing.yosys import run
 from scheduler.hardware.primitives import ULTRASCALE
 from scheduler.systolic.area.memories import BUFFERS, PORT_BUFFERS, TABLES, Buffer
 from scheduler.systolic.area.resources import PRODUCTS, Usage, fabric, used_by
@@ -38,9 +39,6 @@ from systolic.styles.systolic.simulate import SystolicDesign, open_design
 
 BATCH_BYTES = 100_000
 """Bytes of RTLIL synthesised together, because starting the synthesis passes takes seconds."""
-
-PRIMITIVES = ("DSP48E2",)
-"""Modules that Yosys keeps as primitives."""
 
 LUT_RAMS = {"RAM32M16": 8, "RAM64M8": 8, "RAM32M": 4, "RAM64M": 4, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4}
 LUT_RAMS |= {"RAM32X16DR8": 8, "RAM64X8SW": 8, "RAM256X1D": 8, "SRL16E": 1, "SRLC32E": 1}
@@ -90,23 +88,6 @@ class Counts:
         return self.dsp, self.ram18 / 2, self.uram, self.lut, self.lutram, self.ff
 
 
-@dataclass(frozen=True)
-class Unit:
-    """A module with its parameters.
-
-    Attributes:
-        name: The unit's name.
-        module: The module's name.
-        body: Its RTLIL, in which instances have the names of their units.
-        paths: Where it is instantiated in the hierarchy.
-    """
-
-    name: str
-    module: str
-    body: str
-    paths: tuple[str, ...]
-
-
 def elaborated(folder: Path) -> str:
     """Return the RTLIL of every instance of a design.
 
@@ -118,51 +99,12 @@ def elaborated(folder: Path) -> str:
         path = folder / "src" / f"{TOP}.sv"
         remedy = "generate the design with --engine rtl"
         raise FileAccessError(str(path), "does not exist", "engine in SystemVerilog", remedy=remedy)
-    options = " ".join(["--keep-hierarchy", *(f"--blackboxed-module {name}" for name in PRIMITIVES)])
-    with tempfile.TemporaryDirectory() as work:
-        paths = [folder / path for path in modules(folder)]
-        run([read(paths, TOP, Path(work), options), f"write_rtlil {work}/all.il"])
-        return Path(work, "all.il").read_text("utf-8")
+    return elaboration.elaborated((folder / path for path in modules(folder)), TOP)
 
 
 def units(text: str) -> tuple[Unit, ...]:
-    """Return the distinct modules of RTLIL, instantiated modules before the modules that contain them.
-
-    Modules that differ only in their place in the sources are one unit.
-    """
-    bodies = {match[1]: match[2] for match in re.finditer(r"^module \\(\S+)\n(.*?)^end$", text, re.M | re.S)}
-    bodies = {name: body for name, body in bodies.items() if name not in PRIMITIVES}
-    named: dict[str, str] = {}  # module of an instance → its unit
-    by_digest: dict[str, tuple[str, str, list[str]]] = {}  # digest → name, body, paths
-
-    def visit(instance: str) -> str:
-        if instance not in named:
-            body = re.sub(
-                r"^( *cell )\\(\S+) ",
-                lambda match: f"{match[1]}\\{visit(match[2])} " if match[2] in bodies else match[0],
-                bodies[instance],
-                flags=re.M,
-            )
-            module, _, path = instance.partition("$")
-            digest = hashlib.sha256(f"{module} {_without_names(body)}".encode()).hexdigest()
-            fresh = f"{module}__{sum(digests[0].startswith(f'{module}__') for digests in by_digest.values())}"
-            unit = by_digest.setdefault(digest, (fresh, body, []))
-            unit[2].append(path)
-            named[instance] = unit[0]
-        return named[instance]
-
-    visit(TOP)
-    return tuple(Unit(name, name.rpartition("__")[0], body, tuple(paths)) for name, body, paths in by_digest.values())
-
-
-def _without_names(body: str) -> str:
-    """Return a body without source locations, and with running numbers from 0.
-
-    Attributes that select primitives stay.
-    """
-    plain = re.sub(r"^\s*attribute (?!\\(?:ram_style|use_dsp) ).*\n", "", body, flags=re.M)
-    numbers: dict[str, str] = {}
-    return re.sub(r"(?<=\$)\d+", lambda match: numbers.setdefault(match[0], str(len(numbers))), plain)
+    """Return the distinct modules of an engine's RTLIL, instantiated modules before the modules that contain them."""
+    return elaboration.units(text, TOP)
 
 
 def synthesised(all_units: Sequence[Unit], asked_for: Sequence[Unit], family: str, tell: Progress) -> dict[str, Counts]:
@@ -172,7 +114,7 @@ def synthesised(all_units: Sequence[Unit], asked_for: Sequence[Unit], family: st
     for batch in _batches(asked_for):
         tell(f"Yosys, module {len(counted) + 1} of {len(asked_for)}: {', '.join(unit.name for unit in batch)[:60]}")
         with tempfile.TemporaryDirectory() as work:
-            Path(work, "batch.il").write_text(_rtlil(batch, bodies), "utf-8")
+            Path(work, "batch.il").write_text(rtlil(batch, bodies, "batch"), "utf-8")
             run(
                 [
                     f"read_rtlil {work}/batch.il",
@@ -212,23 +154,6 @@ def _batches(asked_for: Sequence[Unit]) -> Iterator[list[Unit]]:
         batch.append(unit)
     if batch:
         yield batch
-
-
-def _rtlil(batch: Sequence[Unit], bodies: Mapping[str, str]) -> str:
-    """Return RTLIL of the units of a batch, each kept as a module. Other submodules are given as ports alone."""
-    batch_names = {unit.name for unit in batch}
-    instantiated = {name for unit in batch for name in re.findall(r"^ *cell \\(\S+) ", unit.body, re.M)}
-    outside = sorted((instantiated & bodies.keys()) - batch_names)
-    ports = {name: re.findall(r"^  wire .*\b(?:input|output) \d.*\n", bodies[name], re.M) for name in outside}
-    return "".join(
-        [
-            *(f"attribute \\keep_hierarchy 1\nmodule \\{unit.name}\n{unit.body}end\n" for unit in batch),
-            *(f"attribute \\blackbox 1\nmodule \\{name}\n{''.join(lines)}end\n" for name, lines in ports.items()),
-            "attribute \\top 1\nmodule \\batch\n",
-            *(f"  attribute \\keep 1\n  cell \\{unit.name} \\{unit.name}_of_batch\n  end\n" for unit in batch),
-            "end\n",
-        ]
-    )
 
 
 def counts_of(cells: Mapping[str, Any]) -> Counts:

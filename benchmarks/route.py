@@ -26,13 +26,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from benchmarks import yosys
 from benchmarks.counts import elaborated
 from boards.board import load
 from boards.errors import ChoiceError, MissingToolError, ToolError
 from boards.progress import Progress
 from contract.geometry import RTL
 from rtl_templates.sources import TOP
+from rtl_timing import yosys
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.resources import PRODUCTS
 from scheduler.systolic.array import Array

@@ -69,7 +69,17 @@ if TYPE_CHECKING:
     BoardError = GenerateError = HostError = LabelError = NetworkError = SystolicError
     PictureError = QuantiseError = ScheduleError = SimulationError = VendorError = SystolicError
 
-_ROOMS = ("boards", "cnn", "contract", "hls_schedule", "hls_templates", "host", "rtl_templates", "scheduler")
+_ROOMS = (
+    "boards",
+    "cnn",
+    "contract",
+    "hls_schedule",
+    "hls_templates",
+    "host",
+    "rtl_templates",
+    "rtl_timing",
+    "scheduler",
+)
 """The top-level packages that are installed with this one. Other projects may use these names as well."""
 
 

@@ -23,12 +23,23 @@ ALLOWED = {
     "hls_schedule": {"boards"},
     "hls_templates": {"boards", "contract"},
     "rtl_templates": {"boards", "contract"},
+    "rtl_timing": {"boards"},
     "host": {"boards", "contract"},
-    "systolic": {"boards", "contract", "cnn", "scheduler", "hls_schedule", "hls_templates", "rtl_templates", "host"},
+    "systolic": {
+        "boards",
+        "contract",
+        "cnn",
+        "scheduler",
+        "hls_schedule",
+        "hls_templates",
+        "rtl_templates",
+        "rtl_timing",
+        "host",
+    },
 }
 # These are rooms of their own: of the ground floor they see the errors, the type of progress, the ranges of values,
 # the parser of JSON and the renderer of templates.
-ONLY_ERRORS = ("contract", "hls_schedule", "hls_templates", "rtl_templates", "host")
+ONLY_ERRORS = ("contract", "hls_schedule", "hls_templates", "rtl_templates", "rtl_timing", "host")
 # What the board's own image has. pynq is imported there and by nothing else of the host; IPython is Jupyter's.
 ON_THE_BOARD = {"numpy", "PIL", "pynq", "pynqmetadata", "IPython"}
 

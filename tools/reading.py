@@ -24,7 +24,18 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-ROOMS = ("boards", "cnn", "contract", "hls_schedule", "hls_templates", "host", "rtl_templates", "scheduler", "systolic")
+ROOMS = (
+    "boards",
+    "cnn",
+    "contract",
+    "hls_schedule",
+    "hls_templates",
+    "host",
+    "rtl_templates",
+    "rtl_timing",
+    "scheduler",
+    "systolic",
+)
 SHARES = {"function": 6, "class": 4, "module": 2}
 """Units of each kind on a sheet."""
 

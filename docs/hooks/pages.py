@@ -19,7 +19,18 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("systolic", "boards", "contract", "cnn", "scheduler", "hls_schedule", "hls_templates", "rtl_templates", "host")
+ROOMS = (
+    "systolic",
+    "boards",
+    "contract",
+    "cnn",
+    "scheduler",
+    "hls_schedule",
+    "hls_templates",
+    "rtl_templates",
+    "rtl_timing",
+    "host",
+)
 HEADERS = ROOT / "hls_templates"
 GLOSSARY = "systolic/report/glossary.md"
 """The glossary page, which is part of the package because reports quote it."""

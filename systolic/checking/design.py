@@ -199,16 +199,14 @@ def check_design(folder: Path, clock_mhz: float | None, progress: Progress = sil
             ``check``.
     """
     design = open_design(folder)
-    clock = clock_mhz or float(design.manifest.clock_mhz)
+    clock = float(design.manifest.clock_mhz) if clock_mhz is None else clock_mhz
     if clock <= 0:
         raise RangeError("--clock in MHz", clock, 0, exclusive=True)
     if not style_of(design).is_traced(design):
         raise UnsupportedError(
             f"deriving the loops of {folder}",
-            "its engine is in SystemVerilog, whose sources fix every interval and depth, and systolic check derives "
-            "intervals and depths from C++ only",
-            remedy="count its cycles with systolic simulate --cycles, and read the clock from a synthesis with the "
-            "folder's package_ip.tcl",
+            "its engine is in SystemVerilog, and intervals and depths are derived from C++ only",
+            remedy="model its paths with check_rtl_design, and count its cycles with systolic simulate --cycles",
         )
     progress("compiling the sources")
     sources = read_sources(folder / "src" / "top.cpp")

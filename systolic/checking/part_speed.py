@@ -46,8 +46,13 @@ class PartSpeed:
         )
 
 
+def grade_of(board: Board) -> str | None:
+    """Return the speed grade and core voltage of a board's part, such as ``-2 0.85``, or None if they are not known."""
+    matched = _GRADE.match(board.speed_grade)
+    return f"{matched[1]} {matched[2]}" if matched else None
+
+
 def part_speed(board: Board) -> PartSpeed:
     """Return the speed of a board's part."""
-    matched = _GRADE.match(board.speed_grade)
     factors = load_table().grades if board.family == ULTRASCALE else {}
-    return PartSpeed(board.speed_grade, factors.get(f"{matched[1]} {matched[2]}") if matched else None)
+    return PartSpeed(board.speed_grade, factors.get(grade_of(board) or ""))

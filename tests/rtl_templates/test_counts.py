@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import yosys
 from benchmarks.counts import (
     Counts,
-    Unit,
     chosen,
     compared,
     counts_of,
@@ -27,6 +25,8 @@ from boards.board import load
 from boards.errors import ChoiceError, FileAccessError, MissingToolError, ToolError, UnsupportedError
 from contract.geometry import RTL
 from rtl_templates.sources import fixed_modules
+from rtl_timing import yosys
+from rtl_timing.elaboration import Unit
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.logic import Fabric
 from scheduler.systolic.area.resources import PRODUCTS, used_by

@@ -82,14 +82,6 @@ def test_simulate_cycles_of_rtl_prints_and_saves_counts(
     assert "--cycles is missing (--hls compares traced cycles with counted ones)" in capsys.readouterr().err
 
 
-@pytest.mark.engine
-def test_check_of_rtl_design_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", str(folder)]) == 2
-    said = capsys.readouterr().err
-    assert f"deriving the loops of {folder} is not supported" in said
-    assert "systolic simulate --cycles" in said
-
-
 def test_count_of_cpp_design_is_refused(tmp_path: Path) -> None:
     write(accelerators.design_of(FIRST, replace(SMALL, engine=HLS)), tmp_path / "cpp")
     design = open_design(tmp_path / "cpp")

@@ -70,5 +70,5 @@ def test_a_dashed_arrow_is_an_import_of_the_errors_alone() -> None:
     assert imports["scheduler"]["cnn"]
     assert imports["host"] == {"contract": True, "boards": False}
     drawn = rooms.drawn(ROOT)
-    assert drawn.count("<path") - 1 == 13
-    assert drawn.count("stroke-dasharray") == 3
+    assert drawn.count("<path") - 1 == 15
+    assert drawn.count("stroke-dasharray") == 4

@@ -7,7 +7,18 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-ROOMS = ("systolic", "scheduler", "hls_schedule", "hls_templates", "rtl_templates", "host", "cnn", "contract", "boards")
+ROOMS = (
+    "systolic",
+    "scheduler",
+    "hls_schedule",
+    "hls_templates",
+    "rtl_templates",
+    "rtl_timing",
+    "host",
+    "cnn",
+    "contract",
+    "boards",
+)
 """The packages from top to bottom, and from left to right."""
 
 BASICS = tuple(f"boards.{name}" for name in ("errors", "json_text", "progress", "ranges", "table", "templates"))

@@ -66,7 +66,9 @@ SENTENCES: Mapping[str, tuple[str, ...]] = {
         "up to {ultranet.highest_clock_mhz:.0f} MHz according to its code",
         "about {ultranet.part_clock_mhz:.0f} MHz on the board's part",
     ),
-    "docs/how-to/trace_cycles.md": ("in int8 that is {yolo.fps_derived:.1f} frames/s at {yolo.clock_mhz:.0f} MHz",),
+    "docs/how-to/trace_cycles.md": (
+        "in int8 the result is {yolo.fps_derived:.1f} frames/s at {yolo.clock_mhz:.0f} MHz",
+    ),
     "docs/explanation/proof.md": (
         "that this holds up to {yolo.highest_clock_mhz:.0f} MHz;",
         "finds that all {ultranet.loops} loops start an iteration every cycle, up to"

@@ -14,6 +14,7 @@ CLEAN = (
     "hls_templates",
     "host",
     "rtl_templates",
+    "rtl_timing",
     "scheduler",
     "systolic/checking",
     "systolic/cli",

@@ -1,4 +1,4 @@
-"""``systolic check``: interval, depth and clock of every pipelined loop, derived from the generated sources."""
+"""``systolic check``: what the generated sources reach: loops and clock of C++, slowest paths of SystemVerilog."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import argparse
 
 from systolic.checking.design import check_design
 from systolic.checking.record import keep
+from systolic.checking.rtl_design import check_rtl_design
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
+from systolic.styles.registry import open_design, style_of
 
 
 def run(options: argparse.Namespace) -> int:
@@ -19,9 +21,19 @@ def run(options: argparse.Namespace) -> int:
     estimated, derived, products: [{source, wide_bits, narrow_bits, count, dsps}], holds, note}]}. The last entry of
     dsps is the sum of all processes. cycles is "traced" or "modelled".
 
+    JSON of an engine in SystemVerilog: {clock_mhz, holds, origin, speed_grade, highest_clock_mhz: {p50, p90}, limit:
+    {clock_mhz, primitive}, clocks: [{launch, capture, budget_ns, overhead_ns, holds, paths: [{ns, levels, ends, steps:
+    [{kind, name, source, wire_ns, cell_ns, loads}]}]}], broad_nets: [{name, source, loads}], control_sets, primitives}.
+
     Returns:
-        1 if a declared figure is better than the derived one, else 0.
+        1 if a declared figure is better than the derived one, or a path longer than its time, else 0.
     """
+    design = open_design(options.design)
+    if not style_of(design).is_traced(design):
+        with StatusLine() as status:
+            timing = check_rtl_design(options.design, options.clock, status.tell)
+        give(options, timing.values(), timing.text())
+        return 0 if timing.holds else 1
     with StatusLine() as status:
         report = check_design(options.design, options.clock, status.tell)
     if options.clock is None:

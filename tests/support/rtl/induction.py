@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import yosys
 from rtl_templates.render import render
 from rtl_templates.sources import Argument, fixed_modules, geometry_package
+from rtl_timing import yosys
 from tests.support.rtl.bench import NUMBERS, values
 
 PROOFS = Path(__file__).resolve().parents[2] / "rtl_templates" / "proofs"

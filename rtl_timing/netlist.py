@@ -1,0 +1,129 @@
+"""Join the synthesised modules of a design to one netlist of primitives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from rtl_timing.synthesis import Bit, Cell, Module
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """A primitive of the whole design.
+
+    Attributes:
+        path: Where its module is in the hierarchy, such as ``engine.pooler``.
+        cell: The primitive in its module.
+        nets: The design's net of each pin bit. None stands for a constant or an unconnected pin.
+    """
+
+    path: str
+    cell: Cell
+    nets: Mapping[str, tuple[int | None, ...]]
+
+
+@dataclass(frozen=True)
+class Netlist:
+    """All primitives of a design.
+
+    Attributes:
+        primitives: The primitives.
+        names: The name of a net in the sources, with its path, and the line that declares it.
+        inputs: The design's net of each bit of the top module's input ports, by its name.
+    """
+
+    primitives: tuple[Primitive, ...]
+    names: Mapping[int, tuple[str, str]]
+    inputs: Mapping[int, str]
+
+
+class _Builder:
+    """Instantiates modules into one list of primitives."""
+
+    def __init__(self, modules: Mapping[str, Module]) -> None:
+        self.modules = modules
+        self.primitives: list[Primitive] = []
+        self.names: dict[int, tuple[str, str]] = {}
+        self._same: list[int] = []  # net → a net that is the same, or itself
+
+    def net(self) -> int:
+        """Return a new net."""
+        self._same.append(len(self._same))
+        return len(self._same) - 1
+
+    def join(self, one: int | None, other: int | None) -> None:
+        """Make two nets the same."""
+        if one is not None and other is not None:
+            self._same[self.final(one)] = self.final(other)
+
+    def final(self, net: int) -> int:
+        """Return the net that stands for all nets that are the same as this one."""
+        while self._same[net] != net:
+            self._same[net] = self._same[self._same[net]]
+            net = self._same[net]
+        return net
+
+    def instantiate(self, module: Module, path: str, known: dict[int, int | None]) -> None:
+        """Add the primitives of a module and of the modules below it.
+
+        ``known`` maps the nets of its ports to the design's."""
+
+        def design_net(bit: Bit) -> int | None:
+            if not isinstance(bit, int):
+                return None
+            if bit not in known:
+                known[bit] = self.net()
+            return known[bit]
+
+        for cell in module.cells:
+            nets = {pin: tuple(map(design_net, bits)) for pin, bits in cell.pins.items()}
+            below = self.modules.get(cell.kind)
+            if below is None:
+                self.primitives.append(Primitive(path, cell, nets))
+                continue
+            ports: dict[int, int | None] = {}
+            for pin, outers in nets.items():
+                for inner, outer in zip(below.ports[pin], outers, strict=True):
+                    if isinstance(inner, int):
+                        self.join(ports.get(inner), outer)  # an output that passes on an input is the same net
+                        ports[inner] = outer if outer is not None else ports.get(inner)
+            self.instantiate(below, f"{path}.{cell.name}" if path else cell.name, ports)
+        for bit, (name, source) in module.names.items():
+            net = known.get(bit)
+            if net is not None:
+                self.names.setdefault(net, (f"{path}.{name}" if path else name, source))
+
+
+def joined(modules: Mapping[str, Module], top: str) -> Netlist:
+    """Return the netlist of the design below a top module.
+
+    Args:
+        modules: The synthesised modules by their names.
+        top: The name of the top module in ``modules``.
+    """
+    builder = _Builder(modules)
+    module = modules[top]
+    bits = {bit for port in module.ports.values() for bit in port if isinstance(bit, int)}
+    known: dict[int, int | None] = {bit: builder.net() for bit in sorted(bits)}
+    builder.instantiate(module, "", known)
+    inputs = {
+        builder.final(net): port
+        for port in sorted(module.inputs)
+        for bit in module.ports[port]
+        if isinstance(bit, int) and (net := known[bit]) is not None
+    }
+    primitives = tuple(
+        replace(
+            primitive,
+            nets={
+                pin: tuple(None if net is None else builder.final(net) for net in nets)
+                for pin, nets in primitive.nets.items()
+            },
+        )
+        for primitive in builder.primitives
+    )
+    names: dict[int, tuple[str, str]] = {}
+    for net, name in builder.names.items():
+        names.setdefault(builder.final(net), name)
+    return Netlist(primitives, names, inputs)
