@@ -23,7 +23,7 @@ SECTIONS = {
         "generate": "Generate an accelerator for a network",
         "simulate": "Execute the generated code and compare every integer with the golden model",
         "run": "Run an accelerator on a picture, a folder of pictures or a video",
-        "check": "Derive II, depth and clock of every loop from the generated C++",
+        "check": "Derive the loops and clock of generated C++, or the paths of SystemVerilog",
         "package": "Package an accelerator for its board as one wheel",
         "vendor": "Compare a design's claims with the reports of Vitis HLS and Vivado",
     },
