@@ -24,7 +24,7 @@ def stored_weights(op: Weighted) -> FloatArray | None:
 
 
 def with_stored(op: Weighted, stored: FloatArray) -> Weighted:
-    """Return the layer with its weights computed from the stored ones."""
+    """Return the layer with its weights computed from the weights of the file, whose form is ``op.stored``."""
     weights = _signs(stored) if op.stored.signs else stored
     if op.stored.places:
         larger, step = np.zeros(op.weights.shape, np.float32), op.stored.step

@@ -386,7 +386,9 @@ def _computed(layers: Layers, operation: OnnxOperation, last: bool) -> Layers:
 
 
 def _padded(layers: Layers, names: Iterable[str], kind: str = "") -> Layers:
-    """Append layers that do the pending padding of the tensors.
+    """Append layers that pad the tensors whose padding is pending.
+
+    A Pad of the file stays pending until an operation reads its output, because most operations can pad by themselves.
 
     kind: The operation that reads them. A MaxPool accepts repeated edges, because they do not change its result.
     """

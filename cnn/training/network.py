@@ -220,7 +220,7 @@ class QuantisedNetwork(nn.Module):
         return replace(topology, epsilon=0.0, epsilon_of="variance") if self.method == "lsq" else topology
 
     def _top(self, index: int) -> float:
-        """Return the real value of the greatest integer of a tensor."""
+        """Return the real value of the greatest integer that a tensor's data type allows."""
         group = self.groups[index]
         return float(self.step(index).detach()) * (PICTURE_LEVELS if group < 0 else self.levels[group])
 

@@ -66,7 +66,10 @@ def expand(sources: Mapping[str, str]) -> Unit:
 
 
 def _engine() -> dict[str, str]:
-    """Return the engine's headers, because sources may include them without passing them to the linter."""
+    """Return the text of each header of the systolic engine, by its path.
+
+    Linted sources may include these headers although the caller did not give them to the linter.
+    """
     return {f"{_BESIDE}/{name}": text for name, text in _ENGINE.items()}
 
 

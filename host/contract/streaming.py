@@ -29,7 +29,10 @@ _Channels = Annotated[int, Range(1, MOST_CHANNELS)]
 
 @dataclass(frozen=True, kw_only=True)
 class Packet:
-    """The packet of one frame on the DMA: ``bytes`` in beats of ``beat`` bytes, with the last beat padded."""
+    """The packet of one frame on the DMA: ``bytes`` in beats of ``beat`` bytes, with the last beat padded.
+
+    The ranges of both fields are checked when a manifest is read, not when a Packet is made.
+    """
 
     bytes: Annotated[int, Range(1, LARGEST_PACKET)]
     beat: Annotated[int, OneOf((1, 2, 4, 8, 16, 32, 64, 128))]

@@ -32,7 +32,7 @@ class SystolicIP(GeneratedIP):
         return int(self.read(self.offset("current")))
 
     def start(self, first: int, count: int) -> None:
-        """Start passes ``first`` … ``first + count − 1`` and return at once."""
+        """Start passes ``first`` … ``first + count − 1`` of the layer program and return at once."""
         self._started = (first, count)
         self.put(self.offset("first"), first)
         self.put(self.offset("count"), count)

@@ -78,7 +78,12 @@ def calibration_from(options: argparse.Namespace) -> Calibration:
 
 
 def check_search(options: argparse.Namespace) -> None:
-    """Raise an error if the inputs of a search of schedules are wrong."""
+    """Check the inputs of a search of schedules.
+
+    Raises:
+        SystolicError: The network is neither a file nor a built-in network (the errors of ``front_end_named``).
+        RangeError: ``--workers`` is below 1.
+    """
     check_network(options.network)
     check_whole("--workers", options.workers, 1)
 

@@ -275,7 +275,10 @@ def _row(evaluation: Evaluation, place: int) -> Pixels:
 def _columns(
     frame: Frame, picture: LabelledPicture, evaluation: Evaluation
 ) -> list[tuple[Sequence[Detection], Sequence[Score]]]:
-    """Return the boxes and the scores that are drawn into each column of an image's row."""
+    """Return the boxes and scores that each panel of an image shows.
+
+    The panels are, from left to right: the labels if the set has labels, the float network, the quantised network.
+    """
     columns: list[tuple[Sequence[Detection], Sequence[Score]]] = []
     if evaluation.labelled.is_labelled:
         truths = [Detection(truth.label, 1.0, truth.box) for truth in picture.truths or ()]

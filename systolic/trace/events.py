@@ -97,7 +97,12 @@ class StreamFacts:
         return self.name.partition("[")[0]
 
     def kind(self, depth: int, by_depth: bool) -> str:
-        """Return the primitive of the FIFO at ``depth`` words; see ``Trace`` for ``by_depth``."""
+        """Return the primitive of the FIFO at ``depth`` words: "srl", "bram" or "lutram".
+
+        Args:
+            depth: The depth in words.
+            by_depth: Whether the depth decides alone. If not, the pragma's ``impl`` decides where the design has one.
+        """
         return fifo_kind(self.bits, depth, "" if by_depth else self.impl)
 
 

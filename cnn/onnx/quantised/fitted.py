@@ -307,7 +307,12 @@ def _middle(multiplier: Longs, needed: Longs, edges: Longs, reach: Reach, otherw
 
 
 def _edges_early(rows: Longs, needed: Longs) -> Longs:
-    """Return the least sum whose product reaches ``needed``. rows: a Requantiser's bias, multiplier and negative."""
+    """Return, per channel, the least sum s for which (s + bias) · multiplier reaches ``needed``.
+
+    Args:
+        rows: A Requantiser's bias, its multiplier, and its multiplier for negative s + bias, one value per channel.
+        needed: The products that must be reached, (channels, edges).
+    """
     bias, multiplier, negative = (row[:, None] for row in rows)
     below = np.minimum(_least(needed, negative), 0)
     return np.asarray(np.where(needed <= 0, below, _least(needed, multiplier)) - bias)

@@ -95,7 +95,7 @@ def _slid(graph: g.StreamGraph, index: int, fold: g.Fold, op: MaxPool | g.Window
 
 
 def _multiplied(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
-    """Return the iterations per frame of a unit's arithmetic.
+    """Return the iterations per frame of the arithmetic of a matrix-vector or vector-vector unit.
 
     Resident units (matrix_vector_resident.h) have three phases. They read the frame's vectors, multiply every tile with
     all positions, and write the results. In the second phase, a tile may have more beats in DDR than groups of

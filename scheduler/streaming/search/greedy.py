@@ -126,7 +126,7 @@ def _vector_vector(graph: g.StreamGraph, index: int, meets: Meets, target: int) 
 
 
 def _gathering(unit: g.Fold) -> g.Fold:
-    """Return the fold of the window that a depthwise unit reads."""
+    """Return the fold of the window block before a depthwise unit, which follows from the unit's PEs."""
     return g.Fold(simd=unit.pe, style="parallel" if unit.simd > 1 else "default")
 
 

@@ -93,7 +93,7 @@ class Engine(Protocol[S]):
         ...
 
     def program(self, grid: PassGrid) -> Times:
-        """Return the cycles in which the engine fetches the words of the pass and does nothing else."""
+        """Return the cycles in which the engine fetches the pass's words of the layer program and does nothing else."""
         ...
 
     # --- lower bounds of the cycles of a pass, for the search

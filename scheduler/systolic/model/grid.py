@@ -102,7 +102,7 @@ class PassGrid:
 
     @cached_property
     def extent(self) -> tuple[int, ...]:
-        """The shape to which all numbers of the pass broadcast."""
+        """The shape to which all numbers of the grid broadcast: (arrays, tilings)."""
         return np.broadcast_shapes(self.arrays.chunk.shape, self.arrays.weight_words.shape, self.tilings.width.shape)
 
     def flat(self, value: Times | float) -> Times:

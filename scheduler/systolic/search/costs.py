@@ -55,13 +55,15 @@ class GeometryCosts:
     ) -> list[LayerCosts]:
         """Return the costs of all layers, or an empty list if the geometry cannot win.
 
-        It cannot win if no tiling of a layer fits, or if no candidate can beat ``best``. The layers with the fewest
+        It cannot win if no tiling of a layer fits, if no candidate can beat ``best``, or if the lower bounds exceed the
+        cycles that the goal allows. The layers with the fewest
         column cuts are priced first, and the others count with their lower bounds. A few layers often show that the
         geometry cannot win.
 
         Args:
             on_chip: Whether the output map of each layer stays on chip.
-            best: The key to beat, or None.
+            best: The key to beat, or None. Only its first number counts here: the cycles, or the bytes for the
+                objective "ddr".
             progress: Called with the number of layers that are priced.
         """
         task, network = replace(self.task, best=best), replace(self.task.network, may_stay=on_chip)

@@ -41,7 +41,7 @@ MAX_PIXELS = Option(
 MAX_PADDING = Option(
     "--max-padding", type=whole, metavar="N", default=0, help="Add at most N channels to a map (default: 0)"
 )
-PAD_ENDS = Option("--pad-ends", action="store_true", help="Add channels to the first and last maps too")
+PAD_ENDS = Option("--pad-ends", action="store_true", help="Let --max-padding also widen the first and last maps")
 EFFORT = Option(
     "--effort",
     type=whole,

@@ -37,7 +37,7 @@ DSP_PRODUCTS = Option(
     "--dsp-products",
     type=whole,
     metavar="N",
-    help="Pack 6 products per DSP at 4 bits (default: 0, the format's)",
+    help="Pack 6 products per DSP at 4 bits; 0 follows --bits (default: 0)",
 )
 DSP_ARGUMENTS = (DSP_CLOCK, DSP_PRODUCTS)
 
@@ -49,7 +49,7 @@ ARGUMENTS = (
         help="Generate C++ for Vitis HLS, or SystemVerilog (default: %(default)s)",
     ),
     DSP_CLOCK.but(help="Clock DSPs at 1 or 2 (rtl) times the array (default: saved, or 1)"),
-    DSP_PRODUCTS.but(help="Pack 6 products per DSP at 4 bits (default: saved, or the format's)"),
+    DSP_PRODUCTS.but(help="Pack 6 products per DSP at 4 bits; 0 follows --bits (default: saved, or 0)"),
     Option("--schedule", type=path, metavar="FILE", help="Use this schedule, saved by systolic schedule --save"),
     BATCH.but(help="Share each load of the weights by FRAMES (default: saved, or 1)"),
 )

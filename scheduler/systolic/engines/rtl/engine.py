@@ -100,7 +100,7 @@ class RtlEngine:
         return rows_of_tile(grid, row_tile + 1)
 
     def expect(self, grid: PassGrid, state: RtlState, phase: RowPhase) -> Expected:
-        """Return the phase's rows, spread evenly over its tiles.
+        """Return the bytes of input rows per tile and the words of weights that the phase loads.
 
         The cycles that writes lose to other ports are not expected here, because ``tile`` computes them per tile.
         """
