@@ -21,7 +21,7 @@ PIPELINE = """module pipeline (input logic clk, input logic [31:0] a, b, output 
     always_ff @(posedge clk) begin
         left <= a;
         right <= b;
-        y <= scaled + left;
+        y <= scaled > left ? scaled : left;
     end
     adder add (.clk, .left, .right, .sum);
     {register} scaled {assign} sum + (sum >> 3);

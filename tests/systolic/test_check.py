@@ -318,7 +318,8 @@ def test_check_finds_whole_array_in_one_loop(
     line = text[:end].count("\n") + WHOLE_ARRAY[: WHOLE_ARRAY.index("SYSTOLIC_PIPELINE")].count("\n") + 1
     assert whole.source == f"pe_array.h:{line}"
     spoken = replace(report, loops=(*report.loops, whole)).text()
-    assert f"pe_rows, pe_array.h:{line}: {whole.operations:,} operations and {whole.products:,} products" in spoken
+    drives = f"drives {whole.operations:,} operations and {whole.products:,} products"
+    assert f"pe_rows, pe_array.h:{line}: one enable signal {drives}" in spoken
     assert "last_pe_row, " not in spoken
 
 

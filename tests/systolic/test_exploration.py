@@ -172,7 +172,7 @@ def test_pareto_front_reports_progress(network: QuantizedNetwork) -> None:
     said = [text for text in told if text.startswith("searching the front, ")]
     assert said[0] == f"searching the front, 0 of {len(said)} geometries"
     assert said[-1] == f"searching the front, {len(said) - 1} of {len(said)} geometries"
-    assert "that no other of a coarse search beats" in searched.text()
+    assert "that no other schedule of a coarse search beats" in searched.text()
 
 
 @pytest.mark.engine

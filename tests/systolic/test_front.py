@@ -41,7 +41,8 @@ def test_pareto_points_do_not_dominate_each_other(network: Path, tmp_path: Path)
     one_whole_page(page.read_text("utf-8"))
     assert readable(page.read_text("utf-8"), tmp_path) == 1
     text = call(*asked).out
-    assert f"{len(points)} schedules that no other of a coarse search beats in both frames/s and DSPs, modelled" in text
+    front = f"{len(points)} schedules that no other schedule of a coarse search beats in both frames/s and DSPs"
+    assert f"{front}, modelled" in text
     assert len(re.findall(r"(?m)^\d+×\d+×\d+ ", text)) == len(points)
 
 

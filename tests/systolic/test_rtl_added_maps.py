@@ -152,7 +152,7 @@ def test_rtl_pass_waits_for_write_responses_of_sums(engines: Path) -> None:
     text = path.read_text("utf-8")
     assert text.count("(&writes_done) &&") == 1
     path.write_text(text.replace("(&writes_done) &&", "(&(writes_done | (SAVE_PORTS'(1) << MAP_PORTS))) &&"), "utf-8")
-    with pytest.raises(StoppedError, match=r"port maps_\d: a read at \d+ of what port maps_1 writes, before that is"):
+    with pytest.raises(StoppedError, match=r"port maps_\d: a read at \d+ overlaps a write of port maps_1 that is not"):
         simulate(open_design(folder), picture_for(network, 6))
 
 

@@ -16,7 +16,7 @@ CPP = {
     "hls_templates/common/instrument.h": ("#define SYSTOLIC_PIPELINE", "#define SYSTOLIC_PIPELINED"),
     "hls_templates/systolic/array/pe_array.h": ("+= a *", "-= a *"),
     "hls_templates/systolic/loader/load.h": ("r < ROWS", "r <= ROWS"),
-    "hls_templates/systolic/saver/pool.h": ("more", "less"),
+    "hls_templates/systolic/saver/pool.h": ("more = true", "more = false"),
     "hls_templates/systolic/saver/requantise.h": ("++c", "--c"),
     "hls_templates/systolic/types.h": ("VALUE_BITS - 1", "VALUE_BITS - 2"),
     "hls_templates/streaming/arithmetic/dot.h": ("total0 = 0", "total0 = 1"),
