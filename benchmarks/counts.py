@@ -15,7 +15,7 @@ import json
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,8 @@ from boards.errors import ChoiceError, FileAccessError, UnsupportedError
 from boards.progress import Progress
 from contract.geometry import as_stored
 from rtl_templates.sources import STYLES, TOP
-from rtl_timing import elaboration
-from rtl_timing.elaboration import Unit, rtlil
+from rtl_timing import elaboration, synthesis
+from rtl_timing.elaboration import Unit
 from rtl_timing.yosys import run
 from scheduler.hardware.primitives import ULTRASCALE
 from scheduler.systolic.area.memories import BUFFERS, PORT_BUFFERS, TABLES, Buffer
@@ -36,9 +36,6 @@ from systolic.cli.progress import StatusLine
 from systolic.execution.verilate import is_rtl, modules
 from systolic.report.tables import Cell, table
 from systolic.styles.systolic.simulate import SystolicDesign, open_design
-
-BATCH_BYTES = 100_000
-"""Bytes of RTLIL synthesised together, because starting the synthesis passes takes seconds."""
 
 LUT_RAMS = {"RAM32M16": 8, "RAM64M8": 8, "RAM32M": 4, "RAM64M": 4, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4}
 LUT_RAMS |= {"RAM32X16DR8": 8, "RAM64X8SW": 8, "RAM256X1D": 8, "SRL16E": 1, "SRLC32E": 1}
@@ -109,22 +106,8 @@ def units(text: str) -> tuple[Unit, ...]:
 
 def synthesised(all_units: Sequence[Unit], asked_for: Sequence[Unit], family: str, tell: Progress) -> dict[str, Counts]:
     """Return the cells of each unit without its submodules. ``family`` is the name that ``synth_xilinx`` uses."""
-    counted: dict[str, Counts] = {}
-    bodies = {unit.name: unit.body for unit in all_units}
-    for batch in _batches(asked_for):
-        tell(f"Yosys, module {len(counted) + 1} of {len(asked_for)}: {', '.join(unit.name for unit in batch)[:60]}")
-        with tempfile.TemporaryDirectory() as work:
-            Path(work, "batch.il").write_text(rtlil(batch, bodies, "batch"), "utf-8")
-            run(
-                [
-                    f"read_rtlil {work}/batch.il",
-                    f"synth_xilinx -family {family} -top batch -noiopad -noclkbuf",
-                    f"tee -q -o {work}/stat.json stat -json",
-                ]
-            )
-            statistics = json.loads(Path(work, "stat.json").read_text("utf-8"))["modules"]
-        counted |= {unit.name: counts_of(statistics[f"\\{unit.name}"]["num_cells_by_type"]) for unit in batch}
-    return counted
+    mapped = synthesis.synthesised(all_units, family, tell, asked_for)
+    return {name: counts_of(Counter(cell.kind for cell in module.cells)) for name, module in mapped.items()}
 
 
 def whole(text: str, family: str) -> Counts:
@@ -143,17 +126,6 @@ def whole(text: str, family: str) -> Counts:
         )
         statistics = json.loads(Path(work, "stat.json").read_text("utf-8"))["modules"]
     return counts_of(statistics[f"\\{TOP}"]["num_cells_by_type"])
-
-
-def _batches(asked_for: Sequence[Unit]) -> Iterator[list[Unit]]:
-    batch: list[Unit] = []
-    for unit in asked_for:
-        if batch and sum(len(unit_of_batch.body) for unit_of_batch in (*batch, unit)) > BATCH_BYTES:
-            yield batch
-            batch = []
-        batch.append(unit)
-    if batch:
-        yield batch
 
 
 def counts_of(cells: Mapping[str, Any]) -> Counts:

@@ -57,7 +57,6 @@ class DelayTable:
 
     Attributes:
         grade: The speed grade and core voltage, such as ``-2 0.85``.
-        sources: Where the delays of each source name in the table come from.
         clock_overhead_ns: The part of a clock period that skew and jitter take.
         p90: The 90th percentile of routed over modelled path delays in the validation.
     """
@@ -67,7 +66,6 @@ class DelayTable:
         if grade not in grades:
             raise ChoiceError("a speed grade with known delays", grade, sorted(grades), where=TABLE.name)
         self.grade = grade
-        self.sources: Mapping[str, str] = stored["sources"]
         self._scales = {name: grades[grade] / factor for name, factor in grades.items()}
         self._cells = [(re.compile(row["kinds"]), row) for row in stored["cells"]]
         self._dsp = {

@@ -30,7 +30,7 @@ class Netlist:
     Attributes:
         primitives: The primitives.
         names: The name of a net in the sources, with its path, and the line that declares it.
-        inputs: The design's net of each bit of the top module's input ports, by its name.
+        inputs: The name of the input port of the top module that drives a net, for each such net.
     """
 
     primitives: tuple[Primitive, ...]
@@ -67,7 +67,11 @@ class _Builder:
     def instantiate(self, module: Module, path: str, known: dict[int, int | None]) -> None:
         """Add the primitives of a module and of the modules below it.
 
-        ``known`` maps the nets of its ports to the design's."""
+        Args:
+            module: The module to instantiate.
+            path: Where it is in the hierarchy; "" for the top module.
+            known: The design's net for each net of the module's ports. Inner nets are added.
+        """
 
         def design_net(bit: Bit) -> int | None:
             if not isinstance(bit, int):

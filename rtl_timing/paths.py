@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from boards.errors import UnsupportedError
 from rtl_timing.delays import DelayTable, Pin
 from rtl_timing.netlist import Netlist, Primitive
 
@@ -172,14 +173,17 @@ class TimingGraph:
         return tuple(sorted(self._launches))
 
     def arrivals(self, clock: str) -> dict[int, _Arrival]:
-        """Return when each net is stable after the edge of a clock. Nets of combinational loops are left out."""
+        """Return when each net is stable after the edge of a clock.
+
+        Raises:
+            UnsupportedError: The netlist has a combinational loop, so that paths through it have no end.
+        """
         found: dict[int, _Arrival] = {}
         pending = Counter(self._pending)
         for net, ns, number in self._launches[clock]:
             if net not in found or found[net].ns < ns:
                 found[net] = _Arrival(ns, number, None, ns, 0.0)
-        every = {net for net in self._forward if pending[net] == 0}
-        ready = list(every)
+        ready = [net for net in self._forward if pending[net] == 0]
         while ready:
             net = ready.pop()
             arrival = found.get(net)
@@ -191,6 +195,12 @@ class TimingGraph:
                 pending[after] -= 1
                 if pending[after] == 0:
                     ready.append(after)
+        loop = min((net for net, count in pending.items() if count > 0), default=None)
+        if loop is not None:
+            name, source = self.netlist.names.get(loop, (f"net of {self.driver_of(loop)}", "its line is not known"))
+            raise UnsupportedError(
+                f"timing a combinational loop at or before {name} ({source})", "a path through it has no end"
+            )
         return found
 
     def slowest(self, count: int) -> list[TimingPath]:

@@ -50,7 +50,7 @@ class Module:
     Attributes:
         name: The module's name.
         cells: Its primitives and instances.
-        inputs: The nets of each input port.
+        inputs: The names of its input ports.
         ports: The nets of each port.
         names: A name of the sources for each net that has one, with the line that declares it.
     """
@@ -62,7 +62,9 @@ class Module:
     names: Mapping[int, tuple[str, str]]
 
 
-def synthesised(all_units: Sequence[Unit], family: str, progress: Progress = silent) -> dict[str, Module]:
+def synthesised(
+    all_units: Sequence[Unit], family: str, progress: Progress = silent, asked_for: Sequence[Unit] | None = None
+) -> dict[str, Module]:
     """Return each unit mapped to primitives, by its name.
 
     A unit is synthesised without the modules that it instantiates, so constants do not cross the borders of modules.
@@ -71,18 +73,23 @@ def synthesised(all_units: Sequence[Unit], family: str, progress: Progress = sil
         all_units: The units of a design.
         family: The name that ``synth_xilinx`` has for the part's family, such as ``xcup``.
         progress: Receives the progress.
+        asked_for: The units to synthesise. None means all.
 
     Raises:
         MissingToolError: Yosys is not installed.
         ToolError: A pass failed.
     """
+    wanted = all_units if asked_for is None else asked_for
     bodies = {unit.name: unit.body for unit in all_units}
-    batches = list(_batches(all_units))
+    batches = list(_batches(wanted))
     found: dict[str, Module] = {}
-    with ThreadPoolExecutor(os.cpu_count() or 1) as threads:  # each thread waits for a process of Yosys
+    threads = ThreadPoolExecutor(os.cpu_count() or 1)  # each thread waits for a process of Yosys
+    try:
         for batch, modules in zip(batches, threads.map(lambda one: _mapped(one, bodies, family), batches), strict=True):
             found |= modules
-            progress(f"synthesised {len(found)} of {len(all_units)} modules, the last of them {batch[-1].module}")
+            progress(f"synthesised {len(found)} of {len(wanted)} modules, the last of them {batch[-1].module}")
+    finally:
+        threads.shutdown(cancel_futures=True)  # a user who stops the command waits for the running batches only
     return found
 
 
@@ -107,7 +114,7 @@ def _batches(all_units: Sequence[Unit]) -> Iterator[list[Unit]]:
 
 
 def module_of(name: str, stored: Mapping[str, Any]) -> Module:
-    """Return a module from the JSON object that Yosys writes of it."""
+    """Return a module from the JSON object that Yosys writes for it."""
     cells = tuple(
         Cell(
             cell_name,

@@ -29,7 +29,7 @@ def run(passes: Sequence[str]) -> str:
         ToolError: A pass failed.
     """
     if importlib.util.find_spec("pyosys") is None:
-        raise MissingToolError("Yosys", "count and prove netlists", remedy="pip install 'systolic-cnn[check]'")
+        raise MissingToolError("Yosys", "synthesise SystemVerilog", remedy="pip install 'systolic-cnn[check]'")
     try:
         process = subprocess.run(
             [sys.executable, "-c", _PROGRAM],

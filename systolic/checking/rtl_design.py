@@ -19,17 +19,18 @@ from rtl_timing.netlist import joined
 from rtl_timing.paths import TimingGraph, TimingPath
 from rtl_timing.synthesis import synthesised
 from scheduler.hardware.primitives import ULTRASCALE
+from scheduler.systolic.model.clock import highest_mhz
 from systolic.checking.part_speed import grade_of
 from systolic.execution.verilate import modules
 from systolic.report.tables import table
-from systolic.styles.registry import open_design
+from systolic.styles.systolic.simulate import open_design
 
 SLOWEST = 20
 """Paths shown for each pair of clocks."""
 MANY_LOADS = 200
 """Nets that drive more pins than this are listed."""
-FAST_CLOCK, RATIO = "ap_clk_2x", 2
-"""The clock of the DSPs, and how many times faster than the array's it is. Both come from one clock generator."""
+FAST_CLOCK = "ap_clk_2x"
+"""The clock of the DSPs with dsp_clock 2. It comes from the same clock generator as the array's clock."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class RtlCheck:
     Attributes:
         clock_mhz: The array's clock in MHz.
         speed_grade: The speed grade and core voltage of the board's part, such as ``-2 0.85``.
-        limit_mhz: The highest array clock in MHz that the part's clock tree, DSPs and memories allow (data sheet).
+        limit_mhz: The highest array clock in MHz that the part's data sheet allows.
         limited_by: The primitive that sets the limit.
         p90: The 90th percentile of routed over modelled delays in the validation.
         clocks: The slowest paths of each pair of clocks.
@@ -191,26 +192,20 @@ def check_rtl_design(folder: Path, clock_mhz: float | None, progress: Progress =
     mapped = synthesised(all_units, "xcup", progress)
     progress("modelling the paths")
     best = {name: covered(module, delays) for name, module in mapped.items()}
-    return _timed(TimingGraph(joined(best, all_units[-1].name), delays), delays, clock, board)
+    graph = TimingGraph(joined(best, all_units[-1].name), delays)
+    return _timed(graph, delays, clock, board, design.manifest.array.dsp_clock)
 
 
-def _timed(graph: TimingGraph, delays: DelayTable, clock_mhz: float, board: Board) -> RtlCheck:
+def _timed(graph: TimingGraph, delays: DelayTable, clock_mhz: float, board: Board, dsp_clock: int) -> RtlCheck:
     pairs: dict[tuple[str, str], list[TimingPath]] = {}
     for path in graph.slowest(SLOWEST):
         pairs.setdefault((path.launch_clock, path.capture_clock), []).append(path)
-    fast = FAST_CLOCK in graph.clocks
     timings = []
     for (launch, capture), paths in sorted(pairs.items()):
         # An edge of the fast clock is the next edge on both sides of a crossing.
-        scale = 1000.0 / (RATIO if FAST_CLOCK in (launch, capture) else 1)
+        scale = 1000.0 / (dsp_clock if FAST_CLOCK in (launch, capture) else 1)
         timings.append(ClockTiming(launch, capture, scale / clock_mhz, delays.clock_overhead_ns, tuple(paths), scale))
-    limits = {
-        "global clock": board.fmax.global_clock / (RATIO if fast else 1),
-        "DSP": board.fmax.dsp / (RATIO if fast else 1),
-        "block RAM": board.fmax.bram,
-        **({"UltraRAM": board.fmax.uram} if board.fmax.uram else {}),
-    }
-    limited_by = min(limits, key=lambda name: limits[name])
+    limit = highest_mhz(board, dsp_clock)
     broad = tuple(
         (*graph.netlist.names.get(net, (f"net of {graph.driver_of(net)}", "")), loads)
         for net, loads in graph.loads.most_common()
@@ -219,8 +214,8 @@ def _timed(graph: TimingGraph, delays: DelayTable, clock_mhz: float, board: Boar
     return RtlCheck(
         clock_mhz,
         delays.grade,
-        limits[limited_by],
-        limited_by,
+        limit,
+        board.fmax.slowest if limit == board.fmax.lowest else "the clock of the DSPs",
         delays.p90,
         tuple(timings),
         broad,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from boards.errors import ChoiceError
+from boards.errors import ChoiceError, UnsupportedError
 from rtl_timing.covering import covered
 from rtl_timing.delays import DelayTable, delay_table
 from rtl_timing.netlist import joined
@@ -116,6 +116,12 @@ def test_crossing_between_clocks_is_reported_with_both(delays: DelayTable) -> No
     crossing = module(register("slow", "0", 10), lut(11, 10), register("fast", 11, 12, clock=9), clk2=(9,))
     path = slowest(crossing, delays)
     assert (path.launch_clock, path.capture_clock) == ("clk", "clk2")
+
+
+def test_combinational_loop_is_refused(delays: DelayTable) -> None:
+    looped = module(register("first", "0", 10), lut(11, 10, 12), lut(12, 11), register("last", 12, 13))
+    with pytest.raises(UnsupportedError, match="combinational loop"):
+        slowest(looped, delays)
 
 
 def test_equal_registers_of_two_instances_are_one_place(delays: DelayTable) -> None:
