@@ -3,8 +3,8 @@
 ``python -m tools.reading --help``. Functions, classes and modules are drawn that changed between two commits, and
 sentences of the later one. Which ones are drawn depends only on the hash of the later commit, so nobody chooses them.
 
-A reader sees each unit in one of its two forms, without knowing in which. The sheets of two successive readers have
-opposite forms. A person who knows the code writes the answers before the sheets are read. Files:
+A reader sees the signature and the docstrings of each unit, and not its code, in one of its two forms, without knowing
+in which. The sheets of two successive readers have opposite forms. A person who knows the code writes the answers before the sheets are read. Files:
 
     sheet-1.md …    the units for reader 1 …, with the questions
     sentences.md    docstrings and lines of help: which of them need a fact that the reader does not have?
@@ -19,6 +19,7 @@ import functools
 import json
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -161,11 +162,22 @@ def _fits(unit: Unit, kind: str) -> bool:
 
 
 def _sheet(units: Sequence[Unit]) -> str:
-    parts = ["Answer the three questions of each unit from its text alone, in one or two sentences each.\n"]
+    parts = ["Answer the three questions of each unit from its outline alone, in one or two sentences each.\n"]
     for number, unit in enumerate(units, 1):
         questions = QUESTIONS.format(change=CHANGES[unit.kind])
-        parts.append(f"## Unit {number}: a {unit.kind}\n\n```python\n{unit.text.rstrip()}\n```\n\n{questions}")
+        parts.append(f"## Unit {number}: a {unit.kind}\n\n```python\n{_outline(unit.text)}\n```\n\n{questions}")
     return "\n".join(parts)
+
+
+def _outline(source: str) -> str:
+    """Return a unit's text without the code: signatures, docstrings, fields and constants."""
+    tree = ast.parse(textwrap.dedent(source))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            docstring = node.body[:1] if ast.get_docstring(node) else []
+            node.body = [*docstring, ast.Expr(ast.Constant(...))]
+    tree.body = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)]
+    return ast.unparse(ast.fix_missing_locations(tree))
 
 
 def _sentences(units: Sequence[Unit], commit: str) -> str:
@@ -175,7 +187,7 @@ def _sentences(units: Sequence[Unit], commit: str) -> str:
     for name in _ordered(list(documented), commit)[:DOCSTRINGS]:
         unit = documented[name]
         first = unit.docstring.split("\n\n")[0].replace("\n", " ")
-        lines.append(f"{len(lines)}. {unit.kind} `{name.partition(':')[2]}`: {first}")
+        lines.append(f"{len(lines)}. {unit.kind} `{name}`: {first}")
     for text in _ordered(sorted(_help_texts(commit)), commit)[:HELP_LINES]:
         lines.append(f"{len(lines)}. help: {text}")
     return "\n".join(lines) + "\n"

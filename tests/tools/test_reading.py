@@ -49,6 +49,7 @@ def test_reading_two_readers_get_opposite_forms_of_the_same_units(repository: Pa
     for row, text in zip(order["sheet-1"], sheet.split("## Unit")[1:], strict=True):
         assert ("new" in text) is (row["form"] == "after")
         assert row["unit"].partition(":")[0] not in text  # the sheet names neither the place nor the form
+        assert ("x1 = 1" in text) is ("class Class" in text)  # a reader sees a class's fields, but no function's code
 
 
 def test_reading_same_commit_draws_the_same_sheets(repository: Path) -> None:
