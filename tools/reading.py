@@ -4,7 +4,8 @@
 sentences of the later one. Which ones are drawn depends only on the hash of the later commit, so nobody chooses them.
 
 A reader sees the signature and the docstrings of each unit, and not its code, in one of its two forms, without knowing
-in which. The sheets of two successive readers have opposite forms. A person who knows the code writes the answers before the sheets are read. Files:
+in which. The sheets of two successive readers have opposite forms. A person who knows the code writes the answers
+before the sheets are read. Files:
 
     sheet-1.md …    the units for reader 1 …, with the questions
     sentences.md    docstrings and lines of help: which of them need a fact that the reader does not have?
