@@ -39,7 +39,8 @@ def total_dilation(weights: npt.NDArray[Any], dilation: tuple[int, int]) -> tupl
 
 
 def _step(places: npt.NDArray[np.intp], count: int) -> int:
-    """Return the greatest step whose multiples include ``count`` - 1 and all ``places``, or 1.
+    """Return the greatest step whose multiples include ``count`` - 1 and all ``places``, or 1. It is the dilation
+    hidden in one axis of a kernel.
 
     Args:
         places: Indices of the rows (or columns) of a kernel that are not all 0.
@@ -50,14 +51,14 @@ def _step(places: npt.NDArray[np.intp], count: int) -> int:
 
 
 def dense(weights: npt.NDArray[Number], dilation: tuple[int, int]) -> tuple[npt.NDArray[Number], tuple[int, int]]:
-    """Return ``weights`` without the rows and columns of zeros between the other weights, and the dilation that
-    results."""
+    """Return ``weights`` without the all-zero rows and columns of the kernel that a dilation can replace, and the
+    dilation (rows, columns) that results."""
     rows, columns = total_dilation(weights, dilation)
     return np.ascontiguousarray(weights[:, :, :: rows // dilation[0], :: columns // dilation[1]]), (rows, columns)
 
 
 def on_all_channels(weights: IntArray, groups: int) -> IntArray:
-    """Return the weights of a grouped convolution as a convolution without groups.
+    """Return the weights of a grouped convolution as an ungrouped one: zeros fill the channels of the other groups.
 
     Args:
         weights: Weights of the grouped convolution, [filters, channels per group, …].

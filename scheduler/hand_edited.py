@@ -25,7 +25,8 @@ MOST = 1 << 20
 
 
 def read_object(text: str, name: str, kind: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON object in ``text`` after checks of its format, version and keys against ``schema``.
+    """Return the JSON object in a schedule or folding file's ``text`` after checks of its format, version and keys
+    against ``schema``.
 
     Args:
         text: The file's content.
@@ -65,7 +66,7 @@ DDR_SCHEMA: Mapping[str, Any] = {
 
 
 def ddr_of(values: Mapping[str, Any], name: str) -> DdrRate | None:
-    """Return the DDR rate stored under the key "ddr", or None if the file does not have this key.
+    """Return the DDR bandwidth stored under the key "ddr" of a schedule or folding file, or None without this key.
 
     Args:
         values: The file's object.
@@ -92,7 +93,7 @@ def ddr_of(values: Mapping[str, Any], name: str) -> DdrRate | None:
 
 
 def check_keys(values: Mapping[str, Any], required: Collection[str], allowed: Sequence[str], place: str) -> None:
-    """Check that an object has all required keys and no key that is not allowed.
+    """Raise an error if a JSON object of an edited file lacks a required key or has a key that is not allowed.
 
     Args:
         values: The object.
@@ -114,7 +115,8 @@ def check_keys(values: Mapping[str, Any], required: Collection[str], allowed: Se
 def entries(
     values: Mapping[str, Any], key: str, names: Sequence[str], name: str, kind: str, network: str
 ) -> list[dict[str, Any]]:
-    """Return the objects of the list under ``key``, whose names must be ``names`` in this order.
+    """Return the list of objects under ``key`` of an edited file, with one object per layer or block. Their names must
+    be ``names`` in this order.
 
     Args:
         values: The file's object.

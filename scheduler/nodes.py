@@ -11,12 +11,13 @@ from cnn.quantized import QNode, QuantizedNetwork
 
 
 def nodes_of(network: Network | QuantizedNetwork) -> Sequence[Node | QNode]:
-    """Return the nodes of a float or quantised network, under a type that covers both."""
+    """Return the list of nodes of a float or quantised network, typed so that code can handle either kind."""
     return network.nodes
 
 
 def resolve(network: Network | QuantizedNetwork, index: int) -> int:
-    """Return the index of the node that computes the output of node ``index``.
+    """Return the index of the node whose feature map is the output of node ``index``: its input for a concat of one
+    input, else itself.
 
     This is ``index`` itself, except for a concat of a single input, which only passes its input on.
     """
@@ -26,12 +27,13 @@ def resolve(network: Network | QuantizedNetwork, index: int) -> int:
 
 
 def kind_of(node: Node | QNode) -> str:
-    """Return the kind of a layer as errors name it: "convolution", or the layer's name in the package that adds it."""
+    """Return the noun that errors use for a node's kind of layer: "convolution", or the layer's name in the package
+    that adds it."""
     return node.op.layer if isinstance(node.op, Custom) else type(node.op).__name__.removeprefix("Q").lower()
 
 
 def check_refused(refused: Sequence[tuple[Node | QNode, str]], subject: str, remedy: str = "") -> None:
-    """Raise SeveralFaultsError with one UnsupportedError per refused layer, unless ``refused`` is empty.
+    """Raise SeveralFaultsError with one UnsupportedError per unsupported layer, unless the list ``refused`` is empty.
 
     Args:
         refused: Each refused layer with the reason.

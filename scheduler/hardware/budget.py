@@ -35,7 +35,8 @@ class Budget:
 
     @property
     def fabric(self) -> dict[str, float]:
-        """The shares of the resources on the FPGA, without the DDR, by the names that the options use."""
+        """The budget's shares of DSPs, LUTs, BRAMs and URAMs, without the DDR share, by the names that the command-line
+        options use."""
         return {name: getattr(self, name) for name in ("dsp", "lut", "bram", "uram")}
 
 
@@ -49,7 +50,8 @@ def check_budget(budget: Budget) -> Budget:
 
 
 def room(board: Board, budget: Budget) -> Board:
-    """Return a copy of the board that has only the resources that ``budget`` allows, as the limits of a search.
+    """Return a copy of the board with only the DSPs, LUTs, BRAMs and URAMs that ``budget`` allows, for a search to use
+    as limits.
 
     At least one of each primitive of the board remains, because areas are divided by these counts.
     """

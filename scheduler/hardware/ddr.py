@@ -58,7 +58,8 @@ ports."""
 
 @dataclass(frozen=True)
 class DdrRate:
-    """The bandwidth of the DDR. Values out of range raise RangeError.
+    """The bandwidth of the board's DDR: the peak, and the share of it that carries data. Values out of range raise
+    RangeError.
 
     Attributes:
         gbps: Peak of all ports and both directions together, in 10⁹ bytes per second.
@@ -78,7 +79,7 @@ class DdrRate:
 
     @property
     def sustained_gbps(self) -> float:
-        """The bandwidth that carries data, in 10⁹ bytes per second."""
+        """The peak times the efficiency: the bandwidth that carries data, in 10⁹ bytes per second."""
         return self.gbps * self.efficiency
 
     def __str__(self) -> str:
@@ -86,7 +87,8 @@ class DdrRate:
 
 
 def ddr_rate(board: Board, gbps: float | None = None, efficiency: float | None = None) -> DdrRate:
-    """Return the DDR's bandwidth. Defaults are the peak that the boot image sets, and DDR_EFFICIENCY.
+    """Return the bandwidth of the board's DDR. The default peak is the one that the boot image sets, and the default
+    efficiency is DDR_EFFICIENCY.
 
     Raises:
         RangeError: A value is out of range.
@@ -116,7 +118,7 @@ class DdrTiming:
 
 
 def ddr_timing(board: Board, clock_mhz: float, rate: DdrRate | None = None) -> DdrTiming:
-    """Return the DDR's bandwidth and latency at a clock.
+    """Return the DDR's bandwidth and latency, converted to cycles of an accelerator's clock.
 
     Args:
         board: The board.
@@ -145,7 +147,8 @@ def planned_bits(rate: DdrRate, share: float, cycles: int, clock_mhz: float) -> 
 
 @lru_cache(maxsize=8192)
 def milli_cycles(kinds: tuple[tuple[int, int, int], ...], milli_bytes: int) -> tuple[int, ...]:
-    """Return the 1/1000 cycles per word of each kind of port while all ports are busy.
+    """Return the cycles per word, in 1/1000 cycles, of one AXI port of each kind while all ports access the DDR at the
+    same time.
 
     The DDR serves chunks of DDR_CHUNK bytes, or the rest of a burst if that is shorter. The port that has waited
     longest is served first. A chunk begins in a whole cycle and then occupies its port for one cycle per word.

@@ -45,7 +45,7 @@ ASSUMPTIONS = (
 
 @dataclass(frozen=True)
 class Coefficient:
-    """The bounds of the energy of one operation.
+    """The lower and upper bound of the energy of one hardware operation, such as a DSP multiplication or a DDR bit.
 
     Attributes:
         per: The operation that is counted, for reports.
@@ -64,7 +64,8 @@ class Coefficient:
     year: int
 
     def bounds(self, family: str) -> tuple[float, float]:
-        """Return the lower and the upper bound in picojoules on a board of ``family``."""
+        """Return the lower and the upper bound of the operation's energy, in picojoules, on a board of FPGA
+        ``family``."""
         scale = SCALES["UltraScale+" if family == ULTRASCALE else "7 series"]
         low, high = (scale if scaled else 1.0 for scaled in self.scaled)
         return self.least * low, self.most * high
@@ -132,7 +133,7 @@ SOURCE = (
 
 @dataclass(frozen=True)
 class Activity:
-    """The operations of a layer, a block or a frame whose energy is counted.
+    """The counts of energy-consuming operations of a layer, a block or a frame, per kind of hardware.
 
     Attributes:
         dsp: Multiplications in DSPs.
@@ -158,7 +159,7 @@ class Activity:
 
 @dataclass(frozen=True)
 class Energy:
-    """Estimated energy in microjoules.
+    """Estimated dynamic energy per frame in microjoules, per kind of hardware and in total.
 
     Attributes:
         kinds: The geometric mean of both bounds, per kind of hardware.
@@ -176,7 +177,8 @@ class Energy:
         return sum(self.kinds.values())
 
     def values(self) -> dict[str, Any]:
-        """Return the object for JSON: "microjoules" per kind, "total", "least" and "most"."""
+        """Return the estimate as an object for JSON: "microjoules" per kind of hardware, "total", and the bounds
+        "least" and "most"."""
         return {
             "microjoules": {kind: round(value, 3) for kind, value in self.kinds.items()},
             "total": round(self.total, 3),
@@ -194,7 +196,7 @@ class Energy:
 
 
 def energy(activity: Activity, family: str) -> Energy:
-    """Return the estimated energy of ``activity`` on a board of ``family``."""
+    """Return the estimated energy of the operations in ``activity`` on a board of FPGA ``family``."""
     bounds = {kind: coefficient.bounds(family) for kind, coefficient in COEFFICIENTS.items()}
     counts = {kind: getattr(activity, kind) / 1e6 for kind in COEFFICIENTS}  # picojoules to microjoules
     means = {kind: counts[kind] * math.sqrt(bounds[kind][0] * bounds[kind][1]) for kind in COEFFICIENTS}

@@ -53,12 +53,13 @@ class FifoRow:
         return LATENCIES[self.kind]
 
     def values(self) -> dict[str, str | int]:
-        """Return the object for JSON: the attributes and the latency."""
+        """Return the FIFOs' entry for JSON: the attributes and the latency in cycles."""
         return {**asdict(self), "latency": self.latency}
 
 
 def fifo_kind(bits: int, depth: int, bound: str = "") -> str:
-    """Return the kind of a FIFO.
+    """Return how Vitis HLS builds a FIFO: "srl" (shift register) or "bram" (memory), or the kind that its directive
+    ``bound`` names.
 
     Args:
         bits: Bits per word.

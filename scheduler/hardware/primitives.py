@@ -41,22 +41,24 @@ ULTRASCALE = "zynq-ultrascale+"
 
 
 def bram36(bits: int, depth: int) -> int:
-    """Return the BRAM36 for a memory of ``depth`` words of ``bits`` at the best aspect ratio."""
+    """Return the number of BRAM36s for a memory of ``depth`` words of ``bits``, at the aspect ratio that needs the
+    fewest."""
     return min(ceil_div(bits, width) * ceil_div(depth, words) for width, words in BRAM36_SHAPES)
 
 
 def bram18(bits: int, depth: int) -> int:
-    """Return the BRAM18, halves of a BRAM36, for a memory of ``depth`` words of ``bits`` at the best aspect ratio."""
+    """Return the number of BRAM18s (halves of a BRAM36) for a memory of ``depth`` words of ``bits``, at the best aspect
+    ratio."""
     return min(ceil_div(bits, width) * ceil_div(depth, words) for width, words in BRAM18_SHAPES)
 
 
 def uram(bits: int, depth: int) -> int:
-    """Return the URAMs for a memory of ``depth`` words of ``bits``."""
+    """Return the number of URAMs for a memory of ``depth`` words of ``bits``."""
     return ceil_div(bits, 72) * ceil_div(depth, 4096)
 
 
 def distributed_luts(bits: int, depth: int, family: str) -> int:
-    """Return the LUTs of a writable memory of ``depth`` words of ``bits`` on a board of ``family``."""
+    """Return the number of LUTs of a writable LUTRAM of ``depth`` words of ``bits`` on a board of FPGA ``family``."""
     luts, shallow_bits, deep_bits = (8, 14, 7) if family == ULTRASCALE else (4, 6, 3)
     if depth <= 32:
         return luts * ceil_div(bits, shallow_bits) * min(depth, 1)
@@ -65,19 +67,19 @@ def distributed_luts(bits: int, depth: int, family: str) -> int:
 
 
 def constant_luts(bits: int, depth: int, family: str) -> int:
-    """Return the LUTs of a table of ``depth`` constants of ``bits`` on a board of ``family``."""
+    """Return the number of LUTs of a ROM of ``depth`` words of ``bits`` on a board of FPGA ``family``."""
     multiplexed = 8 if family == ULTRASCALE else 4
     tables = ceil_div(depth, 64)
     return bits * (tables + ceil_div(ceil_div(tables, multiplexed) - 1, 3))
 
 
 def shift_luts(bits: int, depth: int) -> int:
-    """Return the LUTs of a FIFO of ``depth`` words of ``bits`` in shift registers."""
+    """Return the number of LUTs of a FIFO of ``depth`` words of ``bits`` that is built from shift registers."""
     return bits * ceil_div(depth, SHIFT_WORDS)
 
 
 def product_luts(a_bits: int, b_bits: int) -> int:
-    """Return the LUTs of a multiplier of a_bits × b_bits in LUTs.
+    """Return the number of LUTs of a multiplier of a_bits × b_bits that is built without DSPs.
 
     One carry chain adds the first two rows of partial products, and one further chain adds each further row. Each chain
     is one bit longer than the longer operand: (min − 1)(max + 1) LUTs. A factor of one bit only selects.
@@ -90,7 +92,7 @@ def product_luts(a_bits: int, b_bits: int) -> int:
 
 
 def product_dsps(a_bits: int, b_bits: int, dsp: str) -> int:
-    """Return the DSPs of a multiplier of two signed factors.
+    """Return the number of DSPs of a multiplier of two signed factors of ``a_bits`` and ``b_bits`` bits.
 
     A factor that is wider than its port is cut into pieces. All pieces except the most significant one are unsigned and
     therefore have one bit less than the port.

@@ -15,7 +15,8 @@ The headers concat.h, duplicate.h and split.h of hls_templates/streaming set thi
 
 
 def connect(name: str, blocks: list[g.Block], outputs: dict[g.Port, int]) -> g.StreamGraph:
-    """Return the graph of ``blocks``, with a sink per network output and duplicates after ports with several readers.
+    """Return ``blocks`` as a graph with one reader per output: a sink per network output, and duplicates after outputs
+    with several readers.
 
     Args:
         name: The name of the network.
@@ -45,7 +46,7 @@ def connect(name: str, blocks: list[g.Block], outputs: dict[g.Port, int]) -> g.S
 def _copies(
     connected: list[g.Block], label: str, port: g.Port, kind: g.StreamType, copies: int, source: str
 ) -> list[g.Port]:
-    """Append duplicates of ``port`` to ``connected`` and return their output ports, one per reader.
+    """Append duplicate blocks of the output ``port`` to ``connected`` and return their output ports, one per reader.
 
     More than MOST_STREAMS readers need a chain: the last output of a duplicate is the input of the next one.
     """
@@ -58,7 +59,7 @@ def _copies(
 
 
 def _next(label: str) -> str:
-    """Return the label of the next Duplicate in a chain: x_copy, x_copy_more, x_copy_more2 and so on.
+    """Return the name of the next duplicate block in a chain: x_copy, x_copy_more, x_copy_more2 and so on.
 
     A number keeps the label short in a long chain, because C++ tools limit the length of identifiers.
     """
@@ -69,6 +70,6 @@ def _next(label: str) -> str:
 
 
 def _sink(producer: g.Block, port: g.Port, node: int) -> g.Block:
-    """Return a sink that sends the map at ``port``, the output of layer ``node``, to DDR."""
+    """Return a sink block that sends the feature map at ``port``, the output of layer ``node``, to DDR."""
     name = f"{producer.name}_out" + f"{port.output}" * (port.output > 0)
     return g.Block(name, g.Sink(), (port,), (), node, producer.source)

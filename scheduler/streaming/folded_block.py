@@ -14,7 +14,8 @@ from scheduler.streaming.lanes import in_lanes, in_shape, out_lanes, out_pixels,
 
 @dataclass(frozen=True)
 class FoldedBlock:
-    """A block of a graph with its fold, and access to the block that writes its first input.
+    """A block of a streaming graph with its fold (parallelism and memories), and access to the block that writes its
+    first input.
 
     Attributes:
         graph: The graph of the block.
@@ -40,12 +41,12 @@ class FoldedBlock:
 
     @property
     def read(self) -> Shape:
-        """The shape of the map at the first input, without channel padding."""
+        """The shape of the feature map at the block's first input, without channel padding."""
         return in_shape(self.graph, self.index)
 
     @property
     def channels(self) -> int:
-        """The number of channels of the first input, or of the output of a source, channel padding included.
+        """The channels of the block's first input, or of the output of a source, channel padding included.
 
         The channels of a window's output are divided by the taps of the kernel.
         """
@@ -55,17 +56,18 @@ class FoldedBlock:
 
     @property
     def _gathered(self) -> int:
-        """The number of values per channel in a pixel of the first input: the kernel's taps after a window, else 1."""
+        """The values per channel in one pixel of the block's first input: the kernel's taps after a window, else 1."""
         return taps(self.block) if isinstance(self.writer.op, g.Window) else 1
 
     @property
     def rows(self) -> int:
-        """MH, the rows of the weight matrix: the output channels, channel padding included."""
+        """MH: the rows of a unit's weight matrix, which are its output channels with channel padding."""
         return self.block.outputs[0].shape.channels + self.fold.pad_out
 
     @property
     def columns(self) -> int:
-        """MW, the columns of the weight matrix: input channels times taps, channel padding included."""
+        """MW: the columns of a unit's weight matrix, which are input channels times kernel taps, with channel
+        padding."""
         return self.channels * taps(self.block)
 
     @property
@@ -80,14 +82,14 @@ class FoldedBlock:
 
     @property
     def has_whole_rows(self) -> bool:
-        """Whether every row of the input and output maps is a whole number of words."""
+        """Whether every row of the block's input and output maps fills a whole number of stream words."""
         read = all(self.graph.type_of(port).shape.width % self.fold.m == 0 for port in self.block.inputs)
         pixels = out_pixels(self.block, self.fold)
         return read and all(out.shape.width % pixels == 0 for out in self.block.outputs)
 
     @property
     def bits(self) -> int:
-        """The bits of the block's widest word.
+        """The bits of the block's widest word, which is an input, output or weight word.
 
         This covers the input and output words, and the weight words if weights are not embedded. A unit that gathers
         several pixels per pass over its weights has words of that many pixels.
@@ -109,7 +111,7 @@ class FoldedBlock:
 
     @property
     def writer(self) -> g.Block:
-        """The block that writes the first input."""
+        """The block that writes this block's first input stream."""
         return self.graph.blocks[self.block.inputs[0].block]
 
     @property
@@ -118,7 +120,7 @@ class FoldedBlock:
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """The channels of each output of a split, or of each input of any other block."""
+        """The number of channels of each output of a split, or of each input of any other block."""
         if isinstance(self.op, g.Split):
             return self.op.parts
         return tuple(self.graph.type_of(port).shape.channels for port in self.block.inputs)
@@ -126,7 +128,8 @@ class FoldedBlock:
 
 @dataclass(frozen=True)
 class Constraint:
-    """A constraint on the fold of a block.
+    """A rule that the fold (parallelism and memories) of a streaming block must satisfy, for example that PE divides
+    the channels.
 
     Attributes:
         name: The name of the constraint.

@@ -67,7 +67,7 @@ SCHEMA: Mapping[str, Any] = {
 
 
 def to_json(folding: g.StreamingFolding, ddr: DdrRate | None = None) -> str:
-    """Return the text of the file, with one line per block. Keys with default values are left out.
+    """Return a folding as the text of a JSON file, with one line per block. Keys with default values are left out.
 
     Args:
         folding: The folding to save.
@@ -86,7 +86,7 @@ def to_json(folding: g.StreamingFolding, ddr: DdrRate | None = None) -> str:
 
 
 def from_json(text: str, graph: g.StreamGraph, name: str = "folding") -> g.StreamingFolding:
-    """Return the folding of ``text`` for ``graph``.
+    """Return the folding in a folding file's ``text``, checked against the streaming graph ``graph``.
 
     Args:
         text: The contents of the file.
@@ -114,7 +114,7 @@ def from_json(text: str, graph: g.StreamGraph, name: str = "folding") -> g.Strea
 
 
 def saved_ddr(text: str, name: str = "folding") -> DdrRate | None:
-    """Return the DDR rate that the folding of ``text`` was made for, or None if the file has no such key."""
+    """Return the DDR bandwidth for which the folding in ``text`` was made, or None if the file has no such key."""
     return ddr_of(read_object(text, name, "folding", SCHEMA), name)
 
 

@@ -24,7 +24,7 @@ MOST_LABELS = 32
 
 @dataclass(frozen=True)
 class StreamType:
-    """The type of a stream: one frame of it is one feature map.
+    """The type of a stream between two blocks: the shape and datatype of the feature map that it carries per frame.
 
     Attributes:
         shape: The shape of the map, ``(channels, rows, columns)``. The shape excludes channel padding.
@@ -37,17 +37,18 @@ class StreamType:
 
 @dataclass(frozen=True)
 class Source:
-    """The input image, which a DMA reads from DDR as uint8 values."""
+    """The first block of the pipeline: a DMA reads the input image from DDR as uint8 values."""
 
 
 @dataclass(frozen=True)
 class Sink:
-    """The end of a stream: a DMA writes its map to DDR for the host."""
+    """A last block of the pipeline: a DMA writes a feature map to DDR for the host."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """A sliding-window unit (SWU, im2col), which also adds the padding at the borders.
+    """A sliding-window unit (SWU, im2col): it outputs the pixels under the kernel per position, and adds the padding at
+    the borders.
 
     Attributes:
         kernel: The kernel's rows and columns.
@@ -106,14 +107,14 @@ class Activate:
 
 @dataclass(frozen=True, eq=False)
 class GlobalPool:
-    """A global average pool: the sum of each channel over the map, then the activation, which also divides."""
+    """A global average pool block: the sum of each channel over the map, then the activation, which also divides."""
 
     activation: Requantising
 
 
 @dataclass(frozen=True, eq=False)
 class Add:
-    """The sum of the inputs, each times its own multiplier, then the activation."""
+    """An addition block: the sum of its input maps, each times its own multiplier, then the activation."""
 
     multipliers: tuple[int, ...]
     activation: Requantising
@@ -121,7 +122,7 @@ class Add:
 
 @dataclass(frozen=True, eq=False)
 class Multiply:
-    """The element-wise product of two inputs, then the activation."""
+    """A multiplication block: the element-wise product of its two input maps, then the activation."""
 
     activation: Requantising
 
@@ -135,19 +136,19 @@ class Duplicate:
 
 @dataclass(frozen=True)
 class Concat:
-    """The concatenation of the inputs along the channels."""
+    """A block that concatenates its input maps along the channels."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """A split of the channels into consecutive parts: output i has ``parts[i]`` channels."""
+    """A block that splits a map's channels into consecutive parts: output i has ``parts[i]`` channels."""
 
     parts: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Reorg:
-    """Space to depth: each block of ``stride`` × ``stride`` pixels becomes one pixel.
+    """A space-to-depth block: each square of ``stride`` × ``stride`` pixels becomes one pixel.
 
     Attributes:
         stride: The rows and columns of a block, in pixels.
@@ -161,7 +162,7 @@ class Reorg:
 
 @dataclass(frozen=True)
 class DepthToSpace:
-    """Depth to space: each pixel becomes a block of ``rows`` × ``columns`` pixels.
+    """A depth-to-space block: each pixel becomes a rectangle of ``rows`` × ``columns`` pixels.
 
     The pixel's channels are in the order (row, column, channel) of the block.
     """
@@ -172,7 +173,7 @@ class DepthToSpace:
 
 @dataclass(frozen=True)
 class Upsample:
-    """Nearest-neighbour upsampling: each pixel is repeated in ``rows`` rows and ``columns`` columns."""
+    """A nearest-neighbour upsampling block: each pixel is repeated in ``rows`` rows and ``columns`` columns."""
 
     rows: int
     columns: int
@@ -180,14 +181,14 @@ class Upsample:
 
 @dataclass(frozen=True)
 class DownSample:
-    """Downsampling: the output is every ``stride``-th pixel of every ``stride``-th row."""
+    """A downsampling block: its output is every ``stride``-th pixel of every ``stride``-th row."""
 
     stride: int
 
 
 @dataclass(frozen=True)
 class LabelSelect:
-    """Top-k over the channels of each pixel.
+    """A top-k block: it selects the k channels with the greatest values of each pixel.
 
     Attributes:
         k: The number of channels to choose per pixel.
@@ -200,7 +201,7 @@ class LabelSelect:
 
 @dataclass(frozen=True, eq=False)
 class Softmax:
-    """The softmax over the channels of each pixel.
+    """A block that computes the softmax over the channels of each pixel in integers.
 
     Attributes:
         method: The method of cnn.softmax.
@@ -213,23 +214,24 @@ class Softmax:
 
 @dataclass(frozen=True)
 class Discard:
-    """The end of a stream that no layer needs, such as an unused output of a split: its words are read and dropped."""
+    """A last block for a stream that no layer needs, such as an unused output of a split: it reads and drops the
+    words."""
 
 
 class PackageBlock(Protocol):
-    """The part of a package's block that this module needs.
+    """The interface of a package's hardware block (``AddedBlock``) that the graph needs: its ``kind`` alone.
 
     The block is an AddedBlock (blocks/added.py). That module imports this one, so this one cannot import its class.
     """
 
     @property
     def kind(self) -> Kind:
-        """The properties of the block's words and pipeline."""
+        """The block's ``Kind``: its parallelism, pipeline depth and padding."""
 
 
 @dataclass(frozen=True)
 class Custom:
-    """The block of a layer that a package adds.
+    """The operation of a block that computes a layer added by a package.
 
     Attributes:
         layer: The layer's name in the package.
@@ -279,13 +281,13 @@ Computing: TypeAlias = Unit | Summing
 
 
 def kind_name(op: BlockOp) -> str:
-    """Return the name of a block's kind for reports."""
+    """Return the name of a block's kind of hardware for reports."""
     return op.layer if isinstance(op, Custom) else type(op).__name__
 
 
 @dataclass(frozen=True)
 class Port:
-    """Output number ``output`` of the block with index ``block``."""
+    """The address of a stream's start: output number ``output`` of the block with index ``block``."""
 
     block: int
     output: int = 0
@@ -293,12 +295,12 @@ class Port:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A block of the graph.
+    """A node of the streaming graph: one hardware unit with its operation and its input and output streams.
 
     Attributes:
         name: The block's name, unique in the graph.
         op: The operation.
-        inputs: The output ports that the block reads.
+        inputs: The output ports of other blocks that the block reads.
         outputs: The type of each output.
         node: The network's layer whose map output 0 carries, or whose map a sink reads. With None, output 0 carries an
             intermediate map within a layer.
@@ -336,7 +338,8 @@ class StreamGraph:
 
 @dataclass(frozen=True)
 class Fold:
-    """The time-multiplexing of one block: how many values it processes per cycle, and in which memories.
+    """The parallelism of one block (the values that it processes per cycle), and its choice of memories and
+    multipliers.
 
     Attributes:
         pe: The output channels computed in parallel.
@@ -366,7 +369,7 @@ class Fold:
 
 @dataclass(frozen=True, eq=False)
 class StreamingFolding:
-    """A graph with the folds of all its blocks.
+    """A streaming design: a graph, the fold (parallelism and memories) of each block, and the FIFO depths.
 
     Attributes:
         graph: The graph.

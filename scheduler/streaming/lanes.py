@@ -16,7 +16,8 @@ from scheduler.streaming.blocks.kinds import kind_of
 
 
 def taps(block: g.Block) -> int:
-    """Return the number of kernel taps of a window or unit: the values per channel that one output pixel needs."""
+    """Return the number of kernel taps of a window or unit block: the values per channel that one output pixel
+    needs."""
     op = block.op
     if isinstance(op, g.Window):
         return prod(op.kernel)
@@ -26,20 +27,21 @@ def taps(block: g.Block) -> int:
 
 
 def out_pixels(block: g.Block, fold: g.Fold) -> int:
-    """Return the pixels per output word. A block with a stride has fewer pixels per output word than per input word."""
+    """Return the pixels per output word of a block. A strided block has fewer of them than its input words have."""
     stride = block.op.stride if isinstance(block.op, (g.Window, MaxPool)) else 1
     return max(1, fold.m // stride)
 
 
 def in_lanes(block: g.Block, fold: g.Fold, port: int = 0) -> int:
-    """Return the values per word at input ``port``, summed over the word's ``fold.m`` pixels."""
+    """Return the values per word of the block's input stream ``port``, summed over the word's ``fold.m`` pixels."""
     if isinstance(block.op, g.VectorVector):
         return fold.m * fold.pe * fold.simd
     return fold.m * (fold.simd if kind_of(block.op).reads == "simd" else fold.pe)
 
 
 def out_lanes(block: g.Block, fold: g.Fold, output: int = 0) -> int:
-    """Return the values per word at ``output``, summed over the word's ``out_pixels`` pixels."""
+    """Return the values per word of the block's output stream ``output``, summed over the word's ``out_pixels``
+    pixels."""
     if isinstance(block.op, g.LabelSelect):
         return block.op.k
     pixels = out_pixels(block, fold)
@@ -49,7 +51,7 @@ def out_lanes(block: g.Block, fold: g.Fold, output: int = 0) -> int:
 
 
 def in_values(graph: g.StreamGraph, index: int, fold: g.Fold, port: int = 0) -> int:
-    """Return the values per pixel of the stream at input ``port``, channel padding included."""
+    """Return the values per pixel of the block's input stream ``port``, channel padding included."""
     block = graph.blocks[index]
     channels = graph.type_of(block.inputs[port]).shape.channels
     gathered = isinstance(graph.blocks[block.inputs[port].block].op, g.Window)
@@ -57,13 +59,13 @@ def in_values(graph: g.StreamGraph, index: int, fold: g.Fold, port: int = 0) -> 
 
 
 def out_values(graph: g.StreamGraph, index: int, fold: g.Fold, output: int = 0) -> int:
-    """Return the values per pixel of the stream at ``output``, channel padding included."""
+    """Return the values per pixel of the block's output stream ``output``, channel padding included."""
     block = graph.blocks[index]
     return block.outputs[output].shape.channels + fold.pad_out * (taps(block) if isinstance(block.op, g.Window) else 1)
 
 
 def in_shape(graph: g.StreamGraph, index: int, port: int = 0) -> Shape:
-    """Return the shape of the map at input ``port``, without channel padding."""
+    """Return the shape of the feature map at the block's input ``port``, without channel padding."""
     return graph.type_of(graph.blocks[index].inputs[port]).shape
 
 
@@ -78,7 +80,7 @@ def common_channels(graph: g.StreamGraph, index: int) -> int:
 
 
 def matrix(graph: g.StreamGraph, index: int, fold: g.Fold) -> tuple[int, int]:
-    """Return the rows and columns of a unit's weight matrix, channel padding included.
+    """Return the number of rows and columns of a unit's weight matrix, channel padding included.
 
     This is (MH, MW) for a matrix-vector unit and (channels, taps) for a vector-vector unit.
     """
@@ -90,12 +92,13 @@ def matrix(graph: g.StreamGraph, index: int, fold: g.Fold) -> tuple[int, int]:
 
 
 def positions(block: g.Block) -> int:
-    """Return the output pixels per frame."""
+    """Return the number of output pixels of a block per frame."""
     return block.outputs[0].shape.height * block.outputs[0].shape.width
 
 
 def folds_of(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
-    """Return NF · SF, the weight words per pass over all weights, or 0 for a block without weights."""
+    """Return NF · SF: the tiles of PE × SIMD weights into which a unit's weight matrix is cut, or 0 for a block without
+    weights."""
     if not isinstance(graph.blocks[index].op, g.Unit):
         return 0
     height, width = matrix(graph, index, fold)

@@ -78,7 +78,7 @@ _PlainOp: TypeAlias = (
 
 
 def lower(network: QuantizedNetwork) -> g.StreamGraph:
-    """Return ``network`` as a graph of blocks in topological order.
+    """Return the quantised ``network`` as a streaming graph, with its hardware blocks in topological order.
 
     Raises:
         SeveralFaultsError, UnsupportedError: ``check_layers`` found layers that no block can compute.
@@ -93,7 +93,7 @@ def lower(network: QuantizedNetwork) -> g.StreamGraph:
 
 @dataclass
 class _Lowering:
-    """The conversion of one network, layer by layer.
+    """The conversion of one network to streaming blocks, with the blocks that exist so far.
 
     Attributes:
         network: The network.
@@ -106,7 +106,7 @@ class _Lowering:
     ports: dict[int, g.Port] = field(default_factory=dict)
 
     def layer(self, index: int, node: QNode) -> None:
-        """Add the blocks of one layer."""
+        """Add the streaming blocks of one network layer."""
         op = node.op
         match op:
             case Slice():
@@ -140,7 +140,7 @@ class _Lowering:
                 assert_never(op)
 
     def outputs(self) -> dict[g.Port, int]:
-        """Return the ports whose maps are sent to the host, each with the layer of its map.
+        """Return the output ports whose feature maps are sent to the host, each with the index of the layer of its map.
 
         These are the maps that layers on the host read, and the maps that no layer reads.
         """
@@ -171,21 +171,23 @@ class _Lowering:
         return self._add(node.name, _plain_op(op), inputs, (out,), index, node.source)
 
     def _join(self, node: QNode, ports: tuple[g.Port, ...]) -> g.Port:
-        """Add a concat of ``ports``, the first inputs of a layer with more inputs than a concat block has."""
+        """Add a concat block of ``ports``, the first inputs of a layer with more inputs than one concat block has, and
+        return its port."""
         kinds = [self._type(port) for port in ports]
         shape = replace(node.shape, channels=sum(kind.shape.channels for kind in kinds))
         out = replace(kinds[0], shape=shape)
         return self._add(f"{node.name}_join{len(self.blocks)}", g.Concat(), ports, (out,), None, node.source)
 
     def _dense(self, index: int, node: QNode, op: QDense) -> g.Port:
-        """Add the unit of a dense layer, a convolution whose kernel covers the whole map, and return its port."""
+        """Add the unit of a fully connected layer and return its output port. The unit is a convolution with a kernel
+        of the whole map."""
         port = self.ports[node.inputs[0]]
         shape = self._type(port).shape
         weights = op.weights.reshape(-1, shape.channels, shape.height, shape.width)
         return self._unit(index, node, g.MatrixVector(weights, op.weight_type, op.requantiser), port)
 
     def _convolution(self, index: int, node: QNode, op: QConvolution) -> g.Port:
-        """Add the blocks of a convolution and return the port of its map.
+        """Add the blocks of a convolution and return the output port of its feature map.
 
         A window has one dilation for both axes. If the convolution has two, the window gets their greatest common
         divisor, and the kernel gets zeros along the axis with the larger dilation.
@@ -208,7 +210,8 @@ class _Lowering:
         return self.blocks[port.block].outputs[port.output]
 
     def _gather(self, node: QNode, op: QConvolution, port: g.Port, dilation: int) -> g.Port:
-        """Add the block that collects the input values of each output position, and return its port.
+        """Add the window or down-sampler that collects a convolution's input values per output pixel, and return its
+        port.
 
         A depthwise convolution or a kernel larger than 1×1 needs a window. A 1×1 convolution needs a down-sampler if
         its stride is above 1, and no block otherwise.
@@ -232,7 +235,7 @@ class _Lowering:
         return self._add(f"{node.name}_window", window, (port,), (replace(read, shape=out),), None, node.source)
 
     def _select(self, index: int, op: TopK) -> None:
-        """Add the label select of top-k layer ``index``, unless an earlier layer already added it.
+        """Add the label-select block of top-k layer ``index``, unless an earlier layer already added it.
 
         One block computes both the labels and the values of a top-k. If the network reads the values alone, a Discard
         reads the labels, because they are always the block's first output.
@@ -256,13 +259,13 @@ class _Lowering:
             self.ports[values] = g.Port(port.block, 1)
 
     def _chosen(self, source: g.Port, op: TopK) -> int | None:
-        """Return the index of the first layer without a port that has operation ``op`` and reads ``source``."""
+        """Return the first layer with operation ``op`` that reads port ``source`` and has no block yet, as an index."""
         pairs = enumerate(self.network.nodes)
         same = (i for i, node in pairs if node.op == op and self.ports.get(node.inputs[0]) == source)
         return next((i for i in same if i not in self.ports), None)
 
     def _slice(self, index: int) -> None:
-        """Add the split of slice ``index``, unless an earlier slice of the same map already added it.
+        """Add the split block of slice layer ``index``, unless an earlier slice of the same map already added it.
 
         One split serves all slices of a map if they do not overlap. Otherwise each slice gets its own split.
         """
@@ -278,7 +281,8 @@ class _Lowering:
     def _split(
         self, first: QNode, source: g.Port, parts: tuple[int, ...], owners: tuple[int | None, ...], level: int = 0
     ) -> None:
-        """Add the split of ``source`` into ``parts``, and a Discard for each part that no slice reads.
+        """Add a split block of the map at ``source`` into ``parts``, and a Discard for each part that no slice layer
+        reads.
 
         If there are more parts than MOST_STREAMS outputs, the last output carries the rest to another split.
 
@@ -305,7 +309,7 @@ class _Lowering:
             self._split(first, g.Port(port.block, fit), parts[fit:], owners[fit:], level + 1)
 
     def _slices_of(self, source: g.Port) -> list[tuple[int, Slice]]:
-        """Return the slices that read ``source``, each with its index, sorted by their first channel."""
+        """Return the slice layers that read port ``source``, each with its index, sorted by their first channel."""
         slices = [
             (i, node.op)
             for i, node in enumerate(self.network.nodes)
@@ -315,7 +319,8 @@ class _Lowering:
 
 
 def dilations_of(op: QConvolution) -> tuple[int, int]:
-    """Return the dilations of a convolution's rows and columns.
+    """Return the dilation of a convolution's rows and of its columns, with zeros stored in the kernel counted as
+    dilation.
 
     A kernel with a single row or column has no dilation along that axis, so the axis gets the dilation of the other.
     """
@@ -341,7 +346,7 @@ def _on_all_channels(op: QConvolution) -> QConvolution:
 
 
 def _plain_op(op: _PlainOp) -> g.BlockOp:
-    """Return the block of a layer that becomes exactly one block."""
+    """Return the block operation of a layer that becomes exactly one block."""
     match op:
         case QInput():
             return g.Source()
@@ -376,7 +381,7 @@ def _overlap(slices: list[Slice]) -> bool:
 
 
 def _parts(slices: list[tuple[int, Slice]], channels: int) -> tuple[tuple[int, ...], tuple[int | None, ...]]:
-    """Return the sizes of the consecutive parts of a map's channels, and the owner of each part.
+    """Return the channel counts into which slices cut a map, and for each part the slice layer that reads it, or None.
 
     An owner is the index of a slice, or None for channels that no slice reads.
 

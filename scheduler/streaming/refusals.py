@@ -46,7 +46,7 @@ from scheduler.streaming.connect import MOST_STREAMS
 
 
 def check_mappable(network: Network | QuantizedNetwork) -> None:
-    """Check that every layer has a block, and that every map that the host reads can be written to DDR.
+    """Raise an error unless every layer has a streaming block and every map that the host reads can be written to DDR.
 
     Raises:
         SeveralFaultsError: Layers have no block, or maps cannot be written. It has an UnsupportedError for each.
@@ -58,7 +58,7 @@ def check_mappable(network: Network | QuantizedNetwork) -> None:
 
 
 def check_layers(network: Network | QuantizedNetwork) -> None:
-    """Check that every layer has a block. Datatypes are checked in quantised networks only.
+    """Raise an error unless every layer has a streaming block. Datatypes are checked in quantised networks only.
 
     Raises:
         SeveralFaultsError: Layers have no block. It has an UnsupportedError for each.
@@ -70,12 +70,12 @@ def check_layers(network: Network | QuantizedNetwork) -> None:
 
 
 def _mapped(network: Network | QuantizedNetwork) -> list[Node | QNode]:
-    """Return the nodes whose outputs are integers. They become blocks, and the host computes all others."""
+    """Return the nodes whose outputs are integers. They become streaming blocks, and the host computes all others."""
     return [node for i, node in enumerate(nodes_of(network)) if has_integers(network.nodes, i)]
 
 
 def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | None:
-    """Return why a layer cannot become a block, or None if it can."""
+    """Return the reason why a layer cannot become a streaming block, or None if it can."""
     inputs = [nodes_of(network)[resolve(network, i)] for i in node.inputs]
     for source in inputs:
         if source.op.on_host:
@@ -116,12 +116,13 @@ def _is_bipolar(node: Node | QNode) -> bool:
 
 
 def _is_read(network: Network | QuantizedNetwork, node: Node | QNode) -> bool:
-    """Return whether a layer of the pipeline reads the output of ``node``."""
+    """Return whether a layer that becomes a streaming block reads the output of ``node``."""
     return any(network.nodes[resolve(network, i)] is node for reader in _mapped(network) for i in reader.inputs)
 
 
 def _refuse_output(network: Network | QuantizedNetwork, node: Node | QNode) -> str | None:
-    """Return why the output of ``node`` cannot be written to DDR, or None if it can or if only blocks read it."""
+    """Return why the output of ``node`` cannot be written to DDR for the host, or None if it can or if only blocks read
+    it."""
     if not _is_bipolar(node):
         return None
     nodes = nodes_of(network)
@@ -132,13 +133,13 @@ def _refuse_output(network: Network | QuantizedNetwork, node: Node | QNode) -> s
 
 
 def _refuse_datatypes(inputs: Sequence[Node | QNode]) -> str | None:
-    """Return why a concat of ``inputs`` cannot become a block, or None if it can."""
+    """Return why a concat of the nodes ``inputs`` cannot become a streaming block, or None if it can."""
     names = [source.type.datatype.name for source in inputs if isinstance(source, QNode)]
     return f"it joins {listed(names)}, but all inputs must have the same datatype" if len(set(names)) > 1 else None
 
 
 def _refuse_padding(padding: Padding, kernel: tuple[int, int]) -> str | None:
-    """Return why a window cannot have ``padding``, or None if it can."""
+    """Return why a convolution or pool cannot have ``padding`` with this kernel, or None if it can."""
     rows, columns = kernel
     if max(padding.top, padding.bottom) < rows and max(padding.left, padding.right) < columns:
         return None

@@ -19,7 +19,7 @@ from scheduler.streaming.rules import check
 
 @dataclass(frozen=True)
 class Goal:
-    """The goal of a folding search.
+    """The goal of a folding search: a frame rate or the highest one, with the clock and the share of the board.
 
     Only weights in DDR depend on ``clock_mhz`` and ``rate``.
 
@@ -28,7 +28,7 @@ class Goal:
             frame rate within the budget.
         clock_mhz: The pipeline's clock.
         budget: The share of the board that the folding may take.
-        rate: The bandwidth of the DDR. With None, the board's own.
+        rate: The bandwidth of the DDR. With None, the bandwidth in the board's file.
         traced: The FIFOs of an earlier trace. FIFOs that it does not contain have estimated depths.
     """
 
@@ -41,7 +41,7 @@ class Goal:
 
 @dataclass(frozen=True, eq=False)
 class FoldingResult:
-    """A folding with its resources and its frame rate.
+    """A folding with its resources, its cycles per frame, and how far it is proven to be the best.
 
     Attributes:
         folding: The folding.
@@ -68,16 +68,16 @@ class FoldingResult:
 
     @property
     def boards(self) -> float:
-        """The area as a fraction of the board."""
+        """The area of the folding as a fraction of the board."""
         return self.area / BOARD
 
     def frames_per_second(self, clock_mhz: float) -> float:
-        """Return the modelled frames per second at ``clock_mhz``."""
+        """Return the modelled frame rate of the folding at ``clock_mhz``."""
         return clock_mhz * 1e6 / self.cycles
 
 
 def evaluate(graph: g.StreamGraph, folds: Sequence[g.Fold], board: Board, goal: Goal) -> FoldingResult:
-    """Return ``folds``, one per block of ``graph``, with their resources and cycles, without a search.
+    """Return the folding with ``folds``, one per block of ``graph``, with its resources and cycles, without a search.
 
     Raises:
         MismatchError, SeveralFaultsError: ``check`` found that the folds are not legal.
@@ -90,5 +90,5 @@ def evaluate(graph: g.StreamGraph, folds: Sequence[g.Fold], board: Board, goal: 
 
 
 def ddr_limit(board: Board, goal: Goal, cycles: int) -> int:
-    """Return the bits that the pipeline may read from DDR in ``cycles`` cycles."""
+    """Return the bits of weights that the pipeline may read from DDR in ``cycles`` cycles within the goal's budget."""
     return planned_bits(goal.rate or ddr_rate(board), goal.budget.ddr, cycles, goal.clock_mhz)

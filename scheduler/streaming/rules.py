@@ -49,7 +49,8 @@ def _neighbours(value: int, dividend: int) -> tuple[int, ...]:
 def _divides(
     name: str, ops: tuple[type, ...], key: str, noun: str, dividend: Callable[[FoldedBlock], int], remedy: str = ""
 ) -> Constraint:
-    """Return the constraint that a key of the fold divides a number of the block.
+    """Return the constraint that a field of a block's fold, such as PE, divides a number of the block, such as its
+    channels.
 
     Args:
         name: The name of the constraint.
@@ -73,7 +74,7 @@ def _divides(
 
 
 def _one_of(key: str, values: tuple[str, ...]) -> Constraint:
-    """Return the constraint that ``key`` of every fold is one of ``values``."""
+    """Return the constraint that the field ``key`` of every fold is one of ``values``."""
     return Constraint(
         key,
         (object,),
@@ -89,7 +90,8 @@ def _required(
     required: Callable[[FoldedBlock], str],
     holds: Callable[[FoldedBlock], bool],
 ) -> Constraint:
-    """Return a constraint on ``key`` of the fold. The text of ``required`` follows the words "must be" in errors."""
+    """Return a constraint on the field ``key`` of a fold. In errors, the text of ``required`` follows the words "must
+    be"."""
     return Constraint(name, ops, holds, lambda s: InvalidValueError(key, getattr(s.fold, key), required(s)))
 
 
@@ -310,7 +312,8 @@ CONSTRAINTS: tuple[Constraint, ...] = (*DIVISORS, *BLOCKS, *STREAMS)
 
 
 def constraints_of(op: g.BlockOp) -> Iterator[Constraint]:
-    """Yield the constraints on the fold of a block with operation ``op``, including a package's own constraints."""
+    """Yield the constraints on the fold of a streaming block with operation ``op``, including a package's own
+    constraints."""
     yield from (row for row in CONSTRAINTS if isinstance(op, row.ops))
     if isinstance(op, g.Custom):
         yield from added_block(op).rules
@@ -324,7 +327,7 @@ def _gathers(place: FoldedBlock) -> bool:
 
 
 def _custom_lanes(place: FoldedBlock) -> list[tuple[int, int]]:
-    """Return the lanes per word and the channels of each input and output of a package's block."""
+    """Return (values per word, channels) for each input and output of a package's block."""
     assert isinstance(place.op, g.Custom)
     kind, block = place.op.block.kind, place.block
     read = [(getattr(place.fold, kind.reads), i.shape.channels) for i in place.graph.inputs_of(block)]
@@ -332,7 +335,7 @@ def _custom_lanes(place: FoldedBlock) -> list[tuple[int, int]]:
 
 
 def _first_padding(place: FoldedBlock) -> tuple[str, int]:
-    """Return the name and the value of the padding to report: pad_in, or pad_out if pad_in is legal."""
+    """Return the name and the value of a fold's padding field to report: pad_in, or pad_out if pad_in is legal."""
     return ("pad_in", place.fold.pad_in) if _breaks(place, place.fold.pad_in) else ("pad_out", place.fold.pad_out)
 
 
@@ -356,7 +359,7 @@ def _bipolar(op: g.BlockOp) -> bool:
 
 
 def violations(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> Iterator[SystolicError]:
-    """Yield an error for every violated constraint of every block. The place of the error is the block's name."""
+    """Yield an error for every constraint that the fold of a block violates. The error's place is the block's name."""
     for index, block in enumerate(graph.blocks):
         place = FoldedBlock(graph, folds, index)
         for row in constraints_of(block.op):
@@ -367,7 +370,8 @@ def violations(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> Iterator[Systol
 def is_legal(
     graph: g.StreamGraph, folds: Sequence[g.Fold] | Mapping[int, g.Fold], index: int, further: Sequence[Constraint] = ()
 ) -> bool:
-    """Return whether the fold of block ``index`` satisfies BLOCKS, ``further`` and the rules of a package's block.
+    """Return whether the fold of block ``index`` satisfies the general constraints, ``further`` and the rules of a
+    package's block.
 
     Args:
         graph: The graph.
@@ -381,7 +385,7 @@ def is_legal(
 
 
 def check(folding: g.StreamingFolding) -> g.StreamingFolding:
-    """Return ``folding`` unchanged if it satisfies all constraints.
+    """Return ``folding`` unchanged if it satisfies all constraints; else raise an error with every violation.
 
     Raises:
         SeveralFaultsError: It has an error for every violated constraint.

@@ -19,7 +19,8 @@ SLOTS = (1, 2, 4, 8, 16)
 
 
 def weight_matrix(graph: g.StreamGraph, folds: Sequence[g.Fold], index: int) -> IntArray:
-    """Return the weights of unit ``index`` as a matrix, with columns in the order of the values in its input stream.
+    """Return the weights of matrix-vector or vector-vector unit ``index`` as a matrix, with columns in the order of its
+    input stream.
 
     The weights of padding channels are 0, or −1 for BIPOLAR weights.
 
@@ -44,7 +45,7 @@ def weight_matrix(graph: g.StreamGraph, folds: Sequence[g.Fold], index: int) -> 
 
 
 def weight_tiles(weights: IntArray, pe: int, simd: int) -> IntArray:
-    """Return a weight matrix of (MH, MW) as tiles, an array of (PE, NF · SF, SIMD).
+    """Return a weight matrix of (MH, MW) cut into tiles of PE × SIMD, as an array of (PE, NF · SF, SIMD).
 
     Tile nf · SF + sf has the rows nf · PE … nf · PE + PE − 1 and the columns sf · SIMD … sf · SIMD + SIMD − 1.
     """
@@ -54,12 +55,12 @@ def weight_tiles(weights: IntArray, pe: int, simd: int) -> IntArray:
 
 
 def slot_bits(bits: int) -> int:
-    """Return the bits of DDR for a weight of ``bits`` bits (at most 16)."""
+    """Return the bits that a weight of ``bits`` bits (at most 16) occupies in DDR."""
     return next(slot for slot in SLOTS if bits <= slot)
 
 
 def beats_of(weights: int, bits: int, beat_bytes: int) -> int:
-    """Return the beats of DDR per tile of ``weights`` weights."""
+    """Return the DDR beats that a tile of ``weights`` weights occupies."""
     return -(-weights * slot_bits(bits) // (8 * beat_bytes))
 
 

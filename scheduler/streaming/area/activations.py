@@ -37,12 +37,12 @@ LUT_ENTRIES = 64
 
 @dataclass(frozen=True)
 class Functors:
-    """The shape of a block's activation, which processes PE × pixels sums in parallel.
+    """The size of the hardware that applies a block's activation to PE × pixels sums in parallel.
 
     Attributes:
         pe: The channels processed in parallel.
         pixels: The pixels processed in parallel.
-        nf: The channels per PE, so the words of each table of constants.
+        nf: The number of channels that one PE processes in turn, which is the depth of each table of constants.
         sum_bits: The bits of a sum.
         out: The type of an output value.
     """
@@ -55,7 +55,8 @@ class Functors:
 
 
 def activation_parts(activation: Requantising | Table | None, functors: Functors, family: str) -> list[Part]:
-    """Return the tables and the arithmetic of an activation. ``family`` is the board's FPGA family.
+    """Return the hardware parts, with their resources, of an activation: its tables and its arithmetic. ``family`` is
+    the board's FPGA family.
 
     The list is empty without an activation, because the sums are the output then.
     """
@@ -69,12 +70,13 @@ def activation_parts(activation: Requantising | Table | None, functors: Functors
 
 
 def slope_bits(slopes: IntArray) -> int:
-    """Return the bits of a slope of a piecewise-linear table, including its sign."""
+    """Return the bits that hold the largest slope of a piecewise-linear table, including its sign."""
     return int(np.abs(slopes).max()).bit_length() + 1
 
 
 def _tables(table: Table, functors: Functors) -> list[Part]:
-    """Return the values of a table and, if the table is piecewise linear, its slopes and its interpolation."""
+    """Return the hardware parts of an activation by table: the table of values and, if it is piecewise linear, slopes
+    and interpolation."""
     lanes, source = functors.pe * functors.pixels, "one LUT per 64 one-bit values, in every lane"
     luts = ceil_div(table.values.size, LUT_ENTRIES) * lanes
     parts = [Part("table", StreamingUsage(lut=luts * functors.out.bits), source)]
@@ -118,6 +120,7 @@ def _requantisers(activation: Requantiser | MultiplyShift, functors: Functors, f
 
 @lru_cache(maxsize=1024)
 def _shift_stages(activation: Requantiser | MultiplyShift) -> int:
-    """Return the stages of 4:1 multiplexers that select one of the channels' shifts, or 0 if all shifts are equal."""
+    """Return the number of stages of 4:1 multiplexers in a requantiser that select the channel's shift, or 0 if all
+    channels share one shift."""
     spread = int(activation.shift.max() - activation.shift.min())
     return ceil_div(spread.bit_length(), 2)

@@ -17,18 +17,18 @@ BOARD = 1_000_000_000
 
 
 def available(board: Board) -> StreamingUsage:
-    """Return the resources of the whole board."""
+    """Return the amounts of LUTs, DSPs, BRAM18s and URAMs of the whole board."""
     resources = board.resources
     return StreamingUsage(resources.lut, resources.lutram, resources.dsp, 2 * resources.bram36, resources.uram)
 
 
 def limits(board: Board, budget: Budget) -> StreamingUsage:
-    """Return the maximum of each resource that a folding may take."""
+    """Return the maximum of each board resource that a folding may take under ``budget``."""
     return available(room(board, budget))
 
 
 def unit_areas(board: Board) -> StreamingUsage:
-    """Return the area of one unit of each resource, in 10⁻⁹ boards.
+    """Return the area of one LUT, DSP, BRAM18 and URAM, as a fraction of all of its kind on the board, in 10⁻⁹.
 
     LUTs used as memory have no area of their own, because they are counted as LUTs already.
     """
@@ -42,13 +42,15 @@ def unit_areas(board: Board) -> StreamingUsage:
 
 
 def area(usage: StreamingUsage, board: Board) -> int:
-    """Return the area of ``usage`` in 10⁻⁹ boards."""
+    """Return the resources ``usage`` as one number: the sum of the fractions of the board's LUTs, DSPs, BRAMs and
+    URAMs, in 10⁻⁹ boards."""
     unit = unit_areas(board)
     return usage.lut * unit.lut + usage.dsp * unit.dsp + usage.bram18 * unit.bram18 + usage.uram * unit.uram
 
 
 def fits(usage: StreamingUsage, limit: StreamingUsage) -> bool:
-    """Return whether every resource of the FPGA is within ``limit``. Bits from DDR are not compared."""
+    """Return whether ``usage`` is within ``limit`` for every FPGA resource. The bits that are read from DDR are not
+    compared."""
     return (
         usage.lut <= limit.lut
         and usage.lutram <= limit.lutram

@@ -16,13 +16,14 @@ FIFO_LOGIC = 12
 
 
 def style(bits: int, depth: int, ram: str) -> str:
-    """Return the primitive of a memory. With "auto" this is "lutram" for small memories and "bram" for others."""
+    """Return the primitive that builds a memory. With "auto" this is "lutram" for small memories and "bram" for
+    others."""
     return ram if ram != "auto" else "lutram" if depth <= SHALLOW or bits * depth <= SHIFT_BITS else "bram"
 
 
 @lru_cache(maxsize=1 << 16)
 def memory(bits: int, depth: int, ram: str, family: str, constant: bool = False) -> StreamingUsage:
-    """Return the resources of a memory.
+    """Return the LUTs, BRAM18s or URAMs of a memory of ``depth`` words of ``bits``.
 
     Args:
         bits: The bits per word.

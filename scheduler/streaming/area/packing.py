@@ -27,7 +27,7 @@ WIDEST_FIELD = 23
 
 @dataclass(frozen=True)
 class Range:
-    """The range of integers low … high, both included."""
+    """The range of values, low … high inclusive, that a DSP operand can have."""
 
     low: int
     high: int
@@ -42,13 +42,13 @@ class Range:
 
 
 def value_range(bits: int, signed: bool, narrow: bool = False) -> Range:
-    """Return the range of an integer of ``bits`` bits, with ``narrow`` without the most negative value."""
+    """Return the range of an integer of ``bits`` bits. With ``narrow``, the most negative value is excluded."""
     return Range(-(1 << bits - 1) + narrow, (1 << bits - 1) - 1) if signed else Range(0, (1 << bits) - 1)
 
 
 @dataclass(frozen=True)
 class PackedFields:
-    """A way to pack products.
+    """A way to pack several products into one DSP multiplication, with one bit field of the result per product.
 
     Attributes:
         field: The bits of a field, or 0 if no field fits the ports.
@@ -61,17 +61,17 @@ class PackedFields:
 
 
 def two_weights(weight: Range, value: Range, dsp: str) -> PackedFields:
-    """Return the packing of two weights times one activation."""
+    """Return the packing of two weights times one activation in one DSP multiplication."""
     return _packing(_two_field(weight, value, dsp), weight, value)
 
 
 def two_pixels(weight: Range, value: Range, dsp: str) -> PackedFields:
-    """Return the packing of one weight times two activations."""
+    """Return the packing of one weight times two activations in one DSP multiplication."""
     return _packing(_two_field(value, weight, dsp), weight, value)
 
 
 def four_products(weight: Range, value: Range, dsp: str) -> PackedFields:
-    """Return the packing of two weights times two activations."""
+    """Return the packing of two weights times two activations, which are four products, in one DSP multiplication."""
     fits = (
         field
         for field in range(1, WIDEST_FIELD // 2 + 1)
@@ -81,14 +81,16 @@ def four_products(weight: Range, value: Range, dsp: str) -> PackedFields:
 
 
 def _two_field(pair: Range, single: Range, dsp: str) -> int:
-    """Return the bits of the widest field for two values of ``pair`` times one of ``single``, or 0 if none fits."""
+    """Return the bits of the widest field with which a DSP multiplies two packed values of ``pair`` by one of
+    ``single``, or 0 if none fits."""
     fields = range(1, WIDEST_FIELD + 1)
     fits = (field for field in fields if pair.paired(field).in_bits(WIDE_PORT[dsp]))
     return max(fits, default=0) if single.in_bits(NARROW_PORT) else 0
 
 
 def _packing(field: int, weight: Range, value: Range) -> PackedFields:
-    """Return the packing with fields of ``field`` bits. The most products whose sum always fits are its terms."""
+    """Return the packing with ``field`` bits per product. Its ``terms`` is the most products that a field can
+    accumulate without overflow."""
     if field == 0:
         return PackedFields(0, 0)
     corners = [w * v for w, v in product((weight.low, weight.high), (value.low, value.high))]
@@ -111,7 +113,7 @@ class Unrolling:
 
 @dataclass(frozen=True)
 class Operands:
-    """The operands of a unit's products.
+    """The bit widths of the weights and activations that a unit multiplies.
 
     Attributes:
         weight_bits: The bits of a weight. Weights are signed.
@@ -125,18 +127,19 @@ class Operands:
 
     @property
     def is_one_bit(self) -> bool:
-        """Whether an operand has one bit (BIPOLAR). It selects the other operand's sign and needs no multiplier."""
+        """Whether the weight or the activation has one bit (BIPOLAR). It selects the other operand's sign and needs no
+        multiplier."""
         return min(self.weight_bits, self.value_bits) == 1
 
     @property
     def are_one_bit(self) -> bool:
-        """Whether both operands have one bit. Products are XNORs then, and a sum counts ones."""
+        """Whether weight and activation both have one bit. Products are XNORs then, and a sum counts ones."""
         return max(self.weight_bits, self.value_bits) == 1
 
 
 @lru_cache(maxsize=1 << 16)
 def dsps(unrolling: Unrolling, operands: Operands, dsp: str, multiplier: str, depthwise: bool = False) -> int:
-    """Return the DSPs that a unit uses as multipliers.
+    """Return the number of DSPs that the multipliers of a matrix-vector or vector-vector unit take, with packing.
 
     Args:
         unrolling: The products per cycle.
@@ -173,7 +176,7 @@ def _check(dsp: str, multiplier: str) -> None:
 
 
 def activation_dsps(pe: int, pixels: int, sum_bits: int, kind: str) -> int:
-    """Return the DSPs of the activations of PE × pixels sums.
+    """Return the number of DSPs of the requantisers for PE × pixels sums in parallel.
 
     A product needs two DSPs if the sum is wider than 25 bits, the wide port of the smallest DSP (DSP48E1).
 

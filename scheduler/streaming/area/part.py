@@ -16,7 +16,7 @@ and comparators of about 16 bits."""
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a block.
+    """The estimated resources of one part of a block's hardware, such as its multipliers or its control.
 
     Attributes:
         name: The name of the part.

@@ -31,13 +31,13 @@ def block_usage(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) ->
 
 
 def parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[Part]:
-    """Return all parts of block ``index``."""
+    """Return the hardware parts of block ``index`` with their resources, including its control logic."""
     control = Part("control", StreamingUsage(lut=CONTROL), "estimate: counters and handshakes")
     return [control, *_own_parts(graph, index, fold, board)]
 
 
 def _own_parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> list[Part]:
-    """Return all parts of block ``index`` except its control."""
+    """Return the hardware parts of block ``index`` with their resources, except its control logic."""
     op = graph.blocks[index].op
     match op:
         case g.MatrixVector() | g.VectorVector():
@@ -65,7 +65,8 @@ def _own_parts(graph: g.StreamGraph, index: int, fold: g.Fold, board: Board) -> 
 
 
 def _choices(graph: g.StreamGraph, index: int, op: g.LabelSelect, fold: g.Fold) -> list[Part]:
-    """Return the parts of a label select (label_select.h).
+    """Return the hardware parts of a label select (top-k): the sorted lists of its PEs and their merge
+    (label_select.h).
 
     Each PE keeps a sorted list of its k greatest values. At the end of a pixel, the lists are merged.
     """
@@ -81,7 +82,8 @@ def _choices(graph: g.StreamGraph, index: int, op: g.LabelSelect, fold: g.Fold) 
 
 
 def _sums(graph: g.StreamGraph, index: int, op: g.Summing, fold: g.Fold, board: Board) -> list[Part]:
-    """Return the parts of an add, multiply, global pool or activate block: its sums, products and activation."""
+    """Return the hardware parts of an add, multiply, global pool or activate block: its sums, products and
+    activation."""
     block, shape = graph.blocks[index], lanes.in_shape(graph, index)
     factors = op.multipliers if isinstance(op, g.Add) else (1,)
     bits = _greatest_sum(graph, index, op).bit_length() + 1
@@ -98,7 +100,8 @@ def _sums(graph: g.StreamGraph, index: int, op: g.Summing, fold: g.Fold, board: 
 
 
 def _greatest_sum(graph: g.StreamGraph, index: int, op: g.Summing) -> int:
-    """Return the greatest magnitude that the input of the activation of ``op`` can have."""
+    """Return the greatest magnitude of the exact result that ``op`` (an add, multiply, pool or activate block) passes
+    to its activation."""
     magnitudes = [magnitude(kind.datatype) for kind in graph.inputs_of(graph.blocks[index])]
     match op:
         case g.Multiply():
@@ -115,7 +118,7 @@ def _greatest_sum(graph: g.StreamGraph, index: int, op: g.Summing) -> int:
 
 
 def converter_usage(converter: Converter, bits: int, board: Board) -> StreamingUsage:
-    """Return the resources of a converter (hls_templates/streaming/moving/width.h).
+    """Return the resources of a converter between two blocks' stream words (hls_templates/streaming/moving/width.h).
 
     A converter of widths or channels takes one LUT per bit of its wider word. If neither width divides the other, every
     value also needs a multiplexer over all places that it can have in a word, with three places per LUT. A converter of

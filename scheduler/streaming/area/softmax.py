@@ -19,7 +19,7 @@ REGISTERS = 4
 
 
 def softmax_parts(graph: g.StreamGraph, index: int, op: g.Softmax, fold: g.Fold, board: Board) -> list[Part]:
-    """Return all parts of a softmax except its control."""
+    """Return the hardware parts of a softmax block with their resources, except its control logic."""
     read = graph.type_of(graph.blocks[index].inputs[0])
     bits, pe = read.datatype.bits, fold.pe
     greatest = Part(
@@ -48,5 +48,6 @@ def softmax_parts(graph: g.StreamGraph, index: int, op: g.Softmax, fold: g.Fold,
 
 
 def _line(bits: int, words: int, fold: g.Fold, board: Board) -> StreamingUsage:
-    """Return the resources of a delay line. A short delay line consists of registers and takes none of them."""
+    """Return the resources of a delay line of ``words`` words. A line of at most REGISTERS words is built from
+    registers and counts as nothing."""
     return StreamingUsage() if words <= REGISTERS else memory(bits, words, fold.ram, board.family)

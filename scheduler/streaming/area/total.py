@@ -18,7 +18,7 @@ from scheduler.streaming.model.waiting import UNTRACED, TracedStreams
 
 
 def usage(folding: g.StreamingFolding, board: Board, traced: TracedStreams = UNTRACED) -> StreamingUsage:
-    """Return the resources of the whole folding.
+    """Return the board resources of a whole folding: all blocks, converters and FIFOs.
 
     Args:
         folding: The folding.
@@ -29,7 +29,7 @@ def usage(folding: g.StreamingFolding, board: Board, traced: TracedStreams = UNT
 
 
 def usage_by_block(folding: g.StreamingFolding, board: Board, traced: TracedStreams = UNTRACED) -> list[StreamingUsage]:
-    """Return the resources of each block together with the converters and FIFOs at its inputs.
+    """Return, per block of a folding, the board resources of the block and of the converters and FIFOs at its inputs.
 
     The sum over all blocks is ``usage``.
     """
@@ -42,7 +42,7 @@ def usage_by_block(folding: g.StreamingFolding, board: Board, traced: TracedStre
 
 
 def usage_with(folding: g.StreamingFolding, board: Board, fifos: Sequence[tuple[int, int]]) -> StreamingUsage:
-    """Return the resources of the whole folding with the given FIFOs.
+    """Return the board resources of a whole folding if its FIFOs have the widths and depths in ``fifos``.
 
     Args:
         folding: The folding.
@@ -58,23 +58,24 @@ def usage_with(folding: g.StreamingFolding, board: Board, fifos: Sequence[tuple[
 
 
 def edge_usage(edge: Edge, board: Board, traced: TracedStreams = UNTRACED) -> StreamingUsage:
-    """Return the resources of the converters and FIFOs of one stream."""
+    """Return the board resources of the converters and FIFOs between two blocks."""
     converters = sum_of(converter_usage(converter, edge.bits, board) for converter in edge.converters)
     return converters + sum_of(fifo(edge.bits * size, depth) for size, depth in traced.of(edge))
 
 
 def converter_count(folding: g.StreamingFolding) -> int:
-    """Return the number of converters between blocks."""
+    """Return the number of converters of word widths between the blocks of a folding."""
     return sum(len(edge.converters) for edge in edges(folding.graph, folding.folds))
 
 
 def fifo_bits(folding: g.StreamingFolding) -> int:
-    """Return the bits of all FIFOs at their estimated depths, including the FIFOs before converters."""
+    """Return the total capacity in bits of all FIFOs of a folding at their estimated depths, including the FIFOs before
+    converters."""
     return sum(
         edge.bits * size * depth for edge in edges(folding.graph, folding.folds) for size, depth in UNTRACED.of(edge)
     )
 
 
 def macs(graph: g.StreamGraph) -> int:
-    """Return the multiply-accumulates per frame."""
+    """Return the multiply-accumulates that the graph's matrix-vector and vector-vector units compute per frame."""
     return sum(block.op.weights.size * lanes.positions(block) for block in graph.blocks if isinstance(block.op, g.Unit))

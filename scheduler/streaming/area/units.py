@@ -33,7 +33,7 @@ from scheduler.streaming.model.cycles import resident, tile_beats
 
 @dataclass(frozen=True)
 class _Arithmetic:
-    """The arithmetic of a unit, which is the same for every fold.
+    """The operand widths, sum width and activation of a unit, which are the same for every fold of the unit.
 
     Attributes:
         operands: The operands of the products.
@@ -59,7 +59,8 @@ def _arithmetic(op: g.Unit, value: DataType, out: DataType) -> _Arithmetic:
 
 
 def unit_parts(graph: g.StreamGraph, index: int, op: g.Unit, fold: g.Fold, board: Board) -> list[Part]:
-    """Return all parts of unit ``index`` except its control."""
+    """Return the hardware parts of matrix-vector or vector-vector unit ``index`` with their resources, except its
+    control logic."""
     block = graph.blocks[index]
     unit = _arithmetic(op, graph.type_of(block.inputs[0]).datatype, block.outputs[0].datatype)
     height, width = lanes.matrix(graph, index, fold)
@@ -87,7 +88,7 @@ def _multipliers(unit: _Arithmetic, fold: g.Fold, board: Board) -> Part:
 
 
 def _adders(unit: _Arithmetic, fold: g.Fold, board: Board) -> Part:
-    """Return the adders in LUTs.
+    """Return the LUTs of a unit's adders: adder trees and accumulators.
 
     The DSPs of a chain sum their own products. LUTs sum the results of the chains, and the products that are not in
     DSPs.
@@ -102,7 +103,7 @@ def _adders(unit: _Arithmetic, fold: g.Fold, board: Board) -> Part:
 
 @lru_cache(maxsize=4096)
 def tree_luts(terms: int, bits: int, most_bits: int) -> int:
-    """Return the LUTs of an adder tree, with one LUT per bit.
+    """Return the number of LUTs of an adder tree, with one LUT per bit of each sum.
 
     Args:
         terms: The number of terms to sum.
@@ -118,7 +119,8 @@ def tree_luts(terms: int, bits: int, most_bits: int) -> int:
 
 
 def _chained(unit: _Arithmetic, fold: g.Fold, dsp: str) -> int:
-    """Return the products that a chain of DSPs sums, or 1 if the products are not in DSPs."""
+    """Return the number of products that a cascade of DSPs sums before LUTs add its results, or 1 if products are not
+    in DSPs."""
     if fold.multiplier == "lut" or unit.operands.is_one_bit:
         return 1
     return _chain(unit.operands, dsp, unit.shares_values and fold.pe > 1, fold.pixels > 1) or fold.simd
@@ -126,7 +128,7 @@ def _chained(unit: _Arithmetic, fold: g.Fold, dsp: str) -> int:
 
 @lru_cache(maxsize=1024)
 def _chain(operands: Operands, dsp: str, weights_pair: bool, pixels_pair: bool) -> int:
-    """Return the products per field in a chain of DSPs with packed products, or 0 if no packing fits.
+    """Return how many packed products a chain of DSPs may sum in a field before it overflows, or 0 if no packing fits.
 
     Without packing, each DSP has one product, and a chain can be of any length.
 
@@ -163,7 +165,7 @@ def _weights(graph: g.StreamGraph, index: int, op: g.Unit, fold: g.Fold, board: 
 
 
 def _vectors(block: g.Block, unit: _Arithmetic, fold: g.Fold, folds: tuple[int, int], board: Board) -> list[Part]:
-    """Return the memories of input vectors and results.
+    """Return the hardware parts that store a unit's input vectors and results.
 
     A matrix-vector unit with NF above 1 stores the current vector, because each of the NF folds reads it. A unit with
     weights from DDR stores the vectors, sums and results of a whole frame, so that it reads each weight once per frame.

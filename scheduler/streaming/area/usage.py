@@ -10,7 +10,7 @@ from scheduler.hardware.arithmetic import ceil_div
 
 @dataclass(frozen=True)
 class StreamingUsage:
-    """An amount of each resource.
+    """The amount of each board resource that a part of a streaming design takes.
 
     Attributes:
         lut: All LUTs, including LUTs used as memory.
@@ -39,7 +39,7 @@ class StreamingUsage:
         )
 
     def times(self, count: int) -> StreamingUsage:
-        """Return ``count`` times these resources."""
+        """Return ``count`` times these resource amounts."""
         return StreamingUsage(
             self.lut * count,
             self.lutram * count,

@@ -20,7 +20,7 @@ MARGIN_WORDS = 12
 
 
 def window_parts(graph: g.StreamGraph, index: int, op: g.Window, fold: g.Fold, board: Board) -> list[Part]:
-    """Return all parts of a sliding window except its control."""
+    """Return the hardware parts of a sliding-window block with their resources, except its control logic."""
     rows = _default_window if fold.style == "default" else _parallel_window
     return rows(graph, index, op, fold, board)
 
@@ -59,7 +59,8 @@ def _parallel_window(graph: g.StreamGraph, index: int, op: g.Window, fold: g.Fol
 
 
 def _columns(bits: int, groups: int, board: Board) -> StreamingUsage:
-    """Return the resources of the columns of a parallel window or a pool, which are registers for few channel groups.
+    """Return the resources that store the columns of pixels under a parallel window or a pool. They are registers for
+    few channel groups.
 
     Args:
         bits: The bits of the columns of one channel group.
@@ -70,7 +71,7 @@ def _columns(bits: int, groups: int, board: Board) -> StreamingUsage:
 
 
 def _bundles(kernel: int, dilation: int, left: int, pixels: int) -> int:
-    """Return the words of a row that a parallel window covers (scan.h, BUNDLES).
+    """Return the number of stream words of one map row that the kernel of a parallel window covers (scan.h, BUNDLES).
 
     Args:
         kernel: The columns of the kernel.
@@ -82,7 +83,7 @@ def _bundles(kernel: int, dilation: int, left: int, pixels: int) -> int:
 
 
 def window_pixels(op: g.Window, before: Shape, after: Shape) -> int:
-    """Return the pixels in the circular buffer of a default window (window.h, CAPACITY / G).
+    """Return the capacity in pixels of the circular buffer of a default window (window.h, CAPACITY / G).
 
     Args:
         op: The window.
@@ -96,7 +97,7 @@ def window_pixels(op: g.Window, before: Shape, after: Shape) -> int:
 
 
 def pool_parts(graph: g.StreamGraph, index: int, op: MaxPool, fold: g.Fold, board: Board) -> list[Part]:
-    """Return all parts of a max pool except its control."""
+    """Return the hardware parts of a max pool block with their resources, except its control logic."""
     block = graph.blocks[index]
     output = block.outputs[0]
     groups = lanes.in_values(graph, index, fold) // fold.pe
@@ -120,7 +121,8 @@ def pool_parts(graph: g.StreamGraph, index: int, op: MaxPool, fold: g.Fold, boar
 def reordering_parts(
     graph: g.StreamGraph, index: int, op: g.Reorg | g.DepthToSpace | g.Upsample, fold: g.Fold, board: Board
 ) -> list[Part]:
-    """Return all parts of a reorg, depth to space or up-sampler except its control.
+    """Return the hardware parts of a reorg, depth to space or up-sampler block with their resources, except its control
+    logic.
 
     A reorg stores the rows that it combines. An up-sampler and depth to space store two rows: the row that they read
     several times, and the next row.
@@ -137,7 +139,8 @@ def reordering_parts(
 
 
 def reorg_pixels(op: g.Reorg, shape: Shape) -> int:
-    """Return the pixels in the circular buffer of a reorg (reorg.h, CAPACITY / G). ``shape`` is the input map's."""
+    """Return the capacity in pixels of the circular buffer of a reorg block (reorg.h, CAPACITY / G). ``shape`` is the
+    input map's."""
     stride = op.stride
     if op.order != "darknet":
         return (stride - 1) * shape.width + 2 * stride

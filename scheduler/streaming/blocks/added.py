@@ -14,7 +14,8 @@ from scheduler.streaming.model.lag import Lag
 
 @dataclass(frozen=True, eq=False)
 class AddedBlock:
-    """The hardware of a package's layer.
+    """The hardware block of a layer that a package adds: its C++ template, and the functions for its cycles, resources
+    and lag.
 
     All functions are called with the block and its fold. The parameters of the layer are in ``place.op.parameters``.
 
@@ -25,11 +26,11 @@ class AddedBlock:
         files: The text of the header and of other headers that it includes, by file name. Headers of hls_templates are
             available without an entry.
         kind: The properties of the block's words and pipeline.
-        arguments: Returns the template arguments of ``function``.
-        steps: Returns the iterations of the block's loop per frame.
-        parts: Returns the resources of the block, without its control.
-        lag: Returns the lag of the block without its pipeline. With None, the block writes one word for each word that
-            it reads.
+        arguments: Returns the C++ template arguments of ``function``.
+        steps: Returns the iterations of the block's hardware loop per frame.
+        parts: Returns the hardware parts of the block with their resources, without its control logic.
+        lag: Returns how much of a frame the block has read but not yet written (a ``Lag``), without its pipeline. With
+            None, the block writes one word for each word that it reads.
         rules: The constraints on the block's fold. The lanes must divide the channels of all maps even without a rule.
     """
 

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Kind:
-    """The properties of a kind of block.
+    """The properties that all streaming blocks of one kind (such as max pools) share: parallelism, pipeline depth and
+    padding.
 
     Attributes:
-        reads: The key of a fold, "pe" or "simd", that is the number of values of a pixel per input word.
-        writes: The same key for output words.
+        reads: The key of a fold, "pe" or "simd", that sets how many values of a pixel an input word has.
+        writes: The key of a fold, "pe" or "simd", that sets how many values of a pixel an output word has.
         depth: The stages of the loop's pipeline, without the late stages of an activation.
         keeps: Whether the output has the same number of channels as the input.
-        pads: Whether its maps may have channels of padding.
-        several: Whether its words may have several pixels.
-        rams: The choices of ``Fold.ram`` in a search. Windows and units have their own (search/candidates.py).
+        pads: Whether its feature maps may have channels of padding.
+        several: Whether its stream words may have several pixels.
+        rams: The choices of ``Fold.ram`` in a folding search. Windows and units have their own (search/candidates.py).
     """
 
     reads: str = "simd"

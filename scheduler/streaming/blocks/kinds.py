@@ -40,5 +40,6 @@ KINDS: Mapping[type[Any], Kind] = {
 
 
 def kind_of(op: g.BlockOp) -> Kind:
-    """Return the properties of blocks with operation ``op``. The package states them for a package's block."""
+    """Return the ``Kind`` of a block with operation ``op``: its parallelism, pipeline depth and padding. A package
+    states its own."""
     return op.block.kind if isinstance(op, g.Custom) else KINDS[type(op)]

@@ -38,12 +38,12 @@ BLOCKS: Registry[AddedBlock] = Registry(
 
 
 def steps_of(place: FoldedBlock) -> int:
-    """Return the iterations of the loop of a package's block per frame."""
+    """Return the iterations per frame of the hardware loop of a package's block, as the package computes them."""
     return int(_asked(place, "steps", "a whole number of 1 or more", lambda steps: type(steps) is int and steps >= 1))
 
 
 def lag_of(place: FoldedBlock) -> Lag:
-    """Return the lag of a package's block, without its pipeline."""
+    """Return how much of a frame a package's block has read but not yet written (a ``Lag``), without its pipeline."""
     if added_block(place.op).lag is None:
         return NONE
     lag: Lag = _asked(place, "lag", "a Lag of finite frames, low at most up", _is_lag)
@@ -51,12 +51,12 @@ def lag_of(place: FoldedBlock) -> Lag:
 
 
 def parts_of(place: FoldedBlock, board: Board) -> list[Part]:
-    """Return the resources of a package's block, without its control."""
+    """Return the hardware parts of a package's block with their resources, without its control logic."""
     return list(_asked(place, "parts", "a list of Part", _are_parts, board))
 
 
 def arguments_of(place: FoldedBlock) -> tuple[object, ...]:
-    """Return the template arguments of the function of a package's block."""
+    """Return the C++ template arguments with which a package's block function is instantiated."""
     return tuple(_asked(place, "arguments", "a tuple", lambda value: isinstance(value, (tuple, list))))
 
 
@@ -69,14 +69,16 @@ def _are_parts(value: object) -> bool:
 
 
 def added_block(op: g.BlockOp) -> AddedBlock:
-    """Return the full description of a package's block. The type in the graph has only its ``kind``."""
+    """Return the ``AddedBlock`` that a package registered for a layer. The graph's own type declares only its
+    ``kind``."""
     assert isinstance(op, g.Custom)
     assert isinstance(op.block, AddedBlock)
     return op.block
 
 
 def _asked(place: FoldedBlock, name: str, required: str, fits: Callable[[Any], bool], *more: object) -> Any:
-    """Return the checked result of a function of a package's block.
+    """Call one of the functions that a package supplies for its block, and return the result after a check of its type
+    and range.
 
     Args:
         place: The block with its fold.

@@ -24,7 +24,8 @@ WIDTH_DEPTH = 3
 
 @dataclass(frozen=True)
 class Converter:
-    """A block that converts words between two blocks.
+    """A hardware block between two blocks whose stream words differ in width, channels or pixels; it repacks one into
+    the other.
 
     Attributes:
         lanes_in: The values per input word, summed over its pixels.
@@ -62,12 +63,13 @@ class Converter:
 
     @property
     def cycles(self) -> int:
-        """The cycles per frame: its steps, and the cycles in which the pipeline runs empty before the next frame."""
+        """The converter's cycles per frame: its iterations, and the cycles until its pipeline is empty before the next
+        frame."""
         return self.steps + WIDTH_DEPTH
 
     @property
     def steps(self) -> int:
-        """The iterations of the loop per frame, each with at most one input word and one output word.
+        """The iterations of the converter's loop per frame, each with at most one input word and one output word.
 
         Channels are converted pixel by pixel. While the converter writes words of zeros it reads nothing, and while it
         drops input words it writes nothing (width.h, convert_steps).
@@ -86,7 +88,7 @@ class Converter:
 
 @dataclass(frozen=True)
 class Words:
-    """The words of a stream at one of its ends.
+    """The format of a stream's words at one of its ends: pixels per word, and values per pixel.
 
     Attributes:
         pixels: The pixels per word.
@@ -105,13 +107,13 @@ class Words:
 
     @property
     def are_in_order(self) -> bool:
-        """Whether all values of a pixel precede the values of the next pixel in the stream."""
+        """Whether the words carry all values of a pixel before any value of the next pixel."""
         return self.pixels == 1 or self.lanes == self.values
 
 
 @dataclass(frozen=True, eq=False)
 class Edge:
-    """The stream to input ``port`` of block ``reader`` of a graph, with the folds at both ends."""
+    """The stream from a block to input ``port`` of block ``reader``, with the folds of both blocks."""
 
     graph: g.StreamGraph
     reader: int
@@ -121,17 +123,17 @@ class Edge:
 
     @property
     def source(self) -> g.Port:
-        """The output port that writes the stream."""
+        """The output port of the block that writes the stream."""
         return self.graph.blocks[self.reader].inputs[self.port]
 
     @property
     def bits(self) -> int:
-        """The bits per value."""
+        """The bits per value of the stream."""
         return self.graph.type_of(self.source).datatype.bits
 
     @property
     def written(self) -> Words:
-        """The words that the writer writes."""
+        """The format of the words that the writing block writes."""
         writer = self.graph.blocks[self.source.block]
         pixels = lanes.out_pixels(writer, self.writer_fold)
         size = lanes.out_lanes(writer, self.writer_fold, self.source.output)
@@ -140,14 +142,15 @@ class Edge:
 
     @property
     def read(self) -> Words:
-        """The words that the reader reads."""
+        """The format of the words that the reading block reads."""
         pixels = self.reader_fold.m
         size = lanes.in_lanes(self.graph.blocks[self.reader], self.reader_fold, self.port)
         return Words(pixels, size // pixels, lanes.in_values(self.graph, self.reader, self.reader_fold, self.port))
 
     @cached_property
     def converters(self) -> tuple[Converter, ...]:
-        """The converters of the stream, in order from the writer. There are none if both ends have the same words."""
+        """The converters on the stream, in order from the writing block. There are none if both blocks use the same
+        words."""
         written, read = self.written, self.read
         if written == read:
             return ()
@@ -159,19 +162,19 @@ class Edge:
 
 
 def edge_of(graph: g.StreamGraph, folds: Sequence[g.Fold], index: int, port: int = 0) -> Edge:
-    """Return the stream to input ``port`` of block ``index``."""
+    """Return the stream to input ``port`` of block ``index``, as an ``Edge`` with the folds of its two blocks."""
     return Edge(graph, index, port, folds[graph.blocks[index].inputs[port].block], folds[index])
 
 
 def edges(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> Iterator[Edge]:
-    """Yield every stream of the graph, block by block and input by input."""
+    """Yield every stream of the graph as an ``Edge``, block by block and input by input."""
     for index, block in enumerate(graph.blocks):
         for port in range(len(block.inputs)):
             yield edge_of(graph, folds, index, port)
 
 
 def _regrouped(pixels: int, written: Words, read: Words) -> Iterator[Converter]:
-    """Yield the converters between words whose pixels differ, or whose channels differ.
+    """Yield the converters between written and read words whose numbers of pixels or channels differ.
 
     Lanes and channels are converted in words of one pixel only.
 

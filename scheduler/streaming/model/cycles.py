@@ -29,13 +29,13 @@ WALK_LANDING = 3
 
 
 def block_cycles(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
-    """Return the cycles per frame of one block in steady state."""
+    """Return the cycles per frame of one streaming block in steady state."""
     block = graph.blocks[index]
     return _steps(graph, index, fold) + depth_of(block, fold, resident(block, fold))
 
 
 def _steps(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
-    """Return the iterations of a block's loop for one frame."""
+    """Return the iterations of a block's hardware loop for one frame."""
     op = graph.blocks[index].op
     match op:
         case MaxPool() | g.Window():
@@ -73,7 +73,7 @@ def _steps(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
 
 
 def _busiest(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
-    """Return the words per frame of a block's busiest stream."""
+    """Return the words per frame of the block's input or output stream that has the most."""
     block = graph.blocks[index]
     words = [
         _words(in_shape(graph, index, port), in_values(graph, index, fold, port), in_lanes(block, fold, port))
@@ -87,7 +87,7 @@ def _busiest(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
 
 
 def _slid(graph: g.StreamGraph, index: int, fold: g.Fold, op: MaxPool | g.Window) -> int:
-    """Return the iterations of a window or a max pool per frame."""
+    """Return the iterations per frame of the hardware loop of a sliding window or a max pool."""
     slide = _Slide.of(graph, index, op)
     groups = in_values(graph, index, fold) * fold.m // in_lanes(graph.blocks[index], fold)
     parallel = isinstance(op, MaxPool) or fold.style == "parallel"
@@ -95,7 +95,7 @@ def _slid(graph: g.StreamGraph, index: int, fold: g.Fold, op: MaxPool | g.Window
 
 
 def _multiplied(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
-    """Return the iterations per frame of the arithmetic of a matrix-vector or vector-vector unit.
+    """Return the loop iterations per frame in which a matrix-vector or vector-vector unit multiplies.
 
     Resident units (matrix_vector_resident.h) have three phases. They read the frame's vectors, multiply every tile with
     all positions, and write the results. In the second phase, a tile may have more beats in DDR than groups of
@@ -111,7 +111,7 @@ def _multiplied(graph: g.StreamGraph, index: int, fold: g.Fold) -> int:
 
 
 def resident(block: g.Block, fold: g.Fold) -> bool:
-    """Return whether a unit stores all vectors of a frame, to read its weights from DDR once per frame.
+    """Return whether a unit stores all input vectors of a frame, so that it reads its weights from DDR once per frame.
 
     Otherwise it would read them once per group of ``pixels`` positions.
     """
@@ -119,19 +119,20 @@ def resident(block: g.Block, fold: g.Fold) -> bool:
 
 
 def tile_beats(block: g.Block, fold: g.Fold) -> int:
-    """Return the cycles until a tile of PE · SIMD weights has arrived: its beats in DDR, or 1 for weights on chip."""
+    """Return the cycles in which a tile of PE · SIMD weights arrives: its DDR beats, or 1 for weights on chip."""
     if fold.memory != "external" or not isinstance(block.op, g.MatrixVector):
         return 1
     return beats_of(fold.pe * fold.simd, block.op.weight_type.bits, WEIGHT_BEAT_BYTES)
 
 
 def _gathered(graph: g.StreamGraph, index: int, fold: g.Fold, pixels: int) -> int:
-    """Return the iterations of a block before its first output word, which needs ``pixels`` pixels of the input."""
+    """Return the iterations of a block's loop before its first output word, which needs ``pixels`` input pixels."""
     return pixels * in_values(graph, index, fold) // in_lanes(graph.blocks[index], fold) + WALK_LANDING - 1
 
 
 def gathered_pixels(reorg: g.Reorg, shape: Shape) -> int:
-    """Return the input pixels up to the last one that the first output pixel of a reorg needs.
+    """Return how many input pixels of a reorg must arrive, in row-major order, before its first output pixel is
+    complete.
 
     These are all pixels if ``reorg.stride``² does not divide the height in darknet's order.
     """
@@ -143,7 +144,7 @@ def gathered_pixels(reorg: g.Reorg, shape: Shape) -> int:
 
 @dataclass(frozen=True)
 class _Slide:
-    """A kernel that slides over a map.
+    """The geometry of a sliding window or max pool: map shapes, kernel, stride and padding.
 
     Attributes:
         read: The shape of the input map.
@@ -163,7 +164,7 @@ class _Slide:
 
     @staticmethod
     def of(graph: g.StreamGraph, index: int, op: MaxPool | g.Window) -> _Slide:
-        """Return the slide of block ``index``, whose operation is ``op``."""
+        """Return the sliding geometry of the window or max pool block ``index``, whose operation is ``op``."""
         rows, columns = op.window if isinstance(op, MaxPool) else op.kernel
         dilation = 1 if isinstance(op, MaxPool) else op.dilation
         reach = (rows - 1) * dilation + 1, (columns - 1) * dilation + 1
@@ -171,7 +172,7 @@ class _Slide:
         return _Slide(in_shape(graph, index), out, reach, rows * columns, op.stride, op.padding)
 
     def scanned(self, m: int) -> int:
-        """Return the steps per frame of a parallel window or a max pool (scan.h), per group of channels.
+        """Return the loop iterations per frame and channel group of a parallel window or a max pool (scan.h).
 
         The frame ends when its last word of ``m`` pixels has been read and its last position has been written.
         """
@@ -182,7 +183,7 @@ class _Slide:
         return max((self.read.height - 1) * row_words + self.read.width // m, last + lag + 1)
 
     def walked(self, groups: int) -> int:
-        """Return the iterations per frame of a default window, which writes a word per cycle (window.h).
+        """Return the loop iterations per frame of a default window, which writes one word per cycle (window.h).
 
         Args:
             groups: The input words per pixel.
@@ -194,7 +195,8 @@ class _Slide:
         return max(pixels * groups, walked, last_row, self._landed(row, last, groups) + self.taps * groups)
 
     def _landed(self, y: int, x: int, groups: int) -> int:
-        """Return the iterations before the last word of the window at (y, x) can be used, if a word arrives per cycle.
+        """Return the iterations until all input words of the window at output (y, x) are usable, if one word arrives
+        per cycle.
 
         Args:
             y: The row of the position.
@@ -211,7 +213,7 @@ def _words(shape: Shape, values: int, lanes: int) -> int:
 
 
 def bottleneck(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> tuple[str, int]:
-    """Return the name and the cycles per frame of the slowest block or converter."""
+    """Return the name and the cycles per frame of the pipeline's slowest block or converter."""
     slowest, cycles = "", 0
     by_block: dict[int, list[int]] = {}
     for edge in edges(graph, folds):
@@ -225,5 +227,5 @@ def bottleneck(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> tuple[str, int]
 
 
 def frame_cycles(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> int:
-    """Return the cycles from one frame to the next if all FIFOs are deep enough."""
+    """Return the pipeline's cycles from one frame to the next if all FIFOs are deep enough."""
     return bottleneck(graph, folds)[1]

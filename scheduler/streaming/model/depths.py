@@ -17,32 +17,36 @@ SCAN_DEPTH = 5
 
 
 def unit_depth(simd: int) -> int:
-    """Return the stages of a unit that adds ``simd`` products per cycle (fold.h)."""
+    """Return the pipeline stages of a matrix-vector or vector-vector unit that adds ``simd`` products per cycle
+    (fold.h)."""
     return max(LEAST_UNIT_DEPTH, 2 * simd // 3)
 
 
 def max_pool_depth(size: int) -> int:
-    """Return the stages of a max pool (max_pool.h). ``size`` is the greater of its window's rows and columns."""
+    """Return the pipeline stages of a max pool (max_pool.h). ``size`` is the greater of its window's rows and
+    columns."""
     return max(SCAN_DEPTH, 2 + (size - 1).bit_length())
 
 
 def label_select_depth(pe: int, k: int) -> int:
-    """Return the stages of a label select of ``k`` labels that reads ``pe`` values per cycle (label_select.h)."""
+    """Return the pipeline stages of a top-k block for ``k`` labels that reads ``pe`` values per cycle
+    (label_select.h)."""
     return 3 + k * (pe - 1).bit_length()
 
 
 def softmax_depth(method: str, pe: int) -> int:
-    """Return the stages of a softmax that reads ``pe`` values per cycle (softmax.h)."""
+    """Return the pipeline stages of a softmax block that reads ``pe`` values per cycle (softmax.h)."""
     return 4 + pe if method == "argmax" else 10 + pe // 2
 
 
 def inverse_bits(method: str) -> int:
-    """Return the bits of the inverse of a sum of powers. The division has the same number of stages (softmax.h)."""
+    """Return the bits of the reciprocal that a softmax computes. Its divider has the same number of stages
+    (softmax.h)."""
     return DIVIDEND_BITS - POWER_BITS if method == "stable" else DIVIDEND_BITS
 
 
 def softmax_lag(method: str, words: int) -> int:
-    """Return the iterations from an input word of a softmax to its output word (softmax.h).
+    """Return the loop iterations from an input word of a softmax block to its output word (softmax.h).
 
     The maximum of a position needs all its words, unless the method is "latency". The sum needs all powers, and the
     division follows, unless the method is "argmax".
@@ -56,12 +60,13 @@ def softmax_lag(method: str, words: int) -> int:
 
 
 def late(levels: int) -> int:
-    """Return the stages of ``levels`` thresholds in addition to the stages of a requantiser (activation.h)."""
+    """Return the pipeline stages that an activation of ``levels`` thresholds needs in addition to the stages of a
+    requantiser (activation.h)."""
     return levels // 5 if levels > 32 else 0
 
 
 def depth_of(block: g.Block, fold: g.Fold, resident: bool) -> int:
-    """Return the stages of a block's pipeline.
+    """Return the number of pipeline stages of a block's hardware loop.
 
     Args:
         block: The block.
@@ -101,5 +106,6 @@ def depth_of(block: g.Block, fold: g.Fold, resident: bool) -> int:
 
 
 def _late_stages(op: g.Computing, block: g.Block) -> int:
-    """Return the stages of a block's thresholds in addition to the stages of a requantiser."""
+    """Return the pipeline stages that a block's threshold activation needs in addition to a requantiser's, or 0 without
+    thresholds."""
     return late(block.outputs[0].datatype.levels) if isinstance(op.activation, Thresholds) else 0

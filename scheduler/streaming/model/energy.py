@@ -15,7 +15,7 @@ BRAM18_PORT_BITS, URAM_PORT_BITS = 36, 72
 
 
 def block_activity(usage: StreamingUsage, cycles: int) -> Activity:
-    """Return the operations of a block per frame.
+    """Return a block's energy-consuming operations per frame, if all of its hardware works in each of its ``cycles``.
 
     Args:
         usage: The resources of the block, with the converters and FIFOs at its inputs.
@@ -31,7 +31,7 @@ def block_activity(usage: StreamingUsage, cycles: int) -> Activity:
 
 
 def dma_activity(graph: g.StreamGraph) -> Activity:
-    """Return the operations of the DMA per frame: the bits of the image and of all output maps in DDR."""
+    """Return the DMA's energy-consuming operations per frame: the bits of the image and of all output maps in DDR."""
     bits = 0
     for index, block in enumerate(graph.blocks):
         if isinstance(block.op, g.Source):

@@ -40,7 +40,8 @@ Inputs = dict[tuple[int, int], Lag]
 
 
 def waits(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> dict[tuple[int, int], int]:
-    """Return the maximum words that wait before each (block, input) at which branches of a fork meet again.
+    """Return, per (block, input) at which branches of a fork meet again, the most words that wait in the FIFO before
+    it.
 
     Sinks count as a join: all output maps are sent in one packet, so a map waits until the maps before it are sent.
     """
@@ -56,7 +57,8 @@ def waits(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> dict[tuple[int, int]
 
 
 def _words(graph: g.StreamGraph, folds: Sequence[g.Fold], place: tuple[int, int], frames: float) -> int:
-    """Return a part of a frame as words at (block, input) ``place``, rounded up, and one more."""
+    """Return the number of stream words at (block, input) ``place`` that a fraction of a frame holds, rounded up, plus
+    one."""
     index, port = place
     shape, block = lanes.in_shape(graph, index, port), graph.blocks[index]
     values = shape.height * shape.width * lanes.in_values(graph, index, folds[index], port)
@@ -66,7 +68,7 @@ def _words(graph: g.StreamGraph, folds: Sequence[g.Fold], place: tuple[int, int]
 def _branch(
     graph: g.StreamGraph, streams: Mapping[tuple[int, int], Edge], lags: Sequence[Lag], start: g.Port
 ) -> Inputs:
-    """Return the lags from one output of a fork to all inputs that it reaches, over the shortest and the longest path.
+    """Return the minimum and maximum lag, in frames, from one output of a fork to each (block, input) that it reaches.
 
     Args:
         graph: The graph.
@@ -95,7 +97,8 @@ Place = tuple[int, int]
 
 
 def _met(graph: g.StreamGraph, branches: Sequence[Inputs]) -> Iterator[tuple[Place, float]]:
-    """Yield the frames that wait at inputs of joins because another branch of the same fork is slower.
+    """Yield (block, input) and the fraction of a frame that waits there because another branch of the same fork is
+    slower.
 
     Args:
         graph: The graph.
@@ -112,7 +115,7 @@ def _met(graph: g.StreamGraph, branches: Sequence[Inputs]) -> Iterator[tuple[Pla
 
 
 def _joins(graph: g.StreamGraph) -> Iterator[tuple[Place, list[Place]]]:
-    """Yield each input of every block, with the block's other inputs."""
+    """Yield each input of every block as (block, input), with the block's other inputs."""
     for index, block in enumerate(graph.blocks):
         places = [(index, port) for port in range(len(block.inputs))]
         for place in places:
@@ -127,7 +130,8 @@ def _sinks(graph: g.StreamGraph) -> Iterator[tuple[Place, list[Place]]]:
 
 
 def _turn(graph: g.StreamGraph, index: int) -> float:
-    """Return the frames that a join reads from one input before it reads from the next: a pixel for a concat."""
+    """Return the fraction of a frame that a block reads from one input before it reads from the next: a pixel for a
+    concat, else 0."""
     shape = lanes.in_shape(graph, index)
     return 1 / (shape.height * shape.width) if isinstance(graph.blocks[index].op, g.Concat) else 0.0
 
@@ -136,7 +140,7 @@ def _turn(graph: g.StreamGraph, index: int) -> float:
 
 
 def edge_lag(edge: Edge) -> Lag:
-    """Return the lag of the converters of a stream.
+    """Return the data that the converters of a stream hold: read but not yet written, in frames.
 
     A converter of channels stores at most a pixel. A converter of pixels stores at most the pixels of its larger word,
     and a converter of widths one word of each width.
@@ -153,7 +157,7 @@ def edge_lag(edge: Edge) -> Lag:
 
 
 def lag_of(graph: g.StreamGraph, folds: Sequence[g.Fold], index: int) -> Lag:
-    """Return the lag of one block."""
+    """Return the data that one block has read but not yet written when it writes a word, in frames (a ``Lag``)."""
     op, fold = graph.blocks[index].op, folds[index]
     match op:
         case g.Source() | g.Sink() | g.Discard():
@@ -186,7 +190,7 @@ def lag_of(graph: g.StreamGraph, folds: Sequence[g.Fold], index: int) -> Lag:
 
 
 def _stages(graph: g.StreamGraph, index: int, fold: g.Fold, count: float | None = None) -> float:
-    """Return the frames that a block reads in ``count`` iterations, with one word each.
+    """Return the fraction of a frame that a block reads in ``count`` loop iterations, with one word each.
 
     With None, ``count`` is the stages of the block's pipeline.
     """
@@ -202,30 +206,32 @@ def _stages(graph: g.StreamGraph, index: int, fold: g.Fold, count: float | None 
 
 
 def _wordwise(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
-    """Return the lag of a block that writes one word for each word that it reads."""
+    """Return the lag in frames of a block that writes one word for each word that it reads."""
     return Lag(0.0, _stages(graph, index, fold))
 
 
 def _added(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
-    """Return the lag that a package states for its block, and the lag of the block's pipeline."""
+    """Return the lag in frames that a package states for its block, plus the lag of the block's pipeline."""
     lag = added_lag(FoldedBlock(graph, {index: fold}, index))
     return Lag(lag.low, lag.up + _stages(graph, index, fold))
 
 
 def _pixelwise(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
-    """Return the lag of a block that reads or writes the words of a pixel on several streams, one after the other."""
+    """Return the lag in frames of a concat, split or top-k block, which handles the words of a pixel one after the
+    other."""
     shape = lanes.in_shape(graph, index)
     pixel = 1 / (shape.height * shape.width)
     return Lag(-pixel, pixel + _stages(graph, index, fold))
 
 
 def _whole(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
-    """Return the lag of a block that reads the whole map before it writes."""
+    """Return the lag in frames of a block that reads the whole map before it writes."""
     return Lag(0.0, 1 + _stages(graph, index, fold))
 
 
 def _unit(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Unit) -> Lag:
-    """Return the lag of a unit, which reads the vectors of a group of positions and then computes with all weights."""
+    """Return the lag in frames of a matrix-vector or vector-vector unit, which reads a group of input vectors and then
+    computes."""
     block = graph.blocks[index]
     if resident(block, fold):
         return _whole(graph, index, fold)
@@ -239,30 +245,31 @@ def _unit(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Unit) -> Lag:
 
 
 def _row(graph: g.StreamGraph, index: int, fold: g.Fold) -> Lag:
-    """Return the lag of a walk that reads each row several times, so that it needs a whole row before it writes."""
+    """Return the lag in frames of an up-sampler or depth to space, which needs a whole input row before it writes."""
     return Lag(0.0, 1 / lanes.in_shape(graph, index).height + _walked(graph, index, fold))
 
 
 def _reorg(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Reorg) -> Lag:
-    """Return the lag of a reorg, which needs the pixels of its first output pixel before it writes."""
+    """Return the lag in frames of a reorg, which needs all pixels of its first output pixel before it writes."""
     shape = lanes.in_shape(graph, index)
     pixels = gathered_pixels(op, shape)
     return Lag(0.0, pixels / (shape.height * shape.width) + _walked(graph, index, fold))
 
 
 def _walked(graph: g.StreamGraph, index: int, fold: g.Fold) -> float:
-    """Return the lag of a walk beyond the words that it needs: the frames in WALK_LANDING and in its pipeline."""
+    """Return the fraction of a frame that a block with walk.h addressing has in flight: in its buffer's write delay and
+    its pipeline."""
     return _stages(graph, index, fold) + _stages(graph, index, fold, WALK_LANDING + 1)
 
 
 def _shared(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Softmax) -> Lag:
-    """Return the lag of a softmax, which is the words in its delay lines."""
+    """Return the lag in frames of a softmax, which is the words in its delay lines and its pipeline."""
     held = softmax_lag(op.method, lanes.in_values(graph, index, fold) // fold.pe)
     return Lag(0.0, _stages(graph, index, fold) + _stages(graph, index, fold, held))
 
 
 def _thinned(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.DownSample) -> Lag:
-    """Return the lag of a down-sampler, which reads and drops the pixels between two output pixels."""
+    """Return the lag in frames of a down-sampler, which drops the pixels between two output pixels."""
     shape, out = lanes.in_shape(graph, index), graph.blocks[index].outputs[0].shape
     y, x = _places(out.height, out.width)
     pixels_came = (y * op.stride * shape.width + x * op.stride) / (shape.height * shape.width)
@@ -272,7 +279,7 @@ def _thinned(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.DownSample) -
 
 
 def _scanned(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Window | MaxPool) -> Lag:
-    """Return the lag of a parallel window or a max pool (scan.h).
+    """Return the lag in frames of a parallel window or a max pool (scan.h).
 
     A position is written in the step in which the last pixel of its window arrives. If that pixel is below the map,
     this is the step in which it would arrive.
@@ -297,7 +304,7 @@ def _scanned(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Window | MaxP
 
 
 def _walked_window(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Window) -> Lag:
-    """Return the lag of a default window (walk.h), computed in pixels.
+    """Return the lag in frames of a default window (walk.h). The computation uses pixels.
 
     The block reads until it has the pixels of the next position. While it writes positions, it reads at an even pace,
     as long as its buffer has room.
@@ -326,13 +333,13 @@ def _walked_window(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Window)
 
 
 def _reach(op: g.Window | MaxPool) -> tuple[int, int]:
-    """Return the distance from a window's first pixel to its last, in rows and in columns."""
+    """Return the distance from the first pixel under a kernel to the last, in rows and in columns."""
     if isinstance(op, MaxPool):
         return op.window[0] - 1, op.window[1] - 1
     return (op.kernel[0] - 1) * op.dilation, (op.kernel[1] - 1) * op.dilation
 
 
 def _places(height: int, width: int) -> tuple[Words, Words]:
-    """Return the row and the column of every pixel of a map in row-major order, as two arrays."""
+    """Return the row index and the column index of every pixel of a map in row-major order, as two arrays."""
     y, x = np.divmod(np.arange(height * width, dtype=np.float64), width)
     return y, x

@@ -21,7 +21,8 @@ from scheduler.streaming.model.lags import waits
 
 @lru_cache(maxsize=64)
 def waiting(graph: g.StreamGraph) -> dict[tuple[int, int], int]:
-    """Return the values that wait at each (block, input) of a join until the first data arrives at its other inputs.
+    """Return, per (block, input), the values that wait in its FIFO until the first data arrives at the block's other
+    inputs.
 
     A window writes its first position after (KERNEL_H − 1 − TOP) rows and (KERNEL_W − 1 − LEFT) pixels have arrived. A
     unit over a whole map and a global pool need the whole map. All blocks take the same time per frame, so these
@@ -43,7 +44,7 @@ def waiting(graph: g.StreamGraph) -> dict[tuple[int, int], int]:
 
 
 def _fill(graph: g.StreamGraph, index: int) -> float:
-    """Return the frames from a block's first input word to its first output word."""
+    """Return the fraction of a frame from a block's first input word to its first output word."""
     block = graph.blocks[index]
     op = block.op
     match op:
@@ -84,14 +85,15 @@ def _fill(graph: g.StreamGraph, index: int) -> float:
 
 
 def _last_pixel(graph: g.StreamGraph, index: int) -> float:
-    """Return the frames before the last pixel of a block's input map."""
+    """Return the fraction of a frame that arrives before the last pixel of a block's input map."""
     shape = lanes.in_shape(graph, index)
     pixels = shape.height * shape.width
     return (pixels - 1) / pixels
 
 
 def _first_position(kernel: tuple[int, int], dilation: int, padding: Padding, shape: Shape) -> float:
-    """Return the frames before a window's first position is complete, for an input map of ``shape``."""
+    """Return the fraction of a frame that arrives before the first window of a kernel is complete, for an input map of
+    ``shape``."""
     rows = (kernel[0] - 1) * dilation - padding.top
     pixels = max(0, rows * shape.width + (kernel[1] - 1) * dilation - padding.left)
     return pixels / (shape.height * shape.width)
@@ -107,7 +109,8 @@ def depth_of(graph: g.StreamGraph, index: int, port: int, reader: g.Fold) -> int
 
 
 def depths(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> tuple[tuple[int, int, int], ...]:
-    """Return the estimated depths of the FIFOs before joins, as entries of (block, input, depth in words).
+    """Return the estimated depths of all FIFOs that must be deeper than the minimum, as entries of (block, input, depth
+    in words).
 
     A FIFO is deep enough for the rows that wait there (``waiting``), and for the words that would otherwise cause a
     deadlock of these folds (``waits``). All other FIFOs have the minimum depth.
@@ -126,16 +129,16 @@ Fifos = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class TracedStreams:
-    """The FIFOs of one folding after a cycle trace.
+    """The FIFO widths and depths that a cycle trace of one folding determined.
 
     Attributes:
-        fifos: The FIFOs of the stream to each (block, input).
+        fifos: The FIFOs on the stream to each (block, input).
     """
 
     fifos: Mapping[tuple[int, int], Fifos] = field(default_factory=dict)
 
     def of(self, edge: Edge) -> Fifos:
-        """Return the FIFOs of a stream.
+        """Return the FIFOs of a stream as (values per word, depth), from the trace or else estimated.
 
         If the trace had the same words at this stream, its FIFOs are returned. If it had other words, the FIFO before
         the reader can store the same number of values in addition to the minimum depths. Without a trace of the stream,

@@ -41,10 +41,10 @@ They exceed the area of any folding, so that a legal folding always wins."""
 
 @dataclass(frozen=True)
 class Effort:
-    """The effort of a search.
+    """The effort of an annealing search: its number of evaluations and sweeps, and its seed.
 
     Attributes:
-        evaluations: The evaluations per block of a partition.
+        evaluations: The cost evaluations per block of a partition.
         attempts: The number of sweeps over all partitions.
         seed: The random seed.
     """
@@ -62,7 +62,7 @@ def fold(
     effort: Effort | None = None,
     space: Space | None = None,
 ) -> FoldingResult:
-    """Return a folding of at most ``goal.cycles`` cycles per frame.
+    """Return a folding of at most ``goal.cycles`` cycles per frame that annealing found.
 
     Args:
         graph: The graph.
@@ -97,7 +97,8 @@ Rows = list[Numbers]
 
 @dataclass(eq=False)
 class _Annealing:
-    """An annealing search. The attribute ``chosen`` has the present choice of every block."""
+    """A running annealing search over the folds of all blocks. The attribute ``chosen`` has the present choice of every
+    block."""
 
     space: Space
     goal: Goal
@@ -118,7 +119,7 @@ class _Annealing:
         self.chosen = self._start()
 
     def _start(self) -> Numbers:
-        """Return for each block the choice that is most similar to its fold in the greedy folding."""
+        """Return the start of the search: for each block the candidate fold most similar to the greedy search's."""
         goal = replace(self.goal, cycles=self.cycles)
         greedily = greedy.fold(self.space.graph, self.space.board, goal, strict=False, external=self.external)
         nearest = [
@@ -132,7 +133,7 @@ class _Annealing:
         return chosen
 
     def _meet(self, number: int, chosen: Numbers, nearest: list[list[int]]) -> None:
-        """Change the choices of a window and its reader to the most similar ones whose words are compatible.
+        """Change the folds of a window block and its reader to the most similar ones whose stream words are compatible.
 
         Args:
             number: The stream from the window to its reader.
@@ -149,11 +150,12 @@ class _Annealing:
                 return
 
     def folds(self) -> list[g.Fold]:
-        """Return the folds of the present choices."""
+        """Return the folds of all blocks in the present state of the search."""
         return [block.folds[int(choice)] for block, choice in zip(self.space.blocks, self.chosen, strict=True)]
 
     def rows_of_lanes(self) -> Rows:
-        """Return for each block one choice per different lanes, pixels and padding: the choice with the least area."""
+        """Return for each block the candidates with different parallelism or padding, the one of least area for
+        each."""
         rows = []
         for block, fast in zip(self.space.blocks, self.fast, strict=True):
             best: dict[Lanes, int] = {}
@@ -166,7 +168,7 @@ class _Annealing:
         return rows
 
     def rows_of_kinds(self) -> Rows:
-        """Return for each block the choices with the lanes, pixels and padding of its present choice."""
+        """Return for each block the candidates that differ from its present fold only in memories and multipliers."""
         rows = []
         for block, fast, fold in zip(self.space.blocks, self.fast, self.folds(), strict=True):
             alike = [choice for choice in fast.tolist() if _lanes(block.folds[choice]) == _lanes(fold)]
@@ -174,14 +176,15 @@ class _Annealing:
         return rows
 
     def go_through(self, rows: Rows, together: int) -> None:
-        """Anneal all blocks, in partitions of ``together`` neighbours. Blocks with a single choice are skipped."""
+        """Anneal all blocks, in partitions of ``together`` neighbouring blocks. Blocks with one candidate fold are
+        skipped."""
         for first in range(0, len(rows), together):
             part = [i for i in range(first, min(first + together, len(rows))) if len(rows[i]) > 1]
             if part:
                 self._anneal(part, rows)
 
     def _anneal(self, part: list[int], rows: Rows) -> None:
-        """Anneal the blocks of ``part`` and keep the best choices that were found."""
+        """Anneal the folds of the blocks in ``part`` and keep the best folds that were found."""
         best, lowest = self.chosen.copy(), self.energy(self.chosen)
 
         def energy(point: Vectors) -> float:
@@ -209,7 +212,7 @@ class _Annealing:
         self.chosen = best
 
     def energy(self, chosen: Numbers) -> float:
-        """Return the area of ``chosen`` in boards, plus penalties for everything that is not allowed."""
+        """Return the cost of the folds ``chosen``: their area in boards, plus penalties for violated limits."""
         space = self.space
         total = np.zeros(len(RESOURCES))
         for block, choice in zip(space.blocks, chosen, strict=True):
@@ -232,7 +235,8 @@ def _lanes(fold: g.Fold) -> Lanes:
 
 
 def _distance(fold: g.Fold, other: g.Fold) -> tuple[object, ...]:
-    """Return a sort key for the similarity of ``fold`` to ``other``. Among equally similar folds, smaller lanes win."""
+    """Return a sort key: how much ``fold`` differs from ``other``. Of equally similar folds, the one with less
+    parallelism is first."""
     return (
         fold.pad_in + fold.pad_out,
         fold.m != other.m,

@@ -22,7 +22,7 @@ from scheduler.streaming.rules import is_legal
 
 @dataclass(frozen=True)
 class Options:
-    """The folds that a search may use.
+    """The options that limit which folds a folding search may use.
 
     Attributes:
         max_padding: The maximum channels of padding per map.
@@ -48,7 +48,7 @@ def divisors(value: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=4096)
 def lanes_of(channels: int, max_padding: int) -> tuple[tuple[int, int], ...]:
-    """Return the pairs of (lanes, channels of padding) with which ``channels`` can be folded."""
+    """Return the pairs (channels in parallel, channels of padding) with which a block can process ``channels``."""
     fewest = ((ceil_div(channels, folds), folds) for folds in range(1, channels + 1))
     pairs = {(count, folds * count - channels) for count, folds in fewest}
     return tuple(sorted((count, padding) for count, padding in pairs if padding <= max_padding))
@@ -56,19 +56,20 @@ def lanes_of(channels: int, max_padding: int) -> tuple[tuple[int, int], ...]:
 
 @lru_cache(maxsize=4096)
 def paddings(channels: int, max_padding: int) -> tuple[int, ...]:
-    """Return the numbers of channels of padding that allow a new number of folds, including 0."""
+    """Return the useful numbers of padding channels, 0 included: each allows another number of folds over the
+    channels."""
     return tuple(sorted({padding for _, padding in lanes_of(channels, max_padding)}))
 
 
 def candidates(graph: g.StreamGraph, index: int, board: Board, options: Options) -> list[g.Fold]:
-    """Return the folds of block ``index`` that satisfy all constraints on a single block."""
+    """Return all folds of block ``index`` that satisfy every constraint on a single block."""
     place = _Place(graph, index, board, options)
     return [fold for fold in _folds(place) if is_legal(graph, {index: fold}, index)]
 
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """A block of a graph on a board, with the options of the search."""
+    """A block whose folds are listed, with its graph, the board and the options of the search."""
 
     graph: g.StreamGraph
     index: int
@@ -81,12 +82,13 @@ class _Place:
 
     @property
     def channels(self) -> int:
-        """The channels of the first input map."""
+        """The channels of the block's first input map."""
         return lanes.in_shape(self.graph, self.index).channels
 
     @property
     def read_padding(self) -> int:
-        """The maximum padding of the input map. The image has none unless ``pad_ends`` is set."""
+        """The maximum padding channels of the block's input map. The input image has none unless ``pad_ends`` is
+        set."""
         if self.options.pad_ends:
             return self.options.max_padding
         is_picture = any(_is_picture(self.graph, port) for port in self.block.inputs)
@@ -94,12 +96,12 @@ class _Place:
 
     @property
     def leaves(self) -> bool:
-        """Whether a sink reads the block's output and ``pad_ends`` is not set, so that the output has no padding."""
+        """Whether a sink reads the block's output, which then has no channel padding unless ``pad_ends`` is set."""
         sinks = (block for block in self.graph.blocks if isinstance(block.op, g.Sink))
         return not self.options.pad_ends and any(sink.inputs[0].block == self.index for sink in sinks)
 
     def pixel_counts(self, stride: int = 1) -> list[int]:
-        """Return the possible pixels per word: 1, and the powers of two that divide the widths of all maps.
+        """Return the possible pixels per stream word: 1, and the powers of two that divide the widths of all maps.
 
         They must also be multiples of ``stride``.
         """
@@ -114,12 +116,13 @@ class _Place:
 
     @property
     def map_rams(self) -> list[str]:
-        """The primitives that can store the map rows of a window."""
+        """The kinds of RAM that can store the map rows of a window."""
         return ["lutram", "bram"] + ["uram"] * (self.board.resources.uram > 0)
 
     @property
     def weight_memories(self) -> list[tuple[str, str]]:
-        """The possible (memory, ram) for weights. For weights in DDR, ``ram`` stores the vectors that wait for them."""
+        """The possible (memory, ram) of a unit's weights. For weights in DDR, ``ram`` stores the vectors that wait for
+        them."""
         has_uram = self.board.resources.uram > 0
         if self.block.name in self.options.external:
             return [("external", "auto")] + [("external", "uram")] * has_uram
@@ -127,13 +130,13 @@ class _Place:
         return on_chip + [("decoupled", "uram")] * (has_uram and self.options.uram_weights)
 
     def multipliers(self, weight_bits: int) -> list[str]:
-        """Return the possible multipliers. Operands of one bit need no DSP."""
+        """Return the possible kinds of multiplier of a unit, "dsp" and "lut". Operands of one bit need no DSP."""
         value_bits = self.graph.type_of(self.block.inputs[0]).datatype.bits
         return ["dsp", "lut"] if min(weight_bits, value_bits) > 1 else ["lut"]
 
 
 def _is_picture(graph: g.StreamGraph, port: g.Port) -> bool:
-    """Return whether ``port`` has the input image, possibly windowed, duplicated or down-sampled."""
+    """Return whether the stream at ``port`` carries the input image, possibly windowed, duplicated or down-sampled."""
     block = graph.blocks[port.block]
     if isinstance(block.op, g.Source):
         return True
@@ -141,7 +144,7 @@ def _is_picture(graph: g.StreamGraph, port: g.Port) -> bool:
 
 
 def _folds(place: _Place) -> Iterator[g.Fold]:
-    """Yield the folds of a block, including a few that violate constraints."""
+    """Yield the folds of a block to consider, including a few that violate constraints."""
     op = place.block.op
     match op:
         case g.Window():
@@ -195,7 +198,8 @@ def _matrix_vectors(place: _Place, op: g.MatrixVector) -> Iterator[g.Fold]:
 
 
 def _shared(place: _Place) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of ``Fold.m`` and ``Fold.pixels`` of a matrix-vector unit."""
+    """Yield the pairs (``Fold.m``, ``Fold.pixels``): pixels per word and per read of the weights, of a matrix-vector
+    unit."""
     block = place.block
     if lanes.in_shape(place.graph, place.index).width == block.outputs[0].shape.width:
         yield from ((m, m) for m in place.pixel_counts())
@@ -224,7 +228,7 @@ def _elementwise(place: _Place, op: g.BlockOp, stride: int = 1) -> Iterator[g.Fo
 
 
 def _movers(place: _Place, op: g.BlockOp) -> Iterator[g.Fold]:
-    """Yield the folds of blocks without channel padding, among them the blocks of packages."""
+    """Yield the folds to consider of blocks that cannot have channel padding, among them the blocks of packages."""
     kind = kind_of(op)
     pixels = place.pixel_counts() if kind.several else [1]
     for m, count, ram in product(pixels, divisors(lanes.common_channels(place.graph, place.index)), kind.rams):

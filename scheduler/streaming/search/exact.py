@@ -105,7 +105,7 @@ def _targets(
 
 @dataclass(frozen=True)
 class _Bisected:
-    """The result of a bisection.
+    """The result of a bisection over cycles per frame for the least that is feasible.
 
     Attributes:
         cycles: The least cycles per frame for which a folding was found, or None.
@@ -121,7 +121,7 @@ class _Bisected:
 
 @dataclass(frozen=True)
 class _Targets:
-    """The search over targets, which are cycles per frame.
+    """The exact search for foldings of one graph under different targets of cycles per frame.
 
     Attributes:
         space: The choices of all blocks.
@@ -140,7 +140,8 @@ class _Targets:
     foldings: list[tuple[g.Fold, ...]] = field(default_factory=list)
 
     def cheapest(self, cycles: int, rate_gap: float = 0.0) -> FoldingResult:
-        """Return the folding of least area that takes at most ``cycles``. ``rate_gap`` is stored in the result."""
+        """Return the folding of least area that takes at most ``cycles`` per frame. ``rate_gap`` is stored in the
+        result."""
         solution = self._solve(cycles)
         if not solution.folds:
             raise self._nothing(cycles, solution.state)
@@ -151,7 +152,8 @@ class _Targets:
         return replace(result, state=state, gap=gap, seconds=seconds, rate_gap=rate_gap)
 
     def fastest(self) -> FoldingResult:
-        """Return the folding of least area with the least cycle count for which any folding fits."""
+        """Return the folding with the fewest cycles per frame that fits the budget, and of several the one of least
+        area."""
         counts = self.space.cycle_counts()
         bisected = self._bisect(counts)
         if bisected.cycles is not None:
@@ -161,15 +163,15 @@ class _Targets:
         return self.cheapest(counts[-1], 1 - counts[0] / counts[-1])  # the greedy search may have found a folding
 
     def fewest(self) -> int:
-        """Return the least cycle count for which a folding was found."""
+        """Return the fewest cycles per frame for which a folding within the budget was found."""
         return self._bisect(self.space.cycle_counts()).cycles or self.fastest().cycles
 
     def any_folding(self, cycles: int) -> bool:
-        """Return whether a folding was found that takes at most ``cycles``."""
+        """Return whether a folding was found that takes at most ``cycles`` per frame."""
         return bool(self._solve(cycles, any_folding=True).folds)
 
     def _bisect(self, counts: list[int]) -> _Bisected:
-        """Find the least of ``counts``, ascending cycle counts, for which a folding fits."""
+        """Find the fewest cycles per frame among ``counts`` (ascending) for which a folding fits, by bisection."""
         low, high, impossible, undecided = -1, len(counts), -1, False
         while high - low > 1:
             middle = (low + high) // 2
@@ -197,7 +199,7 @@ class _Targets:
         return seconds_left(self.deadline, self.start)
 
     def _known(self, cycles: int) -> Solution:
-        """Return the smallest folding that the greedy search or the bisection found and that fits.
+        """Return the folding of least area that the greedy search or the bisection has found and that fits.
 
         The solver then skips all foldings of more area.
         """
@@ -212,7 +214,8 @@ class _Targets:
     # --- errors if no folding was found ------------------------------------------------------------------------
 
     def _nothing(self, cycles: int, state: str) -> SystolicError:
-        """Return the error for a solver that ended in ``state`` without a folding of at most ``cycles``."""
+        """Return the error for a search that ended in solver state ``state`` without a folding of at most ``cycles``
+        per frame."""
         graph = self.space.graph
         if state != "infeasible":
             reason = f"found no folding of {graph.name} in {self.deadline or 0:g} s"
@@ -224,7 +227,7 @@ class _Targets:
         return self._excess(cycles)
 
     def _excess(self, cycles: int) -> DoesNotFitError:
-        """Return the error with the resources that are missing, and with a proposal that fits.
+        """Return the error that names the missing board resources and proposes a change that fits.
 
         They follow from the folding of least area on a board without limits.
         """
@@ -248,7 +251,8 @@ class _Targets:
         return error
 
     def _what_fits(self, cycles: int) -> Proposal:
-        """Return a proposal: a lower frame rate if any folding fits, else another board or weights in DDR."""
+        """Return a proposal for the user: a lower frame rate if any folding fits, else another board or weights in
+        DDR."""
         slower = self._bisect([count for count in self.space.cycle_counts() if count > cycles])
         if slower.cycles is None:
             refused = Refused(self.space.graph, self.space.board, self.goal, self.options, self._seconds_left())

@@ -29,7 +29,7 @@ WIDEST_WEIGHTS = 36
 def fold(
     graph: g.StreamGraph, board: Board, goal: Goal, *, strict: bool = True, external: tuple[str, ...] = ()
 ) -> FoldingResult:
-    """Return the greedy folding.
+    """Return the folding that FINN's greedy search finds for the goal's cycles per frame.
 
     Args:
         graph: The graph.
@@ -75,7 +75,8 @@ Keys = tuple[str, ...]
 
 
 def _raise(graph: g.StreamGraph, index: int, fold: g.Fold, keys: Keys, dividend: int, meets: Meets) -> g.Fold:
-    """Return ``fold`` with ``keys`` set to the first divisor that meets the target, or to the last one that is legal.
+    """Return ``fold`` with its fields ``keys`` raised to the first divisor that meets the target cycles, or to the last
+    one that is legal.
 
     This is FINN's optimize_attribute_val.
     """
@@ -91,7 +92,8 @@ def _raise(graph: g.StreamGraph, index: int, fold: g.Fold, keys: Keys, dividend:
 
 
 def _matrix_vector(graph: g.StreamGraph, index: int, op: g.MatrixVector, meets: Meets, fold: g.Fold) -> g.Fold:
-    """Return the fold of a matrix-vector unit: SIMD raised up to WIDEST_WEIGHTS, then PE."""
+    """Return the greedy fold of a matrix-vector unit: SIMD raised up to WIDEST_WEIGHTS, then PE, until it meets the
+    target."""
     height, width = lanes.matrix(graph, index, fold)
     for simd in divisors(width):
         tried = replace(fold, simd=simd)
@@ -107,7 +109,7 @@ def _matrix_vector(graph: g.StreamGraph, index: int, op: g.MatrixVector, meets: 
 
 
 def _vector_vector(graph: g.StreamGraph, index: int, meets: Meets, target: int) -> g.Fold:
-    """Return the fold of a vector-vector unit.
+    """Return the greedy fold of a depthwise (vector-vector) unit.
 
     FINN raises PE first, and SIMD only if PE = all channels is too slow. If a word is too narrow for the windows of all
     channels, PE becomes the most channels whose windows fit a word, if that is faster.
@@ -126,12 +128,13 @@ def _vector_vector(graph: g.StreamGraph, index: int, meets: Meets, target: int) 
 
 
 def _gathering(unit: g.Fold) -> g.Fold:
-    """Return the fold of the window block before a depthwise unit, which follows from the unit's PEs."""
+    """Return the fold of the window block before a depthwise unit; its SIMD equals the unit's PE."""
     return g.Fold(simd=unit.pe, style="parallel" if unit.simd > 1 else "default")
 
 
 def _window(graph: g.StreamGraph, index: int, meets: Meets, target: int) -> g.Fold:
-    """Return the fold of a window, with style "parallel" if it is too slow with all channels in parallel."""
+    """Return the greedy fold of a window block, with style "parallel" if it is too slow with all channels in
+    parallel."""
     channels = lanes.in_shape(graph, index).channels
     fold = _raise(graph, index, g.Fold(), ("simd",), channels, meets)
     parallel = replace(fold, style="parallel")

@@ -27,14 +27,14 @@ def _units(graph: g.StreamGraph) -> dict[str, g.Unit]:
 
 
 def on_chip_bits(board: Board, uram: bool = True) -> int:
-    """Return the bits of the board's BRAM and, with ``uram``, of its URAM."""
+    """Return the capacity in bits of the board's BRAM and, with ``uram``, of its URAM."""
     return board.resources.bram36 * BRAM36_BITS + uram * board.resources.uram * URAM_BITS
 
 
 def too_many_weights(
     graph: g.StreamGraph, board: Board, budget: Budget, external: Sequence[str], uram: bool = True
 ) -> DoesNotFitError | None:
-    """Return an error if the on-chip weights exceed all memory that the budget allows, LUTs included, else None.
+    """Return an error if the weights on chip exceed all memory that the budget allows, LUTs included; else None.
 
     Args:
         graph: The graph.
@@ -58,7 +58,7 @@ def too_many_weights(
 
 
 def _memory(total: int, board: Board, uram: bool) -> tuple[str, int]:
-    """Return the board's memory that ``total`` bits of weights are compared with, as a text and in bits."""
+    """Return the board's memory to which an error compares ``total`` bits of weights, as a text and in bits."""
     r, memory = board.resources, on_chip_bits(board)
     brams = f"{r.bram36} BRAM36"
     if not r.uram:
@@ -71,14 +71,14 @@ def _memory(total: int, board: Board, uram: bool) -> tuple[str, int]:
 
 
 def _weights(graph: g.StreamGraph, layers: dict[str, int]) -> str:
-    """Return the number and the types of the weights of ``layers`` as a text."""
+    """Return the number and the datatypes of the weights of ``layers`` as a text for errors."""
     units = [unit for name, unit in _units(graph).items() if name in layers]
     kinds, count = {unit.weight_type.name for unit in units}, sum(unit.weights.size for unit in units)
     return f"{count / 1e6:.2f} M weights of {' and '.join(sorted(kinds))}"
 
 
 def from_ddr(graph: g.StreamGraph, memory: float, external: Sequence[str], share: float) -> tuple[str, ...]:
-    """Return the names of layers whose weights should stay in DDR: ``external`` and the largest other layers.
+    """Return the names of layers to move to weights in DDR: those in ``external`` and the largest others.
 
     At least one layer is added, and more until the rest of the weights takes at most ``share`` of ``memory``. Depthwise
     convolutions are not considered, because their weights cannot be in DDR.
@@ -104,7 +104,7 @@ def _megabytes(bits: int) -> float:
 
 
 def excess(usage: StreamingUsage, board: Board, budget: Budget) -> list[tuple[str, int, int]]:
-    """Return the resources of which ``usage`` exceeds the budget, each with its name, the need and the limit."""
+    """Return the board resources of which ``usage`` exceeds the budget, each as (name, need, limit)."""
     limit = limits(board, budget)
     rows = (
         ("LUT", usage.lut, limit.lut),

@@ -26,7 +26,7 @@ from scheduler.streaming.search.space import RESOURCES, Space, vector
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """The equation Σ factors · columns = right.
+    """One linear equation of the 0-1 program: Σ factors · columns = right.
 
     Attributes:
         columns: The indices of the columns.
@@ -41,11 +41,12 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The program for one target of cycles per frame.
+    """The 0-1 program of a folding search for one target of cycles per frame. Its variables (columns) are candidate
+    folds and word pairs.
 
     Attributes:
         space: The choices of all blocks.
-        choices: The choices of each block that have a column.
+        choices: The candidate folds of each block that have a column, as indices.
         first: The column of the first of these choices, per block.
         usage: The resources of each column, [column, resource].
         rows: The equations.
@@ -61,16 +62,16 @@ class Program:
 
     @property
     def columns(self) -> int:
-        """The number of columns."""
+        """The number of 0-1 variables of the program."""
         return len(self.usage)
 
     @cached_property
     def area(self) -> Vectors:
-        """The area of each column in 10⁻⁹ boards, [column]."""
+        """The area that each 0-1 variable adds if it is 1, in 10⁻⁹ boards, [column]."""
         return np.asarray(self.usage @ self.space.unit_areas, np.float64)
 
     def folds(self, chosen: Numbers) -> tuple[g.Fold, ...]:
-        """Return the folds of the solution ``chosen``, which has 0 or 1 for each column."""
+        """Return the fold of each block in the solution ``chosen``, which has 0 or 1 for each variable."""
         by_block = (
             choices[np.flatnonzero(chosen[first : first + len(choices)])[0]]
             for first, choices in zip(self.first, self.choices, strict=True)
@@ -79,7 +80,7 @@ class Program:
 
 
 def program_of(space: Space, goal: Goal, cycles: int) -> Program | None:
-    """Return the program of all foldings within the goal's budget that take at most ``cycles`` per frame.
+    """Return the 0-1 program of all foldings within the goal's budget that take at most ``cycles`` per frame.
 
     Return None if a block has no choice that is so fast.
     """
@@ -102,26 +103,26 @@ def program_of(space: Space, goal: Goal, cycles: int) -> Program | None:
 
 
 def resource_limits(space: Space, goal: Goal, cycles: int) -> Vectors:
-    """Return the maximum of each resource for a folding of ``cycles`` per frame, [resource]."""
+    """Return the maximum of each board resource for a folding of ``cycles`` per frame, [resource]."""
     most_of_each = np.array(vector(limits(space.board, goal.budget)), np.float64)
     most_of_each[RESOURCES.index("ddr_bits")] = ddr_limit(space.board, goal, cycles)
     return most_of_each
 
 
 def _one_of(start: int, count: int) -> Row:
-    """Return the row that exactly one of ``count`` columns from ``start`` on is taken."""
+    """Return the equation that exactly one of ``count`` 0-1 variables from ``start`` on is 1."""
     return Row(start + np.arange(count), np.ones(count, np.int64), 1)
 
 
 @dataclass(frozen=True, eq=False)
 class _End:
-    """One end of a stream.
+    """One end of a stream in the 0-1 program: the word formats of a block's candidate folds there.
 
     Attributes:
         block: The block at this end.
-        words: The numbers of the different words at this end.
-        of_choices: The words of each choice of the block, [choice].
-        of_pairs: The index in ``words`` of the words of each pair, [pair].
+        words: The numbers of the different word formats at this end.
+        of_choices: The word format of each candidate fold of the block, [choice].
+        of_pairs: The index in ``words`` of the word format of each pair, [pair].
     """
 
     block: int
@@ -132,10 +133,10 @@ class _End:
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """The compatible pairs of words of a stream.
+    """The pairs of written and read word formats of a stream that converters can connect.
 
     Attributes:
-        usage: The resources between the words of each pair, [pair, resource].
+        usage: The resources of the converters and FIFOs between the two formats of each pair, [pair, resource].
         writer: The end of the writer.
         reader: The end of the reader.
     """
@@ -146,7 +147,7 @@ class _Pairs:
 
 
 def _pairs(space: Space, choices: list[Numbers], number: int, cycles: int) -> _Pairs:
-    """Return the pairs of stream ``number`` whose converters take at most ``cycles`` per frame."""
+    """Return the pairs of word formats of stream ``number`` whose converters take at most ``cycles`` per frame."""
     stream = space.streams[number]
     written = space.words(number, True)[choices[stream.writer]]
     read = space.words(number, False)[choices[stream.reader]]
@@ -161,7 +162,7 @@ def _pairs(space: Space, choices: list[Numbers], number: int, cycles: int) -> _P
 
 
 def _tied(end: _End, first_choice: int, first_pair: int) -> Iterator[Row]:
-    """Yield a row for each kind of words at an end: taken pairs with these words = taken choices with them.
+    """Yield an equation per word format at a stream's end: the selected pairs with it = the selected folds with it.
 
     Args:
         end: The end of the stream.

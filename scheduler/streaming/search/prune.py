@@ -20,19 +20,19 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Side:
-    """One stream of a block, as seen from this block.
+    """One stream of a block in the search: what each pair of word formats costs in converters and FIFOs.
 
     Attributes:
-        words: The number of the words of each choice of the block, [choice].
-        between: The resources of converters and FIFOs, [words, neighbour's words, resource], with infinity for words
-            that are not compatible.
+        words: The number of the word format of each choice of the block, [choice].
+        between: The resources of converters and FIFOs, [format, neighbour's format, resource], with infinity for
+            formats that are not compatible.
     """
 
     words: Numbers
     between: Vectors
 
     def extra(self) -> Vectors:
-        """Return the maximum that words K' take more than words K, [K', K, resource]."""
+        """Return the most resources by which word format K' can cost more than format K, [K', K, resource]."""
         count = len(self.between)
         extra = np.zeros((count, count, self.between.shape[2]))
         meets: npt.NDArray[np.bool_] = np.asarray(np.isfinite(self.between).all(axis=2))
@@ -44,7 +44,7 @@ class Side:
 
 
 def needed(usage: Vectors, area: Numbers, sides: list[Side]) -> list[int]:
-    """Return the choices of a block that remain.
+    """Return the candidate folds of a block that the best folding may need, as indices; dominated ones are left out.
 
     Args:
         usage: The resources of the block itself, [choice, resource].

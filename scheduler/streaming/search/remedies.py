@@ -24,7 +24,7 @@ SHARES = (infeasible.FREE, infeasible.SAFE, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class Refused:
-    """A network that does not fit a board.
+    """A network that does not fit a board, with the goal and the options of the failed search.
 
     Attributes:
         graph: The network's graph.
@@ -43,7 +43,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Proposal:
-    """The fields ``nearest`` and ``remedy`` of a DoesNotFitError.
+    """The change to propose to a user whose network does not fit the board, as fields of a DoesNotFitError.
 
     Attributes:
         nearest: A change with which the network fits, as a noun phrase. It is empty if none was found.
@@ -55,7 +55,8 @@ class Proposal:
 
 
 def what_would_fit(refused: Refused) -> Proposal:
-    """Return a proposal: first layers with weights in DDR, then a larger board, then the systolic style."""
+    """Return a change with which the network fits. It tries weights in DDR, then larger boards, then names the systolic
+    style."""
     for external in _external(refused):
         options = replace(refused.options, external=external)
         result = _priced(refused, refused.board, options)
@@ -72,14 +73,14 @@ def what_would_fit(refused: Refused) -> Proposal:
 
 
 def _rate(refused: Refused, result: FoldingResult) -> str:
-    """Return whether ``result`` reaches the goal's rate, as the end of a sentence."""
+    """Return the end of a sentence: whether the folding ``result`` reaches the goal's frame rate."""
     if refused.goal.cycles is None:
         return ""
     return ", at this rate" if result.cycles <= refused.goal.cycles else ", at a lower rate"
 
 
 def _external(refused: Refused) -> Iterator[tuple[str, ...]]:
-    """Yield sets of layers whose weights stay in DDR, each with more of the largest layers than the one before."""
+    """Yield sets of layers to move to weights in DDR, each with more of the largest layers than the one before."""
     memory = infeasible.on_chip_bits(refused.board, refused.options.uram_weights)
     tried = {refused.options.external}
     for share in SHARES:
@@ -90,7 +91,7 @@ def _external(refused: Refused) -> Iterator[tuple[str, ...]]:
 
 
 def _larger_boards(board: Board) -> Iterator[Board]:
-    """Yield the boards that have more of any resource, in ascending order of LUTs."""
+    """Yield the known boards with more of any resource than ``board``, in ascending order of LUTs."""
     boards = [board_room.load(name) for name in board_room.names() if name != board.name]
     has = board.resources
     for larger in sorted(boards, key=lambda candidate: candidate.resources.lut):
@@ -100,7 +101,7 @@ def _larger_boards(board: Board) -> Iterator[Board]:
 
 
 def _priced(refused: Refused, board: Board, options: Options) -> FoldingResult | None:
-    """Return a folding that fits, or None if there is none.
+    """Return a folding of the network that fits ``board``, or None if there is none.
 
     The search tries the goal's cycles first, and then the most cycles that any folding takes.
     """
@@ -126,7 +127,7 @@ def _other_style(refused: Refused) -> str:
 
 
 def _only_streams(op: g.BlockOp) -> bool:
-    """Return whether the array lacks an operation: layers of packages, integer softmaxes and thresholds."""
+    """Return whether the systolic style lacks an operation: layers of packages, integer softmaxes and thresholds."""
     return isinstance(op, g.Custom | g.Softmax) or (
         isinstance(op, g.Computing) and isinstance(op.activation, Thresholds)
     )

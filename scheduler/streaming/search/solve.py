@@ -47,7 +47,7 @@ INFEASIBLE = 2
 
 @dataclass(frozen=True)
 class Solution:
-    """The result of a solver.
+    """The best folding that the solver found, with its state and a lower bound of the area.
 
     Attributes:
         state: "optimal", "feasible", "infeasible" or "unknown".
@@ -64,7 +64,7 @@ class Solution:
 
 @dataclass(frozen=True)
 class Stop:
-    """The end of a search.
+    """The condition at which a solver ends its search.
 
     Attributes:
         at_first: Whether the search ends with the first folding, and not with the one of least area.
@@ -77,10 +77,10 @@ class Stop:
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """The solution of the linear relaxation, in 10⁻⁹ boards.
+    """The solution of the 0-1 program's linear relaxation, in 10⁻⁹ boards.
 
     Attributes:
-        bound: A lower bound of the area.
+        bound: A lower bound of the area of every folding.
         excess: The minimum area above ``bound`` of a folding with the column, [column].
     """
 
@@ -94,7 +94,7 @@ def seconds_left(limit: float | None, start: float) -> float | None:
 
 
 def solve(program: Program, stop: Stop, known: Solution) -> Solution:
-    """Return the folding of least area, or with ``stop.at_first`` any folding.
+    """Solve a folding's 0-1 program and return the folding of least area, or any folding with ``stop.at_first``.
 
     Args:
         program: The program.
@@ -126,7 +126,7 @@ def solve(program: Program, stop: Stop, known: Solution) -> Solution:
 
 
 def _concluded(last: Solution, best: Solution, bound: float) -> Solution:
-    """Return the final result.
+    """Return the final result of ``solve`` from the last search, the best folding and the bound.
 
     Args:
         last: The result of the search over all columns that a better folding could have.
@@ -140,7 +140,7 @@ def _concluded(last: Solution, best: Solution, bound: float) -> Solution:
 
 
 def relax(program: Program) -> Relaxation | None:
-    """Return the solution of the linear relaxation, or None if it has no solution.
+    """Solve the linear relaxation of the 0-1 program, and return its bounds, or None if it has no solution.
 
     Raises:
         MissingToolError: scipy is not installed.
@@ -170,7 +170,7 @@ def relax(program: Program) -> Relaxation | None:
 
 
 def search_among(program: Program, columns: Numbers, stop: Stop, best: Solution) -> Solution:
-    """Return the folding that CP-SAT finds among ``columns``, with less area than ``best``.
+    """Return the folding of less area than ``best`` that CP-SAT finds if only the variables ``columns`` may be 1.
 
     Args:
         program: The program.
@@ -203,7 +203,7 @@ def search_among(program: Program, columns: Numbers, stop: Stop, best: Solution)
 
 
 def _solved(solver: Any, model: Any) -> Any:
-    """Run the solver and return its status, so that Ctrl-C interrupts it.
+    """Run the CP-SAT solver so that Ctrl-C interrupts it, and return its status.
 
     CP-SAT's own handler of SIGINT would replace Python's. Therefore the solver runs in a thread without that handler,
     and is stopped by an exception in this thread.
@@ -219,7 +219,8 @@ def _solved(solver: Any, model: Any) -> Any:
 
 
 def _add_rows(model: Any, program: Program, variables: dict[int, Any]) -> bool:
-    """Add all rows to the model. Return False if a row needs columns but has none of ``variables``."""
+    """Add all equations of the 0-1 program to the CP-SAT model. Return False if one cannot be met with
+    ``variables``."""
     for row in program.rows:
         terms = [
             (int(factor), variables[column])
@@ -236,7 +237,7 @@ def _add_rows(model: Any, program: Program, variables: dict[int, Any]) -> bool:
 
 
 def _add_limits(cp_model: Any, model: Any, program: Program, variables: dict[int, Any]) -> Any:
-    """Add the limits of all resources to the model, and return the expression of the area."""
+    """Add the limits of all board resources to the CP-SAT model, and return the expression of the total area."""
     columns, weighted_sum = list(variables), cp_model.LinearExpr.weighted_sum
     for resource, limit in enumerate(program.limits):
         amounts = program.usage[columns, resource].astype(np.int64)

@@ -32,13 +32,14 @@ RESOURCES = ("lut", "lutram", "dsp", "bram18", "uram", "ddr_bits")
 
 @dataclass(frozen=True, eq=False)
 class BlockChoices:
-    """The choices of a block.
+    """The candidate folds of one block, with the cycles, the resources and the stream words of each.
 
     Attributes:
         folds: The fold of each choice.
         cycles: The cycles per frame, [choice].
         usage: The resources without converters and FIFOs, [choice, resource].
-        words: For each stream of the block (inputs, then outputs) the number of the words, [choice].
+        words: For each stream of the block (inputs, then outputs) the number of the word format of each choice,
+            [choice].
     """
 
     folds: list[g.Fold]
@@ -49,7 +50,7 @@ class BlockChoices:
 
 @dataclass(frozen=True)
 class Stream:
-    """A stream from output ``output`` of block ``writer`` to input ``port`` of block ``reader``."""
+    """A stream of the graph, from output ``output`` of block ``writer`` to input ``port`` of block ``reader``."""
 
     writer: int
     output: int
@@ -59,7 +60,7 @@ class Stream:
 
 @dataclass(frozen=True, eq=False)
 class Between:
-    """The converters and FIFOs of a stream for each pair of words at its ends.
+    """The cost of the converters and FIFOs of one stream, as a table over the word formats at its two ends.
 
     Values are infinite for words that are not compatible.
 
@@ -74,7 +75,7 @@ class Between:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """All choices of a network on a board.
+    """All candidate folds of a network's blocks on a board, with the costs between neighbouring blocks.
 
     Attributes:
         graph: The graph.
@@ -92,18 +93,19 @@ class Space:
 
     @property
     def unit_areas(self) -> Numbers:
-        """The area of one unit of each resource in 10⁻⁹ boards, [resource]."""
+        """The area of one LUT, DSP, BRAM18 and so on, in 10⁻⁹ boards, [resource]."""
         return np.array(vector(unit_areas(self.board)), np.int64)
 
     def words(self, stream: int, writes: bool) -> Numbers:
-        """Return the words at ``stream`` of each choice of its writer or, without ``writes``, of its reader."""
+        """Return the number of the word format at ``stream`` for each candidate of its writer or, without ``writes``,
+        of its reader."""
         s = self.streams[stream]
         if not writes:
             return self.blocks[s.reader].words[s.port]
         return self.blocks[s.writer].words[len(self.graph.blocks[s.writer].inputs) + s.output]
 
     def cycle_counts(self) -> list[int]:
-        """Return all possible cycles per frame in ascending order.
+        """Return all cycles per frame that a folding can have, in ascending order.
 
         The slowest block or converter determines a frame's cycles, so these are the cycles of all choices and
         converters. Counts that some block cannot reach are left out.
@@ -114,7 +116,7 @@ class Space:
         return [int(count) for count in np.unique(np.concatenate(counts)) if count >= fastest]
 
     def within(self, cycles: int) -> list[Numbers]:
-        """Return for each block the choices that take at most ``cycles``, without those that prune.py removes."""
+        """Return for each block the candidates of at most ``cycles`` per frame, without those that prune.py removes."""
         choices = [np.flatnonzero(block.cycles <= cycles) for block in self.blocks]
         if all(len(block) for block in choices):
             for index in range(len(choices)):
@@ -124,7 +126,8 @@ class Space:
         return choices
 
     def _undominated(self, choices: list[Numbers], index: int) -> Numbers:
-        """Remove choices of a block for which another choice with the same words takes no more of any resource.
+        """Return a block's candidates without those that another candidate with the same word formats beats in every
+        resource.
 
         This needs no tables, and removes most of the choices.
         """
@@ -139,7 +142,8 @@ class Space:
         return np.array(sorted(staying), np.int64)
 
     def _needed(self, choices: list[Numbers], index: int, cycles: int) -> Numbers:
-        """Remove choices of a block for which another choice is as good with any choices of the neighbours."""
+        """Return a block's candidates without those that another candidate replaces at no cost, for any folds of the
+        neighbours."""
         sides = [
             self._side(choices, number, index, cycles)
             for number, stream in enumerate(self.streams)
@@ -149,7 +153,8 @@ class Space:
         return choices[index][needed(usage.astype(np.float64), usage @ self.unit_areas, sides)]
 
     def _side(self, choices: list[Numbers], stream: int, index: int, cycles: int) -> Side:
-        """Return ``stream`` as seen from block ``index``, with only the words of the remaining ``choices``."""
+        """Return the table of ``stream`` as seen from block ``index``, with only the word formats of the remaining
+        ``choices``."""
         writes = self.streams[stream].writer == index
         neighbour = self.streams[stream].reader if writes else self.streams[stream].writer
         ours, numbered = np.unique(self.words(stream, writes)[choices[index]], return_inverse=True)
@@ -160,18 +165,19 @@ class Space:
         return Side(numbered, between[np.ix_(theirs, ours)].transpose(1, 0, 2))
 
     def between(self, stream: int, cycles: int) -> Vectors:
-        """Return the resources in the table of ``stream``, infinite if a converter takes more than ``cycles``."""
+        """Return the converter and FIFO resources of ``stream`` per pair of word formats, infinite above ``cycles`` per
+        frame."""
         table = self.tables[stream]
         return np.where((table.cycles <= cycles)[:, :, None], table.usage, np.inf)
 
 
 def vector(usage: StreamingUsage) -> tuple[int, ...]:
-    """Return ``usage`` as a tuple in the order of RESOURCES."""
+    """Return the resource amounts ``usage`` as a tuple in the order of RESOURCES."""
     return tuple(int(getattr(usage, name)) for name in RESOURCES)
 
 
 def space_of(graph: g.StreamGraph, board: Board, options: Options, traced: TracedStreams = UNTRACED) -> Space:
-    """Return all choices of ``graph`` on ``board``.
+    """Return all candidate folds of ``graph`` on ``board``, with their cycles and resources.
 
     Args:
         graph: The graph.
@@ -210,7 +216,7 @@ Keys = tuple[Numbers, list[int]]
 
 
 def _keys(graph: g.StreamGraph, index: int, folds: Sequence[g.Fold]) -> list[Keys]:
-    """Return the numbered words of ``folds`` at each stream of block ``index``: the inputs, then the outputs."""
+    """Return the numbered word formats of ``folds`` at each stream of block ``index``: the inputs, then the outputs."""
     block = graph.blocks[index]
     reading = [_numbered([in_key(graph, index, port, fold) for fold in folds]) for port in range(len(block.inputs))]
     writing = [
@@ -220,7 +226,8 @@ def _keys(graph: g.StreamGraph, index: int, folds: Sequence[g.Fold]) -> list[Key
 
 
 def _numbered(keys: list[Key]) -> Keys:
-    """Number the different keys in the order of their first use."""
+    """Return a number per key, equal for equal keys and counted in the order of first use, and the first index of each
+    number."""
     numbers: dict[Key, int] = {}
     first: list[int] = []
     for choice, key in enumerate(keys):
@@ -231,14 +238,14 @@ def _numbered(keys: list[Key]) -> Keys:
 
 
 def in_key(graph: g.StreamGraph, index: int, port: int, fold: g.Fold) -> Key:
-    """Return the properties of ``fold`` that matter to the writer of input ``port``."""
+    """Return the word format of ``fold`` at input ``port``: the properties that matter to the block that writes it."""
     block = graph.blocks[index]
     group = fold.pe if isinstance(block.op, g.VectorVector) else 0
     return lanes.in_lanes(block, fold, port), fold.m, lanes.in_values(graph, index, fold, port), group
 
 
 def out_key(graph: g.StreamGraph, index: int, output: int, fold: g.Fold) -> Key:
-    """Return the properties of ``fold`` that matter to the reader of ``output``."""
+    """Return the word format of ``fold`` at ``output``: the properties that matter to the block that reads it."""
     block = graph.blocks[index]
     depthwise = isinstance(block.op, g.Window) and block.op.depthwise
     values = lanes.out_values(graph, index, fold, output)
@@ -248,7 +255,7 @@ def out_key(graph: g.StreamGraph, index: int, output: int, fold: g.Fold) -> Key:
 def _between(
     space: Space, traced: TracedStreams, stream: Stream, writer_folds: list[g.Fold], reader_folds: list[g.Fold]
 ) -> Between:
-    """Return the table of ``stream``.
+    """Return the converter and FIFO costs of ``stream`` for each pair of word formats.
 
     Args:
         space: The space, whose tables may still be empty.
