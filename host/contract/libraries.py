@@ -1,15 +1,18 @@
 """The C ABI of the simulation libraries: one class per style, with each signature declared once.
 
 Generated code keeps state in static variables, so a process executes one start at a time. If a callback raises an
-exception, including a keyboard interrupt, the generated code stops and the exception is raised again after its return.
+exception or a signal arrives, the generated code stops at the next callback. The exception is raised, or the signal
+handled, after its return.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -117,26 +120,53 @@ class _Library:
                 raise MismatchError(name, compiled, number, where=str(self._path), remedy=_TWO_DESIGNS)
 
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 class _Guard:
     """A callback for C that returns 0 to continue and 1 to stop.
 
-    It keeps the Python function's exception for ``check``.
+    It keeps the Python function's exception, or a signal that arrived meanwhile, until the C code has returned.
     """
 
     def __init__(self, function: Callable[..., None]) -> None:
         self._function = function
         self._error: BaseException | None = None
+        self._signal: tuple[int, Any] | None = None
 
     def __call__(self, *arguments: Any) -> int:
-        if self._error is None:
+        if self._error is None and self._signal is None:
             try:
                 self._function(*arguments)
             except BaseException as error:
                 self._error = error
-        return int(self._error is not None)
+        return int(self._error is not None or self._signal is not None)
 
-    def check(self) -> None:
-        """Raise the exception that the function raised, if any."""
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Run C code that calls the guard, then raise the function's exception or handle the signal that arrived.
+
+        ctypes drops an exception that a signal's handler raises before the callback's first statement, so the handlers
+        are replaced while C code runs. Python runs them in the main thread only.
+        """
+        handlers: dict[int, Any] = {}
+        if threading.current_thread() is threading.main_thread():
+            handlers = {number: signal.getsignal(number) for number in _SIGNALS if callable(signal.getsignal(number))}
+        for number in handlers:
+            signal.signal(number, self._defer)
+        try:
+            yield
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+        self._check(handlers)
+
+    def _defer(self, number: int, frame: Any) -> None:
+        self._signal = (number, frame)
+
+    def _check(self, handlers: Mapping[int, Any]) -> None:
+        if self._signal is not None:
+            handlers[self._signal[0]](*self._signal)
         if self._error is not None:
             raise self._error
 
@@ -197,7 +227,7 @@ class SystolicLibrary(_Library):
         current, message = ctypes.c_uint32(), ctypes.create_string_buffer(MESSAGE_ROOM)
         guard = _Guard(after_pass)
         word, weight_word = self._manifest.word_bytes, self._manifest.weight_word_bytes
-        with _AT_ONCE:
+        with _AT_ONCE, guard.watching():
             stopped = self._simulate(
                 *(memory.maps.ctypes.data, memory.maps.nbytes // word),
                 *(images, min(image.nbytes for image in memory.weights) // weight_word),
@@ -206,7 +236,6 @@ class SystolicLibrary(_Library):
                 *(first, count, ctypes.byref(current), _AFTER_PASS(guard)),
                 *(message, MESSAGE_ROOM),
             )
-        guard.check()
         if stopped:
             raise StoppedError(_text(message), f"the generated code stopped in pass {current.value}", current.value)
         return int(current.value)
@@ -288,7 +317,7 @@ class StreamingLibrary(_Library):
             take(tap, np.ctypeslib.as_array(values, (count,)).copy())
 
         guard = _Guard(copied)
-        with _AT_ONCE:
+        with _AT_ONCE, guard.watching():
             stopped = self._stream(
                 *(packets.ctypes.data, packets_out.ctypes.data),
                 (ctypes.c_void_p * max(1, len(images)))(*(image.ctypes.data for image in images)),
@@ -296,7 +325,6 @@ class StreamingLibrary(_Library):
                 *(len(packets), _TAKE(guard)),
                 *(message, MESSAGE_ROOM),
             )
-        guard.check()
         if stopped:
             raise StoppedError(_text(message), "the generated pipeline stopped")
         return packets_out

@@ -58,9 +58,9 @@ def settle(design: Path, options: VendorOptions, tell: Progress = silent) -> Ven
             write_kernel(design, options.function, claims)
     if options.csynth:
         synthesise(place, SCRIPT, tell)
-    derived = _derived(design, tell) if options.derived else {}
     tell("reading reports")
-    return VendorReport(compare(claims, read_reports(place, claims.cell), derived))
+    reports = read_reports(place, claims.cell)  # before the loops are derived, which takes minutes
+    return VendorReport(compare(claims, reports, _derived(design, tell) if options.derived else {}))
 
 
 def _derived(design: Path, tell: Progress) -> Derived:

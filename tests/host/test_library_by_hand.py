@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import signal
 import subprocess
 from dataclasses import fields
 from pathlib import Path
@@ -26,6 +27,7 @@ from host.contract.libraries import (
 from tests.support.errors import raises
 
 SOURCE = r"""
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +44,8 @@ int systolic_geometry(int64_t* values, int count) {
 }
 
 #ifdef SYSTOLIC
-// Writes the first byte of weight port p modulo 2 into byte p of the maps; stops at a pass whose requantiser is 99.
+// Writes the first byte of weight port p modulo 2 into byte p of the maps. Stops at a pass whose requantiser is 99, and
+// sends SIGTERM to this process in a pass whose requantiser is 98.
 int systolic_simulate(uint8_t* maps, size_t map_words, uint8_t** weights, size_t weight_words, uint8_t* requantisers,
                       size_t requantiser_count, uint32_t* program, size_t program_words, uint32_t first,
                       uint32_t count, uint32_t* current, int (*after)(uint32_t), char* message, size_t room) {
@@ -51,6 +54,8 @@ int systolic_simulate(uint8_t* maps, size_t map_words, uint8_t** weights, size_t
     memcpy(seen, words, sizeof(words));
     for (*current = first; *current < first + count; (*current)++) {
         maps[*current] = weights[*current % 2][0];
+        if (requantisers[*current] == 98)
+            raise(SIGTERM);
         if (after(*current))
             return 0;
         if (requantisers[*current] == 99) {
@@ -188,6 +193,21 @@ def test_what_a_callback_raises_ends_the_run(built: Path) -> None:
         with pytest.raises(kind, match="enough"):
             SystolicLibrary(built, MANIFEST).run(memory(), 0, 3, after)
         assert passes == [0, 1]
+
+
+def test_run_signal_during_generated_code_is_handled_after_its_return(built: Path) -> None:
+    def stop(number: int, _: object) -> None:
+        raise ValueError(number)
+
+    before, whole, passes = signal.signal(signal.SIGTERM, stop), memory(), list[int]()
+    whole.requantisers[1] = 98
+    try:
+        with pytest.raises(ValueError, match=str(int(signal.SIGTERM))):
+            SystolicLibrary(built, MANIFEST).run(whole, 0, 3, passes.append)
+        assert signal.getsignal(signal.SIGTERM) is stop
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert passes == [0]
 
 
 def test_cycles_are_those_of_the_passes_that_there_are(built: Path, tmp_path: Path) -> None:
