@@ -28,7 +28,7 @@ are a judgement: no tool documents such a limit."""
 
 @dataclass(frozen=True)
 class Step:
-    """The part of a path on one source line.
+    """Neighbouring operators of a loop-carried path that one source line computes, with the sum of their delays.
 
     Attributes:
         source: The line as ``file:line``.
@@ -43,19 +43,20 @@ class Step:
 
 @dataclass(frozen=True)
 class CheckedLoop:
-    """A pipelined loop: what its code declares, and what the scheduler derives.
+    """The check of one pipelined loop: interval and depth as its code declares them, and as the scheduler derives them.
 
     Attributes:
         process: The function of the dataflow region that contains the loop.
         source: The place of the loop as ``file:line``.
-        path_ns: The delay of the slowest loop-carried path, per iteration of its distance.
-        budget_ns: The time for that path in the cycles of the declared interval.
+        path_ns: The delay of the slowest loop-carried path, divided by the iterations between its value's computation
+            and use.
+        budget_ns: The time for that path: the declared interval times the clock period without its uncertainty.
         path: The steps of that path.
         reason: The cause of an interval above the declared one; "" if it is kept.
         period_ns: The longest combinational delay within a stage.
-        operations: Operators of an iteration, which share one enable.
-        products: The multiplications among them.
-        streams: FIFOs that can stall the iteration.
+        operations: Number of operators of an iteration, which share one enable.
+        products: Number of multiplications among them.
+        streams: Number of FIFOs that can stall the iteration.
     """
 
     process: str
@@ -75,23 +76,24 @@ class CheckedLoop:
 
     @property
     def holds(self) -> bool:
-        """Whether the code reaches what it declares."""
+        """Whether the derived initiation interval is at most the declared one."""
         return self.derived_ii <= max(1, self.declared_ii)
 
     @property
     def deeper(self) -> bool:
-        """Whether an iteration takes more stages than declared."""
+        """Whether the derived pipeline depth is greater than the declared one, if one is declared."""
         return self.derived_depth > self.declared_depth > 0
 
     @property
     def broad(self) -> bool:
-        """Whether one enable drives so many operators that the loop should be several processes."""
+        """Whether one pipeline enable drives so many operators that the loop should be split into several processes."""
         return self.operations > MAX_OPERATIONS or self.products > MAX_PRODUCTS
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Compiled sources, which can be checked at several clocks."""
+    """A compiled translation unit: its LLVM module, its HLS pragmas and its pipelined loops. It can be checked at
+    several clocks."""
 
     module: Module
     directives: Directives
@@ -104,7 +106,8 @@ class Sources:
         table: OperatorTable | None = None,
         report: Progress = silent,
     ) -> tuple[CheckedLoop, ...]:
-        """Schedule every pipelined loop for a clock; return the loops in the order of the sources."""
+        """Schedule every pipelined loop for a clock of ``clock_mhz``; return the result of each loop, in the order of
+        the sources."""
         delays, types = table or load_table(), Types(self.module.types)
         slowest: dict[tuple[str, str], CheckedLoop] = {}
         total, done = sum(len(loop.operations) for loop in self.loops), 0
@@ -120,16 +123,16 @@ class Sources:
         return tuple(slowest.values())
 
     def memories(self) -> tuple[BuiltMemory, ...]:
-        """Return the memories of the arrays that pragmas bind to memories."""
+        """Return the memories that Vitis HLS builds for the arrays with a BIND_STORAGE pragma."""
         return built_memories(self.module, self.directives, self.loops)
 
     def multipliers(self) -> tuple[BuiltMultiplier, ...]:
-        """Return the multipliers of the products in the sources."""
+        """Return the multipliers that Vitis HLS builds for the products in the sources."""
         return built_multipliers(self.module, self.directives)
 
 
 def read_sources(source: Path, include: Sequence[Path] = (), defines: Sequence[str] = ()) -> Sources:
-    """Compile one translation unit and find its loops.
+    """Compile one translation unit of HLS C++ to LLVM IR, and find its pragmas and its pipelined loops.
 
     Raises:
         SystolicError: The errors of ``compile_sources`` and ``read_module``.
@@ -165,7 +168,8 @@ def _checked(loop: Loop, predicted: Prediction, directives: Directives) -> Check
 
 
 def _reason(predicted: Prediction, directives: Directives) -> str:
-    """Return the cause of an interval above the declared one; "" if it is kept."""
+    """Return why the derived initiation interval is above the declared one, such as ``carried path``; "" if it is not
+    above."""
     if predicted.holding <= max(1, predicted.loop.declared_ii):
         return ""
     if predicted.holding > predicted.ports:
@@ -176,7 +180,7 @@ def _reason(predicted: Prediction, directives: Directives) -> str:
 
 
 def _steps(loop: Loop, path: Sequence[int], delays: Sequence[float]) -> tuple[Step, ...]:
-    """Return the operators of a path; neighbours of the same source line are one step."""
+    """Return the operators of a path of operation indices, with neighbours of the same source line as one step."""
     steps: list[Step] = []
     for index in path:
         operation = loop.operations[index]

@@ -22,11 +22,11 @@ MAX_TRACKED_BYTES = 4096
 
 @dataclass(frozen=True)
 class Dependence:
-    """An operation that needs the result of another one.
+    """A pair of operations of a loop of which one, the sink, needs the result of the other, the source.
 
     Attributes:
-        source: The operation that is needed.
-        sink: The operation that needs it.
+        source: The index of the operation that is needed.
+        sink: The index of the operation that needs it.
         distance: Iterations between the two; 0 if they are in the same one.
         wait: Whether the sink starts a cycle later, as a load after a store to a memory does.
     """
@@ -39,7 +39,7 @@ class Dependence:
 
 @dataclass(frozen=True)
 class Dependences:
-    """The dependences of one loop.
+    """The data dependences between the operations of one loop.
 
     Attributes:
         independent: Memories whose iterations a pragma declares independent (DEPENDENCE … false).
@@ -51,7 +51,7 @@ class Dependences:
 
     @cached_property
     def carried(self) -> tuple[Dependence, ...]:
-        """Dependences from one iteration to a later one."""
+        """The dependences from an operation of one iteration to an operation of a later iteration."""
         values = {Dependence(source, sink, 1) for source, sink in self.loop.carried}
         return tuple(
             sorted(values | {dependence for dependence in self._through_memories if dependence.distance}, key=_order)
@@ -59,14 +59,14 @@ class Dependences:
 
     @cached_property
     def within(self) -> tuple[Dependence, ...]:
-        """Dependences through memories within one iteration."""
+        """The dependences between accesses to the same memory, register array or stream within one iteration."""
         return tuple(
             sorted({dependence for dependence in self._through_memories if not dependence.distance}, key=_order)
         )
 
     @cached_property
     def inputs(self) -> tuple[tuple[Dependence, ...], ...]:
-        """Dependences of each operation on operations of its own iteration."""
+        """For each operation, its dependences on operations of the same iteration."""
         needs = [
             [Dependence(dependence, number, 0) for dependence in o.inputs]
             for number, o in enumerate(self.loop.operations)
@@ -77,7 +77,7 @@ class Dependences:
 
     @cached_property
     def readers(self) -> tuple[tuple[Dependence, ...], ...]:
-        """Dependences on each operation by operations of its own iteration."""
+        """For each operation, the dependences of operations of the same iteration on its result."""
         needing: list[list[Dependence]] = [[] for _ in self.loop.operations]
         for inputs in self.inputs:
             for dependence in inputs:
@@ -115,7 +115,8 @@ class Dependences:
                 yield Dependence(index, store, 1, True)
 
     def _distance(self, written: Access, read: Access, later: bool) -> int | None:
-        """Return the iterations from a store to the load of the same address; None if the two never meet.
+        """Return the iterations from a store to the load that reads the stored word; None if no load reads it from the
+        memory.
 
         Args:
             written: The store.
@@ -133,12 +134,13 @@ class Dependences:
         return carried if steps == 1 else steps
 
     def _unknown(self, offset: Linear) -> bool:
-        """Return whether an offset depends on data."""
+        """Return whether an address offset depends on data, because it contains a value of the loop that is not a
+        counter."""
         return any(name in self._names and name not in self.loop.steps for name, _ in offset.terms)
 
     @cached_property
     def _forwarded(self) -> frozenset[str]:
-        """Memories for which Vitis HLS has added a register that holds the word written by the last iteration."""
+        """Memories for which Vitis HLS has added a register that holds the word written by the iteration before."""
         registered = {index for operation in self.loop.operations for index in operation.inputs if _keeps(operation)}
         stores = (operation for operation in self.loop.operations if registered.intersection(operation.inputs))
         return frozenset(
@@ -150,7 +152,8 @@ class Dependences:
         return frozenset(dependence.name for dependence in self.loop.operations if dependence.name)
 
     def _of_registers(self, accesses: list[tuple[int, Access]]) -> Iterator[Dependence]:
-        """Yield the stores that may reach each load: earlier ones of its iteration, later ones of the one before."""
+        """Yield the dependences of each load of a register array: on earlier stores of its iteration and on later
+        stores of the one before."""
         stores = [(index, access) for index, access in accesses if access.store]
         every, anywhere = {index for index, _ in stores}, {index for index, access in stores if access.offset.terms}
         exact = _by_byte(stores)
@@ -161,7 +164,7 @@ class Dependences:
 
 
 def _by_byte(stores: list[tuple[int, Access]]) -> dict[int, list[int]]:
-    """Byte → stores to it, of those whose address is known."""
+    """Return, for each byte of an array, the operations that store to it, of the stores with a constant address."""
     exact: dict[int, list[int]] = {}
     for index, access in stores:
         for byte in () if access.offset.terms else _bytes(access):
@@ -170,7 +173,8 @@ def _by_byte(stores: list[tuple[int, Access]]) -> dict[int, list[int]]:
 
 
 def _whole_steps(apart: int, step: int, later: bool) -> int | None:
-    """Return the iterations in which an address that advances by ``step`` covers ``apart``; None if it never does."""
+    """Return the iterations in which an address that advances by ``step`` bytes covers ``apart`` bytes; None if it
+    never does."""
     soonest = 0 if later else 1
     if step == 0:
         return None if apart else soonest

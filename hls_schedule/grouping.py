@@ -15,7 +15,7 @@ _SMALL = frozenset({"logic", "select"})
 
 
 def grouped(loop: Loop) -> dict[int, int]:
-    """Return the merged operations: their index, and the index of the operation that absorbs them."""
+    """Return the operations that are merged into their reader: the index of each, with the index of its reader."""
     readers = _readers(loop)
     vanished: dict[int, int] = {}
     inputs = [max(2, len(operation.inputs)) for operation in loop.operations]
@@ -28,7 +28,7 @@ def grouped(loop: Loop) -> dict[int, int]:
 
 
 def chained_additions(loop: Loop) -> frozenset[int]:
-    """Return the additions whose only reader is another addition.
+    """Return the indices of the additions whose only reader is another addition.
 
     Expression balancing adds a loop-carried value last, so that only the last addition of a chain is on its path.
     """
@@ -42,7 +42,7 @@ def chained_additions(loop: Loop) -> frozenset[int]:
 
 
 def _readers(loop: Loop) -> list[list[int]]:
-    """Return the readers of each operation's result; −1 means the next iteration."""
+    """Return, for each operation, the indices of the operations that read its result; −1 means the next iteration."""
     readers: list[list[int]] = [[] for _ in loop.operations]
     for operation in loop.operations:
         for source in operation.inputs:
@@ -53,7 +53,8 @@ def _readers(loop: Loop) -> list[list[int]]:
 
 
 def _reader(loop: Loop, readers: list[list[int]], index: int) -> int | None:
-    """Return the only operation that reads another, perhaps through wiring; None if there are several."""
+    """Return the index of the only operation that reads a result, perhaps through wiring; None if there is not exactly
+    one."""
     while len(readers[index]) == 1 and readers[index][0] > index:
         index = readers[index][0]
         if loop.operations[index].operator or loop.operations[index].accesses:

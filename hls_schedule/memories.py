@@ -19,7 +19,7 @@ _WIDTH = re.compile(r"ap_int_base<(\d+)")
 
 @dataclass(frozen=True)
 class BuiltMemory:
-    """The memories of one array: ``partitions`` memories of ``words`` words of ``bits`` bits.
+    """The memories that Vitis HLS builds for one array: ``partitions`` memories of ``words`` words of ``bits`` bits.
 
     Attributes:
         source: File and line of the pragma that binds the array.
@@ -41,7 +41,8 @@ class BuiltMemory:
 
 
 def built_memories(module: Module, directives: Directives, loops: Sequence[Loop]) -> tuple[BuiltMemory, ...]:
-    """Return the arrays that a pragma binds to a memory and a pipelined loop accesses, sorted by their pragma."""
+    """Return the memories of each array that has a BIND_STORAGE pragma and that a pipelined loop accesses, sorted by
+    pragma."""
     types, constants = Types(module.types), Constants(module)
     built: dict[tuple[str, str], BuiltMemory] = {}
     processes: dict[tuple[str, str], set[str]] = {}
@@ -75,7 +76,8 @@ def _built(name: str, pragma: Pragma, shape: Shape, bits: int, processes: set[st
 
 
 def _true_bits(constants: Constants, key: tuple[str, str], shape: Shape) -> int:
-    """Return the bits of a word by the array's type in the sources; if that is unknown, by its size in memory."""
+    """Return the bits of one word of an array, by the array's type in the sources; if that is unknown, by its size in
+    bytes."""
     for reference in constants.types_of(*key):
         total = _bits(constants.module, reference)
         if total and total % (shape.partitions * shape.words) == 0:
@@ -84,7 +86,7 @@ def _true_bits(constants: Constants, key: tuple[str, str], shape: Shape) -> int:
 
 
 def _bits(module: Module, reference: str) -> int:
-    """Return the bits of a type of the debug information; 0 if they are not known."""
+    """Return the bits of a type, whose debug record is given as ``!number``; 0 if they are not known."""
     record = module.record(int(reference[1:])) if reference.startswith("!") else {}
     kind, tag = record.get("kind", ""), record.get("tag", "")
     width = _WIDTH.match(record.get("name", ""))

@@ -30,7 +30,7 @@ _TYPED = re.compile(r"(?:(?:nuw|nsw) )*(i\d+) ")
 
 @dataclass(frozen=True)
 class BuiltMultiplier:
-    """``count`` multipliers of two signed factors.
+    """``count`` equal hardware multipliers of two signed factors, for the products of one source line.
 
     Attributes:
         process: The function of the dataflow region that contains the product.
@@ -53,7 +53,8 @@ class BuiltMultiplier:
 
 
 def built_multipliers(module: Module, directives: Directives) -> tuple[BuiltMultiplier, ...]:
-    """Return the multipliers, sorted by process and place. A product with a constant of few digits has none."""
+    """Return the multipliers that Vitis HLS builds for a module, sorted by process and source line. A product with a
+    constant of few signed digits has none."""
     counted: Counter[tuple[str, str, int, int, str, bool]] = Counter()
     products = _Products(module, directives)
     for function in module.functions.values():
@@ -76,12 +77,13 @@ class _Products:
 
     @cached_property
     def limits(self) -> Mapping[str, int]:
-        """Largest number of instances of each function with an ALLOCATION pragma."""
+        """The largest number of instances of each function that has an ALLOCATION pragma, by the function's name."""
         allocations = (pragma for pragma in self.directives.pragmas if pragma.kind == "ALLOCATION")
         return {p.value("instances"): p.number("limit", 1) for p in allocations if p.has("function")}
 
     def keys(self, function: Function) -> Iterator[tuple[str, str, int, int, str, bool]]:
-        """Yield process, source, bits of both factors, primitive and chaining of each multiplier.
+        """Yield one tuple per multiplier of a function: process, source line, bits of both factors, primitive, and
+        whether sums keep their order.
 
         Multipliers of calls beyond an ALLOCATION's limit are skipped: they share the instances of other calls.
         """
@@ -103,7 +105,8 @@ class _Products:
                 yield self.directives.process_of(location), source, broad, narrow, primitive, chained
 
     def instances(self, name: str) -> int:
-        """Return the instances of a function that is not inlined: one per call and instance of the caller."""
+        """Return how often a function that is not inlined is built: once per call and instance of the caller, up to its
+        limit."""
         calls = 0
         for caller in self.module.functions.values():
             called = sum(
@@ -116,7 +119,7 @@ class _Products:
         return max(1, min(calls, limit))
 
     def _built(self, number: int | None) -> bool:
-        """Return whether all functions that a location was inlined from are within their limits.
+        """Return whether no call that the code at a debug location was inlined from exceeds the limit of an ALLOCATION.
 
         Code that the compiler merged from several calls has line 0 as its place; it is counted once.
         """
@@ -133,7 +136,8 @@ class _Products:
         return True
 
     def _bound(self, function: Function) -> Mapping[str, str]:
-        """Return the primitives of the products whose result a BIND_OP names (``bind`` of include/marks.h)."""
+        """Return the primitive of each product whose result a BIND_OP names, by the product's name in LLVM IR (``bind``
+        of include/marks.h)."""
         primitives: dict[str, str] = {}
         for block in function.blocks.values():
             for instruction in block:
@@ -144,7 +148,8 @@ class _Products:
 
 
 def _products_of(function: Function, instruction: Instruction, depth: int) -> Iterator[str]:
-    """Yield the products that a value is computed from."""
+    """Yield the names of the products from which an instruction's operands are computed, through at most ``depth``
+    other instructions."""
     for value in instruction.values:
         source = function.definitions.get(value)
         if source is not None and source.opcode == "mul":
@@ -154,7 +159,8 @@ def _products_of(function: Function, instruction: Instruction, depth: int) -> It
 
 
 def _few_digits(factor: str) -> bool:
-    """Return whether a constant is a sum of few powers of two, each added or subtracted."""
+    """Return whether a factor is a constant that is a sum of at most ``MAX_DIGITS`` powers of two, each added or
+    subtracted."""
     if not factor.lstrip("-").isdigit():
         return False
     number, digits = abs(int(factor)), 0

@@ -22,7 +22,7 @@ TABLE = Path(__file__).with_name("operators.toml")
 
 @dataclass(frozen=True)
 class Timing:
-    """The stages of an operator, and the delay in each.
+    """The timing of one operator: its pipeline stages, and the delay of the logic in each.
 
     Attributes:
         stages: Clock cycles. An operator of one stage is combinational and can be chained with others in a cycle.
@@ -36,13 +36,13 @@ class Timing:
 
     @property
     def pipelined(self) -> bool:
-        """Whether the operator is a core with registers, whose result is valid in its last stage."""
+        """Whether the operator is a core of several stages with registers, whose result is valid in its last stage."""
         return self.stages > 1
 
 
 @dataclass(frozen=True)
 class OperatorTable:
-    """Delays for one family and speed grade.
+    """The delays of operators and memories for one FPGA family and speed grade.
 
     Attributes:
         part: The part of the reports.
@@ -59,7 +59,7 @@ class OperatorTable:
     grades: Mapping[str, float]
 
     def timing(self, operator: str, bits: int) -> Timing:
-        """Return the timing of an operator on values of ``bits`` bits.
+        """Return the stages and the delay of an operator on values of ``bits`` bits.
 
         Delays between two widths of the table are interpolated; beyond its widths, the nearest width is taken.
 
@@ -77,14 +77,14 @@ class OperatorTable:
         return Timing(stages, low + (high - low) * (bits - narrow) / (broad - narrow))
 
     def memory_ns(self, words: int, bits: int) -> float:
-        """Return the nanoseconds of an access to a memory."""
+        """Return the nanoseconds of an access to a memory of ``words`` words of ``bits`` bits."""
         holding = [ns for words_from, bits_from, ns in self.memories if words >= words_from and bits >= bits_from]
         return holding[-1]
 
 
 @cache
 def load_table(path: Path = TABLE) -> OperatorTable:
-    """Read the delays in a TOML file.
+    """Read the delays of operators and memories from a TOML file.
 
     Raises:
         FileAccessError: The file cannot be read.
@@ -109,7 +109,7 @@ def load_table(path: Path = TABLE) -> OperatorTable:
 
 
 def _grades(clocks: Mapping[str, Any]) -> dict[str, float]:
-    """Return the factor of the delays per grade, from the clocks of the grades in MHz and the key of the measured
-    one."""
+    """Return, for each speed grade, the factor of its delays: the clock of the measured grade divided by its own
+    clock."""
     reference = float(clocks[clocks["measured"]])
     return {grade: reference / float(mhz) for grade, mhz in clocks.items() if grade != "measured"}

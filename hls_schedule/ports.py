@@ -31,7 +31,7 @@ COPIES = 16
 
 @dataclass(frozen=True)
 class Binding:
-    """The pragmas of an array.
+    """The pragmas that decide how one array is built as memories.
 
     Attributes:
         partitions: Type and factor of ARRAY_PARTITION per dimension, counted from 1; 0 means every dimension.
@@ -53,12 +53,12 @@ PLAIN = Binding()
 
 @dataclass(frozen=True)
 class Dimension:
-    """One dimension of an array.
+    """One dimension of an array, with its partitions (banks).
 
     Attributes:
         count: Its elements.
         stride: Bytes between two elements.
-        banks: Partitions along it.
+        banks: The number of partitions along it.
         cyclic: Whether neighbours are in different partitions.
         joined: Whether all elements along it are one word.
     """
@@ -70,7 +70,7 @@ class Dimension:
     joined: bool = False
 
     def choices(self, index: int, moving: Mapping[str, int]) -> Sequence[int]:
-        """Return the banks that an index may select.
+        """Return the numbers of the banks along this dimension that an access may go to.
 
         Args:
             index: The constant part of the index.
@@ -80,7 +80,7 @@ class Dimension:
         return (self.bank(index),) if not moving or steady else range(self.banks)
 
     def bank(self, index: int) -> int:
-        """Return the bank of an element."""
+        """Return the number of the bank that holds the element at a constant index of this dimension."""
         if self.cyclic:
             return index % self.banks
         return min(self.banks - 1, max(0, index) * self.banks // self.count)
@@ -88,7 +88,7 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Shape:
-    """The shape of an array as it is built.
+    """The memories of an array as it is built: its dimensions with their partitions, and its words.
 
     Attributes:
         dimensions: Its dimensions, the outermost first.
@@ -102,24 +102,24 @@ class Shape:
 
     @property
     def partitions(self) -> int:
-        """The number of memories."""
+        """The number of memories into which the array is split."""
         return math.prod(dimension.banks for dimension in self.dimensions) * len(self.members)
 
     @property
     def words(self) -> int:
-        """Words of the largest partition."""
+        """The number of words of the largest partition."""
         return math.prod(
             -(-dimension.count // dimension.banks) for dimension in self.dimensions if not dimension.joined
         )
 
     @property
     def bits(self) -> int:
-        """Bits of a word as a computer stores it."""
+        """Bits of a word, rounded up to the bytes that each element takes in the compiled code."""
         return 8 * self.word_bytes * math.prod(dimension.count for dimension in self.dimensions if dimension.joined)
 
 
 def shape_of(kind: str, types: Types, binding: Binding = PLAIN) -> Shape:
-    """Return the shape of an array by its LLVM type and its pragmas."""
+    """Return the dimensions, partitions and words of an array, by its LLVM type and its pragmas."""
     dimensions: list[Dimension] = []
     while (array := types.array(kind)) is not None:
         count, kind = array
@@ -148,7 +148,7 @@ def _partitioned(number: int, count: int, stride: int, binding: Binding) -> Dime
 
 @dataclass(frozen=True)
 class Claim:
-    """An access of an iteration to a word of a partition.
+    """The use of a memory port for one word: the first access of an iteration to this word in this direction.
 
     Attributes:
         operation: The index of the first operation that accesses the word.
@@ -165,7 +165,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Ports:
-    """The ports of the memories of one loop.
+    """The accesses of one loop's iteration to the ports of its memories.
 
     Attributes:
         loop: The loop.
@@ -180,16 +180,16 @@ class Ports:
     crowded: frozenset[str] = frozenset()
 
     def shape(self, access: Access) -> tuple[int, int]:
-        """Return the words of a partition, and the bits of a word."""
+        """Return the number of words of a partition of the accessed memory, and the bits of a word."""
         shape = self._shapes[access.memory]
         return (shape.words, shape.bits) if shape else (1024, 8 * max(1, min(access.size, 64)))
 
     def needed(self, operation: Operation) -> dict[str, int]:
-        """Return the ports that an operation takes, each with the accesses per cycle that it serves."""
+        """Return the memory ports that an operation uses, each with the accesses per cycle that the port serves."""
         return {claim.port: claim.limit for claim in self._by_operation.get(operation.index, ())}
 
     def apart(self, first: Access, second: Access) -> bool:
-        """Return whether two accesses to a memory are certainly to different partitions."""
+        """Return whether two accesses to the same memory certainly go to different partitions."""
         shape = self._shapes[first.memory]
         if shape is None or shape.partitions == 1:
             return False
@@ -205,13 +205,14 @@ class Ports:
         return {}
 
     def interval(self) -> tuple[int, str]:
-        """Return the lowest interval that the ports allow, and the port that bounds it; "" if none does."""
+        """Return the lowest initiation interval that the memory ports allow, and the port that limits it; "" if none
+        does."""
         bounds = [(math.ceil(self._together(claims) / claims[0].limit), port) for port, claims in self._by_port.items()]
         interval, port = max(bounds, default=(1, ""))
         return (interval, port) if interval > 1 else (1, "")
 
     def copies(self, memory: str) -> int:
-        """Return the copies of each partition of a memory that the reads of an iteration need."""
+        """Return how many copies of each partition of a memory the reads of one iteration need."""
         if self.bindings.get(memory, PLAIN).storage not in COPIED:
             return 1
         reads = (access for operation in self.loop.operations for access in operation.accesses)
@@ -224,7 +225,8 @@ class Ports:
         return max((self._together(self._by_port[port]) for port in ports), default=1)
 
     def _together(self, claims: list[Claim]) -> int:
-        """Return the accesses to a port in one iteration; blocks that exclude each other are not added up."""
+        """Return the largest number of accesses to a port in one iteration; blocks that exclude each other are not
+        added up."""
         counts: dict[str, int] = {}
         for claim in claims:
             counts[claim.block] = counts.get(claim.block, 0) + 1
@@ -263,7 +265,8 @@ class Ports:
 
     @cached_property
     def _claims(self) -> tuple[Claim, ...]:
-        """One claim per word and direction, for the first operation that accesses the word."""
+        """The uses of memory ports in one iteration: one per word and direction, for the first operation that accesses
+        the word."""
         claims: dict[tuple[str, bool, object], Claim] = {}
         for operation in self.loop.operations:
             for access in operation.accesses:
@@ -292,7 +295,7 @@ class Ports:
 
     @cached_property
     def written_often(self) -> frozenset[str]:
-        """Memories that an iteration writes more than once."""
+        """The names of the memories that one iteration writes more than once."""
         stores = Counter(
             access.memory for operation in self.loop.operations for access in operation.accesses if access.store
         )
@@ -305,7 +308,7 @@ class Ports:
         )
 
     def _words(self, access: Access) -> Iterator[tuple[str, object]]:
-        """Yield the partition and the address of each word of an access."""
+        """Yield each word of an access: the partition that may hold it, and its address in that partition."""
         shape = self._shapes[access.memory]
         if shape is None:
             yield "", access.offset
@@ -316,7 +319,8 @@ class Ports:
 
 
 def _located(shape: Shape, offset: Linear) -> Iterator[tuple[str, object]]:
-    """Yield the partitions that may hold a word, with its address there."""
+    """Yield the partitions that may hold the word at a byte offset of an array, each with the word's address in that
+    partition."""
     byte, terms = offset.constant, dict(offset.terms)
     choices: list[Sequence[int]] = []
     address: list[object] = []

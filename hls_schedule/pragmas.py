@@ -28,7 +28,7 @@ EVERYWHERE = ("", 0)
 
 @dataclass(frozen=True)
 class Pragma:
-    """One ``#pragma HLS``.
+    """One ``#pragma HLS`` of the sources.
 
     Attributes:
         file: The source file.
@@ -46,7 +46,7 @@ class Pragma:
         return self.words.split()[0].upper() if self.words.split() else ""
 
     def value(self, name: str) -> str:
-        """Return the value of ``name = value``; "" if the pragma does not have it."""
+        """Return the text after ``name =`` in the pragma; "" if the pragma does not have it."""
         matched = re.search(rf"\b{name}\s*=\s*([^\s=]+)", self.words, re.IGNORECASE)
         return matched[1] if matched else ""
 
@@ -55,26 +55,26 @@ class Pragma:
         return re.search(rf"\b{word}\b", self.words, re.IGNORECASE) is not None
 
     def number(self, name: str, default: int) -> int:
-        """Return the number of ``name = 2``; ``default`` if the value is not a number."""
+        """Return the integer after ``name =`` in the pragma; ``default`` if it is missing or not a number."""
         text = self.value(name)
         return int(text) if text.isdigit() else default
 
 
 @dataclass(frozen=True)
 class Directives:
-    """The pragmas of a translation unit, and its module."""
+    """The pragmas of a translation unit, assigned to the arrays and loops of its LLVM module."""
 
     module: Module
     pragmas: tuple[Pragma, ...]
 
     @cached_property
     def dataflow(self) -> frozenset[Place]:
-        """The functions that are DATAFLOW regions."""
+        """The functions with a DATAFLOW pragma, each as file and first line."""
         return frozenset(self.function_of(pragma) for pragma in self.pragmas if pragma.kind == "DATAFLOW")
 
     @cached_property
     def registers(self) -> frozenset[tuple[str, str]]:
-        """Arrays in registers, as pairs (function, value).
+        """The arrays that are built as registers, as pairs (function, value) of LLVM IR.
 
         They are the arrays with a dimension that is partitioned completely, and the arrays of a single struct variable,
         of which the compiler may have removed all other members.
@@ -92,7 +92,8 @@ class Directives:
         )
 
     def knowledge(self, loop: Loop) -> Knowledge:
-        """Return the facts that pragmas give about the memories of a loop."""
+        """Return the facts that pragmas give about a loop's memories: their partitions, and which of them are
+        independent."""
         bindings = {name: self._binding(loop.function, name) for name in loop.memories}
         free = [
             pragma
@@ -106,8 +107,8 @@ class Directives:
         return Knowledge(bindings, frozenset(independent))
 
     def process_of(self, location: Location | None) -> str:
-        """Return the process of a location: the function called by a dataflow region that contains it or into which it
-        is inlined; without a region, the outermost function."""
+        """Return the name of the dataflow process that contains a location: the function called by a DATAFLOW region,
+        or the outermost function."""
         if location is None:
             return ""
         for scope, outer in zip(location.scopes, location.functions[1:], strict=False):
@@ -116,7 +117,8 @@ class Directives:
         return location.scopes[-1]
 
     def keeps_order(self, location: Location | None) -> bool:
-        """Return whether sums keep their written order: an enclosing function has EXPRESSION_BALANCE off."""
+        """Return whether the sums at a location keep their written order: an enclosing function has EXPRESSION_BALANCE
+        off."""
         return location is not None and not self._in_order.isdisjoint(location.functions)
 
     @cached_property
@@ -124,11 +126,11 @@ class Directives:
         return frozenset(self.function_of(p) for p in self.pragmas if p.kind == "EXPRESSION_BALANCE" and p.has("off"))
 
     def binding_pragma(self, function: str, value: str) -> Pragma | None:
-        """Return the pragma that binds an array to a memory; None if there is none."""
+        """Return the BIND_STORAGE pragma of an array; None if it has none."""
         return next((pragma for pragma in self._of(function, value) if pragma.kind == "BIND_STORAGE"), None)
 
     def _encloses(self, pragma: Pragma, loop: Loop) -> bool:
-        """Return whether the loop is in the pragma's function, or in a function that is inlined into it."""
+        """Return whether a loop is in the function that contains a pragma, or is inlined into that function."""
         file, line = self.function_of(pragma)
         return loop.location is not None and (file, line) in loop.location.functions
 
@@ -157,7 +159,7 @@ class Directives:
 
     @cached_property
     def _numbers(self) -> dict[str, list[int]]:
-        """The numbers of the pragmas of each variable's name."""
+        """For each variable's name, the indices of the pragmas that name it."""
         numbers: dict[str, list[int]] = {}
         for number, pragma in enumerate(self.pragmas):
             if pragma.value("variable"):
@@ -165,7 +167,8 @@ class Directives:
         return numbers
 
     def _names(self, pragma: Pragma, function: str, value: str) -> bool:
-        """Return whether a pragma names a value of the compiled code."""
+        """Return whether a pragma's ``variable`` is the given value of LLVM IR, which is an array or a struct's
+        member."""
         root, member = parted(value)
         if member:
             return pragma.value("variable") == member and self._constants.encloses(root, pragma.file, pragma.line)
@@ -173,7 +176,7 @@ class Directives:
         return name in names or ((name[0], EVERYWHERE) in names and name not in self._local)
 
     def source_name(self, function: str, value: str) -> str:
-        """Return the longest name of a value in the sources; ``value`` itself if it has none."""
+        """Return the longest C++ name of a value of LLVM IR; the name in LLVM IR if it has none."""
         root, member = parted(value)
         if member:
             return f"{self.source_name(function, root)}.{member}"
@@ -181,13 +184,14 @@ class Directives:
         return names[0] if names else value.strip("%@")
 
     def owned_name(self, function: str, value: str) -> str:
-        """Return the name of a value where the sources define it, not where it is an argument; else ``source_name``."""
+        """Return the C++ name of a value of LLVM IR at its definition, not as an argument; ``source_name`` if there is
+        none."""
         records = (self.module.record(number) for number in sorted(self.module.variables_of(function, value)))
         names = [record["name"] for record in records if "name" in record and "arg" not in record]
         return names[0] if names else self.source_name(function, value)
 
     def names_of(self, function: str, value: str) -> frozenset[tuple[str, Place]]:
-        """Return the names of a value in the sources, each with its function."""
+        """Return the C++ names of a value of LLVM IR, each with the file and first line of its function."""
         key = (function, value)
         if key not in self._known:
             numbers = self.module.variables_of(function, value)
@@ -204,7 +208,7 @@ class Directives:
         return {}
 
     def function_of(self, pragma: Pragma) -> Place:
-        """Return the function that contains a pragma."""
+        """Return the function that contains a pragma, as its file and first line."""
         if pragma not in self._places:
             lines = [line for file, line in self._functions if file == pragma.file and line <= pragma.line]
             self._places[pragma] = (pragma.file, max(lines, default=0))
@@ -212,7 +216,7 @@ class Directives:
 
     @cached_property
     def _local(self) -> frozenset[tuple[str, Place]]:
-        """Names of local variables, each with its function."""
+        """The C++ names of all variables, each with the file and first line of its function."""
         numbers = [n for n, (kind, _) in self.module.records.items() if kind in ("DILocalVariable", "DIGlobalVariable")]
         return frozenset(self._locations.variable(number) for number in numbers)
 
@@ -233,6 +237,7 @@ class Directives:
 
 
 def _partition(pragma: Pragma) -> tuple[str, int]:
-    """Return type and factor of an ARRAY_PARTITION; the type is complete if the pragma has none."""
+    """Return the type (complete, cyclic or block) and the factor of an ARRAY_PARTITION; the type is complete if the
+    pragma has none."""
     kind = next((name for name in ("complete", "cyclic", "block") if pragma.has(name)), "complete")
     return kind, pragma.number("factor", 1)

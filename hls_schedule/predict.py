@@ -19,7 +19,7 @@ UNCERTAINTY = 0.27
 
 @dataclass(frozen=True)
 class Knowledge:
-    """Facts about a loop's memories from outside of the loop.
+    """Facts about a loop's memories that the loop itself does not show: their pragmas, and the writes of other loops.
 
     Attributes:
         bindings: The pragmas of each memory.
@@ -37,7 +37,7 @@ NOTHING = Knowledge()
 
 @dataclass(frozen=True)
 class Prediction:
-    """The report that Vitis HLS would give for a loop.
+    """The predicted schedule of a pipelined loop, with the figures that Vitis HLS would report.
 
     Attributes:
         loop: The loop.
@@ -67,12 +67,12 @@ class Prediction:
 
     @property
     def fits(self) -> bool:
-        """Whether the longest combinational delay fits into the clock period."""
+        """Whether the longest combinational delay fits into the clock period minus the uncertainty."""
         return self.period_ns <= self.budget_ns
 
 
 def crowded_memories(loops: Sequence[Loop], types: Types) -> frozenset[str]:
-    """Return the memories that one of the loops writes more than once per iteration."""
+    """Return the names of the memories that at least one of the loops writes more than once per iteration."""
     return frozenset().union(*(Ports(loop, types).written_often for loop in loops))
 
 
@@ -84,7 +84,7 @@ def predict(
     uncertainty: float = UNCERTAINTY,
     knowledge: Knowledge = NOTHING,
 ) -> Prediction:
-    """Schedule a loop for a clock of ``period_ns`` nanoseconds.
+    """Return the schedule of a loop at a clock period of ``period_ns``: initiation interval, depth and delays.
 
     Raises:
         ChoiceError: The table has no delay of an operator.
@@ -110,6 +110,6 @@ def predict(
 
 
 def _balanced(loop: Loop, timing: Sequence[Timing]) -> tuple[Timing, ...]:
-    """Return the delays on loop-carried paths: of a chain of additions, only the last is on the path."""
+    """Return the timing of each operation on loop-carried paths: in a chain of additions, only the last takes time."""
     chained = chained_additions(loop)
     return tuple(Timing(1, 0.0) if index in chained else part for index, part in enumerate(timing))

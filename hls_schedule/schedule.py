@@ -29,7 +29,7 @@ WHOLE_CYCLE = frozenset({"axi_request", "axi_response", "axi_word"})
 
 @dataclass(frozen=True)
 class Place:
-    """The place of an operation in the schedule.
+    """The position of one operation in a schedule: its stages, and the time at which its result is ready.
 
     Attributes:
         first: The stage in which it starts.
@@ -44,12 +44,12 @@ class Place:
 
 @dataclass(frozen=True)
 class Recurrence:
-    """The lowest interval that a loop-carried value allows.
+    """The lowest initiation interval that one loop-carried dependence allows, and its longest path.
 
     Attributes:
         interval: The interval that Vitis HLS reports.
         holding: The interval at which the clock is met, too (see ``_reported``).
-        path: The operations of the longest path, first to last.
+        path: The indices of the operations of the longest path, first to last.
         ns: The sum of the delays on that path, without registers.
         distance: Iterations from the value's computation to its use.
     """
@@ -64,7 +64,8 @@ class Recurrence:
 def timings(
     loop: Loop, ports: Ports, table: OperatorTable, budget_ns: float, latencies: Mapping[int, int]
 ) -> tuple[Timing, ...]:
-    """Return the timing of every operation. Wiring and operators that are merged into their reader take no time.
+    """Return the stages and the delay of every operation. Wiring and operators that are merged into their reader take
+    no time.
 
     Args:
         loop: The loop.
@@ -105,7 +106,8 @@ def _core(operation: Operation, table: OperatorTable, budget_ns: float) -> Timin
 
 
 def chain(earliest: tuple[int, float], timing: Timing, budget_ns: float) -> Place:
-    """Place an operator after inputs that are ready at ``earliest``, a stage and the nanoseconds into it."""
+    """Return the position of an operator in the schedule if its inputs are ready at ``earliest`` = (stage, nanoseconds
+    into it)."""
     stage, ns = earliest
     if ns > 0 and ns + timing.ns > budget_ns and not timing.setup:
         stage, ns = stage + 1, 0.0
@@ -115,7 +117,7 @@ def chain(earliest: tuple[int, float], timing: Timing, budget_ns: float) -> Plac
 
 
 def recurrences(loop: Loop, needs: Dependences, timing: Sequence[Timing], budget_ns: float) -> tuple[Recurrence, ...]:
-    """Return the bound of every loop-carried dependence, the highest interval first."""
+    """Return the lowest initiation interval that every loop-carried dependence allows, the highest first."""
     by_sink: dict[int, list[Dependence]] = {}
     for dependence in needs.carried:
         by_sink.setdefault(dependence.sink, []).append(dependence)
@@ -128,7 +130,7 @@ def recurrences(loop: Loop, needs: Dependences, timing: Sequence[Timing], budget
 
 
 class _Walk:
-    """The schedule of one operation, placed in stage 0, and of all operations that depend on it.
+    """The schedule of one operation, the start, placed in stage 0, and of all operations that depend on it.
 
     Operations that do not depend on it are assumed to be ready in time.
 
@@ -147,7 +149,7 @@ class _Walk:
         self._longest: dict[int, int] = {}
 
     def go(self, start: int) -> None:
-        """Place ``start`` and everything that depends on it."""
+        """Place the operation ``start`` in stage 0, and every operation that depends on it as early as possible."""
         earliest: dict[int, tuple[int, float, int]] = {}
         summed: dict[int, tuple[float, int]] = {}
         waiting, reached = [start], {start}
@@ -172,7 +174,8 @@ class _Walk:
             self._via[index], self._longest[index] = arrival[2], total[1]
 
     def recurrence(self, dependence: Dependence) -> Recurrence | None:
-        """Return the bound of a dependence whose sink is the start; None if its source does not depend on the start."""
+        """Return the interval that a loop-carried dependence to the start allows; None if its source does not depend on
+        the start."""
         end = dependence.source
         if end not in self.places:
             return None
@@ -182,11 +185,12 @@ class _Walk:
         return Recurrence(interval, holding, self._path(end, self._longest), self.sums[end], dependence.distance)
 
     def _handed(self, end: int, path: Sequence[int]) -> int:
-        """Return the cycles from the start until the next iteration has the value."""
+        """Return the cycles from the start until the next iteration can use the result of operation ``end``."""
         return self.places[end].last + (0 if self._forwarded(path) else 1)
 
     def _reported(self, end: int) -> int:
-        """Return the cycles that Vitis HLS counts if the register is written under a condition.
+        """Return the cycles that Vitis HLS reports for a loop-carried value whose register is written under a
+        condition.
 
         It counts the condition in the cycle in which it is known, although the value arrives a cycle later.
         """
@@ -206,7 +210,8 @@ class _Walk:
         return tuple(reversed(path))
 
     def _forwarded(self, path: Sequence[int]) -> bool:
-        """Return whether the next iteration takes the value in the cycle in which it appears.
+        """Return whether the next iteration takes a path's result in the cycle in which it appears, not a cycle later
+        from a register.
 
         A core registers its inputs. So this holds if only wiring is between the value and the first core of its path.
         """
@@ -221,7 +226,7 @@ class _Walk:
 
 
 def _start_after(source: Place, dependence: Dependence) -> tuple[int, float]:
-    """Return the stage, and the nanoseconds into it, at which the sink may start.
+    """Return the stage, and the nanoseconds into it, at which the sink of a dependence may start.
 
     A load can read a stored word only in a later cycle.
     """
@@ -231,7 +236,8 @@ def _start_after(source: Place, dependence: Dependence) -> tuple[int, float]:
 def place(
     loop: Loop, needs: Dependences, ports: Ports, timing: Sequence[Timing], budget_ns: float, interval: int
 ) -> tuple[Place, ...]:
-    """Place every operation as early as its inputs and the ports of its memory allow.
+    """Return the position of every operation in the schedule: as early as its inputs and the ports of its memories
+    allow.
 
     An operation that can start earlier is placed first, so that it gets the port.
     """
@@ -254,7 +260,8 @@ def place(
 
 
 def _port(ports: Mapping[str, int], earliest: Place, occupied: Counter[tuple[str, int]], interval: int) -> Place:
-    """Return ``earliest``, or the next place at which all ports are free; ``ports`` has their accesses per cycle."""
+    """Return ``earliest``, or the next position at which the operation's memory ports are free. ``ports`` has their
+    accesses per cycle."""
     late = 0
     while late < interval and any(occupied[p, (earliest.first + late) % interval] >= n for p, n in ports.items()):
         late += 1

@@ -18,19 +18,19 @@ MAX_DEPTH = 64
 
 @dataclass(frozen=True)
 class Linear:
-    """A linear sum: pairs (value's name, factor), sorted, and a constant."""
+    """A linear sum Σ factor · value + constant: sorted pairs (value's name, factor), and the constant."""
 
     terms: tuple[tuple[str, int], ...]
     constant: int
 
     def times(self, factor: int) -> Linear:
-        """Return the sum with every factor and the constant multiplied."""
+        """Return this sum multiplied by ``factor``."""
         if not factor:
             return ZERO
         return Linear(tuple((name, factor * value) for name, value in self.terms), factor * self.constant)
 
     def plus(self, addend: Linear) -> Linear:
-        """Return the sum of both."""
+        """Return this sum plus ``addend``."""
         if not self.terms or not addend.terms:
             return Linear(self.terms or addend.terms, self.constant + addend.constant)
         factors = Counter(dict(self.terms))
@@ -43,14 +43,15 @@ ZERO = Linear((), 0)
 
 @dataclass(frozen=True)
 class Address:
-    """The address ``offset`` bytes after ``root``: a global, an alloca, an argument, or a pointer of unknown origin."""
+    """A memory address: ``offset`` bytes after ``root``, a global, an alloca, an argument, or a pointer of unknown
+    origin."""
 
     root: str
     offset: Linear
 
 
 class Addresses:
-    """The addresses and integers of one function.
+    """The pointers and integers that one LLVM function computes, as linear sums.
 
     Args:
         definitions: The instruction that defines each value.
@@ -65,7 +66,8 @@ class Addresses:
         """The array type of each root that has no type of its own, as addresses in it name it."""
 
     def pointer(self, operand: str) -> Address:
-        """Return the address of an operand, which is a name or a constant expression of one."""
+        """Return the address to which a pointer operand points. The operand is a value's name or a constant
+        expression."""
         operand = operand.strip()
         if operand.startswith("getelementptr"):
             return self._element(operand[operand.index("(") + 1 :])
@@ -79,7 +81,7 @@ class Addresses:
         return Address(name, ZERO)
 
     def _element(self, text: str) -> Address:
-        """Return the address of a getelementptr, by its text from the flags on."""
+        """Return the address that a getelementptr computes; ``text`` is the instruction from its flags on."""
         pieces = split(text)
         kind = re.sub(r"^(?:(?:inbounds|nuw|nusw|inrange\(.*?\)) )*", "", pieces[0])
         start = self.pointer(pieces[1].removeprefix("ptr "))
@@ -99,7 +101,7 @@ class Addresses:
         return Address(start.root, offset)
 
     def value(self, operand: str, depth: int = 0) -> Linear:
-        """Return an integer operand as a sum; the operand may have its type in front."""
+        """Return an integer operand as a linear sum of other values; the operand may have its type in front."""
         matched = _OPERAND.search(operand)
         name = matched[1] if matched else operand
         if name.lstrip("-").isdigit():
@@ -116,7 +118,7 @@ class Addresses:
         return Linear(((name, 1),), 0) if linear is None else linear
 
     def _linear(self, name: str, definition: Instruction, depth: int) -> Linear | None:
-        """Return an instruction's result as a sum; None if it is not linear."""
+        """Return an instruction's integer result as a linear sum of other values; None if it is not linear."""
         text = definition.text
         if definition.opcode in ("zext", "sext", "trunc"):
             return self._extended(definition, depth)
@@ -150,12 +152,13 @@ class Addresses:
 
 
 def _wraps(value: Linear, bits: int) -> bool:
-    """Return whether a sum's constant is outside the range of signed numbers of ``bits`` bits."""
+    """Return whether a linear sum with variables has a constant outside the range of signed numbers of ``bits``
+    bits."""
     return bool(value.terms) and not -(1 << (bits - 1)) <= value.constant < 1 << (bits - 1)
 
 
 def _disjoint(first: Linear, second: Linear) -> bool:
-    """Return whether the second number is a constant that has no bit in common with the first."""
+    """Return whether ``second`` is a constant that has no bit in common with the multiples that ``first`` can be."""
     lowest = min((factor & -factor for _, factor in first.terms), default=0)
     return not second.terms and 0 <= second.constant < lowest and first.constant % lowest == 0
 

@@ -21,13 +21,13 @@ _TYPED = re.compile(r"(?:(?:nuw|nsw|nneg|disjoint|exact) )*(i\d+) ")
 
 @dataclass
 class BitFields:
-    """The bits that may be set in the values of a function."""
+    """The bits that may be 1 in each integer of an LLVM function."""
 
     definitions: Mapping[str, Instruction]
     _masks: dict[str, int] = field(default_factory=dict)
 
     def disjoint(self, instruction: Instruction) -> bool:
-        """Return whether an instruction is an addition or an OR of two numbers without a common bit."""
+        """Return whether an instruction is an addition or an OR of two numbers that never have a 1 in the same bit."""
         matched = _TYPED.match(instruction.text)
         if instruction.opcode not in ("add", "or") or matched is None:
             return False
@@ -45,7 +45,7 @@ class BitFields:
         return self._masks[operand] & every
 
     def _of(self, definition: Instruction, depth: int) -> int:
-        """Return the bits that may be set in an instruction's result; -1, every bit, if nothing is known."""
+        """Return the mask of the bits that may be 1 in an instruction's result; −1, every bit, if nothing is known."""
         text, opcode = definition.text, definition.opcode
         if opcode == "select":
             return self._either([piece.split(" ", 1) for piece in split(text)[1:3]], depth)

@@ -8,7 +8,7 @@ Graph = Mapping[str, Sequence[str]]
 
 
 def predecessors_of(successors: Graph) -> dict[str, list[str]]:
-    """Return the graph with its edges reversed."""
+    """Return the predecessors of each block: the control-flow graph with its edges reversed."""
     sources: dict[str, list[str]] = {label: [] for label in successors}
     for label, ways in successors.items():
         for way in ways:
@@ -17,13 +17,14 @@ def predecessors_of(successors: Graph) -> dict[str, list[str]]:
 
 
 def innermost_loops(successors: Graph) -> dict[str, set[str]]:
-    """Return the loops that contain no other loop: the header of each, and its blocks, header included."""
+    """Return the loops that contain no other loop: the label of each one's header, with its blocks, header included."""
     loops = natural_loops(successors)
     return {h: body for h, body in loops.items() if not any(second != h and second in body for second in loops)}
 
 
 def natural_loops(successors: Graph) -> dict[str, set[str]]:
-    """Return the natural loops: the header of each, and its blocks.
+    """Return the natural loops of a control-flow graph: the label of each one's header, with its blocks, header
+    included.
 
     An edge to a block that dominates the edge's start closes a loop. The first label is the entry of the function.
     """
@@ -72,7 +73,7 @@ def _immediate_dominators(successors: Graph, sources: Graph) -> dict[str, str]:
 
 
 def forward(header: str, body: set[str], successors: Graph) -> list[str]:
-    """Return the blocks of a loop, each after all blocks that lead to it within an iteration."""
+    """Return the labels of a loop's blocks, each after all blocks that lead to it within an iteration."""
     finished: list[str] = []
     visited = {header}
     stack = [(header, iter(successors[header]))]
@@ -89,7 +90,7 @@ def forward(header: str, body: set[str], successors: Graph) -> list[str]:
 
 
 def deciding_blocks(order: Sequence[str], successors: Graph) -> dict[str, frozenset[str]]:
-    """Return, for each block, the blocks whose branch decides whether it is executed in an iteration.
+    """Return, for each block of a loop, the blocks whose branches decide whether an iteration executes it.
 
     A branch does not decide about a block that follows on both of its ways.
 
@@ -113,7 +114,7 @@ def deciding_blocks(order: Sequence[str], successors: Graph) -> dict[str, frozen
 
 
 def _certain(order: Sequence[str], ways_on: Graph, successors: Graph, body_blocks: set[str]) -> dict[str, set[str]]:
-    """Return, for each block, the blocks that follow in the same iteration on every way.
+    """Return, for each block, itself and the blocks that an iteration always executes after it.
 
     No block is certain to follow a block that can end the loop or the iteration.
     """

@@ -14,7 +14,7 @@ MAX_DEPTH = 32
 
 @dataclass(frozen=True)
 class Counters:
-    """The counters of one loop.
+    """The counters of one loop: loop-carried values that advance by a constant step.
 
     Attributes:
         addresses: The addresses and integers of the function.
@@ -27,20 +27,23 @@ class Counters:
     latches: Mapping[str, str]
 
     def steps(self) -> dict[str, int]:
-        """Return the step of each counter; 0 if it may keep its value. A value that depends on data has no entry."""
+        """Return the step of each counter per iteration, by its name in LLVM IR; 0 if it may keep its value. A value
+        that depends on data has no entry."""
         choices = [name for name, instruction in self.definitions.items() if instruction.opcode in ("select", "phi")]
         steps = ((name, self._step(name)) for name in {**self.latches, **dict.fromkeys(choices)})
         return {name: step for name, step in steps if step is not None}
 
     def _step(self, name: str) -> int | None:
-        """Return the smallest step of a value that is reset to a constant or advanced; None if it is not a counter."""
+        """Return the smallest step of a value that each iteration advances by a constant or resets to one; None for
+        other values."""
         added = [self._added(name, leaf) for leaf in self._leaves(self.latches.get(name, name)) if leaf.terms]
         if None in added:
             return None
         return min((number for number in added if number is not None), key=abs, default=0)
 
     def _added(self, name: str, leaf: Linear) -> int | None:
-        """Return what a leaf adds to the value of ``name`` in the iteration before; None if it is something else."""
+        """Return what one possible new value adds to the value of ``name`` in the iteration before; None if it is not
+        such a sum."""
         if leaf.terms == ((name, 1),):
             return leaf.constant
         if len(leaf.terms) != 1 or leaf.terms[0][1] != 1 or leaf.terms[0][0] not in self.latches:
@@ -49,7 +52,7 @@ class Counters:
         return leaf.constant + handed.constant if handed.terms == ((name, 1),) else None
 
     def _leaves(self, operand: str) -> tuple[Linear, ...]:
-        """Return the values that a value is selected from, each once.
+        """Return the values that a chain of selects and phis can return, each once, as linear sums.
 
         Keeping each value once bounds the work: n selects of the same two values in a chain have 2ⁿ ways.
         """
@@ -61,7 +64,7 @@ class Counters:
         return (*leaves, *chosen)
 
     def _chosen_from(self, linear: Linear, leaves: dict[Linear, None]) -> Iterator[Linear]:
-        """Yield the ways of a select; add any other value to ``leaves``."""
+        """Yield the values that a select or a phi chooses from, as linear sums; add any other value to ``leaves``."""
         single = len(linear.terms) == 1 and linear.terms[0][1] == 1 and linear.terms[0][0] not in self.latches
         choice = self.definitions.get(linear.terms[0][0]) if single else None
         if choice is None or choice.opcode not in ("select", "phi"):
@@ -72,7 +75,7 @@ class Counters:
 
 
 def _ways(chosen: Instruction) -> Iterator[str]:
-    """Yield the values that a select or a phi chooses from."""
+    """Yield the operands that a select or a phi instruction chooses from."""
     if chosen.opcode == "select":
         yield from split(chosen.text)[1:3]
         return

@@ -37,7 +37,7 @@ registers do not become memory copies, which would turn many registers into one.
 
 @dataclass(frozen=True)
 class Compiled:
-    """A compiled translation unit.
+    """A compiled translation unit of HLS C++.
 
     Attributes:
         text: LLVM IR with debug information.
@@ -49,7 +49,7 @@ class Compiled:
 
 
 def compile_sources(source: Path, include: Sequence[Path] = (), defines: Sequence[str] = ()) -> Compiled:
-    """Compile one translation unit.
+    """Compile one translation unit of HLS C++ to LLVM IR, and read its pragmas.
 
     Raises:
         MissingToolError: The package ziglang is not installed.
@@ -91,7 +91,7 @@ nearly a kilobyte of the compiler's memory, and a network has millions."""
 
 
 def _without_values(table: re.Match[str]) -> str:
-    """Return a large table without its values, on the same number of lines.
+    """Return the text of a constant table; a large one loses its values, but keeps its number of lines.
 
     It is declared as a table that another unit may define, so that the compiler does not take its values to be 0.
     """
@@ -116,7 +116,7 @@ def _pragmas(expanded: str) -> Iterator[Pragma]:
 
 
 def _marked(expanded: str) -> str:
-    """Return the sources with pragmas replaced by code that survives compilation.
+    """Return preprocessed sources with their HLS pragmas replaced by code that survives compilation.
 
     A mark replaces each PIPELINE pragma, and loops with a mark are not unrolled. Calls mark the arrays and the results
     that other pragmas name.
@@ -157,7 +157,8 @@ _BOUND = re.compile(r"/\*bound (\d+) (\w+)\*/")
 
 
 def _given(text: str, binding: re.Match[str]) -> int:
-    """Return the place at which the variable of a BIND_OP has its value: the pragma, or after the next assignment."""
+    """Return the position in the text at which a BIND_OP's variable has its value: at the pragma, or after the next
+    assignment."""
     assignment = re.compile(rf"\b{binding[2]}\s*=(?!=)")
     if assignment.search(text, text.rfind("{", 0, binding.start()) + 1, binding.start()):
         return binding.end()
@@ -172,7 +173,8 @@ two loops."""
 
 
 def _loop_start(text: str, brace: int) -> int:
-    """Return the start of the loop whose body a brace opens; −1 if the brace opens no loop."""
+    """Return the position of the keyword of the loop whose body the given brace opens; −1 if the brace opens no
+    loop."""
     head = text[:brace].rstrip()
     if head.endswith(")"):
         parenthesis = _opening(text, len(head) - 1, "(", ")")

@@ -38,7 +38,7 @@ MAX_REGISTERS = 4
 
 @dataclass(frozen=True)
 class Access:
-    """An access of an operation to a memory.
+    """One access of an operation to a memory, to an array in registers, or to a stream.
 
     Attributes:
         memory: The name of the memory.
@@ -59,7 +59,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Memory:
-    """A memory of a loop.
+    """An array, variable or stream that a loop accesses.
 
     Attributes:
         name: Its name in LLVM IR.
@@ -74,7 +74,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of a loop.
+    """One operation of a loop: an LLVM instruction with its operator, its inputs and its accesses to memories.
 
     Attributes:
         index: Its position in the loop.
@@ -101,7 +101,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Loop:
-    """A pipelined loop.
+    """A pipelined loop: its operations, dependences and memories, and the interval that its PIPELINE pragma declares.
 
     Attributes:
         function: The function that contains it.
@@ -131,7 +131,7 @@ class Loop:
 
 
 def read_module(data: bytes | str) -> Module:
-    """Read a module from LLVM bitcode (bytes) or text.
+    """Parse a module from LLVM bitcode (bytes) or LLVM IR (text).
 
     Raises:
         InvalidValueError: No function is defined in the text.
@@ -145,7 +145,7 @@ def read_module(data: bytes | str) -> Module:
 
 
 def read_loops(module: Module, registers: frozenset[tuple[str, str]] = frozenset()) -> tuple[Loop, ...]:
-    """Return the innermost loops with a mark.
+    """Return the pipelined loops of a module: the innermost loops that a PIPELINE pragma marks.
 
     Args:
         module: The module.
@@ -181,7 +181,8 @@ def _readers(module: Module, registers: frozenset[tuple[str, str]]) -> list[_Rea
 
 
 class _Reader:
-    """A reader of one function, which resolves its addresses to memories."""
+    """A reader of one LLVM function, which finds its pipelined loops and the array that each of its addresses points
+    into."""
 
     def __init__(self, module: Module, function: Function, registers: frozenset[tuple[str, str]]) -> None:
         self.module, self.function, self.registers = module, function, registers
@@ -204,12 +205,12 @@ class _Reader:
 
     @cached_property
     def once(self) -> Loop:
-        """The whole function as a loop of one iteration."""
+        """The whole function, not only a loop of it, as a loop of one iteration."""
         entry = next(iter(self.function.blocks))
         return _Body(self, forward(entry, set(self.function.blocks), self.function.successors)).loop(None)
 
     def loops(self) -> Iterator[Loop]:
-        """Yield the innermost loops with a mark."""
+        """Yield the pipelined loops of the function: the innermost loops that a PIPELINE pragma marks."""
         for header, body in innermost_loops(self.function.successors).items():
             mark = self._mark(body)
             if mark is not None:
@@ -226,7 +227,7 @@ class _Reader:
         return None
 
     def memory(self, root: str) -> Memory:
-        """Return the array of a root, which may be an argument, in the function that owns the array."""
+        """Return the array that ``root`` names. If ``root`` is an argument, it is the array that the caller passes."""
         if root in self.function.arguments:
             if self.caller is None:
                 return Memory(root, self.addresses.arrays.get(root, ""), True)
@@ -237,7 +238,8 @@ class _Reader:
         return Memory(root, self._kind(root), False)
 
     def is_register(self, alloca: str) -> bool:
-        """Return whether an alloca is in registers: a single value, a struct, a few values, or an array by pragma."""
+        """Return whether an alloca is built as registers: a single value, a struct, a few values, or an array by
+        pragma."""
         array = self.types.array(self.allocas[alloca])
         return array is None or array[0] <= MAX_REGISTERS or (self.function.name, alloca) in self.registers
 
@@ -248,7 +250,7 @@ class _Reader:
 
 
 class _Body:
-    """The blocks of one loop in forward order."""
+    """The blocks of one loop in forward order, from which its operations are read."""
 
     def __init__(self, reader: _Reader, order: list[str]) -> None:
         self.reader, self.order, self.header = reader, order, order[0]
@@ -308,7 +310,8 @@ class _Body:
         )
 
     def _phi(self, index: int, label: str, instruction: Instruction) -> tuple[Operator, set[int]]:
-        """Return the operator and the inputs of a phi.
+        """Return the operator of a phi instruction, and the indices of the operations of the same iteration that it
+        needs.
 
         In the header, it is the register of a loop-carried value. Elsewhere it selects between the ways.
         """
@@ -333,7 +336,7 @@ class _Body:
         return {label} if len(self.reader.function.successors[label]) > 1 else set()
 
     def _guards(self, label: str) -> set[int]:
-        """Return the operations that decide whether a block is executed."""
+        """Return the indices of the operations that compute the conditions for executing a block."""
         return self._conditions(self.deciding[label])
 
     def _conditions(self, labels: Any) -> set[int]:
@@ -369,7 +372,7 @@ class _Body:
         return Counters(self.reader.addresses, body, {**self.latches, **dict(stores)}).steps()
 
     def _exclusive(self) -> dict[str, frozenset[str]]:
-        """Return, for each block, the blocks that may follow it in the same iteration."""
+        """Return, for each block, the blocks that may be executed after it in the same iteration."""
         reach: dict[str, frozenset[str]] = {}
         for label in reversed(self.order):
             ways = [way for way in self.reader.function.successors[label] if way in reach and way != self.header]
@@ -378,7 +381,8 @@ class _Body:
 
 
 def _declared(mark: Instruction) -> tuple[int, int]:
-    """Return interval and depth of a mark."""
+    """Return the initiation interval and the depth that a PIPELINE pragma's mark declares; the depth is 0 if it has
+    none."""
     numbers = [int(piece.split()[1]) for piece in arguments_of(mark.text)[:2]]
     if "_ssdm_op_SpecPipeline" in mark.text:
         return max(1, numbers[0]), 0

@@ -16,7 +16,7 @@ _FLOATS = {"half": 2, "bfloat": 2, "float": 4, "double": 8, "ptr": 8}
 
 @dataclass(frozen=True)
 class Types:
-    """The types of a module; ``named`` has the type of each struct name."""
+    """The LLVM types of a module, with their sizes; ``named`` has the type of each struct name."""
 
     named: Mapping[str, str]
 
@@ -25,11 +25,11 @@ class Types:
         return {}
 
     def size(self, kind: str) -> int:
-        """Return the bytes of a value, padding included."""
+        """Return the bytes that a value of a type takes in memory, padding included."""
         return self._extent(kind)[0]
 
     def element(self, kind: str, index: int | None) -> tuple[str, int]:
-        """Return the type and the first byte of element ``index`` of a struct or an array; None is the first
+        """Return the type of element ``index`` of a struct or an array, and its first byte; ``None`` is the first
         element."""
         resolved = self.named.get(kind, kind)
         array = _ARRAY.match(resolved)
@@ -51,12 +51,12 @@ class Types:
         return split(braced[1:-1]) if braced.startswith("{") else ()
 
     def array(self, kind: str) -> tuple[int, str] | None:
-        """Return length and element type of an array; None if the type is not an array."""
+        """Return the length and the element type of an array; None if the type is not an array."""
         matched = _ARRAY.match(self.named.get(kind, kind))
         return (int(matched[1]), matched[2]) if matched else None
 
     def _extent(self, kind: str) -> tuple[int, int]:
-        """Return bytes and alignment."""
+        """Return the size and the alignment of a type in bytes."""
         if kind not in self._known:
             self._known[kind] = self._measured(kind)
         return self._known[kind]

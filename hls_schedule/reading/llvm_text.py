@@ -29,7 +29,7 @@ _ASSIGNED = re.compile(rf"#dbg_assign\(.*?, !(\d+), !DIExpression\(.*?\), !\d+, 
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction.
+    """One instruction of LLVM IR.
 
     Attributes:
         name: The name of its result; "" if it has none.
@@ -45,13 +45,14 @@ class Instruction:
 
     @cached_property
     def values(self) -> tuple[str, ...]:
-        """The names of values, blocks, functions and types in its text, in their order."""
+        """The names (``%x``, ``@f``) of values, blocks, functions and types in the instruction's operands, in their
+        order."""
         return tuple(_VALUE.findall(self.text))
 
 
 @dataclass
 class Function:
-    """A function with its blocks, by their labels. The entry is the first."""
+    """A function of LLVM IR: its arguments, and its blocks by their labels, the entry first."""
 
     name: str
     arguments: tuple[str, ...]
@@ -59,14 +60,14 @@ class Function:
 
     @cached_property
     def definitions(self) -> dict[str, Instruction]:
-        """The instruction that defines each value."""
+        """The instruction that computes each value, by the value's name."""
         return {
             instruction.name: instruction for block in self.blocks.values() for instruction in block if instruction.name
         }
 
     @cached_property
     def successors(self) -> dict[str, tuple[str, ...]]:
-        """The blocks to which each block's last instruction can branch."""
+        """For each block, the blocks to which its last instruction can branch."""
         return {
             label: tuple(instruction for instruction in block[-1].values if instruction in self.blocks) if block else ()
             for label, block in self.blocks.items()
@@ -75,7 +76,7 @@ class Function:
 
 @dataclass
 class Module:
-    """The definitions of a module.
+    """A parsed LLVM module: its functions, types, globals and debug records.
 
     Attributes:
         target: The line of the target triple.
@@ -98,7 +99,7 @@ class Module:
     variables: dict[tuple[str, str], set[int]] = field(default_factory=dict)
 
     def variables_of(self, function: str, value: str) -> set[int]:
-        """Return the numbers of the source variables of a value of a function, or of a global."""
+        """Return the numbers of the debug records of the source variables that a value of LLVM IR belongs to."""
         numbers = set(self.variables.get((function, value), ()))
         if value in self.described:
             expression = self.record(self.described[value])
@@ -106,11 +107,11 @@ class Module:
         return numbers
 
     def records_of(self, kind: str) -> Iterator[Mapping[str, str]]:
-        """Return all debug records of a kind."""
+        """Return the fields of every debug record of a kind, such as ``DISubprogram``."""
         return (self.record(number) for number, (name, _) in self.records.items() if name == kind)
 
     def record(self, number: int) -> Mapping[str, str]:
-        """Return the fields of the debug record ``!number`` with its ``kind``; empty if there is no such record."""
+        """Return the fields of the debug record ``!number``, with its ``kind``; empty if there is no such record."""
         if number not in self._fields:
             kind, text = self.records.get(number, ("", ""))
             values = {name: value.strip('"') for name, value in _FIELD.findall(text)}
@@ -118,7 +119,7 @@ class Module:
         return self._fields[number]
 
     def elements(self, record: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
-        """Return the elements of a record: members of a struct, or dimensions of an array."""
+        """Return the debug records of a type's elements: members of a struct, or dimensions of an array."""
         reference = record.get("elements", "")
         listed = self.records.get(int(reference[1:]), ("", "")) if reference.startswith("!") else ("", "")
         return (self.record(int(number)) for number in re.findall(r"!(\d+)", listed[1]))
@@ -129,7 +130,7 @@ class Module:
 
 
 def parse(text: str) -> Module:
-    """Read LLVM IR of any version that has one instruction per line. Unknown lines are skipped."""
+    """Parse the text of an LLVM module, of any version that has one instruction per line. Unknown lines are skipped."""
     module = Module()
     function: Function | None = None
     label = ""
@@ -155,7 +156,7 @@ def parse(text: str) -> Module:
 
 
 def _whole_lines(text: str) -> Iterator[str]:
-    """Yield the lines of a module, with the lines of a switch joined."""
+    """Yield the lines of a module's text, with the lines of a ``switch`` instruction joined to one."""
     pending = ""
     for line in text.splitlines():
         if pending:
@@ -170,7 +171,7 @@ def _whole_lines(text: str) -> Iterator[str]:
 
 
 def _outside(line: str, module: Module) -> Function | None:
-    """Read a line outside of functions; return the function that begins in it."""
+    """Read a line outside of functions into ``module``; return the function that begins in it, else None."""
     if line.startswith("define"):
         heading = _DEFINE.match(line)
         if heading is not None:
@@ -197,7 +198,7 @@ def _outside(line: str, module: Module) -> Function | None:
 
 
 def _without_types(arguments: str) -> str:
-    """Return arguments without the parentheses of their attributes, which can contain commas."""
+    """Return a function's argument list without the parentheses of attributes, which can contain commas."""
     return re.sub(r"\([^()]*\)", "", re.sub(r"\([^()]*\)", "", arguments))
 
 
@@ -230,7 +231,7 @@ def _instruction(line: str) -> Instruction:
 
 @dataclass(frozen=True)
 class Location:
-    """A place in the sources.
+    """A location in the sources, with the functions that contain it.
 
     Attributes:
         file: The source file.
@@ -250,14 +251,14 @@ HEADERS = str(PurePath(__file__).with_name("include"))
 
 
 class Locations:
-    """The source lines of a module's instructions."""
+    """The source locations of a module's instructions, read from its debug records."""
 
     def __init__(self, module: Module) -> None:
         self._module = module
         self._known: dict[int, Location] = {}
 
     def location(self, number: int | None) -> Location | None:
-        """Return the place of a DILocation by its number; None for None."""
+        """Return the source location that the DILocation record ``!number`` describes; no number gives None."""
         if number is None:
             return None
         if number not in self._known:
@@ -277,7 +278,7 @@ class Locations:
         return Location(file, line, (function, *outer.scopes), (begins, *outer.functions))
 
     def _scope(self, reference: str) -> tuple[str, str]:
-        """Return file and function of a scope."""
+        """Return the file and the name of the function that contains a debug scope, given as ``!number``."""
         file, number = "", _number(reference)
         while number is not None:
             record = self._module.record(number)
@@ -288,22 +289,23 @@ class Locations:
         return file, ""
 
     def function_name(self, reference: str) -> str:
-        """Return the name of the function that contains a scope."""
+        """Return the name of the function that contains a debug scope, given as ``!number``."""
         return self._scope(reference)[1]
 
     def file(self, reference: str) -> str:
-        """Return the path of a DIFile."""
+        """Return the path that a DIFile record names; the record is given as ``!number``."""
         number = _number(reference)
         record = self._module.record(number) if number is not None else {}
         return str(PurePath(record.get("directory", ""), record.get("filename", "")))
 
     def variable(self, number: int) -> tuple[str, tuple[str, int]]:
-        """Return the name of a DILocalVariable or DIGlobalVariable, with file and line of its function."""
+        """Return the name of a source variable, with file and line of its function; ``number`` is its debug record."""
         record = self._module.record(number)
         return record.get("name", ""), self._function(record.get("scope", ""))
 
     def kind(self, number: int) -> str:
-        """Return the tag of a variable's type, with typedefs resolved: DW_TAG_structure_type, DW_TAG_array_type, …"""
+        """Return the DWARF tag of a variable's type, with typedefs resolved: DW_TAG_structure_type, DW_TAG_array_type,
+        …"""
         record = self._module.record(number)
         reference = _number(record.get("type", ""))
         while reference is not None:
@@ -333,13 +335,13 @@ _CALLED = re.compile(r'(?:@(?:"[^"]*"|[-\w$.]+)|")\(')
 
 
 def arguments_of(text: str) -> tuple[str, ...]:
-    """``i32 1``, ``ptr %x`` of a call's text."""
+    """Return the arguments in the text of a call instruction, each with its type, such as ``i32 1`` and ``ptr %x``."""
     called = _CALLED.search(text)
     return split(text[called.end() :]) if called else ()
 
 
 def split(text: str) -> tuple[str, ...]:
-    """Return the pieces of a text between commas outside of brackets, up to a closing bracket without its partner."""
+    """Split a text at the commas outside of brackets; the text ends at a closing bracket that has no opening one."""
     depth, start, pieces = 0, 0, []
     for position, character in enumerate(text):
         if character in "([{<":
@@ -357,7 +359,7 @@ def split(text: str) -> tuple[str, ...]:
 
 
 def type_of(text: str) -> str:
-    """Return the type at the start of a text."""
+    """Return the LLVM type with which a text starts."""
     if text[:1] not in "[{<":
         return text.split(" ")[0].rstrip(",")
     depth = 0

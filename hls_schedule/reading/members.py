@@ -19,7 +19,7 @@ _BETWEEN = "#"
 
 @dataclass(frozen=True)
 class Member:
-    """A member of a struct.
+    """A member of a constant struct, which is built as an array of its own.
 
     Attributes:
         name: Its name.
@@ -33,25 +33,27 @@ class Member:
 
 
 def member_memory(root: str, member: str) -> str:
-    """Return the name of a member's memory."""
+    """Return the name of the memory of a struct's member: the constant's name, "#", and the member's name."""
     return root + _BETWEEN + member
 
 
 def parted(memory: str) -> tuple[str, str]:
-    """Return the constant and the member of a memory's name; the member is "" if the memory is a whole variable."""
+    """Split a memory's name into the constant and the struct's member; the member is "" if the memory is a whole
+    variable."""
     root, _, member = memory.partition(_BETWEEN)
     return root, member
 
 
 class Constants:
-    """The constants of a module."""
+    """The constants of an LLVM module, of which each struct with arrays is split into its members."""
 
     def __init__(self, module: Module) -> None:
         self.module, self._locations = module, Locations(module)
         self._known: dict[str, tuple[Member, ...]] = {}
 
     def member(self, root: str, byte: int) -> Member | None:
-        """Return the member that contains a byte of a constant; None if the constant is not a struct with arrays."""
+        """Return the struct's member that contains byte ``byte`` of a constant; None if the constant is not a struct
+        with arrays."""
         if root not in self._known:
             self._known[root] = self._members(root)
         return max(
@@ -59,7 +61,7 @@ class Constants:
         )
 
     def types_of(self, function: str, memory: str) -> Iterator[str]:
-        """Yield references to the debug types of a function's memory, or of a member."""
+        """Yield the debug types (``!number``) of a memory, which is a variable or a struct's member."""
         root, name = parted(memory)
         for number in sorted(self.module.variables_of(function, root)):
             reference = self.module.record(number).get("type", "")
@@ -69,7 +71,8 @@ class Constants:
                 yield reference
 
     def encloses(self, root: str, file: str, line: int) -> bool:
-        """Return whether a line is in the struct of a constant: it is the last struct that begins before the line."""
+        """Return whether a source line is in the struct type of a constant: no other struct begins between its first
+        line and that line."""
         begins = (place for place in self._begins if place[0] == file and place[1] <= line)
         return max(begins, default=None) == self._place(self._struct(root))
 
@@ -97,7 +100,7 @@ class Constants:
         return {}
 
     def _named(self, reference: str) -> Mapping[str, str]:
-        """Return a type with typedefs and qualifiers resolved."""
+        """Return the debug record of a type (``!number``), with typedefs and qualifiers resolved."""
         record = self.module.record(int(reference[1:]) if reference.startswith("!") else 0)
         return self._named(record.get("baseType", "")) if record.get("tag") in _RENAMED else record
 

@@ -40,7 +40,7 @@ _FLAGS = re.compile(
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator.
+    """The hardware operator of an instruction, and its width.
 
     Attributes:
         name: Its name in the table of delays; "" for wiring.
@@ -52,7 +52,7 @@ class Operator:
 
 
 def operator_of(instruction: Instruction) -> Operator:
-    """Return the operator that computes an instruction's result."""
+    """Return the hardware operator that computes an LLVM instruction's result, or wiring."""
     if instruction.opcode == "call":
         return _called(instruction.text)
     text = _FLAGS.sub("", instruction.text)
@@ -78,7 +78,8 @@ def _called(text: str) -> Operator:
 
 
 def touched(instruction: Instruction, types: Types) -> Iterator[tuple[str, bool, int, bool]]:
-    """Yield every access of an instruction: address, whether it is a write, bytes, whether it is a stream."""
+    """Yield every memory access of an instruction: pointer operand, whether it is a write, bytes, whether it is a
+    stream."""
     if instruction.opcode == "load":
         pieces = split(_FLAGS.sub("", instruction.text))
         yield pieces[1], False, _bytes(pieces[0], types), False
@@ -90,8 +91,8 @@ def touched(instruction: Instruction, types: Types) -> Iterator[tuple[str, bool,
 
 
 def _bytes(kind: str, types: Types) -> int:
-    """Return the bytes that an access of a type reaches: an i24 has three, although two of them are four bytes
-    apart."""
+    """Return the number of bytes that an access to a value of a type reaches: 3 for an i24, although it takes 4 bytes
+    in an array."""
     return min(types.size(kind), -(-bits_of(kind) // 8)) if kind.startswith("i") else types.size(kind)
 
 

@@ -28,7 +28,7 @@ Interval = tuple[int, int]
 
 @dataclass
 class Ranges:
-    """The ranges of a function's integers."""
+    """The lowest and highest values that each integer of an LLVM function can have."""
 
     definitions: Mapping[str, Instruction]
     _known: dict[str, Interval] = field(default_factory=dict)
@@ -40,12 +40,12 @@ class Ranges:
         return max(low if low >= 0 else ~low, high if high >= 0 else ~high).bit_length() + 1
 
     def factor_bits(self, operand: str, kind: str) -> int:
-        """Return the bits of a factor. Lower bits that are always 0 do not count, because they only shift the
-        product."""
+        """Return the bits that a multiplier needs for a factor. Lower bits that are always 0 do not count, because they
+        only shift the product."""
         return max(1, self.signed_bits(operand, kind) - self._zeros(operand, 0))
 
     def _zeros(self, operand: str, depth: int) -> int:
-        """Return the number of lower bits that are always 0."""
+        """Return the number of an operand's lower bits that are always 0."""
         if operand.lstrip("-").isdigit():
             return max(0, (int(operand) & -int(operand)).bit_length() - 1)
         if operand not in self._empty:
@@ -78,7 +78,7 @@ class Ranges:
         return self._known[operand]
 
     def _of(self, definition: Instruction, depth: int) -> Interval | None:
-        """Return the range of an instruction's result; None if nothing is known."""
+        """Return the lowest and highest value of an instruction's result; None if nothing is known."""
         text, opcode = definition.text, definition.opcode
         if opcode == "select":
             return self._chosen([piece.split(" ", 1) for piece in split(text)[1:3]], depth)
@@ -96,12 +96,13 @@ class Ranges:
         return _COMBINED[opcode](self._range(first, bits, depth), self._range(second, bits, depth))
 
     def _chosen(self, choices: Sequence[Sequence[str]], depth: int) -> Interval:
-        """Return the range of a select between operands, each given with its type."""
+        """Return the lowest and highest value of a select; each of its choices is (type, operand)."""
         ranges = [self._range(operand, bits_of(kind), depth) for kind, operand in choices]
         return min(low for low, _ in ranges), max(high for _, high in ranges)
 
     def _shifted_left(self, operand: str, bits: int, depth: int) -> Interval | None:
-        """Return the range of a number that is shifted up to the sign bit, so that its upper bits are lost."""
+        """Return the range of a number that a shift moves up to the sign bit, so that its upper bits are lost; None for
+        other operands."""
         shift = self.definitions.get(operand)
         matched = _TYPED.match(shift.text) if shift is not None and shift.opcode == "shl" else None
         source, by = split(shift.text[matched.end() :])[:2] if shift is not None and matched else ("", "")
@@ -120,7 +121,7 @@ def _all(bits: int) -> Interval:
 
 
 def _within(values: Interval | None, bits: int) -> Interval:
-    """Return the range of a number of ``bits`` bits: the whole range of its type if it may overflow."""
+    """Return the given range, or the whole signed range of ``bits`` bits if the range is unknown or exceeds it."""
     low, high = _all(bits)
     return values if values is not None and low <= values[0] and values[1] <= high else (low, high)
 
@@ -139,13 +140,14 @@ def _product(a: Interval, b: Interval) -> Interval:
 
 
 def _masked(a: Interval, b: Interval) -> Interval | None:
-    """Return the range of a bitwise AND, which is at most the lower of its non-negative operands."""
+    """Return the range of a bitwise AND, from its operands' ranges: at most the lower maximum of its non-negative
+    operands."""
     limits = [high for low, high in (a, b) if low >= 0]
     return (0, min(limits)) if limits else (min(a[0], b[0]), max(a[1], b[1], 0))
 
 
 def _joined(a: Interval, b: Interval) -> Interval | None:
-    """Return the range of a bitwise OR or XOR, which has the width of the wider operand."""
+    """Return the range of a bitwise OR or XOR, from its operands' ranges: it has the width of the wider operand."""
     low, high = min(a[0], b[0]), max(a[1], b[1])
     bits = max(low if low >= 0 else ~low, high if high >= 0 else ~high).bit_length()
     return (0 if low >= 0 else -(1 << bits)), (1 << bits) - 1

@@ -57,14 +57,14 @@ class Master:
 
 @dataclass(frozen=True)
 class PortUse:
-    """A slave port of the PS, and the masters that share it."""
+    """A slave port of the processing system (PS), and the AXI masters that share it."""
 
     port: PortFacts
     masters: tuple[Master, ...]
 
 
 def port_plan(values: VendorValues) -> tuple[PortUse, ...]:
-    """Assign the masters to the ports of the PS. Ports without masters are left out.
+    """Return the slave ports of the PS in use, with the AXI masters of the design that each serves.
 
     The masters for maps and weights share the non-coherent ports evenly, in order. If there are fewer masters than
     ports, the plan prefers PS ports that lead to different ports of the DDR controller. The masters with little traffic
@@ -89,7 +89,7 @@ def port_plan(values: VendorValues) -> tuple[PortUse, ...]:
 
 
 def _masters(ports: Ports) -> tuple[list[Master], list[Master]]:
-    """Return the masters for maps and weights, and the masters with little traffic."""
+    """Return the design's AXI masters in two lists: for feature maps and weights, and with little traffic."""
     heavy = [Master(DMA, pin) for pin in ("M_AXI_MM2S", "M_AXI_S2MM")] if ports.dma else []
     light: list[Master] = []
     for bundle in bundles(ports.arguments):
@@ -98,7 +98,8 @@ def _masters(ports: Ports) -> tuple[list[Master], list[Master]]:
 
 
 def _apart(ports: Sequence[PortFacts], count: int) -> list[PortFacts]:
-    """Return at most ``count`` of ``ports``, in their order. Each controller port is used once before any is reused."""
+    """Return at most ``count`` of the PS ports, in their order. Each port of the DDR controller is used once before any
+    is reused."""
     rounds: Counter[int] = Counter()
     ranked: list[tuple[int, int]] = []  # (earlier ports on the same controller port, index)
     for index, port in enumerate(ports):
@@ -108,7 +109,8 @@ def _apart(ports: Sequence[PortFacts], count: int) -> list[PortFacts]:
 
 
 def dma_config(packets: DmaPackets) -> dict[str, int]:
-    """Return the CONFIG keys of the AXI DMA: direct register mode, the accelerator's beats, addresses above 4 GB.
+    """Return Vivado's settings (CONFIG) of the AXI DMA: direct register mode, the accelerator's beats, addresses above
+    4 GB.
 
     There is no realignment engine, because buffers start at pages. A packet may end within a beat without it (PG021).
     """
@@ -125,7 +127,8 @@ def dma_config(packets: DmaPackets) -> dict[str, int]:
 
 
 def ps_config(values: VendorValues, plan: Sequence[PortUse]) -> dict[str, str]:
-    """Return the CONFIG keys of the PS: one master, the used ports with their widths, the clock and the interrupt."""
+    """Return Vivado's settings (CONFIG) of the PS: one master, the used ports with their widths, the clock and the
+    interrupt."""
     ps, control = values.board.ps, values.board.control
     ports_in_use = {use.port.name for use in plan}
     interrupt = values.ports.dma is None

@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 class Interface(Protocol):
-    """An AXI interface of the PS: its name, its clock pin, and the CONFIG key that enables it."""
+    """An AXI interface of the processing system (PS): its name, its clock pin, and the CONFIG key that enables it."""
 
     @property
     def name(self) -> str: ...

@@ -66,7 +66,7 @@ _VIVADO = _Packager("Vivado", "packaged", "package_ip.tcl", "vivado -mode batch 
 
 
 def vendor_files(values: VendorValues) -> dict[str, str]:
-    """Return the texts of run_hls.tcl, build_vivado.tcl, test_bench.cpp and README.md by file name.
+    """Return the files for a design in HLS C++ by name: run_hls.tcl, build_vivado.tcl, test_bench.cpp and README.md.
 
     Raises:
         SystolicError: A value must not be pasted into Tcl or C++ (``check_values``, ``word``).
@@ -79,7 +79,7 @@ def vendor_files(values: VendorValues) -> dict[str, str]:
 
 
 def rtl_vendor_files(values: VendorValues) -> dict[str, str]:
-    """Return the files for an engine in SystemVerilog: package_ip.tcl, clocks_ooc.xdc, build_vivado.tcl and README.md.
+    """Return the files for a design in SystemVerilog: package_ip.tcl, clocks_ooc.xdc, build_vivado.tcl and README.md.
 
     The keys are file names. The sources must have one .v file, the top of the IP that Vivado packages. Raises the same
     errors as ``vendor_files``.
@@ -100,7 +100,7 @@ def rtl_vendor_files(values: VendorValues) -> dict[str, str]:
 
 
 def _periods(values: VendorValues) -> tuple[str, str]:
-    """Return the periods of the fabric's clock and of the DSPs' clock in ns.
+    """Return the periods of the fabric's clock and of the DSPs' clock in ns, as texts.
 
     Vivado counts in ps. The fabric's period is therefore a multiple of ``dsp_clock`` ps, so that both are whole.
     """
@@ -153,7 +153,8 @@ def _fields(values: VendorValues, packager: _Packager) -> dict[str, object]:
 
 
 def _clock_fields(values: VendorValues) -> dict[str, object]:
-    """Return the template fields about clocks.
+    """Return the values of the templates' fields about clocks: frequency, period, and the cell and pin of the fabric's
+    clock.
 
     ``clock_cell`` is the cell that makes two clocks from the PS's clock. ``fabric_clock`` is the pin of the clock of
     all logic but the DSPs.
@@ -169,11 +170,12 @@ def _clock_fields(values: VendorValues) -> dict[str, object]:
 
 
 def _style_fields(ports: Ports) -> dict[str, object]:
-    """Return the template fields that depend on the style. A design without a DMA has None as its ``dma``."""
+    """Return the values of the templates' fields that depend on the style, systolic or streaming. A design without a
+    DMA has None as its ``dma``."""
     dma = ports.dma and {"cell": DMA, "slave": ports.beside[1], "config": dma_config(ports.dma)}
     return {"dma": dma, **ports.template_fields()}
 
 
 def _plain(text: str) -> str:
-    """Return a text without characters that have a meaning in a cell of a Markdown table."""
+    """Return a text for a cell of a Markdown table, with ``_`` for each character that has a meaning there."""
     return comment(text).replace("|", "_").replace("<", "_").replace(">", "_")

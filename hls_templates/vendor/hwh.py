@@ -24,7 +24,8 @@ _INTERRUPT_REGISTERS = ("ISR", "IPR", "IER", "IAR", "SIE", "CIE", "IVR", "MER")
 
 
 def hardware_description(values: VendorValues) -> str:
-    """Return the .hwh as XML text. Equal values give equal bytes. Raises the same errors as ``vendor_files``."""
+    """Return the design's hardware description (.hwh) as XML text. Equal values give equal bytes. Raises the same
+    errors as ``vendor_files``."""
     check_values(values)
     root = Xml.Element("EDKSYSTEM", EDWVERSION="1.2")
     part = word(values.board.part, "part")[1:-1]
@@ -106,7 +107,8 @@ def _ps(values: VendorValues) -> Xml.Element:
 
 
 def _ultrascale_clocks(values: VendorValues) -> dict[str, object]:
-    """Return the settings of all four PL clocks. Only clock 0 runs, but pynq reads the dividers of all."""
+    """Return the PS settings of all four PL clocks of an UltraScale+. Only clock 0 runs, but pynq reads the dividers of
+    all."""
     settings: dict[str, object] = {}
     for index in range(_PL_CLOCKS):
         settings[f"PSU__FPGA_PL{index}_ENABLE"] = int(index == 0)
@@ -196,7 +198,7 @@ def _parameters(module: Xml.Element, parameters: Mapping[str, object]) -> None:
 
 
 def _ports(module: Xml.Element, ports: Iterable[tuple[str, str, str, str]]) -> None:
-    """Add ports to a module. Each port is (name, direction, the cell at the other end, this cell's port)."""
+    """Add ports to a module's XML. Each port is (name, direction, the cell at the other end, that cell's port)."""
     parent = Xml.SubElement(module, "PORTS")
     for name, direction, cell, cell_port in ports:
         port = Xml.SubElement(parent, "PORT", DIR=direction, NAME=name, SIGIS="INTERRUPT")

@@ -37,7 +37,8 @@ _PORTS = (1, 2, 4)  # the possible numbers of ports for maps and for weights
 
 @dataclass(frozen=True)
 class Output:
-    """A region of the map arena whose expected content is in data/expected.bin.
+    """An output of the network in the map arena (the feature maps in DDR), which the test bench compares with
+    data/expected.bin.
 
     Attributes:
         name: The name of the output.
@@ -56,14 +57,14 @@ RENAMED = frozenset({"program", "in", "out"})
 
 @dataclass(frozen=True)
 class DmaPackets:
-    """The packets of an AXI DMA next to the accelerator: one frame in, one frame out."""
+    """The packets of an AXI DMA next to the accelerator: each input frame and each output frame is one packet."""
 
     packet_in: Packet
     packet_out: Packet
 
 
 class _TopFunction(ABC):
-    """The ports of a top function, of either style."""
+    """The arguments of a style's top function, and the interfaces of its IP that follow from them."""
 
     top: ClassVar[str]
     """The name of the top function."""
@@ -77,16 +78,17 @@ class _TopFunction(ABC):
     @property
     @abstractmethod
     def arguments(self) -> tuple[Argument, ...]:
-        """The arguments, in the order of the C++ signature."""
+        """The arguments of the top function, in the order of the C++ signature."""
 
     @property
     @abstractmethod
     def dma(self) -> DmaPackets | None:
-        """The DMA's packets, if frames are streamed; None if frames are in DDR and an interrupt signals the end."""
+        """The packets of the DMA if it streams the frames; None if frames are in DDR and an interrupt signals the
+        end."""
 
     @abstractmethod
     def template_fields(self) -> dict[str, object]:
-        """Return the fields that only the templates of this top function use."""
+        """Return the values of the fields that only the templates of this style use."""
 
     def check_names(self) -> None:
         """Raise InvalidValueError if a name in the hardware is a reserved word that no tool renames."""
@@ -98,18 +100,19 @@ class _TopFunction(ABC):
 
     @property
     def vlnv(self) -> str:
-        """The vendor, library, name and version of the exported IP. The host binds its driver to this text."""
+        """The identification "vendor:library:name:version" of the exported IP. The host binds its driver to this
+        text."""
         return f"{VENDOR}:{LIBRARY}:{self.top}:{VERSION}"
 
     @property
     def cell(self) -> str:
-        """The accelerator's cell in the block design and in the hardware description."""
+        """The name of the accelerator's cell in the block design and in the hardware description."""
         return f"{self.top}_0"
 
 
 @dataclass(frozen=True)
 class SystolicPorts(_TopFunction):
-    """The ports of the systolic style, which reads maps and weights from DDR.
+    """The arguments of the systolic style's top function, which reads feature maps and weights from DDR.
 
     Attributes:
         map_ports: The number of ports for maps.
@@ -131,7 +134,7 @@ class SystolicPorts(_TopFunction):
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        """The arguments, in the order of templates/systolic/top.h.j2. A test compares them."""
+        """The arguments of the top function, in the order of templates/systolic/top.h.j2. A test compares them."""
         maps = [
             Argument(f"maps_{way}_{port}", "pointer", f"maps_{port}")
             for port in range(self.map_ports + self.added_maps)
@@ -153,7 +156,7 @@ class SystolicPorts(_TopFunction):
         return None
 
     def template_fields(self) -> dict[str, object]:
-        """Return the fields of templates/systolic/test_bench.cpp.j2."""
+        """Return the values of the fields of templates/systolic/test_bench.cpp.j2."""
         return {
             "map_ports": self.map_ports,
             "added_maps": self.added_maps,
@@ -163,7 +166,7 @@ class SystolicPorts(_TopFunction):
         }
 
     def check(self) -> None:
-        """Raise an error if a number of ports is not possible, or if an output is not a region of the map arena."""
+        """Raise an error if a number of ports is not 1, 2 or 4, or if an output is not a region of the map arena."""
         for name, count in (("map_ports", self.map_ports), ("weight_ports", self.weight_ports)):
             if count not in _PORTS:
                 raise ChoiceError(name, count, _PORTS)  # the register map has a pointer for each
@@ -180,7 +183,7 @@ class SystolicPorts(_TopFunction):
 
 @dataclass(frozen=True)
 class StreamingPorts(_TopFunction):
-    """The ports of the streaming style, which gets frames as packets of an AXI DMA.
+    """The arguments of the streaming style's top function, which gets frames as packets of an AXI DMA.
 
     Attributes:
         packet_in: The packet of an input frame.
@@ -198,7 +201,7 @@ class StreamingPorts(_TopFunction):
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        """The arguments, in the order of templates/streaming/top.h.j2. A test compares them."""
+        """The arguments of the top function, in the order of templates/streaming/top.h.j2. A test compares them."""
         return (
             Argument("in", "stream"),
             Argument("out", "stream"),
@@ -211,11 +214,12 @@ class StreamingPorts(_TopFunction):
         return DmaPackets(self.packet_in, self.packet_out)
 
     def template_fields(self) -> dict[str, object]:
-        """Return the fields of templates/streaming/test_bench.cpp.j2."""
+        """Return the values of the fields of templates/streaming/test_bench.cpp.j2."""
         return {"packet_in": self.packet_in, "packet_out": self.packet_out, "external": self.external}
 
     def check(self) -> None:
-        """Raise ChoiceError or RangeError if the DMA cannot carry the packets."""
+        """Raise ChoiceError or RangeError if the AXI DMA cannot carry the packets: a beat's width, or a packet's
+        bytes."""
         for way, packet in (("in", self.packet_in), ("out", self.packet_out)):
             if packet.beat not in BEATS:
                 raise ChoiceError(f"the number of bytes in a beat of packet_{way}", packet.beat, BEATS)

@@ -42,7 +42,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a register: bits ``bit`` … ``bit + width − 1``."""
+    """A field of a 32-bit register: bits ``bit`` … ``bit + width − 1``."""
 
     name: str
     bit: int
@@ -53,7 +53,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Register:
-    """A 32-bit register.
+    """A 32-bit register of the IP's s_axilite slave.
 
     Attributes:
         name: Its name.
@@ -117,17 +117,18 @@ CONTROL = (
 
 
 def bundles(arguments: Iterable[Argument]) -> tuple[str, ...]:
-    """Return each m_axi bundle once. Its interface of the IP is ``m_axi_<bundle>``."""
+    """Return the names of the arguments' m_axi bundles, each once. Its interface of the IP is ``m_axi_<bundle>``."""
     return tuple(dict.fromkeys(a.bundle for a in arguments if a.bundle))
 
 
 def registers(arguments: Iterable[Argument]) -> tuple[Register, ...]:
-    """Return the whole register map, in ascending order of offsets."""
+    """Return the register map of the IP: block control (ap_ctrl_hs), and the arguments, in ascending order of
+    offsets."""
     return (*CONTROL, *place(arguments))
 
 
 def place(arguments: Iterable[Argument]) -> tuple[Register, ...]:
-    """Return the registers of the arguments from 0x10 on, in the order of the arguments."""
+    """Return the registers of the top function's arguments: in the order of the arguments, at offsets from 0x10 on."""
     placed: list[Register] = []
     offset = _ARGUMENTS_AT
     for argument in arguments:

@@ -30,7 +30,7 @@ _PATH = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*/)*[A-Za-z0-9_][A-Za-z0-9_.-]
 
 @dataclass(frozen=True)
 class Figure:
-    """A row of the README's table of figures. ``source`` is one of SOURCES_OF_FIGURES."""
+    """A row of the README's table of figures: a quantity, its value, and how it was obtained (SOURCES_OF_FIGURES)."""
 
     quantity: str
     value: str
@@ -39,7 +39,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class VendorValues:
-    """The values from which the vendor's files are written.
+    """The values of one design from which the files for the vendor's tools are written.
 
     Attributes:
         title: The design's title, any text.
@@ -77,12 +77,13 @@ def word(text: str, title: str) -> str:
 
 
 def megahertz(mhz: float) -> str:
-    """Return a frequency in MHz, rounded to 1 kHz: 300 for the 299.999997 MHz from a crystal of 33.333333 MHz."""
+    """Return a frequency in MHz as text, rounded to 1 kHz: 300 for the 299.999997 MHz from a crystal of 33.333333
+    MHz."""
     return f"{mhz:.3f}".rstrip("0").rstrip(".")
 
 
 def check_values(values: VendorValues) -> None:
-    """Raise an error if a value is not possible, with the value's name."""
+    """Raise an error that names the value if a value for the vendor's files is not possible."""
     if values.board.ps.ip not in PS_KINDS:
         raise ChoiceError("the PS", values.board.ps.ip, PS_KINDS)
     if not (math.isfinite(values.clock.mhz) and 1 <= values.clock.mhz <= 1000):
