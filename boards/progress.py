@@ -37,4 +37,4 @@ Progress: TypeAlias = Callable[[str], None]
 
 
 def silent(_: str) -> None:
-    """Do nothing with a progress step: the callback for callers that show no progress."""
+    """Ignore the step."""

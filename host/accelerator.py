@@ -23,7 +23,7 @@ from host.vision.frame import Result
 
 
 class Accelerator(Detector):
-    """Loads a generated design under pynq and turns pictures into detections.
+    """A generated design, loaded under pynq on a board or a simulated board, that turns pictures into detections.
 
     Use it as a context manager: ``close`` frees every buffer in DDR. An error says what is missing and what to do.
 
@@ -53,7 +53,8 @@ class Accelerator(Detector):
             raise
 
     async def detect_async(self, picture: Frame) -> Result:
-        """Do the same as ``detect``, waiting for the accelerator's interrupt while other coroutines run."""
+        """Return the result of one picture, as ``detect`` does, waiting for the accelerator's interrupt while other
+        coroutines run."""
         return await asyncio.to_thread(self._detect_by_interrupt, picture)
 
     def _detect_by_interrupt(self, picture: Frame) -> Result:
@@ -64,7 +65,7 @@ class Accelerator(Detector):
     # --- layer by layer
 
     def layers(self, pixels: Pixels) -> Iterator[tuple[ManifestLayer, Integers]]:
-        """Start each layer by itself and yield the layer with its output integers as they are stored in DDR.
+        """Execute the network layer by layer, and yield each layer with its output feature map as DDR stores it.
 
         Layers share the arena of inner maps. A later layer overwrites an earlier map, so use a map before asking for
         the next layer. A streaming design yields only the layers whose maps are written to DDR. A design with a batch
@@ -80,7 +81,8 @@ class Accelerator(Detector):
             yield layer, frames[0]
 
     def _layers(self, pixels: Pixels, frames: int) -> Iterator[tuple[ManifestLayer, Integers]]:
-        """Do the same as ``layers`` for the first ``frames`` frames of the batch.
+        """Yield each layer with its output feature maps, as ``layers`` does, for the first ``frames`` frames of the
+        batch.
 
         The maps are ``(frames, channels, height, width)``.
         """
@@ -95,7 +97,7 @@ class Accelerator(Detector):
                 yield step
 
     def check(self) -> Check:
-        """Run the design's test frame layer by layer and compare every integer with the golden model's.
+        """Execute the design's test frame layer by layer, and compare every integer with the golden model's.
 
         The report is also printed; it names the first layer that differs. Use this on a board that gives wrong results
         although the simulation was right: the first layer that turns right inputs into wrong outputs leads to the fault
@@ -122,13 +124,14 @@ class Accelerator(Detector):
 
     @property
     def overlay(self) -> Any:
-        """The design's ``pynq.Overlay``. StateError after ``close``, as for every property below."""
+        """The design's ``pynq.Overlay``. After ``close``, this and every property below raise StateError."""
         self._gate.check()
         return self._loaded.overlay
 
     @property
     def ip(self) -> Any:
-        """The accelerator's driver: ``host.systolic.ip.SystolicIP`` or ``host.streaming.ip.StreamingIP``."""
+        """The pynq driver of the accelerator's registers: ``host.systolic.ip.SystolicIP`` or
+        ``host.streaming.ip.StreamingIP``."""
         self._gate.check()
         return self._loaded.ip
 
@@ -140,16 +143,17 @@ class Accelerator(Detector):
 
     @property
     def buffers(self) -> Any:
-        """The buffers in DDR, ``SystolicBuffers`` or ``StreamingBuffers``. Do not use them after ``close``."""
+        """The design's buffers in DDR, ``SystolicBuffers`` or ``StreamingBuffers``. Do not use them after ``close``."""
         self._gate.check()
         return self._board.buffers
 
     def reset(self) -> None:
-        """Load the bitstream and everything in DDR again, for instance after a timeout."""
+        """Load the bitstream again, and upload weights and all other data to DDR again, for instance after a
+        timeout."""
         with self._at_work():
             self._board.open(self.options.sets)
 
     def verify(self) -> None:
-        """Read all uploaded data back from DDR. MismatchError if any of it has changed."""
+        """Read the uploaded weights and other data back from DDR; raise MismatchError if any of it has changed."""
         with self._at_work():
             self.buffers.verify()

@@ -54,11 +54,11 @@ def is_picture(value: object) -> bool:
 
 
 def check_pixels(value: object) -> None:
-    """Raise ShapeError if ``value`` is not a picture according to ``is_picture``."""
+    """Raise ShapeError if ``value`` is not a picture: a non-empty array uint8 ``(height, width, 3)``."""
     if not is_picture(value):
         raise ShapeError("the picture", kind(value), PICTURE)
 
 
 def kind(value: object) -> str:
-    """Return the type and shape of an array as text, and any other value as errors show it."""
+    """Return an array's type and shape as text, and any other value as error messages show it."""
     return f"{value.dtype} {list(value.shape)}" if isinstance(value, np.ndarray) else shown(value)

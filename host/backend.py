@@ -10,7 +10,8 @@ from host.contract.tensors import Integers, Pixels
 
 
 class Backend(Protocol):
-    """The steps that take one batch of frames through the accelerator.
+    """The interface through which a host executes batches of frames: on the accelerator, or with the simulation
+    library.
 
     A batch here is an element of ``batches``: the memory of one batch in flight.
 
@@ -22,27 +23,31 @@ class Backend(Protocol):
 
     @property
     def batches(self) -> Sequence[Any]:
-        """The memory of each batch in flight. StateError if the accelerator has no memory."""
+        """The buffers for each batch in flight. StateError if the accelerator has no memory."""
 
     @property
     def label(self) -> str:
-        """A sentence that says how the times of this backend were obtained: measured, or on a simulated board."""
+        """A sentence for reports that says how this backend's times were obtained: measured, or on a simulated
+        board."""
 
     def load(self, batch: Any, pictures: Sequence[Pixels]) -> None:
-        """Write network inputs, uint8 ``(channels, height, width)``, into the batch. The last input fills the rest."""
+        """Write network inputs, uint8 ``(channels, height, width)``, into the batch's buffers. The last input fills the
+        rest of the batch."""
 
     def execute(self, batch: Any, wait: str) -> None:
-        """Execute the batch and wait for its end.
+        """Execute the network on the batch, and wait until it has finished.
 
         Args:
             wait: "poll" or "interrupt". Backends without an interrupt ignore it.
         """
 
     def collect(self, batch: Any, frames: int = 1) -> tuple[tuple[Integers, ...], ...]:
-        """Return, for each of the first ``frames`` frames, a copy of each map that the host reads."""
+        """Return, for each of the first ``frames`` frames, copies of the feature maps that the host reads, in manifest
+        order."""
 
     def verify(self, batch: Any, pictures: Sequence[Pixels]) -> None:
-        """Raise MismatchError or AcceleratorError if memory lacks the uploaded data or this batch's pictures."""
+        """Raise MismatchError or AcceleratorError if DDR no longer holds the uploaded data or the pictures of this
+        batch."""
 
     def settle(self) -> None:
         """Forget batches that were loaded but not executed. Called at the end of a stream."""
@@ -52,7 +57,7 @@ class Backend(Protocol):
 
 
 class Driver(Protocol):
-    """Drives a design's accelerator on a loaded overlay, under pynq.
+    """The interface of a style's driver, which runs a design's accelerator under pynq on a loaded overlay.
 
     Call ``open`` after every load of the bitstream. ``free`` may be called twice. The steps of a batch are the same as
     in ``Backend``.
@@ -66,10 +71,11 @@ class Driver(Protocol):
     buffers: Any
 
     def open(self, count: int) -> None:
-        """Upload everything for ``count`` batches in flight, and write the buffers' addresses to the accelerator."""
+        """Upload weights and programs, allocate buffers for ``count`` batches in flight, and write their addresses to
+        the accelerator."""
 
     def free(self) -> None:
-        """Free every buffer."""
+        """Free every buffer in DDR."""
 
     def load(self, batch: Any, pictures: Sequence[Pixels]) -> None: ...
 
@@ -80,10 +86,11 @@ class Driver(Protocol):
     def settle(self) -> None: ...
 
     def arrived(self, batch: Any, pictures: Sequence[Pixels]) -> bool:
-        """Return whether DDR holds these pictures in the batch's input."""
+        """Return whether DDR holds exactly these pictures in the batch's input buffer."""
 
     def layers(self, pixels: Pixels, wait: str, frames: int = 1) -> Iterator[tuple[ManifestLayer, Integers]]:
-        """Yield each layer whose map can be read, with its map ``(frames, channels, height, width)``.
+        """Execute a picture layer by layer; yield each layer whose output can be read, with it as ``(frames, channels,
+        height, width)``.
 
         The picture fills the whole batch.
         """

@@ -17,7 +17,7 @@ from host.styles import STYLES, CheckFrame
 
 @dataclass(frozen=True)
 class LayerCheck:
-    """The comparison of one layer, over all frames of a batch.
+    """The result of comparing one layer's output with the golden model, over all frames of a batch.
 
     Attributes:
         layer: The layer.
@@ -40,7 +40,7 @@ class LayerCheck:
 
 @dataclass(frozen=True)
 class Check:
-    """The comparison of a design's layers. It ends at the first layer that differs.
+    """The result of comparing a design's layers with the golden model. It ends at the first layer that differs.
 
     Attributes:
         network: The network's name.
@@ -87,7 +87,7 @@ class Check:
 
 
 def compare(network: str, layers: Iterable[tuple[ManifestLayer, Integers]], expected: Iterator[Integers]) -> Check:
-    """Compare layers with the golden model, up to the first layer that differs.
+    """Compare the layers' outputs with the golden model's integers, up to the first layer that differs.
 
     Args:
         network: The network's name, for the report.
@@ -107,17 +107,19 @@ def compare(network: str, layers: Iterable[tuple[ManifestLayer, Integers]], expe
 
 
 def check_frame(manifest: Manifest, folder: Path) -> CheckFrame:
-    """Return the design's test frame. MissingValueError or MismatchError if the folder has none for its manifest."""
+    """Return the design's test frame and the golden model's outputs for it. MissingValueError or MismatchError if the
+    folder has none."""
     return STYLES[manifest.style].check_frame(manifest, folder)
 
 
 def check_picture(manifest: Manifest, folder: Path) -> Pixels:
-    """Return the test frame's network input, uint8 ``(channels, height, width)``."""
+    """Return the network input of the design's test frame, uint8 ``(channels, height, width)``."""
     return check_frame(manifest, folder)[0]
 
 
 def golden_maps(manifest: Manifest, folder: Path) -> Iterator[Integers]:
-    """Return the golden model's map ``(channels, height, width)`` of each compared layer, for the test frame."""
+    """Return the golden model's output ``(channels, height, width)`` of each compared layer, for the design's test
+    frame."""
     return check_frame(manifest, folder)[1]
 
 

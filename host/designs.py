@@ -36,7 +36,7 @@ SHARED = stat.S_IWOTH | stat.S_ISVTX
 
 
 def installed() -> dict[str, Path]:
-    """Return the folders of the designs in installed wheels, by name."""
+    """Return the folders of the designs that installed Python wheels contain, by the design's name."""
     folders = {}
     for point in importlib.metadata.entry_points(group=GROUP):
         spec = importlib.util.find_spec(point.value)
@@ -69,7 +69,8 @@ def design_folder(named: Path | str) -> Path:
 
 
 def find_design(network: str | None = None) -> Path:
-    """Return a design for a notebook: from SYSTOLIC_DESIGN, else an installed design, else one generated nearby.
+    """Return the folder of a design for a notebook: from SYSTOLIC_DESIGN, else an installed design, else one generated
+    nearby.
 
     Args:
         network: The name of the design's network, such as "tiny_yolov2_voc". None accepts any network.
@@ -91,7 +92,8 @@ def find_design(network: str | None = None) -> Path:
 
 
 def any_design() -> Path:
-    """Return ``find_design()``; if there is none, run ``systolic demo`` here and return the design that it makes.
+    """Return the folder that ``find_design`` finds; if there is none, run ``systolic demo`` and return the folder that
+    it makes.
 
     For notebooks that work with any design. FileAccessError if there is no design and systolic is not installed.
     ToolError if the demo fails.

@@ -39,7 +39,8 @@ MOST_WORKERS = 64
 
 
 class Detector:
-    """Prepares pictures, has them executed by ``backend``, and decodes the outputs."""
+    """Runs a design on pictures: it resizes them, has ``backend`` execute them, and decodes the outputs to detections
+    or classes."""
 
     def __init__(self, folder: Path, manifest: Manifest, backend: Backend, options: Options) -> None:
         self.folder, self.manifest, self.options = folder, manifest, options
@@ -53,12 +54,12 @@ class Detector:
 
     @property
     def label(self) -> str:
-        """A sentence that says how the times of this accelerator were obtained."""
+        """A sentence for reports that says how the times of this accelerator were obtained."""
         return self._backend.label
 
     @property
     def wait(self) -> str:
-        """The way in which the host waits for the end of a start: "poll" or "interrupt"."""
+        """The way in which the host waits for the accelerator to finish: "poll" or "interrupt"."""
         return self._wait
 
     @wait.setter
@@ -68,7 +69,7 @@ class Detector:
     # --- one picture
 
     def detect(self, picture: Frame) -> Result:
-        """Return the objects in a picture, or its most probable classes.
+        """Return the result of one picture: its objects, its most probable classes, or the class of each pixel.
 
         For a design with a batch, the picture fills the whole batch.
 
@@ -79,7 +80,7 @@ class Detector:
             return self._detect(picture, self.wait)
 
     def run(self, pixels: Pixels) -> tuple[Integers, ...]:
-        """Execute a network input and return the integers of each output.
+        """Execute the network on one input, and return the integers of each output feature map.
 
         Both are arrays ``(channels, height, width)``; the input is uint8.
         """
@@ -101,7 +102,8 @@ class Detector:
     # --- many pictures
 
     def stream(self, frames: Iterable[Frame], *, workers: int = 2, verify_every: int | None = None) -> Iterator[Result]:
-        """Yield results in the order of the frames, while resizing, loading, accelerating and decoding overlap.
+        """Yield the result of each frame, in order, while resizing, loading, accelerating and decoding of different
+        frames overlap.
 
         A design with a batch takes that number of frames per start. In the last batch, the last frame fills the rest.
         ``measured`` reports the bottleneck afterwards.
@@ -135,7 +137,8 @@ class Detector:
                 self._backend.settle()
 
     def _begin(self, frames: Iterable[Frame], workers: int, verify_every: int | None) -> Flow:
-        """Start the stages on the frames. ``close`` stops them."""
+        """Start the threads of the stages (resize, load, accelerate, decode) on the frames, and return their
+        ``Flow``."""
         with self._gate.inside():
             self._spans = []
             self._workers = {"resize": workers, "accelerate": self._backend.at_once}
@@ -185,7 +188,7 @@ class Detector:
         )
 
     def _collect(self, batch: Any, frames: int, free: ClosableQueue[Any]) -> tuple[tuple[Integers, ...], ...]:
-        """Return the outputs of a batch, and release its memory for the next batch."""
+        """Return the output feature maps of each frame of a batch, and release its buffers for the next batch."""
         outputs = self._backend.collect(batch, frames)
         free.put(batch)
         return outputs
@@ -193,7 +196,7 @@ class Detector:
     # --- before and after the accelerator
 
     def prepare(self, picture: Frame) -> tuple[Pixels, Pixels, Placement]:
-        """Resize a picture to the network's input.
+        """Resize a picture to the network's input; return the picture, the input, and the picture's position in it.
 
         Returns:
             The picture as uint8 ``(height, width, 3)``, the network input as uint8 ``(channels, height, width)``, and
@@ -211,7 +214,8 @@ class Detector:
         return to_draw_on(frame), pixels, placement
 
     def decode(self, outputs: tuple[Integers, ...], image: Pixels, placement: Placement) -> Result:
-        """Return the boxes in pixels of the picture, the class of each pixel, or a classifier's classes.
+        """Return the result that a frame's output feature maps encode: boxes in pixels of the picture, the class of
+        each pixel, or classes.
 
         The result depends on the network's heads. It also holds the values of the network's outputs.
         """
@@ -237,13 +241,14 @@ class Detector:
 
     @contextlib.contextmanager
     def _at_work(self) -> Iterator[None]:
-        """Enter one call. ``close`` waits until it is left."""
+        """Return a context manager around one use of the accelerator. ``close`` waits until it is left."""
         with self._alone(), self._gate.inside():
             yield
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Allow one user at a time: a call, or an iterator that is being read."""
+        """Return a context manager that raises StateError if another call or an open iterator is using the
+        accelerator."""
         self._gate.check()
         if not self._busy.acquire(blocking=False):
             raise StateError("the accelerator", "is already in use", remedy="finish or close that stream first")
@@ -254,7 +259,7 @@ class Detector:
             self._busy.release()
 
     def _stop_flow(self) -> None:
-        """Stop the last stream.
+        """Stop the threads of the last stream, if they still run.
 
         It is dropped only once it has ended, so that an interrupted caller's successor waits too.
         """
@@ -275,7 +280,7 @@ class Detector:
 def decode_outputs(
     manifest: Manifest, outputs: Sequence[Integers], image: Pixels, placement: Placement, options: Options
 ) -> Result:
-    """Decode the maps that the host reads into a result for the picture.
+    """Return the result for a picture, decoded from the feature maps that the host reads.
 
     Args:
         manifest: The design's manifest.
@@ -305,7 +310,7 @@ def decode_outputs(
 def _with_heads(
     result: Result, read: Sequence[tuple[FloatArray, Head]], labels: Sequence[str], options: Options
 ) -> Result:
-    """Return the result with the detections or classes that each head decodes from the values it reads."""
+    """Return the result with the detections or classes that each head decodes from its feature maps, added to it."""
     placement = result.placement
     classes = [pair for pair in read if pair[1].kind in (SEGMENTATION, *CHOICES)]
     boxed = [pair for pair in read if pair[1].kind not in (SEGMENTATION, *CHOICES)]
@@ -320,7 +325,7 @@ def _with_heads(
 
 
 def _with_classes(result: Result, array: FloatArray, head: Head, labels: Sequence[str]) -> Result:
-    """Return the result with the classes of the picture, or of each pixel."""
+    """Return the result with the classes of the picture, or of each pixel, that one head decodes."""
     if head.kind == SEGMENTATION:
         return replace(result, segmentation=segment(array, head, result.placement, labels))
     if head.kind in (CLASSES, PROBABILITIES) or array.shape[1:] == (1, 1):
@@ -329,7 +334,7 @@ def _with_classes(result: Result, array: FloatArray, head: Head, labels: Sequenc
 
 
 class _Clock:
-    """Calls a stage and records when it began and ended."""
+    """Calls the stages of one frame and records when each began and ended."""
 
     def __init__(self) -> None:
         self.spans: list[StageSpan] = []

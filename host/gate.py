@@ -10,7 +10,7 @@ from boards.errors import StateError
 
 
 class Gate:
-    """Admits threads until it is closed. It never opens again.
+    """Counts the threads that use an accelerator, and admits none after it is closed. It never opens again.
 
     Attributes:
         shut: Whether ``close`` was called. No thread can enter any more.
@@ -23,13 +23,13 @@ class Gate:
         self.shut = False
 
     def check(self) -> None:
-        """Raise StateError if the gate is shut."""
+        """Raise StateError if the gate is closed."""
         if self.shut:
             raise StateError("the accelerator", "is closed", remedy="make a new one")
 
     @contextlib.contextmanager
     def inside(self) -> Iterator[None]:
-        """Enter the gate, and leave it at the end of the block.
+        """Return a context manager within which the calling thread counts as inside the gate.
 
         ``close`` waits for that. StateError if the gate is shut.
         """
@@ -45,14 +45,14 @@ class Gate:
                 self._changed.notify_all()
 
     def stay(self) -> None:
-        """Count the calling thread as inside until it ends.
+        """Count the calling thread as inside the gate until the thread ends.
 
         ``close`` does not wait for it; the closing thread joins it.
         """
         self._here.stays = True
 
     def check_outside(self) -> None:
-        """Raise StateError if the calling thread is inside, for instance in a signal handler:
+        """Raise StateError if the calling thread is inside the gate, for instance in a signal handler:
 
         it would wait for itself.
         """
@@ -64,7 +64,7 @@ class Gate:
             )
 
     def close(self) -> None:
-        """Admit no more threads, and wait until none is inside. StateError if the calling thread is inside."""
+        """Admit no more threads, and wait until none is inside. StateError if the calling thread itself is inside."""
         with self._changed:
             self.check_outside()
             self.shut = True

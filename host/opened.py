@@ -35,7 +35,7 @@ def _on_board() -> bool:
 
 
 def open_executed(folder: Path | str, options: Options = Options()) -> Detector:  # noqa: B008 (frozen)
-    """Return a detector that executes the design's simulation library; it needs neither a board nor pynq.
+    """Return a detector that executes the design's simulation library on this machine, without a board or pynq.
 
     The library is ``options.library`` or the one in the design's folder. Options that concern a board are ignored.
     FileAccessError if there is no library.

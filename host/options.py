@@ -17,7 +17,7 @@ LARGEST_SCALE = 1e9
 
 @dataclass(frozen=True)
 class Options:
-    """Options for executing and decoding frames. Every field has a default.
+    """The options for executing and decoding frames with a design. Every field has a default.
 
     Attributes:
         library: The simulation library, if it is not in the design's ``build`` folder. If it is given, no board is
@@ -62,5 +62,6 @@ class Options:
 
     @property
     def scale(self) -> float | str | None:
-        """``time_scale`` if it is already known before a first frame was executed, else None."""
+        """The factor by which a simulated board is slower than the design; None if it is unset or must be measured
+        first ("fit")."""
         return None if self.time_scale == "fit" else self.time_scale

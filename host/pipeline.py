@@ -31,7 +31,7 @@ MAX_CAUSE_LENGTH = 2000
 
 @dataclass(eq=False)
 class FrameError(SystolicError):
-    """A stage of a stream failed on a frame.
+    """The error that a stage of a stream failed on a frame.
 
     Attributes:
         index: The number of the frame, from 0.
@@ -57,7 +57,7 @@ class FrameError(SystolicError):
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A frame on its way through the stages.
+    """A frame with the output of the last stage that processed it.
 
     Attributes:
         index: Number of the frame, from 0.
@@ -75,7 +75,7 @@ class Job:
 
 
 class ClosableQueue(Generic[T]):
-    """A bounded queue that either end can close, so that no thread waits for one that has ended."""
+    """A bounded queue between two threads. Either can close it, so that the other does not wait for ever."""
 
     def __init__(self, room: int) -> None:
         self._room = room
@@ -105,7 +105,7 @@ class ClosableQueue(Generic[T]):
             return item
 
     def take(self) -> bool:
-        """Wait for an item and drop it. Return False if the queue is closed and empty."""
+        """Wait for an item and remove it. Return False if the queue is closed and empty."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or bool(self._items))
             taken = bool(self._items)
@@ -125,7 +125,7 @@ class ClosableQueue(Generic[T]):
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of the pipeline.
+    """The description of one stage of the frame pipeline: its function, and how many frames it processes at a time.
 
     Attributes:
         name: The stage's name, for errors and measurements.
@@ -146,7 +146,7 @@ class Stage:
 
 
 class Flow:
-    """Takes every frame through every stage, in order.
+    """Threads that take every frame through every stage, in order, while different stages work on different frames.
 
     Args:
         frames: The frames, from the caller.
@@ -194,7 +194,7 @@ class Flow:
             thread.start()
 
     def jobs(self) -> Generator[Job, None, None]:
-        """Yield finished frames in order, and stop the stages at the end or if the caller closes the iterator early.
+        """Yield finished frames in order. The stages stop at the end, or if the caller closes the iterator early.
 
         A failed frame ends the flow: all earlier frames are yielded first, then FrameError is raised.
         """
@@ -207,7 +207,7 @@ class Flow:
             self.stop()
 
     def stop(self) -> None:
-        """Stop all stages and wait for their end. Work in progress finishes; waiting frames are dropped.
+        """Stop the threads of all stages and wait for their end. Work in progress finishes; waiting frames are dropped.
 
         Any thread may call it, also twice, except the threads of the stages, which get StateError.
         """
@@ -221,7 +221,7 @@ class Flow:
 
 
 def stream(frames: Iterable[Any], stages: Sequence[Stage], room: int = 1) -> Generator[Job, None, None]:
-    """Yield the jobs of a ``Flow`` that starts when the first one is requested."""
+    """Yield the finished frames of a ``Flow`` in order. The flow starts when the first one is requested."""
     yield from Flow(frames, stages, room).jobs()
 
 
@@ -234,7 +234,7 @@ def _finished(last: ClosableQueue[Job]) -> Iterator[Job]:
 
 
 def _places(count: int | None) -> ClosableQueue[None] | None:
-    """Return a queue with one token for each frame that may be in flight, or None for no limit."""
+    """Return a queue with one token per frame that may be in flight, or None for no limit."""
     if count is None:
         return None
     places: ClosableQueue[None] = ClosableQueue(count)
@@ -244,7 +244,8 @@ def _places(count: int | None) -> ClosableQueue[None] | None:
 
 
 def _feed(frames: Iterable[Any], sink: ClosableQueue[Job], places: ClosableQueue[None] | None) -> None:
-    """Take a frame from the caller only if there is a place for it, so that a live source gives its newest frame."""
+    """Put the caller's frames into the first queue, taking each only if it may be in flight, so that a live source
+    gives its newest frame."""
     index = 0
     try:
         source = iter(frames)
@@ -259,7 +260,8 @@ def _feed(frames: Iterable[Any], sink: ClosableQueue[Job], places: ClosableQueue
 
 
 def _groups(stage: Stage, source: ClosableQueue[Job]) -> Iterator[tuple[Job, ...]]:
-    """Yield groups of frames that the stage processes together. A failed frame follows alone, and ends the groups."""
+    """Yield the groups of frames that a stage processes in one call. A failed frame follows alone, and ends the
+    groups."""
     jobs: tuple[Job, ...] = ()
     while (job := source.get()) is not None:
         if job.failed is not None:
@@ -274,7 +276,7 @@ def _groups(stage: Stage, source: ClosableQueue[Job]) -> Iterator[tuple[Job, ...
 
 
 def _do(stage: Stage, jobs: Sequence[Job], claimed: tuple[Any, ...] = ()) -> Sequence[Job]:
-    """Run the stage on the frames, and return them with its outputs or with the exception that it raised.
+    """Run a stage on frames, and return them with its outputs or with the exception that it raised.
 
     Args:
         claimed: Empty, or the one resource that the stage claimed.
@@ -293,7 +295,7 @@ def _do(stage: Stage, jobs: Sequence[Job], claimed: tuple[Any, ...] = ()) -> Seq
 
 
 def _give(jobs: Sequence[Job], sink: ClosableQueue[Job]) -> bool:
-    """Pass the frames on.
+    """Put finished frames into the next stage's queue.
 
     Return False if the queue is closed or a frame failed, since later frames would be dropped.
     """
@@ -319,7 +321,7 @@ def _serve(enter: Callable[[], None], stage: Stage, source: ClosableQueue[Job], 
 def _serve_at_once(
     enter: Callable[[], None], stage: Stage, source: ClosableQueue[Job], sink: ClosableQueue[Job]
 ) -> None:
-    """Run the stage on up to ``workers`` frames at the same time, and pass them on in order."""
+    """Run a stage on up to ``workers`` frames at the same time, and put them into the next queue in their order."""
     enter()
     with ThreadPoolExecutor(stage.workers, stage.name, initializer=enter) as pool:
         begun: ClosableQueue[Any] = ClosableQueue(stage.workers)

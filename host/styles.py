@@ -27,7 +27,7 @@ CheckFrame: TypeAlias = tuple[Pixels, Iterator[Integers]]
 
 @dataclass(frozen=True)
 class HostStyle:
-    """The host's implementation of a style.
+    """The host's implementation of one style of accelerator, systolic or streaming.
 
     Attributes:
         ip: Module whose classes register with pynq as drivers of the IP.

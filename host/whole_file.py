@@ -40,7 +40,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def check_whole(path: Path) -> None:
-    """Raise OSError if ``write_whole`` would fail. Call it before long work."""
+    """Raise OSError if ``write_whole`` would fail for ``path``. Call it before long work."""
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not path.exists() or path.is_file():
@@ -49,13 +49,15 @@ def check_whole(path: Path) -> None:
 
 
 def place_of(path: Path) -> Path:
-    """Return the location of the file or folder itself, with links resolved, so that a link stays a link."""
+    """Return the real path of a file or folder, with symbolic links resolved, so that writing to it keeps a link a
+    link."""
     return Path(os.path.realpath(path))
 
 
 @contextmanager
 def staging_folder(target: Path, alone: bool = False) -> Iterator[Path]:
-    """Make a hidden folder next to ``target`` for files that will be renamed to it, and remove the folder at the end.
+    """Return a context manager that gives a hidden folder next to ``target`` for files to be renamed to it, and removes
+    it at the end.
 
     Args:
         target: The file or folder to write.
@@ -87,7 +89,8 @@ def sweep(target: Path) -> None:
 
 
 def partials(target: Path) -> list[Path]:
-    """Return the hidden folders next to ``target``, of running and killed processes. None if it cannot be listed."""
+    """Return the hidden staging folders next to ``target``, of running and killed processes; an empty list if they
+    cannot be listed."""
     prefix = _prefix(target)
     with suppress(OSError):
         hidden = [path for path in target.parent.iterdir() if path.name.startswith(prefix)]
@@ -100,7 +103,8 @@ def _named(target: Path) -> Path:
 
 
 def _prefix(target: Path) -> str:
-    """Return the start of the hidden folder's name, short enough for the 255 bytes that file systems allow."""
+    """Return the start of the names of ``target``'s hidden staging folders, short enough for the 255 bytes of file
+    systems."""
     return f".{os.fsdecode(os.fsencode(target.name)[:200])}."
 
 
@@ -129,7 +133,8 @@ def _clear(target: Path, own: Path | None) -> bool:
 
 
 def _locked(folder: Path) -> int | None:
-    """Lock the folder and return a descriptor that holds the lock, or None if the file system has no locks.
+    """Lock a hidden staging folder and return a descriptor that holds the lock, or None if the file system has no
+    locks.
 
     BlockingIOError if another process holds the lock, FileNotFoundError if the folder is gone.
     """
@@ -147,7 +152,7 @@ def _locked(folder: Path) -> int | None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove the folder, with a second attempt if a keyboard interrupt or a disk error ended the first."""
+    """Remove a folder, with a second attempt if a keyboard interrupt or a disk error ended the first."""
     try:
         shutil.rmtree(folder, ignore_errors=True)
     finally:

@@ -18,7 +18,7 @@ from cnn.requantise import Requantising, requantise_floats
 
 @dataclass(frozen=True, eq=False)
 class Dense(FloatOperation):
-    """A float fully connected layer, weights [outputs, inputs], with bias, optional batch norm and activation."""
+    """A fully connected layer; weights [outputs, inputs]."""
 
     weights: FloatArray
     bias: FloatArray
@@ -38,7 +38,7 @@ class Dense(FloatOperation):
 
 @dataclass(frozen=True, eq=False)
 class QDense(Accumulating):
-    """An integer fully connected layer, weights [outputs, inputs], whose accumulators are requantised."""
+    """A fully connected layer of integers; weights int [outputs, inputs]."""
 
     weights: IntArray
     weight_type: DataType

@@ -12,14 +12,14 @@ from host.contract.tensors import Integers, Pixels
 
 
 class BoardBackend:
-    """Implements ``host.backend.Backend`` under pynq, on a board or on a simulated board."""
+    """The backend (``host.backend.Backend``) that executes batches under pynq, on a board or on a simulated board."""
 
     def __init__(self, loaded: LoadedOverlay, driver: Driver) -> None:
         self.loaded, self.driver = loaded, driver
         self.at_once = driver.at_once
 
     def check_memory(self) -> None:
-        """Raise StateError if there are no buffers in DDR."""
+        """Raise StateError if the design has no buffers in DDR."""
         if self.driver.buffers is None:
             raise StateError(
                 "the accelerator",
@@ -29,23 +29,23 @@ class BoardBackend:
 
     @property
     def buffers(self) -> Any:
-        """The buffers in DDR. StateError if there are none."""
+        """The design's buffers in DDR. StateError if there are none."""
         self.check_memory()
         return self.driver.buffers
 
     @property
     def batches(self) -> Sequence[Any]:
-        """The memory of each batch in flight. StateError if there is none."""
+        """The buffers for each batch in flight. StateError if there are none."""
         batches: Sequence[Any] = self.buffers.batches
         return batches
 
     @property
     def label(self) -> str:
-        """A sentence that says how the times were obtained."""
+        """A sentence for reports that says how the times were obtained."""
         return self.loaded.label
 
     def open(self, count: int) -> None:
-        """Load the bitstream, and upload everything for ``count`` batches in flight.
+        """Load the bitstream, upload weights and programs, and allocate buffers for ``count`` batches in flight.
 
         After an error nothing is allocated.
         """
@@ -66,19 +66,20 @@ class BoardBackend:
         self.loaded.close()
 
     def load(self, batch: Any, pictures: Sequence[Pixels]) -> None:
-        """Write the pictures to DDR. The last picture fills the rest of the batch."""
+        """Write network inputs to the batch's buffer in DDR. The last input fills the rest of the batch."""
         self.driver.load(batch, pictures)
 
     def execute(self, batch: Any, wait: str) -> None:
-        """Execute one batch and wait for its end."""
+        """Execute the network on one batch, and wait until it has finished."""
         self.driver.execute(batch, wait)
 
     def collect(self, batch: Any, frames: int = 1) -> tuple[tuple[Integers, ...], ...]:
-        """Read from DDR, for each of the first ``frames`` frames, a copy of each map that the host reads."""
+        """Read from DDR, for each of the first ``frames`` frames, copies of the feature maps that the host reads."""
         return self.driver.collect(batch, frames)
 
     def verify(self, batch: Any, pictures: Sequence[Pixels]) -> None:
-        """Raise MismatchError or AcceleratorError if DDR lacks the uploaded data or this batch's pictures."""
+        """Raise MismatchError or AcceleratorError if DDR no longer holds the uploaded data or the pictures of this
+        batch."""
         self.buffers.verify()
         if not self.driver.arrived(batch, pictures):
             raise AcceleratorError(

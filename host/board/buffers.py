@@ -17,7 +17,7 @@ Allocate = Callable[..., Any]
 
 
 class Buffers:
-    """A set of cacheable buffers: the CPU works at full speed, and flushes and invalidates explicitly.
+    """A design's buffers in DDR. The CPU caches them, so they are flushed and invalidated explicitly.
 
     If one allocation fails, the others are freed. ``free`` may be called twice.
 
@@ -38,12 +38,12 @@ class Buffers:
             raise
 
     def fill(self) -> None:
-        """Allocate all buffers. Subclasses implement this."""
+        """Allocate all buffers and upload their contents. Subclasses implement this."""
         raise NotImplementedError
 
     @property
     def table(self) -> tuple[tuple[int, int], ...]:
-        """The address and the size in bytes of every buffer."""
+        """The physical address and the size in bytes of every buffer."""
         return tuple((int(buffer.device_address), int(buffer.nbytes)) for buffer in self._all)
 
     def verify(self) -> None:
@@ -69,17 +69,17 @@ class Buffers:
             buffer.freebuffer()
 
     def zeros(self, size: int) -> Any:
-        """Allocate uint8 ``(size,)``, filled with zeros."""
+        """Allocate a buffer of ``size`` bytes in DDR, filled with zeros."""
         buffer = self.new(size)
         buffer[:] = 0
         return buffer
 
     def upload(self, folder: Path, file: DataFile) -> Any:
-        """Upload a file of the design, as ``put`` does."""
+        """Allocate a buffer in DDR, and write a data file of the design to it, as ``put`` does."""
         return self.put(file.path, read_data_file(folder, file))
 
     def put(self, name: str, data: bytes) -> Any:
-        """Allocate a buffer, write the data to it, flush it and check it against a read from DDR."""
+        """Allocate a buffer in DDR, write the data to it, flush it and compare it with what is read back."""
         buffer = self.new(len(data))
         buffer[:] = np.frombuffer(data, np.uint8)
         buffer.flush()
@@ -97,7 +97,8 @@ class Buffers:
         return buffer
 
     def new(self, size: int) -> Any:
-        """Allocate uint8 ``(size,)``, not initialised. AcceleratorError if the memory is not available."""
+        """Allocate a buffer of ``size`` bytes in DDR, not initialised. AcceleratorError if the memory is not
+        available."""
         try:
             buffer = self._allocate((size,), np.uint8, cacheable=1)
         except (RuntimeError, MemoryError) as error:

@@ -18,7 +18,8 @@ from host.simulated.pace import pace
 
 @contextlib.contextmanager
 def device_for(folder: Path, manifest: Manifest, options: Options, device: Any = None) -> Iterator[Any]:
-    """Return a context manager that gives the device, and closes it at the end if it is a simulated board.
+    """Return a context manager that gives the pynq device for a design: the board, or a simulated board that it closes
+    at the end.
 
     A simulated board executes the simulation library of ``options``, at their time scale.
 
@@ -46,7 +47,7 @@ def device_for(folder: Path, manifest: Manifest, options: Options, device: Any =
 
 
 def board_device() -> Any:
-    """Return the device of the board that this runs on, or None on other machines."""
+    """Return the pynq device of the board that this program runs on, or None on other machines."""
     from pynq import Device
 
     with warnings.catch_warnings():

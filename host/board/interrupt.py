@@ -10,7 +10,8 @@ _MASTER_AND_HARDWARE = 3
 
 
 class Line:
-    """An interrupt line that waits directly at the UIO device from which pynq's controller gets its events.
+    """The accelerator's interrupt line. It waits directly at the UIO device from which pynq's controller gets its
+    events.
 
     ``pynq.Interrupt.wait`` enables line and controller for every wait, and disables the line at every interrupt. It
     also acknowledges while the accelerator still asserts the line, so each interrupt is seen twice. That costs 8
@@ -24,7 +25,7 @@ class Line:
         self._armed = self._waiting = False
 
     async def wait(self) -> None:
-        """Wait until the controller has an interrupt. A pending interrupt ends the wait at once."""
+        """Wait until the interrupt controller reports an interrupt. A pending interrupt ends the wait at once."""
         if not self._armed:
             self._registers.write(_SIE, self._bit)
             self._registers.write(_MER, _MASTER_AND_HARDWARE)
@@ -37,7 +38,8 @@ class Line:
         self._waiting = False
 
     def acknowledge(self) -> None:
-        """Acknowledge the interrupt. Call it only after the accelerator has stopped asserting the line."""
+        """Acknowledge the interrupt at the controller. Call it only after the accelerator has stopped asserting the
+        line."""
         self._registers.write(_IAR, self._bit)
 
     def disarmed(self) -> None:
@@ -49,7 +51,7 @@ class Line:
 
 
 def line_of(interrupt: Any) -> Line | None:
-    """Return the line of a ``pynq.Interrupt``, or None if its controller is not fed directly by a UIO device.
+    """Return a ``Line`` for a ``pynq.Interrupt``, or None if its controller is not fed directly by a UIO device.
 
     Without a line the accelerator is polled. A board that is driven over the network has no controller, because pynq
     does not forward interrupts.

@@ -16,7 +16,8 @@ _LOW = 0xFFFFFFFF
 
 
 class GeneratedIP(DefaultIP):
-    """Driver of a generated IP with ap_ctrl_hs on s_axilite. Register offsets are looked up by name in the .hwh.
+    """The pynq driver of a generated IP with ap_ctrl_hs on s_axilite. Register offsets are looked up by name in the
+    .hwh.
 
     A register that already holds the wanted value is not written, which keeps the writes per frame low.
 
@@ -36,7 +37,7 @@ class GeneratedIP(DefaultIP):
     # --- registers
 
     def offset(self, name: str) -> int:
-        """Return the offset of a register by name. Vitis HLS appends _r to names that are C++ keywords.
+        """Return the byte offset of a register by name. Vitis HLS appends _r to names that are C++ keywords.
 
         MissingValueError if the .hwh lists no such register.
         """
@@ -51,19 +52,19 @@ class GeneratedIP(DefaultIP):
         )
 
     def put(self, offset: int, value: int) -> None:
-        """Write a register if it holds another value."""
+        """Write a value to a register, unless the register already holds it."""
         if self._values.get(offset) != value:
             self.write(offset, value & _LOW)
             self._values[offset] = value
 
     def put_pointer(self, name: str, address: int) -> None:
-        """Write both halves of a pointer: buffers may have addresses above 4 GB."""
+        """Write a 64-bit buffer address to the two registers of a pointer argument."""
         self.put(self.offset(f"{name}_1"), address & _LOW)
         self.put(self.offset(f"{name}_2"), address >> 32)
 
     @property
     def idle(self) -> bool:
-        """Whether the IP neither runs nor is about to. Reading clears AP_DONE, so AP_IDLE is tested instead."""
+        """Whether the IP neither runs nor is about to run. Reading clears AP_DONE, so AP_IDLE is tested instead."""
         return bool(self.read(CTRL) & (AP_IDLE | AP_START) == AP_IDLE)
 
     @property
@@ -73,11 +74,11 @@ class GeneratedIP(DefaultIP):
 
     @property
     def hopeless(self) -> bool:
-        """Whether a simulated board reports that a start will not end. A real board never reports it."""
+        """Whether a simulated board reports that the accelerator will not finish. A real board never reports it."""
         return bool(getattr(self.device, "trouble", ""))
 
     def state(self) -> str:
-        """Return the registers that show the IP's state, as text for a person."""
+        """Return the registers that show the IP's state, as text for error messages."""
         control = self.read(CTRL)
         bits = {"AP_START": AP_START, "AP_DONE": AP_DONE, "AP_IDLE": AP_IDLE, "AP_READY": AP_READY}
         bits["AUTO_RESTART"] = AUTO_RESTART

@@ -99,7 +99,7 @@ class LoadedOverlay:
             raise
 
     def load(self) -> None:
-        """Load the bitstream, even if one is loaded: an earlier design is stopped and writes no more."""
+        """Load the bitstream, even if one is loaded: an earlier design is stopped and writes no more to DDR."""
         import pynq
 
         self._replace_other()
@@ -117,7 +117,7 @@ class LoadedOverlay:
         self.broken = ""
 
     def allocate(self, shape: tuple[int, ...], dtype: Any, **options: Any) -> Any:
-        """Allocate a buffer on this device with ``pynq.allocate``."""
+        """Allocate a contiguous buffer in this device's DDR with ``pynq.allocate``."""
         from pynq import allocate
 
         return allocate(shape, dtype, target=self.device, **options)
@@ -132,13 +132,14 @@ class LoadedOverlay:
         return str(getattr(self.device, "trouble", ""))
 
     def check_whole(self) -> None:
-        """Raise StateError if an earlier frame did not end: nothing may be started before the next ``load``."""
+        """Raise StateError if an earlier frame did not end: the accelerator may not be started before the next
+        ``load``."""
         if self.broken:
             raise StateError("the accelerator", f"stopped earlier ({self.broken})", remedy="call reset() first")
 
     @contextlib.contextmanager
     def at_work(self) -> Iterator[None]:
-        """Enter the time from a start to its end.
+        """Return a context manager around one run of the accelerator, from its start to its end.
 
         If an exception ends it, the accelerator may still write: it is broken.
         """
@@ -152,7 +153,7 @@ class LoadedOverlay:
 
     @property
     def label(self) -> str:
-        """A sentence that says how the times of this accelerator were obtained."""
+        """A sentence for reports that says how the times of this accelerator were obtained."""
         if not self.simulated:
             remote = ", driven over the network" if self.device.has_capability("REMOTE") else ""
             return f"measured on {self.device.name}{remote}"
@@ -169,7 +170,8 @@ class LoadedOverlay:
         )
 
     def fit_pace(self, frame: Callable[[], object]) -> None:
-        """Set the simulated board's pace to twice the execution time of a start, measured on the second start.
+        """Set the simulated board's time per batch to twice the time that executing one takes here, measured on the
+        second one.
 
         The first start warms up.
 
@@ -185,7 +187,8 @@ class LoadedOverlay:
         self.device.pace = replace(unscaled, time_scale=math.ceil(2 * took / unscaled.seconds(0, self.manifest.passes)))
 
     def stop(self) -> None:
-        """Stop an accelerator that may still write. AcceleratorError if that fails; no buffer may be freed then."""
+        """Stop an accelerator that may still write to DDR. AcceleratorError if that fails; no buffer may be freed
+        then."""
         if not self._is_loaded or self.overlay is None or not (self.broken or self.ip.may_write):
             return
         try:
@@ -199,7 +202,8 @@ class LoadedOverlay:
 
     @property
     def _is_loaded(self) -> bool:
-        """Whether this overlay is still loaded. Loading another one would have stopped its accelerator."""
+        """Whether this overlay is still loaded on its device. Loading another one would have stopped its
+        accelerator."""
         reference = _LOADED.get(self.device)
         return reference is not None and reference() is self
 
@@ -216,7 +220,7 @@ class LoadedOverlay:
         self._stack.close()
 
     async def _driver(self) -> Any:
-        """Return the accelerator's driver.
+        """Return pynq's driver object of the accelerator's IP.
 
         Run in the event loop's thread, because pynq attaches the interrupt there.
         """
@@ -233,7 +237,7 @@ class LoadedOverlay:
         return getattr(self.overlay, names[0])
 
     def _bitstream(self) -> Path:
-        """Return the .bit, which has its .hwh next to it. For a simulated board an empty .bit is made."""
+        """Return the path of the .bit, which has its .hwh next to it. For a simulated board an empty .bit is made."""
         hwh = _only(self.folder, "*.hwh", "the hardware description that the generator writes")
         check_description(hwh)
         if not self.simulated:
@@ -257,7 +261,8 @@ class LoadedOverlay:
 
 @contextlib.contextmanager
 def _loop() -> Iterator[asyncio.AbstractEventLoop]:
-    """Run an event loop in a thread of its own: pynq's interrupts stay bound to the loop that first waits for them.
+    """Return a context manager that runs an event loop in a thread: pynq's interrupts stay bound to the loop that first
+    waits for them.
 
     The loop ends at program exit at the latest. Later its thread would be frozen, and a running loop cannot be closed.
     """
@@ -291,14 +296,15 @@ async def _cancelled() -> None:
 
 
 def _cause(error: BaseException) -> str:
-    """Return why a start did not end, for the next call to report."""
+    """Return, for later error messages, why a run of the accelerator did not end."""
     if isinstance(error, AcceleratorError):
         return error.reason
     return cut(error) or type(error).__name__ if isinstance(error, Exception) else "it was interrupted"
 
 
 def _only(folder: Path, pattern: str, purpose: str) -> Path:
-    """Return the one file of the folder that matches. FileAccessError if there is none, or more than one."""
+    """Return the only file of the folder whose name matches the pattern. FileAccessError if there is none, or more than
+    one."""
     paths = sorted([*folder.glob(pattern), *folder.glob(f"*/{pattern}")])
     if len(paths) != 1:
         names = listed(path.relative_to(folder) for path in paths) or "none"

@@ -44,7 +44,7 @@ OPTIONAL = {"optional": True}
 
 
 def read_json(path: Path, largest: int) -> Any:
-    """Return the JSON in a file. Errors are the same as in ``read_bounded`` and ``parse_json``."""
+    """Read a JSON file of at most ``largest`` bytes and return its content."""
     return parse_json(read_bounded(path, largest), str(path))
 
 
@@ -77,7 +77,8 @@ def parse_json(data: bytes, source: str) -> Any:
 
 
 def from_json(kind: type[T], values: object, place: str = "") -> T:
-    """Return an instance of the dataclass ``kind`` from the JSON object at ``place``.
+    """Return an instance of the dataclass ``kind`` from a JSON object; ``place`` is the object's place in the file, for
+    errors.
 
     Errors have the place of the wrong value as ``where``.
 
@@ -105,7 +106,7 @@ def from_json(kind: type[T], values: object, place: str = "") -> T:
 
 
 def _value(kind: Any, value: Any, place: str) -> Any:
-    """Return ``value`` as ``kind``, which is a type, or a type with conditions (``Annotated``)."""
+    """Return a JSON value converted to ``kind``, which is a type, or a type with a range or choices (``Annotated``)."""
     if get_origin(kind) is Annotated:
         plain, condition = get_args(kind)
         stored = _as_plain(int if plain is bool else plain, value)  # a flag with a choice is 1 or 0
@@ -139,7 +140,7 @@ _PLAIN: Mapping[type, str] = {int: "a whole number", float: "a finite number", s
 
 
 def _as_plain(kind: Any, value: Any) -> Any:
-    """Return ``value`` as ``kind``, one of the keys of _PLAIN. None if it has another type, or is not finite."""
+    """Return a JSON value as an int, float, str or bool (``kind``). None if it has another type, or is not finite."""
     if kind is float and type(value) is int and abs(value) < 1 << 1000:
         value = float(value)
     if type(value) is not kind or (kind is float and not math.isfinite(value)):
@@ -151,7 +152,7 @@ def _as_plain(kind: Any, value: Any) -> Any:
 
 
 def to_json(value: Any) -> Any:
-    """Return the JSON that ``from_json`` reads: dataclasses as objects, tuples as lists."""
+    """Return a value as the JSON that ``from_json`` reads: dataclasses as objects, tuples as lists."""
     if hasattr(value, "to_values"):
         return value.to_values()
     if is_dataclass(value):
@@ -180,7 +181,7 @@ def _hints(kind: Any) -> Mapping[str, Any]:
 
 @functools.cache
 def _fields(kind: Any) -> tuple[Field[Any], ...]:
-    """Return the fields that are keys of the JSON.
+    """Return the fields of a dataclass that are keys of its JSON object.
 
     A field with a default is a key only if its metadata has "optional". Otherwise it is neither read nor written.
     """

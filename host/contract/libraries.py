@@ -60,7 +60,7 @@ _STREAM = (_POINTER, _POINTER, _POINTERS, _SIZES, ctypes.c_int, _TAKE, *_MESSAGE
 
 @dataclass(eq=False)
 class StoppedError(SystolicError):
-    """Generated code found that it cannot continue.
+    """The error that the generated code of a simulation library stopped, with the sentence that it reports.
 
     Attributes:
         sentence: The sentence that the code reports.
@@ -77,14 +77,14 @@ class StoppedError(SystolicError):
 
 
 class _Library:
-    """A loaded simulation library.
+    """A loaded simulation library: the design's generated code, compiled to a shared library for this machine.
 
     Attributes:
         handle: The ``ctypes`` library, for access to its other functions.
     """
 
     def __init__(self, path: Path) -> None:
-        """Load the library. DamagedFileError if the file is damaged or was compiled for another machine."""
+        """Load the shared library. DamagedFileError if the file is damaged or was compiled for another machine."""
         try:
             self.handle, self._path = ctypes.CDLL(str(path)), path
         except OSError as error:
@@ -92,7 +92,8 @@ class _Library:
             raise DamagedFileError(str(path), reason, remedy="remove this library and build it again") from error
 
     def function(self, name: str, arguments: Sequence[Any]) -> Any:
-        """Return a function of the library. DamagedFileError if the library lacks it, such as one of another style."""
+        """Return a C function of the library by name. DamagedFileError if the library lacks it, such as one of another
+        style."""
         try:
             bound = getattr(self.handle, name)
         except AttributeError as error:
@@ -102,7 +103,8 @@ class _Library:
         return bound
 
     def check_geometry(self, expected: Sequence[tuple[str, int]]) -> None:
-        """Raise MismatchError if the library was compiled for other numbers than the manifest's.
+        """Raise MismatchError if the library was compiled with other array sizes and word sizes than the manifest
+        states.
 
         Such a library would access memory beyond the arrays it is given.
 
@@ -124,7 +126,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class _Guard:
-    """A callback for C that returns 0 to continue and 1 to stop.
+    """A callback that generated C code calls: it runs a Python function, and returns 0 to continue or 1 to stop.
 
     It keeps the Python function's exception, or a signal that arrived meanwhile, until the C code has returned.
     """
@@ -144,7 +146,8 @@ class _Guard:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Run C code that calls the guard, then raise the function's exception or handle the signal that arrived.
+        """Return a context manager for C code that calls the guard; at its end it raises the function's exception or
+        handles a signal.
 
         ctypes drops an exception that a signal's handler raises before the callback's first statement, so the handlers
         are replaced while C code runs. Python runs them in the main thread only.
@@ -173,13 +176,14 @@ class _Guard:
 
 @dataclass(frozen=True, eq=False)
 class SystolicMemory:
-    """The arrays that a start reads and writes. Each is contiguous.
+    """The arrays in this process that stand for the DDR that one run of a systolic engine reads and writes. Each is
+    contiguous.
 
     Attributes:
-        maps: The arena of all maps.
-        weights: One image per weight port.
+        maps: The arena of all feature maps, uint8.
+        weights: The weights, one array per weight port.
         requantisers: The requantisers of all channels.
-        program: The passes.
+        program: The passes of the program, in order.
     """
 
     maps: Array
@@ -189,7 +193,7 @@ class SystolicMemory:
 
 
 def array_numbers(manifest: SystolicManifest) -> list[tuple[str, int]]:
-    """Return the numbers that the engine is compiled for: named as in parameters.h, in the order of c_abi.h."""
+    """Return name and value of each number that a systolic engine is compiled for, in the order of c_abi.h."""
     told = (parameter for parameter in parameters() if parameter.macro)
     named = [(parameter.macro, int(getattr(manifest.array, parameter.name))) for parameter in told]
     words = [("a word of maps", manifest.word_bytes), ("a word of weights", manifest.weight_word_bytes)]
@@ -197,7 +201,7 @@ def array_numbers(manifest: SystolicManifest) -> list[tuple[str, int]]:
 
 
 class SystolicLibrary(_Library):
-    """The generated engine of a systolic design, executed on arrays of this process."""
+    """The simulation library of a systolic design: its generated engine, executed on arrays of this process."""
 
     def __init__(self, path: Path, manifest: SystolicManifest) -> None:
         super().__init__(path)
@@ -212,7 +216,8 @@ class SystolicLibrary(_Library):
         count: int,
         after_pass: Callable[[int], None] = lambda _: None,
     ) -> int:
-        """Execute passes ``first`` … ``first + count − 1`` over ``memory`` in place, and return the last pass executed.
+        """Execute ``count`` passes (instructions) of the program from ``first`` on, in place; return the last one
+        executed.
 
         Args:
             memory: The arrays.
@@ -241,7 +246,7 @@ class SystolicLibrary(_Library):
         return int(current.value)
 
     def pass_cycles(self) -> tuple[int, ...]:
-        """Return the cycles of each pass of the last ``run``, or () if the library does not count them.
+        """Return the clock cycles of each pass of the last ``run``, or () if the library does not count them.
 
         Only libraries of a SystemVerilog engine do.
         """
@@ -252,14 +257,15 @@ class SystolicLibrary(_Library):
         return tuple(cycles[: min(count, self._manifest.passes)])
 
     def record(self, path: Path | None, first: int, last: int) -> None:
-        """Record the signals of passes ``first`` … ``last`` of later runs in an FST file. A ``path`` of None ends this.
+        """Record the waveforms of passes ``first`` … ``last`` of later runs in an FST file. A ``path`` of None ends
+        this.
 
         DamagedFileError if the library cannot record.
         """
         self.function("systolic_waves", _WAVES)(os.fsencode(path or ""), first, last)
 
     def map_on_chip(self, region: SystolicRegion) -> Array:
-        """Return the bytes of a map in its on-chip buffer, row by row in the layout of DDR.
+        """Return the bytes of a feature map in its on-chip buffer, row by row as the map is stored in DDR.
 
         Rows are distributed to the banks in turn: see scheduler/systolic/on_chip.py.
         """
@@ -277,7 +283,7 @@ class SystolicLibrary(_Library):
 
 
 class StreamingLibrary(_Library):
-    """The generated pipeline of a streaming design, executed on packets of this process."""
+    """The simulation library of a streaming design: its generated pipeline, executed on packets in this process."""
 
     def __init__(self, path: Path, manifest: StreamingManifest) -> None:
         super().__init__(path)
@@ -292,7 +298,7 @@ class StreamingLibrary(_Library):
         packets: npt.NDArray[np.uint8],
         take: Callable[[int, Integers], None] = lambda _tap, _integers: None,
     ) -> npt.NDArray[np.uint8]:
-        """Execute frames and return their output packets.
+        """Execute the pipeline on one input packet per frame, and return the output packets.
 
         Args:
             images: The data of each port of external weights.

@@ -45,7 +45,7 @@ BITSTREAM = (
 
 
 def check_version(values: Mapping[str, Any], source: str) -> None:
-    """Raise ChoiceError if a manifest's version is not one of VERSIONS."""
+    """Raise ChoiceError if the version of a manifest, given as parsed JSON, is not one of VERSIONS."""
     version = values.get("version")
     if type(version) is not int or version not in VERSIONS:
         remedy = "generate the design again with the systolic package that this host came with"
@@ -53,7 +53,7 @@ def check_version(values: Mapping[str, Any], source: str) -> None:
 
 
 def as_fields(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the values of a manifest, in any of VERSIONS, as the fields of its class.
+    """Return the JSON values of a manifest, in any of VERSIONS, by the field names of its dataclass.
 
     MissingValueError, InvalidValueError or RangeError if a list of version 3 is missing, is not a list, or does not
     hold exactly one object.
@@ -69,7 +69,7 @@ def as_fields(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _only(values: Mapping[str, Any], key: str, place: str) -> Mapping[str, Any]:
-    """Return the object that is the only element of the list ``key``.
+    """Return the only object in the list at ``key`` of a JSON object.
 
     ``place`` is the place of ``values`` for errors.
     """
@@ -86,7 +86,7 @@ def _only(values: Mapping[str, Any], key: str, place: str) -> Mapping[str, Any]:
 
 
 def as_version_3(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a manifest's class as the keys of version 3 that follow "style"."""
+    """Return the fields of a manifest's dataclass as the JSON keys of version 3 that follow "style"."""
     bitstream = {key: fields[key] for key in BITSTREAM if key in fields}
     network: dict[str, Any] = {}
     for key, value in fields.items():
@@ -109,7 +109,8 @@ MANIFESTS: dict[str, type[Manifest]] = {kind.style: kind for kind in (SystolicMa
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of a generated folder. An error says what is missing or wrong, and what to do."""
+    """Read and check the manifest.json of a generated design's folder. An error says what is missing or wrong, and what
+    to do."""
     path = folder / MANIFEST
     try:
         values = read_json(path, LARGEST_MANIFEST)
@@ -124,12 +125,12 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def manifest_in(files: Mapping[str, bytes]) -> Manifest:
-    """Return the manifest among a design's files before they are written."""
+    """Return the manifest among a design's files, given by name, before they are written."""
     return parse_manifest(parse_json(files[MANIFEST], MANIFEST), MANIFEST)
 
 
 def parse_manifest(values: object, source: str) -> Manifest:
-    """Return the manifest from parsed JSON. ``source`` names the file in errors."""
+    """Return the checked manifest from parsed JSON. ``source`` names the file in errors."""
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         remedy = "run systolic generate first"
         raise DamagedFileError(source, "is not the manifest of a generated design", remedy=remedy)
@@ -149,20 +150,21 @@ def _kind(style: object) -> type[Manifest]:
 
 
 def of_style(kind: type[M], manifest: Manifest) -> M:
-    """Return the manifest as one of class ``kind``. MismatchError if it has another style."""
+    """Return the manifest, checked to be of class ``kind``. MismatchError if it has another style."""
     if not isinstance(manifest, kind):
         raise MismatchError(f"the style of {cut(manifest.network)}", manifest.style, kind.style)
     return manifest
 
 
 def manifest_text(manifest: Manifest) -> str:
-    """Return the JSON text that ``read_manifest`` reads, with one value per line."""
+    """Return a manifest as the JSON text that ``read_manifest`` reads, with one value per line."""
     head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "style": manifest.style}
     return json.dumps(head | as_version_3(to_json(manifest)), indent=1, ensure_ascii=False) + "\n"
 
 
 def is_design(folder: Path) -> bool:
-    """Return whether a folder holds a generated design of any version, complete or not.
+    """Return whether a folder holds the manifest of a generated design of any version, even if its other files are
+    missing.
 
     Used before a folder is replaced.
     """

@@ -39,7 +39,7 @@ SIGMOID, WHOLE = "sigmoid", "whole"
 
 
 def _exponentials(values: Values, axis: int) -> tuple[Values, Values]:
-    """Return the parts of a softmax: the values minus their maximum, and the sum of the exponentials of these."""
+    """Return the two parts of a softmax: the values minus their maximum, and the sum of the exponentials of these."""
     lowered = np.asarray(values - values.max(axis=axis, keepdims=True))
     return lowered, np.exp(lowered).sum(axis=axis, keepdims=True)
 
@@ -70,7 +70,7 @@ def _sigmoid(values: Values) -> Values:
 
 
 def _whole(values: Values) -> Values:
-    """Return labels as integers."""
+    """Return labels, which are floats with whole values, as int64."""
     return np.asarray(values, np.int64)
 
 
@@ -88,7 +88,7 @@ KINDS = (MAP, RESHAPE, TRANSPOSE, CONCAT, *ALONG, *CHOOSE, *EACH)
 
 @dataclass(frozen=True)
 class OutputStep:
-    """One step.
+    """One operation by which the host computes an output of the network's file from the accelerator's feature maps.
 
     Attributes:
         kind: The operation.
@@ -103,7 +103,7 @@ class OutputStep:
 
 @dataclass(frozen=True)
 class OutputTensor:
-    """An output of the network's file.
+    """An output of the network's file, with the operations by which the host computes it.
 
     Attributes:
         name: The output's name.
@@ -117,7 +117,8 @@ class OutputTensor:
 
 
 def sides_of(steps: Sequence[OutputStep], maps: Sequence[Sides]) -> Sides:
-    """Return the shape of the output. An error if a step does not fit the arrays on the stack.
+    """Return the shape of an output that steps compute from feature maps. An error if a step does not fit the arrays on
+    the stack.
 
     Args:
         steps: The output's steps.
@@ -160,7 +161,7 @@ def tells_classes(steps: Sequence[OutputStep], maps: Sequence[Sides]) -> bool:
 
 
 def run_steps(steps: Sequence[OutputStep], maps: Sequence[Values]) -> Values:
-    """Compute an output: float32, or int64 if it holds labels.
+    """Compute an output of the network's file by its steps, from feature maps: float32, or int64 if it holds labels.
 
     Args:
         steps: The output's steps. They fit the maps, as ``sides_of`` has checked.
@@ -189,7 +190,7 @@ def run_steps(steps: Sequence[OutputStep], maps: Sequence[Values]) -> Values:
 
 
 def _count(step: OutputStep) -> int:
-    """Return the number of arrays that the step takes from the stack."""
+    """Return the number of arrays that an output step takes from the stack."""
     if step.kind == CONCAT:
         _require(len(step.numbers) == 2 and 1 <= step.numbers[0] <= MOST_STEPS, step, "a count of arrays and an axis")
         return step.numbers[0]

@@ -41,7 +41,8 @@ MOST_BEATS = 256
 
 @dataclass(frozen=True, kw_only=True)
 class TensorMap:
-    """A map of integers ``(channels, height, width)``. Its real values are (integer − zero_point) × scale."""
+    """The shape and type of a feature map of integers ``(channels, height, width)``. Its real values are (integer −
+    zero_point) × scale."""
 
     channels: int
     height: int
@@ -52,13 +53,13 @@ class TensorMap:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Channels, height and width."""
+        """The shape (channels, height, width)."""
         return self.channels, self.height, self.width
 
 
 @dataclass(frozen=True, kw_only=True)
 class ManifestLayer:
-    """A layer of the design, with the operations fused into it.
+    """A layer of the design as the manifest describes it, with the operations fused into it.
 
     Attributes:
         name: The layer's name.
@@ -79,7 +80,8 @@ class ManifestLayer:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Resources as estimated before any vendor tool ran. ``lut`` includes the LUTs used as memory (``lutram``)."""
+    """The FPGA resources of a design, estimated before any vendor tool ran. ``lut`` includes the LUTs used as memory
+    (``lutram``)."""
 
     dsp: Count
     bram36: Count
@@ -90,7 +92,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class DesignMemory:
-    """The DDR memory that a design was made for.
+    """The bandwidth of the DDR memory that a design was made for.
 
     Attributes:
         gbps: Peak bandwidth in 10⁹ bytes per second.
@@ -103,14 +105,16 @@ class DesignMemory:
 
 @dataclass(frozen=True)
 class NetworkHead:
-    """A head, and the indices of the layers whose outputs it reads, concatenated along the channels."""
+    """A detection or classification head, and the indices of the layers whose outputs it reads, concatenated along the
+    channels."""
 
     layers: tuple[int, ...]
     head: Head
 
     @staticmethod
     def from_values(values: Mapping[str, Any], place: str) -> NetworkHead:
-        """Return the head and its layers from one JSON object. Errors are the same as in ``from_json``."""
+        """Return the head with its layers from one object of the manifest's JSON. Errors are the same as in
+        ``from_json``."""
         layer = values.get("layer")
         layers = values.get("layers", [layer])
         if not isinstance(layers, list) or not 1 <= len(layers) <= MOST_JOINED:
@@ -125,20 +129,20 @@ class NetworkHead:
             raise error.at(place) from error
 
     def to_values(self) -> dict[str, Any]:
-        """Return the JSON object that ``from_values`` reads."""
+        """Return the head with its layers as the JSON object that ``from_values`` reads."""
         place = {"layer": self.layers[0]} if len(self.layers) == 1 else {"layers": list(self.layers)}
         return {**place, **self.head.to_json()}
 
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file of the design's folder that the host reads, such as weights, and its CRC-32."""
+    """The path and CRC-32 of a file of the design's folder that the host reads, such as weights."""
 
     path: str
     crc32: Annotated[int, Range(0, (1 << 32) - 1)]
 
     def __post_init__(self) -> None:
-        """Raise InvalidValueError if the path points outside the folder."""
+        """Raise InvalidValueError if the path points outside the design's folder."""
         path = PurePosixPath(self.path)
         if path.is_absolute() or ".." in path.parts or "\\" in self.path or not self.path.isprintable():
             raise InvalidValueError("the path of a data file", self.path, "a printable path inside the folder")
@@ -146,7 +150,7 @@ class DataFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """The facts about a design that every style has.
+    """The description of a generated design, read from manifest.json: the part that every style has.
 
     Attributes:
         network: The network's name.
@@ -159,8 +163,9 @@ class Manifest:
         estimate: Estimated resources.
         burst_words: Longest burst of an AXI port, in words.
         outstanding: Maximum number of bursts in flight per AXI port.
-        passes: Number of passes per start.
-        batch: Number of frames per start.
+        passes: Number of passes per start of the accelerator. A pass is one instruction of a systolic engine, or one
+            frame.
+        batch: Number of frames per start of the accelerator.
         input: The network's input.
         layers: The layers, in order.
         heads: The detection or classification heads that the host decodes.
@@ -189,27 +194,28 @@ class Manifest:
 
     @property
     def vlnv(self) -> str:
-        """The identifier of the IP that Vitis HLS exports for this design."""
+        """The identifier "vendor:library:name:version" of the IP that Vitis HLS exports for this design."""
         return f"systolic:cnn:{self.top}:1.0"
 
     @property
     def pass_cycles(self) -> tuple[float, ...]:
-        """Modelled cycles of each pass."""
+        """Modelled clock cycles of each pass: of each instruction of a systolic engine, or of a streaming design's
+        frame."""
         raise NotImplementedError
 
     @property
     def files(self) -> tuple[DataFile, ...]:
-        """Every file that the host reads."""
+        """The data files of the design that the host reads."""
         raise NotImplementedError
 
     @property
     def output_layers(self) -> tuple[int, ...]:
-        """Indices in ``layers`` of the layers whose maps the host reads."""
+        """Indices in ``layers`` of the layers whose feature maps the host reads after a frame."""
         raise NotImplementedError
 
     @property
     def is_classifier(self) -> bool:
-        """Whether the host reads one value per class and nothing else."""
+        """Whether the network is a classifier: the host reads one value per class and nothing else."""
         if self.heads or len(self.output_layers) != 1:
             return False
         output = self.layers[self.output_layers[0]].output
@@ -217,11 +223,11 @@ class Manifest:
         return told and output.channels > 1 and output.height == output.width == 1
 
     def maps_of(self, tensor: OutputTensor) -> list[tuple[int, int, int, int]]:
-        """Return the shapes of an output's maps, with a leading batch dimension of 1."""
+        """Return the shapes (1, channels, height, width) of the feature maps from which the host computes an output."""
         return [(1, *self.layers[layer].output.shape) for layer in tensor.layers]
 
     def validate(self) -> None:
-        """Raise an error for the first values that contradict each other."""
+        """Raise an error for the first values of the manifest that contradict each other."""
         if not 0 < self.clock_mhz < 2000:
             raise InvalidValueError("clock_mhz", self.clock_mhz, "above 0 and below 2000")
         check_range("the number of layers", len(self.layers), 1, MOST_LAYERS)
@@ -250,7 +256,7 @@ class Manifest:
 
 
 def read_data_file(folder: Path, file: DataFile) -> bytes:
-    """Return the bytes of a data file.
+    """Return the bytes of a data file of the design, after checking its CRC-32.
 
     Raises:
         FileAccessError: The file cannot be read.
@@ -279,7 +285,7 @@ def read_data_file(folder: Path, file: DataFile) -> bytes:
 
 
 def check_equal(what: str, got: object, expected: object, where: str = "") -> None:
-    """Raise MismatchError if ``got`` is not ``expected``."""
+    """Raise MismatchError if ``got`` is not equal to ``expected``."""
     if got != expected:
         raise MismatchError(what, got, expected, where=cut(where))
 
@@ -297,7 +303,8 @@ def check_that(holds: bool, what: str, got: object, required: str, where: str = 
 
 
 def check_tensor(name: str, tensor: TensorMap, datatypes: re.Pattern[str], required: str) -> None:
-    """Check a tensor's sides, scale and datatype. ``required`` describes the datatypes that the pattern accepts."""
+    """Raise an error if a feature map's sides, scale or datatype is not allowed. ``required`` describes the allowed
+    datatypes."""
     for side in ("channels", "height", "width"):
         check_range(side, getattr(tensor, side), 1, LARGEST_SIDE, name)
     check_that(datatypes.fullmatch(tensor.datatype) is not None, "datatype", tensor.datatype, required, name)

@@ -33,7 +33,7 @@ _SMALL_MAP = "the pitch of a map below 2^31 words"
 
 @dataclass(frozen=True)
 class ImageWords:
-    """The sizes of the images in DDR.
+    """The sizes of a systolic design's data in DDR: weights, requantisers and activation tables.
 
     Attributes:
         weights: Words per weight port.
@@ -47,7 +47,8 @@ class ImageWords:
 
 
 def check_program(manifest: SystolicManifest, program: npt.NDArray[np.uint32], images: ImageWords, source: str) -> None:
-    """Raise an error for the first pass of ``program`` that does not belong to this design.
+    """Raise an error for the first pass (engine instruction) of ``program`` that would access memory outside this
+    design's data.
 
     The error names the field of the pass, its value and the requirement.
 
@@ -69,7 +70,7 @@ def check_program(manifest: SystolicManifest, program: npt.NDArray[np.uint32], i
 
 
 def _rules(manifest: SystolicManifest, words: Words, images: ImageWords) -> Iterator[Rule]:
-    """Yield this design's rules for the words of passes that satisfy the rules of the array."""
+    """Yield the rules of this design for the fields of its passes, which already satisfy the rules of the PE array."""
     yield from _images(words, manifest.array.table_depth, images)
     yield from _on_maps(manifest, words)
     if manifest.array.added_maps:
@@ -77,7 +78,7 @@ def _rules(manifest: SystolicManifest, words: Words, images: ImageWords) -> Iter
 
 
 def _images(p: Words, table_depth: int, images: ImageWords) -> Iterator[Rule]:
-    """Yield the rules that keep weights, requantisers and tables within their images."""
+    """Yield the rules that keep each pass's reads of weights, requantisers and tables within the uploaded data."""
     weights, channels = p.weights_base + p.channel_tiles * p.tile_beats, p.requantiser_base + p.channels
     place = f"low enough for the pass's words to fit in the {images.weights} words of weights"
     yield Rule("weights_base", weights <= images.weights, place)
@@ -90,7 +91,8 @@ def _images(p: Words, table_depth: int, images: ImageWords) -> Iterator[Rule]:
 
 
 def _on_maps(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
-    """Yield the rules that keep a pass within the maps that its layer reads and writes, in DDR or in a map buffer."""
+    """Yield the rules that keep each pass within the feature maps that its layer reads and writes, in DDR or in an
+    on-chip map buffer."""
     rows, depth = manifest.array.rows, manifest.array.map_depth
     tile_blocks = -(-manifest.array.columns // manifest.array.lanes)
     maps = {0: manifest.input, **{layer.node: layer.output for layer in manifest.layers}}
@@ -123,7 +125,7 @@ def _on_maps(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
 
 
 def _added(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
-    """Yield the rules of the residual add:
+    """Yield the rules for the passes that fuse a residual add:
 
     it reads one word per word that the pass writes, from a map with the same blocks.
     """
@@ -159,20 +161,22 @@ def _added(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
 
 
 def _read(maps: Mapping[int, SystolicRegion], layer: SystolicLayer) -> tuple[SystolicRegion, SystolicRegion]:
-    """Return the first and the last of the adjacent maps that a layer reads."""
+    """Return the first and the last of the adjacent feature maps that a layer reads."""
     last = layer.input_node if layer.last_input_node is None else layer.last_input_node
     return maps[layer.input_node], maps[last]
 
 
 def _where_on_chip(regions: list[tuple[SystolicRegion, SystolicRegion]]) -> Numbers:
-    """Return the buffer, turn and place of the first map of each region: an array ``(3, regions)``."""
+    """Return the on-chip buffer, first row's bank and first word of each region's first map: an array ``(3,
+    regions)``."""
     return np.array([[getattr(r, name) or 0 for r, _ in regions] for name in ("map_buffer", "turn", "place")], np.int64)
 
 
 def _words_of(
     manifest: SystolicManifest, regions: list[tuple[SystolicRegion, SystolicRegion]]
 ) -> tuple[Numbers, Numbers]:
-    """Return the first word, and the word after the last, of the maps of a batch. Maps of frames follow each other."""
+    """Return, per region, the first word of its feature maps in DDR and the word after the last, over all frames of a
+    batch."""
 
     def words(region: SystolicRegion, frames: int) -> int:
         return (region.offset + frames * region.bytes) // manifest.word_bytes

@@ -17,13 +17,13 @@ _REMEDY = "name another folder in TMPDIR"
 
 
 def sources(folder: Path) -> list[Path]:
-    """Return the files from which a design's libraries are compiled."""
+    """Return the source files in a design's folder from which its simulation libraries are compiled."""
     paths = [*(folder / "src").glob("*"), *(folder / "simulation").glob("*")]
     return sorted(path for path in paths if path.is_file())
 
 
 def sources_key(files: list[Path]) -> str:
-    """Return a hash of the sources and of the processor's features:
+    """Return a hash of the given source files and of the processor's features:
 
     libraries are compiled for the machine's processor.
     """
@@ -36,7 +36,8 @@ def sources_key(files: list[Path]) -> str:
 
 
 def kept_in(folder: Path) -> Path:
-    """Return the design's ``build`` folder, or a temporary folder if that cannot be written."""
+    """Return the folder that keeps a design's simulation libraries: its ``build`` folder, or a temporary one if that
+    cannot be written."""
     build_folder = folder / "build"
     try:
         build_folder.mkdir(exist_ok=True)
@@ -46,7 +47,8 @@ def kept_in(folder: Path) -> Path:
 
 
 def find_library(folder: Path, library: Path | str | None) -> Path:
-    """Return ``library``, or the native library built from the sources in ``folder`` on a processor like this one.
+    """Return the path ``library``, or of the native simulation library built from the sources in ``folder`` for a
+    processor like this one.
 
     FileAccessError if there is none, or if the temporary folder belongs to another user.
     """
@@ -84,7 +86,7 @@ def _processor() -> str:
 
 
 def _temporary_folder() -> Path:
-    """Return the user's temporary folder.
+    """Return the user's own temporary folder for simulation libraries.
 
     One that belongs to another user is refused: its libraries would be executed.
     """

@@ -29,7 +29,7 @@ _Channels = Annotated[int, Range(1, MOST_CHANNELS)]
 
 @dataclass(frozen=True, kw_only=True)
 class Packet:
-    """The packet of one frame on the DMA: ``bytes`` in beats of ``beat`` bytes, with the last beat padded.
+    """The size of one frame's packet on the AXI DMA: ``bytes`` in beats of ``beat`` bytes, with the last beat padded.
 
     The ranges of both fields are checked when a manifest is read, not when a Packet is made.
     """
@@ -39,13 +39,14 @@ class Packet:
 
     @property
     def beat_bytes(self) -> int:
-        """The packet's size in bytes, rounded up to whole beats."""
+        """The packet's bytes on the DMA: its size rounded up to whole beats."""
         return -(-self.bytes // self.beat) * self.beat
 
 
 @dataclass(frozen=True, kw_only=True)
 class StreamingOutput(TensorMap):
-    """An output map in the packet that the pipeline sends, ``[height][width][stream_channels]``, little-endian.
+    """The place of one output feature map in the packet that the pipeline sends, ``[height][width][stream_channels]``,
+    little-endian.
 
     Attributes:
         layer: Index of its layer in ``layers``.
@@ -66,7 +67,8 @@ class StreamingOutput(TensorMap):
 
 @dataclass(frozen=True, kw_only=True)
 class ExternalDataFile(DataFile):
-    """Weights in DDR, read through the port ``port`` in words of ``word_bytes`` bytes."""
+    """A file of weights that the pipeline reads from DDR through the port ``port``, in words of ``word_bytes``
+    bytes."""
 
     word_bytes: Annotated[int, Range(1, LARGEST_BUFFER)]
     port: str
@@ -74,11 +76,11 @@ class ExternalDataFile(DataFile):
 
 @dataclass(frozen=True, kw_only=True)
 class StreamingLayer(ManifestLayer):
-    """A layer whose stream a simulation records.
+    """A layer of a streaming design, whose output stream a simulation can record.
 
     Attributes:
-        pixels: Adjacent pixels of a row per word.
-        lanes: Values per word.
+        pixels: Adjacent pixels of a row per word of the stream.
+        lanes: Values per word of the stream.
         stream_channels: Channels in the stream, including channels that only fill the stream's words.
     """
 
@@ -89,7 +91,7 @@ class StreamingLayer(ManifestLayer):
 
 @dataclass(frozen=True, kw_only=True)
 class StreamingBlock:
-    """A process of the pipeline.
+    """One process of the streaming pipeline, with its modelled throughput.
 
     Attributes:
         name: The block's name.
@@ -110,7 +112,7 @@ class StreamingBlock:
 
 @dataclass(frozen=True, kw_only=True)
 class StreamingFifo:
-    """A FIFO between two blocks: ``depth`` elements of ``bits`` bits."""
+    """A FIFO between two blocks of the pipeline: ``depth`` elements of ``bits`` bits."""
 
     name: str
     depth: Annotated[int, Range(1, 1 << 31)]
@@ -119,7 +121,7 @@ class StreamingFifo:
 
 @dataclass(frozen=True, kw_only=True)
 class StreamingCheck:
-    """The packets of the design's test frame: the input, and the output that the golden model expects."""
+    """The files of the design's test frame: its input packet, and the output packet that the golden model expects."""
 
     packet_in: DataFile
     packet_out: DataFile
@@ -127,7 +129,7 @@ class StreamingCheck:
 
 @dataclass(frozen=True, kw_only=True)
 class StreamingManifest(Manifest):
-    """The manifest of a streaming design. A frame is one pass, and the pipeline takes frames one after another.
+    """The manifest of a streaming design: a pipeline of blocks that takes one frame after another as packets.
 
     Attributes:
         packet_in: The input packet.
@@ -154,27 +156,27 @@ class StreamingManifest(Manifest):
 
     @property
     def cycles(self) -> int:
-        """Modelled cycles between two frames: all blocks work at the same time, and the slowest sets the rate."""
+        """Modelled clock cycles between two frames: all blocks work at the same time, and the slowest sets the rate."""
         return max(block.modelled_cycles for block in self.blocks)
 
     @property
     def pass_cycles(self) -> tuple[float, ...]:
-        """``cycles`` alone, since a frame is one pass."""
+        """The modelled cycles per frame, as a tuple of one: a frame is one pass."""
         return (float(self.cycles),)
 
     @property
     def files(self) -> tuple[DataFile, ...]:
-        """Every file that the host reads."""
+        """The data files that the host reads: external weights, and the packets of the test frame."""
         frame = self.check
         return (*self.images, *(() if frame is None else (frame.packet_in, frame.packet_out)))
 
     @property
     def output_layers(self) -> tuple[int, ...]:
-        """Indices of the layers whose maps are in the output packet."""
+        """Indices of the layers whose feature maps are in the output packet."""
         return tuple(output.layer for output in self.outputs)
 
     def validate(self) -> None:
-        """Raise an error for the first values that contradict each other."""
+        """Raise an error for the first values of the manifest that contradict each other."""
         check_equal("passes", self.passes, 1)
         check_equal("batch", self.batch, 1)
         check_range("the number of blocks", len(self.blocks), 1)

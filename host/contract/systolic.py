@@ -32,7 +32,8 @@ BOUNDS = ("fill", "compute", "rows", "weights", "saver", "ddr", "drain", "progra
 
 @dataclass(frozen=True, kw_only=True)
 class SystolicRegion(TensorMap):
-    """A map in the DDR arena, ``[row][block][column][lane]`` of integers that are ``value_bits`` wide.
+    """The place and layout of a feature map in the DDR arena: ``[row][block][column][lane]`` of integers of
+    ``value_bits`` bits.
 
     If the design has a batch, the region is the first frame's map; the maps of the other frames follow it.
 
@@ -61,7 +62,8 @@ class SystolicRegion(TensorMap):
 
 @dataclass(frozen=True, kw_only=True)
 class SystolicInput(SystolicRegion):
-    """The picture in DDR. Each row has ``blocks`` planes, one after the other.
+    """The place and layout of the network's input in the DDR arena. Each row has ``blocks`` planes, one after the
+    other.
 
     Attributes:
         pixel_bytes: Bytes per pixel of a plane, one per channel.
@@ -74,7 +76,8 @@ class SystolicInput(SystolicRegion):
 
 @dataclass(frozen=True, kw_only=True)
 class SystolicLayer(ManifestLayer):
-    """A layer: passes ``first_pass`` … ``last_pass`` read one node's map and write another's.
+    """A layer of a systolic design: passes ``first_pass`` … ``last_pass`` of the program read one node's feature map
+    and write another's.
 
     Cycles cover all frames of a batch.
 
@@ -102,7 +105,7 @@ class SystolicLayer(ManifestLayer):
 
 @dataclass(frozen=True, kw_only=True)
 class SystolicImages:
-    """The images that are uploaded once. ``weights`` has one image per weight port."""
+    """The files that are uploaded to DDR once: weights (one file per weight port), requantisers and program."""
 
     weights: tuple[DataFile, ...]
     requantisers: DataFile
@@ -111,7 +114,7 @@ class SystolicImages:
 
 @dataclass(frozen=True, kw_only=True)
 class PassFields:
-    """Indices of the words of a pass that hold addresses.
+    """Positions, within the words of a pass (engine instruction), of the words that hold addresses of feature maps.
 
     For each map there is the word of its base, and the word that says whether it is in DDR (0) or in which on-chip map
     buffer. ``added_base`` and ``added_buffer`` exist if the array fuses residual adds.
@@ -127,7 +130,8 @@ class PassFields:
 
 @dataclass(frozen=True, kw_only=True)
 class SystolicCheck:
-    """The design's test frame as the contents of the arena, and the golden model's integers of every layer for it."""
+    """The files of the design's test frame: the arena's contents before it, and the golden model's integers of every
+    layer."""
 
     maps: DataFile
     layers: DataFile
@@ -135,7 +139,7 @@ class SystolicCheck:
 
 @dataclass(frozen=True, kw_only=True)
 class SystolicManifest(Manifest):
-    """The manifest of a systolic design.
+    """The manifest of a systolic design: a PE array, and the program of passes that it executes per frame.
 
     Attributes:
         array: The array's geometry.
@@ -167,39 +171,41 @@ class SystolicManifest(Manifest):
 
     @property
     def lanes(self) -> int:
-        """Values per word of maps."""
+        """Values per word of a feature map in DDR."""
         return self.array.lanes
 
     @property
     def cycles(self) -> int:
-        """Modelled cycles per start."""
+        """Modelled clock cycles per start of the accelerator, which executes one batch."""
         return self.program_cycles + sum(layer.modelled_cycles for layer in self.layers)
 
     @property
     def pass_cycles(self) -> tuple[float, ...]:
-        """Modelled cycles of each pass: its fetch, and an equal share of its layer's cycles."""
+        """Modelled clock cycles of each pass (engine instruction): its fetch, and an equal share of its layer's
+        cycles."""
         fetch = self.program_cycles / self.passes
         counts = ((layer, layer.last_pass - layer.first_pass + 1) for layer in self.layers)
         return tuple(fetch + cycles for layer, count in counts for cycles in [layer.modelled_cycles / count] * count)
 
     @property
     def files(self) -> tuple[DataFile, ...]:
-        """Every file that the host reads."""
+        """The data files that the host reads: weights, requantisers, program and test frame."""
         images, frame = self.images, self.check
         return (*images.weights, images.requantisers, images.program, frame.maps, frame.layers)
 
     @property
     def output_layers(self) -> tuple[int, ...]:
-        """The layers of the heads, then the layers in ``outputs``. The last layer if there are neither."""
+        """Indices of the layers whose outputs the host reads: first for the heads, then ``outputs``; without either,
+        the last layer."""
         read = (layer for head in self.heads for layer in head.layers)
         return tuple(dict.fromkeys((*read, *self.outputs))) or (len(self.layers) - 1,)
 
     def layer_of_pass(self, index: int) -> SystolicLayer | None:
-        """Return the layer that pass ``index`` of a start belongs to."""
+        """Return the layer to which pass ``index`` of the program belongs, or None."""
         return next((layer for layer in self.layers if layer.first_pass <= index <= layer.last_pass), None)
 
     def validate(self) -> None:
-        """Raise an error for the first values that contradict each other."""
+        """Raise an error for the first values of the manifest that contradict each other."""
         for index in self.outputs:
             check_range("the index of a layer", index, 0, len(self.layers) - 1, "outputs")
         super().validate()

@@ -16,7 +16,7 @@ Integers: TypeAlias = "npt.NDArray[np.signedinteger[Any]]"
 
 
 def check_input(picture: Pixels, region: TensorMap) -> None:
-    """Raise ShapeError if the picture is not uint8 with the shape of the network's input."""
+    """Raise ShapeError if the picture is not uint8 with the shape of the network's input, (channels, height, width)."""
     is_array = isinstance(picture, np.ndarray)
     if not is_array or picture.shape != region.shape or picture.dtype != np.uint8:
         got = f"type {picture.dtype} and shape {picture.shape}" if is_array else shown(picture)
@@ -24,7 +24,7 @@ def check_input(picture: Pixels, region: TensorMap) -> None:
 
 
 def fill_pixels(picture: Pixels, rows: Pixels, pixel_bytes: int) -> None:
-    """Write a picture to ``rows`` as pixels of ``pixel_bytes`` bytes.
+    """Write a network input to ``rows``, the buffer that the accelerator reads, as pixels of ``pixel_bytes`` bytes.
 
     If the picture has more channels than a pixel, each row consists of planes of equal size, one after the other. Bytes
     of a pixel beyond the channels, and bytes of a plane beyond the pixels, are not written.
@@ -40,7 +40,8 @@ def fill_pixels(picture: Pixels, rows: Pixels, pixel_bytes: int) -> None:
 
 
 def planes_of(rows: Pixels, shape: tuple[int, ...], pixel_bytes: int) -> Pixels:
-    """Return a view of ``rows`` as ``(height, planes, width, pixel_bytes)``. ``shape`` is (channels, height, width)."""
+    """Return a view of the input buffer ``rows`` as ``(height, planes, width, pixel_bytes)``. ``shape`` is (channels,
+    height, width)."""
     channels, height, width = shape
     planes = -(-channels // pixel_bytes)
     pixels = rows.reshape(height, planes, -1)[:, :, : width * pixel_bytes]
@@ -48,5 +49,5 @@ def planes_of(rows: Pixels, shape: tuple[int, ...], pixel_bytes: int) -> Pixels:
 
 
 def to_floats(region: TensorMap, integers: Integers) -> npt.NDArray[np.float32]:
-    """Return (integer − zero point) × scale, rounded once to float32."""
+    """Return a feature map's real values as float32: (integer − zero point) × scale, rounded once."""
     return np.asarray((integers.astype(np.float64) - region.zero_point) * region.scale, np.float32)

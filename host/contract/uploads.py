@@ -24,12 +24,12 @@ _COPY = "copy the file again"
 
 @dataclass(frozen=True, eq=False)
 class SystolicUploads:
-    """The checked images of a systolic design. All arrays are read-only.
+    """The data that a systolic design needs in DDR, read from its files and checked. All arrays are read-only.
 
     Attributes:
         weights: For each port, uint8 ``(words, bytes of a word)``.
-        requantisers: uint32 ``(channels, 4)``.
-        program: uint32 ``(passes, words of a pass)``.
+        requantisers: uint32 ``(output channels of all layers, 4)``.
+        program: uint32 ``(passes, words of a pass)``: the engine's instructions.
     """
 
     weights: tuple[Bytes, ...]
@@ -38,7 +38,7 @@ class SystolicUploads:
 
 
 def read_systolic(folder: Path, manifest: SystolicManifest) -> SystolicUploads:
-    """Return the images of a design.
+    """Read and check a systolic design's weights, requantisers and program.
 
     An error if a file is not the one that the manifest describes, or would let the engine access memory out of bounds.
     """
@@ -72,7 +72,7 @@ def read_systolic(folder: Path, manifest: SystolicManifest) -> SystolicUploads:
 
 
 def read_streaming(folder: Path, manifest: StreamingManifest) -> tuple[Bytes, ...]:
-    """Return the image of each port of external weights, uint8 ``(words, bytes of a word)``.
+    """Read a streaming design's weights in DDR, for each port uint8 ``(words, bytes of a word)``.
 
     Errors are the same as in ``read_systolic``.
     """

@@ -27,7 +27,7 @@ _IN_MEMORY = hasattr(os, "memfd_create")
 
 @dataclass(eq=False)
 class BusError(SystolicError):
-    """No memory or register responds to an address. On a board this is a bus error or a decode error.
+    """The error that no memory or register responds to an address. On a board this is a bus error or a decode error.
 
     Attributes:
         address: The first address without a response.
@@ -42,7 +42,7 @@ class BusError(SystolicError):
 
 
 class SimulatedDdr:
-    """Contiguous memory, allocated first-fit in pages.
+    """The DDR memory of a simulated board. Buffers are allocated first-fit in whole pages.
 
     Attributes:
         data: All bytes of the memory.
@@ -59,7 +59,7 @@ class SimulatedDdr:
         self._lock = threading.RLock()
 
     def take(self, count: int) -> int:
-        """Allocate ``count`` bytes and return their offset.
+        """Allocate ``count`` contiguous bytes of the memory, and return their offset from its base.
 
         RuntimeError if no contiguous range of that size is free.
         """
@@ -77,11 +77,11 @@ class SimulatedDdr:
         return start
 
     def close(self) -> None:
-        """Prevent further mappings. Existing mappings stay valid."""
+        """Close the file of the memory, so that nothing more can be mapped. Existing mappings stay valid."""
         self._file.close()
 
     def mapped(self, offset: int, count: int) -> MappedMemory:
-        """Map an allocation as a program sees it without a cache."""
+        """Return a mapping of an allocated buffer, as a program sees it without a cache."""
         return MappedMemory(count, self._file.fileno(), offset)
 
     def give_back(self, offset: int) -> None:
@@ -89,14 +89,14 @@ class SimulatedDdr:
             del self.taken[offset]
 
     def view(self, address: int, count: int) -> npt.NDArray[np.uint8]:
-        """Return ``count`` bytes from ``address`` on. BusError if they are not all in one buffer."""
+        """Return a view of ``count`` bytes from ``address`` on. BusError if they are not all in one buffer."""
         memory = self.rest(address)
         if count > memory.size:
             raise BusError(address + int(memory.size))
         return memory[:count]
 
     def rest(self, address: int) -> npt.NDArray[np.uint8]:
-        """Return the bytes from ``address`` to the end of its buffer. BusError if it is in no buffer."""
+        """Return a view of the bytes from ``address`` to the end of its buffer. BusError if it is in no buffer."""
         offset = address - self.base
         with self._lock:
             for start, size in self.taken.items():
@@ -105,7 +105,8 @@ class SimulatedDdr:
         raise BusError(address)
 
     def from_here(self, address: int) -> npt.NDArray[np.uint8]:
-        """Return the bytes from ``address`` to the end of the last buffer. BusError if ``address`` is in no buffer."""
+        """Return a view of the bytes from ``address`` to the end of the last buffer. BusError if ``address`` is in no
+        buffer."""
         self.rest(address)
         with self._lock:
             return self.data[address - self.base : max(start + size for start, size in self.taken.items())]

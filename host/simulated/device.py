@@ -42,7 +42,7 @@ from host.styles import STYLES
 
 
 class SimulatedBoard(Device):
-    """One board with one design. ``close`` restores pynq's global state.
+    """A pynq device that simulates one board with one design loaded. ``close`` restores pynq's global state.
 
     Args:
         manifest: The design's manifest.
@@ -91,7 +91,8 @@ class SimulatedBoard(Device):
     # --- what pynq asks of a device
 
     def get_bitfile_metadata(self, name: str, partial: bool = False) -> Any:
-        """Return the .hwh next to the .bit, read by pynq's own parser. It is not cached, so it is never out of date."""
+        """Return the contents of the .hwh next to the .bit, read by pynq's own parser. They are not cached, so they are
+        never out of date."""
         description = Path(name).with_suffix(".hwh")
         self.arch = "armv7l" if "processing_system7" in description.read_text("utf-8") else "aarch64"
         self.memory.base = DDR_BASE[self.arch]
@@ -99,7 +100,7 @@ class SimulatedBoard(Device):
         return RuntimeMetadataParser(Metadata(input=description))
 
     def download(self, bitstream: Any, parser: Any = None) -> None:
-        """Stop everything that runs and reset all registers, as loading a bitstream does. DDR keeps its contents."""
+        """Stop all simulated hardware and reset all registers, as loading a bitstream does. DDR keeps its contents."""
         for _, _, _, model in self._slaves:
             model.stop()
         parser = parser or self.get_bitfile_metadata(bitstream.bitfile_name)
@@ -142,7 +143,7 @@ class SimulatedBoard(Device):
         return buffer
 
     def return_pointer(self, address: int) -> None:
-        """Free a buffer and unmap the program's memory, even if it is still in use.
+        """Free a buffer and unmap the program's memory of it, even if the buffer is still in use.
 
         If the accelerator is still using the buffer, that is recorded in ``freed_at_work``: a board would let it write
         there.
@@ -165,18 +166,19 @@ class SimulatedBoard(Device):
 
     @property
     def allocations(self) -> int:
-        """Number of allocated buffers."""
+        """Number of buffers that are allocated in DDR."""
         return len(self.memory.taken)
 
     def ddr(self, address: int, count: int) -> npt.NDArray[np.uint8]:
-        """Return the memory as a master in the fabric sees it. BusError outside of allocated buffers."""
+        """Return ``count`` bytes of DDR as an AXI master in the fabric sees them. BusError outside of allocated
+        buffers."""
         return self.memory.view(address, count)
 
     def inject(self, *faults: InjectedFault) -> None:
         self.faults.inject(*faults)
 
     def close(self) -> None:
-        """Stop everything that runs, and restore pynq's state."""
+        """Stop all simulated hardware, and restore pynq's global state."""
         for _, _, _, model in self._slaves:
             model.stop()
         for irq in self._irqs:
@@ -233,7 +235,7 @@ class SimulatedBoard(Device):
     # --- services for the accelerator in the fabric
 
     def keep_pace(self, stopped: threading.Event, passes: range, begin: float) -> bool:
-        """Wait until the passes would have ended on the board.
+        """Wait until the time has passed that the given passes would take on the board.
 
         Return False if the accelerator was stopped meanwhile.
         """
@@ -244,14 +246,14 @@ class SimulatedBoard(Device):
         return not stopped.is_set()
 
     def corrupt(self, registers: Mapping[str, int], start: int) -> None:
-        """Corrupt the words of DDR that the faults name for this start."""
+        """Invert the words of DDR that injected faults name for this start of the accelerator."""
         for fault in self.faults.corruptions(start):
             word = self.ddr(pointer(registers, fault.buffer) + 4 * fault.word, 4)
             word ^= 0xFF
 
 
 def _forget_clocks(device: Device | None) -> None:
-    """Make pynq forget the clocks of the first device that it saw, and use this one's."""
+    """Make pynq forget the clocks of the device that it saw first, and read the clocks of ``device`` next."""
     Clocks.device = device
     if hasattr(Clocks, "_real_instance"):
         del Clocks._real_instance

@@ -22,7 +22,8 @@ _HALTED, _IDLE, _DECODE_ERROR, _DONE, _ERROR = 0x1, 0x2, 0x40, 0x1000, 0x4000
 
 
 class DmaModel:
-    """Passes packets from the first channel through ``stream`` into the buffers of the second channel, in order.
+    """Model of an AXI DMA: it sends each packet through the accelerator (``stream``) into the next buffer of the
+    receive channel.
 
     The accelerator takes a packet only while there is a buffer for its output. An output packet longer than the buffer
     is an internal error, as a missing TLAST is on a board.
@@ -51,7 +52,7 @@ class DmaModel:
         self._mover.join()
 
     def reaches(self, address: int, size: int) -> bool:
-        """Return whether the DMA is about to write there."""
+        """Return whether the DMA is about to write an output packet to this range of DDR."""
         with self._changed:
             return (
                 self._room is not None and self._room_at < address + size and address < self._room_at + self._room.size
@@ -104,7 +105,8 @@ class DmaModel:
         self._changed.notify_all()
 
     def _move(self) -> None:
-        """Pass packets through the accelerator, in a separate thread, so that a register write does not wait for it."""
+        """Pass packets through the accelerator until the model is stopped, in a separate thread, so that register
+        writes do not wait."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._stopped or (self._packet is not None and self._room is not None))

@@ -13,7 +13,7 @@ from host.simulated.registers import Slave
 
 
 class FabricBoard(Protocol):
-    """The board as the accelerator sees it.
+    """The interface of the simulated board that a simulated accelerator uses.
 
     Attributes:
         memory: The board's DDR.
@@ -26,23 +26,24 @@ class FabricBoard(Protocol):
     trouble: str
 
     def corrupt(self, registers: Mapping[str, int], start: int) -> None:
-        """Corrupt the words of DDR that the faults name for this start."""
+        """Invert the words of DDR that injected faults name for this start of the accelerator."""
 
     def keep_pace(self, stopped: threading.Event, passes: range, begin: float) -> bool:
-        """Wait until the passes would have ended on the board.
+        """Wait until the time has passed that the given passes would take on the board.
 
         Return False if the accelerator was stopped meanwhile.
         """
 
 
 class SimulatedFabric(Protocol):
-    """A style's accelerator. ``stream`` processes the packets of an AXI DMA. A style without a DMA has none."""
+    """The interface of a style's simulated accelerator. ``stream`` processes the packets of an AXI DMA, if the style
+    has one."""
 
     @property
     def stream(self) -> Stream | None: ...
 
     def slave(self, offsets: Mapping[str, int], irq: Callable[[bool], None]) -> Slave:
-        """Return new registers, as after loading a bitstream.
+        """Return a new model of the accelerator's registers, as after loading a bitstream.
 
         Args:
             offsets: Register offsets by name.
@@ -51,5 +52,5 @@ class SimulatedFabric(Protocol):
 
 
 def pointer(registers: Mapping[str, int], name: str) -> int:
-    """Return the address whose two halves are in the registers ``name_1`` and ``name_2``."""
+    """Return the 64-bit address whose halves are in the registers ``name_1`` (low) and ``name_2`` (high)."""
     return registers[f"{name}_1"] | registers[f"{name}_2"] << 32

@@ -21,7 +21,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class InjectedFault:
-    """One fault that happens once.
+    """One fault to inject into the simulated board. It happens once.
 
     Attributes:
         kind: One of KINDS.
@@ -49,7 +49,8 @@ class InjectedFault:
 
 
 class Faults:
-    """The faults that have not happened yet. Allocations and flushes are counted from the last injection on."""
+    """The injected faults that have not happened yet. Allocations and flushes are counted from the last injection
+    on."""
 
     def __init__(self) -> None:
         self._waiting: list[InjectedFault] = []
@@ -64,7 +65,8 @@ class Faults:
                     self._counts[fault.kind] = 0
 
     def take(self, kind: str, number: int) -> InjectedFault | None:
-        """Remove and return the fault of this kind that is due at this number, if there is one."""
+        """Remove and return the fault of this kind that is due at event ``number`` (start, allocation or flush), else
+        None."""
         with self._lock:
             due = next((fault for fault in self._waiting if (fault.kind, fault.at) == (kind, number)), None)
             if due is not None:
@@ -72,7 +74,7 @@ class Faults:
             return due
 
     def corruptions(self, number: int) -> list[InjectedFault]:
-        """Remove and return the words to corrupt before a start."""
+        """Remove and return the faults that corrupt words of DDR before start ``number`` of the accelerator."""
         faults = []
         while (fault := self.take("corrupt word", number)) is not None:
             faults.append(fault)

@@ -20,7 +20,8 @@ They are kept so that their addresses are not reused, which would hide an error.
 
 
 class MappedMemory:
-    """A mapping of ``size`` bytes: anonymous, or of the file ``descriptor`` from ``offset`` on, in whole pages."""
+    """Memory of ``size`` bytes mapped by the kernel: anonymous, or of the file ``descriptor`` from ``offset`` on, in
+    whole pages."""
 
     def __init__(self, size: int, descriptor: int = -1, offset: int = 0) -> None:
         self._memory = mmap.mmap(descriptor, -(-size // PAGE) * PAGE, offset=offset)

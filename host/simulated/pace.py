@@ -21,7 +21,7 @@ CYCLES = "cycles.json"
 
 @dataclass(frozen=True)
 class Pace:
-    """The duration of starts. A start takes cycles · time_scale / clock, or its execution time if that is longer.
+    """The time of passes on a simulated board: cycles · time_scale / clock, or their execution time if that is longer.
 
     Attributes:
         pass_cycles: Cycles of each pass of a start.
@@ -42,7 +42,8 @@ class Pace:
 
 
 def pace(folder: Path, manifest: Manifest, time_scale: float | str | None) -> Pace | None:
-    """Return the design's pace, from traced cycles if cycles.json exists, else from modelled ones."""
+    """Return the timing of a design on a simulated board, from traced cycles if cycles.json exists, else from modelled
+    ones; None without a time scale."""
     if time_scale is None:
         return None
     scale = float(time_scale)

@@ -10,21 +10,21 @@ from typing import Any, Protocol
 
 
 class Slave(Protocol):
-    """A slave on the control bus."""
+    """The interface of a simulated peripheral with registers on the PS's control bus."""
 
     def read(self, offset: int) -> int: ...
 
     def write(self, offset: int, value: int) -> None: ...
 
     def stop(self) -> None:
-        """Stop working, because a bitstream is loaded."""
+        """Stop the peripheral's work, because a bitstream is loaded."""
 
     def reaches(self, address: int, size: int) -> bool:
-        """Return whether the slave may be accessing this memory."""
+        """Return whether the peripheral may be accessing this range of DDR."""
 
 
 class Registers:
-    """A register file that stores the values written."""
+    """A register file without any function: it returns the values that were written."""
 
     def __init__(self, values: Mapping[int, int] | None = None) -> None:
         self.values = defaultdict(int, values or {})
@@ -78,7 +78,7 @@ class InterruptController(Registers):
             self._fire()
 
     def add_event(self, event: Any, _number: int) -> None:
-        """Do the same as ``pynq.uio.UioController.add_event``: set the event at the next interrupt."""
+        """Set the asyncio event at the next interrupt, as ``pynq.uio.UioController.add_event`` does."""
         with self._lock:
             self._events.append((event, asyncio.get_running_loop()))
             self._fire()

@@ -16,7 +16,8 @@ from host.streaming.layout import unpack_packet
 
 
 def check_frame(manifest: Manifest, folder: Path) -> tuple[Pixels, Iterator[Integers]]:
-    """Return the network input, uint8 ``(channels, height, width)``, and the expected integers of each output layer."""
+    """Return the test frame's network input, uint8 ``(channels, height, width)``, and the golden model's integers of
+    each output layer."""
     described = of_style(StreamingManifest, manifest)
     frame = described.check
     if frame is None:

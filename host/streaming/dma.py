@@ -16,7 +16,7 @@ _BITS = {0x1: "halted", 0x2: "idle", 0x10: "internal error", 0x20: "slave error"
 
 
 class StreamChannel:
-    """One ``pynq.lib.dma.DMA`` between DDR and a streaming accelerator."""
+    """The packet transfers of one AXI DMA (``pynq.lib.dma.DMA``) between DDR and a streaming accelerator."""
 
     def __init__(self, dma: Any, timeout_s: float = 5.0) -> None:
         if dma.sendchannel is None or dma.recvchannel is None:
@@ -26,7 +26,8 @@ class StreamChannel:
         self._sends = threading.Lock()
 
     def exchange(self, sent: Any, received: Any) -> int:
-        """Send one frame through the accelerator and return the number of bytes received.
+        """Send one input packet through the accelerator, receive the output packet, and return the number of bytes
+        received.
 
         pynq flushes ``sent`` and invalidates ``received``. Call ``reset`` after an error.
 
@@ -53,7 +54,7 @@ class StreamChannel:
             self._sending = sent
 
     def finish(self, sent: Any) -> None:
-        """Wait until the DMA has read ``sent``."""
+        """Wait until the DMA has read the packet ``sent``."""
         with self._sends:
             if self._sending is sent:
                 self._finish()
@@ -82,14 +83,14 @@ class StreamChannel:
         )
 
     def reset(self) -> None:
-        """Reset both channels (PG021, DMACR.Reset) and start them again."""
+        """Reset both channels of the DMA (PG021, DMACR.Reset) and start them again."""
         for offset, channel in zip((0x00, 0x30), (self.dma.sendchannel, self.dma.recvchannel), strict=True):
             self.dma.write(offset, 0x4)
             channel.start()
         self._sending = None
 
     def state(self) -> str:
-        """Return the status registers as text for a person."""
+        """Return the DMA's status registers as text for error messages."""
         return ", ".join(
             f"{name} {self._status(offset)}" for name, offset in zip(("MM2S", "S2MM"), _STATUS, strict=True)
         )
@@ -129,7 +130,7 @@ class StreamChannel:
 
 
 class Turns:
-    """Lets threads enter one at a time, in the order of their numbers from 0.
+    """Lets threads enter a section one at a time, in the order of their turn numbers, which count from 0.
 
     Args:
         broken: Returns whether the accelerator is broken. Then no thread enters any more.
@@ -142,7 +143,7 @@ class Turns:
 
     @contextlib.contextmanager
     def take(self, number: int) -> Iterator[None]:
-        """Wait for turn ``number``.
+        """Return a context manager that waits for turn ``number``, and ends the turn when it is left.
 
         StateError if the accelerator broke meanwhile, or the turn does not come in time.
         """

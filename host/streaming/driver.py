@@ -23,7 +23,7 @@ from host.streaming.layout import pack_packet, unpack_packet
 
 @dataclass(frozen=True)
 class StreamingBatch:
-    """The packet buffers of one frame in flight."""
+    """The two packet buffers in DDR of one frame in flight."""
 
     index: int
     sent: Any
@@ -31,7 +31,7 @@ class StreamingBatch:
 
 
 class StreamingBuffers(Buffers):
-    """Buffers for external weights, and for the packets of ``count`` frames in flight."""
+    """The buffers of a streaming design in DDR: external weights, and the packets of ``count`` frames in flight."""
 
     names = ("weights", "batches")
 
@@ -40,7 +40,8 @@ class StreamingBuffers(Buffers):
         super().__init__(allocate)
 
     def fill(self) -> None:
-        """Allocate all buffers. Packets take whole beats, because the DMA transfers whole beats."""
+        """Upload the external weights, and allocate the packet buffers in whole beats, because the DMA transfers whole
+        beats."""
         self.weights = tuple(self.upload(self._folder, image) for image in self._manifest.images)
         self.batches = tuple(
             StreamingBatch(
@@ -55,7 +56,7 @@ LEAST_TURN_SECONDS = 10.0
 
 
 class StreamingDriver:
-    """Implements ``host.backend.Driver``.
+    """The driver (``host.backend.Driver``) of a streaming accelerator under pynq.
 
     The pipeline is started once and restarts itself; a frame is one packet each way.
     """
@@ -70,7 +71,7 @@ class StreamingDriver:
         self.settle()
 
     def open(self, count: int) -> None:
-        """Upload the external weights, write their addresses to the accelerator, and start it."""
+        """Upload the external weights, allocate packets for ``count`` frames in flight, and start the pipeline."""
         loaded = self._loaded
         self._channel = StreamChannel(self._dma(), loaded.timeout_s)
         self.buffers = StreamingBuffers(self._manifest, loaded.folder, count, loaded.allocate)
@@ -80,7 +81,7 @@ class StreamingDriver:
         loaded.ip.run(self._manifest.frames_per_start)
 
     def free(self) -> None:
-        """Free every buffer."""
+        """Free every buffer in DDR."""
         buffers, self.buffers, self._channel = self.buffers, None, None
         if buffers is not None:
             buffers.free()
@@ -88,7 +89,8 @@ class StreamingDriver:
     # --- the stages of a frame
 
     def load(self, batch: StreamingBatch, pictures: Sequence[Pixels]) -> None:
-        """Write one picture into the packet and give it the next turn. pynq flushes the packet when it is sent.
+        """Write one picture into the frame's input packet and give it the next turn. pynq flushes the packet when it is
+        sent.
 
         A refused picture gets no turn, and a packet that was loaded but not executed keeps its turn. So no thread waits
         for a turn that never comes.
@@ -100,7 +102,8 @@ class StreamingDriver:
             self._loads += 1
 
     def execute(self, batch: StreamingBatch, wait: str) -> None:
-        """Execute one frame. There is no interrupt, so ``wait`` makes no difference.
+        """Send one frame's packet through the pipeline and receive its output. There is no interrupt, so ``wait`` makes
+        no difference.
 
         Several threads may call this at the same time. Their frames enter the pipeline in the order in which they were
         loaded.
@@ -124,11 +127,11 @@ class StreamingDriver:
         return bool(self._loaded.broken)
 
     def collect(self, batch: StreamingBatch, frames: int = 1) -> tuple[tuple[Integers, ...], ...]:
-        """Return, for the one frame, a copy of each map in the packet."""
+        """Return copies of the feature maps in the frame's output packet, as a batch of one frame."""
         return (unpack_packet(self._manifest, np.asarray(batch.received)),)
 
     def arrived(self, batch: StreamingBatch, pictures: Sequence[Pixels]) -> bool:
-        """Return whether DDR holds this picture."""
+        """Return whether the frame's input packet in DDR holds exactly this picture."""
         (pixels,) = pictures
         expected = np.zeros(self._manifest.packet_in.beat_bytes, np.uint8)
         pack_packet(self._manifest, pixels, expected)
@@ -137,7 +140,7 @@ class StreamingDriver:
 
     @contextlib.contextmanager
     def _whole(self) -> Iterator[StreamChannel]:
-        """Enter an exchange of packets.
+        """Return a context manager around one exchange of packets, which gives the DMA's channel.
 
         After a failed exchange the pipeline is broken: its position in a frame is unknown.
         """
@@ -159,7 +162,8 @@ class StreamingDriver:
     # --- layer by layer
 
     def layers(self, pixels: Pixels, wait: str, frames: int = 1) -> Iterator[tuple[StreamingLayer, Integers]]:
-        """Yield the output layers with their maps ``(1, channels, height, width)``. Other maps are never stored."""
+        """Execute one picture, and yield each output layer with its map ``(1, channels, height, width)``. Other layers'
+        maps are never stored."""
         assert self.buffers is not None
         batch = self.buffers.batches[0]
         self.load(batch, (pixels,))

@@ -20,14 +20,15 @@ from host.streaming.layout import pack_packet, unpack_packet
 
 @dataclass(frozen=True, eq=False)
 class ExecutedFrame:
-    """The packets of a frame in flight, uint8 ``(1, bytes)`` each."""
+    """The input and the output packet of one frame in flight, uint8 ``(1, bytes)`` each."""
 
     sent: npt.NDArray[np.uint8]
     received: npt.NDArray[np.uint8]
 
 
 class StreamingExecution:
-    """Implements ``host.backend.Backend``: a frame is one call of the generated code."""
+    """The backend (``host.backend.Backend``) that executes a streaming design's simulation library, one call per
+    frame."""
 
     at_once = 1
     label = "executed by the simulation library: not the design's speed"
@@ -40,16 +41,16 @@ class StreamingExecution:
         self.batches = tuple(ExecutedFrame(*(np.zeros((1, size), np.uint8) for size in sizes)) for _ in range(count))
 
     def load(self, batch: ExecutedFrame, pictures: Sequence[Pixels]) -> None:
-        """Write one picture into the packet."""
+        """Write one picture into the frame's input packet."""
         (pixels,) = pictures
         pack_packet(self._manifest, pixels, batch.sent[0])
 
     def execute(self, batch: ExecutedFrame, wait: str) -> None:
-        """Execute one frame."""
+        """Execute one frame: compute its output packet from its input packet."""
         batch.received[:] = self._library.run(self._images, batch.sent)
 
     def collect(self, batch: ExecutedFrame, frames: int = 1) -> tuple[tuple[Integers, ...], ...]:
-        """Return, for the one frame, a copy of each map in the packet."""
+        """Return copies of the feature maps in the frame's output packet, as a batch of one frame."""
         return (unpack_packet(self._manifest, batch.received[0]),)
 
     def verify(self, batch: ExecutedFrame, pictures: Sequence[Pixels]) -> None:

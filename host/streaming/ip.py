@@ -6,7 +6,8 @@ from host.board.ip import AP_START, AUTO_RESTART, CTRL, GeneratedIP
 
 
 class StreamingIP(GeneratedIP):
-    """The streaming pipeline's registers. It is started once and then takes frames without end."""
+    """The pynq driver of a streaming pipeline's registers. The pipeline is started once and then takes frames without
+    end."""
 
     bindto = ["systolic:cnn:streaming_top:1.0"]  # noqa: RUF012 (pynq reads a list)
     scalars = ("frames",)

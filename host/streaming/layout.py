@@ -11,7 +11,7 @@ from host.contract.tensors import Integers, Pixels, check_input, fill_pixels
 
 
 def pack_packet(manifest: StreamingManifest, picture: Pixels, packet: Pixels) -> None:
-    """Write a picture into an input packet: pixel by pixel, with the channels of a pixel in order.
+    """Write a picture into a frame's input packet: pixel by pixel, with the channels of a pixel in order.
 
     Args:
         manifest: The design's manifest.
@@ -25,7 +25,7 @@ def pack_packet(manifest: StreamingManifest, picture: Pixels, packet: Pixels) ->
 
 
 def unpack_packet(manifest: StreamingManifest, packet: Pixels) -> tuple[Integers, ...]:
-    """Return copies of the integers ``(channels, height, width)`` of each output in a packet."""
+    """Return copies of the integers ``(channels, height, width)`` of each output feature map in an output packet."""
     return tuple(_unpacked(manifest.outputs, packet))
 
 

@@ -25,7 +25,8 @@ _START, _DONE, _IDLE, _READY, _RESTART = 1, 2, 4, 8, 0x80
 
 
 class StreamingModel(Registers):
-    """Registers with ap_ctrl_hs. A start lasts for the number of frames in a register; AUTO_RESTART repeats it."""
+    """Model of the pipeline's registers (ap_ctrl_hs). One start lasts for the number of frames in a register;
+    AUTO_RESTART repeats it."""
 
     def __init__(self, offsets: Mapping[str, int]) -> None:
         super().__init__({_CTRL: _IDLE})
@@ -54,15 +55,15 @@ class StreamingModel(Registers):
 
     @property
     def running(self) -> bool:
-        """Whether the pipeline accepts a frame."""
+        """Whether the pipeline is started and not stalled, so that it accepts a frame."""
         return self._left > 0 and not self.stalled
 
     def named(self) -> dict[str, int]:
-        """Return the register values by name."""
+        """Return the value of every register by its name."""
         return {name: self.values[offset] for name, offset in self.offsets.items()}
 
     def frame_done(self) -> None:
-        """Count a frame. After the last frame of a start the pipeline becomes idle, or starts again."""
+        """Count a finished frame. After the last frame of a start the pipeline becomes idle, or starts again."""
         self._left -= 1
         if self._left == 0 and self.values[_CTRL] & _RESTART:
             self._begin()
@@ -75,7 +76,8 @@ class StreamingModel(Registers):
 
 
 class StreamingFabric:
-    """Implements ``host.simulated.fabric.SimulatedFabric`` with a simulation library.
+    """The simulated accelerator (``host.simulated.fabric.SimulatedFabric``) of a streaming design, executed by its
+    simulation library.
 
     DamagedFileError if it cannot be loaded.
     """
@@ -87,7 +89,8 @@ class StreamingFabric:
         self._frames = 0
 
     def slave(self, offsets: Mapping[str, int], irq: Callable[[bool], None]) -> StreamingModel:
-        """Return new registers, as after loading a bitstream. The pipeline has no interrupt."""
+        """Return a new model of the pipeline's registers, as after loading a bitstream. The pipeline has no
+        interrupt."""
         self._model = StreamingModel(offsets)
         return self._model
 
@@ -114,7 +117,8 @@ class StreamingFabric:
         return sent
 
     def _run(self, registers: Mapping[str, int], packet: bytes) -> tuple[bytes, str]:
-        """Execute one frame. Return the output packet in whole beats, and the reason if execution stopped."""
+        """Execute one input packet. Return the output packet in whole beats, and the reason if execution stopped, else
+        ""."""
         packet_in, packet_out = self._manifest.packet_in, self._manifest.packet_out
         if len(packet) not in (packet_in.bytes, packet_in.beat_bytes):
             return b"", f"a packet has {len(packet)} bytes, but a frame has {packet_in.bytes}"

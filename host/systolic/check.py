@@ -17,7 +17,8 @@ _SIZE, _REMEDY = "the number of bytes", "copy the file again"
 
 
 def check_frame(manifest: Manifest, folder: Path) -> tuple[Pixels, Iterator[Integers]]:
-    """Return the network input, uint8 ``(channels, height, width)``, and the integers of each layer in order."""
+    """Return the test frame's network input, uint8 ``(channels, height, width)``, and the golden model's integers of
+    each layer in order."""
     described = of_style(SystolicManifest, manifest)
     return _picture(described, folder), _golden_maps(described, folder)
 

@@ -25,7 +25,8 @@ from host.systolic.layout import BufferAddresses, map_base, pack_batch, place_pr
 
 @dataclass(frozen=True)
 class SystolicBatch:
-    """The buffers of one batch in flight. Its copy of the program starts at pass ``first_pass``."""
+    """The input and result buffers in DDR of one batch in flight. Its copy of the program starts at pass
+    ``first_pass``."""
 
     first_pass: int
     input: Any
@@ -33,7 +34,8 @@ class SystolicBatch:
 
 
 class SystolicBuffers(Buffers):
-    """Buffers for weights, requantisers, program and inner arena, and for the maps of ``count`` batches in flight."""
+    """The buffers of a systolic design in DDR: weights, requantisers, program, inner feature maps, and input and
+    results of ``count`` batches."""
 
     names = ("weights", "requantisers", "inner", "batches", "program")
 
@@ -54,7 +56,8 @@ class SystolicBuffers(Buffers):
 
     @property
     def shown_pass(self) -> int:
-        """First pass of the copy of the program that writes every map of the first set to DDR, for inspection."""
+        """First pass of the copy of the program that writes every layer's output to DDR, for inspection of the first
+        batch."""
         return len(self.batches) * self.manifest.passes
 
     @property
@@ -79,7 +82,8 @@ class SystolicBuffers(Buffers):
 
 
 class SystolicDriver:
-    """Implements ``host.backend.Driver``: one start of the engine runs the passes of a batch."""
+    """The driver (``host.backend.Driver``) of a systolic accelerator under pynq: one start executes the program on one
+    batch."""
 
     at_once = 1
     """Number of batches executed at the same time."""
@@ -89,12 +93,13 @@ class SystolicDriver:
         self.buffers: SystolicBuffers | None = None
 
     def open(self, count: int) -> None:
-        """Upload everything, and write the buffers' addresses to the accelerator."""
+        """Upload weights and program, allocate buffers for ``count`` batches in flight, and write all addresses to the
+        accelerator."""
         self.buffers = SystolicBuffers(self._manifest, self._loaded.folder, count, self._loaded.allocate)
         self._point(self.buffers)
 
     def free(self) -> None:
-        """Free every buffer."""
+        """Free every buffer in DDR."""
         buffers, self.buffers = self.buffers, None
         if buffers is not None:
             buffers.free()
@@ -102,19 +107,19 @@ class SystolicDriver:
     # --- the stages of a batch
 
     def load(self, batch: SystolicBatch, pictures: Sequence[Pixels]) -> None:
-        """Write the pictures to DDR. The last picture fills the rest of the batch."""
+        """Write network inputs to the batch's input buffer in DDR. The last input fills the rest of the batch."""
         pack_batch(self._manifest, pictures, np.asarray(batch.input))
         batch.input.flush()
 
     def execute(self, batch: SystolicBatch, wait: str) -> None:
-        """Execute one batch in one start."""
+        """Execute the whole program on one batch, in one start of the accelerator."""
         self.start(batch.first_pass, self._manifest.passes, wait)
 
     def settle(self) -> None:
-        """Do nothing: a batch ends with its start."""
+        """Do nothing: a batch ends with its start of the accelerator."""
 
     def collect(self, batch: SystolicBatch, frames: int = 1) -> tuple[tuple[Integers, ...], ...]:
-        """Read from DDR, for each of the first ``frames`` frames, a copy of each map that the host reads."""
+        """Read from DDR, for each of the first ``frames`` frames, copies of the feature maps that the host reads."""
         maps = []
         for layer, buffer in zip(self._manifest.output_layers, batch.results, strict=True):
             buffer.invalidate()
@@ -122,7 +127,7 @@ class SystolicDriver:
         return tuple(zip(*maps, strict=True))
 
     def arrived(self, batch: SystolicBatch, pictures: Sequence[Pixels]) -> bool:
-        """Return whether DDR holds these pictures."""
+        """Return whether the batch's input buffer in DDR holds exactly these pictures."""
         expected = np.zeros(batch.input.nbytes, np.uint8)
         pack_batch(self._manifest, pictures, expected)
         batch.input.invalidate()
@@ -131,7 +136,8 @@ class SystolicDriver:
     # --- layer by layer
 
     def layers(self, pixels: Pixels, wait: str, frames: int = 1) -> Iterator[tuple[SystolicLayer, Integers]]:
-        """Start each layer by itself, and yield it with its maps ``(frames, channels, height, width)`` from DDR.
+        """Execute one layer per start, and yield each layer with its output ``(frames, channels, height, width)`` from
+        DDR.
 
         Maps that normally stay on chip are written to DDR too. The picture fills the whole batch.
         """
@@ -157,7 +163,8 @@ class SystolicDriver:
     # --- the accelerator
 
     def start(self, first: int, count: int, wait: str) -> None:
-        """Run passes ``first`` … ``first + count − 1`` to their end. AcceleratorError if they do not end in time."""
+        """Run passes ``first`` … ``first + count − 1`` of the program, and wait. AcceleratorError if they do not end in
+        time."""
         loaded = self._loaded
         with loaded.at_work():
             if wait == "interrupt" and loaded.has_interrupt:

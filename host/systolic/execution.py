@@ -23,10 +23,10 @@ UNWRITTEN = 0x55
 
 @dataclass(frozen=True, eq=False)
 class ExecutedBatch:
-    """The arena of a batch in flight.
+    """The feature maps of one batch in flight, in memory of this process.
 
     Attributes:
-        maps: The arena.
+        maps: The arena of all feature maps, as DDR would hold it.
         outputs: For each layer that the host reads, its map of each frame.
     """
 
@@ -35,7 +35,8 @@ class ExecutedBatch:
 
 
 class SystolicExecution:
-    """Implements ``host.backend.Backend``: a batch is one call of the generated code."""
+    """The backend (``host.backend.Backend``) that executes a systolic design's simulation library, one call per
+    batch."""
 
     at_once = 1
     label = "executed by the simulation library: not the design's speed"
@@ -48,13 +49,13 @@ class SystolicExecution:
         self.batches = tuple(ExecutedBatch(np.full(described.maps_bytes, UNWRITTEN, np.uint8)) for _ in range(count))
 
     def load(self, batch: ExecutedBatch, pictures: Sequence[Pixels]) -> None:
-        """Write the pictures to the arena. The last picture fills the rest of the batch."""
+        """Write network inputs to the batch's arena of feature maps. The last input fills the rest of the batch."""
         region = self._manifest.input
         end = region.offset + self._manifest.batch * region.bytes
         pack_batch(self._manifest, pictures, batch.maps[region.offset : end])
 
     def execute(self, batch: ExecutedBatch, wait: str) -> None:
-        """Execute one batch. Maps that the host reads are copied before a later layer may overwrite them."""
+        """Execute the program on one batch. Output maps are copied before a later layer may overwrite them."""
         layer_ending = {self._manifest.layers[index].last_pass: index for index in self._manifest.output_layers}
 
         def after_pass(number: int) -> None:
@@ -71,7 +72,7 @@ class SystolicExecution:
         return unpack_batch(region, self._manifest.lanes, data, self._manifest.batch)
 
     def collect(self, batch: ExecutedBatch, frames: int = 1) -> tuple[tuple[Integers, ...], ...]:
-        """Return, for each of the first ``frames`` frames, each map that the host reads."""
+        """Return, for each of the first ``frames`` frames, the feature maps that the host reads."""
         maps = [batch.outputs[index] for index in self._manifest.output_layers]
         return tuple(zip(*maps, strict=True))[:frames]
 

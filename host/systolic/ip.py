@@ -16,7 +16,8 @@ _NAP_SECONDS = 20e-6
 
 
 class SystolicIP(GeneratedIP):
-    """The systolic engine's registers. A start runs a range of passes of its program."""
+    """The pynq driver of the systolic engine's registers. One start runs a range of passes (instructions) of the
+    program in DDR."""
 
     bindto = ["systolic:cnn:systolic_top:1.0"]  # noqa: RUF012 (pynq reads a list)
     scalars = ("first", "count", "current")
@@ -32,14 +33,14 @@ class SystolicIP(GeneratedIP):
         return int(self.read(self.offset("current")))
 
     def start(self, first: int, count: int) -> None:
-        """Start passes ``first`` … ``first + count − 1`` of the layer program and return at once."""
+        """Start passes ``first`` … ``first + count − 1`` of the program in DDR, and return at once."""
         self._started = (first, count)
         self.put(self.offset("first"), first)
         self.put(self.offset("count"), count)
         self.write(CTRL, AP_START)
 
     def poll(self, timeout_s: float) -> bool:
-        """Return whether the engine became idle in time.
+        """Read the registers until the engine is idle; return whether that happened within ``timeout_s``.
 
         Most of the time that such a start usually takes is slept through. This process may have been suspended
         when the time ran out, so the engine is checked once more before failure.
@@ -61,7 +62,7 @@ class SystolicIP(GeneratedIP):
         self.put(IER, 1)
 
     async def interrupted(self, timeout_s: float) -> bool:
-        """Do the same as ``poll``, with the interrupt.
+        """Wait for the engine's interrupt until the engine is idle; return whether that happened within ``timeout_s``.
 
         Spurious interrupts are ignored; late or lost ones do no harm.
         """

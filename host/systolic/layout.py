@@ -31,19 +31,21 @@ Words = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class BufferAddresses:
-    """Physical addresses of one set's buffers. ``results`` are in the order of ``output_layers``."""
+    """Physical addresses of one batch's input buffer and result buffers. ``results`` are in the order of
+    ``output_layers``."""
 
     input: int
     results: tuple[int, ...]
 
 
 def map_base(arena: int, sets: Sequence[BufferAddresses]) -> int:
-    """Return the value of all map pointers of the accelerator: the lowest address of the buffers."""
+    """Return the lowest address of all feature-map buffers, to which every map pointer of the accelerator is set."""
     return min([arena, *(address for batch in sets for address in (batch.input, *batch.results))])
 
 
 def place_program(manifest: SystolicManifest, program: Words, arena: int, sets: Sequence[BufferAddresses]) -> Words:
-    """Return copies of the program with the addresses of the buffers, ``((sets + 1) · passes, words)``.
+    """Return the program with the buffers' physical addresses, one copy per batch in flight and one for inspection,
+    ``((sets + 1) · passes, words)``.
 
     There is one copy per set. The last copy is the first set's with every map in DDR, including maps that otherwise
     stay on chip, for inspection. InvalidValueError if the distance of two buffers is not in whole words, or too large.
@@ -60,7 +62,7 @@ def place_program(manifest: SystolicManifest, program: Words, arena: int, sets: 
 
 
 def _all_in_ddr(manifest: SystolicManifest, program: Words) -> Words:
-    """Return the program with all maps in DDR.
+    """Return the program changed so that every feature map is in DDR, none on chip.
 
     A map that stays on chip has a place in the arena too, with equal pitch.
     """
@@ -76,7 +78,8 @@ def _all_in_ddr(manifest: SystolicManifest, program: Words) -> Words:
 
 
 def _ends(manifest: SystolicManifest) -> Iterator[tuple[int, tuple[tuple[int, int, int], ...]]]:
-    """Yield every pass with the maps it reads, writes and adds: indices of the words base and buffer, and the node."""
+    """Yield each pass, and for each map that it reads, writes or adds: the indices of its address word and buffer word,
+    and its node."""
     fields = manifest.pass_fields
     for layer in manifest.layers:
         ends = [
@@ -100,7 +103,7 @@ def _moved(manifest: SystolicManifest, program: Words, base: int, arena: int, ba
 
 
 def _node_addresses(manifest: SystolicManifest, batch: BufferAddresses) -> dict[int, int]:
-    """Return, for each node with a buffer of its own, the buffer's address minus the map's offset in the arena."""
+    """Return, for each node whose map has its own buffer, the buffer's address minus the map's offset in the arena."""
     outputs = [manifest.layers[index] for index in manifest.output_layers]
     starts = {layer.node: address - layer.output.offset for layer, address in zip(outputs, batch.results, strict=True)}
     return {0: batch.input - manifest.input.offset, **starts}
@@ -119,7 +122,8 @@ def _words(manifest: SystolicManifest, distance: int) -> int:
 
 
 def pack_batch(manifest: SystolicManifest, pictures: Sequence[Pixels], buffer: Pixels) -> None:
-    """Write 1 … batch pictures into an input buffer, see ``pack_input``. The last picture fills the rest of the batch.
+    """Write 1 … batch network inputs into a batch's input buffer, see ``pack_input``. The last one fills the rest of
+    the batch.
 
     Args:
         manifest: The design's manifest.
@@ -136,7 +140,8 @@ def pack_batch(manifest: SystolicManifest, pictures: Sequence[Pixels], buffer: P
 
 
 def pack_input(manifest: SystolicManifest, picture: Pixels, buffer: Pixels) -> None:
-    """Write a picture, uint8 ``(channels, height, width)``, into ``buffer`` as rows of planes of pixels.
+    """Write a network input, uint8 ``(channels, height, width)``, into ``buffer`` in the layout that the engine reads:
+    rows of planes of pixels.
 
     Bytes of a pixel beyond the channels, and bytes of a plane beyond the pixels, are not written: no weight uses them.
     """
@@ -146,7 +151,8 @@ def pack_input(manifest: SystolicManifest, picture: Pixels, buffer: Pixels) -> N
 
 
 def unpack_map(region: SystolicRegion, lanes: int, data: npt.NDArray[Any]) -> Integers:
-    """Return a copy of a map's integers ``(channels, height, width)``, ``value_bytes`` each, from its bytes in DDR."""
+    """Return a copy of a feature map's integers ``(channels, height, width)``, ``value_bytes`` each, from its bytes in
+    DDR."""
     kind = "u" if region.datatype.startswith("U") else "i"
     rows = np.asarray(data).reshape(-1).view(np.uint8)[: region.bytes].reshape(region.height, -1)
     row_bytes = region.blocks * region.width * lanes * region.value_bits // 8
@@ -157,13 +163,15 @@ def unpack_map(region: SystolicRegion, lanes: int, data: npt.NDArray[Any]) -> In
 
 
 def unpack_batch(region: SystolicRegion, lanes: int, data: npt.NDArray[Any], frames: int) -> tuple[Integers, ...]:
-    """Return ``unpack_map`` of each of the first ``frames`` frames of a batch."""
+    """Return the integers of a feature map, as ``unpack_map`` does, for each of the first ``frames`` frames of a
+    batch."""
     maps = np.asarray(data).reshape(-1).view(np.uint8)[: frames * region.bytes].reshape(frames, region.bytes)
     return tuple(unpack_map(region, lanes, rows) for rows in maps)
 
 
 def _values(data: Pixels, bits: int, kind: str) -> npt.NDArray[Any]:
-    """Return the integers stored in bytes: little-endian; at 4 bits two signed integers per byte, the first one low."""
+    """Return the integers stored in a map's bytes: little-endian; at 4 bits two signed integers per byte, the first one
+    low."""
     if bits >= 8:
         return data.view(np.dtype(f"<{kind}{bits // 8}"))
     halves: Pixels = np.stack([data & 15, data >> 4], axis=1).reshape(-1)

@@ -25,7 +25,8 @@ Kernel = Callable[["SystolicModel", Mapping[str, int]], bool]
 
 
 class SystolicModel(Registers):
-    """Registers with ap_ctrl_hs on s_axilite and an interrupt. AP_START calls ``run`` in a thread of its own."""
+    """Model of the engine's registers (ap_ctrl_hs on s_axilite) and interrupt. AP_START calls ``run`` in a thread of
+    its own."""
 
     CTRL, GIER, IER, ISR = 0x00, 0x04, 0x08, 0x0C
     START, DONE, IDLE, READY = 1, 2, 4, 8
@@ -58,7 +59,7 @@ class SystolicModel(Registers):
             self._irq(self._line)
 
     def show(self, name: str, value: int) -> None:
-        """Set a register that the accelerator writes and the host reads."""
+        """Set the value of a register that the accelerator writes and the host reads."""
         with self._lock:
             self.values[self.offsets[name]] = value
 
@@ -70,7 +71,7 @@ class SystolicModel(Registers):
             thread.join()
 
     def reaches(self, address: int, size: int) -> bool:
-        """Return whether a start is running that may access this memory.
+        """Return whether the engine is running and may access this range of DDR.
 
         Maps may be anywhere above the map pointers.
         """
@@ -86,7 +87,7 @@ class SystolicModel(Registers):
         )
 
     def named(self) -> dict[str, int]:
-        """Return the register values by name."""
+        """Return the value of every register by its name."""
         return {name: self.values[offset] for name, offset in self.offsets.items()}
 
     @property
@@ -122,7 +123,8 @@ class SystolicModel(Registers):
 
 
 class SystolicFabric:
-    """Implements ``host.simulated.fabric.SimulatedFabric`` with a simulation library.
+    """The simulated accelerator (``host.simulated.fabric.SimulatedFabric``) of a systolic design, executed by its
+    simulation library.
 
     DamagedFileError if it cannot be loaded.
     """
@@ -134,11 +136,11 @@ class SystolicFabric:
         self._library = SystolicLibrary(library, self._manifest)
 
     def slave(self, offsets: Mapping[str, int], irq: Callable[[bool], None]) -> SystolicModel:
-        """Return new registers, as after loading a bitstream."""
+        """Return a new model of the engine's registers, as after loading a bitstream."""
         return SystolicModel(offsets, self._start, self._board.faults, irq)
 
     def _start(self, model: SystolicModel, registers: Mapping[str, int]) -> bool:
-        """Execute one start.
+        """Execute the passes that the registers select, as one start of the engine, and return whether it ended.
 
         Return False if it does not end, for instance after a decode error or with an invalid program.
         """
@@ -155,7 +157,8 @@ class SystolicFabric:
         return self._board.keep_pace(model.stopped, range(first, first + registers["count"]), begin)
 
     def _run(self, model: SystolicModel, registers: Mapping[str, int], hang: InjectedFault | None) -> str:
-        """Execute the generated code over DDR. Return "" or the reason why it stopped.
+        """Execute the generated code of the selected passes on the simulated DDR. Return "" or the reason why it
+        stopped.
 
         A start that should hang is executed up to its last pass. It does not wait inside the generated code, because
         other threads of this process may need that code.
@@ -174,7 +177,7 @@ class SystolicFabric:
         return ""
 
     def _memory(self, registers: Mapping[str, int]) -> SystolicMemory:
-        """Return the memory from each pointer register to the end of the buffer there."""
+        """Return views of DDR from each pointer register's address to the end of the buffer there."""
         ports = self._manifest.array.weight_ports
         weights = tuple(self._board.memory.rest(pointer(registers, f"weights_{port}")) for port in range(ports))
         requantisers = self._board.memory.rest(pointer(registers, "requantisers"))
@@ -183,7 +186,8 @@ class SystolicFabric:
         )
 
     def _map_arena(self, registers: Mapping[str, int]) -> npt.NDArray[np.uint8]:
-        """Return the memory from the map pointers, which must agree, to the end of the last buffer."""
+        """Return a view of DDR from the map pointers' address, which must be the same, to the end of the last
+        buffer."""
         addresses = {
             pointer(registers, f"maps_{way}_{port}")
             for port in range(self._manifest.array.maps_ports)

@@ -43,7 +43,7 @@ def load_frame(path: Path | str) -> Pixels:
 
 
 def _array_file(path: Path) -> Any:
-    """Open an array file without reading its values yet."""
+    """Open an array file (.npy) and return its array, mapped to memory, before any value is read."""
     try:
         values = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
@@ -58,7 +58,7 @@ def _array_file(path: Path) -> Any:
 
 
 def checked_frame(frame: Pixels) -> Pixels:
-    """Return a frame as uint8 ``(height, width, channels)``. A grey frame may be ``(height, width)``.
+    """Return a picture as uint8 ``(height, width, channels)``. A grey picture may be given as ``(height, width)``.
 
     Raises:
         ShapeError: The frame has another type or shape.
@@ -75,7 +75,7 @@ def checked_frame(frame: Pixels) -> Pixels:
 
 
 def network_input(frame: Pixels, shape: tuple[int, int, int], fit: str) -> tuple[Pixels, Placement]:
-    """Resize a frame to a network's input.
+    """Resize a picture to a network's input; return the input and the picture's position in it.
 
     Colours become grey for a network with one channel, and grey is copied to three channels for a network with three.
 
@@ -112,5 +112,6 @@ def _of_channels(frame: Pixels, channels: int) -> Pixels:
 
 
 def to_draw_on(frame: Pixels) -> Pixels:
-    """Return uint8 ``(height, width, 3)`` for drawing: a colour frame itself, else the first channel as grey."""
+    """Return the picture as uint8 ``(height, width, 3)`` for drawing: a colour picture itself, else its first channel
+    as grey."""
     return frame if frame.shape[2] == 3 else np.repeat(frame[..., :1], 3, axis=2)

@@ -89,7 +89,8 @@ def detect(
 
 
 def clipped(detections: Sequence[Detection], width: int, height: int) -> tuple[Detection, ...]:
-    """Return all detections clipped to the picture. For thousands this is much faster than ``Detection.clipped``."""
+    """Return all detections with their boxes clipped to the picture. For thousands this is much faster than
+    ``Detection.clipped``."""
     corners = np.array([detection.box for detection in detections]).reshape(-1, 4)
     boxes = np.clip(corners, 0.0, (width, height) * 2).tolist()
     return tuple(
@@ -104,7 +105,8 @@ def label_of(labels: Sequence[str], index: int) -> str:
 
 
 def decode(output: FloatArray, head: Head, placement: Placement, threshold: float = THRESHOLD) -> Candidates:
-    """Decode an output, float32 ``(channels, height, width)``, by the head's kind. ShapeError if it does not fit."""
+    """Return the candidate boxes that a head's output, float32 ``(channels, height, width)``, encodes. ShapeError if it
+    does not fit the head."""
     size = placement.input_height, placement.input_width
     if head.kind == "region":
         return decode_region(output, head, threshold)
@@ -156,7 +158,7 @@ def _of_class(
 
 
 def _intersection_over_union(boxes: DoubleArray, rivals: DoubleArray) -> DoubleArray:
-    """Return the IoU of each box with each rival.
+    """Return the IoU (intersection over union) of each box with each rival, ``(boxes, rivals)``.
 
     Both are corners ``(4, n)``, so that each coordinate is contiguous.
     """
@@ -197,7 +199,8 @@ class Score:
 
 
 def classify(output: FloatArray, labels: Sequence[str], top: int = TOP) -> tuple[Score, ...]:
-    """Return the most probable classes in descending order, by a softmax over an output of any shape.
+    """Return the ``top`` most probable classes in descending order, by a softmax over a classifier's output of any
+    shape.
 
     Among equally probable classes the lower number precedes.
     """
@@ -207,7 +210,8 @@ def classify(output: FloatArray, labels: Sequence[str], top: int = TOP) -> tuple
 
 
 def most_probable(shares: npt.NDArray[np.floating[Any]], labels: Sequence[str], top: int = TOP) -> tuple[Score, ...]:
-    """Return the classes with the greatest probabilities, as ``classify`` does. ``shares`` may have any shape."""
+    """Return the ``top`` classes with the greatest probabilities, in descending order. ``shares`` has them by class, in
+    any shape."""
     shares = shares.ravel()
     order = np.argsort(-shares, kind="stable")[:top]
     return tuple(Score(label_of(labels, int(index)), float(shares[index]), int(index)) for index in order)

@@ -46,7 +46,7 @@ def draw(
     scores: Sequence[Score] = (),
     segmentation: Segmentation | None = None,
 ) -> Pixels:
-    """Return a copy of the picture with the detections drawn in, and the classes listed in its corner.
+    """Return a copy of the picture with the boxes drawn in, and the classes listed in its corner.
 
     Boxes are clipped to the picture. Labels are drawn above all boxes, and the most probable one last. Any label can be
     drawn: line breaks become spaces, and characters that the font lacks become question marks.
@@ -104,7 +104,8 @@ def class_colour(label: str, labels: Sequence[str] = ()) -> Colour:
 
 
 def text_colour(background: Colour) -> Colour:
-    """Return black or white, the one with the greater contrast (contrast ratio of WCAG 2.1, section 1.4.3)."""
+    """Return black or white, the one with the greater contrast to ``background`` (contrast ratio of WCAG 2.1, section
+    1.4.3)."""
     red, green, blue = (_linear(value / 255) for value in background)
     luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
     on_white, on_black = 1.05 / (luminance + 0.05), (luminance + 0.05) / 0.05
@@ -120,7 +121,7 @@ def caption(detection: Detection | Score) -> str:
 
 
 def _on_picture(detection: Detection, size: tuple[int, int]) -> tuple[int, int, int, int]:
-    """Return the box in whole pixels within the picture, with its corners in order."""
+    """Return a detection's box in whole pixels within the picture, (x0, y0, x1, y1)."""
     x0, y0, x1, y1 = (round(value) for value in detection.box)
     x0, y0 = min(x0, size[0] - 1), min(y0, size[1] - 1)
     return x0, y0, min(max(x1, x0), size[0] - 1), min(max(y1, y0), size[1] - 1)
@@ -129,7 +130,7 @@ def _on_picture(detection: Detection, size: tuple[int, int]) -> tuple[int, int, 
 def _draw_label(
     canvas: ImageDraw.ImageDraw, text: str, place: Callable[[Size], Size], colour: Colour, style: tuple[Font, int]
 ) -> int:
-    """Draw the text on a tag of the colour, and return the row below the tag.
+    """Draw a label's text on a tag (a filled rectangle) of the colour, and return the row below the tag.
 
     Args:
         canvas: The picture.
@@ -154,14 +155,14 @@ def _draw_label(
 def _draw_tag(
     canvas: ImageDraw.ImageDraw, place: Callable[[Size], Size], colour: Colour, tag: Size
 ) -> tuple[int, int, int]:
-    """Draw the rectangle below a label's text, and return its corner and the row below it."""
+    """Draw a label's filled rectangle; return its corner (x, y) and the row below it."""
     x, y = place(tag)
     canvas.rectangle((x, y, x + tag[0] - 1, y + tag[1] - 1), fill=colour)
     return x, y, y + tag[1]
 
 
 def _lettering(text: str, font: ImageFont.ImageFont, height: int) -> Image.Image:
-    """Return a mask of the text in a font of fixed size, enlarged to about ``height`` pixels."""
+    """Return a mask image of the text in a font of fixed size, enlarged to about ``height`` pixels."""
     width, own_height = font.getmask(text).size
     mask = Image.new("L", (width, own_height))
     ImageDraw.Draw(mask).text((0, 0), text, fill=255, font=font)
@@ -171,7 +172,8 @@ def _lettering(text: str, font: ImageFont.ImageFont, height: int) -> Image.Image
 
 @lru_cache(maxsize=8)
 def _font(size: int) -> Font:
-    """Return a font. Before 10.1 Pillow's own has one size only, so a system font is preferred then."""
+    """Return a font of about ``size`` pixels. Before 10.1 Pillow's own has one size only, so a system font is preferred
+    then."""
     try:
         return ImageFont.load_default(size)
     except (TypeError, ImportError):
@@ -182,7 +184,8 @@ def _font(size: int) -> Font:
 
 
 def _tag_position(box: tuple[int, int, int, int], size: Size, tag: Size) -> Size:
-    """Return the corner of a tag: above the box if there is room, else inside it at the top, always in the picture."""
+    """Return the top left corner of a label's tag: above the box if there is room, else inside it at the top, always in
+    the picture."""
     x = max(min(box[0], size[0] - tag[0]), 0)
     above = box[1] - tag[1]
     y = above if above >= 0 else box[1]
@@ -190,7 +193,7 @@ def _tag_position(box: tuple[int, int, int, int], size: Size, tag: Size) -> Size
 
 
 def _below(row: int, _tag: Size) -> Size:
-    """Return the corner at the left edge in row ``row``."""
+    """Return the top left corner of a label's tag at the left edge of the picture, in row ``row``."""
     return 0, row
 
 
@@ -237,7 +240,8 @@ def save_arrays(arrays: Mapping[str, npt.NDArray[Any]], path: Path) -> None:
 
 
 def check_picture(path: Path) -> None:
-    """Raise FileAccessError if ``save_picture`` or ``save_arrays`` would fail. Call it before long work."""
+    """Raise FileAccessError if ``save_picture`` or ``save_arrays`` would fail for ``path``. Call it before long
+    work."""
     with _refusal(path):
         if path.suffix != ARRAYS:
             _encoded(Image.new("RGB", (1, 1)), path)

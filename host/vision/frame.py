@@ -66,7 +66,7 @@ class StageTiming:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
-    """The result of one frame.
+    """The result of the network on one frame: detections, classes or tensors, with the picture and the stage times.
 
     Attributes:
         picture: uint8 ``(height, width, 3)``.
@@ -116,7 +116,8 @@ class Result:
         return ", ".join(texts[:limit]) + more_of_them
 
     def draw(self) -> Image.Image:
-        """Return the picture with boxes, classes, or pixels in the colours of their classes. A notebook displays it."""
+        """Return the picture with its boxes and classes drawn in, or pixels in their classes' colours. A notebook
+        displays it."""
         return Image.fromarray(draw(self.picture, self.detections, self.labels, self.scores, self.segmentation))
 
     def save(self, path: Path | str) -> None:
@@ -133,7 +134,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Measured:
-    """Measurements of a stream. All times are seconds of wall time on this machine.
+    """The throughput, latency and stage times of a stream. All times are seconds of wall time on this machine.
 
     Attributes:
         frames: Number of frames.
@@ -162,12 +163,12 @@ class Measured:
 
     @property
     def bound_by(self) -> str:
-        """The bottleneck: the stage that the other stages wait for."""
+        """The name of the bottleneck: the stage that the other stages wait for."""
         return max(self.busy, key=lambda name: self.busy[name])
 
     @property
     def overlap(self) -> float:
-        """Throughput relative to the bottleneck stage alone; 1 if all other stages are hidden by it."""
+        """The stream's throughput relative to the bottleneck stage alone; 1 if all other stages are hidden by it."""
         return self.throughput * self.busy[self.bound_by]
 
     def __str__(self) -> str:
@@ -193,7 +194,7 @@ class Measured:
 
 
 def measure(spans: Sequence[tuple[StageSpan, ...]], workers: dict[str, int], label: str = "") -> Measured:
-    """Return the measurements of a stream.
+    """Return throughput, latency and stage times of a stream, from the time spans of its frames.
 
     Args:
         spans: Begin and end of the stages of each frame, in order.

@@ -55,7 +55,7 @@ def png_is_whole(file: BinaryIO) -> bool:
 
 
 def _png_chunks(file: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the kind and the data of each chunk, in pieces, because a chunk may have any length."""
+    """Yield the kind and the data of each chunk of a PNG file, in pieces, because a chunk may have any length."""
     while len(head := file.read(8)) == 8:
         size, kind = struct.unpack(">I4s", head)
         while size > 0 and (data := file.read(min(size, _PIECE))):
@@ -65,7 +65,7 @@ def _png_chunks(file: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _png_bytes(width: int, height: int, depth: int, colours: int, *how: int) -> int:
-    """Return the number of bytes of all rows, including the filter byte of each row."""
+    """Return the number of bytes of all rows of a PNG after decompression, including the filter byte of each row."""
     bits = depth * _PNG_CHANNELS.get(colours, 1)
     passes = _ADAM7 if how[-1] else ((0, 0, 1, 1),)
     total = 0
@@ -111,7 +111,7 @@ def tiff_is_whole(image: Any) -> bool:
 
 
 def jpeg_is_one_scan(file: BinaryIO) -> bool:
-    """Return whether one scan holds all components.
+    """Return whether one scan of a JPEG holds all its components.
 
     Otherwise libjpeg keeps all coefficients of the picture in memory.
     """
@@ -128,7 +128,7 @@ def jpeg_is_one_scan(file: BinaryIO) -> bool:
 
 
 def jpeg_has_all_scans(file: BinaryIO) -> bool:
-    """Return whether the scans define every coefficient of every component down to the last bit."""
+    """Return whether the scans of a JPEG define every coefficient of every component down to the last bit."""
     missing: dict[int, set[int]] = {}
     for marker, place in _jpeg_markers(file):
         file.seek(place + 4)
@@ -144,7 +144,7 @@ def jpeg_has_all_scans(file: BinaryIO) -> bool:
 
 
 def jpeg_end(file: BinaryIO) -> int:
-    """Return the position of the marker that ends a JPEG's picture, or −1 if there is none.
+    """Return the file position of the marker that ends a JPEG's picture, or −1 if there is none.
 
     It is −1 for arithmetic coding too, because a complete picture may lack the last bytes of its code.
     """
@@ -157,7 +157,7 @@ def jpeg_end(file: BinaryIO) -> int:
 
 
 def _jpeg_markers(file: BinaryIO) -> Iterator[tuple[int, int]]:
-    """Yield each marker outside the coded data with its position, up to the end marker."""
+    """Yield each marker of a JPEG outside the coded data with its file position, up to the end marker."""
     place = 2
     while (place := _next_marker(file, place)) >= 0:
         file.seek(place + 1)
@@ -169,7 +169,8 @@ def _jpeg_markers(file: BinaryIO) -> Iterator[tuple[int, int]]:
 
 
 def _next_marker(file: BinaryIO, place: int) -> int:
-    """Return the position of the first marker from ``place`` on, except restart markers, or −1 if there is none."""
+    """Return the file position of the first JPEG marker from ``place`` on, except restart markers, or −1 if there is
+    none."""
     file.seek(place)
     before = b""
     while data := file.read(_PIECE):
@@ -181,7 +182,7 @@ def _next_marker(file: BinaryIO, place: int) -> int:
 
 
 def is_whole(file: BinaryIO, image: Any) -> bool:
-    """Return whether a decoded PNG or TIFF is complete.
+    """Return whether the file of a decoded PNG or TIFF holds the complete picture.
 
     True for JPEG, which ``JpegEnd`` checks, and for formats whose decoders report missing data.
     """
@@ -210,7 +211,7 @@ class JpegEnd:
         self._checksum = _checksum(image) if self._end >= 0 else 0
 
     def is_early(self) -> bool:
-        """Return whether rows are missing, or details that later scans would add."""
+        """Return whether rows of the JPEG are missing, or details that later scans would add."""
         if self._end < 0:
             return False
         if not jpeg_has_all_scans(self._file):
@@ -235,7 +236,7 @@ def _checksum(image: Any) -> int:
 
 
 class _Longer(io.RawIOBase):
-    """A JPEG file up to position ``end``, followed by other data."""
+    """A file object with the bytes of a JPEG file up to position ``end``, followed by other data."""
 
     def __init__(self, file: BinaryIO, end: int) -> None:
         self._file, self._end, self._place = file, end, 0
@@ -276,7 +277,8 @@ _TILE = 8 << 20  # bytes for conversions, which are done tile by tile
 
 
 def memory_of(file: BinaryIO, image: Any) -> int:
-    """Return the peak memory in bytes from opening a picture to its pixels uint8 ``(height, width, 3)``.
+    """Return the peak memory in bytes of reading a picture file, from opening it to its pixels uint8 ``(height, width,
+    3)``.
 
     Args:
         file: The picture's file.
@@ -294,19 +296,22 @@ def memory_of(file: BinaryIO, image: Any) -> int:
 
 @contextlib.contextmanager
 def _undisturbed(file: BinaryIO) -> Iterator[None]:
-    """Restore the file's position afterwards, so that Pillow continues reading where it was."""
+    """Return a context manager that restores the file's position at its end, so that Pillow continues reading where it
+    was."""
     place = file.tell()
     yield
     file.seek(place)
 
 
 def webp_memory(pixels: int, file_bytes: int) -> int:
-    """Return the same as ``memory_of`` for WebP, whose canvases libwebp allocates when the file is opened."""
+    """Return the peak memory in bytes of reading a WebP file, as ``memory_of`` does; libwebp allocates it when the file
+    is opened."""
     return pixels * (_WEBP + 4 + RESULT_BYTES) + 2 * file_bytes
 
 
 def _decoder(file: BinaryIO, image: Any, stored: int) -> int:
-    """Return the memory in bytes of a decoder, in addition to Pillow's own picture of ``stored`` bytes."""
+    """Return the memory in bytes that a picture's decoder takes, in addition to Pillow's own picture of ``stored``
+    bytes."""
     pixels: int = image.width * image.height
     codec = image.tile[0][0] if image.tile else ""
     if image.format in JPEGS:
@@ -322,7 +327,8 @@ def _decoder(file: BinaryIO, image: Any, stored: int) -> int:
 
 
 def _coefficients(file: BinaryIO, image: Any, pixels: int) -> int:
-    """Return the bytes of all JPEG coefficients, two each. 0 if one scan gives them in order, so none are kept."""
+    """Return the bytes that libjpeg takes for all coefficients, two each. 0 if one scan gives them in order, so none
+    are kept."""
     if jpeg_is_one_scan(file):
         return 0
     samples = [(across, down) for _, across, down, *_ in image.layer]

@@ -42,7 +42,7 @@ def show(
 
 @dataclass(frozen=True)
 class Page:
-    """The contents of the cell for one frame."""
+    """The contents of a notebook's cell for one frame: the drawn picture, its labels and the frame rate."""
 
     result: Result
     frames_per_second: float
@@ -78,7 +78,7 @@ def _shown(results: Iterable[Result], view: Any, refresh: float, clock: Callable
 
 
 def _rate(times: deque[float]) -> float:
-    """Return the frames per second, 0 for one frame."""
+    """Return the frame rate per second from the times of the last frames, 0 for one frame."""
     return (len(times) - 1) / (times[-1] - times[0]) if times[-1] > times[0] else 0.0
 
 

@@ -78,7 +78,7 @@ def load_picture(path: Path | str) -> Pixels:
 
 
 def check_file(path: Path) -> None:
-    """Raise FileAccessError for a pipe, which would be waited for, and for a device, which may have no end."""
+    """Raise FileAccessError if ``path`` is a pipe, which would be waited for, or a device, which may have no end."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise FileAccessError(str(path), "is a pipe or a device", _ROLE, remedy="name a file")
 
@@ -148,7 +148,8 @@ def _cut_off(path: Path) -> DamagedFileError:
 
 
 def _decoded(path: Path, file: BinaryIO) -> tuple[Pixels, JpegEnd]:
-    """Return the pixels, and the check whether a JPEG ends early, which runs once Pillow's own picture is freed."""
+    """Return a picture file's pixels, and the check whether a JPEG ends early, which runs once Pillow's own picture is
+    freed."""
     with Image.open(file, formats=FORMATS) as image:
         _check_size(path, image)
         _check_compression(path, image)
@@ -175,7 +176,8 @@ def _check_size(path: Path | str, image: Image.Image) -> None:
 
 
 def _check_webp(path: Path | str, file: BinaryIO) -> None:
-    """Check a WebP file's memory before libwebp opens it, because libwebp allocates memory on opening."""
+    """Raise RangeError if reading a WebP file takes too much memory, before libwebp opens it and allocates that
+    memory."""
     pixels = webp_pixels(file.read(30))
     if pixels:
         _check_memory(path, webp_memory(pixels, os.fstat(file.fileno()).st_size), f"{pixels} pixels, WEBP")
@@ -199,7 +201,8 @@ def _check_input(picture: Pixels, height: int, width: int) -> None:
 
 
 def _bilinear(picture: Pixels, height: int, width: int) -> Pixels:
-    """Resize ``(h, w, c)`` to ``(height, width, c)``. Rows are resized first, so that unused rows are never read."""
+    """Resize an array ``(h, w, c)`` to ``(height, width, c)`` by bilinear interpolation. Rows are first, so that unused
+    rows are never read."""
     above, below, weight = _taps(picture.shape[0], height)
     upper = np.take(picture, above, axis=0).astype(np.float32)
     rows = _blend(upper, np.take(picture, below, axis=0), weight[:, None, None])
@@ -210,7 +213,8 @@ def _bilinear(picture: Pixels, height: int, width: int) -> Pixels:
 
 
 def _taps(size: int, count: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.float32]]:
-    """Return, for each of ``count`` samples, its two neighbours among ``size`` and the weight of the second."""
+    """Return, for each of ``count`` output samples of an axis, the indices of its two neighbours among ``size`` inputs
+    and the second's weight."""
     step = (size - 1) / (count - 1) if count > 1 else 0.0
     position = np.arange(count) * step
     first = np.minimum(position.astype(np.intp), size - 1)
@@ -275,7 +279,8 @@ def _rgb(image: Image.Image) -> Pixels:
 
 
 def _from_deep_grey(values: npt.NDArray[np.generic]) -> Pixels:
-    """Convert 16-bit grey to 8 bits by its high byte. Pillow's own conversion would clip values above 255 to white."""
+    """Convert 16-bit grey pixels to 8-bit RGB by their high byte. Pillow's own conversion would clip values above 255
+    to white."""
     if values.dtype.kind == "f":
         grey = np.clip(np.nan_to_num(values.astype(np.float64)), 0, 255).astype(np.uint8)
     else:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class Placement:
-    """The position of the picture in the network's input. All values are pixels.
+    """The position of the resized picture in the network's input. All values are pixels.
 
     The picture of ``picture_width`` × ``picture_height`` fills the rectangle of ``width`` × ``height`` at
     (``left``, ``top``) of the input of ``input_width`` × ``input_height``.

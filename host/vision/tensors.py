@@ -10,7 +10,7 @@ from host.vision.heads.head import FloatArray
 
 
 class Tensors(Mapping[str, Values]):
-    """Maps the name of each output to its values, float32 or, for labels, int64.
+    """A mapping from the name of each output of the network's file to its values, float32 or, for labels, int64.
 
     An output is computed when it is first read, so code that reads boxes alone does not wait for it.
 
@@ -40,7 +40,7 @@ class Tensors(Mapping[str, Values]):
         return len(self._outputs or self._done)
 
     def sides(self) -> dict[str, Sides]:
-        """Return the shape of each output, without computing any."""
+        """Return the shape of each output of the network's file by name, without computing any."""
         if not self._outputs:
             return {name: array.shape for name, array in self._done.items()}
         maps = {index: (1, *array.shape) for index, array in self._maps.items()}

@@ -32,7 +32,7 @@ RATE = 25.0
 
 
 def rgb(frame: Pixels) -> Pixels:
-    """Return a copy, red first, of an OpenCV frame:
+    """Return a copy of an OpenCV frame with red first, uint8 ``(height, width, 3)``:
 
     uint8 ``(height, width, 3)``, blue first, or grey ``(height, width)``.
     """
@@ -48,7 +48,7 @@ def rgb(frame: Pixels) -> Pixels:
 
 
 class _Capture:
-    """A source of frames that OpenCV reads.
+    """A source of frames that OpenCV reads: a video file or a camera.
 
     Attributes:
         live: Whether frames arrive in real time, so that late frames are worthless.
@@ -79,7 +79,7 @@ class _Capture:
             )
 
     def _read(self) -> Pixels | None:
-        """Return the next frame, red first, or None after the last."""
+        """Return the next frame, uint8 ``(height, width, 3)`` with red first, or None after the last."""
         success, frame = self._capture.read()
         return rgb(frame) if success else None
 
@@ -97,7 +97,7 @@ class _Capture:
 
 
 class Video(_Capture):
-    """Iterates over every frame of a video file in order, uint8 ``(height, width, 3)``, red first.
+    """An iterator over every frame of a video file in order, uint8 ``(height, width, 3)``, red first.
 
     Attributes:
         width: Width of a frame in pixels.
@@ -123,7 +123,7 @@ class Video(_Capture):
 
 
 class Camera(_Capture):
-    """Iterates over the newest frames of a camera, uint8 ``(height, width, 3)``, red first.
+    """An iterator over the newest frames of a camera, uint8 ``(height, width, 3)``, red first.
 
     A thread reads the camera and keeps only the newest frame. Each frame is yielded once, and frames that were not
     taken in time are dropped. The iteration ends after the camera's last frame, or by ``close``.
@@ -197,7 +197,7 @@ def record(results: Iterable[Result], path: Path | str, frames_per_second: float
 
 
 def check_video(file: Path) -> None:
-    """Raise the error of ``record`` for a file that it would refuse. Call it before long work."""
+    """Raise ChoiceError or FileAccessError if ``record`` would refuse the file. Call it before long work."""
     if file.suffix.lower() not in CODECS:
         raise ChoiceError("the suffix of a video file to write", file.suffix, tuple(CODECS), where=str(file))
     try:
@@ -219,7 +219,8 @@ def _recorded(results: Iterable[Result], file: Path, frames_per_second: float) -
 
 
 class _Recording:
-    """A video file that is written as ``partial`` and then renamed. The first frame sets its size."""
+    """A video file that is being recorded. It is written as ``partial`` and then renamed. The first frame sets its
+    size."""
 
     def __init__(self, file: Path, partial: Path, frames_per_second: float) -> None:
         self._file, self._partial, self._rate = file, partial, frames_per_second
@@ -251,7 +252,8 @@ class _Recording:
         self._partial.replace(place_of(self._file))
 
     def _is_whole(self) -> bool:
-        """Return whether the file holds every frame, because OpenCV does not report a frame that it could not write."""
+        """Return whether the written video holds every frame, because OpenCV does not report a frame that it could not
+        write."""
         cv2 = _opencv()
         capture = cv2.VideoCapture(str(self._partial))
         try:

@@ -22,7 +22,7 @@ from scheduler.systolic.workload import Workload, workload_of
 
 @dataclass(frozen=True)
 class BaselineLayer:
-    """The modelled cost of one layer under a baseline: a simpler published schedule to compare with.
+    """The cost of one layer under a baseline.
 
     Attributes:
         name: The layer's name.
@@ -39,7 +39,7 @@ class BaselineLayer:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The modelled cost of one frame under a baseline: a simpler published schedule to compare with.
+    """The cost of one frame under a baseline.
 
     Attributes:
         name: The baseline's key in BASELINES.
@@ -53,28 +53,28 @@ class Baseline:
 
     @property
     def cycles(self) -> int:
-        """Clock cycles of one frame under the baseline."""
+        """Clock cycles of one frame."""
         return sum(layer.cycles for layer in self.layers)
 
     @property
     def bytes(self) -> int:
-        """DDR bytes of one frame under the baseline."""
+        """Bytes that DDR moves for one frame."""
         return sum(layer.bytes for layer in self.layers)
 
     @property
     def on_chip(self) -> int:
-        """The most bytes of weights of any layer that must be on chip at the same time under the baseline."""
+        """Bytes of weights that must be on chip at the same time, of the layer with the most."""
         return max(layer.on_chip for layer in self.layers)
 
 
 @dataclass(frozen=True)
 class _Sizes:
-    """The sizes of a layer in bytes and cycles from which the baselines compute their cost. Each byte counts once.
+    """The sizes of a layer that the baselines calculate with; each byte counts once.
 
     Attributes:
         shape: The layer's numbers.
         array: The array whose MACs the baselines use.
-        steps: Cycles of one output pixel, which all lanes compute together.
+        steps: Cycles of one position, which all lanes compute together.
         weights: Bytes of the weights.
         maps_in: Bytes of the map that the layer reads.
         maps_out: Bytes of the map that the layer writes.
@@ -108,13 +108,12 @@ def _sizes(shape: LayerShape, array: Array) -> _Sizes:
 
 
 def _transfer_cycles(moved_bytes: int, ddr: DdrTiming) -> int:
-    """Return the cycles in which the DDR moves ``moved_bytes``."""
+    """Return the cycles in which DDR moves this number of bytes."""
     return ceil_div(moved_bytes * 1000, ddr.milli_bytes)
 
 
 def _convor(sizes: _Sizes, ddr: DdrTiming) -> BaselineLayer:
-    """Return a layer's cost under Convor's loop nest: all weights are read first, maps move during computation, a pool
-    runs last."""
+    """Return the cost if all weights are read first, then maps move while the array computes, and a pool runs last."""
     shape, array = sizes.shape, sizes.array
     tiles = ceil_div(shape.out_height, array.rows) * ceil_div(shape.filters, array.columns)
     compute = tiles * ceil_div(shape.out_width, shape.positions) * sizes.steps
@@ -126,7 +125,7 @@ def _convor(sizes: _Sizes, ddr: DdrTiming) -> BaselineLayer:
 
 
 def _scale_sim(sizes: _Sizes, ddr: DdrTiming) -> BaselineLayer:
-    """Return a layer's cost as an output-stationary GEMM by SCALE-Sim's formula, without memory stalls.
+    """Return the cost of an output-stationary GEMM by SCALE-Sim's formula, without stalls by memory.
 
     τ = (2·Sr + Sc + T − 2) · ⌈outputs / Sr⌉ · ⌈filters / Sc⌉ with T = kernel · channels.
 
@@ -143,7 +142,7 @@ def _scale_sim(sizes: _Sizes, ddr: DdrTiming) -> BaselineLayer:
 
 
 def _naive(sizes: _Sizes, ddr: DdrTiming) -> BaselineLayer:
-    """Return a layer's cost without any reuse: each cycle of the array reads its inputs and weights from DDR."""
+    """Return the cost if each step of the array reads its inputs and its weights from DDR."""
     shape, array = sizes.shape, sizes.array
     word = array.word_bytes
     tiles = ceil_div(shape.out_height, array.rows) * ceil_div(shape.filters, array.columns)
@@ -162,8 +161,7 @@ BASELINES: dict[str, tuple[str, Callable[[_Sizes, DdrTiming], BaselineLayer]]] =
 
 
 def baselines(workload: Workload, array: Array, ddr: DdrTiming) -> tuple[Baseline, ...]:
-    """Return the cost of one frame of ``workload`` under every baseline, with the MACs of ``array`` and the same
-    DDR."""
+    """Return the cost of one frame of ``workload`` under every baseline, with the MACs of ``array`` and this DDR."""
     frame = workload if workload.batch == 1 else workload_of(workload.network, fused=workload.fused)
     sizes = [_sizes(shape_of(frame.network, layer, array), array) for layer in frame.layers]
     return tuple(

@@ -20,7 +20,7 @@ _LARGEST_LOG = 16.0  # e^16 grid cells is beyond any picture, and keeps exp() fi
 
 
 def decode_region(output: FloatArray, head: Head, threshold: float = THRESHOLD) -> Candidates:
-    """Decode the boxes of a YOLOv2 head whose objectness exceeds ``threshold``.
+    """Return the boxes of a YOLOv2 head whose objectness exceeds ``threshold``, with their class probabilities.
 
     x = (column + σ(t_x)) / columns, w = anchor · e^(t_w) / columns, and equally for y and h. Class probabilities are a
     softmax, or σ if the head has no softmax (YOLO9000, arXiv:1612.08242, section 2; darknet's
@@ -36,7 +36,7 @@ def decode_region(output: FloatArray, head: Head, threshold: float = THRESHOLD) 
 def decode_yolo(
     output: FloatArray, head: Head, input_height: int, input_width: int, threshold: float = THRESHOLD
 ) -> Candidates:
-    """Decode the boxes of a YOLOv3, v4 or v5 head whose objectness exceeds ``threshold``. Anchors are in input pixels.
+    """Return the boxes of a YOLOv3, v4 or v5 head whose objectness exceeds ``threshold``. Anchors are in input pixels.
 
     The formulas are those in ``decode_region`` with these differences:
 
@@ -59,7 +59,8 @@ def decode_yolo(
 
 
 def decode_one_object(output: FloatArray, head: Head, input_height: int, input_width: int) -> Candidates:
-    """Decode one box: the cell with the greatest objectness, averaged over the anchors (UltraNet, DAC-SDC 2020).
+    """Return the one box of a picture: at the cell with the greatest objectness, averaged over the anchors (UltraNet,
+    DAC-SDC 2020).
 
     x = (column + mean σ(t_x)) / columns, w = mean anchor · e^(t_w) / input width, and equally for y and h. The cell is
     chosen by the mean t_o. The probability is the mean σ(t_o), multiplied by the mean σ of the class if there are
@@ -81,7 +82,7 @@ def decode_one_object(output: FloatArray, head: Head, input_height: int, input_w
 def _likely_cells(
     output: FloatArray, head: Head, threshold: float
 ) -> tuple[DoubleArray, DoubleArray, DoubleArray, DoubleArray]:
-    """Return values, column, row and anchor of the boxes with enough objectness.
+    """Return the values, grid column, grid row and anchor of each box whose objectness exceeds ``threshold``.
 
     A class probability is at most 1, so the objectness alone excludes most cells before exponentials are computed.
 
@@ -98,29 +99,30 @@ def _likely_cells(
 
 
 def _by_anchor(output: FloatArray, head: Head) -> npt.NDArray[np.floating[Any]]:
-    """Return the output as ``(anchors, 5 + classes, height, width)``, with variances 9 + classes."""
+    """Return a YOLO head's output reshaped to ``(anchors, 5 + classes, height, width)``, with variances 9 + classes."""
     return checked(output, head).reshape(len(head.anchors), head.channels // len(head.anchors), *output.shape[1:])
 
 
 def _centres(values: DoubleArray, columns: DoubleArray, rows: DoubleArray, head: Head) -> DoubleArray:
-    """Return the centres ``(n, 2)`` in cells."""
+    """Return the boxes' centres ``(n, 2)``, x and y in grid cells."""
     within = head.scale_xy * sigmoid(values[:, :2]) - (head.scale_xy - 1) / 2
     return np.asarray(np.stack([columns, rows], 1) + within)
 
 
 def _exponential(values: DoubleArray) -> DoubleArray:
-    """Return e^(t_w) and e^(t_h): ``(n, 2)``."""
+    """Return the factors e^(t_w) and e^(t_h) of the boxes' width and height, ``(n, 2)``."""
     return np.asarray(np.exp(np.minimum(values[:, 2:4], _LARGEST_LOG)))
 
 
 def _candidates(values: DoubleArray, centres: DoubleArray, sizes: DoubleArray, classes: DoubleArray) -> Candidates:
-    """Return the candidates. ``centres`` and ``sizes`` are ``(n, 2)``, as fractions of the input."""
+    """Return boxes with class probabilities, from ``centres`` and ``sizes`` ``(n, 2)``, which are fractions of the
+    input."""
     half = sizes / 2
     return Candidates(np.concatenate([centres - half, centres + half], 1), sigmoid(values[:, 4:5]) * classes)
 
 
 def decode_cells(output: FloatArray, head: Head, threshold: float = THRESHOLD) -> Candidates:
-    """Decode the boxes with a class probability above ``threshold`` of a YOLOv1 output, float32 ``(channels, 1, 1)``.
+    """Return the boxes with a class probability above ``threshold`` of a YOLOv1 output, float32 ``(channels, 1, 1)``.
 
     The channels are the classes of each cell, the objectness of each box of each cell, then x, y and the square roots
     of width and height of each box. No function is applied: x = (column + t_x) / columns, w = t_w² (arXiv:1506.02640,
@@ -149,7 +151,7 @@ CENTRE_VARIANCE, SIZE_VARIANCE = 0.1, 0.2
 def decode_ssd(
     output: FloatArray, head: Head, input_height: int, input_width: int, threshold: float = THRESHOLD
 ) -> Candidates:
-    """Decode the boxes with a class probability above ``threshold``.
+    """Return the boxes of an SSD head with a class probability above ``threshold``.
 
     Anchors are prior boxes at cell centres, in pixels. The channels are x, y, width and height of each anchor, then the
     classes of each anchor. x = prior x + 0.1 · t_x · prior width, w = prior width · e^(0.2 · t_w), and equally for y
@@ -170,7 +172,7 @@ def decode_ssd(
 
 
 def decode_anchor_free(output: FloatArray, head: Head, threshold: float = THRESHOLD) -> Candidates:
-    """Decode the boxes of the cells with a class probability above ``threshold``.
+    """Return the boxes of an anchor-free head (YOLOv8, v11) whose cells have a class probability above ``threshold``.
 
     The channels are left, top, right and bottom with ``bins`` values each, then the classes. A distance is Σ i ·
     softmax(bins) in cells from the centre of the cell (arXiv:2006.04388, section 3.2), or the value itself without

@@ -49,7 +49,7 @@ THRESHOLD = 0.24
 
 @dataclass(frozen=True)
 class Head:
-    """The way to decode one output of the network, or several outputs of one size concatenated along the channels.
+    """The description of a detection, segmentation or classification head: how the host decodes outputs of the network.
 
     Attributes:
         kind: The family of heads, or one of CHOICES. "cells": YOLOv1, the values of all cells in a row. "region":
@@ -107,7 +107,7 @@ class Head:
 
     @property
     def channels(self) -> int:
-        """Number of channels of all outputs that the head reads, together."""
+        """Number of channels that the head reads, over all its outputs together."""
         if self.kind in (SEGMENTATION, CLASSES, PROBABILITIES):
             return self.classes
         if self.kind in CHOICES:
@@ -154,7 +154,7 @@ class Head:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON object that ``from_json`` reads."""
+        """Return the head as the JSON object that ``from_json`` reads."""
         return {
             "kind": self.kind,
             "anchors": [list(anchor) for anchor in self.anchors],
@@ -170,7 +170,7 @@ class Head:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Decoded boxes.
+    """Decoded boxes with their class probabilities, before non-maximum suppression.
 
     Attributes:
         boxes: (x0, y0, x1, y1) as fractions of the network's input, ``(n, 4)``.
@@ -182,7 +182,8 @@ class Candidates:
 
 
 def checked(output: FloatArray, head: Head) -> npt.NDArray[np.floating[Any]]:
-    """Return the output ``(channels, height, width)`` with the head's bias added.
+    """Return a head's output ``(channels, height, width)`` with the head's bias added, after checking its shape and
+    values.
 
     ShapeError if the output does not fit the head, InvalidValueError if a value is not finite.
     """
@@ -197,11 +198,11 @@ def checked(output: FloatArray, head: Head) -> npt.NDArray[np.floating[Any]]:
 
 
 def sigmoid(x: npt.NDArray[np.floating[Any]]) -> DoubleArray:
-    """Return 1 / (1 + e^−x)."""
+    """Return the logistic function 1 / (1 + e^−x) of each value."""
     return np.asarray(1 / (1 + np.exp(-np.clip(x.astype(np.float64), -60, 60))), np.float64)
 
 
 def softmax(x: DoubleArray, axis: int = 1) -> DoubleArray:
-    """Return e^x divided by the sum of e^x along ``axis``."""
+    """Return the softmax along ``axis``: e^x divided by the sum of e^x."""
     powers = np.exp(x - x.max(axis=axis, keepdims=True, initial=-np.inf))
     return np.asarray(powers / powers.sum(axis=axis, keepdims=True), np.float64)

@@ -16,7 +16,8 @@ from host.vision.placement import Placement
 
 
 def chosen(output: FloatArray, head: Head, labels: Sequence[str]) -> tuple[Score, ...]:
-    """Return the classes of a head of CHOICES in their order, from an output ``(channels, 1, 1)``.
+    """Return the most probable classes of the picture, from the output ``(channels, 1, 1)`` of a head that chooses
+    classes (CHOICES).
 
     ShapeError if the output does not fit. If the accelerator chose the labels, the probability is unknown, because it
     depends on the values of all classes, unless the accelerator computed the softmax too.
@@ -38,12 +39,14 @@ def chosen(output: FloatArray, head: Head, labels: Sequence[str]) -> tuple[Score
 
 
 def chosen_of_pixels(output: FloatArray, head: Head, placement: Placement, labels: Sequence[str]) -> Segmentation:
-    """Return the first label of each position, from an output of labels ``(channels, height, width)``."""
+    """Return the class of each pixel of the picture, from an output of labels ``(channels, height, width)`` that the
+    accelerator chose."""
     return segmented(_numbers(checked(output, head), head)[0], placement, labels)
 
 
 def _numbers(values: npt.NDArray[np.floating[Any]], head: Head) -> npt.NDArray[np.intp]:
-    """Return the labels ``(k, height, width)``."""
+    """Return the class numbers ``(k, height, width)`` in an output's first ``k`` channels. RangeError if one is not a
+    class."""
     numbers = values[: head.k]
     # Compared as floats: casting a float beyond the range of integers gives different results on different processors.
     wrong = numbers[(numbers <= -1) | (numbers >= head.classes)]

@@ -29,7 +29,7 @@ class Segment:
 
 @dataclass(frozen=True, eq=False)
 class Segmentation:
-    """The class of each pixel.
+    """The class of each pixel of a picture.
 
     Attributes:
         classes: Number of the class of each pixel of the picture, uint16 ``(height, width)``.
@@ -41,7 +41,8 @@ class Segmentation:
 
 
 def segment(output: FloatArray, head: Head, placement: Placement, labels: Sequence[str]) -> Segmentation:
-    """Choose for each pixel the channel with the greatest value at its position, and the lower one among equal values.
+    """Return the class of each pixel: the channel with the greatest value at its position, and the lower one among
+    equal values.
 
     ShapeError if the output does not fit.
     """
@@ -49,7 +50,8 @@ def segment(output: FloatArray, head: Head, placement: Placement, labels: Sequen
 
 
 def segmented(chosen: npt.NDArray[np.intp], placement: Placement, labels: Sequence[str]) -> Segmentation:
-    """Return the segmentation of the picture, from the class of each position of the map, ``(height, width)``."""
+    """Return the class of each pixel of the picture, from the class of each position of the network's output,
+    ``(height, width)``."""
     rows, columns = (
         _positions(chosen.shape[axis], *spans)
         for axis, spans in enumerate(
@@ -73,7 +75,7 @@ def segmented(chosen: npt.NDArray[np.intp], placement: Placement, labels: Sequen
 
 
 def _positions(count: int, side: int, first: int, length: int, pixels: int) -> npt.NDArray[np.intp]:
-    """Return, for each pixel along one axis of the picture, its index along the same axis of the map.
+    """Return, for each pixel along one axis of the picture, its index along the same axis of the network's output.
 
     Args:
         count: Size of the map.
