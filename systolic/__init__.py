@@ -84,7 +84,7 @@ _ROOMS = (
 
 
 def _check_rooms() -> None:
-    """Raise ImportError if Python finds another project's package under one of these names."""
+    """Raise ImportError if Python finds another project's package under a name of ``_ROOMS``, such as ``cnn``."""
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
     for name in _ROOMS:
         place = _place_of(name)
@@ -108,7 +108,7 @@ def _place_of(name: str) -> str | None:
 
 
 def _is_in(place: str, root: str) -> bool:
-    """Return whether a package is installed next to this one.
+    """Return whether a package's file is in ``root``, the folder in which ``systolic`` is installed.
 
     Args:
         place: The path of the package's ``__init__.py``.

@@ -5,7 +5,7 @@ import sys
 
 
 def main() -> int:
-    """Run ``systolic.cli.main.main``. If Ctrl-C interrupts the import, the process ends without a traceback."""
+    """Run the command line and return its exit status. Ctrl-C during the import ends it without a traceback."""
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

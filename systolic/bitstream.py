@@ -28,7 +28,7 @@ REBUILD = "run build_vivado.tcl again, and copy its .bit and .hwh together"
 
 @dataclass(frozen=True)
 class BitHeader:
-    """The header of a .bit file.
+    """The header of a .bit file: the design's name, the part, the date and the length of the configuration data.
 
     Attributes:
         design: The name of the design, with Vivado's options.
@@ -75,7 +75,7 @@ def read_header(path: Path, data: bytes) -> BitHeader:
 
 
 def _text(path: Path, data: bytes, letter: str, place: int) -> tuple[str, int]:
-    """Return the text of the field that starts at byte ``place``, and the position after it."""
+    """Return the text of the .bit header's field that starts at byte ``place``, and the position after the field."""
     start = place + 3
     end = start + int.from_bytes(data[place + 1 : start], "big")
     if data[place : place + 1] != letter.encode() or end > len(data):

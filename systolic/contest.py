@@ -1,4 +1,4 @@
-"""Writes a network in the formats of UltraNet's exporter.
+"""Writes a network in the files of UltraNet's exporter, from the DAC-SDC contest: config.json, param.h and config.h.
 
 The files are config.json, param.h and config.h, and if the network has them, the float arrays (config.npz) and the bias
 of the last layer's sums.
@@ -32,7 +32,7 @@ MAX_LANES = 16
 
 
 def contest_files(network: QuantizedNetwork, fit: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return the files of a network whose layers are a chain: file name to content.
+    """Return config.json, param.h, config.h and the arrays of a chain of layers: {file name: content}.
 
     config.npz is one of them if the network was loaded from the exported form, which holds the float arrays.
 
@@ -62,7 +62,7 @@ def contest_files(network: QuantizedNetwork, fit: str, files: Mapping[str, bytes
 
 
 def _trained(files: Mapping[str, bytes]) -> Exported | None:
-    """Return the float form of a network that was loaded from the exported form; None for other networks."""
+    """Return the float form of a network that was loaded from network.json and network.npz; None for other networks."""
     if "model/network.npz" not in files:
         return None
     with tempfile.TemporaryDirectory() as folder:
@@ -72,7 +72,7 @@ def _trained(files: Mapping[str, bytes]) -> Exported | None:
 
 
 def _parameters(link: Link, reversed_order: bool) -> LayerParameters:
-    """Return the parameters of a layer, as param.h lists them.
+    """Return a layer's weights, bits, sizes, requantisation and parallelism (PE, SIMD), as param.h lists them.
 
     Args:
         link: The layer.
@@ -103,5 +103,5 @@ def _parameters(link: Link, reversed_order: bool) -> LayerParameters:
 
 
 def _lanes(count: int) -> int:
-    """Return the greatest divisor of ``count`` that is at most MAX_LANES."""
+    """Return PE or SIMD of ``count`` channels: the greatest divisor of ``count`` that is at most MAX_LANES."""
     return max(lanes for lanes in range(1, MAX_LANES + 1) if count % lanes == 0)

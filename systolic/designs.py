@@ -55,7 +55,7 @@ class Design:
 
     @property
     def opened(self) -> OpenedDesign:
-        """The opened folder with its manifest and its quantised network, as other modules of the package use it."""
+        """The opened folder with its manifest and its quantised network, which other modules of the package read."""
         return self._design
 
     @property
@@ -122,7 +122,7 @@ class Design:
         return self.trace(picture, progress).report(clock_mhz, ddr_efficiency, ddr_gbps=ddr_gbps)
 
     def counted(self, picture: Picture, hls: bool = False, progress: Progress = silent) -> Counts:
-        """Simulate an engine in SystemVerilog, count its cycles per layer, and compare them with the modelled cycles.
+        """Simulate an engine in SystemVerilog, and compare its clock cycles per layer with the modelled ones.
 
         Args:
             picture: The picture that is executed.
@@ -176,7 +176,7 @@ class Design:
         derived: bool = False,
         progress: Progress = silent,
     ) -> VendorReport:
-        """Compare the design's loops, memories, resources and clock with the reports of Vitis HLS and Vivado.
+        """Compare the design's declared loops, memories, resources and clock with Vitis HLS's and Vivado's reports.
 
         Args:
             reports: The folder of the reports; None for the design's folder.
@@ -221,17 +221,17 @@ class GeneratedDesign(Design):
 
     @property
     def mapping(self) -> NetworkMapping:
-        """The schedule or the folding, with its modelled cost."""
+        """The schedule (systolic style) or the folding (streaming style), with its modelled cost."""
         return self.plan.mapping
 
     @property
     def files(self) -> DesignFiles:
-        """All files of the design, with their digest."""
+        """All files of the design in memory, with the SHA-256 digest over them."""
         return self.plan.files
 
     @cached_property
     def fidelity(self) -> HeadFidelity | None:
-        """The error of the heads compared with the float network, measured on calibration pictures.
+        """The SQNR of the network's outputs against the float network, measured on calibration pictures.
 
         None for a network that was quantised in training.
         """
@@ -239,7 +239,7 @@ class GeneratedDesign(Design):
 
     @property
     def opened(self) -> OpenedDesign:
-        """The opened folder that the design was last written to. Without one it is written to a temporary folder."""
+        """The opened folder that the design was last written to; a temporary folder if it was not written yet."""
         if self._written is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="systolic-")
             self.write(Path(self._temporary.name) / "design")
@@ -247,7 +247,7 @@ class GeneratedDesign(Design):
         return self._written
 
     def report(self) -> Report:
-        """Return the report of the design's mapping and its modelled cost."""
+        """Return the report of the design: its schedule or folding, and the modelled cost."""
         return Report(self.plan)
 
     def write(self, folder: Path | str, replace: bool = False) -> Design:
@@ -264,7 +264,7 @@ class GeneratedDesign(Design):
             return self.write_to(output)
 
     def write_to(self, output: OutputFolder) -> Design:
-        """Write all files into a folder that ``output_folder`` reserved before the design was generated."""
+        """Write all files into ``output``, a folder that was reserved before the design was generated."""
         output.write(self.files)
         self._written = open_design(output.folder)
         return Design(self._written)
@@ -342,7 +342,7 @@ def _style_options(style: str, options: dict[str, Any]) -> Any:
 
 @dataclass(frozen=True)
 class Target:
-    """The board, clock and style that a network is built for.
+    """The board, the clock and the style that a design is generated for.
 
     Attributes:
         board: The board.
@@ -358,7 +358,7 @@ class Target:
 def make(
     network: Model, target: Target, calibration: Calibration, options: Any, progress: Progress = silent
 ) -> GeneratedDesign:
-    """Generate a design, as ``design`` does, from arguments that are converted already.
+    """Generate a design, as ``design`` does, from arguments that are already converted, such as a ``Target``.
 
     Args:
         network: The model.
@@ -389,7 +389,7 @@ def open_folder(folder: Path | str) -> Design:
 
 
 def calibration_of(calibrate: Pictures) -> Calibration:
-    """Return the given pictures as a ``Calibration``; the embedded samples if there are none.
+    """Return the given pictures as a ``Calibration``. If there are none, use the sample pictures of the package.
 
     Raises:
         FileAccessError: A folder has no pictures.
@@ -406,12 +406,12 @@ def calibration_of(calibrate: Pictures) -> Calibration:
 
 
 def board_of(board: Board | str) -> Board:
-    """Return the board, or the board of that name. Raises the errors of ``boards.board.load``."""
+    """Return a ``Board`` unchanged, or load the board of that name. Raises the errors of ``boards.board.load``."""
     return board if isinstance(board, Board) else board_room.load(board)
 
 
 def pixels_of(picture: Picture) -> Pixels:
-    """Return a picture as uint8 of shape (height, width, channels).
+    """Return a picture, a file or an array, as uint8 of shape (height, width, channels).
 
     Raises:
         SystolicError: One of the errors of ``load_frame`` and ``checked_frame``.

@@ -35,7 +35,7 @@ def schedule(
     executor: Executor | None = None,
     **options: Any,
 ) -> SystolicMapping:
-    """Return the best array and tiling for a network with its modelled cost. No design is generated.
+    """Return the best array size and tiling of a network on a board, with the modelled cost. No design is generated.
 
     Args:
         network: The model.
@@ -61,7 +61,7 @@ def fold(
     calibration: Calibration | None = None,
     **options: Any,
 ) -> StreamingMapping:
-    """Return the folding of a network as a streaming pipeline, with its modelled cost. No design is generated.
+    """Return the best folding of a network as a streaming pipeline, with its modelled cost. No design is generated.
 
     Args:
         network: The model.
@@ -86,7 +86,7 @@ def fold(
 def integers_for(
     network: Model, calibration: Calibration, pipeline: Pipeline, tell: Progress = silent
 ) -> QuantizedNetwork:
-    """Return the integers of a network that is folded as a pipeline.
+    """Return the quantised network for a streaming pipeline. Mixed precision is chosen for this pipeline's rate.
 
     Args:
         network: The model.
@@ -164,7 +164,7 @@ def pareto_front(
     options: SystolicOptions | None = None,
     **pins: int,
 ) -> ParetoFront:
-    """Return the Pareto front of the array geometries, with the best schedule of each.
+    """Return the best schedule of each array size that no other one beats in both frames/s and DSPs.
 
     Args:
         network: The model.
@@ -185,7 +185,7 @@ def pareto_front(
 def shapes_of(
     network: Model, bits: int | None = None, check: Callable[[Network | QuantizedNetwork], None] = lambda _: None
 ) -> QuantizedNetwork:
-    """Return a quantised network for a search, calibrated on a single picture.
+    """Return a network quantised with a single picture, for searches that need only its shapes and bits.
 
     A mapping depends only on shapes and bits, not on the values of weights and scales.
 

@@ -24,7 +24,7 @@ _UNABLE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 
 
 def exchange(new: Path, target: Path) -> None:
-    """Exchange two folders. Raises OSError if that fails, and then nothing has changed.
+    """Exchange the names of two folders. Raises OSError if that fails, and then nothing has changed.
 
     If the system cannot do this in one step, ``target`` is renamed to ASIDE, next to ``new``, for a moment. If the
     process is killed in that moment, the next run renames it back.
@@ -60,7 +60,7 @@ def _rename_thrice(new: Path, target: Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class DesignFiles:
-    """The files of a design.
+    """The files of a design in memory, as bytes.
 
     Attributes:
         files: Relative path to content, sorted by path.
@@ -79,7 +79,7 @@ class DesignFiles:
 
 
 def design_files(files: Mapping[str, bytes]) -> DesignFiles:
-    """Return the files, sorted by name. Raises InvalidValueError for a name outside the output folder."""
+    """Return the files as ``DesignFiles``, sorted. Raises InvalidValueError for a name outside the output folder."""
     for name in files:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name or not path.parts:
@@ -88,7 +88,7 @@ def design_files(files: Mapping[str, bytes]) -> DesignFiles:
 
 
 def board_file(board: Board) -> dict[str, bytes]:
-    """Return the file that declares the user's own board, which is part of the design; {} for a built-in board."""
+    """Return {NAME.toml: content} of a board that the user declared; {} for a built-in board."""
     return {f"{board.name}.toml": board.declaration.encode()} if board.declaration else {}
 
 
@@ -100,7 +100,7 @@ def write(made: DesignFiles, folder: Path, *, replace: bool = False) -> None:
 
 @dataclass(frozen=True)
 class OutputFolder:
-    """An output folder that is reserved for this run.
+    """An output folder that no other run can write to until this run has finished.
 
     Attributes:
         folder: The folder as the user named it, for errors.
@@ -135,7 +135,7 @@ class OutputFolder:
             raise FileAccessError(str(self.folder), reason, "output folder") from error
 
     def _put(self, new: Path) -> None:
-        """Move ``new`` to the target. The former content is checked again after the exchange.
+        """Move ``new``, which holds all files, to the output folder. Undo it if the former content must be kept.
 
         Another program may have changed the folder since ``output_folder`` checked it. If its content must not be
         replaced, the exchange is undone.
@@ -155,7 +155,7 @@ class OutputFolder:
 
 @contextmanager
 def output_folder(folder: Path, replace: bool) -> Iterator[OutputFolder]:
-    """Reserve an output folder for this run, and make the folders above it.
+    """Reserve an output folder for this run, so that no other run writes to it, and make the folders above it.
 
     Callers reserve it before long work, so that a folder that cannot be written is found early.
 
@@ -177,14 +177,14 @@ def output_folder(folder: Path, replace: bool) -> Iterator[OutputFolder]:
 
 
 def _remove_empty(folders: Sequence[Path]) -> None:
-    """Remove each of ``folders`` that is empty. The innermost folder must be the first."""
+    """Remove each of ``folders`` if it is empty. The innermost folder must be the first."""
     for folder in folders:
         with suppress(OSError):
             folder.rmdir()
 
 
 def check_target(folder: Path, replace: bool) -> None:
-    """Raise FileAccessError if the folder cannot be used as an output folder.
+    """Raise FileAccessError if a design cannot be written to the folder, or must not replace its content.
 
     That is the case if the path or a folder above it is a file, or if the folder holds something else than a design. A
     design may be replaced only if ``replace`` is true.
@@ -200,7 +200,7 @@ def check_target(folder: Path, replace: bool) -> None:
 
 
 def _check_content(content: Path, folder: Path, replace: bool) -> None:
-    """Raise FileAccessError if the content of a folder must not be replaced.
+    """Raise FileAccessError if a folder has files that are not a design, or a design that must be kept.
 
     Args:
         content: The folder with the content.

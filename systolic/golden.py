@@ -112,7 +112,7 @@ def golden_files(network: QuantizedNetwork) -> dict[str, bytes]:
 
 
 def _tensors(network: QuantizedNetwork) -> tuple[OutputTensor, ...]:
-    """Return the outputs that the network's file names. They refer to maps by the index of the node."""
+    """Return the output tensors that the network's file names, with the nodes and steps that compute each."""
     return tensors(network, each_its_layer(network))
 
 
@@ -134,7 +134,7 @@ def _type(datatype: DataType) -> GoldenType:
 
 
 def _layer(index: int, node: QNode, network: QuantizedNetwork) -> GoldenLayer:
-    """Return the function call in the golden program that computes node ``index``."""
+    """Return the call in the golden C++ program that computes node ``index``: function name, inputs and constants."""
     plain = GoldenLayer(index, node.name, "", node.inputs, node.type.datatype.name)
     read = network.nodes[node.inputs[0]].type.datatype if node.inputs else node.type.datatype
     match node.op:
@@ -192,7 +192,7 @@ def _window(size: tuple[int, int], stride: int, dilation: tuple[int, int], paddi
 def _requantised(
     layer: GoldenLayer, operation: str, op: Accumulating, values: Mapping[str, int] | None = None
 ) -> GoldenLayer:
-    """Return the call of an operation that requantises sums.
+    """Return the golden program's call of an operation that sums products or values and requantises the sums.
 
     Args:
         layer: The call with the name, the inputs and the type.
@@ -209,7 +209,7 @@ def _requantised(
 def _tabled(
     layer: GoldenLayer, operation: str, table: Table | None, read: DataType, values: Mapping[str, int] | None = None
 ) -> GoldenLayer:
-    """Return the call of an operation that looks its inputs up in a table.
+    """Return the golden program's call of an operation that looks each input up in a table of output values.
 
     Args:
         layer: The call with the name, the inputs and the type.
@@ -240,7 +240,7 @@ def _weights(op: Accumulating) -> Integers:
 
 
 def _parameters(nodes: Sequence[QNode]) -> bytes:
-    """Return the content of golden.bin. The comment in golden.cpp describes the format."""
+    """Return the content of golden.bin: weights, requantisers and tables. golden.cpp describes the format."""
     blocks = [_block(node.op) for node in nodes if isinstance(node.op, _Parameters)]
     return MAGIC.encode() + struct.pack("<I", len(blocks)) + b"".join(blocks)
 
@@ -269,7 +269,7 @@ def _form_bytes(r: Requantising) -> bytes:
 
 
 def checksum(array: Integers) -> int:
-    """Return Σ mix(value + (position + 1) · 2^64/φ) modulo 2^64, over the integers in C order.
+    """Return the checksum of a layer's integers: Σ mix(value + (position + 1) · 2^64/φ) modulo 2^64, in C order.
 
     mix is the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). Each value is combined with its position, so
     that exchanged values change the sum. The sum does not depend on the order of its terms, so that numpy can compute
@@ -301,7 +301,7 @@ def checksums(network: QuantizedNetwork, outputs: Sequence[Integers | None]) -> 
 
 
 def first_difference(expected: Mapping[str, int], program: Mapping[str, int]) -> str | None:
-    """Return the first layer whose checksum in ``program`` is missing or not as ``expected``; None if all agree."""
+    """Return the name of the first layer whose checksum in ``program`` is missing or differs; None if all agree."""
     return next((name for name, value in expected.items() if program.get(name) != value), None)
 
 
@@ -366,7 +366,7 @@ def golden_outputs(folder: Path, network: QuantizedNetwork, picture: npt.NDArray
 
 
 def _stored(folder: Path, number: int, sides: str) -> Values:
-    """Return the values of an output that the program wrote.
+    """Return the array of an output that the golden program wrote to a file.
 
     Args:
         folder: The folder to which the program wrote them.

@@ -35,7 +35,7 @@ def load_model(
     size: tuple[int, int] | None = None,
     cuts: Sequence[str] = (),
 ) -> Model:
-    """Load a file of a known format, a built-in network, a PyTorch module or a Keras model.
+    """Load a network from a file of a known format, a built-in network, a PyTorch module or a Keras model.
 
     Args:
         name: The path of a file, the name of a built-in network, or a module or model.
@@ -87,12 +87,12 @@ def _read(front_end: FrontEnd, path: Path, options: LoadOptions) -> Model:
 
 
 def trained_integers(folder: Path) -> bool:
-    """Return whether the network of a generated folder was loaded from the exported form, quantised in training."""
+    """Return whether the design's network was quantised in training, not by calibration."""
     return (folder / "model" / "network.json").is_file()
 
 
 def reload(folder: Path) -> Network:
-    """Return the float network of a generated folder, after the passes that its design applied to it."""
+    """Return the float network of a design's folder, transformed by the graph passes that ``passes.json`` lists."""
     kept = sorted(folder.glob(f"{KEPT}.*"))
     readers = ((front_end_of(path.name), path) for path in kept)
     front_end, path = next(

@@ -37,7 +37,7 @@ USUAL_BOARD = "zcu104"
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A network as it was loaded.
+    """A loaded network with the files that it was read from. It is a float network, or was quantised in training.
 
     Attributes:
         network: The float network. For a network that was quantised in training: its float form.
@@ -58,7 +58,7 @@ class Model:
 
     @property
     def known(self) -> Network | QuantizedNetwork:
-        """The network that is known before the calibration: the integers if there are any, else the float network."""
+        """The quantised network of a model that was quantised in training, else the float network."""
         return self.quantized or self.network
 
     def __repr__(self) -> str:
@@ -74,7 +74,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The options with which a float network is quantised.
+    """The pictures and options with which a float network is quantised.
 
     Attributes:
         pictures: The pictures on which activation ranges are measured: files, or uint8 arrays of shape (height, width,
@@ -104,7 +104,7 @@ class Calibration:
 
 @dataclass(frozen=True, eq=False)
 class DesignInputs:
-    """The content of a design in addition to its mapping.
+    """The parts of a design that the mapping does not have: the network's files, a test picture, the resize method.
 
     Attributes:
         files: The files that the network was loaded from, by their path in the design.
@@ -118,7 +118,7 @@ class DesignInputs:
 
 
 def with_softmax(model: Model, method: str) -> Model:
-    """Return the model with its final softmax on the accelerator.
+    """Return the model with its final softmax on the accelerator instead of the host.
 
     Args:
         model: The model.
@@ -153,7 +153,7 @@ def sample_pictures(network: str = "shapes") -> tuple[Path, ...]:
 
 
 def any_picture(channels: int) -> Path | Pixels:
-    """Return a picture for a calibration whose values do not matter: an embedded sample, or noise.
+    """Return a picture for a calibration whose values do not matter: a sample picture of the package, or noise.
 
     It is noise if the network reads neither 1 nor 3 channels, because no sample has another number.
     """
@@ -176,7 +176,7 @@ def inputs_of(model: Model, calibration: Calibration) -> DesignInputs:
 
 
 def quantise_model(model: Model, calibration: Calibration, tell: Progress = silent) -> QuantizedNetwork:
-    """Return the quantised network: the model's own integers, or the result of the calibration.
+    """Return the quantised network: the integers of a model quantised in training, else the calibrated network.
 
     Raises:
         ConflictError: The model has its own integers, and the calibration asks for others.
@@ -206,7 +206,7 @@ def quantise_model(model: Model, calibration: Calibration, tell: Progress = sile
 
 
 def _check_own(quantised: QuantizedNetwork, calibration: Calibration) -> None:
-    """Raise ConflictError if a calibration asks for other integers than the network has."""
+    """Raise ConflictError if options ask to quantise a network again that was quantised in training."""
     flags = {
         f"--bits {calibration.bits}": calibration.bits is not None,
         "--reconstruct": calibration.reconstruct,

@@ -1,4 +1,4 @@
-"""The heads, output maps and named tensors of a network, as the manifest of a design lists them.
+"""The heads, output maps and named output tensors of a network, as the manifest of a design lists them.
 
 The generators of both styles call this module. The fields of the manifest are in ``host/contract/parts.py``.
 
@@ -35,7 +35,7 @@ from scheduler.nodes import nodes_of, resolve
 
 
 def heads(network: QuantizedNetwork, layer_of: Mapping[int, int]) -> tuple[NetworkHead, ...]:
-    """Return each head, of boxes or of labels, with the layers whose outputs it reads.
+    """Return the manifest's heads: how the host decodes boxes or class labels, and from which layers' outputs.
 
     Heads of labels are made only if they explain every output that the file names. A softmax next to another output may
     mean anything: a detector of faces has one next to its boxes.
@@ -52,7 +52,7 @@ def heads(network: QuantizedNetwork, layer_of: Mapping[int, int]) -> tuple[Netwo
 
 
 def _is_classifier(network: QuantizedNetwork) -> bool:
-    """Return whether the classes of one map, and the boxes, are all outputs that the file names.
+    """Return whether every output that the file names is the classes of one map, or an output of a box head.
 
     True if the file's format does not name outputs.
     """
@@ -63,7 +63,7 @@ def _is_classifier(network: QuantizedNetwork) -> bool:
 
 
 def tensors(network: Network | QuantizedNetwork, layer_of: Mapping[int, int]) -> tuple[OutputTensor, ...]:
-    """Return the outputs that the network's file names; () if its format does not name outputs."""
+    """Return the outputs that the network's file names, with the layers and host steps of each; () if it names none."""
     index_of = {node.name: index for index, node in enumerate(nodes_of(network))}
     return tuple(
         _tensor(network, output, [index_of[name] for name in output.nodes], layer_of)
@@ -74,7 +74,7 @@ def tensors(network: Network | QuantizedNetwork, layer_of: Mapping[int, int]) ->
 def _tensor(
     network: Network | QuantizedNetwork, output: NamedOutput, nodes: Sequence[int], layer_of: Mapping[int, int]
 ) -> OutputTensor:
-    """Return an output tensor, which is computed from the maps of ``nodes``."""
+    """Return one named output, with the manifest's layers and the host's steps that compute it from ``nodes``."""
     layers: list[int] = []
     steps: list[OutputStep] = []
     for step in output.steps:
@@ -89,14 +89,14 @@ def _tensor(
 
 
 def each_its_layer(network: Network | QuantizedNetwork) -> dict[int, int]:
-    """Return the ``layer_of`` in which every node that has integers of its own is a layer."""
+    """Return a ``layer_of`` in which each node that the golden model computes is a layer: {index: index}."""
     return {index: index for index in range(len(network.nodes)) if has_integers(network.nodes, index)}
 
 
 def _host_steps(
     network: Network | QuantizedNetwork, index: int, layer_of: Mapping[int, int]
 ) -> tuple[int, tuple[OutputStep, ...]]:
-    """Return the layer whose map the host reads to compute a node's values, and the steps of that computation."""
+    """Return the manifest index of the layer whose map the host reads for a node, and the host's steps after that."""
     index = resolve(network, index)
     node = network.nodes[index]
     if index in layer_of or not node.op.on_host:
@@ -106,7 +106,7 @@ def _host_steps(
 
 
 def _steps_of(op: Op | QOp, shape: Shape) -> tuple[OutputStep, ...]:
-    """Return the steps of the host for a node, from [1, channels, height, width] to the same layout."""
+    """Return the host's steps for a softmax or a top-k; input and result are [1, channels, height, width]."""
     if isinstance(op, TopK):
         return (OutputStep(CHOSEN_LABELS if op.labels else CHOSEN_VALUES, (op.k,)),)
     if not isinstance(op, Softmax):
@@ -119,7 +119,7 @@ def _steps_of(op: Op | QOp, shape: Shape) -> tuple[OutputStep, ...]:
 
 
 def _probability_nodes(network: QuantizedNetwork) -> tuple[int, ...]:
-    """Return the nodes that give the probabilities of a softmax and are not read by a top-k.
+    """Return the indices of the softmax nodes whose probabilities are outputs and are not read by a top-k.
 
     The pipeline computes them, or the host computes them for each position.
     """
@@ -132,7 +132,7 @@ def _probability_nodes(network: QuantizedNetwork) -> tuple[int, ...]:
 
 
 def _read_by_heads(network: QuantizedNetwork) -> set[int]:
-    """Return the nodes that heads of boxes and top-k choices read."""
+    """Return the indices of the nodes whose outputs box heads and top-k nodes read."""
     return _read_by_boxes(network) | {_compared_node(network, index) for index in _top_k_nodes(network)}
 
 
@@ -141,7 +141,7 @@ def _read_by_boxes(network: QuantizedNetwork) -> set[int]:
 
 
 def _probability_head(network: QuantizedNetwork, index: int, layer_of: Mapping[int, int]) -> NetworkHead:
-    """Return the head of a softmax: the most probable classes of the image, or the class of each position."""
+    """Return the manifest's head of a softmax: the image's most probable classes, or the class of each position."""
     shape = network.nodes[index].shape
     if shape.height * shape.width > 1:
         head = Head(SEGMENTATION, (), shape.channels)
@@ -151,15 +151,14 @@ def _probability_head(network: QuantizedNetwork, index: int, layer_of: Mapping[i
 
 
 def _top_k_nodes(network: QuantizedNetwork) -> tuple[int, ...]:
-    """Return the top-k nodes that give labels, or that give values while no node gives their labels."""
+    """Return the indices of top-k nodes that give class labels, or values if no node gives the labels for them."""
     nodes = [(i, node.op, node.inputs) for i, node in enumerate(network.nodes) if isinstance(node.op, TopK)]
     labelled = {(op, inputs) for _, op, inputs in nodes if op.labels}
     return tuple(i for i, op, inputs in nodes if op.labels or (replace(op, labels=True), inputs) not in labelled)
 
 
 def _top_k_head(network: QuantizedNetwork, index: int, layer_of: Mapping[int, int]) -> NetworkHead:
-    """Return the head of a top-k: of the labels and values that the accelerator writes, or of maps from which the host
-    chooses."""
+    """Return the manifest's head of a top-k: the accelerator writes its labels, or the host chooses among a map."""
     node = network.nodes[index]
     assert isinstance(node.op, TopK)
     read = network.nodes[node.inputs[0]].shape
@@ -176,14 +175,14 @@ def _top_k_head(network: QuantizedNetwork, index: int, layer_of: Mapping[int, in
 
 
 def _compared_node(network: QuantizedNetwork, index: int) -> int:
-    """Return the node whose integers the host compares, before a softmax if there is one."""
+    """Return the index of the last node before the host's layers, whose integers the host reads."""
     while network.nodes[index].op.on_host:
         index = network.nodes[index].inputs[0]
     return resolve(network, index)
 
 
 def outputs(network: QuantizedNetwork, layer_of: Mapping[int, int]) -> tuple[int, ...]:
-    """Return the layers whose maps are outputs without a head; () if this is only the last layer, or none."""
+    """Return the manifest indices of output maps without a head; () if the only output is such a map."""
     read = _read_by_boxes(network)
     if _is_classifier(network):
         read |= {_compared_node(network, index) for index in (*_top_k_nodes(network), *_probability_nodes(network))}
@@ -193,7 +192,7 @@ def outputs(network: QuantizedNetwork, layer_of: Mapping[int, int]) -> tuple[int
 
 
 def head_of(op: Detection) -> Head:
-    """Return the head by which the host decodes the boxes of ``op``."""
+    """Return the manifest's head of a detection node: box format, anchors, number of classes and scale."""
     anchors = tuple((float(width), float(height)) for width, height in op.anchors)
     bias, sizes = tuple(op.bias), (op.scale_xy, op.bins)
     return Head(op.kind, anchors, op.classes, op.coords, op.softmax, bias, *sizes)

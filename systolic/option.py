@@ -53,24 +53,24 @@ class Option:
         return self.settings.get("default", False if self.settings.get("action") == "store_true" else None)
 
     def but(self, help: str = "", **settings: Any) -> Option:
-        """Return a copy of this option with another help text or other settings."""
+        """Return a copy of this option with another help text or other ``argparse`` settings."""
         merged = {**self.settings, **settings}
         return Option(*self.flags, help=help or self.help, complete=self.complete, elsewhere=self.elsewhere, **merged)
 
     def add_to(self, parser: argparse._ActionsContainer) -> argparse.Action:
-        """Add the option to a parser of ``argparse``."""
+        """Add the option to a parser or an option group of ``argparse``, and return its action."""
         from argparse import SUPPRESS  # argparse compares it by identity, so an equal string does not work
 
         return parser.add_argument(*self.flags, help=SUPPRESS if self.help == HIDDEN else self.help, **self.settings)
 
 
 def flags_set(options: argparse.Namespace, among: Sequence[Option]) -> list[str]:
-    """Return the long names of the options in ``among`` whose values differ from their defaults."""
+    """Return the long names, such as ``--bits``, of the options in ``among`` that differ from their defaults."""
     return [option.flag for option in among if getattr(options, option.name) != option.default]
 
 
 def why_not(options: Sequence[Option], asked: Sequence[str]) -> str:
-    """Return the reasons why one style does not have options of the other, each after "; "; "" if there are none.
+    """Return why the other style lacks the options that the user gave, each reason after "; "; "" if none is stated.
 
     Args:
         options: The options of the style that has them.
@@ -84,14 +84,14 @@ def why_not(options: Sequence[Option], asked: Sequence[str]) -> str:
 
 
 def path(text: str) -> Path:
-    """Return the path that ``text`` names."""
+    """Return ``text`` as a path."""
     from pathlib import Path
 
     return Path(text)
 
 
 def objective(text: str) -> str:
-    """Return the objective of a search.
+    """Return the name of a search objective: "fps" for "latency", any other text unchanged.
 
     "latency" means "fps": the engine computes one frame after the other, so both are the same.
     """
@@ -99,7 +99,7 @@ def objective(text: str) -> str:
 
 
 def whole(text: str) -> int:
-    """Return the whole number that ``text`` represents."""
+    """Return ``text`` as an int. Raises argparse's error if it is not a whole number."""
     try:
         return int(text)
     except ValueError as error:
@@ -107,7 +107,7 @@ def whole(text: str) -> int:
 
 
 def real(text: str) -> float:
-    """Return the number that ``text`` represents."""
+    """Return ``text`` as a float. Raises argparse's error if it is not a number."""
     try:
         return float(text)
     except ValueError as error:
@@ -123,7 +123,7 @@ def reals(text: str) -> tuple[float, ...]:
 
 
 def size(text: str) -> tuple[int, int]:
-    """Return the width and height in pixels: (416, 416) for "416x416"."""
+    """Return (width, height) in pixels: (416, 416) for "416x416"."""
     width, _, height = text.lower().partition("x")
     if not (width.isdigit() and height.isdigit()):
         raise _wrong("WIDTHxHEIGHT in pixels, such as 416x416", text)

@@ -33,7 +33,7 @@ _ROOT = Path(host.__file__).parents[1]
 
 
 def package(folder: Path, to: Path, *, simulation: Path | None = None, tell: Progress = silent) -> Path:
-    """Write the wheel of a design and return its path.
+    """Write the wheel with a design and its host code into the folder ``to``, and return the wheel's path.
 
     The wheel contains the packages ``host`` and ``contract``, and the errors, ranges and JSON parser of ``boards``. Its
     package ``systolic_NAME`` has the bitstream, the hardware description, the manifest, the data files and the
@@ -68,7 +68,7 @@ def package(folder: Path, to: Path, *, simulation: Path | None = None, tell: Pro
 
 
 def _zipped(files: Mapping[str, bytes], info: str, tell: Progress) -> bytes:
-    """Return the bytes of a wheel. Its metadata follows all other files."""
+    """Return a wheel as bytes: the zipped files, the wheel's metadata last."""
     data, packed, total = io.BytesIO(), 0, sum(map(len, files.values()))
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, content in sorted(files.items(), key=lambda item: item[0].startswith(info)):
@@ -79,7 +79,7 @@ def _zipped(files: Mapping[str, bytes], info: str, tell: Progress) -> bytes:
 
 
 def _identifier(name: str) -> str:
-    """Return a name as a package name of letters, digits and single underscores, equal to the form that pip uses."""
+    """Return a network's name as a package name: lower-case letters, digits and single underscores."""
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:60] or "design"
 
 
@@ -120,7 +120,7 @@ def _unexecuted(notebook: bytes) -> bytes:
 
 
 def _simulation_files(folder: Path, library: Path) -> dict[str, bytes]:
-    """Return the simulation library and the sources. The sources show that the library was compiled from them."""
+    """Return the compiled simulation library and the C++ or SystemVerilog that it was built from: {path: bytes}."""
     files = {path.relative_to(folder).as_posix(): _read(path) for path in sources(folder)}
     return files | {f"build/{library.name}": _read(library)}
 
@@ -134,7 +134,7 @@ def _read(path: Path) -> bytes:
 
 
 def _only(folder: Path, pattern: str, what: str, remedy: str) -> tuple[Path, bytes]:
-    """Return the path and the bytes of the only file that matches a pattern.
+    """Return the path and the bytes of the only file in a folder whose name matches a pattern such as ``*.bit``.
 
     Raises:
         FileAccessError: There is no such file, or more than one.

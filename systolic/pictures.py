@@ -34,7 +34,7 @@ def pictures_in(folder: Path) -> tuple[Path, ...]:
 
 
 def picture_files(named: Iterable[Path | str]) -> tuple[Path, ...]:
-    """Return the named files, with each folder replaced by its pictures. Raises FileAccessError if it has none."""
+    """Return the named files, with each folder replaced by its pictures; FileAccessError if it has none."""
     paths = map(Path, named)
     return tuple(picture for path in paths for picture in (pictures_in(path) if path.is_dir() else (path,)))
 
@@ -64,7 +64,7 @@ def network_input_of(network: Network, picture: Path | Pixels, fit: str) -> Pixe
 
 
 def calibration_inputs(network: Network, pictures: Sequence[Path | Pixels], fit: str) -> Iterator[FloatArray]:
-    """Yield the values of ``network_inputs`` as float32 between 0 and 1."""
+    """Yield each picture resized to the network's input: float32 from 0 to 1, (channels, height, width)."""
     return (pixels.astype(np.float32) / np.float32(255) for pixels in network_inputs(network, pictures, fit))
 
 

@@ -1,4 +1,4 @@
-"""Adds the normalisation of pictures, which an exported network lacks, as the accelerator's first layer."""
+"""Adds (pixel / 255 − mean) / std, which an exported ONNX network lacks, as the accelerator's first layer."""
 
 from __future__ import annotations
 

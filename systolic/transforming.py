@@ -1,4 +1,4 @@
-"""Applies passes to a loaded network and stores their names in the design.
+"""Applies graph passes, such as batch-norm folding, to a loaded network and stores their names in the design.
 
 When the float network of the design is read again, the same passes are applied to it.
 """
@@ -20,7 +20,7 @@ PASSES_FILE = "model/passes.json"
 
 
 def transform(model: Model, *passes: str) -> Model:
-    """Return the model with its network transformed by passes.
+    """Return the model with its float network transformed by graph passes, such as ``fold_batch_norms``.
 
     After each pass the golden results are compared with the results before it.
 
@@ -44,7 +44,7 @@ def transform(model: Model, *passes: str) -> Model:
 
 
 def passes_of(folder: Path) -> tuple[str, ...]:
-    """Return the names of the passes that were applied to the network of a generated folder."""
+    """Return the names of the graph passes that were applied to a design's network, from ``model/passes.json``."""
     path = folder / PASSES_FILE
     names = parse_json(read_text(path, MAX_CFG_BYTES, "list of passes"), str(path)) if path.is_file() else []
     if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):

@@ -1,4 +1,4 @@
-"""A copy of a design with derived initiation intervals and depths in place of the declared ones."""
+"""A copy of a design's C++ in which each loop has the II and depth derived from the code, not the declared ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MARK = re.compile(r"SYSTOLIC_PIPELINE\(.*\);")
 
 
 def with_derived_loops(design: OpenedDesign, clock_mhz: float | None = None, tell: Progress = silent) -> OpenedDesign:
-    """Copy the design's sources, and write the derived interval and depth of each loop into the copy.
+    """Return a copy of a C++ design whose loops have the II and depth that the code reaches at a clock.
 
     The copy is next to the cached simulation libraries. If several processes contain the same loop, the slowest counts.
 
@@ -45,7 +45,7 @@ def with_derived_loops(design: OpenedDesign, clock_mhz: float | None = None, tel
 
 
 def write_marks(sources: Path, loops: Sequence[CheckedLoop]) -> None:
-    """Replace the interval and depth of each loop's ``SYSTOLIC_PIPELINE`` mark in generated code by the derived ones.
+    """Write the derived II and depth of each loop into its ``SYSTOLIC_PIPELINE(II, depth)`` mark in the C++.
 
     Raises:
         DamagedFileError: A loop has no mark.

@@ -1,4 +1,4 @@
-"""The check of a generated design: the declared figures against the figures derived from its sources."""
+"""The check of a C++ design: declared II and depth, estimated memories and DSPs, each against its derived value."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VARIABLE = "SYSTOLIC_CHECK"
 
 @dataclass(frozen=True)
 class DesignCheck:
-    """The result of a check at one clock.
+    """The check of a C++ design at one clock: declared and derived loops, memories and DSPs, and the frame rate.
 
     Attributes:
         clock_mhz: The clock in MHz.
@@ -52,24 +52,24 @@ class DesignCheck:
 
     @property
     def rate_clock(self) -> RateClock:
-        """The clock for frame rates: the checked clock, or the highest at which the loops hold on the board's part."""
+        """The clock of reported frame rates: the checked one, or a lower one at which all loops reach their II."""
         highest = self.highest_clock_mhz
         held = None if highest is None else self.part.clock_mhz(highest) or highest
         return RateClock(self.clock_mhz, all(loop.holds for loop in self.loops), held)
 
     @property
     def frames_per_second(self) -> float | None:
-        """The frame rate at ``rate_clock``. None if the sources do not reach their intervals at any clock."""
+        """The frames per second at ``rate_clock``. None if some loop misses its II at every clock."""
         return self.rate_clock.rate(self.clock_mhz * 1e6 / self.cycles_per_frame)
 
     @property
     def holds(self) -> bool:
-        """Whether each loop is at most as slow and deep as declared, and memories and DSPs are within the estimates."""
+        """Whether each loop reaches its declared II and depth, and memories and DSPs are within the estimates."""
         loops = all(loop.holds and not loop.deeper for loop in self.loops)
         return loops and all(memory.holds for memory in self.memories) and all(row.holds for row in self.dsps)
 
     def values(self) -> dict[str, Any]:
-        """Return the result as a JSON object."""
+        """Return the check as the JSON object of ``systolic check``."""
         loops = [
             {**asdict(loop), "holds": loop.holds, "remedy": _remedy(loop), "broad": loop.broad} for loop in self.loops
         ]
@@ -140,7 +140,7 @@ class DesignCheck:
         return f"{self.cycles_per_frame:,.0f} cycles per frame {self.cycles_source}, {rate}"
 
     def clock_sentence(self) -> str:
-        """Return the highest clock at which all loops hold, as the end of a sentence."""
+        """Return the highest clock at which every loop reaches its declared II, as the end of a sentence."""
         if self.highest_clock_mhz is None:
             bounded = ", ".join(loop.source for loop in self.loops if loop.reason.startswith("ports"))
             return f"not all of them hold at any clock, because of memory ports in {bounded}"
@@ -150,7 +150,7 @@ class DesignCheck:
 
 @dataclass(frozen=True)
 class GeneratedClock:
-    """The result of the check of a design that has just been generated.
+    """The check of a design that has just been generated, with a sentence about its highest clock.
 
     Attributes:
         check: The check. None if the design was not checked.
@@ -162,7 +162,7 @@ class GeneratedClock:
 
     @property
     def rate_clock(self) -> RateClock | None:
-        """The clock for frame rates. None if the design was not checked."""
+        """The clock at which reports give the design's frame rate. None if the design was not checked."""
         return None if self.check is None else self.check.rate_clock
 
 
@@ -185,7 +185,7 @@ def generated_clock(folder: Path, progress: Progress = silent) -> GeneratedClock
 
 
 def check_design(folder: Path, clock_mhz: float | None, progress: Progress = silent) -> DesignCheck:
-    """Check the loops, memories and DSPs of a generated design at a clock.
+    """Derive loops, memories and DSPs from a design's C++ at a clock, and compare them with declared values.
 
     Args:
         folder: The design's folder.
@@ -224,7 +224,7 @@ def check_design(folder: Path, clock_mhz: float | None, progress: Progress = sil
 
 
 def _highest_clock(loops: tuple[CheckedLoop, ...], clock_mhz: float) -> float | None:
-    """Return the clock at which the longest loop-carried path fits; its time budget is proportional to the period."""
+    """Return the highest clock in MHz that the longest loop-carried path allows. None if memory ports limit an II."""
     if any(loop.reason.startswith("ports") for loop in loops):
         return None
     slowest = max((loop.path_ns / loop.budget_ns for loop in loops), default=0.0)
@@ -250,7 +250,7 @@ def _broad(loop: CheckedLoop) -> str:
 
 
 def _remedy(loop: CheckedLoop) -> str:
-    """Return the remedy for a loop, or "" if the loop holds and is not deeper than declared."""
+    """Return how to make a loop reach its II, or which depth to declare; "" if the declared II and depth hold."""
     if loop.holds:
         return f"declare a depth of {loop.derived_depth}" if loop.deeper else ""
     if loop.reason.startswith("ports"):

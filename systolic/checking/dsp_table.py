@@ -13,7 +13,7 @@ ALL = "in all"
 
 @dataclass(frozen=True)
 class Product:
-    """Equal multipliers of signed factors at one source line.
+    """A group of equal multipliers of signed factors at one source line, with their widths, their count and their DSPs.
 
     Attributes:
         source: The position in the generated code, file:line.
@@ -34,7 +34,7 @@ class Product:
 
 @dataclass(frozen=True)
 class DspRow:
-    """The DSPs of one process, or of all processes.
+    """A row of the DSP table: the estimated and the derived DSPs of one process, or of the whole design.
 
     Attributes:
         process: The name of the process, or ``ALL``.
@@ -52,7 +52,7 @@ class DspRow:
 
     @property
     def holds(self) -> bool:
-        """Whether the estimate covers the derived DSPs and the adders of the products."""
+        """Whether the estimate covers the derived DSPs, and no products need adders that it does not count."""
         return self.derived <= self.estimated and not self.balanced
 
     @property
@@ -62,7 +62,7 @@ class DspRow:
 
     @property
     def note(self) -> str:
-        """The reason why the estimate and the derived number differ, or "" if they are equal."""
+        """The reason why the derived DSPs are more or fewer than estimated, or "" if they are equal."""
         if self.balanced:
             return f"sums at {', '.join(self.balanced)} may become trees: EXPRESSION_BALANCE off is missing"
         if not self.holds:
@@ -71,7 +71,7 @@ class DspRow:
 
     @property
     def text(self) -> str:
-        """The products with their widths and source lines, in words."""
+        """The multipliers of the process in words: count, widths in bits and source line of each group."""
         return ", ".join(f"{p.count:,} × {p.wide_bits} × {p.narrow_bits} bits at {p.source}" for p in self.products)
 
 
@@ -82,7 +82,7 @@ def dsp_rows(
     dsp: str,
     cascaded: frozenset[str] = frozenset(),
 ) -> tuple[DspRow, ...]:
-    """Return one row per process with DSPs, and a last row for the whole design.
+    """Return the rows of the DSP table: one per process with DSPs, and a last one for the whole design.
 
     Args:
         multipliers: The multipliers derived from the sources.

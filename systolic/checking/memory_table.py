@@ -1,4 +1,4 @@
-"""The memories of a design after partitioning, in primitives, next to the estimate of its generation."""
+"""The memories of a design: BRAMs, URAMs or LUTs derived after partitioning, next to the generator's estimate."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ESTIMATE = re.compile(r"#define (\w+) \w+  // .* in ([\d,]+) \w+$", re.MULTILIN
 
 @dataclass(frozen=True)
 class MemoryRow:
-    """One memory, or several memories that share a parameter.
+    """A row of the memory table: one memory, or the memories whose primitive one macro of parameters.h sets.
 
     Attributes:
         name: The names of the arrays in the generated code.
@@ -40,14 +40,14 @@ class MemoryRow:
 
     @property
     def holds(self) -> bool:
-        """Whether the derived count is at most the estimated one, or one of the two is unknown."""
+        """Whether the derived number of primitives is at most the estimated one, or one of them is unknown."""
         return self.estimated is None or self.derived is None or self.derived <= self.estimated
 
 
 def memory_rows(
     memories: Sequence[BuiltMemory], sources: Path, family: str, estimates: Estimates
 ) -> tuple[MemoryRow, ...]:
-    """Return one row per memory. Memories that share a parameter share a row.
+    """Return one row per memory. Memories whose primitive the same macro of parameters.h sets share a row.
 
     Args:
         memories: The memories derived from the sources.
@@ -84,13 +84,13 @@ def _row(group: Sequence[BuiltMemory], estimated: int | None, family: str, estim
 
 
 def _estimates(estimates: Estimates, memory: BuiltMemory) -> list[int]:
-    """Return the estimated counts of a pipeline's memory, one for each process that has an estimate for it."""
+    """Return the estimated number of primitives of a pipeline's memory in each process that has an estimate."""
     keys = ((process, memory.name) for process in memory.processes)
     return [estimates.memories[key][1] for key in keys if key in estimates.memories]
 
 
 def _primitives(memory: BuiltMemory, primitive: str, family: str, halves: bool) -> int | None:
-    """Return the primitives of all partitions and copies of a memory, or None for an unknown primitive."""
+    """Return how many BRAMs, URAMs or LUTs a memory takes with all partitions and copies. None if not one of these."""
     luts = constant_luts if memory.constant else distributed_luts
     each = {
         "bram": lambda: (bram18 if halves else bram36)(memory.bits, memory.words),
@@ -101,7 +101,7 @@ def _primitives(memory: BuiltMemory, primitive: str, family: str, halves: bool) 
 
 
 def _macro(sources: Path, memory: BuiltMemory) -> str:
-    """Return the parameter that names a memory's primitive, or "" if the memory's pragma names the primitive itself."""
+    """Return the macro of parameters.h that sets a memory's primitive, or "" if its pragma names the primitive."""
     file, _, _ = memory.source.partition(":")
     bound = dict(_BOUND.findall(_text(sources / file)))
     return bound.get(memory.name, "") if bound.get(memory.name, "").endswith("_MEMORY") else ""

@@ -1,4 +1,4 @@
-"""The speed of a board's part, compared with the part whose operator delays were measured."""
+"""The speed of a board's part relative to the UltraScale+ part (-2) whose operator delays were measured."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GRADE = re.compile(r"(-\d).*, VCCINT ([\d.]+) V")
 
 @dataclass(frozen=True)
 class PartSpeed:
-    """The speed of a board's part.
+    """The speed grade of a board's part, and its delays relative to the part whose operator delays were measured.
 
     Attributes:
         speed_grade: The part's speed grade.
@@ -27,15 +27,15 @@ class PartSpeed:
     delay_factor: float | None
 
     def clock_mhz(self, highest: float) -> float | None:
-        """Return the clock in MHz on this part that corresponds to a clock of the measured part, or None if unknown."""
+        """Return the clock in MHz on this part that corresponds to ``highest`` on the measured part, or None."""
         return None if self.delay_factor is None else float(int(highest / self.delay_factor))
 
     def values(self, highest: float | None) -> dict[str, Any]:
-        """Return the speed as a JSON object, with the highest clock on this part."""
+        """Return the speed as a JSON object, with the highest clock converted to this part."""
         return {**asdict(self), "highest_clock_mhz": None if highest is None else self.clock_mhz(highest)}
 
     def text(self, highest: float) -> str:
-        """Return the highest clock on this part, as the end of a sentence, or "" for a part as fast as the measured."""
+        """Return the highest clock on this part, as the end of a sentence; "" if it equals the measured part's."""
         if self.delay_factor is None:
             return f" at speed grade -2 of UltraScale+; no delay of the board's part ({self.speed_grade}) is known"
         if self.delay_factor == 1:
@@ -53,6 +53,6 @@ def grade_of(board: Board) -> str | None:
 
 
 def part_speed(board: Board) -> PartSpeed:
-    """Return the speed of a board's part."""
+    """Return the speed grade of a board's part, and its delays relative to the measured part."""
     factors = load_table().grades if board.family == ULTRASCALE else {}
     return PartSpeed(board.speed_grade, factors.get(grade_of(board) or ""))

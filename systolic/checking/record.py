@@ -1,4 +1,4 @@
-"""The stored result of a check: a file next to the design's manifest, read by later reports of the frame rate."""
+"""The clock that a check found, stored in checked.json in the design's folder for later reports of the frame rate."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LARGEST = 1 << 16  # bytes
 
 
 def keep(folder: Path, clock: RateClock) -> None:
-    """Write the clock of a check into the design's folder. A folder that cannot be written is not an error."""
+    """Store the clock that a check found in the design's folder. A folder that cannot be written is not an error."""
     record = {"sources": _digest(folder), "holds": clock.holds, "held_mhz": clock.held_mhz}
     with suppress(OSError):
         write_whole(folder / CHECKED, (json.dumps({"target_mhz": clock.target_mhz, **record}) + "\n").encode())
 
 
 def kept(folder: Path, target_mhz: float) -> RateClock:
-    """Return the clock that a check of these sources at this target clock stored, else the target clock itself."""
+    """Return the clock that a check of these sources at this target stored, or the target clock if none is stored."""
     with suppress(SystolicError, OSError, ValueError, TypeError, KeyError, OverflowError):
         record = read_json(folder / CHECKED, LARGEST)
         if record["sources"] == _digest(folder) and record["target_mhz"] == target_mhz and record["holds"] is False:
@@ -34,7 +34,7 @@ def kept(folder: Path, target_mhz: float) -> RateClock:
 
 
 def _positive(mhz: float) -> float:
-    """Return a clock in MHz. Raise TypeError for a value that is not a number, ValueError for an impossible clock."""
+    """Return a clock in MHz. Raise TypeError if it is not a number, ValueError if it is not positive and finite."""
     if not 0 < mhz < float("inf"):
         raise ValueError(mhz)
     return float(mhz)

@@ -1,4 +1,4 @@
-"""The check of an engine in SystemVerilog: its slowest paths and the highest frequency of each clock, as modelled."""
+"""The check of a systolic engine in SystemVerilog: its slowest paths and the array's highest clock, as modelled."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FAST_CLOCK = "ap_clk_2x"
 
 @dataclass(frozen=True)
 class ClockTiming:
-    """The slowest paths between two clocks.
+    """The slowest paths that start at registers of one clock and end at registers of another, or of the same clock.
 
     Attributes:
         launch: The clock of the registers at which the paths start.
@@ -55,7 +55,7 @@ class ClockTiming:
 
     @property
     def holds(self) -> bool:
-        """Whether the slowest path is within its time."""
+        """Whether the slowest path and the clock's skew and jitter fit into the time between the clock edges."""
         return self.paths[0].ns + self.overhead_ns <= self.budget_ns
 
     def highest_mhz(self, factor: float) -> float:
@@ -91,7 +91,7 @@ class RtlCheck:
 
     @property
     def highest_mhz(self) -> Mapping[str, float]:
-        """The array's highest clock in MHz at the median and at the 90th percentile of the model's error."""
+        """The array's highest clock in MHz, by key: "p50" and "p90" are percentiles of the model's error."""
         return {
             "p50": min([self.limit_mhz, *(clock.highest_mhz(1.0) for clock in self.clocks)]),
             "p90": min([self.limit_mhz, *(clock.highest_mhz(self.p90) for clock in self.clocks)]),
@@ -99,11 +99,11 @@ class RtlCheck:
 
     @property
     def holds(self) -> bool:
-        """Whether every modelled path is within its time at the checked clock."""
+        """Whether every modelled path fits at the checked clock, and the part's data sheet allows this clock."""
         return all(clock.holds for clock in self.clocks) and self.clock_mhz <= self.limit_mhz
 
     def values(self) -> dict[str, Any]:
-        """Return the result as a JSON object."""
+        """Return the check as the JSON object of ``systolic check`` for an engine in SystemVerilog."""
         return {
             "clock_mhz": self.clock_mhz,
             "holds": self.holds,
@@ -230,7 +230,7 @@ def _place(path: TimingPath, end: int) -> str:
 
 
 def _steps(path: TimingPath) -> str:
-    """Return a line per primitive of a path: the time at its output, wire and primitive delay, and its source."""
+    """Return one line per primitive of a path: time at its output, wire and primitive delay in ns, source line."""
     lines, ns = [], 0.0
     for step in path.steps:
         ns += step.wire_ns + step.cell_ns

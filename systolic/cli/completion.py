@@ -1,4 +1,4 @@
-"""Completion in a shell. It lists folders instead of importing other rooms, so that it answers at once."""
+"""Completion in a shell. It lists folders instead of importing other packages, so that it answers at once."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ COMPLETERS = {
 
 
 def completer(complete: str | tuple[str, ...]) -> Completer:
-    """Return the function that ``argcomplete`` calls with the beginning of a word.
+    """Return the function that ``argcomplete`` calls with the beginning of a word; it returns the completions.
 
     Args:
         complete: A key of ``COMPLETERS``, or the words to offer.
@@ -65,7 +65,7 @@ def _matching(words: Iterable[str], prefix: str) -> list[str]:
 
 
 def _files(prefix: str, endings: tuple[str, ...]) -> list[str]:
-    """Return folders, and files with these endings, that begin with the prefix."""
+    """Return the folders, and the files with these endings, whose paths begin with ``prefix``."""
     folder, name = os.path.split(prefix)
     try:
         entries = sorted(os.scandir(folder or "."), key=lambda entry: entry.name)

@@ -33,7 +33,7 @@ from systolic.model import sample_pictures
 
 @dataclass(frozen=True)
 class Demonstration:
-    """The demonstration of one style.
+    """The network, the sample picture and the options with which ``systolic demo`` shows one accelerator style.
 
     Attributes:
         network: A built-in, trained network.
@@ -58,7 +58,7 @@ VARIANT = Variant(quick=True)
 
 
 def demonstrate(options: argparse.Namespace) -> int:
-    """Generate an accelerator, execute it on a sample, print the results and return the exit status."""
+    """Generate a built-in network's accelerator, run it on a sample, print the results, return the exit status."""
     board, shown = board_room.load(options.board), BY_STYLE[options.style]
     _check_folder(options.output)
     picture = next(path for path in sample_pictures(shown.network) if path.stem == shown.picture)
@@ -95,7 +95,7 @@ def demonstrate(options: argparse.Namespace) -> int:
 
 
 def _next_steps(folder: Path, picture: Path) -> str:
-    """Return the next steps that a user can take, each with its command."""
+    """Return the text with the commands that the user can try after the demo."""
     design, sample = shlex.quote(str(folder)), shlex.quote(str(picture))
     steps = {
         "find objects in a picture of your own": f"systolic run {design} PICTURE -o boxes.png",
@@ -108,7 +108,7 @@ def _next_steps(folder: Path, picture: Path) -> str:
 
 
 def objects_of(sample: Path) -> list[Detection]:
-    """Return the objects in a sample picture, read from truth.json in its folder."""
+    """Return the labelled boxes of a sample picture, read from truth.json in its folder."""
     entries = json.loads((sample.parent / "truth.json").read_text())
     objects = next(entry["objects"] for entry in entries if entry["file"] == sample.name)
     return [Detection(each["label"], 1.0, tuple(each["box"])) for each in objects]
@@ -141,5 +141,5 @@ def _check_folder(folder: Path) -> None:
 
 
 def _places(folder: Path) -> tuple[Path, Path]:
-    """Return the two places that the demo writes: the accelerator's folder, and the annotated picture."""
+    """Return the paths that the demo writes: the folder of the accelerator, and the picture with the boxes."""
     return folder / "accelerator", folder / "boxes.png"

@@ -25,14 +25,14 @@ from systolic.transforming import transform
 
 
 def check_network(name: str) -> None:
-    """Raise the errors of ``front_end_named`` if a name is not the name or the file of a network."""
+    """Raise an error unless ``name`` is a built-in network or a network file of a known format."""
     front_end_named(name)
 
 
 def model_of(
     options: argparse.Namespace, seed: int | None, names: Path | None = None, check: Check | None = None
 ) -> Model:
-    """Return the network that the options name, after the passes that they name, and print the reader's notes.
+    """Return the network of NET, normalised and transformed as the options say, and log the reader's notes as warnings.
 
     Args:
         names: The file of class labels.
@@ -47,7 +47,7 @@ def model_of(
 
 
 def seed_of(options: argparse.Namespace) -> int | None:
-    """Return the seed of random weights for a command that needs only the shapes; None if the network has weights."""
+    """Return the seed of random weights for a command that needs only layer shapes. None if the network has weights."""
     name = options.network
     has_numbers = name in zoo.names() and zoo.has_numbers(name)
     needs_numbers = "weights" in front_end_named(name).takes and not has_numbers
@@ -55,7 +55,7 @@ def seed_of(options: argparse.Namespace) -> int | None:
 
 
 def calibration_from(options: argparse.Namespace) -> Calibration:
-    """Return the calibration that the options describe.
+    """Return the calibration pictures and the quantisation options of a command line.
 
     Raises:
         ConflictError: Two options exclude each other.
@@ -78,7 +78,7 @@ def calibration_from(options: argparse.Namespace) -> Calibration:
 
 
 def check_search(options: argparse.Namespace) -> None:
-    """Check the inputs of a search of schedules.
+    """Raise an error if a schedule search cannot start: NET is unknown, or --workers is below 1.
 
     Raises:
         SystolicError: The network is neither a file nor a built-in network (the errors of ``front_end_named``).

@@ -73,7 +73,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _drop_output() -> None:
-    """Discard the buffered output if standard output cannot be written."""
+    """Discard the buffered standard output if it cannot be written, for example because a pipe was closed."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -15,7 +15,7 @@ from systolic.cli.streams import shown_as_text
 
 
 def check_files(options: argparse.Namespace) -> None:
-    """Raise FileAccessError, before the work starts, if an output file of the command cannot be written."""
+    """Raise FileAccessError, before the work starts, if the file of --json, --save or --report cannot be written."""
     for name in ("json", "save", "report"):
         path = getattr(options, name, None)
         if path is not None and str(path) != "-":
@@ -24,7 +24,7 @@ def check_files(options: argparse.Namespace) -> None:
 
 
 def give(options: argparse.Namespace, values: Mapping[str, Any], text: str) -> None:
-    """Print the text, and write the object to the file of --json.
+    """Print the result as text, and write it as JSON to the file of --json.
 
     ``--json -`` prints the object instead of the text.
     """
@@ -38,7 +38,7 @@ def give(options: argparse.Namespace, values: Mapping[str, Any], text: str) -> N
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file. An existing file is replaced only after the whole text is written.
+    """Write a text file. An existing file is replaced only after the whole text is written.
 
     Raises:
         FileAccessError: The file cannot be written.
@@ -47,7 +47,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file; see ``write_text``."""
+    """Write a binary file. An existing file is replaced only after all bytes are written."""
     with _refusal(path):
         write_whole(path, data)
 

@@ -62,7 +62,7 @@ def parser(commands: Iterable[str] = tuple(COMMANDS), completing: bool = False) 
 
 
 def words_of(top: Parser, words: Sequence[str]) -> Sequence[str]:
-    """Return the words of a command line; end the program if one ends in ``=--``, which argparse reads as no value."""
+    """Return the command line unchanged. A word that ends in ``=--`` is an error: argparse reads it as no value."""
     for word in words:
         if word.startswith("--") and word.endswith("=--"):
             top.error(f"{word[:-3]} needs a value; got --")
@@ -70,13 +70,13 @@ def words_of(top: Parser, words: Sequence[str]) -> Sequence[str]:
 
 
 def named(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the command of a command line, if it names one."""
+    """Return (command,) if the first word without a dash is a command, else ()."""
     first = next((word for word in words if not word.startswith("-")), "")
     return (first,) if first in COMMANDS else ()
 
 
 class Parser(argparse.ArgumentParser):
-    """The parser of the whole command line, and of each command, because argparse uses the same class for them."""
+    """The argparse parser of the whole command line and of each command. It prints errors as one sentence."""
 
     def error(self, message: str) -> NoReturn:
         """Print one sentence to standard error and end with exit status 2."""
@@ -106,7 +106,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """The format of a help: one line per option in 100 columns, ``-o, --output DIR  Write the design to DIR``."""
+    """The format of a help in 100 columns: the option and its sentence in one line, ``-o, --output DIR  Write …``."""
 
     def __init__(self, prog: str, **settings: Any) -> None:
         super().__init__(prog, max_help_position=HELP_COLUMN, width=_columns() - 2, **settings)
@@ -123,7 +123,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class _Renamed(argparse.Action):
-    """The action of an old option: store the value for the new option, and add a note to ``notes``."""
+    """The argparse action of an old option name: store the value under the new name, and add a note to ``notes``."""
 
     def __init__(self, new: str, **settings: Any) -> None:
         super().__init__(**settings)
@@ -164,7 +164,7 @@ def _place(option: Option) -> str:
 
 
 def _show_last(command: argparse.ArgumentParser, general: argparse._ArgumentGroup) -> None:
-    """Move ``--help`` into a group, and move the group to the end of the help."""
+    """Move ``--help`` into the group "general", and move this group to the end of the command's help."""
     helps = [action for action in command._optionals._group_actions if action.dest == "help"]
     for action in helps:
         action.help = "Show this help and exit"
@@ -214,7 +214,7 @@ def _overview() -> str:
 
 
 def _plain(message: str) -> str:
-    """Return a sentence of argparse in the form of this project's errors."""
+    """Return an error sentence of argparse in the form of this project's errors, such as "NET is missing"."""
     missing = re.fullmatch(r"the following arguments are required: (.*)", message, re.DOTALL)
     if missing:
         several = "are" if "," in missing[1] else "is"
@@ -227,7 +227,7 @@ def _plain(message: str) -> str:
 
 
 def _meant(word: str, known: Iterable[str]) -> str:
-    """Return a question with the nearest known name, or with the new name of an old option; "" if none is near."""
+    """Return " (did you mean NAME?)" with the nearest known or the renamed option; "" if none is near."""
     import difflib
 
     near = difflib.get_close_matches(word[:100], list(known), 1)
@@ -241,5 +241,5 @@ def _shown(word: str) -> str:
 
 
 def completion_command(line: str) -> tuple[str, ...]:
-    """Return the command of a line that a shell completes."""
+    """Return (command,) of the line that the user completes in a shell, or () if it names no command."""
     return named(line.split()[1:])

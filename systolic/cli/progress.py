@@ -42,7 +42,7 @@ _shown: list[StatusLine] = []
 
 
 class StatusLine:
-    """The progress of one command; its method ``tell`` is a ``Progress``.
+    """The progress line of one command on standard error. Pass its method ``tell`` as a ``Progress`` function.
 
     It is a context manager. Inside the context a thread updates the time, because a compiler or a solver does not
     report progress.
@@ -63,7 +63,7 @@ class StatusLine:
         self._thread = threading.Thread(target=self._beat, daemon=True)
 
     def tell(self, text: str) -> None:
-        """Show the running step.
+        """Show ``text`` as the running step.
 
         The step before it has ended, unless ``text`` begins with the same word: then the same step continues.
         """
@@ -132,20 +132,20 @@ def line_cleared() -> Iterator[None]:
 
 
 class _Running:
-    """A step that has begun: its first report, its last report, and the time at which it began."""
+    """A step that is running: its first and last report of progress, and the time at which it began."""
 
     def __init__(self, step: ProgressStep, since: float) -> None:
         self.first = self.last = step
         self.since = since
 
     def continues(self, step: ProgressStep) -> bool:
-        """Return whether a report belongs to this step: it has the same first word and no smaller share."""
+        """Return whether a new report belongs to this step: same first word, and not less of the work done."""
         if self.last.split(" ")[0].rstrip(",:") != step.split(" ")[0].rstrip(",:"):
             return False
         return self.last.share is None or (step.share is not None and step.share >= self.last.share)
 
     def times(self, now: float) -> str:
-        """Return the duration of the step so far, and the remaining time if it is known."""
+        """Return the seconds that the step has taken, and the remaining time if it is known, as text."""
         took, done, begun = now - self.since, self.last.share, self.first.share
         if took < 1:
             return ""
@@ -157,7 +157,7 @@ class _Running:
         return f"{text}, {_duration(took * (1 - done) / (done - begun))} left"
 
     def log_end(self, now: float) -> None:
-        """Log the duration of the step."""
+        """Log how many seconds the step took."""
         if self.last:
             log.debug("%s: %.1f s", self.last.split(",")[0], now - self.since)
 
@@ -173,7 +173,7 @@ def _duration(seconds: float) -> str:
 
 
 def _seconds_between() -> float:
-    """Return the number in ``VARIABLE``; 0 if it is not set or not a number."""
+    """Return the seconds in ``SYSTOLIC_PROGRESS``; 0 if it is not set or not a number."""
     try:
         return max(0.0, float(os.environ.get(VARIABLE, 0)))
     except ValueError:

@@ -13,5 +13,5 @@ COMMANDS = {"generate list": "networks"}
 
 
 def note(old: str, new: str) -> str:
-    """Return the note to a user who wrote an old name."""
+    """Return the sentence that gives a user the new name of an old option or command."""
     return f"{old} is called {new} now; version {REMOVED_IN} will not accept the old name"

@@ -11,7 +11,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal stopped the command.
+    """The exception that SIGTERM or SIGHUP raises in a command.
 
     Attributes:
         number: The signal's number.

@@ -13,7 +13,7 @@ _ESCAPED = {code: f"\\u{code:04x}" for code in (*_CONTROLS, *_DIRECTIONS, *_SURR
 
 
 def shown_as_text(text: str) -> str:
-    """Return the text with its unsafe characters escaped.
+    """Return the text with characters escaped that could control a terminal or change the direction of text.
 
     Unsafe characters control a terminal, change the direction of text, or cannot be encoded. Names in untrusted files
     can contain them. The escapes have JSON's form, so that an escaped JSON object keeps its value.
@@ -22,7 +22,7 @@ def shown_as_text(text: str) -> str:
 
 
 def prepare() -> None:
-    """Make both streams accept any text.
+    """Make standard output and standard error accept any text.
 
     A closed stream drops its text. Characters that a stream's encoding lacks are written as escapes.
     """

@@ -1,4 +1,4 @@
-"""The table of commands, by section of the help: name → summary.
+"""The commands by section of the help, each with its one-line summary.
 
 Each section has one module in ``options`` with the options of its commands. ``commands/NAME.py`` runs a command.
 """
@@ -49,7 +49,7 @@ _OPTIONS = {name: module for module, section in zip(_MODULES, SECTIONS.values(),
 
 
 def form_of(name: str) -> Form:
-    """Import the options of a command; this takes a few milliseconds."""
+    """Return the arguments and options of a command; importing their module takes a few milliseconds."""
     form: Form = _module(f"systolic.cli.options.{_OPTIONS[name]}").FORMS[name]
     return form
 

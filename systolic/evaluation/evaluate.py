@@ -24,7 +24,7 @@ from systolic.styles.style import OpenedDesign
 
 @dataclass(frozen=True)
 class EvaluationOptions:
-    """The options of an evaluation.
+    """The options of an evaluation: the labelled images, the confidence threshold and the number of processes.
 
     Attributes:
         data: The folder of images, list of images (.txt) or COCO annotations (.json).
@@ -46,7 +46,7 @@ class EvaluationOptions:
 def evaluate(
     subject: Subject, options: EvaluationOptions, design: OpenedDesign | None = None, tell: Progress = silent
 ) -> Evaluation:
-    """Evaluate the float and the quantised network on every image, and the design on the first images of the set.
+    """Measure the float and the quantised network on every labelled image, and the design on the first images.
 
     Args:
         subject: The network in both forms.
@@ -71,7 +71,7 @@ def evaluate(
 
 
 def read_pictures(subject: Subject, options: EvaluationOptions) -> LabelledSet:
-    """Return the labelled set that the options name, reduced to ``limit`` evenly spread images if a limit is given.
+    """Return the labelled images that the options name. With ``limit``, return only so many, evenly spread.
 
     Raises:
         RangeError: The limit is below 1.
@@ -88,7 +88,7 @@ def read_pictures(subject: Subject, options: EvaluationOptions) -> LabelledSet:
 
 
 def _ratios(subject: Subject, frames: Sequence[Frame]) -> dict[str, float]:
-    """Return the SQNR in dB of each output by the name of its node, over all images together."""
+    """Return {node name: SQNR in dB} of each output of the quantised network, over all images together."""
     signal = np.sum([frame.signal for frame in frames], axis=0)
     noise = np.sum([frame.noise for frame in frames], axis=0)
     with np.errstate(divide="ignore"):
@@ -99,7 +99,7 @@ def _ratios(subject: Subject, frames: Sequence[Frame]) -> dict[str, float]:
 def _execute(
     design: OpenedDesign, subject: Subject, pictures: Sequence[LabelledPicture], tell: Progress
 ) -> Executed | None:
-    """Run the host's detector with the design on these images, and compare its outputs with the golden model.
+    """Run the generated design on these images, and count the output integers that differ from the golden model.
 
     The detector runs on the accelerator if pynq finds one, else in simulation. Return None without images.
     """

@@ -36,7 +36,7 @@ LOW_BITS = 4
 
 @dataclass(frozen=True)
 class Tried:
-    """The quantisation options that a network was quantised with. The advice names only options that were not used.
+    """The quantisation options that were used for a network, so that advice on a low SQNR names only other options.
 
     Attributes:
         trained: Whether the network was quantised by training, so that its integers are part of the model.
@@ -60,7 +60,7 @@ class Tried:
 
     @staticmethod
     def of(model: Model, quantised: QuantizedNetwork, calibration: Calibration) -> Tried:
-        """Return the options that ``quantise_model`` was called with."""
+        """Return the quantisation options that ``quantise_model`` was called with."""
         embedded = sample_pictures()
         return Tried(
             trained=model.quantized is not None,
@@ -74,7 +74,7 @@ class Tried:
 
     @property
     def advice(self) -> str:
-        """The remedies that were not tried yet, as the end of a sentence."""
+        """The quantisation options that could still raise the SQNR, as the end of a sentence."""
         if self.trained:
             return "the integers are part of the network, and no quantisation option changes them"
         if self.random:
@@ -93,7 +93,7 @@ class Tried:
 
     @property
     def _training(self) -> list[str]:
-        """The remedy to train, except at 16 bits, because ``systolic train`` quantises to at most 8 bits."""
+        """The advice to train the network, as a list of one; empty at 16 bits, because training gives at most 8."""
         return ["train its integers with systolic train"] if self.bits < MOST_BITS else []
 
 
@@ -105,7 +105,7 @@ def weight_bits(network: QuantizedNetwork) -> int:
 
 @dataclass(frozen=True)
 class HeadFidelity:
-    """The SQNR at the heads, measured on the golden model.
+    """The SQNR in dB of the network's outputs (heads) on the golden model, against the float network.
 
     Attributes:
         sqnr_db: The SQNR in dB by the head's name. None if the head is exact or all zeros.
@@ -124,15 +124,15 @@ class HeadFidelity:
 
     @property
     def warning(self) -> str:
-        """A sentence if a head is below ``LEAST_SQNR_DB``, else ""."""
+        """The warning if an output's SQNR is below ``LEAST_SQNR_DB``, else ""."""
         return warning_of(self.sqnr_db, self.tried)
 
     def values(self) -> dict[str, Any]:
-        """Return the measurements as a JSON object."""
+        """Return the SQNR of the heads, the number of images and the table errors as a JSON object."""
         return {"sqnr_db": dict(self.sqnr_db), "pictures": self.measured, "steps_off": dict(self.steps_off)}
 
     def text(self) -> str:
-        """Return the SQNR as a line for a terminal, and a second line if there are piecewise-linear tables."""
+        """Return the SQNR of the heads as a line for a terminal, and a second line for piecewise-linear tables."""
         ratios = ", ".join(f"{name} {_told(ratio)}" for name, ratio in self.sqnr_db.items())
         pictures = f"{self.measured} of {self.calibrated} calibration pictures"
         heads = f"SQNR at the heads: {ratios} (measured on the golden model, against the float network, on {pictures})"
@@ -140,7 +140,7 @@ class HeadFidelity:
 
 
 def head_fidelity(model: Model, quantised: QuantizedNetwork, calibration: Calibration) -> HeadFidelity | None:
-    """Measure the SQNR at the heads on the first ``PICTURES`` calibration images.
+    """Measure the SQNR of the network's outputs on the first ``PICTURES`` calibration images.
 
     Return None for a network that was quantised by training, because it does not approximate a float network.
 
@@ -162,7 +162,7 @@ def head_fidelity(model: Model, quantised: QuantizedNetwork, calibration: Calibr
 
 
 def rounded(ratio_db: float) -> float | None:
-    """Return the ratio rounded to two decimals, or None if it is infinite or NaN."""
+    """Return an SQNR in dB rounded to two decimals, or None if it is infinite or NaN."""
     return round(ratio_db, 2) if math.isfinite(ratio_db) else None
 
 

@@ -40,7 +40,7 @@ LEAST_PROBABILITY = 0.005
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """The network that is evaluated.
+    """The network that is evaluated, as a float and as a quantised network, with the resize method.
 
     Attributes:
         network: The float network.
@@ -58,7 +58,7 @@ class Subject:
 
     @cached_property
     def heads(self) -> tuple[tuple[tuple[int, ...], Head], ...]:
-        """Each detection head that outputs boxes, with the indices of the nodes that it reads."""
+        """Each detection head that outputs boxes: (indices of the nodes that it reads, its description)."""
         nodes = self.network.nodes
         read = ((node.inputs, head_of(node.op)) for node in nodes if isinstance(node.op, DetectionHead))
         return tuple((sources, head) for sources, head in read if head.kind != SEGMENTATION)
@@ -81,7 +81,7 @@ class Subject:
 
     @property
     def classes(self) -> int:
-        """The number of classes."""
+        """The number of classes of the classifier or of the detection heads."""
         if self.is_classifier:
             return self.network.nodes[self.outputs[0]].shape.channels
         return max((head.classes for _, head in self.heads), default=0)
@@ -94,7 +94,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Seen:
-    """The detections or classes of one image.
+    """The boxes or the classes that a network finds in one image.
 
     Attributes:
         detections: The boxes, in pixels of the image and clipped to its edges.
@@ -111,7 +111,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Frame:
-    """The results for one image.
+    """The results of the float network and of the golden model for one image.
 
     Attributes:
         width: The width of the image in pixels.
@@ -131,7 +131,7 @@ class Frame:
 
 
 def compute(subject: Subject, path: Path) -> Frame:
-    """Compute one image with the float network and with the golden model.
+    """Run one image through the float network and the golden model, and return the boxes or classes of each.
 
     Raises:
         SystolicError: An error of ``load_frame`` for a file that is not an image.
@@ -155,7 +155,7 @@ def compute(subject: Subject, path: Path) -> Frame:
 
 
 def golden_outputs(subject: Subject, pixels: npt.NDArray[np.uint8]) -> dict[int, FloatArray]:
-    """Return, by node, the outputs of the golden model that the host reads, converted to floats."""
+    """Return {node: floats} of the golden model's outputs that the host reads, dequantised."""
     integers = run_integer(subject.quantised, pixels)
     read = {*subject.outputs, *(node for sources, _ in subject.heads for node in sources)}
     return {

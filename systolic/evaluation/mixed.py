@@ -1,4 +1,4 @@
-"""The choice of 4 or 8 bits per layer, so that the pipeline keeps a share of the frame rate of 4 bits in all layers.
+"""The choice of 4 or 8 bits per layer, so that a pipeline keeps a given share of its all-4-bit frame rate.
 
 The folding search decides. First it finds the fewest cycles per frame to which the all-4-bit pipeline folds on the
 board. These cycles divided by the share are the limit for every mixed choice. The area of a layer's blocks at this
@@ -41,7 +41,7 @@ PICTURES = 4
 
 @dataclass(frozen=True)
 class Pipeline:
-    """The streaming pipeline whose frame rate counts: the fastest folding on a board.
+    """The board, clock and folding options of the streaming pipeline whose frame rate mixed precision must keep.
 
     Attributes:
         board: The board.
@@ -54,7 +54,7 @@ class Pipeline:
     options: StreamingOptions = field(default_factory=StreamingOptions)
 
     def fewest_cycles(self, network: QuantizedNetwork) -> int:
-        """Return the fewest cycles per frame of the network's pipeline.
+        """Return the cycles per frame of the fastest folding of this network that fits the board.
 
         Raises:
             SystolicError: An error of ``least_cycles``, if no folding fits the board.
@@ -68,7 +68,7 @@ class Pipeline:
         return exact.has_folding(lower(network), self.board, goal, self.options.choices, self.options.deadline)
 
     def layer_areas(self, network: QuantizedNetwork, cycles: int) -> dict[int, float]:
-        """Return the least area of each layer with weights, by node, at this limit of cycles per frame.
+        """Return {node: area} of each layer with weights: the least area at this limit of cycles per frame.
 
         The area is the sum of the layer's compute block and of the sliding window that feeds the block, if any.
         """
@@ -91,7 +91,7 @@ class Pipeline:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """The calibration data that a choice of bits is quantised and measured with.
+    """The calibration data with which each choice of bits per layer is quantised and its loss is measured.
 
     Attributes:
         statistics: The statistics of the calibration.
@@ -109,7 +109,7 @@ class Trial:
 def quantise_for(
     network: Network, trial: Trial, share: float, pipeline: Pipeline, tell: Progress = silent
 ) -> QuantizedNetwork:
-    """Quantise the network with the bits per layer that lose the least accuracy and keep the frame rate.
+    """Quantise the network with the 4 or 8 bits per layer that lose the least accuracy at the required frame rate.
 
     Args:
         network: The float network.

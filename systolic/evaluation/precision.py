@@ -29,7 +29,7 @@ _NOTHING = float("nan")
 
 @dataclass(frozen=True)
 class ClassPrecision:
-    """The metrics of one class. A metric is NaN if it is not defined: no labelled object, or no box for ``precision``.
+    """Average precision, precision, recall and IoU of one class. NaN if there is no labelled object or no box.
 
     Attributes:
         truths: The number of labelled objects that count.
@@ -50,7 +50,7 @@ class ClassPrecision:
 
 @dataclass(frozen=True)
 class Precision:
-    """The metrics of all classes together.
+    """Average precision, precision, recall and IoU over all classes.
 
     Attributes:
         map50: The mean of ``ap50`` over the classes with labelled objects.
@@ -71,7 +71,7 @@ class Precision:
 
 @dataclass(frozen=True, eq=False)
 class _Matches:
-    """The matched boxes of one class in all images, in descending order of probability.
+    """The boxes of one class in all images, the most probable first, each matched with a labelled object or with none.
 
     Attributes:
         truths: The number of labelled objects that count.
@@ -88,7 +88,7 @@ class _Matches:
     overlap: Doubles
 
     def shown(self, threshold: float) -> tuple[int, int, list[float]]:
-        """Return, for boxes above the threshold: the right boxes, the boxes that count, the IoU of each right box."""
+        """Return, for boxes above the threshold: how many are right, how many count, and the IoU of each right box."""
         likely = self.probabilities > threshold
         right = self.right[0] & likely
         return int(right.sum()), int(np.sum(likely & ~self.ignored[0])), self.overlap[right].tolist()
@@ -97,7 +97,7 @@ class _Matches:
 def average_precisions(
     detections: Sequence[Sequence[Detection]], truths: Sequence[Sequence[Truth]], threshold: float
 ) -> Precision:
-    """Compute the average precision of each class and its means.
+    """Return the average precision of each class, and precision, recall and IoU over all classes.
 
     Args:
         detections: The boxes of each image.
@@ -120,7 +120,7 @@ def average_precisions(
 
 
 def overlaps(boxes: Doubles, references: Doubles) -> Doubles:
-    """Return the IoU, shape (n, m), of n boxes and m references, each a row x0, y0, x1, y1."""
+    """Return the IoU, shape (n, m), of n boxes with m reference boxes, each a row x0, y0, x1, y1."""
     shared = _shared(boxes, references)
     union = _areas(boxes)[:, None] + _areas(references)[None] - shared
     return np.asarray(shared / np.where(union > 0, union, 1))
@@ -158,7 +158,7 @@ def _matches(label: str, detections: Sequence[Sequence[Detection]], truths: Sequ
 
 
 def _match(boxes: Sequence[Detection], truths: Sequence[Truth]) -> _Matches:
-    """Match the boxes of one image and class: the most probable box first, each with the object of greatest IoU."""
+    """Match the boxes of one image and class with labelled objects: the most probable box first, by greatest IoU."""
     boxes = sorted(boxes, key=lambda box: -box.probability)[:MOST_BOXES]
     truths = sorted(truths, key=lambda truth: not truth.counts)
     shape = (len(OVERLAPS), len(boxes))
@@ -175,7 +175,7 @@ def _match(boxes: Sequence[Detection], truths: Sequence[Truth]) -> _Matches:
 
 
 def _shares(boxes: Sequence[Detection], truths: Sequence[Truth]) -> Doubles:
-    """Return the IoU, shape (boxes, truths). For a crowd, divide by the area of the box alone, as COCO does."""
+    """Return the IoU, shape (boxes, truths). A crowd's is the share of the box inside it, as COCO defines it."""
     ours, theirs = boxes_of(boxes), boxes_of(truths)
     crowd = np.array([truth.crowd for truth in truths])
     areas = _areas(ours)[:, None]
@@ -183,7 +183,7 @@ def _shares(boxes: Sequence[Detection], truths: Sequence[Truth]) -> Doubles:
 
 
 def _greedy(shares: Doubles, truths: Sequence[Truth], share: float) -> list[int | None]:
-    """Return, for each box, the index of the object that it matches, or None.
+    """Return, for each box, the index of the labelled object that it matches, or None.
 
     A box prefers an object that counts, and such an object matches one box only. Difficult objects and crowds can match
     several boxes. Objects that count are first in ``truths``.
@@ -211,7 +211,7 @@ def _best(row: Doubles, share: float, first: int) -> int | None:
 
 
 def _class_precision(matches: Sequence[_Matches], threshold: float) -> ClassPrecision:
-    """Return the metrics of one class, or of several together. For several, ``ap50`` has no meaning."""
+    """Return the metrics of one class, or of several together; ``ap50`` then has no meaning."""
     truths = sum(part.truths for part in matches)
     shown = [part.shown(threshold) for part in matches]
     right, counted = sum(each[0] for each in shown), sum(each[1] for each in shown)
@@ -228,7 +228,7 @@ def _class_precision(matches: Sequence[_Matches], threshold: float) -> ClassPrec
 
 
 def _average(matches: _Matches, level: int) -> float:
-    """Return the mean over ``RECALLS`` of the best precision at that recall or a higher one."""
+    """Return the average precision at one IoU threshold: the mean of the interpolated precision over ``RECALLS``."""
     if not matches.truths:
         return _NOTHING
     counted = ~matches.ignored[level]

@@ -20,7 +20,7 @@ SAME = 0.5
 
 @dataclass(frozen=True)
 class Agreement:
-    """The agreement of two lists of boxes: the reference and the candidates.
+    """The agreement of two lists of boxes: a reference, such as the float network's, and the candidates.
 
     Attributes:
         matched: The number of pairs of boxes that are the same object.
@@ -36,12 +36,12 @@ class Agreement:
 
     @property
     def differing(self) -> int:
-        """The number of boxes that only one of the two lists has."""
+        """The number of boxes that only the reference or only the candidates have."""
         return self.missed + self.added
 
 
 def agreement(reference: Sequence[Detection], candidates: Sequence[Detection]) -> Agreement:
-    """Match the boxes of one image within each class, greedily: the pair with the greatest IoU first."""
+    """Return how well two lists of boxes of one image agree, matched per class, the greatest IoU first."""
     shares = overlaps(boxes_of(reference), boxes_of(candidates))
     alike = np.array([[a.label == b.label for b in candidates] for a in reference], bool).reshape(shares.shape)
     shares = np.where(alike, shares, 0.0)
@@ -55,7 +55,7 @@ def agreement(reference: Sequence[Detection], candidates: Sequence[Detection]) -
 
 
 def together(agreements: Iterable[Agreement]) -> Agreement:
-    """Return the agreement over all images."""
+    """Return the agreement over all images: the summed counts and the mean IoU of all pairs."""
     every = list(agreements)
     matched = sum(each.matched for each in every)
     overlap = sum(each.matched * each.mean_iou for each in every if each.matched)
@@ -71,7 +71,7 @@ Metrics = dict[str, float]
 
 
 class Quality(Protocol):
-    """The metrics of one form of a network: float, quantised or executed."""
+    """The accuracy of a float, quantised or executed network on labelled images."""
 
     @property
     def metrics(self) -> Metrics:
@@ -84,7 +84,7 @@ class Quality(Protocol):
 
 @dataclass(frozen=True)
 class DetectionQuality:
-    """The metrics of a detector.
+    """The accuracy of a detector on labelled images.
 
     Attributes:
         precision: The average precisions.
@@ -97,7 +97,7 @@ class DetectionQuality:
 
     @property
     def metrics(self) -> Metrics:
-        """The mean average precisions over the classes, and precision, recall and mean IoU over all boxes."""
+        """{name: value}: mAP at IoU 0.5 and 0.5 to 0.95, and precision, recall and mean IoU over all boxes."""
         overall = self.precision
         return {
             "map50": overall.map50,
@@ -109,13 +109,13 @@ class DetectionQuality:
 
     @property
     def by_class(self) -> dict[str, dict[str, Any]]:
-        """The fields of ``ClassPrecision`` for each label."""
+        """{label: fields of ``ClassPrecision``}."""
         return {label: asdict(each) for label, each in self.precision.by_class.items()}
 
 
 @dataclass(frozen=True)
 class ClassificationQuality:
-    """The metrics of a classifier.
+    """The accuracy of a classifier on labelled images.
 
     Attributes:
         top1: The share of images whose labelled class is the most probable one.
@@ -130,14 +130,14 @@ class ClassificationQuality:
 
     @property
     def metrics(self) -> Metrics:
-        """The two shares by name."""
+        """{"top1": share, "top5": share} of images whose labelled class is among the best 1 or 5."""
         return {"top1": self.top1, "top5": self.top5}
 
 
 def detection_quality(
     answers: Sequence[Seen], pictures: Sequence[LabelledPicture], threshold: float, one_object: bool
 ) -> DetectionQuality:
-    """Return the metrics of a detector.
+    """Return average precision, precision, recall and IoU of a detector's boxes against the labels.
 
     Args:
         answers: The detections of each image.
@@ -152,7 +152,7 @@ def detection_quality(
 
 
 def _one_object(answers: Seen, picture: LabelledPicture) -> float:
-    """Return the IoU of the first box with the first labelled object, of any class, or 0 without a box.
+    """Return the IoU of an image's first box with its first labelled object, of any class; 0 without a box.
 
     This is the score of the DAC System Design Contest.
     """
@@ -164,7 +164,7 @@ def _one_object(answers: Seen, picture: LabelledPicture) -> float:
 def classification_quality(
     answers: Sequence[Seen], pictures: Sequence[LabelledPicture], classes: int
 ) -> ClassificationQuality:
-    """Return the metrics of a classifier.
+    """Return the top-1 and top-5 accuracy of a classifier, over all images and per class.
 
     Args:
         answers: The scores of each image.
@@ -195,7 +195,7 @@ def _share(ranks: Sequence[int], top: int) -> float:
 
 
 def agreement_values(reference: Sequence[Seen], candidates: Sequence[Seen], threshold: float) -> dict[str, Any]:
-    """Return the agreement as a JSON object: matched, missed, added and mean_iou of boxes above the threshold.
+    """Return how well two networks agree on all images as JSON: matched, missed, added, mean_iou.
 
     For classifiers, ``matched`` counts the images with the same most probable class, and ``missed`` the other images.
     """

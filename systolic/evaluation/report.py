@@ -47,7 +47,7 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Executed:
-    """The result of the executed design on the first images of the set.
+    """The boxes or classes of the executed design on the first images, and its mismatches with the golden model.
 
     Attributes:
         answers: The detections or classes of each image.
@@ -62,7 +62,7 @@ class Executed:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The result of an evaluation.
+    """The result of ``systolic evaluate``: the results of each image, from which all metrics are computed.
 
     Attributes:
         subject: The network in both forms.
@@ -98,7 +98,7 @@ class Evaluation:
 
     @cached_property
     def agreement(self) -> dict[str, Any]:
-        """The agreement of the golden model with the float network, as a JSON object."""
+        """The number of boxes or classes in which the golden model and the float network agree, as JSON."""
         floats, integers = ([getattr(frame, form) for frame in self.frames] for form in ("floats", "integers"))
         return agreement_values(floats, integers, self.threshold)
 
@@ -111,7 +111,7 @@ class Evaluation:
         return detection_quality(answers, pictures, self.threshold, self.subject.sees_one_object)
 
     def values(self) -> dict[str, Any]:
-        """Return the result as a JSON object."""
+        """Return the JSON object of ``systolic evaluate``."""
         bits = self.bits
         values: dict[str, Any] = {
             "network": self.subject.network.name,
@@ -143,7 +143,7 @@ class Evaluation:
 
     @property
     def warnings(self) -> list[str]:
-        """The warnings: labels that were left out or assumed, and metrics that the integers lose too much of."""
+        """The warnings: labels left out or assumed, metrics that quantisation lowers too much, a low SQNR."""
         sentences = list(self.labelled.notes)
         lost = [f"{TITLES[name]} {loss:.2f} points" for name, loss in self.losses.items() if loss > 100 * HURTS]
         if lost:
@@ -156,14 +156,14 @@ class Evaluation:
 
     @property
     def losses(self) -> dict[str, float]:
-        """The percentage points by which the float network is better than the integers, for each defined metric."""
+        """{metric: percentage points by which the float network is better than the quantised one}."""
         if self.floats is None or self.integers is None:
             return {}
         ours = self.integers.metrics
         return {name: 100 * (value - ours[name]) for name, value in self.floats.metrics.items() if value == value}
 
     def text(self) -> str:
-        """Return the result as tables and sentences for a terminal."""
+        """Return the metrics, the SQNR and the executed mismatches as tables and sentences for a terminal."""
         agreed = self.agreement
         ratios = ", ".join(f"{name} {ratio:.1f} dB" for name, ratio in self.ratios_db.items())
         kind = "the same class" if self.subject.is_classifier else "boxes matched"
@@ -223,7 +223,7 @@ _GAP, _HEAD = 6, 24
 
 
 def save_worst(evaluation: Evaluation, path: Path) -> None:
-    """Draw the ``ROWS`` images on which float and integers differ most, one image per row, into one file.
+    """Draw the ``ROWS`` images on which the float and the quantised network differ most, one per row, into one file.
 
     The columns are the labels, if there are any, the float network and the integers.
 
@@ -238,7 +238,7 @@ def save_worst(evaluation: Evaluation, path: Path) -> None:
 
 
 def _head(titles: Sequence[str]) -> Pixels:
-    """Return the head of the sheet: the titles of the columns."""
+    """Return the top of the drawing as pixels: the titles of its columns."""
     image = Image.new("RGB", (len(titles) * (WIDTH + _GAP), _HEAD), "white")
     for column, title in enumerate(titles):
         ImageDraw.Draw(image).text((column * (WIDTH + _GAP) + _GAP, _GAP), title, fill="black")
@@ -246,7 +246,7 @@ def _head(titles: Sequence[str]) -> Pixels:
 
 
 def _difference(evaluation: Evaluation, place: int) -> tuple[float, float]:
-    """Return the sort key of an image; a greater key means a greater difference of float and integers.
+    """Return the sort key of an image: the more the float and the quantised network differ on it, the greater.
 
     For boxes, the key is the number of boxes that only one of the two has, then 1 − mean IoU of the matched boxes. For
     classes, the key is whether the classes differ, then the difference of their probabilities.
@@ -275,7 +275,7 @@ def _row(evaluation: Evaluation, place: int) -> Pixels:
 def _columns(
     frame: Frame, picture: LabelledPicture, evaluation: Evaluation
 ) -> list[tuple[Sequence[Detection], Sequence[Score]]]:
-    """Return the boxes and scores that each panel of an image shows.
+    """Return the boxes and scores of each of an image's drawings.
 
     The panels are, from left to right: the labels if the set has labels, the float network, the quantised network.
     """

@@ -25,7 +25,7 @@ L = TypeVar("L")
 
 @dataclass(frozen=True)
 class Variant:
-    """The options with which the sources are compiled.
+    """The options with which a design's C++ or SystemVerilog is compiled to a simulation library.
 
     Attributes:
         ap_int: Use the vendor's integer types and packed products instead of native ones.
@@ -50,7 +50,7 @@ class Variant:
 
 
 def build(folder: Path, variant: Variant = Variant(), tell: Progress = silent) -> Path:
-    """Return the shared library of a design's sources; compile it only if the sources or the options changed.
+    """Return the path of a design's simulation library. Compile it only if the sources or the options changed.
 
     Raises:
         FileAccessError: The folder is not a generated design.
@@ -81,7 +81,7 @@ def build(folder: Path, variant: Variant = Variant(), tell: Progress = silent) -
 
 
 def built(load: Callable[[Path], L], folder: Path, variant: Variant = Variant(), tell: Progress = silent) -> L:
-    """Build the library and load it with ``load``. If it cannot be loaded, build it again, once.
+    """Build the simulation library and return ``load(path)``. If loading fails, build it again, once.
 
     Raises:
         SystolicError: An error of ``build`` or of ``load``.
@@ -128,7 +128,7 @@ def _build_rtl(folder: Path, variant: Variant, tell: Progress) -> Path:
 
 
 def _command(folder: Path, variant: Variant) -> list[str]:
-    """Return the compiler's command, to be run in ``folder``.
+    """Return the command that compiles a design's C++ to a library; it must run in ``folder``.
 
     Its paths are relative, so that the library of a folder that was moved has the same key.
     """
@@ -153,7 +153,7 @@ def _command(folder: Path, variant: Variant) -> list[str]:
 
 
 def ap_int_folder() -> Path:
-    """Return the folder with ap_int.h: SYSTOLIC_AP_TYPES, XILINX_HLS/include, or the copy in the hls4ml package.
+    """Return the folder with the vendor's ap_int.h: SYSTOLIC_AP_TYPES, XILINX_HLS/include, or hls4ml's copy.
 
     Raises:
         MissingToolError: None of them has the header.
@@ -177,5 +177,5 @@ def ap_int_folder() -> Path:
 
 
 def command_key(command: list[str]) -> str:
-    """Return a digest of the compiler's arguments, without the compiler's name."""
+    """Return a digest of the compiler's arguments for the library's file name; the compiler's name is left out."""
     return hashlib.sha256("\0".join(command[1:]).encode()).hexdigest()[:8]

@@ -32,7 +32,7 @@ def compiler() -> str:
 
 
 def compile_to(command: list[str], library: Path, folder: Path | None = None, tell: Progress = silent) -> None:
-    """Compile a library in a temporary folder next to its place, and rename it, so that it is complete or absent.
+    """Compile a library in a temporary folder, then rename it, so that the file is complete or absent.
 
     Args:
         command: The command that compiles all units in one call; it may contain object files. Each unit is compiled by
@@ -59,7 +59,7 @@ def compile_to(command: list[str], library: Path, folder: Path | None = None, te
 
 
 def _compile(command: list[str], folder: Path | None, work: Path) -> None:
-    """Run the compiler in ``folder``, with ``work`` for its temporary files."""
+    """Run a compiler command in ``folder``, with ``work`` for its temporary files. Raises ToolError if it fails."""
     try:
         compiled = subprocess.run(
             command,

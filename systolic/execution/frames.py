@@ -29,7 +29,7 @@ from systolic.trace.report import CycleReport
 
 @dataclass(frozen=True)
 class FrameBoxes:
-    """The result for one image or one frame of a video. The image itself is not stored.
+    """The boxes or classes of one image or one video frame. The image itself is not stored.
 
     Attributes:
         source: The file of the image or video.
@@ -57,7 +57,7 @@ class FrameBoxes:
 
 @dataclass(frozen=True)
 class Frames:
-    """The results of all frames and the measured times. The images are not stored, because there may be many."""
+    """The boxes of all frames and the measured times. The images are not stored, because there may be many."""
 
     boxes: tuple[FrameBoxes, ...]
     measured: Measured
@@ -70,7 +70,7 @@ def run_frames(
     output: Path | None = None,
     progress: Progress = silent,
 ) -> Frames:
-    """Run a folder of images or a video through a design.
+    """Run each image of a folder, or each frame of a video, through a design, and return the boxes.
 
     Args:
         design: The design's folder.
@@ -93,7 +93,7 @@ def run_frames(
 
 
 def is_many(source: Path) -> bool:
-    """Return whether a source is a folder, or a file with the ending of a video."""
+    """Return whether ``source`` is a folder or a video file, and not a single image."""
     return source.is_dir() or source.suffix.lower() in VIDEOS
 
 
@@ -125,7 +125,7 @@ def _boxes(result: Result, source: Path, number: int | None) -> FrameBoxes:
 
 
 def _check_folder(output: Path, source: Path) -> None:
-    """Make the folder ``output``.
+    """Make the output folder. Raise an error if it cannot be written or is the input folder.
 
     Raises:
         FileAccessError: Images cannot be written to the folder.
@@ -148,7 +148,7 @@ def _check_folder(output: Path, source: Path) -> None:
 
 
 def save_cycles(design: Path, report: CycleReport | Counts) -> Path | None:
-    """Write the traced or counted cycles of each pass next to the manifest, for a simulated board's ``time_scale``.
+    """Store the cycles of each pass next to the manifest, so that a simulated board can take the hardware's time.
 
     Returns:
         The file, or None if the folder cannot be written, which is not an error.

@@ -28,7 +28,7 @@ from systolic.styles.style import OpenedDesign
 
 @dataclass(frozen=True)
 class GoldenProgram:
-    """The comparison of the standalone C++ golden program with the numpy golden model.
+    """Whether the standalone C++ golden program gives the same integers as the numpy golden model.
 
     Attributes:
         first_difference: The first layer in which they differ, or None if they agree in all layers.
@@ -38,13 +38,13 @@ class GoldenProgram:
 
     @property
     def agrees(self) -> bool:
-        """Whether the two agree in all layers."""
+        """Whether the C++ golden program and the numpy golden model agree in all layers."""
         return self.first_difference is None
 
 
 @dataclass(frozen=True, eq=False)
 class FrameResult:
-    """The result of one frame.
+    """The result of simulating one frame: mismatches with the golden model, and SQNR per layer.
 
     Attributes:
         network: The name of the network.
@@ -72,7 +72,7 @@ class FrameResult:
         return self.mismatches == 0 and (self.golden is None or self.golden.agrees)
 
     def values(self) -> dict[str, Any]:
-        """Return the result as a JSON object.
+        """Return the simulated frame as a JSON object.
 
         {network, variant, layers: [{name, values, mismatches, first, sqnr_db, cycles}], mismatches, golden_program}.
         Only engines in SystemVerilog count ``cycles``; for the others they are null.
@@ -93,7 +93,7 @@ class FrameResult:
         return values
 
     def rows(self) -> list[list[Cell]]:
-        """Return one row per layer, with the columns of ``head``."""
+        """Return the table's rows, one per layer; ``head`` has the columns."""
         cycles = [[count] for count in self.simulation.cycles] or [[] for _ in self.simulation.layers]
         layers = zip(self.simulation.layers, self.noise_db, cycles, strict=True)
         return [
@@ -106,7 +106,7 @@ class FrameResult:
         return (*HEAD, *(["cycles"] if self.simulation.cycles else []), "")
 
     def verdict(self) -> str:
-        """Return the number of mismatches and the verdict, in words."""
+        """Return sentences with the number of mismatches and whether every integer is equal."""
         total = sum(layer.values for layer in self.simulation.layers)
         verdict = "every bit equal" if self.mismatches == 0 else "THE DESIGN IS NOT RIGHT"
         golden = ""
@@ -142,7 +142,7 @@ def _where(layer: LayerResult) -> str:
 
 @dataclass(frozen=True, eq=False)
 class SimulationResult:
-    """The result of one start of a design: one frame, or the frames of a batch."""
+    """The result of simulating one start of a design: one frame, or the frames of a batch."""
 
     network: str
     frames: tuple[FrameResult, ...]
@@ -154,12 +154,12 @@ class SimulationResult:
 
     @property
     def right(self) -> bool:
-        """Whether every frame is right."""
+        """Whether every integer of every frame equals the golden model."""
         return all(frame.right for frame in self.frames)
 
     @property
     def layers(self) -> tuple[LayerResult, ...]:
-        """The layers of the first frame."""
+        """The comparison of each layer of the first frame with the golden model."""
         return self.frames[0].simulation.layers
 
     @property
@@ -168,7 +168,7 @@ class SimulationResult:
         return self.frames[0].simulation.outputs
 
     def values(self) -> dict[str, Any]:
-        """Return the JSON object of the frame, or for a batch {network, batch, frames, mismatches}."""
+        """Return the JSON object of one frame, or for a batch {network, batch, frames, mismatches}."""
         if len(self.frames) == 1:
             return self.frames[0].values()
         return {
@@ -179,7 +179,7 @@ class SimulationResult:
         }
 
     def text(self) -> str:
-        """Return one table per frame for a terminal."""
+        """Return one table of layers per frame, each with the mismatches, for a terminal."""
         if len(self.frames) == 1:
             return self.frames[0].text()
         count = len(self.frames)
@@ -200,7 +200,7 @@ def simulate(
     golden: bool = False,
     tell: Progress = silent,
 ) -> SimulationResult:
-    """Execute one start of a design, and compare the integers with the golden model.
+    """Execute one start of a design, and compare every layer's integers with the golden model.
 
     Args:
         design: The design.
@@ -227,7 +227,7 @@ def _frame(design: OpenedDesign, picture: Pixels, simulation: Simulation, golden
 
 
 def _warning(design: OpenedDesign, noise_db: Sequence[float | None]) -> str:
-    """Return a warning if the SQNR of a head is too low, else "".
+    """Return a warning if the SQNR of an output layer (head) is too low, else "".
 
     A network that was quantised by training has no warning, because it does not approximate a float network.
     """
@@ -240,7 +240,7 @@ def _warning(design: OpenedDesign, noise_db: Sequence[float | None]) -> str:
 
 
 def noise_of(design: OpenedDesign, picture: Pixels, simulation: Simulation) -> tuple[float | None, ...]:
-    """Return the SQNR of each layer in dB, or None for a layer that copies only a part of its feature map.
+    """Return the SQNR of each layer in dB against the float network. None for a layer that copies a part of a map.
 
     Args:
         design: The design.

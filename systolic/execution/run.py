@@ -1,4 +1,4 @@
-"""An image through the executed design to boxes or classes.
+"""Runs an image through an executed design, and decodes its outputs to boxes or classes.
 
 Every command that runs images through a design uses ``detector_of``: the host's detector with the compiled library. If
 pynq is installed, the detector uses the accelerator through pynq, on the board or on a simulated board. Otherwise it
@@ -38,7 +38,7 @@ def detector_of(
     variant: Variant = Variant(),  # noqa: B008 (frozen)
     tell: Progress = silent,
 ) -> Detector:
-    """Compile a design, and return the host's detector for it. The caller closes the detector.
+    """Compile a design's simulation library, and return the host's detector that runs it. The caller closes it.
 
     Args:
         folder: The design's folder.
@@ -56,7 +56,7 @@ HEADLESS = "no head to decode: these are the outputs of the last layers; -o FILE
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The result of one image.
+    """The result of one image: boxes or classes, and the output mismatches with the golden model.
 
     Attributes:
         result: The result as the host decoded it.
@@ -87,11 +87,11 @@ class Run:
         return self.simulation.mismatches
 
     def draw(self) -> Image.Image:
-        """Return the image with the result drawn on it."""
+        """Return the image with its boxes or classes drawn on it."""
         return self.result.draw()
 
     def save(self, path: Path | str) -> None:
-        """Write the result in the format of the file's ending; .npz stores the values of the network's outputs.
+        """Write the result to a file: a drawn image, or for .npz the values of the network's outputs.
 
         Raises:
             SystolicError: An error of ``Result.save``.
@@ -99,7 +99,7 @@ class Run:
         self.result.save(path)
 
     def values(self) -> dict[str, Any]:
-        """Return the result as a JSON object.
+        """Return the boxes or classes of the image as a JSON object.
 
         {width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], tensors, mismatches}. Networks that
         are not detectors have the keys of ``seen_values`` instead of ``detections``. ``tensors`` is the list of
@@ -110,7 +110,7 @@ class Run:
         return {"width": width, "height": height, **seen, "mismatches": self.mismatches}
 
     def text(self) -> str:
-        """Return the result as a table for a terminal."""
+        """Return the boxes, classes or output tensors of the image as a table for a terminal."""
         if self.scores:
             return _classes(self.scores)
         if self.result.segmentation is not None:
@@ -140,7 +140,7 @@ class Run:
 
 
 def seen_values(result: Result) -> dict[str, Any]:
-    """Return the JSON object of a result, whose keys depend on the network.
+    """Return the host's result as a JSON object. Its keys depend on the kind of network.
 
     - A detector: {detections}, the list of ``detection_values``.
     - A classifier: {classes: [{label, probability}]}. If the accelerator chose the labels, there is no probability, and
@@ -159,7 +159,7 @@ def seen_values(result: Result) -> dict[str, Any]:
 
 
 def _classes(scores: Sequence[Score]) -> str:
-    """Return the classes as a table for a terminal, with the probabilities and values if there are any."""
+    """Return the most probable classes as a table for a terminal."""
     columns: list[tuple[str, list[Cell]]] = [("class", [score.label for score in scores])]
     columns += [("probability", [score.probability for score in scores])] * (scores[0].probability is not None)
     columns += [("value", [score.value for score in scores])] * (scores[0].value is not None)
@@ -177,7 +177,7 @@ MOST_VALUES = 256
 
 
 def tensor_values(result: Result) -> list[dict[str, Any]]:
-    """Return one JSON object per output of the network: {name, sides, least, greatest}.
+    """Return {name, sides, least, greatest} of each output tensor of the network.
 
     An output with at most ``MOST_VALUES`` values also has ``values``, the list of all values in row-major order.
     """
@@ -196,12 +196,12 @@ def _tensor_values(name: str, array: npt.NDArray[Any]) -> dict[str, Any]:
 
 
 def _short(value: float) -> float:
-    """Return the value with the eight digits that a float32 has."""
+    """Return the value rounded to the eight significant digits of a float32."""
     return value if isinstance(value, int) else float(f"{value:.8g}")
 
 
 def detection_values(detections: tuple[Detection, ...]) -> list[dict[str, Any]]:
-    """Return one JSON object per detection, with the box in pixels of the image."""
+    """Return {label, probability, box} of each detection, with the box in pixels of the image."""
     return [
         {
             "label": answer.label,
@@ -213,7 +213,7 @@ def detection_values(detections: tuple[Detection, ...]) -> list[dict[str, Any]]:
 
 
 def fit_picture(design: OpenedDesign, picture: Pixels) -> tuple[Pixels, Placement]:
-    """Resize an image to the input that the design was generated for: uint8 of shape (channels, rows, columns)."""
+    """Return an image resized to the design's input, uint8 of shape (channels, rows, columns), and its placement."""
     return network_input(picture, design.manifest.input.shape, design.manifest.fit)
 
 
@@ -225,7 +225,7 @@ def run(
     variant: Variant | None = None,
     progress: Progress = silent,
 ) -> Run:
-    """Run one image through a design with the host's code, and compare the outputs with the golden model.
+    """Run one image through a design with the host's code; return its boxes or classes and the output mismatches.
 
     Args:
         design: The design.

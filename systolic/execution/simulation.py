@@ -19,7 +19,7 @@ from systolic.execution.build import Variant
 
 @dataclass(frozen=True)
 class LayerResult:
-    """The comparison of one layer with the golden model.
+    """The number of integers of one layer that differ from the golden model, and the position of the first one.
 
     Attributes:
         name: The name of the layer.
@@ -36,7 +36,7 @@ class LayerResult:
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """The executed integers of one frame, compared with the golden model.
+    """The integers of every layer that the generated code computed for one frame, and their mismatches.
 
     Attributes:
         layers: The comparison of each layer.
@@ -62,7 +62,7 @@ NETWORK = "network.npz"
 
 
 def read_network(path: Path, manifest: Manifest) -> QuantizedNetwork:
-    """Read the quantised network of a generated folder, and check it against the manifest.
+    """Read the quantised network of a design's folder (network.npz), and check it against the manifest.
 
     Raises:
         FileAccessError: The file cannot be read.
@@ -97,7 +97,7 @@ def compared(
     outputs: Sequence[Integers],
     variant: Variant,
 ) -> Simulation:
-    """Compare the executed layers with the golden model.
+    """Compare the integers of executed layers with the golden model, and return both with the mismatches.
 
     Args:
         golden: The feature maps of the golden model, by node.
@@ -112,7 +112,7 @@ def compared(
 
 
 def compare(name: str, expected: Integers | None, actual: Integers) -> LayerResult:
-    """Return the number of integers of a layer that differ, and the position of the first one.
+    """Return how many integers of a layer differ from the golden model, and the position of the first.
 
     Raises:
         ShapeError: The shapes differ.

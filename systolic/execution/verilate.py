@@ -83,7 +83,7 @@ def root(program: Path) -> Path:
 
 
 def modules(folder: Path) -> list[Path]:
-    """Return the SystemVerilog files of a design, relative to ``folder``, the packages first."""
+    """Return the SystemVerilog files of a design, relative to ``folder``, with SystemVerilog packages first."""
     paths = [*sorted((folder / "src").glob("*.sv")), *sorted((folder / "simulation").glob("*.sv"))]
     packages = [path for path in paths if path.name.endswith("_geometry.sv")]
     return [path.relative_to(folder) for path in (*packages, *(path for path in paths if path not in packages))]
@@ -142,7 +142,7 @@ def _join(work: Path) -> None:
 
 
 def command(work: Path, harness: Path, waves: bool = False) -> list[str]:
-    """Return the command that compiles Verilator's C++ and the harness to a library.
+    """Return the command that compiles Verilator's C++ and the simulation harness to a library.
 
     Args:
         work: The folder with the C++.

@@ -21,7 +21,7 @@ ENDING = ".fst"
 
 
 def without_signals(folder: Path) -> UnsupportedError:
-    """Return the error of a design whose signals cannot be recorded."""
+    """Return the error for recording signals of a C++ design, which has none."""
     return UnsupportedError(
         f"recording waves of {folder}",
         "its engine is in C++ and has no signals",
@@ -31,7 +31,7 @@ def without_signals(folder: Path) -> UnsupportedError:
 
 @dataclass(frozen=True)
 class Recording:
-    """The recording to make: the passes of one layer, ``first_pass`` to ``last_pass``, into the file ``path``."""
+    """The signals to record into an FST file: one layer's, in its passes ``first_pass`` to ``last_pass``."""
 
     layer: str
     first_pass: int
@@ -39,13 +39,13 @@ class Recording:
     path: Path
 
     def shows(self, index: int) -> bool:
-        """Return whether pass ``index`` is recorded."""
+        """Return whether the signals are recorded during pass ``index`` of the engine's program."""
         return self.first_pass <= index <= self.last_pass
 
 
 @dataclass(frozen=True)
 class Waves:
-    """A recorded file of signals.
+    """A recorded FST file with the signals of one layer.
 
     Attributes:
         layer: The name of the layer.
@@ -88,7 +88,7 @@ def _size(count: int) -> str:
 
 
 def layer_named(layers: Sequence[LayerT], name: str) -> LayerT:
-    """Return the layer with this name or with this number, counted from 1.
+    """Return the layer with this name, or with this position, counted from 1.
 
     Raises:
         ChoiceError: There is no such layer. The message lists the names.
@@ -104,7 +104,7 @@ def layer_named(layers: Sequence[LayerT], name: str) -> LayerT:
 
 
 def recording_of(layer: str, passes: range, path: Path | None) -> Recording:
-    """Return the recording of a layer.
+    """Return a ``Recording`` of a layer's passes, after checking that the .fst file can be written.
 
     Args:
         layer: The name of the layer.
@@ -129,7 +129,7 @@ def recording_of(layer: str, passes: range, path: Path | None) -> Recording:
 
 @contextmanager
 def recorded(library: SystolicLibrary, recording: Recording | None) -> Iterator[None]:
-    """Let the library record inside this context. The file is complete or absent."""
+    """Let the simulation library record signals inside this context. The file is complete or absent."""
     if recording is None:
         yield
         return
@@ -145,7 +145,7 @@ def recorded(library: SystolicLibrary, recording: Recording | None) -> Iterator[
 
 
 def waves(recording: Recording, layers: Sequence[ManifestLayer], cycles: Sequence[int]) -> Waves:
-    """Return the recorded file with the cycles of its layer.
+    """Return the recorded file with its size and the first and last cycle of its layer.
 
     Args:
         recording: The recording.

@@ -1,1 +1,1 @@
-"""The formats of network files: the ones of this project, and formats that other packages add."""
+"""The formats of network files: the built-in ones, and formats that other packages add."""

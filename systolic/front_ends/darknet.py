@@ -13,7 +13,7 @@ from systolic.model import Model
 
 
 def read(path: Path, options: LoadOptions) -> Model:
-    """Return the model of a .cfg file. Raises the errors of ``read_darknet``."""
+    """Return the model of a darknet .cfg file, with its weights. Raises the errors of ``read_darknet``."""
     source = None if options.seed is None else zoo.seeded(options.seed)
     with sized(path, options.size, r"(?m)^\s*KEY\s*=.*$", "KEY=VALUE") as cfg:
         network = read_darknet(cfg, options.weights, weight_source=source)
@@ -22,7 +22,7 @@ def read(path: Path, options: LoadOptions) -> Model:
 
 
 def reread(path: Path) -> Network:
-    """Return the network of a design's .cfg file, with the weights of the .weights file next to it."""
+    """Return the float network of a design's .cfg file, with the weights of the .weights file next to it."""
     return read_darknet(path, path.with_suffix(".weights"))
 
 

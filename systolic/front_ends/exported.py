@@ -1,4 +1,4 @@
-"""The formats of networks that were quantised in training.
+"""The formats of networks that were quantised in training: .json with .npz, and UltraNet's param.h or config.json.
 
 One is a .json topology with the arrays in an .npz file. The other is the param.h or config.json that UltraNet's
 exporter writes.
@@ -20,7 +20,7 @@ from systolic.model import Model
 
 
 def read(path: Path, options: LoadOptions) -> Model:
-    """Return the model of a topology file, or of a config.json of UltraNet's exporter.
+    """Return the model of a .json topology file of this project, or of a config.json of UltraNet's exporter.
 
     If the options give neither weights nor a seed, the arrays are read from the .npz file with the same stem in the
     same folder, if there is one. Raises the errors of ``translated`` and ``load_exported_file``.
@@ -32,7 +32,10 @@ def read(path: Path, options: LoadOptions) -> Model:
 
 
 def read_header(path: Path, options: LoadOptions) -> Model:
-    """Return the model of a param.h or config.json. Raises the errors of ``translated`` and ``load_exported_file``."""
+    """Return the model of UltraNet's param.h or config.json.
+
+    Raises the errors of ``translated`` and ``load_exported_file``.
+    """
     with translated(path, options.weights) as (topology, numbers):
         return _read_topology(topology, replace(options, weights=numbers))
 
@@ -45,7 +48,7 @@ def _read_topology(path: Path, options: LoadOptions) -> Model:
 
 
 def reread(path: Path) -> Network:
-    """Return the float network of a design's topology file, with the arrays of the .npz file next to it."""
+    """Return the float form of a design's .json topology file, with the arrays of the .npz file next to it."""
     return read_exported(path, path.with_suffix(".npz")).network
 
 

@@ -17,7 +17,7 @@ FLAGS = {"weights": "--weights", "names": "--names", "seed": "--seed", "size": "
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """The options with which a network is loaded, in addition to its name.
+    """The options with which a network file is read: weights, labels, seed, input size and cuts.
 
     Attributes:
         weights: The file with the trained weights.
@@ -38,13 +38,13 @@ class LoadOptions:
 
     @property
     def given(self) -> tuple[str, ...]:
-        """The keys of ``FLAGS`` whose options were given."""
+        """The options that were given, as keys of ``FLAGS``, such as "weights"."""
         return tuple(name for name in FLAGS if getattr(self, name) not in (None, ()))
 
 
 @dataclass(frozen=True)
 class FrontEnd:
-    """A format of network files.
+    """The reader of one format of network files, with the options that it takes.
 
     A design contains the files of the model that ``read`` returns. One of them is named ``model/network`` with the
     file extension that the front-end is registered for. ``load_named`` reads and checks the labels after ``read``, in
@@ -67,7 +67,7 @@ class FrontEnd:
     holds: str = ""
 
     def check(self, name: str, options: LoadOptions) -> None:
-        """Raise ConflictError for options that the format does not take, or if both weights and a seed are given."""
+        """Raise ConflictError for options that the format does not take, or if weights and a seed are both given."""
         foreign = [FLAGS[option] for option in options.given if option not in self.takes]
         if foreign:
             own = f"holds its own {self.holds} and " if self.holds else ""

@@ -1,4 +1,4 @@
-"""Networks that are Python objects instead of files: PyTorch modules and Keras models. They become ONNX files."""
+"""Networks that are Python objects, not files: PyTorch modules and Keras models. They are exported to ONNX files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cnn.onnx.pytorch import is_module, write_exported
 
 
 def is_object(value: object) -> bool:
-    """Return whether ``value`` is a network object, and not the name of a file or of a built-in network."""
+    """Return whether ``value`` is a PyTorch module or a Keras model, and not the name of a network."""
     return is_keras_model(value) or is_module(value)
 
 
@@ -26,7 +26,7 @@ def refuse_keras_file(name: str) -> None:
 
 
 def write_object(network: Any, example: Any, seed: int | None, folder: Path) -> Path:
-    """Write the network as an ONNX file to ``folder`` and return the file's path.
+    """Export a PyTorch module or a Keras model to an ONNX file in ``folder``, and return the file's path.
 
     Args:
         network: A Keras model or a PyTorch module.

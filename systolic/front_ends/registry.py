@@ -56,7 +56,7 @@ EXPORTERS = {
 
 
 def front_end_of(name: str) -> FrontEnd | None:
-    """Return the front-end of a file or built-in network by its name; None if no front-end reads it."""
+    """Return the front-end, the reader of a network format, for a file name or a built-in network, or None."""
     if name in zoo.names():
         name = zoo.topology_file(name).name
     _, dot, ending = name.rpartition(".")
@@ -67,7 +67,7 @@ def front_end_of(name: str) -> FrontEnd | None:
 
 
 def front_end_named(name: str) -> FrontEnd:
-    """Return the front-end of a file or built-in network by its name.
+    """Return the front-end, the reader of a network format, for a file name or a built-in network.
 
     Raises:
         UnsupportedError: The name is a file of another format.
@@ -89,7 +89,7 @@ def front_end_named(name: str) -> FrontEnd:
 
 
 def of_function(ending: str, function: Callable[[Path], Network]) -> FrontEnd:
-    """Return a front-end that reads files with a function. Each network that it returns is checked.
+    """Return a front-end that reads files with ``function`` of another package, and checks each network.
 
     Args:
         ending: The file extension, without the dot.
@@ -111,7 +111,7 @@ def of_function(ending: str, function: Callable[[Path], Network]) -> FrontEnd:
 
 
 def _bytes_of(path: Path) -> bytes:
-    """Return a file's bytes. Raises FileAccessError if it cannot be read or is too large."""
+    """Return the bytes of a network file. Raises FileAccessError if it cannot be read or is too large."""
     try:
         size = path.stat().st_size
         if size > MAX_FILE_BYTES:

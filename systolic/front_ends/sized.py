@@ -1,4 +1,4 @@
-"""Changes the input size in the text of a network file."""
+"""Replaces the input size in the text of a .cfg or .json network file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cnn.darknet.cfg import MAX_CFG_BYTES, read_text
 
 @contextmanager
 def sized(path: Path, size: tuple[int, int] | None, pattern: str, entry: str) -> Iterator[Path]:
-    """Yield the path of the file, or of a temporary copy with the same name and an input of ``size``.
+    """Yield the path of the file, or of a temporary copy whose text has an input of ``size``.
 
     Args:
         path: The network file.

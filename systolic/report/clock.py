@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class RateClock:
-    """The clock at which the frame rate of a design is stated.
+    """The clock at which reports give a design's frame rate, and whether its loops reach their II there.
 
     Attributes:
         target_mhz: The clock that the design was generated for.
@@ -27,12 +27,12 @@ class RateClock:
 
     @property
     def mhz(self) -> float:
-        """The clock in MHz that the rate is computed for: the target if no lower one is known."""
+        """The clock in MHz of the reported rate: the target, or a lower clock at which every loop reaches its II."""
         return self.target_mhz if self.holds or self.held_mhz is None else min(self.held_mhz, self.target_mhz)
 
     @property
     def source(self) -> str:
-        """The origin of the clock, as reports print it in parentheses."""
+        """The words after the clock in a report: "target", or why another clock is used."""
         if self.holds:
             return "target"
         if self.held_mhz is None:
@@ -40,7 +40,7 @@ class RateClock:
         return f"derived: the loops do not reach their intervals at the target of {self.target_mhz:g} MHz"
 
     def rate(self, at_target: float) -> float | None:
-        """Return the frames per second at ``mhz``; None if the loops do not reach their intervals at any clock.
+        """Return the frames per second at ``mhz``; None if some loop misses its II at every clock.
 
         Args:
             at_target: The frames per second at the target clock.

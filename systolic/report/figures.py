@@ -25,7 +25,7 @@ WIDTH, HEIGHT = 7.0, 3.6  # inches
 
 
 class Picture(Figure):
-    """A figure that a notebook shows as the value of a cell.
+    """A matplotlib figure that a notebook shows without pyplot.
 
     Notebooks show matplotlib's own figures only if pyplot was imported.
     """
@@ -64,7 +64,7 @@ Series = tuple[str, Sequence[float], str]
 
 
 def grouped_bars(axes: Axes, names: Sequence[str], series: Sequence[Series]) -> None:
-    """Draw horizontal bars. Each name has one bar per series, and they are drawn below each other."""
+    """Draw horizontal bars: for each name one bar per series, below each other."""
     pitch = 0.8 / len(series)
     for number, (label, values, colour) in enumerate(series):
         places = [row + pitch * (number - (len(series) - 1) / 2) for row in range(len(names))]
@@ -74,7 +74,7 @@ def grouped_bars(axes: Axes, names: Sequence[str], series: Sequence[Series]) -> 
 
 
 def stacked_bars(axes: Axes, names: Sequence[str], series: Sequence[Series]) -> None:
-    """Draw one horizontal bar per name that adds up the series. A series in which all values are 0 is left out."""
+    """Draw one horizontal bar per name, in which the values of all series follow each other."""
     left = [0.0] * len(names)
     for label, values, colour in series:
         if any(values):
@@ -100,7 +100,7 @@ def svg(figure: Figure) -> str:
 
 
 def bars(rates: Sequence[tuple[str, float]], what: str, pale: Collection[int] = ()) -> Figure:
-    """Return a figure with one horizontal bar per alternative, labelled with its value.
+    """Return a figure with one horizontal bar per alternative, such as a schedule, labelled with its value.
 
     Args:
         rates: The name and the value of each bar. The same name may occur more than once.

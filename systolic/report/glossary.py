@@ -61,14 +61,14 @@ PATTERNS: Mapping[str, str] = {
 
 @cache
 def meanings() -> Mapping[str, str]:
-    """Return the meaning of each term of glossary.md, without the markup."""
+    """Return {term: meaning} of glossary.md, without the markup."""
     lines = (Path(__file__).parent / "glossary.md").read_text("utf-8").splitlines()
     rows = (line.strip("| ").split(" | ") for line in lines if line.startswith("| "))
     return {word: meaning.replace("`", "").replace('"', "'") for word, meaning, *_ in rows}
 
 
 def glossary(text: str) -> str:
-    """Return the HTML list of the terms that a page uses, for the end of the page; "" if it uses none.
+    """Return the HTML list of the terms that a page uses, with their meanings; "" if it uses none.
 
     Args:
         text: The HTML of the page. Its tags, styles and SVG definitions are not searched.

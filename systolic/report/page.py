@@ -40,7 +40,7 @@ WRAPPED = {"sentence": 160, "long": 40}
 
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
-    """Return a table that scrolls on its own if the page is too narrow for it. The text of each cell is escaped."""
+    """Return an HTML table that scrolls on its own if the page is too narrow. The text of each cell is escaped."""
     top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     body = "".join(f"<tr>{''.join(_cell(cell) for cell in row)}</tr>" for row in rows)
     return f'<div class="wide"><table><tr>{top}</tr>{body}</table></div>'
@@ -56,14 +56,14 @@ def _cell(cell: Cell) -> str:
 
 
 def picture(figure: Figure) -> str:
-    """Return the figure in a box that scrolls sideways, so that it stays readable on a narrow screen."""
+    """Return the figure as HTML in a box that scrolls sideways, so that it stays readable on a narrow screen."""
     from systolic.report.figures import svg
 
     return f'<div class="wide">{svg(figure)}</div>'
 
 
 def pair(figures: Sequence[tuple[Figure, str]]) -> str:
-    """Return small figures with their captions, next to each other, or below each other on a narrow screen."""
+    """Return HTML with small figures and captions, next to each other, or below each other on a narrow screen."""
     from systolic.report.figures import svg
 
     shown = (f"<figure>{svg(figure)}<figcaption>{escape(words)}</figcaption></figure>" for figure, words in figures)
@@ -77,7 +77,7 @@ MODELLED = (
 
 
 def page(title: str, *parts: str, note: str = MODELLED) -> str:
-    """Return a complete HTML page, with a glossary of the terms that it uses.
+    """Return a complete HTML page of these parts, with a glossary of the terms that it uses.
 
     Args:
         title: The title and first heading.

@@ -11,7 +11,7 @@ Cell = str | int | float | None
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
-    """Return a table with numbers aligned to the right and text to the left. None is printed as a dash."""
+    """Return a text table with numbers aligned to the right and text to the left. None is printed as a dash."""
     cells = [[_text(cell) for cell in row] for row in rows]
     widths = [max(len(line[i]) for line in [list(head), *cells]) for i in range(len(head))]
     numeric = [all(not isinstance(row[i], str) for row in rows) for i in range(len(head))]
@@ -24,13 +24,13 @@ ENERGY_HEAD = ("", *(f"{kind.upper()} µJ" for kind in COEFFICIENTS), "all µJ")
 
 
 def energy_rows(names: Sequence[str], energies: Sequence[Energy], whole: Energy) -> list[list[Cell]]:
-    """Return the rows below ENERGY_HEAD, in µJ: one per layer or block, and the sum of a frame as the last one."""
+    """Return the rows of the energy table, in µJ: one per layer or block, and the sum of a frame as the last."""
     lines = zip((*names, "frame"), (*energies, whole), strict=True)
     return [[name, *energy.kinds.values(), energy.total] for name, energy in lines]
 
 
 def overhead_words(part: str, cycles: int, of_all: int) -> str:
-    """Return a table cell: the name of a part of a layer's cycles, and its share of them in percent.
+    """Return a table cell such as "fill 12%": the name of a part of a layer's cycles, and its share of them.
 
     Args:
         part: The part's name.
@@ -64,5 +64,5 @@ BUILT_FIFO_HEAD = ("FIFO", "number", "bits", "depth", "kind", "latency", "why so
 
 
 def built_fifo_rows(fifos: Iterable[FifoRow]) -> list[list[Cell]]:
-    """Return the rows below BUILT_FIFO_HEAD, one for each group of equal FIFOs."""
+    """Return the rows of the FIFO table, one per group of equal FIFOs."""
     return [[row.name, row.count, row.bits, row.depth, row.kind, row.latency, row.reason] for row in fifos]

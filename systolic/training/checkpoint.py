@@ -22,7 +22,7 @@ _HEADER, _MODEL, _OPTIMISER = "header", "model.", "optimiser."
 
 @dataclass(frozen=True)
 class TrainingProgress:
-    """The progress of a training.
+    """The number of finished epochs, and the options that a resumed training must have again.
 
     Attributes:
         epoch: The number of finished epochs.
@@ -34,7 +34,7 @@ class TrainingProgress:
 
 
 def save(path: Path, model: torch.nn.Module, optimiser: torch.optim.Optimizer, progress: TrainingProgress) -> None:
-    """Write the checkpoint. An existing file is replaced only after the new one is complete.
+    """Write the checkpoint: weights, optimiser state and progress. An older file is replaced only when it is complete.
 
     Raises:
         OSError: The file cannot be written.
@@ -48,7 +48,7 @@ def save(path: Path, model: torch.nn.Module, optimiser: torch.optim.Optimizer, p
 
 
 def restore(path: Path, model: torch.nn.Module, optimiser: torch.optim.Optimizer, options: Mapping[str, Any]) -> int:
-    """Load the checkpoint into the model and the optimiser, if there is a file; return the number of finished epochs.
+    """Load a checkpoint, if there is one, into model and optimiser; return the number of finished epochs.
 
     Raises:
         DamagedFileError: The file is not a checkpoint.

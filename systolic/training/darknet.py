@@ -1,4 +1,4 @@
-"""The trained network as darknet's cfg and weights: the float form, in which activations are not rounded.
+"""The trained network as darknet's .cfg and .weights, a float network without rounded activations.
 
 The trained network clips activations to 0…1, and darknet's relu6 clips to 0…6. Layers are therefore scaled so that
 their outputs are six times as large, and the layers that read them divide by six.
@@ -30,7 +30,7 @@ _FILTERS = re.compile(r"(?m)^(\s*filters\s*=\s*)\d+")
 
 
 def darknet_files(cfg: str, source: Network, exported: Exported) -> tuple[bytes, bytes]:
-    """Return the content of the cfg file and the weights file.
+    """Return the content of the .cfg file and of the .weights file of a trained network.
 
     Args:
         cfg: The cfg of the network from which training started.
@@ -58,7 +58,7 @@ def darknet_files(cfg: str, source: Network, exported: Exported) -> tuple[bytes,
 
 
 def _scaled(op: Convolution | Dense, trained: Node, reads_picture: bool) -> Convolution | Dense:
-    """Return the operation with the trained numbers, scaled for inputs and outputs that are RELU6_MAX times as large.
+    """Return the layer with its trained weights, scaled because darknet's relu6 clips at 6 and training at 1.
 
     Args:
         op: The operation of the source network, whose weights have the required shape.
@@ -85,7 +85,7 @@ def _single(values: np.ndarray[tuple[int, ...], np.dtype[np.floating]]) -> Float
 
 
 def _rewritten(cfg: str, filters: Sequence[int]) -> str:
-    """Return the cfg with relu6 in the hidden layers and with the numbers of filters after pruning."""
+    """Return the .cfg text with relu6 in the hidden layers and the number of filters after pruning."""
     remaining = iter(filters)
     sections = []
     for section in _SECTION.split(cfg):

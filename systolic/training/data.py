@@ -23,7 +23,7 @@ MIN_BOX_SIDE = 1.0
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """One picture with its labels.
+    """One picture at the network's input size with its labelled boxes or class.
 
     Attributes:
         pixels: uint8 array of (channels, height, width).
@@ -38,7 +38,7 @@ class Example:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Several pictures with their labels.
+    """Several pictures with their labelled boxes or classes.
 
     Attributes:
         pictures: float32 array of (pictures, channels, height, width), values in 0…1.
@@ -53,7 +53,7 @@ class Batch:
 
 @dataclass(eq=False)
 class TrainingData:
-    """The labelled pictures of a training.
+    """The labelled pictures of a training, read when they are needed.
 
     Attributes:
         labels: The label of each class, in the order of the class numbers.
@@ -68,7 +68,7 @@ class TrainingData:
     _examples: dict[int, Example] = field(default_factory=dict)
 
     def epoch(self, random: Random, size: int) -> Iterator[Batch]:
-        """Yield the batches of an epoch: ``size`` pictures each, in random order. An incomplete batch is dropped.
+        """Yield batches of ``size`` varied pictures in random order, for one epoch. An incomplete batch is dropped.
 
         Raises:
             RangeError: There are fewer than ``size`` pictures.
@@ -90,7 +90,7 @@ class TrainingData:
         return len(self.pictures) // size
 
     def example(self, index: int) -> Example:
-        """Return the picture of that number, resized but not varied."""
+        """Return the picture number ``index``, resized but without random variation."""
         example = self._examples.get(index)
         if example is None:
             example = self._read(self.pictures[index])
@@ -131,5 +131,5 @@ def varied(examples: list[Example], random: Random) -> Batch:
 
 
 def mirrored(truths: FloatArray, width: float) -> FloatArray:
-    """Return the truths (objects, 5) of the mirrored picture, which is ``width`` pixels wide."""
+    """Return the boxes (objects, 5) of a picture, mirrored left to right; the picture is ``width`` pixels wide."""
     return np.stack([truths[:, 0], width - truths[:, 3], truths[:, 2], width - truths[:, 1], truths[:, 4]], 1)

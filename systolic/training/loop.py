@@ -43,7 +43,7 @@ CALIBRATION_PICTURES = 32
 
 @dataclass(frozen=True)
 class Settings:
-    """The options of a training.
+    """The options of a training, as ``systolic train`` takes them.
 
     Attributes:
         bits: The bits of weights and activations, 2 to 8.
@@ -71,7 +71,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Trained:
-    """The result of a training.
+    """The files that a training wrote, and its loss per epoch.
 
     Attributes:
         topology: The file NAME.json.
@@ -131,7 +131,7 @@ def train(model: Model, data: TrainingData, settings: Settings, folder: Path, te
 
 @dataclass(frozen=True)
 class _Course:
-    """One epoch of a training."""
+    """One epoch of a training; ``run`` carries it out."""
 
     settings: Settings
     epoch: int
@@ -139,7 +139,7 @@ class _Course:
     tell: Progress
 
     def run(self, trained: QuantisedNetwork, optimiser: torch.optim.Optimizer, data: TrainingData, loss: Any) -> float:
-        """Train for the epoch, and return its mean loss."""
+        """Train for one epoch, and return its mean loss per step."""
         trained.train()
         steps, total = data.steps(self.settings.batch), 0.0
         random = np.random.default_rng([self.settings.order, 1 + self.epoch])
@@ -169,7 +169,7 @@ class _Course:
 
 
 def write_files(trained: QuantisedNetwork, folder: Path, name: str) -> tuple[Path, Path]:
-    """Write NAME.json and NAME.npz, which ``generate`` and ``evaluate`` read; OSError if they cannot be written."""
+    """Write NAME.json and NAME.npz, which ``generate`` and ``evaluate`` read; OSError if that fails."""
     topology, arrays = trained.exported()
     topology = replace(topology, name=identifier(name))
     make_exported(topology, arrays)  # raises an error before a network is written that breaks the arithmetic contract
@@ -192,7 +192,7 @@ def _write_darknet(model: Model, network: Network, trained: QuantisedNetwork, pl
 
 
 def _narrow(topology: Topology, arrays: Mapping[str, FloatArray]) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays with integer weights as float16, which represents them exactly in half of the bytes."""
+    """Return the arrays of the .npz file, with integer weights as float16, which represents them exactly."""
     integers = {f"conv{kernel.number}_w" for _, kernel in topology.kernels if kernel.integers}
     return {name: values.astype(np.float16) if name in integers else values for name, values in arrays.items()}
 

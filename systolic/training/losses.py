@@ -1,4 +1,4 @@
-"""The loss of a network, chosen by its heads."""
+"""The training loss of a network: it depends on whether the network is a detector or a classifier."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Loss = Callable[[Sequence[Tensor], Batch], Tensor]
 
 
 def loss_of(topology: Topology) -> Loss:
-    """Return the loss function of a detector or a classifier.
+    """Return the loss function (head inputs, batch) → scalar for a detector or a classifier.
 
     Raises:
         UnsupportedError: The network ends neither in detection heads of one kind nor in one value per class.

@@ -1,1 +1,1 @@
-"""One module per command. Its function ``run`` takes the parsed options, prints the result, and returns the status."""
+"""One module per command. Its function ``run`` takes the options, prints the result, and returns the exit status."""

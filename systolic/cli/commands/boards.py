@@ -15,7 +15,7 @@ from systolic.report.tables import table
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the boards. JSON: {boards: [every fact of each board]}."""
+    """Print a table of all boards, or the facts of the one named. JSON: {boards: [every fact of each board]}."""
     loaded = (board_room.load(options.board),) if options.board else boards()
     values = {"boards": [{**_values(board), "clocks_mhz": [clock.mhz for clock in board.clocks()]} for board in loaded]}
     give(options, values, _facts(loaded[0]) if options.board else _overview(loaded))

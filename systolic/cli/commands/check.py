@@ -1,4 +1,4 @@
-"""``systolic check``: what the generated sources reach: loops and clock of C++, slowest paths of SystemVerilog."""
+"""``systolic check``: derive II, depths and clock from a design's C++, or the slowest paths of its SystemVerilog."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from systolic.styles.registry import open_design, style_of
 
 
 def run(options: argparse.Namespace) -> int:
-    """Check a design's declared figures against figures derived from its sources.
+    """Compare the declared II, depths, memories and DSPs of C++ with derived ones, or model the paths of SystemVerilog.
 
     JSON: {clock_mhz, holds, highest_clock_mhz, rate: {clock_mhz, frames_per_second, cycles_per_frame, cycles},
     loops: [{process, source, declared_ii, derived_ii, declared_depth, derived_depth, path_ns, budget_ns, path,

@@ -1,4 +1,4 @@
-"""``systolic compare``: boards, arrays, formats, batches, clocks and memories side by side."""
+"""``systolic compare``: schedules of several boards, array sizes, bits, batches, clocks and memories side by side."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _alternatives(options: argparse.Namespace) -> Alternatives:
-    """Return the values to compare; an option that was not given has one value, its default."""
+    """Return the values of each option that ``compare`` combines; an option that was not given has one, its default."""
     chosen = (options.clock, options.ddr_gbps, options.dsp_clock, options.dsp_products)
     clocks_mhz, ddr_gbps, dsp_clocks, dsp_products = (tuple(numbers or (None,)) for numbers in chosen)
     boards = tuple(board_room.load(name) for name in options.board or ["zcu104"])

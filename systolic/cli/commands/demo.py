@@ -1,4 +1,4 @@
-"""``systolic demo``: all steps with a built-in trained network and one of its sample pictures."""
+"""``systolic demo``: generate, simulate and run an accelerator for a built-in network and a sample picture."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from systolic.cli.messages import log
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the demonstration.
+    """Generate the accelerator of a built-in network, simulate it, run it on a sample picture and print the results.
 
     JSON: {generate, simulate, run, truth}. The first three are the objects of these commands. truth compares the boxes
     with the objects in the picture: {matched, missed, added, mean_iou}.

@@ -79,7 +79,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _subject(options: argparse.Namespace, status: StatusLine) -> tuple[Subject, OpenedDesign | None]:
-    """Return the networks to compare, and the design if the option names one; else quantise the network now."""
+    """Return the float and the quantised network to compare, and the design if NET|DIR is one, else None."""
     folder = Path(options.network)
     if is_design(folder):
         flags = [f"--{name.replace('_', '-')}" for name in OF_A_NETWORK if getattr(options, name)]
@@ -108,7 +108,7 @@ def _subject(options: argparse.Namespace, status: StatusLine) -> tuple[Subject, 
 
 
 def _calibration(options: argparse.Namespace) -> Calibration:
-    """Return the calibration. With --mixed, its frame rate is the one on the board of --board."""
+    """Return the calibration that the options describe; --board sets whose frame rate --mixed keeps a share of."""
     calibration = calibration_from(options)
     if options.board is None:
         return calibration

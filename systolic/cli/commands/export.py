@@ -23,7 +23,7 @@ from systolic.styles.registry import open_design
 
 @dataclass(frozen=True, eq=False)
 class ExportSource:
-    """The network to export.
+    """The quantised network to export, its resize method and the files that it was read from.
 
     Attributes:
         network: The quantised network.
@@ -37,7 +37,7 @@ class ExportSource:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the exported files. JSON: {file, dialect, layers}."""
+    """Quantise a network, or read a design's, and write it as --dialect says. JSON: {file, dialect, layers}."""
     with StatusLine() as status:
         source = _source(options, status)
         network = source.network

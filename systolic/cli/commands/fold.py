@@ -20,7 +20,7 @@ from systolic.styles.streaming.options import options_from
 
 
 def run(options: argparse.Namespace) -> int:
-    """Search foldings and print them.
+    """Search a folding, or with --compare one per search method, and print the result.
 
     JSON: {network, board, clock_mhz, foldings: [{search, cycles, frames_per_second, lut, dsp, bram18, uram,
     converters, fifo_bits, energy, area, fits, reached, state, gap, seconds, reason}]}.
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _network(options: argparse.Namespace, pipeline: Pipeline, status: StatusLine) -> QuantizedNetwork:
-    """Return the network to fold.
+    """Return the quantised network to fold.
 
     With --mixed it is calibrated, because weights and pictures decide the bits of each layer. Without --mixed only the
     shapes of its layers matter.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Generate a design.
+    """Generate a design in the chosen style, write it to a new folder, and print its mapping and rate.
 
     JSON: {folder, digest, heads: {sqnr_db: {head: value}, pictures}, check: {holds, highest_clock_mhz, rate}} and the
     values of the style's plan.
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _warnings(options: argparse.Namespace, model: Model, design: GeneratedDesign) -> list[str]:
-    """Return a sentence for each setting that the user may not have intended."""
+    """Return a warning for each doubtful setting: sample pictures as calibration, no class labels, a low SQNR."""
     sentences = []
     if not options.calibrate and model.quantized is None:
         sentences.append(
@@ -90,7 +90,7 @@ def _warnings(options: argparse.Namespace, model: Model, design: GeneratedDesign
 
 
 def check_style(options: argparse.Namespace) -> None:
-    """Raise ConflictError if an option belongs to another style."""
+    """Raise ConflictError if an option was given that only the style not chosen has."""
     for name, style in STYLES.items():
         foreign = flags_set(options, style.arguments)
         if name != options.style and foreign:
@@ -101,7 +101,7 @@ def check_style(options: argparse.Namespace) -> None:
 
 
 def values(design: GeneratedDesign, folder: Path, check: DesignCheck | None = None) -> dict[str, Any]:
-    """Return the JSON of a design that was written to ``folder``.
+    """Return the JSON object of a generated design: folder, digest, SQNR of the heads, mapping and check.
 
     Args:
         check: The figures derived from its sources; None if it was not checked.
@@ -114,7 +114,7 @@ def values(design: GeneratedDesign, folder: Path, check: DesignCheck | None = No
 
 
 def text(design: GeneratedDesign, folder: Path, clock: RateClock | None = None) -> str:
-    """Return the text for a terminal.
+    """Return the text that ``systolic generate`` prints: the mapping, the SQNR of the heads, the folder and the digest.
 
     Args:
         clock: The clock of the reported frame rate; None if the sources were not checked.

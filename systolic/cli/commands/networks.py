@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _facts(name: str) -> dict[str, Any]:
-    """Return the facts of a built-in network that the table shows; its weights are not read."""
+    """Return a built-in network's name, input shape, layers, classes, bits and whether it is trained."""
     path = zoo.topology_file(name)
     if path.suffix == ".json":
         exported = topology_file.read_topology(path)
@@ -68,5 +68,5 @@ def _facts(name: str) -> dict[str, Any]:
 
 
 def _classes(ops: list[Any], output: Shape) -> int:
-    """Return the classes of a detector's heads, else the channels of the output."""
+    """Return the number of classes of a detector's heads, else the number of output channels."""
     return max((op.classes for op in ops if isinstance(op, Detection)), default=output.channels)

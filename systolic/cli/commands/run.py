@@ -18,7 +18,7 @@ from systolic.styles.registry import open_design
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the accelerator and print its results.
+    """Run the accelerator on a picture, a folder of pictures or a video, and print its boxes or classes.
 
     JSON of a picture: {picture, width, height, detections: [{label, probability, box: [x0, y0, x1, y1]}], tensors:
     [{name, sides, least, greatest, values}], mismatches}. A tensor has values only if they are few.
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def text(answer: Run, output: Path | None) -> str:
-    """Return the text for a terminal.
+    """Return the boxes or classes of one picture as a table, and the file with the drawn boxes, for a terminal.
 
     Args:
         output: The file of the picture with its boxes; None if it was not drawn.

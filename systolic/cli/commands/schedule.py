@@ -19,7 +19,7 @@ from systolic.styles.systolic.workers import workers
 
 
 def run(options: argparse.Namespace) -> int:
-    """Search a schedule, or evaluate a saved one. JSON: ``SystolicMapping.values``."""
+    """Search the best schedule, or evaluate a saved one, and print it. JSON: ``SystolicMapping.values``."""
     check_search(options)
     board = board_room.load(options.board)
     with StatusLine() as status, workers(options.workers, options.dask) as executor:
@@ -52,6 +52,6 @@ def _style_options(options: argparse.Namespace) -> SystolicOptions:
 
 
 def read_model(options: argparse.Namespace, status: StatusLine) -> Model:
-    """Read the network of a command whose result depends only on the shapes of layers."""
+    """Read the network for a search, which needs only layer shapes: it gets random weights if it has none."""
     status.tell("reading the network")
     return model_of(options, seed_of(options), check=check_mappable)

@@ -27,7 +27,7 @@ from systolic.trace.timeline import save as save_timeline
 
 
 def run(options: argparse.Namespace) -> int:
-    """Execute a design, or trace its cycles.
+    """Execute a design and compare its integers with the golden model, or with --cycles trace or count its cycles.
 
     JSON: ``SimulationResult.values``; with --waves also waves, ``Waves.values``.
 
@@ -140,7 +140,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _check_values(options: argparse.Namespace) -> None:
-    """Check the values of options before the work starts.
+    """Check the clock, the DDR rate and the output pictures of a cycle trace before the work starts.
 
     Raises:
         RangeError: The clock or the memory's rate is out of range.

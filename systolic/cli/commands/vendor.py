@@ -1,4 +1,4 @@
-"""``systolic vendor``: comparison of a design's claims with the reports of Vitis HLS and Vivado."""
+"""``systolic vendor``: the II, memories, resources and clock that a design declares, against the vendor's reports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from systolic.vendor.settle import VendorOptions, settle
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare a design's claims with the vendor's reports. JSON: ``systolic.vendor.report.values``.
+    """Compare the figures that a design declares with the vendor's reports. JSON: ``systolic.vendor.report.values``.
 
     Returns:
         1 if a reported fact is worse than its claim, else 0.

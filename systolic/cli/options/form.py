@@ -1,4 +1,4 @@
-"""The options of one command as a value."""
+"""The class ``Form``: the arguments, options and example of one command."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_FIRST = 10
 
 
 class Form:
-    """The arguments and options of a command, in the order of its help.
+    """The positional arguments and the options of one command, in the order in which its help lists them.
 
     Attributes:
         example: Valid command lines, one per line.
@@ -38,5 +38,5 @@ class Form:
         self.json = json
 
     def options(self) -> list[Option]:
-        """Return every option that has a flag."""
+        """Return every option with a flag: the first ones, the advanced ones and the ones in groups."""
         return [*self.first, *self.advanced, *(option for group in self.groups.values() for option in group)]

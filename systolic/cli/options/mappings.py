@@ -1,4 +1,4 @@
-"""Options of the commands that explore mappings."""
+"""Options of ``schedule``, ``compare``, ``pareto`` and ``fold``, which search mappings of a network onto a board."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ SCHEDULE = Form(
 
 
 def several(option: Option, help: str = "") -> Option:
-    """Return the option as one that can be given several times."""
+    """Return a copy of an option that can be given several times; its values become a list."""
     return option.but(f"{help or option.help}; {SEVERAL}", action="append")
 
 

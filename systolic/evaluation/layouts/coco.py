@@ -64,7 +64,7 @@ def _has_annotations(path: Path) -> bool:
 
 
 def read_coco(folder: Path, split: str | None) -> LabelledSet:
-    """Read the only annotation file of a folder, or the only one whose name ends in ``split``.
+    """Read the images and boxes of a folder's only annotation file, or of the only one whose name ends in ``split``.
 
     Raises:
         MissingValueError: Not exactly one file fits.
@@ -79,7 +79,7 @@ def read_coco(folder: Path, split: str | None) -> LabelledSet:
 
 
 def read_file(path: Path) -> LabelledSet:
-    """Read one annotation file. Its images are in the file's folder, in the folder above, or in a subfolder of either.
+    """Read the images and boxes of one COCO annotation file. The images are near it; see ``_folders``.
 
     Raises:
         RangeError: It has more lists or numbers than are read.
@@ -117,7 +117,7 @@ def read_file(path: Path) -> LabelledSet:
 
 
 def _wanted(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object with only the keys that are read, so that outlines take no memory."""
+    """Return a JSON object with only the keys in ``_KEYS``, so that the outlines of objects take no memory."""
     return {key: value for key, value in pairs if key in _KEYS}
 
 

@@ -34,14 +34,14 @@ _OUTSIDE = 0.01  # fraction of a side: rounding in the file can place a box this
 
 @dataclass(frozen=True)
 class Classes:
-    """The network's classes: their number, and their labels, of which there may be fewer."""
+    """The network's number of classes, and their labels, which may be fewer."""
 
     labels: tuple[str, ...]
     count: int
 
 
 def read_list(path: Path, classes: Classes) -> LabelledSet:
-    """Read Darknet's list of images, one path per line, relative to the list's folder.
+    """Read the images that a text file lists, one path per line relative to its folder, with their labels.
 
     Raises:
         FileAccessError: The list or one of its pictures cannot be read.

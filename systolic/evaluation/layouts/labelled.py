@@ -29,7 +29,7 @@ FARTHEST = 1e9
 
 @dataclass(frozen=True)
 class Truth:
-    """One labelled object.
+    """One labelled object: its class and its box.
 
     Attributes:
         label: The name of the object's class.
@@ -45,13 +45,13 @@ class Truth:
 
     @property
     def counts(self) -> bool:
-        """Whether a detector must find the object."""
+        """Whether a detector must find the object: it is neither difficult (VOC) nor a crowd (COCO)."""
         return not (self.difficult or self.crowd)
 
 
 @dataclass(frozen=True)
 class LabelledPicture:
-    """An image file with its labels.
+    """An image file with its labelled boxes, or with one class for the whole image.
 
     Attributes:
         path: The image file.
@@ -132,12 +132,12 @@ def is_file(path: Path) -> bool:
 
 
 def is_box(box: Box) -> bool:
-    """Return whether all corners are numbers up to ``FARTHEST``, so that areas can be computed."""
+    """Return whether all corners of a box are at most ``FARTHEST`` from 0, so that areas are finite."""
     return all(abs(edge) <= FARTHEST for edge in box)
 
 
 def class_label(labels: Sequence[str], index: int, classes: int, place: str) -> str:
-    """Return the network's label of class ``index``.
+    """Return the label of the network's class number ``index``.
 
     Raises:
         RangeError: The network has only ``classes`` classes. The message names ``place``.
@@ -149,7 +149,7 @@ def class_label(labels: Sequence[str], index: int, classes: int, place: str) -> 
 
 
 def known_labels(pictures: Sequence[LabelledPicture], labels: Sequence[str]) -> tuple[tuple[LabelledPicture, ...], str]:
-    """Remove the objects whose class the network does not have.
+    """Return the images without the labelled objects whose class the network does not have.
 
     Returns:
         The images, and a sentence about the removed objects, or "" if there were none.

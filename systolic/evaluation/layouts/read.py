@@ -1,4 +1,4 @@
-"""The detection of a dataset's layout, and its reading."""
+"""Finds out which layout a labelled dataset has, and reads it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _read_folder(data: Path, classes: Classes, split: str | None, classifier: bo
 
 
 def _one_class(labelled: LabelledSet, classes: Classes) -> LabelledSet:
-    """Give all objects the label of a network that has one class, because the contest scores boxes only."""
+    """Give all objects the only class of a one-class network, because the DAC-SDC contest scores boxes only."""
     if classes.count != 1:
         return labelled
     label = label_of(classes.labels, 0)

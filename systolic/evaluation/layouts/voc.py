@@ -25,7 +25,7 @@ _EDGES = ("xmin", "ymin", "xmax", "ymax")
 
 
 def read_voc(folder: Path, split: str | None) -> LabelledSet:
-    """Read a folder with the subfolders ``Annotations`` and ``JPEGImages``.
+    """Read a PASCAL VOC dataset, a folder with the subfolders ``Annotations`` and ``JPEGImages``.
 
     Args:
         folder: The folder.
@@ -50,7 +50,7 @@ def read_voc(folder: Path, split: str | None) -> LabelledSet:
 
 
 def _split(folder: Path, split: str | None) -> list[str]:
-    """Return the names of the images, without the file name's ending."""
+    """Return the names of the images of a split, without file extension. Without ``split``, return all names."""
     if split is None:
         return sorted(path.stem for path in (folder / ANNOTATIONS).glob("*.xml"))
     path = folder / "ImageSets" / "Main" / f"{split}.txt"
@@ -62,7 +62,7 @@ def _split(folder: Path, split: str | None) -> list[str]:
 
 
 def read_beside(folder: Path) -> LabelledSet:
-    """Read all images of a folder and its subfolders, each with an XML file of the same name next to it.
+    """Read a DAC-SDC dataset: all images of a folder and its subfolders, each with an XML file next to it.
 
     Raises:
         FileAccessError: An image has no XML file.
@@ -79,7 +79,7 @@ def read_beside(folder: Path) -> LabelledSet:
 
 
 def read_xml(path: Path, first_pixel: int) -> tuple[Truth, ...]:
-    """Read the objects of an XML file.
+    """Return the labelled objects of one image from its XML file.
 
     Args:
         path: The file.
