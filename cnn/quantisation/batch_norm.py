@@ -21,7 +21,7 @@ CHECK_WEIGHTS = "check the weights file: it is damaged or belongs to another net
 
 
 def fold_batch_norms(network: Network) -> Network:
-    """Return the network without batch norms, with the same nodes at the same indices.
+    """Return the network with each batch norm folded into its layer's weights and bias; node indices do not change.
 
     Numbers are computed in float64 and stored as float32. A network without batch norms is returned itself.
 

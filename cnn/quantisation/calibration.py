@@ -30,7 +30,7 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """The |x| of one node's output.
+    """A histogram of the magnitudes |x| of one node's output, over the calibration images so far.
 
     Attributes:
         counts: [BINS], the number of non-zero values in each bin; the bins divide 0…limit evenly.
@@ -47,7 +47,7 @@ class Histogram:
 
 @dataclass(frozen=True, eq=False)
 class Statistics:
-    """A histogram per node, over ``pictures`` pictures."""
+    """The histograms of all nodes' outputs, one per node, and the number of calibration images."""
 
     histograms: tuple[Histogram, ...]
     pictures: int
@@ -55,7 +55,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class CalibratedRanges:
-    """The ranges of a network.
+    """The calibrated range of every node's output: the |x| that the greatest integer is to represent.
 
     Attributes:
         method: One of METHODS.
@@ -77,7 +77,7 @@ def calibrate(
     percentile: float = PERCENTILE,
     progress: Callable[[int], None] | None = None,
 ) -> CalibratedRanges:
-    """Run the float network over pictures and choose a range per node.
+    """Run the float network over calibration images and return a range (greatest |x|) for each node's output.
 
     Args:
         network: The float network.
@@ -97,7 +97,7 @@ def calibrate(
 def observe(
     network: Network, pictures: Iterable[FloatArray], *, progress: Callable[[int], None] | None = None
 ) -> Statistics:
-    """Run the float network over pictures, float32 [channels, height, width] of 0…1, and return the statistics.
+    """Run the float network over images, float32 [channels, height, width] of 0…1, and return a histogram per node.
 
     Raises:
         MissingValueError: There is no picture.
@@ -121,7 +121,7 @@ def observe(
 def choose_ranges(
     statistics: Statistics, method: str = "max", *, bits: int = 8, percentile: float = PERCENTILE
 ) -> CalibratedRanges:
-    """Return a range per node by one of the METHODS, which ``calibrate`` explains.
+    """Return a range per node, chosen from its histogram by one of the METHODS, which ``calibrate`` explains.
 
     Raises:
         ChoiceError: There is no such method.
@@ -142,7 +142,7 @@ def choose_ranges(
 
 
 def ranges_by_bits(statistics: Statistics, method: str, bits: Sequence[int]) -> CalibratedRanges:
-    """Return ``choose_ranges`` with a number of bits per node."""
+    """Return the ranges that ``choose_ranges`` gives if each node has its own number of bits."""
     by_bits = {count: choose_ranges(statistics, method, bits=count) for count in set(bits)}
     values = tuple(by_bits[count].values[index] for index, count in enumerate(bits))
     return CalibratedRanges(method, values, tuple(h.greatest for h in statistics.histograms))
@@ -169,7 +169,7 @@ def _observe(histogram: Histogram, output: FloatArray, place: str) -> Histogram:
 
 
 def _grow(histogram: Histogram, greatest: float) -> Histogram:
-    """Return the same counts in a histogram whose limit is a power of two above ``greatest``."""
+    """Return the histogram with bins merged in pairs until its upper limit, a power of two, is above ``greatest``."""
     limit = histogram.limit or float(np.ldexp(1.0, int(np.frexp(greatest)[1])))
     counts = histogram.counts
     while limit <= greatest:
@@ -188,7 +188,7 @@ def _percentile(histogram: Histogram, percentile: float) -> float:
 
 
 def _least(histogram: Histogram, bits: int, loss: Callable[[Histogram, float, int], float]) -> float:
-    """Return the range with the least loss among 100 candidates, 1 %…100 % of the greatest value."""
+    """Return the range with the least ``loss`` among 100 candidates: 1 %, 2 %, … 100 % of the greatest |x|."""
     if histogram.greatest == 0.0:
         return 0.0
     candidates = histogram.greatest * np.arange(1, 101) / 100
@@ -196,7 +196,7 @@ def _least(histogram: Histogram, bits: int, loss: Callable[[Histogram, float, in
 
 
 def _squared_error(histogram: Histogram, reach: float, bits: int) -> float:
-    """Return Σ (x − quantised x)², with every value taken as the middle of its bin."""
+    """Return the squared error Σ (x − quantised x)² of the range ``reach``, with each x at the middle of its bin."""
     top = (1 << (bits - 1)) - 1
     step = reach / top
     middles = (np.arange(BINS) + 0.5) * (histogram.limit / BINS)
@@ -206,7 +206,7 @@ def _squared_error(histogram: Histogram, reach: float, bits: int) -> float:
 
 
 def _divergence(histogram: Histogram, reach: float, bits: int) -> float:
-    """Return the Kullback-Leibler divergence Σ p · log(p / q) over the bins below ``reach``.
+    """Return the Kullback-Leibler divergence between the observed values and those quantised with the range ``reach``.
 
     p is the observed distribution, with all clipped values in its last bin. q is the quantised distribution: the count
     of each integer is spread evenly over the bins of that integer that are not empty.

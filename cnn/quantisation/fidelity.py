@@ -23,7 +23,7 @@ from cnn.tables import worst_step
 
 @dataclass(frozen=True)
 class LayerFidelity:
-    """The error of one node that has integers.
+    """The quantisation error of one node's output compared with the float network: SQNR, greatest error, saturation.
 
     Attributes:
         values: The number of values.
@@ -42,7 +42,7 @@ class LayerFidelity:
 def fidelity(
     network: Network, quantized: QuantizedNetwork, picture: npt.NDArray[np.uint8]
 ) -> tuple[LayerFidelity, ...]:
-    """Return the error of each node that the accelerator computes, in order, for one picture.
+    """Return the quantisation error of each node that the accelerator computes, in node order, for one image.
 
     Args:
         network: The float network.
@@ -83,7 +83,7 @@ def origins(network: Network, quantized: QuantizedNetwork) -> tuple[int, ...]:
 
 
 def heads(network: QuantizedNetwork) -> tuple[int, ...]:
-    """Return the nodes whose integers are outputs of the accelerator: the host reads them, or no node does."""
+    """Return the indices of the nodes whose integers the accelerator outputs: the host reads them, or no node does."""
     left_to_host = {i for node in network.nodes if node.op.on_host for i in node.inputs}
     read = {i for node in network.nodes for i in node.inputs}
     return tuple(
@@ -94,7 +94,7 @@ def heads(network: QuantizedNetwork) -> tuple[int, ...]:
 def heads_sqnr_db(
     network: Network, quantized: QuantizedNetwork, pictures: Iterable[npt.NDArray[np.uint8]]
 ) -> dict[str, float]:
-    """Return the SQNR in dB of every head by the node's name, over all pictures together.
+    """Return the SQNR in dB of every accelerator output, by its node's name, over all images together.
 
     It is inf if a head is exact, and −inf if its floats are all zeros.
 
@@ -121,7 +121,7 @@ def heads_sqnr_db(
 
 
 def steps_off(network: Network, quantized: QuantizedNetwork) -> dict[str, int]:
-    """Return the greatest error of each piecewise-linear table (cnn.tables), by the name of its node.
+    """Return the greatest error of each piecewise-linear lookup table, in output integers, by the name of its node.
 
     The error is counted in steps of the output, over every value of the input, against the rounded function.
 
@@ -148,7 +148,7 @@ def sqnr_db(exact: FloatArray, approximate: FloatArray) -> float:
 
 
 def table(layers: Sequence[LayerFidelity]) -> str:
-    """Return the report as text, one line per layer."""
+    """Return a text table of layers' quantisation errors, one line per layer."""
     width = max([len("layer"), *(len(layer.name) for layer in layers)])
     head = f"{'layer':{width}}  {'values':>9}  {'SQNR dB':>8}  {'worst':>10}  {'saturated':>9}"
     rows = [

@@ -29,7 +29,7 @@ Pictures = Sequence[npt.NDArray[np.uint8]]
 
 @dataclass(frozen=True, order=True)
 class LayerBits:
-    """The bits of a layer's weights, and of its input."""
+    """The bit widths of a layer: the bits of its weights, and of its input's values."""
 
     weights: int
     inputs: int
@@ -51,14 +51,14 @@ def weighted(network: Network) -> tuple[int, ...]:
 
 
 def everywhere(network: Network, bits: LayerBits) -> Bits:
-    """Return the same bits for all nodes."""
+    """Return ``bits``, the widths of weights and input, once for each node of the network."""
     return (bits,) * len(network.nodes)
 
 
 def quantise_mixed(
     network: Network, statistics: Statistics, method: str, bits: Bits, pictures: Pictures = ()
 ) -> QuantizedNetwork:
-    """Return the integer network with these bits, with every range chosen for its node's bits.
+    """Return the integer network with the given bit widths per node, and with every range chosen for its width.
 
     Raises the errors of ``quantise``.
 
@@ -76,7 +76,7 @@ def quantise_mixed(
 
 
 def activation_bits(network: Network, bits: Bits) -> tuple[int, ...]:
-    """Return the bits of every node's output: the fewest that one of its readers takes.
+    """Return the bit width of every node's output: the least width that a reading layer has for its input.
 
     An output that no layer with weights reads gets the most bits that any layer has.
     """
@@ -97,7 +97,8 @@ def sensitivities(
     choices: Sequence[LayerBits],
     progress: Progress = silent,
 ) -> dict[int, dict[LayerBits, float]]:
-    """Return the loss of each layer for each choice of bits: the share of the heads' energy that is error.
+    """Return, per layer and choice of bits, the share of the outputs' energy that becomes error if only it has fewer
+    bits.
 
     Only this layer has fewer bits, and all others have the most.
 
@@ -125,7 +126,7 @@ def sensitivities(
 def _lost(
     integers: QuantizedNetwork, floats: Sequence[npt.NDArray[np.float32]], picture: npt.NDArray[np.uint8]
 ) -> float:
-    """Return Σ error² / Σ float² over the heads."""
+    """Return the error of the accelerator's outputs for one image as a share of their energy: Σ error² / Σ float²."""
     outputs = run_integer(integers, picture)
     noise = signal = 0.0
     for head in heads(integers):
@@ -138,7 +139,7 @@ def _lost(
 
 
 def unbeaten_bits(network: Network, losses: Losses, costs: Costs) -> tuple[Bits, ...]:
-    """Return all choices that no other choice beats in both total cost and total loss, the cheapest first."""
+    """Return the Pareto front of bit widths over total cost and total loss, the cheapest first."""
     states: list[_State] = [(0.0, 0.0, {})]
     for layer in weighted(network):
         grown = [
@@ -156,7 +157,7 @@ _State = tuple[float, float, dict[int, LayerBits]]
 
 
 def _unbeaten(states: list[_State]) -> list[_State]:
-    """Return the states without those for which another one costs no more and loses no more."""
+    """Return the Pareto front of partial choices: those for which no other costs no more and loses no more."""
     front: list[_State] = []
     for state in sorted(states, key=lambda state: state[:2]):
         if not front or state[1] < front[-1][1]:

@@ -82,7 +82,7 @@ Longs = npt.NDArray[np.int64]
 def quantise_format(
     network: Network, ranges: CalibratedRanges, bits: int, pictures: Sequence[npt.NDArray[np.uint8]] = ()
 ) -> QuantizedNetwork:
-    """Return ``quantise`` for an accelerator whose lanes hold ``bits``: 4, 8 or 16.
+    """Return the integer network for an accelerator whose lanes hold values of ``bits`` bits: 4, 8 or 16.
 
     With 16 bits, sums must still fit 32 bits. Activations get the bits that cnn.quantisation.widths computes, and each
     filter's weights get the bits that remain in its sum.
@@ -109,7 +109,7 @@ def quantise(
     pictures: Sequence[npt.NDArray[np.uint8]] = (),
     zero_points: Sequence[int] = (),
 ) -> QuantizedNetwork:
-    """Return the integer network, with the same indices.
+    """Return the integer network of a float network and its calibrated ranges, with the same node indices.
 
     The picture is UINT8 with the scale 1/255 for all bits. The output of the last integer layer is INT16.
 
@@ -231,13 +231,13 @@ def _quantise_op(
 
 
 def _quantise_average(count: int, source: TensorType, output: TensorType, node: Node) -> QAveragePool:
-    """Return the mean of ``count`` values as a sum that is requantised."""
+    """Return a global average pool over ``count`` positions as an integer sum whose requantiser divides."""
     ratio = source.scale / (count * output.scale)
     return QAveragePool(_plain_requantiser(ratio, -count * source.zero_point, output, "linear", node))
 
 
 def table_of(op: Activate, source: TensorType, output: TensorType, node: Node) -> Table:
-    """Return the table of a function: y = round(f(x · input scale) / output scale), saturated, for every input x.
+    """Return the lookup table of an activation: y = round(f(x · input scale) / output scale), saturated, for every x.
 
     Zero points are subtracted from the input and added to the output. An input of more than 8 bits gives a
     piecewise-linear table through these values (cnn.tables).
@@ -252,7 +252,7 @@ def table_of(op: Activate, source: TensorType, output: TensorType, node: Node) -
 
 
 def values_of_function(op: Activate, source: TensorType, output: TensorType) -> npt.NDArray[np.int64]:
-    """Return the function's output for every value of the type ``source``, the least first, rounded to the nearest."""
+    """Return an activation's output integers for every input of the type ``source``, in ascending order of inputs."""
     read, out = source.datatype, output.datatype
     x = (np.arange(read.low, read.high + 1) - source.zero_point) * np.float64(source.scale)
     y = np.floor(FUNCTIONS[op.function].values(x, *op.parameters) / output.scale + 0.5) + output.zero_point
@@ -269,7 +269,7 @@ def _quantise_add(
 
 
 def add_multipliers(ratios: Sequence[float], limit: int) -> tuple[tuple[int, ...], int]:
-    """Return the integer multipliers of an addition's inputs, and the integer that represents the ratio 1.
+    """Return the integer multipliers of an addition's inputs, and the integer that stands for a ratio of 1.
 
     The multipliers are in the ratios of the inputs' scales. Of all sets of multipliers up to ``limit``, the nearest to
     these ratios is returned, and of equally near ones the least. Multipliers are as narrow as weights, so that the
@@ -310,7 +310,7 @@ def _integers(
     weight_type: DataType,
     rounding: Rounding,
 ) -> tuple[IntArray, Longs, Doubles]:
-    """Return integer weights, the bias at the scale of the accumulator, and accumulator scale / output scale.
+    """Return a layer's integer weights, its int64 bias at accumulator scale, and the ratio accumulator / output scale.
 
     Bias and ratio are per channel. The bias subtracts the input's zero point, Σ w · (x − zero), and adds the output's.
     """
@@ -324,7 +324,7 @@ def _integers(
 
 
 def _grid(filters: Filters, source: TensorType, output: TensorType, weight_type: DataType, node: Node) -> WeightGrid:
-    """Return per channel the least scale whose integers are narrow and whose acc + bias fits int32.
+    """Return per filter the least weight scale with which weights fit their bits and acc + bias fits int32.
 
     With A = max|a| and K weights, each rounded by at most ½, the condition on the scale is
 
@@ -354,7 +354,7 @@ def _grid(filters: Filters, source: TensorType, output: TensorType, weight_type:
 
 
 def _plain_requantiser(ratio: float, zeros: int, output: TensorType, activation: str, node: Node) -> Requantiser:
-    """Return the requantiser of sums without weights. zeros: the bias that subtracts the inputs' zero points."""
+    """Return the requantiser of a layer without weights; ``zeros`` is the bias that subtracts input zero points."""
     bias = zeros + round(output.zero_point / ratio)
     channels = node.shape.channels
     ratios, biases = np.full(channels, ratio), np.full(channels, bias, np.int64)
@@ -362,12 +362,14 @@ def _plain_requantiser(ratio: float, zeros: int, output: TensorType, activation:
 
 
 def _ending(activation: str, output: TensorType) -> str:
-    """Return the activation, or "linear" if the output has a zero point, because saturation is the ReLU then."""
+    """Return the requantiser's activation: "linear" if the output has a zero point, because saturation then is the
+    ReLU."""
     return "linear" if output.zero_point else activation
 
 
 def requantiser_for(ratio: Doubles, bias: Longs, activation: str, node: Node) -> Requantiser:
-    """Return m / 2^s ≈ ratio per channel, with the greatest m that 16 bits hold and 1 ≤ s ≤ 47."""
+    """Return a Requantiser with m / 2^s ≈ ``ratio`` per channel, with the greatest m that 16 bits hold and 1 ≤
+    s ≤ 47."""
     shift = _shifts(ratio, node)
     multiplier = np.maximum(np.rint(np.ldexp(ratio, shift)), 1).astype(np.int64)
     return Requantiser(bias, multiplier, _negative(ratio, shift, multiplier, activation), shift.astype(np.int64))

@@ -54,23 +54,23 @@ _COLUMNS = 64  # columns whose errors are applied to all later columns in one ma
 
 
 class Reconstruction:
-    """The values of the float network and of the integer network so far, on the calibration pictures."""
+    """A fitter of integer weights: it holds every output of the float network and of the integer network so far."""
 
     def __init__(self, network: Network, pictures: Sequence[npt.NDArray[np.uint8]]) -> None:
-        """Run the float network. network: without batch norms. pictures: uint8 [channels, height, width] each."""
+        """Run the float network, which has no batch norms, over uint8 images [channels, height, width]."""
         self._network, self._pictures = network, pictures
         self._floats = [run_float(network, picture.astype(np.float32) / np.float32(255)) for picture in pictures]
         self._integers: list[list[Integers | None]] = [[] for _ in pictures]
         self._nodes: list[QNode] = []
 
     def append(self, node: QNode) -> None:
-        """Add the next node of the integer network and compute its output."""
+        """Add the next node of the integer network, and compute its output for every calibration image."""
         self._nodes.append(node)
         for picture, outputs in zip(self._pictures, self._integers, strict=True):
             outputs.append(None if node.op.on_host else run_node(node, self._nodes, outputs, picture))
 
     def round(self, index: int, filters: Filters, grid: WeightGrid) -> RoundedFilters:
-        """Return the rounded filters of a convolution, the node ``index``; its inputs must have been appended."""
+        """Return the integer filters of convolution ``index``, fitted to its inputs, which must have been appended."""
         op = self._network.nodes[index].op
         assert isinstance(op, Convolution)
         exact, approximate = self._samples(index, op)
@@ -88,7 +88,8 @@ class Reconstruction:
         return RoundedFilters(rows, scale, bias)
 
     def _samples(self, index: int, op: Convolution) -> tuple[Doubles, Doubles]:
-        """Return samples of the layer's float inputs and integer inputs, [groups, weights of a filter, samples]."""
+        """Return a convolution's sampled float inputs and dequantised inputs, each [groups, weights per filter,
+        samples]."""
         node = self._network.nodes[index]
         source, shape = node.inputs[0], node.shape
         count = min(shape.height * shape.width, -(-MOST_SAMPLES // len(self._pictures)))
@@ -107,13 +108,14 @@ _FIELDS = ("rows", "scale", "bias")
 
 
 def _joined(samples: Sequence[FloatArray], op: Convolution) -> Doubles:
-    """Return samples [groups, weights of a filter, samples of all] from [channels · taps, samples] per picture."""
+    """Return the samples of all images as [groups, weights per filter, samples] from [channels · taps, samples] per
+    image."""
     every = np.concatenate(samples, axis=1)
     return every.reshape(op.groups, -1, every.shape[1]).astype(np.float64)
 
 
 def _gathered(array: FloatArray, op: Convolution, places: tuple[npt.NDArray[np.intp], ...]) -> FloatArray:
-    """Return the inputs of the filters at some output positions (rows, columns): [channels · taps, positions]."""
+    """Return im2col columns of a map at some output positions (rows, columns): [channels · taps, positions]."""
     padding, places_of_window = op.padding, apart(every_place(op.weights.shape[2:]), op.dilation)
     padded = np.pad(array, ((0, 0), (padding.top, padding.bottom), (padding.left, padding.right)))
     rows, columns = (place * op.stride for place in places)
@@ -122,7 +124,8 @@ def _gathered(array: FloatArray, op: Convolution, places: tuple[npt.NDArray[np.i
 
 
 def _round_group(filters: Filters, grid: WeightGrid, exact: Doubles, approximate: Doubles) -> RoundedFilters:
-    """Return the rounded filters that read the same inputs, [weights of a filter, samples]."""
+    """Return the integer filters of one group, fitted to its float and quantised inputs [weights per filter,
+    samples]."""
     target = filters.rows @ exact + filters.bias[:, None]
     mean = approximate.mean(axis=1)
     centred = approximate - mean[:, None]
@@ -137,27 +140,28 @@ def _round_group(filters: Filters, grid: WeightGrid, exact: Doubles, approximate
 
 
 def _parts(inputs: int) -> Iterator[slice]:
-    """Return the parts of a filter that are solved together."""
+    """Return slices of a filter's weights; the weights of a slice are solved together, slice by slice."""
     count = -(-inputs // MOST_INPUTS)
     edges = [inputs * part // count for part in range(count + 1)]
     return (slice(first, last) for first, last in pairwise(edges))
 
 
 def _fit(rows: Doubles, residual: Doubles, inputs: Doubles) -> Doubles:
-    """Return rows whose products with the inputs also reduce the residual [filters, samples], limited by the ridge."""
+    """Return float weights that also reduce the residual error [filters, samples] of the sums, by ridge regression."""
     energy = _damped(inputs, RIDGE)
     return np.asarray(rows + np.linalg.solve(energy, inputs @ residual.T / inputs.shape[1]).T)
 
 
 def _damped(inputs: Doubles, share: float) -> Doubles:
-    """Return the mean products of the inputs, [inputs, inputs], with a share of their mean square on the diagonal."""
+    """Return the inputs' second-moment matrix, [inputs, inputs], with a share of its mean diagonal added to the
+    diagonal."""
     energy = inputs @ inputs.T / inputs.shape[1]
     energy[np.diag_indices_from(energy)] += share * np.mean(np.diag(energy)) + 1e-12
     return np.asarray(energy)
 
 
 def _rounded(rows: Doubles, inputs: Doubles, scale: Doubles, grid: WeightGrid) -> Doubles:
-    """Return whole numbers; the rounding error of each column is spread over the columns after it."""
+    """Return the weights as integers: each column's rounding error is compensated in the later columns (GPTQ)."""
     spread = np.linalg.cholesky(np.linalg.inv(_damped(inputs, DAMPING))).T
     rows, integers = rows.copy(), np.empty_like(rows)
     for first in range(0, rows.shape[1], _COLUMNS):
@@ -173,7 +177,7 @@ def _rounded(rows: Doubles, inputs: Doubles, scale: Doubles, grid: WeightGrid) -
 
 
 def _scales(rows: Doubles, energy: Doubles, grid: WeightGrid) -> Doubles:
-    """Return the scale per filter with the least squared error of products, among the grid's scale and its SHARES."""
+    """Return the weight scale per filter with the least error of its sums, among the grid's scale and SHARES of it."""
     best, lowest = grid.scale, np.full(len(rows), np.inf)
     for share in (1.0, *SHARES):
         scale = np.maximum(share * grid.scale, grid.floor)

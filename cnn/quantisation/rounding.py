@@ -14,7 +14,7 @@ Doubles = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Filters:
-    """The filters of a layer, in float64.
+    """The float weights and biases of a layer's filters, before rounding.
 
     Attributes:
         rows: [filters, weights of a filter].
@@ -27,7 +27,7 @@ class Filters:
 
 @dataclass(frozen=True, eq=False)
 class WeightGrid:
-    """The whole numbers −high…high that weights are rounded to.
+    """The integers −high…high that a layer's weights are rounded to, and the scale per filter.
 
     Attributes:
         scale: [filters], the scale with which the greatest weight becomes ``high``, or more if sums would not fit.
@@ -40,13 +40,13 @@ class WeightGrid:
     high: int
 
     def round(self, rows: Doubles, scale: Doubles) -> Doubles:
-        """Return the whole numbers nearest to rows / scale, clipped to −high…high."""
+        """Return the integers nearest to weights / scale per filter, clipped to −high…high, as float64."""
         return np.asarray(np.clip(np.rint(rows / scale[:, None]), -self.high, self.high))
 
 
 @dataclass(frozen=True, eq=False)
 class RoundedFilters:
-    """Rounded filters.
+    """A layer's filters after rounding: integer weights, a scale per filter, and a bias that is not rounded yet.
 
     Attributes:
         rows: Whole numbers, [filters, weights of a filter]. A weight is this number times the filter's scale.
@@ -63,5 +63,5 @@ Rounding: TypeAlias = Callable[[Filters, WeightGrid], RoundedFilters]
 
 
 def round_to_nearest(filters: Filters, grid: WeightGrid) -> RoundedFilters:
-    """Return the filters with each weight rounded to the nearest integer by itself."""
+    """Return a layer's filters with each weight rounded to the nearest integer of the grid by itself."""
     return RoundedFilters(grid.round(filters.rows, grid.scale), grid.scale, filters.bias)

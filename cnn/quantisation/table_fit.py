@@ -27,7 +27,7 @@ COMES, MOST = 1 << 9, 1 << 12
 
 @dataclass(frozen=True, eq=False)
 class TablePoints:
-    """Inputs of a function and their outputs.
+    """The inputs at which a lookup table is fitted, with the output and the number of occurrences of each.
 
     Attributes:
         read: The input's datatype.
@@ -43,7 +43,7 @@ class TablePoints:
 
 
 def table_points(read: DataType, inputs: Longs, outputs: Longs, weights: Longs) -> TablePoints:
-    """Return each input once, with its output of the greatest weight if it has several."""
+    """Return the points with each input only once: of several outputs, the one with the greatest weight is kept."""
     key = (inputs - read.low) << 32 | (outputs + (1 << 31))
     pairs, place = np.unique(key, return_inverse=True)
     counts = np.bincount(place.ravel(), np.minimum(weights, MOST)).astype(np.int64)
@@ -54,7 +54,7 @@ def table_points(read: DataType, inputs: Longs, outputs: Longs, weights: Longs) 
 
 
 def fit_table(points: TablePoints, function: Longs, out: DataType) -> Table:
-    """Return the table of the points.
+    """Return the lookup table that fits these points best: exact up to 12 input bits, else piecewise linear.
 
     Args:
         points: The inputs that occur, with their outputs.
@@ -87,7 +87,7 @@ def _pieces(points: TablePoints, exact: Longs, out: DataType) -> Table:
 
 
 def _slopes(outputs: Longs, weights: Longs, start: Longs, out: DataType) -> Longs:
-    """Return the slope of each piece of 2^F inputs f that satisfies the greatest weight of inputs, as they require:
+    """Return, per piece of a piecewise-linear table, the slope that gives the greatest weight of inputs their output t:
 
     y = t  where  (t − start − ½) · 2^F ≤ slope · f < (t − start + ½) · 2^F
 
@@ -116,7 +116,7 @@ def _slopes(outputs: Longs, weights: Longs, start: Longs, out: DataType) -> Long
 
 
 def _cost(outputs: Longs, weights: Longs, start: Longs, slope: Longs) -> Longs:
-    """Return the cost of the line of each piece."""
+    """Return, per piece of a piecewise-linear table, the weighted number of inputs whose output is wrong."""
     size = outputs.shape[1]
     line = start[:, None] + (slope[:, None] * np.arange(size) + size // 2) // size
     off = np.abs(line - outputs)

@@ -46,7 +46,7 @@ def tensor_types(
     activation_bits: int | Sequence[int] = 8,
     zero_points: Sequence[int] = (),
 ) -> tuple[TensorType, ...]:
-    """Return a type per node. A node on the host has the type of its first input, except for labels.
+    """Return the datatype, scale and zero point of every node's output. A host node has the type of its first input.
 
     Args:
         network: The float network, without batch norms.
@@ -73,14 +73,14 @@ def tensor_types(
 
 
 def given_type(network: Network, node: Node, passed_on: TensorType) -> TensorType:
-    """Return the type of a node's output: labels have their own type, all other outputs have ``passed_on``."""
+    """Return the type of a node's output: class labels have a type of their own, other outputs have ``passed_on``."""
     if isinstance(node.op, TopK) and node.op.labels:
         return label_type(network.nodes[node.inputs[0]].shape.channels)
     return passed_on
 
 
 def groups(nodes: tuple[Node, ...]) -> list[int]:
-    """Return, per node, the least index of its group; all tensors of a group have one type."""
+    """Return, per node, the number of its group: outputs that must share one type, because layers only move values."""
     parent = list(range(len(nodes)))
 
     def find(i: int) -> int:
@@ -98,7 +98,7 @@ def groups(nodes: tuple[Node, ...]) -> list[int]:
 
 
 def _group_type(network: Network, group: list[int], ranges: CalibratedRanges, integers: tuple[int, int]) -> TensorType:
-    """Return the type of a group. integers: the bits and the zero point of its integers."""
+    """Return the common type of the outputs of a group, for ``integers``: their number of bits and zero point."""
     producers = [i for i in group if network.nodes[i].op.calibrated]
     if group[0] == 0:
         _refuse_mixture(network, producers)
@@ -120,14 +120,14 @@ def _group_type(network: Network, group: list[int], ranges: CalibratedRanges, in
 
 
 def _leaves(network: Network, group: list[int]) -> bool:
-    """Return whether no integer layer that computes reads the group, so that it is an output for the host."""
+    """Return whether no computing integer layer reads the group's outputs, so that they are outputs for the host."""
     members = set(group)
     readers = (node for node in network.nodes if members.intersection(node.inputs))
     return not any(node.op.calibrated for node in readers)
 
 
 def _is_looked_up(network: Network, group: list[int]) -> bool:
-    """Return whether a softmax of the accelerator reads the group through a table."""
+    """Return whether an integer softmax with a table of powers reads an output of the group."""
     members = set(group)
     readers = (node for node in network.nodes if members.intersection(node.inputs))
     return any(isinstance(node.op, IntegerSoftmax) and node.op.method != "argmax" for node in readers)
@@ -136,7 +136,7 @@ def _is_looked_up(network: Network, group: list[int]) -> bool:
 def _last_type(
     network: Network, producers: Iterable[int], ranges: CalibratedRanges, datatype: DataType, room: float
 ) -> TensorType:
-    """Return the type of a map that is an output for the host.
+    """Return the type of a group of outputs for the host, whose range is ``room`` times the observed range.
 
     Args:
         room: The type's range as a factor of the range that calibration saw.
@@ -146,7 +146,7 @@ def _last_type(
 
 
 def _read_reach(network: Network, index: int, ranges: CalibratedRanges, steps: int) -> float:
-    """Return the greatest |x| of a node's output that its type must distinguish.
+    """Return the greatest |x| of a node's output that its integers must represent, a real value.
 
     That is the calibrated range. If a function is the only reader, the range may end earlier: beyond it the function
     gives its last value, or saturates.
@@ -161,7 +161,7 @@ def _read_reach(network: Network, index: int, ranges: CalibratedRanges, steps: i
 
 
 def _last_change(op: Activate, x: npt.NDArray[np.float64], most: float, steps: int) -> int:
-    """Return the first point of ``x`` after which the function stays within half a step of its last value.
+    """Return the index of the first point of ``x`` after which the function stays within half a step of its last value.
 
     Args:
         op: The function.
@@ -175,7 +175,7 @@ def _last_change(op: Activate, x: npt.NDArray[np.float64], most: float, steps: i
 
 
 def _scale(node: Node, reach: float, steps: int) -> float:
-    """Return the scale of a node's output. steps: the number of steps from zero to the greatest integer."""
+    """Return the scale of a node's output, whose range ``reach`` is divided into ``steps`` integers above zero."""
     # relu6 saturates at the greatest integer, so that it needs no clamp of its own.
     return (6.0 if _activation(node) == "relu6" else reach or 1.0) / steps
 

@@ -32,7 +32,7 @@ _FAR = 1 << 62  # beyond every sum; thresholds_of clips thresholds to ±2^31
 
 
 def thresholds_of(requantiser: Requantising, datatype: DataType) -> Thresholds:
-    """Return thresholds that give the same output of ``datatype`` for every sum |acc| < 2^31.
+    """Return thresholds per channel that give the same output as a requantiser for every accumulator |acc| < 2^31.
 
     Raises:
         UnsupportedError: The output has more than 8 bits, or its values are more than 1 apart.
@@ -54,7 +54,7 @@ def thresholds_of(requantiser: Requantising, datatype: DataType) -> Thresholds:
 
 
 def least_products(values: Longs, shift: Longs, halves: str) -> Longs:
-    """Return the least product that gives each of the values or more. shift: broadcasts to the values.
+    """Return, for each output value, the least product (before the shift) whose output is that value or more.
 
     y ≥ v means product ≥ v · 2^s − 2^(s − 1). If halves are rounded to even, this product itself gives v − 1 for an odd
     v, and products count without their lowest bits.
@@ -67,7 +67,8 @@ def least_products(values: Longs, shift: Longs, halves: str) -> Longs:
 
 
 def _least_sum(needed: Longs, by: Requantiser) -> Longs:
-    """Return the least acc whose product reaches ``needed``.
+    """Return the least accumulator acc for which the Requantiser's product (acc + bias) · multiplier reaches
+    ``needed``.
 
     If ``needed`` ≤ 0, the least acc + bias is not above 0, so that ``negative`` multiplies it. Otherwise ``multiplier``
     does.
@@ -78,7 +79,7 @@ def _least_sum(needed: Longs, by: Requantiser) -> Longs:
 
 
 def _least(needed: Longs, multiplier: Longs) -> Longs:
-    """Return the least sum with sum · multiplier ≥ needed.
+    """Return the least integer sum with sum · multiplier ≥ needed.
 
     For a multiplier of 0 it is −_FAR if every sum satisfies this, and _FAR if no sum does.
     """

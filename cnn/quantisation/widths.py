@@ -31,7 +31,7 @@ MORE = 2
 
 
 def shared_bits(network: Network, ranges: CalibratedRanges) -> tuple[int, ...]:
-    """Return the bits of every node's output, 8…16: the fewest that one of its readers can take.
+    """Return the bit width of every node's output, 8…16: the least of the widths that its readers can take.
 
     Args:
         network: The float network without batch norms (cnn.quantisation.batch_norm).
@@ -45,7 +45,7 @@ def shared_bits(network: Network, ranges: CalibratedRanges) -> tuple[int, ...]:
 
 
 def _asked_by(network: Network, node: Node, reach: float) -> int:
-    """Return the most bits that ``node`` can take for an input whose greatest |x| is ``reach``."""
+    """Return the most bits of an input, with |x| up to ``reach``, for which the sums of ``node`` fit 32 bits."""
     op = node.op
     if isinstance(op, AveragePool):
         shape = network.nodes[node.inputs[0]].shape

@@ -58,7 +58,7 @@ def quantise_with_zero_points(
     bits: int,
     pictures: Sequence[npt.NDArray[np.uint8]] = (),
 ) -> QuantizedNetwork:
-    """Return ``quantise`` with weights and activations of ``bits``, and a zero point for each layer that can have one.
+    """Return the integer network with ``bits`` bits everywhere, and a zero point for each output that can have one.
 
     A node is inserted after each leaky layer, with ``_finer`` appended to its name, so that indices differ from the
     float network's.
@@ -88,7 +88,7 @@ def quantise_with_zero_points(
 
 
 def zero_points(network: Network, ranges: CalibratedRanges, bits: Sequence[int]) -> tuple[int, ...]:
-    """Return the zero point of each node's output, 0 if none helps. bits: the bits of each node's output."""
+    """Return the zero point of each node's output, 0 if it needs none; ``bits`` are the bit widths of the outputs."""
     roots = groups(network.nodes)
     zeros = {
         root: _of_group(network, [i for i, each in enumerate(roots) if each == root], ranges, bits) for root in {*roots}
@@ -97,7 +97,7 @@ def zero_points(network: Network, ranges: CalibratedRanges, bits: Sequence[int])
 
 
 def _of_group(network: Network, group: Sequence[int], ranges: CalibratedRanges, bits: Sequence[int]) -> int:
-    """Return the zero point of nodes that share a type: the one with the most integers below zero."""
+    """Return the zero point of a group of outputs that share a type: the one that its most negative output needs."""
     if not _is_taken(network, group):
         return 0
     datatype = DataType(min(bits[i] for i in group), True)
@@ -108,7 +108,7 @@ def _of_group(network: Network, group: Sequence[int], ranges: CalibratedRanges, 
 
 
 def _is_taken(network: Network, group: Sequence[int]) -> bool:
-    """Return whether layers read the group and all of them may read a zero point.
+    """Return whether some layer reads the group's outputs, and every layer that does may read a zero point.
 
     Pixels have no zero point. Inputs and outputs of packages' layers have none, because these layers cannot apply one.
     """
@@ -120,7 +120,7 @@ def _is_taken(network: Network, group: Sequence[int]) -> bool:
 
 
 def _below_zero(network: Network, index: int, ranges: CalibratedRanges) -> float:
-    """Return the share of a node's range that is below zero; 0.5 if it is not known."""
+    """Return which share of a node's output range is below zero, 0…1; 0.5 if it is not known."""
     node = network.nodes[index]
     op = node.op
     if _ends(node):
@@ -141,14 +141,14 @@ def _is_leaky(node: Node) -> bool:
 
 
 def _is_finer(network: Network, index: int) -> bool:
-    """Return whether a table is the only reader of a layer's sums, so that they stay on the accelerator."""
+    """Return whether a lookup-table layer is the only reader of a convolution or dense layer."""
     readers = [node for node in network.nodes if index in node.inputs]
     adds_up = isinstance(network.nodes[index].op, (Convolution, Dense))
     return adds_up and len(readers) == 1 and isinstance(readers[0].op, Activate)
 
 
 def _split(network: Network, statistics: Statistics) -> tuple[Network, Statistics]:
-    """Return the network with a table after each leaky layer whose map may have a zero point.
+    """Return the network with an identity lookup table after each leaky-ReLU layer whose output may have a zero point.
 
     The table has the layer's statistics, because both have the same values.
     """
@@ -169,13 +169,14 @@ def _split(network: Network, statistics: Statistics) -> tuple[Network, Statistic
 
 
 def _rises(network: Network, group: Sequence[int]) -> bool:
-    """Return whether a group with leaky layers may have a zero point, because nearly all its values are above zero."""
+    """Return whether a group has only outputs of leaky ReLU and ReLU, and may have a zero point."""
     producers = [network.nodes[i] for i in group if network.nodes[i].op.calibrated]
     return _is_taken(network, group) and all(_is_leaky(node) or _ends(node) for node in producers)
 
 
 def _ends(node: Node) -> bool:
-    """Return whether saturation computes the node's activation if its output has a zero point."""
+    """Return whether the node's activation is a ReLU or ReLU6, which saturation computes if the output has a zero
+    point."""
     return isinstance(node.op, (Convolution, Dense, Add)) and node.op.activation in ENDING
 
 

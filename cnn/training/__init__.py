@@ -22,7 +22,7 @@ def check_pytorch() -> None:
 
 
 def learning_rate_factor(share: float) -> float:
-    """Return the learning rate as a factor of the highest, after ``share`` of the training.
+    """Return the learning rate as a share of its peak, at the progress ``share`` of the training, 0…1.
 
     It rises over the first 5 %, and then falls as half a cosine.
     """

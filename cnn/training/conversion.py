@@ -31,7 +31,8 @@ EPSILON = 1e-5
 
 
 def topology_of(network: Network, bits: int, fit: str) -> Topology:
-    """Return the same layers with weights and activations of ``bits``, 2…8. The last layer's output is its sums.
+    """Return the topology (layers without numbers) for training a float network with weights and activations of
+    ``bits``.
 
     The place of every error is a layer that cannot be trained.
 
@@ -102,7 +103,7 @@ def _kernel(network: Network, index: int, bits: int, number: int) -> Kernel:
 
 
 def _leaves(network: Network, index: int) -> bool:
-    """Return whether only the host reads the layer's output, or no layer does."""
+    """Return whether only layers of the host read the layer's output, or no layer does."""
     return all(isinstance(reader.op, (Detection, Output, Softmax)) for reader in _readers(network, index))
 
 
@@ -111,7 +112,8 @@ def _readers(network: Network, index: int) -> list[Node]:
 
 
 def normalised(network: Network, topology: Topology) -> list[bool]:
-    """Return, per kernel, whether the float network has a batch norm there, which is kept."""
+    """Return, per convolution or dense layer, whether the float network has a batch norm there, which training
+    keeps."""
     nodes = {node.name: node for node in network.nodes}
     return [
         kernel.output_bits is not None and _weighted(nodes[layer.name]).batch_norm is not None
@@ -120,7 +122,8 @@ def normalised(network: Network, topology: Topology) -> list[bool]:
 
 
 def begin(trained: QuantisedNetwork, network: Network, pictures: Tensor) -> None:
-    """Copy the numbers of ``network``, and choose steps, means and variances by pictures.
+    """Initialise a trainable network from a float network's weights; images decide its quantisation steps, means and
+    variances.
 
     A value of the float network is the trained network's value times a factor per channel. This function tracks the
     factors from layer to layer.
@@ -156,7 +159,8 @@ def begin(trained: QuantisedNetwork, network: Network, pictures: Tensor) -> None
 
 
 def _reaches(trained: QuantisedNetwork, folded: Network, pictures: Tensor) -> dict[int, float]:
-    """Return, per group of tensors that additions tie together, the real value of the group's greatest integer.
+    """Return, per group of tensors with one quantisation step because they are added, the real value of the greatest
+    integer.
 
     The value suits the largest range of the group's tensors. folded: the float network without batch norms.
     """
@@ -185,7 +189,7 @@ def _begin_layer(
     reading: tuple[Tensor, Tensor],
     reach: float | None,
 ) -> tuple[Tensor, float]:
-    """Initialise one layer; return its values and the factor by which the float network's values are greater.
+    """Initialise one layer; return its output, and the factor by which the float network's output is greater.
 
     Args:
         trained: The network to initialise.
@@ -220,7 +224,7 @@ def _begin_layer(
 
 
 def _scaled(op: Convolution | Dense, kernel: Kernel, worth: FloatArray) -> FloatArray:
-    """Return the weights multiplied by the factors of the input's channels, so that the layer's sums stay the same."""
+    """Return a float layer's weights times the factors by which its inputs are greater than the trained network's."""
     weights = op.weights.reshape(kernel.weights)
     by_filter = np.repeat(worth.reshape(kernel.groups, -1), kernel.filters // kernel.groups, axis=0)
     return np.asarray(weights * by_filter[:, :, None, None], np.float32)

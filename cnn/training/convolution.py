@@ -24,7 +24,7 @@ MOMENTUM = 0.1
 
 
 class QuantisedConvolution(nn.Module):
-    """A convolution of low-bit weights and values, followed by batch norm and activation.
+    """A trainable convolution with low-bit integer weights and activations, followed by batch norm and activation.
 
     A kernel without output_bits has a bias instead of these. Training computes with rounded floats, and batch norm in
     float. Evaluation computes the integers themselves.
@@ -61,11 +61,12 @@ class QuantisedConvolution(nn.Module):
 
     @property
     def step(self) -> Tensor:
-        """The real value of a weight's integer 1 per filter, for LSQ. Its logarithm is learned, so it stays above 0."""
+        """The quantisation step of the weights (real value of an integer 1) per filter, which LSQ learns by its
+        logarithm."""
         return self.log_step.exp()
 
     def forward(self, values: Tensor, step: Tensor, out_step: Tensor | None) -> Tensor:
-        """Return the layer's output for values [pictures, channels, height, width].
+        """Return the layer's output for activations [images, channels, height, width], as real values.
 
         A kernel without output_bits returns sums plus bias in float.
 
@@ -84,25 +85,25 @@ class QuantisedConvolution(nn.Module):
         return quantised_activations(self.normal(values), out_step, 2**self.kernel.output_bits - 1)
 
     def sum_scale(self, step: Tensor) -> Tensor:
-        """Return the real value of a head's sum of 1. step: the real value of an input integer 1."""
+        """Return the real value of a sum of 1 in a layer whose sums are a network output, for the input's ``step``."""
         scale: Tensor = self.step.view(()) * step if self.learns_step else self.scale * step / self.greatest
         return scale.detach() if not self.training else scale
 
     def integers(self) -> Tensor:
-        """Return the weights as whole numbers, float64."""
+        """Return the quantised weights as integers, in a float64 tensor that passes gradients."""
         if not self.learns_step:
             return squeezed_integers(self.weight, self.greatest)
         each = self.weight.numel() // self.log_step.numel()
         return stepped_integers(self.weight, learnable(self.step, each, self.greatest), self.greatest)
 
     def sums(self, values: Tensor, step: Tensor) -> Tensor:
-        """Return the sums of whole numbers, which are exact in evaluation."""
+        """Return the sums of integer weights times integer inputs, in floats that are exact in evaluation."""
         if self.training:
             return self._convolve(values / step, self.integers().float())
         return torch.round(self._convolve(torch.round(values / step).double(), self.integers()))
 
     def normal(self, values: Tensor) -> Tensor:
-        """Return the input of the activation in training, normalised by the batch if the batch norm uses batches."""
+        """Return the batch-normalised sums in training, by the batch's own or by the stored mean and variance."""
         if self.settled or not self.normalised:
             return self.plain(values)
         sums = self.real_sums(values)
@@ -111,17 +112,17 @@ class QuantisedConvolution(nn.Module):
         )
 
     def plain(self, values: Tensor) -> Tensor:
-        """Return the input of the activation, normalised by the stored mean and variance."""
+        """Return the sums after batch norm with the stored mean and variance, which are the activation's input."""
         gain = self.gamma / torch.sqrt(self.var + self.epsilon)
         return (self.real_sums(values) - self.mean.view(-1, 1, 1)) * gain.view(-1, 1, 1) + self.beta.view(-1, 1, 1)
 
     def real_sums(self, values: Tensor) -> Tensor:
-        """Return the real sums of weights and values, before the batch norm."""
+        """Return the sums before batch norm in real values: the quantised weights times the inputs."""
         integers = self.integers().float()
         return self._convolve(values, integers * self.step if self.learns_step else integers / self.greatest)
 
     def begin(self, weights: FloatArray) -> float:
-        """Copy a float network's weights; return the factor by which these are greater than the quantised weights."""
+        """Set the weights from a float network's; return the factor by which the float weights are greater."""
         with torch.no_grad():
             values = torch.from_numpy(np.array(weights, np.float32)).view(self.kernel.weights)
             if self.learns_step:
@@ -135,7 +136,7 @@ class QuantisedConvolution(nn.Module):
             return largest
 
     def _requantised(self, sums: Tensor) -> Tensor:
-        """Return the outputs by the arithmetic contract, in float64, which represents its 49 bits exactly."""
+        """Return the output integers for integer sums, by the accelerator's requantisation computed in float64."""
         by, bits = self.requantiser, self.kernel.output_bits
         assert by is not None
         assert bits is not None

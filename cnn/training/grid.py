@@ -22,7 +22,7 @@ UNTRAINED = "quantise this network as it is"
 
 @dataclass(frozen=True)
 class HeadGrid:
-    """The grid of cells of a head.
+    """The grid of cells of an anchor-based detection head: its size, cell size, anchors and classes.
 
     Attributes:
         anchors: (width, height) in cells.
@@ -42,12 +42,12 @@ class HeadGrid:
 
     @property
     def sizes(self) -> npt.NDArray[np.float64]:
-        """The sizes of the anchors in pixels, [anchors, 2]."""
+        """The anchors' widths and heights in pixels of the input image, [anchors, 2]."""
         return np.array(self.anchors) * self.cell
 
 
 def grid_of(head: Detection, shape: Shape, picture: Shape) -> HeadGrid:
-    """Return the grid of a head that reads a map of ``shape``.
+    """Return the grid of a detection head, for its input map's ``shape`` and the input image's shape.
 
     Raises:
         UnsupportedError: There is no loss for this kind of head.
@@ -71,13 +71,15 @@ def tensor(values: npt.NDArray[Any]) -> Tensor:
 
 
 def as_grid(output: Tensor, grid: HeadGrid) -> Tensor:
-    """Return [n, anchors, rows, columns, 5 + classes] from [n, anchors · (5 + classes), rows, columns]."""
+    """Return a head's output [n, anchors · (5 + classes), rows, columns] as [n, anchors, rows, columns, 5 +
+    classes]."""
     parts = output.view(len(output), len(grid.anchors), 5 + grid.classes, grid.rows, grid.columns)
     return parts.permute(0, 1, 3, 4, 2)
 
 
 def decode_boxes(values: Tensor, grid: HeadGrid) -> Tensor:
-    """Return boxes in pixels, [n, anchors, rows, columns, 4] as x0, y0, x1, y1; source: darknet's region layer."""
+    """Return the boxes x0, y0, x1, y1 in pixels of a head's output, [n, anchors, rows, columns, 4], as darknet decodes
+    them."""
     import torch
 
     device = values.device

@@ -22,7 +22,7 @@ NEAR_IOU = 0.6
 
 
 class Targets(NamedTuple):
-    """The targets of n objects.
+    """The training targets of n labelled objects: the cell and anchor, box, class and weight of each.
 
     Attributes:
         cells: int64 [4, n]: picture, anchor, row and column of the box that is assigned to the object.
@@ -40,7 +40,7 @@ class Targets(NamedTuple):
 def head_losses(
     outputs: Sequence[Tensor], truths: list[npt.NDArray[np.float32]], grids: Sequence[HeadGrid]
 ) -> list[Tensor]:
-    """Return the loss of a batch per head. Each object belongs to the head with the anchor of the most similar shape.
+    """Return the training loss of a batch per head. An object counts for the head with the anchor most similar to it.
 
     Args:
         outputs: Per head, [n, anchors · (5 + classes), rows, columns].
@@ -58,7 +58,7 @@ def head_losses(
 
 
 def region_loss(output: Tensor, truths: list[npt.NDArray[np.float32]], grid: HeadGrid) -> Tensor:
-    """Return the loss of a batch: position and size of boxes with an object, objectness everywhere, and the class.
+    """Return the YOLOv2 training loss of a batch for one head: box position and size, objectness and class.
 
     Source: Redmon and Farhadi, "YOLO9000", 2016, section 2.
 
@@ -90,7 +90,7 @@ def region_loss(output: Tensor, truths: list[npt.NDArray[np.float32]], grid: Hea
 
 
 def _class_loss(answers: Tensor, labels: Tensor, grid: HeadGrid) -> Tensor:
-    """Return, per row, the cross-entropy of the softmax, or the sum over the sigmoids."""
+    """Return the classification loss per box: cross-entropy of a softmax, or summed over one sigmoid per class."""
     from torch.nn import functional  # type: ignore[import-not-found, unused-ignore]
 
     if grid.exclusive:
@@ -101,7 +101,7 @@ def _class_loss(answers: Tensor, labels: Tensor, grid: HeadGrid) -> Tensor:
 
 
 def generalised_iou(a: Tensor, b: Tensor) -> Tensor:
-    """Return the generalised IoU of boxes [..., 4], −1…1: IoU minus the share of their hull that neither box covers.
+    """Return the generalised IoU of pairs of boxes [..., 4], −1…1: IoU minus the share of their hull outside both.
 
     With squared errors of position and size only, boxes reach IoU 0.5 but fit loosely.
     Source: Rezatofighi et al., "Generalized Intersection over Union", CVPR 2019.
@@ -114,7 +114,7 @@ def generalised_iou(a: Tensor, b: Tensor) -> Tensor:
 
 
 def common_and_union(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the areas of intersection and union of boxes [..., 4] as x0, y0, x1, y1."""
+    """Return the areas of intersection and union of pairs of boxes [..., 4], given as x0, y0, x1, y1."""
     import torch
 
     sides = torch.minimum(a[..., 2:], b[..., 2:]) - torch.maximum(a[..., :2], b[..., :2])
@@ -124,7 +124,8 @@ def common_and_union(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def targets(truths: list[npt.NDArray[np.float32]], grid: HeadGrid) -> Targets:
-    """Return the targets of all objects of a batch. An object's anchor is the one of the most similar shape."""
+    """Return the training targets of all labelled objects of a batch; each gets the anchor of the most similar
+    shape."""
     import torch
 
     rows = np.concatenate([np.c_[np.full(len(t), i), t] for i, t in enumerate(truths)])
@@ -139,7 +140,7 @@ def targets(truths: list[npt.NDArray[np.float32]], grid: HeadGrid) -> Targets:
 
 
 def _likeness(rows: npt.NDArray[Any], grid: HeadGrid) -> npt.NDArray[np.float64]:
-    """Return the IoU [objects, anchors] of boxes and anchors with the same centre.
+    """Return the IoU [objects, anchors] of objects' boxes and anchors, as if they had the same centre.
 
     rows: class, x0, y0, x1, y1 in pixels.
     """
@@ -149,7 +150,8 @@ def _likeness(rows: npt.NDArray[Any], grid: HeadGrid) -> npt.NDArray[np.float64]
 
 
 def near_truths(boxes: Tensor, truths: list[npt.NDArray[np.float32]], cells: Any) -> tuple[Tensor, Tensor]:
-    """Return the boxes whose IoU with a truth is at least NEAR_IOU although they are not assigned to it.
+    """Return a mask of predicted boxes with IoU ≥ NEAR_IOU to an object that they are not assigned to, and its class
+    for each.
 
     Darknet only exempts these boxes from the loss of objectness. Their class is then never learnt, so that a second box
     of another class can appear on an object, and suppression within a class cannot remove it. So their class is
@@ -178,7 +180,8 @@ def near_truths(boxes: Tensor, truths: list[npt.NDArray[np.float32]], cells: Any
 
 
 def one_object_loss(output: Tensor, truths: list[npt.NDArray[np.float32]], grid: HeadGrid) -> Tensor:
-    """Return the loss of a batch: the choice of the cell, and the averaged box of that cell.
+    """Return the UltraNet training loss of a batch: for the choice of the cell, and for the box averaged over its
+    anchors.
 
     In a picture without an object, no cell must be chosen.
 
@@ -218,7 +221,8 @@ def one_object_loss(output: Tensor, truths: list[npt.NDArray[np.float32]], grid:
 def averaged_boxes(
     answers: Tensor, row: npt.NDArray[np.int64], column: npt.NDArray[np.int64], grid: HeadGrid
 ) -> Tensor:
-    """Return boxes in pixels, [n, 4], from cells' values [n, anchors, 5 + classes]: means of σ and of anchor · e^t."""
+    """Return one box in pixels per cell, [n, 4], averaged over the anchors of the cell's values [n, anchors, 5 +
+    classes]."""
     import torch
 
     device = answers.device
@@ -230,7 +234,7 @@ def averaged_boxes(
 
 
 def _extent(boxes: Tensor, true_boxes: Tensor) -> Tensor:
-    """Return the error of width and height per box: the squared logarithms of their ratios."""
+    """Return the size error per box: the sum of the squared logarithms of its width ratio and height ratio."""
     sides, targets = ((each[:, 2:] - each[:, :2]).clamp(min=1e-3) for each in (boxes, true_boxes))
     return ((sides / targets).log() ** 2).sum(1)
 
@@ -240,7 +244,7 @@ def _largest(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 
 def _cells(rows: npt.NDArray[np.float32], grid: HeadGrid) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return column and row of the cell that contains each box's centre."""
+    """Return the grid column and row of the cell that contains each box's centre."""
     centre = (rows[:, 1:3] + rows[:, 3:]) / 2 / np.array(grid.cell)
     cell = np.clip(np.floor(centre), 0, (grid.columns - 1, grid.rows - 1)).astype(np.int64)
     return cell[:, 0], cell[:, 1]

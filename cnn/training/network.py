@@ -28,7 +28,7 @@ PICTURE_LEVELS = UINT8.high
 
 
 class QuantisedNetwork(nn.Module):
-    """A trainable network.
+    """A trainable low-bit network as a PyTorch module, built from a topology (cnn.exported).
 
     The values of a tensor are multiples of its step. The picture's step is 1/255. LSQ learns the steps of all other
     tensors, and DoReFa has 1 / (2^bits − 1).
@@ -68,20 +68,21 @@ class QuantisedNetwork(nn.Module):
     # ------------------------------------------------------------ forward
 
     def forward(self, pictures: Tensor) -> list[Tensor]:
-        """Return the inputs of the heads, or the last layer's output, for RGB pictures [n, channels, height, width]."""
+        """Return the input maps of the detection heads, or the last layer's output, for images [n, channels, height,
+        width]."""
         outputs = self.layers_of(pictures)
         heads = [layer.inputs[0] for layer in self.topology.layers if isinstance(layer.op, Detection)]
         return [outputs[index] for index in heads or [len(outputs) - 1]]
 
     def layers_of(self, pictures: Tensor) -> list[Tensor]:
-        """Return the picture and every layer's output: whole numbers times their step, and sums in float."""
+        """Return the input image and every layer's output as real values: integers times their step, or float sums."""
         outputs = [pictures.flip(1) if self.topology.order == "BGR" else pictures]
         for index in range(1, len(self.topology.layers) + 1):
             outputs.append(self._layer(index, outputs))
         return outputs
 
     def integers(self, pictures: npt.NDArray[np.uint8]) -> list[npt.NDArray[np.int64]]:
-        """Return every layer's whole numbers in evaluation. pictures: uint8 [n, channels, height, width]."""
+        """Return every layer's output as integers, as the accelerator computes them, for uint8 images [n, C, H, W]."""
         self.eval()
         with torch.no_grad():
             values = torch.from_numpy(pictures).to(self.log_steps.device).float() / PICTURE_LEVELS
@@ -89,7 +90,7 @@ class QuantisedNetwork(nn.Module):
             return [self._integers(index, output) for index, output in enumerate(outputs, 1)]
 
     def train(self, mode: bool = True) -> QuantisedNetwork:
-        """Switch to training, or to evaluation with the integers of the batch norms that ``exported`` gives."""
+        """Switch to training (floats), or to evaluation with the integer arithmetic of the exported network."""
         super().train(mode)
         if not mode:
             topology, arrays = self.exported()
@@ -106,18 +107,19 @@ class QuantisedNetwork(nn.Module):
         return self
 
     def settle(self, settled: bool) -> None:
-        """Set whether batch norms use their stored means and variances in training, as evaluation does."""
+        """Set whether batch norms use their stored means and variances in training too, as in evaluation."""
         for module in self.convolutions:
             module.settled = settled
 
     @property
     def steps(self) -> Tensor:
-        """The real value of an integer 1, per group."""
+        """The quantisation step (real value of an integer 1) of each group of tensors that share one."""
         steps = self.log_steps.exp()
         return steps if self.training else steps.detach()
 
     def step(self, index: int) -> Tensor:
-        """Return the real value of an integer 1 of the picture (0) or of a layer's output."""
+        """Return the quantisation step (real value of an integer 1) of the input image, index 0, or of a layer's
+        output."""
         group = self.groups[index]
         return self.log_steps.new_tensor(1 / PICTURE_LEVELS) if group < 0 else self.steps[group]
 
@@ -135,7 +137,7 @@ class QuantisedNetwork(nn.Module):
         return rearranged(op, [outputs[i] for i in layer.inputs])
 
     def added(self, index: int, inputs: list[Tensor]) -> Tensor:
-        """Return the clipped sum of an addition's inputs [n, channels, height, width], which all have the same step."""
+        """Return the clipped, quantised sum of the addition layer ``index`` for inputs [n, channels, height, width]."""
         return quantised_activations(
             sum(inputs[1:], inputs[0]), self._learnable_step(index), self.levels[self.groups[index]]
         )
@@ -169,14 +171,15 @@ class QuantisedNetwork(nn.Module):
     # ------------------------------------------------------------ from and to the exporters' form
 
     def load(self, arrays: Mapping[str, FloatArray]) -> None:
-        """Copy the arrays of an exported network that DoReFa trained, to evaluate or to continue its training."""
+        """Set the parameters from the arrays of a network that DoReFa trained, to evaluate it or train it further."""
         with torch.no_grad():
             for (_, kernel), convolution in zip(self.topology.kernels, self.convolutions, strict=True):
                 for name, parameter in _named(kernel, convolution).items():
                     parameter.copy_(torch.from_numpy(np.array(arrays[name], np.float32)))
 
     def exported(self) -> tuple[Topology, dict[str, FloatArray]]:
-        """Return the topology and its arrays, from which ``cnn.exported.network.make_exported`` makes the integers."""
+        """Return the topology and the float arrays of the trained network, as ``make_exported`` (cnn.exported) reads
+        them."""
         with torch.no_grad():
             arrays = self._folded_arrays() if self.method == "lsq" else self._plain_arrays()
             return self._fitting(self._with_scales(), arrays), arrays
@@ -188,7 +191,7 @@ class QuantisedNetwork(nn.Module):
         }
 
     def _folded_arrays(self) -> dict[str, FloatArray]:
-        """Return the arrays of LSQ: weights as whole numbers, and batch norms that include the steps.
+        """Return the arrays to export after LSQ training: integer weights, and batch norms that include the steps.
 
         ``q`` is the real value, in this network, of a sum of 1 in the exporters' units (weights and values in ±1).
         """
@@ -220,12 +223,13 @@ class QuantisedNetwork(nn.Module):
         return replace(topology, epsilon=0.0, epsilon_of="variance") if self.method == "lsq" else topology
 
     def _top(self, index: int) -> float:
-        """Return the real value of the greatest integer that a tensor's data type allows."""
+        """Return the real value of the greatest integer that a tensor can hold, by the tensor's index."""
         group = self.groups[index]
         return float(self.step(index).detach()) * (PICTURE_LEVELS if group < 0 else self.levels[group])
 
     def _fitting(self, topology: Topology, arrays: Mapping[str, FloatArray]) -> Topology:
-        """Return the topology with fewer extra_bits if a multiplier would need too many bits otherwise."""
+        """Return the topology with extra_bits, the extra precision of multipliers, lowered until every
+        multiplier fits."""
         greatest = max((self._multiplier(layer, kernel, arrays) for layer, kernel in self._clipped), default=0.0)
         bits = topology.extra_bits
         while bits and greatest * 2.0**bits > MULTIPLIER_LIMIT - 1:
@@ -233,7 +237,7 @@ class QuantisedNetwork(nn.Module):
         return replace(topology, extra_bits=bits)
 
     def _multiplier(self, layer: TopologyLayer, kernel: Kernel, arrays: Mapping[str, FloatArray]) -> float:
-        """Return the greatest multiplier of a layer without extra_bits."""
+        """Return the greatest requantisation multiplier of a layer, as a float, if extra_bits is 0."""
         gamma, variance = (arrays[f"bn{kernel.number}_{part}"].astype(np.float64) for part in ("gamma", "var"))
         step = self._step_of(layer, kernel)
         gain = np.abs(gamma / np.sqrt(variance + (self.topology.epsilon if self.method == "dorefa" else 0.0))).max()
@@ -241,7 +245,7 @@ class QuantisedNetwork(nn.Module):
 
     @property
     def _clipped(self) -> list[tuple[TopologyLayer, Kernel]]:
-        """The kernels that have an activation."""
+        """The layers with weights whose output has an activation and integers, unlike sums for the host."""
         return [(layer, kernel) for layer, kernel in self.topology.kernels if kernel.output_bits is not None]
 
     def _step_of(self, layer: TopologyLayer, kernel: Kernel) -> LayerTypes:
@@ -254,7 +258,7 @@ class QuantisedNetwork(nn.Module):
 
 
 def _named(kernel: Kernel, module: Any) -> dict[str, Tensor]:
-    """Return a layer's parameters by the exporters' names."""
+    """Return a layer's trainable parameters by the array names of the export files, such as "conv1_w"."""
     number = kernel.number
     if kernel.output_bits is None:
         return {f"conv{number}_w": module.weight, f"conv{number}_b": module.bias}
@@ -267,7 +271,8 @@ def _array(values: Tensor) -> FloatArray:
 
 
 def rearranged(op: Any, inputs: list[Tensor]) -> Tensor:
-    """Return the output of a layer that computes no values, from its inputs [n, channels, height, width]."""
+    """Return the output of a pool, concat, upsample or reorg for inputs [n, channels, height, width]; else the
+    input."""
     values = inputs[0]
     if isinstance(op, MaxPool):
         pad = op.padding
@@ -292,7 +297,7 @@ def _space_to_depth(values: Tensor, op: Reorg) -> Tensor:
 
 
 def _groups(topology: Topology) -> tuple[int, ...]:
-    """Return the group of each tensor, the picture first; all tensors of a group have one step.
+    """Return, per tensor, the number of its group: tensors with one quantisation step. The input image is first, −1.
 
     The picture's group is −1. Sums of kernels, and heads, have the group of their input.
     """
@@ -319,7 +324,7 @@ def _root(joined: Mapping[int, int], group: int) -> int:
 
 
 def _levels(topology: Topology, groups: Sequence[int]) -> tuple[int, ...]:
-    """Return the greatest integer of each group's values."""
+    """Return the greatest integer of each group of tensors that share a quantisation step."""
     levels: dict[int, int] = {}
     for layer, group in zip(topology.layers, groups[1:], strict=True):
         if isinstance(layer.op, Kernel) and layer.op.output_bits is not None:
@@ -328,7 +333,8 @@ def _levels(topology: Topology, groups: Sequence[int]) -> tuple[int, ...]:
 
 
 def _check(topology: Topology) -> None:
-    """Raise RangeError for weights of one bit, and ChoiceError for other activations or requantisers than trained."""
+    """Raise an error if a layer cannot be trained: one-bit weights, or another activation or requantiser than
+    supported."""
     for layer, kernel in topology.kernels:
         if kernel.weight_bits == 1:
             raise RangeError(
@@ -344,7 +350,7 @@ def _check(topology: Topology) -> None:
 
 
 def _check_sums(topology: Topology, groups: Sequence[int], levels: Sequence[int]) -> None:
-    """Raise MissingValueError or MismatchError if the output of an addition has other bits than its inputs."""
+    """Raise an error if an addition in the topology has no output_bits, or other bits than its inputs."""
     for layer, group in zip(topology.layers, groups[1:], strict=True):
         if isinstance(layer.op, Sum) and (layer.op.output_bits is None or 2**layer.op.output_bits - 1 != levels[group]):
             what, bits = f"'output_bits' of {layer.name!r}", levels[group].bit_length()

@@ -28,7 +28,8 @@ Channels = npt.NDArray[np.intp]
 
 
 def pruned(network: Network, share: float) -> Network:
-    """Return the network without a share of the filters of each layer that only convolutions and dense layers read.
+    """Return the network without the lightest ``share`` of filters in each convolution that only other weighted layers
+    read.
 
     Layers that joins, heads or groups read keep all filters. Every layer keeps at least MULTIPLE.
 
@@ -60,7 +61,7 @@ def pruned(network: Network, share: float) -> Network:
 
 
 def _can_lose(network: Network, index: int) -> bool:
-    """Return whether all readers of the layer accept fewer channels."""
+    """Return whether filters of the layer can be removed, because all its readers accept fewer channels."""
     op = network.nodes[index].op
     if isinstance(op, Convolution) and op.groups != 1:
         return False
@@ -74,7 +75,7 @@ def _can_lose(network: Network, index: int) -> bool:
 
 
 def _heaviest(op: Any, share: float) -> Channels:
-    """Return the indices of the filters that remain, ascending."""
+    """Return the indices of the filters to keep, those with the greatest L1 norm, in ascending order."""
     weight = np.abs(op.weights.astype(np.float64)).sum(axis=(1, 2, 3))
     count = -(-round((1 - share) * weight.size) // MULTIPLE) * MULTIPLE
     heaviest = np.argsort(-weight, kind="stable")[: min(max(count, MULTIPLE), weight.size)]
@@ -95,7 +96,7 @@ def _shortened(node: Node, index: int, network: Network, remaining: Mapping[int,
 
 
 def _read(op: Convolution | Dense, channels: Channels, shape: Shape) -> npt.NDArray[np.float32]:
-    """Return the weights for the remaining input channels. shape: the input's shape with all channels."""
+    """Return a layer's weights for the remaining input channels only; ``shape`` is its input's shape before pruning."""
     if isinstance(op, Convolution):
         return op.weights[:, channels]
     outputs = op.weights.shape[0]

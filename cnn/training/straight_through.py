@@ -42,24 +42,24 @@ class _ScaleGradient(torch.autograd.Function):
 
 
 def round_through(values: Tensor) -> Tensor:
-    """Return the nearest whole numbers, halves to even. The gradient is the one of ``values``."""
+    """Return values rounded to integers, halves to even, with a straight-through gradient (as if not rounded)."""
     rounded: Tensor = _Round.apply(values)
     return rounded
 
 
 def squeezed_integers(weights: Tensor, greatest: int) -> Tensor:
-    """Return DoReFa's round(n · tanh(w) / max|tanh(w)|), float64, with n = ``greatest``."""
+    """Return DoReFa's integer weights round(n · tanh(w) / max|tanh(w)|), float64, with n = ``greatest``."""
     squeezed = torch.tanh(weights.double())
     return round_through(greatest * (squeezed / squeezed.detach().abs().max()))
 
 
 def stepped_integers(weights: Tensor, step: Tensor, greatest: int) -> Tensor:
-    """Return LSQ's round(clip(w / s, −n, n)), float64, with n = ``greatest``. step: broadcasts to the weights."""
+    """Return LSQ's integer weights round(clip(w / s, −n, n)), float64, with s = ``step`` and n = ``greatest``."""
     return round_through((weights.double() / step.double()).clamp(-greatest, greatest))
 
 
 def learnable(step: Tensor, values: int, greatest: int) -> Tensor:
-    """Return ``step`` with its gradient scaled by 1 / sqrt(values · greatest).
+    """Return a quantisation step unchanged, with its gradient scaled by 1 / sqrt(values · greatest) as LSQ does.
 
     The step then learns as fast as the values that it quantises. values: the number of values per step.
     """
@@ -68,12 +68,12 @@ def learnable(step: Tensor, values: int, greatest: int) -> Tensor:
 
 
 def quantised_activations(values: Tensor, step: Tensor, greatest: int) -> Tensor:
-    """Return round(clip(y / s, 0, M)) · s, with M = ``greatest``."""
+    """Return activations quantised to round(clip(y / s, 0, M)) · s, with s = ``step`` and M = ``greatest``."""
     return round_through((values / step).clamp(0, greatest)) * step
 
 
 def least_error_steps(rows: Tensor, low: int, greatest: int) -> Tensor:
-    """Return, per row of [rows, values], the step with the least squared error of the integers low…greatest.
+    """Return, per row of values, the quantisation step with the least squared error for integers low…greatest.
 
     50 steps up to max|values| / greatest are tried. Of more than SAMPLE_SIZE values a regular sample decides.
     """
