@@ -49,7 +49,7 @@ NEAR_HALF = 12
 
 @dataclass(frozen=True)
 class GoldenType:
-    """A datatype of the program.
+    """An integer datatype of feature maps in the golden program.
 
     Attributes:
         name: The QONNX name.
@@ -70,7 +70,7 @@ class GoldenType:
 
 @dataclass(frozen=True)
 class GoldenLayer:
-    """The function call that computes a layer.
+    """A layer in the golden program: one function call that computes one feature map.
 
     Attributes:
         index: The index of the map that the call writes.
@@ -101,12 +101,12 @@ class GoldenLayer:
 
 @dataclass(frozen=True)
 class GoldenStep:
-    """A step that the host runs to compute an output of the network's file.
+    """One operation by which an output that the network's file names is computed from feature maps.
 
     Attributes:
         kind: One of STEPS.
         numbers: The arguments of the step. For "map": the index of the map.
-        scale: For "map": the value of one step of its integers.
+        scale: For "map": the real value of one unit of its integers.
         zero_point: For "map": the integer that represents 0.
     """
 
@@ -117,13 +117,13 @@ class GoldenStep:
 
     @property
     def exact_scale(self) -> str:
-        """The scale as a hexadecimal C++ literal, which is exact."""
+        """The scale of the map's integers as a hexadecimal C++ literal, which is exact."""
         return self.scale.hex()
 
 
 @dataclass(frozen=True)
 class GoldenOutput:
-    """An output that the network's file names, with the steps that compute it."""
+    """An output that the network's file names, with the operations that compute it."""
 
     name: str
     steps: tuple[GoldenStep, ...]
@@ -131,7 +131,7 @@ class GoldenOutput:
 
 @dataclass(frozen=True)
 class GoldenValues:
-    """The values from which golden.cpp is rendered.
+    """The description of a network from which its golden program, golden.cpp, is rendered.
 
     Attributes:
         title: The name of the network.
@@ -141,7 +141,7 @@ class GoldenValues:
         parameter_bytes: The size of golden.bin.
         blocks: The number of layers with parameters in golden.bin.
         types: The datatypes of the layers.
-        layers: The calls, in order.
+        layers: The layers' function calls, in order.
         functions: The C++ bodies of the functions that custom layers call, by name.
         outputs: The outputs that the network's file names.
     """
@@ -159,7 +159,7 @@ class GoldenValues:
 
 
 def golden_source(values: GoldenValues) -> str:
-    """Return golden.cpp.
+    """Return the text of golden.cpp, the standalone C++ program that computes a network's exact integers.
 
     Raises:
         InvalidValueError: The name of a layer is not an identifier, or occurs twice.
@@ -182,7 +182,7 @@ def golden_source(values: GoldenValues) -> str:
 
 
 def _checked_output(output: GoldenOutput) -> GoldenOutput:
-    """Return the output with a name that is safe in a comment and in a string literal.
+    """Return a named output of the network with its name made safe for a C++ comment and a string literal.
 
     The name comes from the network's file, which is untrusted.
     """

@@ -21,18 +21,18 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.MULTILI
 
 
 def include_folders(engine: str) -> tuple[Path, ...]:
-    """Return the folders with the headers of an engine ("systolic" or "streaming"), as an include path."""
+    """Return the folders with the C++ headers of an engine ("systolic" or "streaming"), as an include path."""
     return (COMMON, *sorted({path.parent for path in (FOLDER / engine).rglob("*.h")}))
 
 
 def fixed_files(*folders: Path) -> dict[str, str]:
-    """Return the fixed C++ files directly in ``folders``: name to text, sorted by name."""
+    """Return the texts of the .h and .cpp files directly in ``folders``, by file name, sorted by name."""
     paths = (path for folder in folders for path in folder.iterdir() if path.suffix in (".h", ".cpp"))
     return {path.name: path.read_text("utf-8") for path in sorted(paths, key=lambda path: path.name)}
 
 
 def included(texts: Iterable[str], fixed: Mapping[str, str]) -> dict[str, str]:
-    """Return the files of ``fixed`` that ``texts`` include, directly or indirectly, in the order of ``fixed``.
+    """Return the texts, by file name, of those ``fixed`` files that ``texts`` include, directly or indirectly.
 
     Every #include line counts, also in a block that an #if disables. Other names in #include lines are headers of the
     compiler or the vendor, or generated files.
@@ -47,7 +47,8 @@ def included(texts: Iterable[str], fixed: Mapping[str, str]) -> dict[str, str]:
 
 
 def with_headers(generated: Mapping[str, str], engine: str, added: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the ``generated`` sources of a design's src/ folder and the headers of ``engine`` that they include.
+    """Return the files of a design's src/ folder, by name: the ``generated`` sources and the headers of ``engine`` that
+    they include.
 
     Args:
         generated: The generated sources: name to text.
@@ -67,7 +68,7 @@ def with_headers(generated: Mapping[str, str], engine: str, added: Mapping[str, 
 
 
 def simulation_files(sources: Mapping[str, str], simulate: str) -> dict[str, str]:
-    """Return the files of a design's simulation/ folder: name to text.
+    """Return the texts of the files of a design's simulation/ folder, by file name.
 
     They are simulate.cpp, the cycle recorder, and the headers of simulation/ that these and the sources include.
 

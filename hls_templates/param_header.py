@@ -25,7 +25,7 @@ Integers = npt.NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, eq=False)
 class LayerParameters:
-    """The parameters of a convolution, or of a linear layer, whose window is the whole map.
+    """The parameters of a convolution or linear layer for param.h. The window of a linear layer is the whole input map.
 
     l_shift of the file is derived: shift − (weight_bits − 1) − in_bits.
 
@@ -66,7 +66,7 @@ class LayerParameters:
 
     @property
     def row_words(self) -> int:
-        """The number of words per filter."""
+        """The number of words of SIMD weights per filter."""
         return int(self.weights[0].size) // self.simd
 
     @property
@@ -75,7 +75,8 @@ class LayerParameters:
 
 
 def header_files(layers: Sequence[LayerParameters]) -> dict[str, str]:
-    """Return param.h and config.h: file name to text. Equal layers give equal text.
+    """Return the texts of param.h and config.h, by file name, for UltraNet's own accelerator. Equal layers give equal
+    text.
 
     Raises:
         InvalidValueError: PE does not divide the filters, or SIMD the weights of a filter.
@@ -89,7 +90,8 @@ def header_files(layers: Sequence[LayerParameters]) -> dict[str, str]:
 
 
 def packed_weights(layer: LayerParameters) -> list[list[int]]:
-    """Return the words of SIMD weights, indexed [PE][tile]. The first weight is in the lowest bits."""
+    """Return a layer's weights packed into words of SIMD weights, indexed [PE][tile]. The first weight is in the lowest
+    bits."""
     rows = layer.weights.transpose(0, 2, 3, 1).reshape(layer.weights.shape[0], layer.row_words, layer.simd)
     codes = (rows > 0).astype(np.int64) if layer.weight_bits == 1 else rows.astype(np.int64)
     words = [[_word(lanes, layer.weight_bits) for lanes in row] for row in codes.tolist()]
@@ -98,7 +100,7 @@ def packed_weights(layer: LayerParameters) -> list[list[int]]:
 
 
 def _word(lanes: Sequence[int], bits: int) -> int:
-    """Return the word of these weights, as a Python integer because it may be wider than numpy's."""
+    """Return the word into which these weights are packed, as a Python integer because it may be wider than numpy's."""
     mask = (1 << bits) - 1
     return sum((value & mask) << (bits * lane) for lane, value in enumerate(lanes))
 
@@ -145,7 +147,7 @@ def _by_channel(layer: LayerParameters, name: str, values: Integers) -> dict[str
 
 
 def _signed_bits(values: Integers) -> int:
-    """Enough for ± the greatest magnitude, as UltraNet counts."""
+    """Return the bits of a signed integer for ± the greatest magnitude of the values, as UltraNet counts them."""
     return int(np.abs(values.astype(np.int64)).max()).bit_length() + 1
 
 
@@ -162,7 +164,7 @@ def _sides(layer: LayerParameters) -> Mapping[str, int]:
 
 
 def _defines(layer: LayerParameters) -> Mapping[str, int]:
-    """Numbers of the layer, by the names that UltraNet's blocks read."""
+    """Return the numbers of a layer (sizes, bit widths, SIMD, PE, tiles) by the names that UltraNet's blocks read."""
     activation = {}
     if layer.inc is not None and layer.bias is not None:
         l_shift = layer.shift - (layer.weight_bits - 1) - layer.in_bits

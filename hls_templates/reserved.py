@@ -57,14 +57,15 @@ _WORDS = {
 
 
 def languages_of(name: str) -> tuple[str, ...]:
-    """Return the languages in which ``name`` is a reserved word."""
+    """Return the hardware languages (and Tcl) in which ``name`` is a reserved word."""
     return tuple(
         language for language, words in _WORDS.items() if (name.lower() if language == "VHDL" else name) in words
     )
 
 
 def hardware_name(name: str, role: str) -> str:
-    """Return ``name``, which becomes a module, a port or a cell; raise InvalidValueError if a language reserves it."""
+    """Return ``name`` unchanged; raise InvalidValueError if a language reserves it. It becomes a module, a port or a
+    cell."""
     languages = languages_of(name)
     if languages:
         required = (

@@ -19,7 +19,7 @@ _MASTER = (
 
 @dataclass(frozen=True)
 class Master:
-    """An AXI port ``m_axi_<name>`` of the top module, with ``bits`` bits per beat."""
+    """An AXI master port ``m_axi_<name>`` of the engine's top module, with ``bits`` bits per beat."""
 
     name: str
     bits: int
@@ -28,11 +28,11 @@ class Master:
 
 @dataclass(frozen=True)
 class Pin:
-    """A port of the wrapper.
+    """One port of the Verilog wrapper that Vivado packages as an IP.
 
     Attributes:
         way: ``input`` or ``output``.
-        bits: Its width.
+        bits: Its width in bits.
         name: Its name.
         info: The text of X_INTERFACE_INFO.
         parameter: The text of X_INTERFACE_PARAMETER, for the first port of an interface; "" for the others.
@@ -46,14 +46,14 @@ class Pin:
 
     @property
     def declaration(self) -> str:
-        """The declaration in Verilog-2001."""
+        """The port's declaration in Verilog-2001."""
         span = f"[{self.bits - 1}:0] " if self.bits > 1 else ""
         return f"{self.way} wire {span}{self.name}"
 
 
 @dataclass(frozen=True)
 class _Side:
-    """One side of an AXI interface.
+    """One side (slave or master) of an AXI interface, with the directions of its signals.
 
     Attributes:
         name: The name of the interface.
@@ -66,7 +66,8 @@ class _Side:
     receives: str
 
     def channel(self, prefix: str, payload: Sequence[tuple[str, int]], *, answers: bool) -> Iterator[Pin]:
-        """Yield VALID, READY and the payload of a channel; ``answers`` says that the other side drives it."""
+        """Yield the ports of an AXI channel: VALID, READY and the payload. ``answers`` says that the other side drives
+        the channel."""
         forward, backward = (self.receives, self.sends) if answers else (self.sends, self.receives)
         yield self._pin(forward, 1, f"{prefix}VALID")
         yield self._pin(backward, 1, f"{prefix}READY")
@@ -80,7 +81,7 @@ class _Side:
 def wrapper_pins(
     address_bits: int, masters: Sequence[Master], bursts: tuple[int, int], dsp_clock: int = 1
 ) -> tuple[Pin, ...]:
-    """Return the ports of the top module, in its order.
+    """Return the ports of the Verilog wrapper, in the order of the top module's ports.
 
     Args:
         address_bits: Bits of an address of the slave.
@@ -128,7 +129,7 @@ def _master_pins(master: Master, burst: int, outstanding: int) -> Iterator[Pin]:
 
 
 def _described(name: str, pins: Iterator[Pin], parameter: str) -> Iterator[Pin]:
-    """Yield the pins; the first one gets the parameter of the whole interface."""
+    """Yield the ports of an interface; the first one gets the interface's X_INTERFACE_PARAMETER."""
     first = next(pins)
     yield Pin(first.way, first.bits, first.name, first.info, f"XIL_INTERFACENAME {name}, {parameter}")
     yield from pins

@@ -32,7 +32,8 @@ BURST_WORDS = 64
 
 @dataclass(frozen=True)
 class Constant:
-    """One number of the geometry, or one primitive of a buffer, and the reason for it."""
+    """One constant of the generated package: a number of the geometry, or the primitive of a buffer, with the comment
+    at it."""
 
     name: str
     value: int | str
@@ -41,7 +42,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of the top module, and its offset in bytes in the register map."""
+    """One argument of the engine: its name, its kind, and the byte offset of its register."""
 
     name: str
     kind: Literal["pointer", "scalar", "output"]
@@ -50,7 +51,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Memory:
-    """DDR in a simulation.
+    """The timing of the DDR model in a simulation.
 
     Attributes:
         milli_bytes: Bandwidth in 1/1000 bytes per cycle.
@@ -65,7 +66,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class RtlValues:
-    """The values of the templates.
+    """The values of one design from which the templates render the engine in SystemVerilog.
 
     Attributes:
         title: The title of every generated file.
@@ -74,7 +75,7 @@ class RtlValues:
         primitives: The primitives of the buffers.
         arguments: The register map.
         address_bits: Bits of a register's address.
-        memory: The DDR of a simulation.
+        memory: The timing of the DDR in a simulation.
         instantiated: Whether DSPs are instantiated as primitives; otherwise synthesis infers them.
         dsp_clock: 2 if the top module has a clock of twice the rate.
     """
@@ -90,27 +91,28 @@ class RtlValues:
     dsp_clock: int = 1
 
     def number(self, name: str) -> int:
-        """Return a number of the geometry."""
+        """Return the number of the geometry with this name, as in parameters.h."""
         return next(int(constant.value) for constant in self.numbers if constant.name == name)
 
     @property
     def map_ports(self) -> int:
-        """AXI ports of maps, including the port of residual maps."""
+        """Number of AXI ports for feature maps, including the port for residual adds."""
         return self.number("MAP_PORTS") + self.number("ADDED_MAPS")
 
     @property
     def word_bits(self) -> int:
-        """Bits of a word of a map."""
+        """Bits of a word of a feature map."""
         return self.number("LANES") * self.number("VALUE_BITS")
 
     @property
     def pass_fields(self) -> tuple[str, ...]:
-        """The words of a pass, in the program's order."""
+        """The names of the 32-bit words of a pass (engine instruction), in the program's order."""
         return PASS_FIELDS + ADDED_FIELDS if self.number("ADDED_MAPS") else PASS_FIELDS
 
     @property
     def compiled(self) -> tuple[int, ...]:
-        """The numbers that a simulation library reports, in the order of hls_templates/simulation/c_abi.h."""
+        """The numbers with which a simulation library reports its geometry, in the order of
+        hls_templates/simulation/c_abi.h."""
         numbers = (self.number(parameter.macro) for parameter in parameters() if parameter.macro)
         word_bytes = self.word_bits // 8
         return (*numbers, word_bytes, word_bytes * self.number("WEIGHT_WORDS"), len(self.pass_fields))
@@ -118,11 +120,11 @@ class RtlValues:
 
 @dataclass(frozen=True)
 class _Port:
-    """An AXI port.
+    """An AXI master port of the engine's top module.
 
     Attributes:
         name: Its name.
-        index: The index of the buffer that it accesses.
+        index: The number of the port, which is also the number of the buffer that it accesses.
         bits: Bits of a beat.
         writes: Whether it writes.
         pointers: Offsets of the registers with the buffer's address.
@@ -136,7 +138,7 @@ class _Port:
 
     @property
     def size(self) -> int:
-        """The value of AxSIZE."""
+        """The value of the port's AxSIZE signals: log2 of the bytes per beat."""
         return (self.bits // 8).bit_length() - 1
 
 
@@ -166,7 +168,7 @@ _WRITE_WIRES = (
 
 
 def geometry_package(values: RtlValues) -> str:
-    """Return the text of systolic_geometry.sv: the constants and types that the modules share."""
+    """Return the text of systolic_geometry.sv: the package of constants and types that all modules share."""
     return render(
         "systolic_geometry.sv.j2",
         {
@@ -184,13 +186,13 @@ def _clean(constant: Constant) -> Constant:
 
 
 def fixed_modules() -> dict[str, str]:
-    """Return the fixed modules: the text of each file by its name."""
+    """Return the texts of the SystemVerilog modules that are the same in every design, by file name."""
     paths = (path for folder in MODULES for path in sorted((FOLDER / folder).glob("*.sv")))
     return {path.name: path.read_text("utf-8") for path in paths}
 
 
 def rtl_sources(values: RtlValues) -> dict[str, str]:
-    """Return the files of a design's src/: the text of each by its name. The package is first, as compilers need it."""
+    """Return the files of a design's src/ folder, as texts by file name. The package is first, as compilers need it."""
     fields = _fields(values)
     return {
         "systolic_geometry.sv": geometry_package(values),
@@ -208,7 +210,8 @@ def _pins(values: RtlValues) -> tuple[Pin, ...]:
 
 
 def rtl_simulation(values: RtlValues) -> dict[str, str]:
-    """Return the files of a design's simulation/ by their names: the C interface, DDR, and models of primitives."""
+    """Return the files of a design's simulation/ folder, as texts by file name: C interface, DDR model, and models of
+    primitives."""
     folder = FOLDER / "simulation"
     fixed = {path.name: path.read_text("utf-8") for path in sorted(folder.iterdir()) if path.suffix in (".h", ".sv")}
     return {**fixed, "simulate.cpp": render("simulate.cpp.j2", _fields(values))}
@@ -243,7 +246,8 @@ def _fields(values: RtlValues) -> dict[str, object]:
 
 
 def _signal(name: str) -> str:
-    """Return the name of an argument's signal: ``program`` is a keyword of SystemVerilog."""
+    """Return the name of the signal for an argument. ``program`` gets another name, because it is a keyword of
+    SystemVerilog."""
     return "program_address" if name == "program" else identifier(name)
 
 

@@ -26,7 +26,8 @@ _Cut = frozenset[int]
 
 
 def covered(module: Module, delays: DelayTable) -> Module:
-    """Return a module whose LUTs have the inputs of their best cut. LUTs that nothing reads any more are left out.
+    """Return a module whose LUTs are mapped for depth: each has the inputs of its best cut. LUTs that nothing reads any
+    more are left out.
 
     Args:
         module: A synthesised module.
@@ -59,7 +60,8 @@ def _inputs(cell: Cell) -> list[int]:
 
 
 def _best_cuts(module: Module, luts: Mapping[Bit, Cell], delays: DelayTable) -> dict[int, _Cut]:
-    """Return the best cut of each net that a LUT drives."""
+    """Return, for each net that a LUT drives, its best cut: the at most six nets from which one LUT can compute it
+    soonest."""
     lut_ns = delays.arcs(Cell("", "LUT6", "", {}, {"I0": (0,), "O": (1,)}, frozenset({"O"}))).through[0][2]
     lut_ns += TYPICAL_WIRE_NS
     before: dict[int, list[tuple[int, float]]] = defaultdict(list)  # net → nets before it through other primitives
@@ -110,7 +112,8 @@ def _through(cell: Cell, delays: DelayTable) -> tuple[tuple[Pin, Pin, float], ..
 
 
 def _in_order(before: Mapping[int, Sequence[int]]) -> list[int]:
-    """Return nets so that each follows the nets before it. A loop of logic is cut at one of its nets."""
+    """Return nets so that each follows the nets that it depends on (``before``). A loop of logic is cut at one of its
+    nets."""
     done: set[int] = set()
     order: list[int] = []
     for start in sorted(before):

@@ -27,7 +27,7 @@ Pin = tuple[str, int]
 
 @dataclass(frozen=True)
 class Arcs:
-    """The timing arcs of one primitive, in nanoseconds.
+    """The timing arcs of one FPGA primitive, in nanoseconds.
 
     Attributes:
         clocks: The clock pins.
@@ -44,7 +44,7 @@ class Arcs:
 
 @dataclass(frozen=True)
 class _Local:
-    """A wire of one load that stays in its slice or column: patterns of driver, load and load pin, and its delay."""
+    """A row of the delay table for a short wire with one load: patterns of driver, load and load pin, and its delay."""
 
     driver: re.Pattern[str]
     load: re.Pattern[str]
@@ -53,7 +53,7 @@ class _Local:
 
 
 class DelayTable:
-    """Delays for one speed grade and core voltage.
+    """The delays of primitives and wires for one speed grade and core voltage.
 
     Attributes:
         grade: The speed grade and core voltage, such as ``-2 0.85``.
@@ -85,7 +85,7 @@ class DelayTable:
         self._known_locals: dict[tuple[str, str, str], float | None] = {}
 
     def wire_ns(self, driver: str, load: str, pin: str, loads: int) -> float:
-        """Return the delay of a wire.
+        """Return the delay in nanoseconds of the wire from a primitive to one of its loads.
 
         Args:
             driver: The kind of the primitive that drives it.
@@ -110,7 +110,7 @@ class DelayTable:
         return fanned
 
     def arcs(self, cell: Cell) -> Arcs:
-        """Return the timing arcs of a primitive.
+        """Return the timing arcs of a primitive: its delays and set-up times in nanoseconds.
 
         Raises:
             ChoiceError: The table does not have the primitive.
@@ -158,7 +158,7 @@ class DelayTable:
         return Arcs(clocks, through, tuple(launches), captures)
 
     def _dsp_arcs(self, cell: Cell) -> Arcs:
-        """Return the arcs of a DSP48E2, which depend on the registers that its parameters enable."""
+        """Return the timing arcs of a DSP48E2, which depend on the registers that its parameters enable."""
         ns = self._dsp
 
         def enabled(register: str) -> bool:
@@ -207,12 +207,13 @@ class DelayTable:
 
 
 def _filled(pattern: str, matched: re.Match[str]) -> str:
-    """Return a pattern in which {1} is the first group of a match."""
+    """Return a pattern with ``{1}`` replaced by the first group of a match."""
     return pattern.replace("{1}", matched[1]) if matched.groups() and "{1}" in pattern else pattern
 
 
 def _is_set(value: str) -> bool:
-    """Return whether a parameter enables a register. Yosys writes numbers in binary, words as they are."""
+    """Return whether the value of a primitive's parameter enables a register. Yosys writes numbers in binary, words as
+    they are."""
     return value.strip().upper() == "TRUE" or (bool(re.fullmatch(r"[01]+", value.strip())) and int(value, 2) > 0)
 
 

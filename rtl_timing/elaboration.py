@@ -17,13 +17,13 @@ PRIMITIVES = ("DSP48E2",)
 
 @dataclass(frozen=True)
 class Unit:
-    """A module with its parameters.
+    """A distinct elaborated SystemVerilog module, which may have several instances in the design.
 
     Attributes:
         name: The unit's name.
         module: The module's name.
         body: Its RTLIL, in which instances have the names of their units.
-        paths: Where it is instantiated in the hierarchy.
+        paths: The hierarchical paths of its instances.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Unit:
 
 
 def elaborated(sources: Iterable[Path], top: str) -> str:
-    """Return the RTLIL of every instance below a top module.
+    """Return the RTLIL (Yosys's text format) of every module instance below a top module.
 
     Args:
         sources: The SystemVerilog files, packages first.
@@ -50,7 +50,7 @@ def elaborated(sources: Iterable[Path], top: str) -> str:
 
 
 def units(text: str, top: str) -> tuple[Unit, ...]:
-    """Return the distinct modules of RTLIL, instantiated modules before the modules that contain them.
+    """Return the distinct modules in an RTLIL text, instantiated modules before the modules that contain them.
 
     Modules that differ only in their place in the sources are one unit. The last unit is the top module.
     """
@@ -80,7 +80,7 @@ def units(text: str, top: str) -> tuple[Unit, ...]:
 
 
 def _without_names(body: str) -> str:
-    """Return a body without source locations, and with running numbers from 0.
+    """Return a module's RTLIL without source locations, and with generated numbers from 0, for comparing modules.
 
     Attributes that select primitives stay.
     """
@@ -90,7 +90,7 @@ def _without_names(body: str) -> str:
 
 
 def rtlil(batch: Sequence[Unit], bodies: Mapping[str, str], top: str) -> str:
-    """Return the RTLIL of some units, each kept as a module below a module ``top``.
+    """Return one RTLIL text with some units to synthesise together, each kept as a module below a module ``top``.
 
     Args:
         batch: The units to synthesise.

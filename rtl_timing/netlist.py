@@ -10,7 +10,7 @@ from rtl_timing.synthesis import Bit, Cell, Module
 
 @dataclass(frozen=True)
 class Primitive:
-    """A primitive of the whole design.
+    """One FPGA primitive of the flattened design, with its nets.
 
     Attributes:
         path: Where its module is in the hierarchy, such as ``engine.pooler``.
@@ -25,7 +25,7 @@ class Primitive:
 
 @dataclass(frozen=True)
 class Netlist:
-    """All primitives of a design.
+    """The flattened netlist of a design: all its primitives, and the names of its nets.
 
     Attributes:
         primitives: The primitives.
@@ -39,7 +39,7 @@ class Netlist:
 
 
 class _Builder:
-    """Instantiates modules into one list of primitives."""
+    """Flattens the modules of a design into one list of primitives."""
 
     def __init__(self, modules: Mapping[str, Module]) -> None:
         self.modules = modules
@@ -48,24 +48,24 @@ class _Builder:
         self._same: list[int] = []  # net → a net that is the same, or itself
 
     def net(self) -> int:
-        """Return a new net."""
+        """Return the number of a new net of the flattened design."""
         self._same.append(len(self._same))
         return len(self._same) - 1
 
     def join(self, one: int | None, other: int | None) -> None:
-        """Make two nets the same."""
+        """Record that two nets are the same net."""
         if one is not None and other is not None:
             self._same[self.final(one)] = self.final(other)
 
     def final(self, net: int) -> int:
-        """Return the net that stands for all nets that are the same as this one."""
+        """Return the number that represents all nets that are the same as this one."""
         while self._same[net] != net:
             self._same[net] = self._same[self._same[net]]
             net = self._same[net]
         return net
 
     def instantiate(self, module: Module, path: str, known: dict[int, int | None]) -> None:
-        """Add the primitives of a module and of the modules below it.
+        """Add the primitives of a module instance, and of the modules below it, to the flattened design.
 
         Args:
             module: The module to instantiate.
@@ -100,7 +100,7 @@ class _Builder:
 
 
 def joined(modules: Mapping[str, Module], top: str) -> Netlist:
-    """Return the netlist of the design below a top module.
+    """Return the flattened netlist of the design below a top module.
 
     Args:
         modules: The synthesised modules by their names.

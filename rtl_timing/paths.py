@@ -14,7 +14,7 @@ from rtl_timing.netlist import Netlist, Primitive
 
 @dataclass(frozen=True)
 class Step:
-    """A primitive on a path, with the wire to it.
+    """A primitive on a timing path, with the wire that leads to it.
 
     Attributes:
         kind: The primitive's kind.
@@ -35,7 +35,7 @@ class Step:
 
 @dataclass(frozen=True)
 class TimingPath:
-    """A path from a register to a register.
+    """A timing path from a register to a register.
 
     Attributes:
         launch_clock: The clock of the first register: the name of an input of the design.
@@ -59,7 +59,7 @@ class TimingPath:
 
 @dataclass(frozen=True)
 class _Arrival:
-    """When a net is stable after the edge of a clock.
+    """The latest time after a clock edge at which a net becomes stable, and the primitive that causes it.
 
     Attributes:
         ns: Nanoseconds after the edge.
@@ -78,7 +78,7 @@ class _Arrival:
 
 @dataclass(frozen=True)
 class _End:
-    """The end of a path: an input of a register.
+    """The end of a timing path: an input of a register.
 
     Attributes:
         net: The net at the input.
@@ -96,7 +96,8 @@ class _End:
 
 
 class TimingGraph:
-    """The timing arcs of a netlist.
+    """The delays of a netlist's primitives and wires as a graph, in which the slowest register-to-register paths are
+    found.
 
     Attributes:
         loads: The number of pins that each net drives, without clock pins.
@@ -159,21 +160,21 @@ class TimingGraph:
                         self._places[number] = primitive.cell.source or re.sub(r"\d+", "", self._name(primitive))
 
     def clock_of(self, primitive: Primitive, pin: str) -> str | None:
-        """Return the input of the design that drives a clock pin, or None if logic drives it."""
+        """Return the name of the design's input that drives a clock pin of a primitive, or None if logic drives it."""
         net = primitive.nets[pin][0]
         return None if net is None else self.netlist.inputs.get(net)
 
     def driver_of(self, net: int) -> str:
-        """Return the kind of the primitive that drives a net, or "an input"."""
+        """Return the kind of the primitive that drives a net, such as LUT6, or "an input"."""
         return self._drivers.get(net, "an input")
 
     @property
     def clocks(self) -> tuple[str, ...]:
-        """The clocks that launch paths."""
+        """The names of the clocks whose registers start timing paths."""
         return tuple(sorted(self._launches))
 
     def arrivals(self, clock: str) -> dict[int, _Arrival]:
-        """Return when each net is stable after the edge of a clock.
+        """Return, for each net, the latest time at which it is stable after an edge of ``clock``.
 
         Raises:
             UnsupportedError: The netlist has a combinational loop, so that paths through it have no end.
@@ -204,7 +205,7 @@ class TimingGraph:
         return found
 
     def slowest(self, count: int) -> list[TimingPath]:
-        """Return the slowest paths of each pair of clocks, slowest first: one for each place where a path ends.
+        """Return the slowest timing paths of each pair of clocks, slowest first: one for each place where a path ends.
 
         A place is a line of the sources, or a register without its numbers.
 
@@ -234,7 +235,7 @@ class TimingGraph:
         return paths
 
     def _trace(self, found: Mapping[int, _Arrival], end: _End) -> list[Step]:
-        """Return the steps of the slowest path to an end."""
+        """Return the primitives of the slowest path to a register input, from the first register to the last."""
         last = self.netlist.primitives[end.primitive]
         loads = self.loads[end.net]
         steps = [Step(last.cell.kind, self._name(last), last.cell.source, end.wire_ns, end.setup_ns, loads)]
@@ -253,7 +254,7 @@ class TimingGraph:
         return steps[::-1]
 
     def _name(self, primitive: Primitive) -> str:
-        """Return the name of a register's first named output, or its place."""
+        """Return the name of a primitive's first output that has a name in the sources, or its hierarchical path."""
         for pin in sorted(primitive.cell.outputs):
             for net in primitive.nets[pin]:
                 if net is not None and net in self.netlist.names:

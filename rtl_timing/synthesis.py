@@ -24,7 +24,7 @@ Bit = int | str
 
 @dataclass(frozen=True)
 class Cell:
-    """A primitive, or an instance of another module.
+    """A cell of a synthesised module: an FPGA primitive, or an instance of another module.
 
     Attributes:
         name: The cell's name in its module.
@@ -45,7 +45,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Module:
-    """A synthesised module.
+    """A module that Yosys has mapped to FPGA primitives.
 
     Attributes:
         name: The module's name.
@@ -65,7 +65,7 @@ class Module:
 def synthesised(
     all_units: Sequence[Unit], family: str, progress: Progress = silent, asked_for: Sequence[Unit] | None = None
 ) -> dict[str, Module]:
-    """Return each unit mapped to primitives, by its name.
+    """Synthesise modules with Yosys; return each, mapped to FPGA primitives, by its unit's name.
 
     A unit is synthesised without the modules that it instantiates, so constants do not cross the borders of modules.
 
@@ -114,7 +114,7 @@ def _batches(all_units: Sequence[Unit]) -> Iterator[list[Unit]]:
 
 
 def module_of(name: str, stored: Mapping[str, Any]) -> Module:
-    """Return a module from the JSON object that Yosys writes for it."""
+    """Return a synthesised module, read from the JSON object that Yosys writes for it."""
     cells = tuple(
         Cell(
             cell_name,

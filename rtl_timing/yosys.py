@@ -22,7 +22,7 @@ for line in sys.stdin.read().splitlines():
 
 
 def run(passes: Sequence[str]) -> str:
-    """Run passes over a new design, one after the other, and return what they print.
+    """Run Yosys commands (passes) one after the other on a new design, and return what Yosys prints.
 
     Raises:
         MissingToolError: Yosys is not installed.
@@ -50,7 +50,7 @@ def run(passes: Sequence[str]) -> str:
 
 
 def read(files: Iterable[Path], top: str, work: Path, options: str = "") -> str:
-    """Return the pass that reads SystemVerilog, with packages first. ``work`` is an empty folder for a list of files.
+    """Return the Yosys command that reads SystemVerilog files. ``work`` is an empty folder for a list of the files.
 
     The list allows file names with blanks.
     """

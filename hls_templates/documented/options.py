@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Words:
-    """One of the given words, in upper or lower case. With ``bare``, the word may also be given without ``option=``."""
+    """The kind of option value that is one of the given words, in upper or lower case. With ``bare``, ``option=`` may
+    be left out."""
 
     words: frozenset[str]
     bare: bool = False
@@ -22,7 +23,8 @@ class Words:
 
 @dataclass(frozen=True)
 class Constant:
-    """A constant expression. A literal must be in ``minimum … maximum``; None stands for no maximum."""
+    """The kind of option value that is a constant expression. A literal must be in ``minimum … maximum``; None means no
+    maximum."""
 
     minimum: int
     maximum: int | None = None
@@ -33,7 +35,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Name:
-    """One or more names, separated by commas, of things in the scope of the directive.
+    """The kind of option value that is one or more names, separated by commas, in the scope of the directive.
 
     Attributes:
         role: The kind of thing: variable, argument, port, function, or label (a function or an operation).
@@ -47,7 +49,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Text:
-    """Text that matches a regular expression. ``meaning`` describes it for a finding."""
+    """The kind of option value that matches a regular expression. ``meaning`` describes it for a finding."""
 
     pattern: str
     meaning: str
@@ -58,7 +60,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Flag:
-    """A bare word without a value, or with ``=true`` or ``=false``."""
+    """The kind of option value that is a bare word without ``=``, or ``=true`` or ``=false``."""
 
     def __str__(self) -> str:
         return "a bare word, true or false"
@@ -70,7 +72,7 @@ Value = Words | Constant | Name | Text | Flag
 
 @dataclass(frozen=True)
 class Directive:
-    """The documented form of a directive.
+    """The documented form of an HLS directive: where it may be, and the kinds of its options' values.
 
     Attributes:
         scopes: The blocks that the directive may be in: function, loop, region, conditional.

@@ -18,7 +18,8 @@ LARGEST_SOURCE = 8 << 20  # bytes
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the findings, the table of rules, or one rule with its example. Return the exit status (``_EPILOG``)."""
+    """Run the linter's command line: print findings, the table of rules, or one rule with its example. Return the exit
+    status."""
     parser = _parser()
     options = parser.parse_args(argv)
     if options.rules:
@@ -56,7 +57,7 @@ def _lint(files: Sequence[Path], top: str) -> int:
 
 
 def _read(files: Sequence[Path]) -> dict[str, str]:
-    """Return the texts of the files by name.
+    """Return the text of each file to lint, by the name that findings show.
 
     A file's name is its path as given. If a path is absolute or contains "..", all names are relative to the folder
     that the files share.

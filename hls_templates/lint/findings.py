@@ -10,7 +10,7 @@ from tree_sitter import Node
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding of the linter.
+    """One finding of the linter, as the user reads it: place, rule and sentence.
 
     Attributes:
         file: A key of the linted sources.
@@ -30,7 +30,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Fault:
-    """A place that breaks a rule.
+    """A node of the syntax tree that breaks a rule of the linter.
 
     Attributes:
         node: The place in the syntax tree.
@@ -44,5 +44,5 @@ class Fault:
 
 
 def fault(node: Node, rule: str, **fields: object) -> Fault:
-    """Return a fault of the rule named ``rule`` at ``node``."""
+    """Return a ``Fault`` at ``node``, which breaks the rule named ``rule``."""
     return Fault(node, rule, fields)

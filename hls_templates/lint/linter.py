@@ -18,7 +18,7 @@ from hls_templates.syntax.program import Program, parse
 
 
 def lint(sources: Mapping[str, str], top: str) -> tuple[Finding, ...]:
-    """Return the findings in ``sources``, ordered by file and line.
+    """Return the linter's findings in the C++ ``sources``, ordered by file and line.
 
     A comment ``// lint: allow(rule) why`` on the line of a fault, or on the line above, suppresses the finding.
 
@@ -53,7 +53,7 @@ def _faults(program: Program, top: str) -> Iterator[Fault]:
 
 
 def _unparsed(program: Program) -> Iterator[Fault]:
-    """Yield a fault for each text that the grammar could not read, because the other checks skip it."""
+    """Yield a fault for each piece of source text that the grammar could not read, because the other checks skip it."""
     for node in walk(program.root):
         if node.type == "ERROR":
             yield fault(node, "not-parsed", actual=text_of(node).split("\n")[0][:60])

@@ -31,7 +31,7 @@ A macro can multiply names, and each name takes some hundred bytes of memory aft
 
 @dataclass(frozen=True)
 class Unit:
-    """A preprocessed translation unit.
+    """The sources to lint, preprocessed into one text, with the origin of each line.
 
     Attributes:
         text: The expanded text.
@@ -45,7 +45,8 @@ class Unit:
 
 
 def expand(sources: Mapping[str, str]) -> Unit:
-    """Preprocess all ``sources`` as one translation unit with ``__SYNTHESIS__`` defined, by g++.
+    """Preprocess all C++ ``sources`` as one translation unit with ``__SYNTHESIS__`` defined, by g++; return it with the
+    origin of each line.
 
     An include that names neither a source nor a header of the engine is taken for a vendor header and removed.
 
@@ -66,7 +67,7 @@ def expand(sources: Mapping[str, str]) -> Unit:
 
 
 def _engine() -> dict[str, str]:
-    """Return the text of each header of the systolic engine, by its path.
+    """Return the text of each C++ header of the systolic engine, by the path that the preprocessor finds it at.
 
     Linted sources may include these headers although the caller did not give them to the linter.
     """
@@ -113,7 +114,7 @@ def _preprocess(root: Path, lines: str, sources: Mapping[str, str]) -> str:
 
 
 def _limited(source_bytes: int) -> list[str]:
-    """Return the start of a command that runs with limited memory, output and time.
+    """Return the first words of a shell command that runs another command with limited memory, output and time.
 
     The limits are needed because a macro may expand without end, and because an include may name a device file.
     """
@@ -137,7 +138,8 @@ def _with_origins(expanded: str, root: Path) -> Unit:
 
 
 def allowed(sources: Mapping[str, str], file: str, line: int, rule: str) -> bool:
-    """Return whether the line has ``lint: allow(rule) why``, or the line above consists of such a comment."""
+    """Return whether a comment ``lint: allow(rule) why`` suppresses a finding, on its line or alone on the line
+    above."""
     rows = sources[file].splitlines()
     notes = [rows[i] for i in (line - 1, line - 2) if 0 <= i < len(rows)]
     notes = notes[:1] + [row for row in notes[1:] if row.lstrip().startswith("//")]

@@ -25,7 +25,7 @@ _LINE, _SHORT_ROW = 110, 8
 
 @dataclass(frozen=True)
 class Element:
-    """The word that a stream transfers in a cycle, or a beat of the DMA.
+    """The type of the word that a stream of the pipeline transfers in a cycle, or of a beat of the DMA.
 
     Attributes:
         bits: Bits of a lane, or of a whole beat's data.
@@ -39,17 +39,17 @@ class Element:
 
     @property
     def value(self) -> str:
-        """The C++ type of one lane."""
+        """The C++ type of one lane (integer) of the word."""
         return f"integer<{self.bits}, {'true' if self.signed else 'false'}>"
 
     @property
     def constant(self) -> str:
-        """The C++ type of an element of a constant array (word.h)."""
+        """The C++ type of a constant array's element with the width and sign of one lane (word.h)."""
         return f"constant<{self.bits}, {'true' if self.signed else 'false'}>"
 
     @property
     def bits_wide(self) -> int:
-        """Bits of the whole word. A beat has one more bit, which marks the last beat of a packet."""
+        """Bits of the whole word. A beat of the DMA has one more bit, which marks the last beat of a packet."""
         return self.bits * self.lanes if self.lanes else self.bits + 1
 
     @property
@@ -60,7 +60,7 @@ class Element:
 
 @dataclass(frozen=True)
 class Wire:
-    """A stream of the pipeline.
+    """A stream of the pipeline between two blocks, with its FIFO.
 
     Attributes:
         name: The stream's C++ name.
@@ -77,7 +77,7 @@ class Wire:
 
 @dataclass(frozen=True)
 class Connection:
-    """A connection of port ``name`` of a block's function to ``stream`` of the pipeline."""
+    """The connection of port ``name`` of a block's C++ function to the pipeline's stream ``stream``."""
 
     name: str
     stream: str
@@ -85,7 +85,8 @@ class Connection:
 
 @dataclass(frozen=True)
 class Tap:
-    """A stream whose values a simulation records (tap.h), because they are the output of layer ``number``."""
+    """A stream of the pipeline whose values a simulation records (tap.h), because they are the output of layer
+    ``number``."""
 
     number: int
     stream: str
@@ -134,7 +135,7 @@ class Instance:
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """A constant of the pipeline.
+    """A constant array or aggregate in the pipeline's C++ sources, such as a block's weights.
 
     Attributes:
         name: Its C++ name.
@@ -153,7 +154,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Packet:
-    """One frame at the DMA: ``bytes`` bytes, in beats of ``beat`` bytes."""
+    """The size of one frame's packet on the DMA: ``bytes`` bytes, in beats of ``beat`` bytes."""
 
     bytes: int
     beat: int
@@ -165,7 +166,7 @@ class Packet:
 
 @dataclass(frozen=True, eq=False)
 class StreamingValues:
-    """The description of a pipeline, from which the templates are rendered.
+    """The description of a streaming pipeline, from which its C++ sources are rendered.
 
     Attributes:
         title: The first line of the comment at the head of top.cpp.
@@ -193,19 +194,20 @@ class StreamingValues:
 
     @property
     def external(self) -> tuple[WeightPort, ...]:
-        """The ports for all weights in DDR, in the order of the top function's arguments."""
+        """The AXI ports for all weights in DDR, in the order of the top function's arguments."""
         return tuple(port for instance in self.instances for port in instance.weight_ports)
 
 
 def streaming_sources(values: StreamingValues) -> dict[str, str]:
-    """Return the texts of top.h, top.cpp, constants.h and the headers that they include, by file name."""
+    """Return the C++ sources of a streaming pipeline by file name: top.h, top.cpp, constants.h and the headers that
+    they include."""
     fields = _fields(values)
     generated = {name: render(f"streaming/{name}.j2", fields) for name in ("top.h", "top.cpp", "constants.h")}
     return with_headers(generated, "streaming", values.headers)
 
 
 def streaming_simulation(values: StreamingValues) -> dict[str, str]:
-    """Return the texts of the files of simulation/, by file name.
+    """Return the files of a streaming design's simulation/ folder, as texts by file name.
 
     These are simulate.cpp, which calls the top function through a C interface, the cycle recorder, and the headers that
     they need.
@@ -240,7 +242,7 @@ def _checked(instance: Instance) -> Mapping[str, object]:
 
 
 def _text(constant: Constant) -> Mapping[str, object]:
-    """Return the fields of a constant for the template.
+    """Return the fields by which the template writes a constant: name, type, sizes, comment and initialiser.
 
     The initialiser has braces only around the fields of an aggregate. C++ allows the braces inside an array to be left
     out.
@@ -257,7 +259,7 @@ def _text(constant: Constant) -> Mapping[str, object]:
 
 
 def _wrapped(rows: Sequence[Sequence[int]]) -> list[str]:
-    """Return the lines of an array's values. Each innermost row starts a new line, unless rows are short."""
+    """Return the source lines of an array's values. Each innermost row starts a new line, unless rows are short."""
     if rows and len(rows[0]) < _SHORT_ROW:
         rows = [[value for row in rows for value in row]]
     lines = []

@@ -39,7 +39,7 @@ LARGEST_VALUE = 1 << 64
 
 
 def template_values(node: Node) -> frozenset[str]:
-    """Return the names of the non-type template parameters in scope at ``node``."""
+    """Return the names of the C++ non-type template parameters in scope at ``node``."""
     lists = (a.child_by_field_name("parameters") for a in ancestors(node) if a.type == "template_declaration")
     nodes = (p for parameters in lists if parameters is not None for p in parameters.named_children)
     declarations = (n for n in nodes if "parameter_declaration" in n.type and "type_parameter" not in n.type)
@@ -47,7 +47,7 @@ def template_values(node: Node) -> frozenset[str]:
 
 
 def is_constant(program: Program, node: Node | None, constants: frozenset[str] = frozenset(), depth: int = 0) -> bool:
-    """Return whether an expression is a compile-time constant.
+    """Return whether a C++ expression is a compile-time constant.
 
     Args:
         program: The whole program.
@@ -89,14 +89,14 @@ def _constant_call(program: Program, node: Node, constants: frozenset[str], dept
 
 
 def _all_constexpr(program: Program, name: str) -> bool:
-    """Return whether the program has functions of this name, and declares all of them constexpr."""
+    """Return whether the program has functions with this name, and declares all of them constexpr."""
     overloads = program.functions.get(name, ())
     heads = [text_of(function.node)[: function.body.start_byte - function.node.start_byte] for function in overloads]
     return bool(heads) and all("constexpr" in head for head in heads)
 
 
 def counter_of(loop: Node) -> str | None:
-    """Return the name of the variable that the header of a ``for`` loop declares or sets."""
+    """Return the name of the variable that the header of a ``for`` loop declares or sets; None if there is none."""
     start = loop.child_by_field_name("initializer")
     if start is None:
         return None
@@ -120,7 +120,8 @@ def bounded(program: Program, loop: Node, constants: frozenset[str] = frozenset(
 
 
 def _ends(loop: Node) -> list[Node | None]:
-    """Return the sides of a ``for`` condition that are not the counter. A loop with a plain bound has one."""
+    """Return the sides of a ``for`` condition that are not the counter, such as ``n`` in ``i < n``. A loop with a plain
+    bound has one."""
     condition = loop.child_by_field_name("condition")
     if condition is None or condition.type != "binary_expression":
         return []
@@ -129,7 +130,7 @@ def _ends(loop: Node) -> list[Node | None]:
 
 
 def _start(loop: Node) -> Node | None:
-    """Return the initial value of a ``for`` loop's counter."""
+    """Return the expression of the initial value of a ``for`` loop's counter."""
     initializer = loop.child_by_field_name("initializer")
     if initializer is None:
         return None
@@ -138,7 +139,7 @@ def _start(loop: Node) -> Node | None:
 
 
 def _step(loop: Node) -> list[Node | None]:
-    """Return the right side of ``i += 2`` in the header of a ``for`` loop; nothing for ``++i``."""
+    """Return, as a list, the right side of ``i += 2`` in the header of a ``for`` loop; an empty list for ``++i``."""
     update = loop.child_by_field_name("update")
     return (
         [update.child_by_field_name("right")] if update is not None and update.type == "assignment_expression" else []
@@ -146,7 +147,8 @@ def _step(loop: Node) -> list[Node | None]:
 
 
 def constant_value(expression: str, definitions: Mapping[str, str]) -> int | None:
-    """Return the value of an expression of whole numbers and of names that ``definitions`` maps to such expressions.
+    """Return the integer value of an expression of whole numbers and of names that ``definitions`` maps to such
+    expressions.
 
     Return None if the expression has anything other than ``+ - * / %`` and brackets, or a number of more than 64
     bits.
@@ -155,7 +157,7 @@ def constant_value(expression: str, definitions: Mapping[str, str]) -> int | Non
 
 
 class _Definitions:
-    """The definitions of names, of which each is evaluated once.
+    """Names with the texts of their constant expressions, of which each is evaluated once.
 
     Without this, a chain of definitions that use the next name twice would take exponential time.
     """

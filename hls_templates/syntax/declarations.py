@@ -17,7 +17,7 @@ _DECLARED = NAMES | {"qualified_identifier", "structured_binding_declarator"}
 
 @dataclass(frozen=True)
 class Variable:
-    """A declared variable, parameter or field.
+    """A C++ variable, parameter or field, as its declaration states it.
 
     Attributes:
         name: Its name; "" for a parameter without a name.
@@ -41,13 +41,14 @@ class Variable:
 
 
 def variables(node: Node, streams: frozenset[str] = frozenset()) -> list[Variable]:
-    """Return the variables that a declaration, parameter or field declares. ``streams`` are type names of streams."""
+    """Return the variables that a C++ declaration, parameter or field declares. ``streams`` are type names of
+    streams."""
     declarators = node.children_by_field_name("declarator")
     return [variable for part in declarators if (variable := _variable(node, part, streams)) is not None]
 
 
 def parameter(node: Node, streams: frozenset[str]) -> Variable:
-    """Return the parameter that a node declares. If it has no name, its name is ""."""
+    """Return the function parameter that a node declares. If it has no name, its name is ""."""
     unnamed = Variable("", "value", text_of(node.child_by_field_name("type")), False, node.start_byte)
     return next(iter(variables(node, streams)), unnamed)
 
@@ -69,7 +70,8 @@ def _variable(node: Node, declarator: Node, streams: frozenset[str]) -> Variable
 
 
 def _innermost(declarator: Node) -> tuple[Node | None, list[str]]:
-    """Return the declared name and the types of the declarators around it, outermost first."""
+    """Return the node of the name that a declarator declares, and the types of the declarators around it, outermost
+    first."""
     around: list[str] = []
     node: Node | None = declarator
     while node is not None and node.type not in _DECLARED:
@@ -90,7 +92,8 @@ def _kind(around: list[str], type_text: str, streams: frozenset[str]) -> str:
 
 
 def file_scope(root: Node) -> Iterator[Node]:
-    """Yield the declarations outside of functions and classes, also in namespaces, ``extern "C"`` and templates."""
+    """Yield the declarations of a C++ file outside of functions and classes, also in namespaces, ``extern "C"`` and
+    templates."""
     for node in root.children:
         if node.type in ("namespace_definition", "linkage_specification"):
             body = node.child_by_field_name("body")
@@ -103,7 +106,8 @@ def file_scope(root: Node) -> Iterator[Node]:
 
 
 def stream_aliases(root: Node) -> frozenset[str]:
-    """Return the names that ``typedef`` or ``using`` gives to stream types, directly or through other aliases."""
+    """Return the names that ``typedef`` or ``using`` gives to ``hls::stream`` types, directly or through other
+    aliases."""
     aliases = [_alias(node) for node in walk(root) if node.type in ("alias_declaration", "type_definition")]
     streams: set[str] = set()
     for _ in aliases:
@@ -114,7 +118,7 @@ def stream_aliases(root: Node) -> frozenset[str]:
 
 
 def _alias(node: Node) -> tuple[str, str]:
-    """Return the name of an alias and the type that it stands for."""
+    """Return the name that a ``typedef`` or ``using`` declares, and the text of the type that it stands for."""
     name = "name" if node.type == "alias_declaration" else "declarator"
     return text_of(node.child_by_field_name(name)), text_of(node.child_by_field_name("type"))
 

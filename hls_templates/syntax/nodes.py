@@ -12,12 +12,12 @@ _FUNCTIONS = frozenset({"function_definition", "lambda_expression"})
 
 
 def text_of(node: Node | None) -> str:
-    """Return the source text of a node; "" for None."""
+    """Return the source text of a syntax node; "" for None."""
     return "" if node is None or node.text is None else node.text.decode()
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Yield the node and all nodes below it, in the order of the text.
+    """Yield a syntax node and all nodes below it, in the order of the text.
 
     A cursor visits them, because a node that is asked for its children keeps them in memory.
     """
@@ -32,7 +32,7 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def ancestors(node: Node) -> Iterator[Node]:
-    """Yield the nodes around ``node``, innermost first."""
+    """Yield the syntax nodes around ``node``, innermost first."""
     while node.parent is not None:
         node = node.parent
         yield node
@@ -44,7 +44,8 @@ def block_of(node: Node) -> Node | None:
 
 
 def owner_of(block: Node) -> tuple[str, Node]:
-    """Return the kind of a block (function, loop, conditional or region) and the node whose body it is."""
+    """Return the kind of a block's owner (function, loop, conditional or region) and the node whose body the block
+    is."""
     parent = block.parent
     while parent is not None and parent.type in ("labeled_statement", "else_clause"):
         parent = parent.parent
@@ -54,7 +55,7 @@ def owner_of(block: Node) -> tuple[str, Node]:
 
 
 def enclosing_loops(node: Node) -> Iterator[Node]:
-    """Yield the loops around ``node``, innermost first."""
+    """Yield the loop nodes around ``node``, innermost first."""
     return (outer for outer in ancestors(node) if outer.type in LOOPS)
 
 

@@ -17,7 +17,7 @@ _CLASSES = frozenset({"class_specifier", "struct_specifier", "union_specifier"})
 
 @dataclass(frozen=True)
 class FunctionDefinition:
-    """The definition of a function.
+    """The definition of a C++ function or method.
 
     Attributes:
         name: Its bare name.
@@ -39,17 +39,17 @@ class FunctionDefinition:
 
     @property
     def parameter_text(self) -> str:
-        """The text between the brackets of the parameter list."""
+        """The source text between the brackets of the parameter list."""
         declarator = _function_declarator(self.node)
         return text_of(declarator.child_by_field_name("parameters") if declarator is not None else None)[1:-1]
 
     @cached_property
     def pack(self) -> int | None:
-        """The index of the parameter that is a pack."""
+        """The index of the parameter that is a template parameter pack; None if there is none."""
         return next((index for index, parameter in enumerate(self.params) if parameter.pack), None)
 
     def takes(self, count: int, expands: bool) -> bool:
-        """Return whether a call with ``count`` arguments can mean this function.
+        """Return whether a call with ``count`` arguments can mean this function, by the number of its parameters.
 
         Args:
             count: The number of arguments.
@@ -59,7 +59,7 @@ class FunctionDefinition:
         return count - 1 <= limit if expands else self.required <= count <= limit
 
     def bound(self, index: int, count: int, expanded: int | None) -> tuple[Variable, ...]:
-        """Return the parameters that an argument may be bound to.
+        """Return the parameters that the argument ``index`` of a call may be bound to; several if packs are expanded.
 
         Args:
             index: The index of the argument.
@@ -78,7 +78,7 @@ class FunctionDefinition:
 
 @dataclass(frozen=True)
 class Program:
-    """A preprocessed translation unit.
+    """The functions, classes and global variables of a preprocessed C++ translation unit.
 
     Attributes:
         root: The root of the syntax tree.
@@ -105,18 +105,19 @@ class Program:
         return tuple(function for overloads in self.functions.values() for function in overloads)
 
     def function_of(self, node: Node) -> FunctionDefinition | None:
-        """Return the innermost function whose definition contains ``node``."""
+        """Return the innermost function whose definition contains ``node``; None outside of functions."""
         holding = [f for f in self.all_functions if f.node.start_byte <= node.start_byte < f.node.end_byte]
         return max(holding, key=lambda function: function.node.start_byte, default=None)
 
 
 def syntax_tree(text: bytes) -> Node:
-    """Return the root of tree-sitter's tree. Text that the grammar cannot read is a node of type ERROR."""
+    """Return the root node of tree-sitter's syntax tree of a C++ text. Text that the grammar cannot read is a node of
+    type ERROR."""
     return Parser(Language(tree_sitter_cpp.language())).parse(text).root_node
 
 
 def parse(text: bytes, open_: bool = False) -> Program:
-    """Return the program of a preprocessed translation unit. ``open_`` is ``Program.open``."""
+    """Parse a preprocessed C++ text and return its functions, classes and variables. ``open_`` is ``Program.open``."""
     root = syntax_tree(text)
     streams = stream_aliases(root)
     return Program(
@@ -154,7 +155,7 @@ def _function(node: Node, streams: frozenset[str]) -> FunctionDefinition | None:
 
 
 def _function_declarator(node: Node) -> Node | None:
-    """Return the declarator ``f(int x)`` of a definition, also if it is inside of ``*`` or ``&``."""
+    """Return the declarator ``f(int x)`` of a function definition, also if it is inside of ``*`` or ``&``."""
     declarator = node.child_by_field_name("declarator")
     while declarator is not None and declarator.type != "function_declarator":
         declarator = declarator.child_by_field_name("declarator") or next(iter(declarator.named_children), None)
@@ -173,7 +174,7 @@ def _class_of(node: Node) -> str | None:
 
 
 def _class_name(node: Node) -> str:
-    """Return the name of a class without template arguments."""
+    """Return the name of a class definition without template arguments."""
     return text_of(node.child_by_field_name("name")).split("<")[0]
 
 

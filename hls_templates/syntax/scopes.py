@@ -13,7 +13,8 @@ from hls_templates.syntax.program import FunctionDefinition, Program
 
 
 def members(program: Program, owner: str | None) -> dict[str, Variable]:
-    """Return the data members of a class by name, including the members of its known base classes."""
+    """Return the data members of the class named ``owner``, by name, including the members of its known base
+    classes."""
     inherited: dict[str, Variable] = {}
     for base in program.bases.get(owner or "", ()):
         inherited |= members(program, base) if base != owner else {}
@@ -27,7 +28,8 @@ def locals_of(node: Node, streams: frozenset[str] = frozenset()) -> dict[str, Va
 
 
 def visible(program: Program, node: Node) -> dict[str, Variable]:
-    """Return the variables in scope at ``node``: globals, members, parameters, and locals declared before the node."""
+    """Return the variables in scope at ``node``, by name: globals, members, parameters, and locals declared before the
+    node."""
     function = program.function_of(node)
     scope = dict(program.globals)
     if function is not None:
@@ -53,7 +55,7 @@ def _unlabelled(node: Node) -> list[Node]:
 
 
 def called(call: Node) -> str:
-    """Return the bare name of the called function: f for ``ns::f<3>(…)``, run for ``a.run(…)``."""
+    """Return the bare name of the function that a call calls: f for ``ns::f<3>(…)``, run for ``a.run(…)``."""
     node = call.child_by_field_name("function")
     while node is not None and node.type not in NAMES:
         if node.type == "field_expression":
@@ -66,18 +68,19 @@ def called(call: Node) -> str:
 
 
 def arguments(call: Node) -> list[Node]:
-    """Return the arguments of a call."""
+    """Return the argument nodes of a call."""
     listed = call.child_by_field_name("arguments")
     return [child for child in listed.named_children if not is_pragma(child)] if listed is not None else []
 
 
 def expanded(call: Node) -> int | None:
-    """Return the index of the argument that is an expanded pack, such as 1 for ``f(value, outs...)``; else None."""
+    """Return the index of a call's argument that is an expanded pack, such as 1 for ``f(value, outs...)``; else
+    None."""
     return next((i for i, argument in enumerate(arguments(call)) if argument.type == "parameter_pack_expansion"), None)
 
 
 def candidates(program: Program, call: Node, caller: FunctionDefinition | None) -> tuple[FunctionDefinition, ...]:
-    """Return the definitions that a call in ``caller`` may mean."""
+    """Return the function definitions that a call in ``caller`` may mean, by name and number of arguments."""
     count, expands = len(arguments(call)), expanded(call) is not None
     fitting = tuple(function for function in program.functions.get(called(call), ()) if function.takes(count, expands))
     callee = call.child_by_field_name("function")
@@ -89,7 +92,7 @@ def candidates(program: Program, call: Node, caller: FunctionDefinition | None) 
 def _plain_candidates(
     fitting: tuple[FunctionDefinition, ...], callee: Node | None, caller: FunctionDefinition | None
 ) -> tuple[FunctionDefinition, ...]:
-    """Return the functions that ``f(…)`` or ``scope::f(…)`` may mean.
+    """Return the functions in ``fitting`` that a call ``f(…)`` or ``scope::f(…)`` may mean.
 
     These are methods of the class ``scope`` or of the caller's class, or free functions if there are no such methods.
     """
@@ -106,7 +109,7 @@ def _method_candidates(
     callee: Node,
     caller: FunctionDefinition | None,
 ) -> tuple[FunctionDefinition, ...]:
-    """Return the methods of the object's class that ``object.f(…)`` may mean."""
+    """Return the functions in ``fitting`` that are methods of the object's class in a call ``object.f(…)``."""
     target = callee.child_by_field_name("argument")
     if target is not None and target.type == "this":
         return tuple(f for f in fitting if caller is not None and f.owner == caller.owner)

@@ -21,7 +21,7 @@ _DEEPEST = 20
 
 @dataclass(frozen=True)
 class _Member:
-    """A field of a class, or the type that an alias stands for. ``dims`` are the texts of the array sizes."""
+    """A field of a class, or the type that an alias is for. ``dims`` are the texts of the array sizes."""
 
     type: str
     dims: tuple[str, ...]
@@ -29,14 +29,14 @@ class _Member:
 
 @dataclass(frozen=True)
 class _Definition:
-    """The template parameters and members of a class or alias. An alias has one member."""
+    """The template parameters and the members of a class or type alias. An alias has one member."""
 
     params: tuple[str, ...]
     members: tuple[_Member, ...]
 
 
 def dimensions(declarator: Node | None) -> tuple[str, ...]:
-    """Return the texts of the array sizes of a declarator, in the order of the subscripts."""
+    """Return the texts of a declarator's array sizes, in the order of the subscripts: 4 and N for ``x[4][N]``."""
     sizes: list[str] = []
     node = declarator
     while node is not None and node.type not in NAMES:
@@ -47,7 +47,7 @@ def dimensions(declarator: Node | None) -> tuple[str, ...]:
 
 
 class Types:
-    """The classes and aliases of a program, by bare name. If several have one name, the last counts."""
+    """The classes and type aliases of a program, by bare name. If several have one name, the last counts."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -67,13 +67,13 @@ class Types:
         return (*dimensions(declarator), *(alias.dims if alias is not None else ()))
 
     def _alias(self, text: str) -> _Member | None:
-        """Return the type that an alias stands for; None if the name is a class or is not defined here."""
+        """Return the type that an alias is for; None if the name is a class or is not defined here."""
         name = _split(text)[0]
         definition = self._defined.get(name) if name not in self._program.fields else None
         return definition.members[0] if definition is not None else None
 
     def holds_array(self, text: str, depth: int = 0) -> bool:
-        """Return whether a struct has a member that is or contains an array."""
+        """Return whether a struct type has a member that is or contains an array."""
         alias, definition = self._alias(text), self._defined.get(_split(text)[0])
         if definition is None or depth > _DEEPEST:
             return False
@@ -82,7 +82,8 @@ class Types:
         return any(member.dims or self.holds_array(member.type, depth + 1) for member in definition.members)
 
     def stream_bits(self, text: str, depth: int = 0) -> int | None:
-        """Return the bits of a word of ``hls::stream<…>``; None for another type, or if a name in it is not known."""
+        """Return the bits of one word of an ``hls::stream<…>`` type; None for another type, or if a name in it is not
+        known."""
         name, args = _split(text)
         if name == "stream" and args:
             return self.bits(args[0])
@@ -91,7 +92,7 @@ class Types:
         return self.stream_bits(alias.type, depth + 1) if alias is not None and depth < _DEEPEST else None
 
     def bits(self, text: str, depth: int = 0) -> int | None:
-        """Return the bits of a value of the type; None if a name in it is not known."""
+        """Return the bits of a value of a C++ type; None if a name in it is not known."""
         name, args = _split(text)
         definition = self._defined.get(name)
         if definition is None or depth > _DEEPEST:
@@ -121,7 +122,7 @@ class Types:
         return width
 
     def value(self, text: str) -> int | None:
-        """Return the value of an expression of numbers and global constants; None for any other expression."""
+        """Return the integer value of an expression of numbers and global constants; None for any other expression."""
         return constant_value(text, self._constants)
 
 
@@ -130,7 +131,7 @@ def _replaced(text: str, bound: Mapping[str, str]) -> str:
 
 
 def _split(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return the bare name and the template arguments of a type: word and (T, 4) for ``const ns::word<T, 4>``.
+    """Return the bare name and the template arguments of a C++ type: word and (T, 4) for ``const ns::word<T, 4>``.
 
     The name of ``std::conditional<…>::type`` is conditional.
     """

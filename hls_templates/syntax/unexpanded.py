@@ -15,7 +15,7 @@ _PRAGMA_MACRO = re.compile(r"^([ \t]*)SYSTOLIC_PRAGMA\((.*)\)[ \t]*$", re.MULTIL
 
 
 def synthesised(text: str) -> str:
-    """Return the code without comments and without code that ``__SYNTHESIS__`` excludes. Each line keeps its number.
+    """Return a C++ text without comments and without code that ``__SYNTHESIS__`` excludes. Each line keeps its number.
 
     Preprocessor directives other than pragmas are removed, and ``SYSTOLIC_PRAGMA(…)`` becomes a pragma. An initialiser
     that consists of values becomes ``{}``, because a design may embed millions of weights.
@@ -50,7 +50,8 @@ def _newlines(text: str) -> str:
 
 
 def _follow(directive: str, line: str, conditions: list[tuple[bool, bool]]) -> None:
-    """Update ``conditions`` for a directive. Both branches of a condition are kept unless it is about __SYNTHESIS__."""
+    """Update ``conditions``, the surrounding #if blocks, for a preprocessor directive. Both branches are kept unless it
+    is about __SYNTHESIS__."""
     if directive == "ifndef" and "__SYNTHESIS__" in line:
         conditions.append((False, True))
     elif directive in ("if", "ifdef", "ifndef"):

@@ -30,7 +30,7 @@ HALVES_TO_EVEN = "2: requantisers may add an offset after their product, and may
 
 @dataclass(frozen=True)
 class Parameter:
-    """One compile-time constant of the engine.
+    """One compile-time constant of the systolic engine, written to parameters.h.
 
     Attributes:
         name: The name in parameters.h.
@@ -45,7 +45,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class BufferPrimitive:
-    """The primitive that a buffer, or the requantiser's multipliers, are made of.
+    """The choice of the FPGA primitive for one buffer of the engine, or for the requantiser's multipliers.
 
     Attributes:
         name: The macro that the pragma BIND_STORAGE or BIND_OP uses as its ``impl``.
@@ -60,7 +60,7 @@ class BufferPrimitive:
 
 @dataclass(frozen=True)
 class Fifo:
-    """The FIFO of a stream, or of every stream of an array.
+    """The width, depth and primitive of the FIFO of a stream, or of every stream of an array.
 
     Attributes:
         bits: Width of a word in bits.
@@ -75,7 +75,7 @@ class Fifo:
 
 @dataclass(frozen=True)
 class SystolicValues:
-    """The values that the engine's templates use.
+    """The values of one design from which the templates render the systolic engine's C++ sources.
 
     Attributes:
         title: The first comment of every generated file.
@@ -109,7 +109,7 @@ class SystolicValues:
 
 
 def header_parameters(geometry: Geometry, others: Sequence[Parameter]) -> tuple[Parameter, ...]:
-    """Return the constants of parameters.h in their order.
+    """Return the constants of parameters.h, in the order in which the file lists them.
 
     Args:
         geometry: The array's geometry, whose parameters become constants.
@@ -128,7 +128,8 @@ def header_parameters(geometry: Geometry, others: Sequence[Parameter]) -> tuple[
 
 
 def systolic_sources(values: SystolicValues) -> dict[str, str]:
-    """Return parameters.h, top.h, top.cpp and the fixed headers that they include, as file name → text."""
+    """Return the C++ sources of a systolic engine by file name: parameters.h, top.h, top.cpp and the headers that they
+    include."""
     fields = {
         **vars(values),
         "rows": next(parameter.value for parameter in values.parameters if parameter.name == "ROWS"),
@@ -145,7 +146,7 @@ def systolic_sources(values: SystolicValues) -> dict[str, str]:
 
 
 def systolic_simulation(values: SystolicValues) -> dict[str, str]:
-    """Return the files of the simulation/ folder, as file name → text.
+    """Return the files of a systolic design's simulation/ folder, as texts by file name.
 
     These are simulate.cpp, which gives the top function a C interface, the cycle recorder, and the headers of both.
     """

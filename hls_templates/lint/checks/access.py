@@ -17,7 +17,7 @@ from hls_templates.syntax.scopes import arguments, called, candidates, expanded,
 
 @dataclass(frozen=True)
 class Access:
-    """One read or write of a variable.
+    """One read or write of a C++ variable by a statement or a function.
 
     Attributes:
         root: The variable: its name, "this" for the object of a method, or "::name" for a global variable.
@@ -36,13 +36,14 @@ class Access:
         return self.root + self.path
 
     def within(self, root: str, path: str) -> Access:
-        """Return this access as an access to ``root`` + ``path``, the variable that a caller binds to its root."""
+        """Return the caller's access that this access of a called function means: ``root`` + ``path`` is bound to this
+        access's root."""
         return Access(root, path + self.path, self.mode, self.stream)
 
 
 @dataclass(frozen=True)
 class Scope:
-    """The meaning of names in a function.
+    """The variables that names in a C++ function refer to, for finding its reads and writes.
 
     Other local variables have no meaning outside of the function, and are in neither mapping.
 
@@ -58,14 +59,15 @@ class Scope:
 
 
 class Accesses:
-    """The accesses of the functions of a program, each computed once."""
+    """The reads and writes of variables by the functions of a program, each computed once."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self._cache: dict[int, frozenset[Access]] = {}
 
     def of_function(self, function: FunctionDefinition) -> frozenset[Access]:
-        """Return the accesses of a function to its parameters, its object's members and global variables."""
+        """Return the reads and writes by which a function accesses its parameters, its object's members and global
+        variables."""
         key = function.node.id
         if key not in self._cache:
             self._cache[key] = frozenset()
@@ -75,7 +77,7 @@ class Accesses:
         return self._cache[key]
 
     def region_scope(self, function: FunctionDefinition) -> Scope:
-        """Return the scope of a DATAFLOW region, in which the function's local variables are roots too."""
+        """Return the scope of a DATAFLOW region's function, in which local variables count as roots too."""
         roots = {name: name for name in locals_of(function.body, self.program.streams)}
         return Scope(function, {**self._scope(function).roots, **roots})
 
@@ -89,7 +91,7 @@ class Accesses:
         return Scope(function, roots, {name: a for name, variable in local.items() if (a := _alias(variable, plain))})
 
     def of_node(self, node: Node, scope: Scope) -> Iterator[Access]:
-        """Yield the accesses of all expressions inside a node."""
+        """Yield the reads and writes of variables in all expressions inside a node."""
         for name in walk(node):
             if name.type == "this" or (name.type == "identifier" and not _names_only(name)):
                 yield from self._use(name, scope)
@@ -111,7 +113,7 @@ class Accesses:
             yield from (Access(root, path, mode, stream) for mode, stream in _modes(lvalue))
 
     def _argument(self, call: Node, node: Node, read: Access, scope: Scope) -> Iterator[Access]:
-        """Yield the accesses to x of a call ``f(x)``.
+        """Yield the reads and writes of the variable x by a call ``f(x)``.
 
         Args:
             call: The call.
@@ -132,7 +134,8 @@ class Accesses:
             yield Access(read.root, read.path, "w" if called(call) in COPIES and index == 0 else "r")
 
     def _through(self, function: FunctionDefinition, param: Variable, read: Access) -> Iterator[Access]:
-        """Yield the accesses of a function to the variable that is bound to its parameter ``param``."""
+        """Yield the reads and writes by which a called function accesses the variable bound to its parameter
+        ``param``."""
         if param.kind == "value":
             yield read
             return
@@ -140,7 +143,7 @@ class Accesses:
         yield from (access.within(read.root, read.path) for access in touched)
 
     def _method(self, node: Node, read: Access, scope: Scope) -> Iterator[Access]:
-        """Yield the accesses to x of a method call ``x.f()``.
+        """Yield the reads and writes of the object x by a method call ``x.f()``.
 
         Args:
             node: The node ``x.f``.
@@ -158,7 +161,8 @@ class Accesses:
                 yield read
 
     def of_statement(self, statement: Node, scope: Scope) -> frozenset[Access]:
-        """Return the accesses of a process: to its arguments, its object and the global variables that it reaches."""
+        """Return the reads and writes of a region's process: of its arguments, its object and the global variables that
+        it reaches."""
         accesses = set(self.of_node(statement, scope))
         for node in walk(statement):
             if node.type == "call_expression":
@@ -168,7 +172,7 @@ class Accesses:
         return frozenset(accesses)
 
     def _of_own_method(self, call: Node, function: FunctionDefinition) -> set[Access]:
-        """Return the accesses to ``this`` of a method that is called without naming its object."""
+        """Return the reads and writes of the object (``this``) by a method that is called without naming its object."""
         bare = text_of(call.child_by_field_name("function")).isidentifier()
         if not bare or function.owner is None:
             return set()
@@ -176,7 +180,8 @@ class Accesses:
 
 
 def _alias(variable: Variable, scope: Scope) -> tuple[str, str] | None:
-    """Return the (root, path) that a local pointer or reference refers to: rows for ``auto &row = rows[i];``."""
+    """Return the variable, as (root, path), that a local pointer or reference refers to: rows for ``auto &row =
+    rows[i];``."""
     if not variable.refers or variable.value is None:
         return None
     for node in walk(variable.value):
@@ -186,7 +191,7 @@ def _alias(variable: Variable, scope: Scope) -> tuple[str, str] | None:
 
 
 def _only_renamed(parent: Node) -> bool:
-    """Return whether the node initialises a reference or pointer. Uses of such an alias are found by its name."""
+    """Return whether the node only initialises a reference or pointer. Uses of such an alias are found by its name."""
     declarator = parent.child_by_field_name("declarator") if parent.type == "init_declarator" else None
     return declarator is not None and declarator.type in ("reference_declarator", "pointer_declarator")
 
@@ -203,7 +208,7 @@ def _split_this(root: str, path: str) -> tuple[str, str]:
 
 
 def _names_only(node: Node) -> bool:
-    """Return whether an identifier declares a variable or names a function, and does not use a variable."""
+    """Return whether an identifier only declares a variable or names a function, and does not use a variable."""
     parent = node.parent
     if parent is None:
         return True
@@ -220,7 +225,8 @@ def _names_only(node: Node) -> bool:
 
 
 def _largest_lvalue(node: Node, path: str) -> tuple[Node, str]:
-    """Return the largest lvalue around a name, and ``path`` followed by the lvalue's fields and subscripts."""
+    """Return the largest lvalue around a name (``a.b[2]`` around ``a``), and ``path`` followed by the lvalue's fields
+    and subscripts."""
     while (parent := node.parent) is not None:
         if parent.type == "field_expression" and parent.child_by_field_name("argument") == node:
             call = parent.parent
@@ -241,7 +247,7 @@ def _subscript(node: Node) -> str:
 
 
 def _modes(node: Node) -> list[tuple[str, bool]]:
-    """Return the uses of an lvalue by the expression around it: (mode, whether it is used as a stream)."""
+    """Return how the expression around an lvalue uses it: pairs ("r" or "w", whether it is used as a stream)."""
     parent = node.parent
     if parent is None:
         return []
@@ -260,7 +266,7 @@ def _stands_alone(node: Node) -> bool:
 
 
 def _shift_mode(shift: Node, node: Node) -> tuple[str, bool]:
-    """Return the use of an operand of a shift, as ``_modes`` does.
+    """Return how a shift statement uses one of its operands: ("r" or "w", whether it is used as a stream).
 
     ``stream << value;`` writes the stream. ``stream >> target;`` reads the stream and writes the target.
     """

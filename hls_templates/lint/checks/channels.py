@@ -22,7 +22,7 @@ _INITIALISER = -1
 
 @dataclass(frozen=True)
 class Region:
-    """A DATAFLOW region, for one choice of its compile-time conditions.
+    """A DATAFLOW region in the C++ source, for one choice of its compile-time conditions.
 
     Attributes:
         pragma: The DATAFLOW directive.
@@ -39,7 +39,7 @@ class Region:
 
 @dataclass(frozen=True)
 class Process:
-    """A process: a call in a region.
+    """A process of a DATAFLOW region: a call in it.
 
     Attributes:
         node: The statement.
@@ -58,7 +58,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Channel:
-    """A variable that processes share.
+    """A variable through which the processes of a DATAFLOW region communicate, with its readers and writers.
 
     Attributes:
         key: The variable, field or element, as in ``Access.key``.
@@ -84,7 +84,7 @@ class Channel:
 
 
 def check(region: Region, accesses: Accesses) -> Iterator[Fault]:
-    """Yield the faults of all channels of a region."""
+    """Yield the violations of the rules for channels (one writer, one reader) in a DATAFLOW region."""
     scope = accesses.region_scope(region.function)
     calls = [(node, call) for node in region.statements if (call := call_of(node)) is not None]
     processes = tuple(Process(node, call, accesses.of_statement(node, scope)) for node, call in calls)
@@ -94,7 +94,7 @@ def check(region: Region, accesses: Accesses) -> Iterator[Fault]:
 
 
 def call_of(node: Node) -> Node | None:
-    """Return the call if the statement consists of a single call."""
+    """Return the call expression of a statement that consists of a single call; else None."""
     expression = node.named_children[0] if node.type == "expression_statement" and node.named_children else None
     return expression if expression is not None and expression.type == "call_expression" else None
 
@@ -104,7 +104,7 @@ def call_of(node: Node) -> Node | None:
 
 @dataclass(frozen=True)
 class _Use:
-    """An access of process ``process`` to the variable, field or element ``key``."""
+    """A read or write by process number ``process`` of the variable, field or element ``key``."""
 
     process: int
     key: str
@@ -113,7 +113,7 @@ class _Use:
 
 @dataclass(frozen=True)
 class _Variables:
-    """The variables that a region can use.
+    """The variables that the statements of a DATAFLOW region can use.
 
     Attributes:
         local: The variables that the region declares.
@@ -126,7 +126,7 @@ class _Variables:
     fields: Mapping[str, Variable]
 
     def variable(self, key: str) -> Variable | None:
-        """Return the variable that a key starts with: a root, or a member of the object."""
+        """Return the declared variable that a key such as ``a.b[2]`` starts with: a root, or a member of the object."""
         root, *path = key.split(".")
         member = path[0].split("[")[0] if path and root == "this" else ""
         return self.roots.get(root.split("[")[0]) or self.fields.get(member)
@@ -150,13 +150,15 @@ def _channels(region: Region, processes: Sequence[Process], program: Program) ->
 
 
 def _keys(uses: Sequence[_Use], scope: _Variables) -> list[str]:
-    """Return the keys that are used or declared, except the key of a whole whose parts are used separately."""
+    """Return the keys of the channels: variables, fields or elements that are used or declared, without a whole whose
+    parts are used."""
     keys = {use.key for use in uses} | set(scope.local)
     return sorted(key for key in keys if not any(_part_of(longer, key) for longer in keys))
 
 
 def _many_may_read(block: Node, key: str) -> bool:
-    """Return whether a directive of the block makes the variable a RAM_1WNR."""
+    """Return whether a directive in the region's block makes the variable a RAM_1WNR, which several processes may
+    read."""
     return any("ram_1wnr" in text_of(child).lower() for child in block.children if key in text_of(child))
 
 
@@ -179,7 +181,7 @@ def _variables(region: Region, program: Program) -> _Variables:
 
 
 def _collapsed(access: Access, roots: Mapping[str, Variable]) -> str:
-    """Return the key of the channel that an access uses.
+    """Return the key (variable, field or element) of the channel that a read or write uses.
 
     All elements and fields of an array or pointer are one channel. The fields of a struct are separate channels.
     """
@@ -198,7 +200,7 @@ def _part_of(key: str, outer: str) -> bool:
 
 @dataclass(frozen=True)
 class _Judge:
-    """Checks the channels of a region by the rules for their kinds."""
+    """The checks of a region's channels by the rules for their kinds: streams, arrays, scalars and globals."""
 
     pragma: ParsedPragma
     processes: tuple[Process, ...]

@@ -21,7 +21,7 @@ Check = Callable[[Program, Node], Iterator[Fault]]
 
 
 def check(program: Program) -> Iterator[Fault]:
-    """Yield the faults of all nodes of the program, and a fault for each function that reaches itself."""
+    """Yield each C++ construct of the program that cannot be synthesised, including functions that call themselves."""
     for node in walk(program.root):
         if node.type in _CHECKS:
             yield from _CHECKS[node.type](program, node)
@@ -29,7 +29,7 @@ def check(program: Program) -> Iterator[Fault]:
 
 
 def _always(rule: str, actual: str) -> Check:
-    """Return a check for a type of node that always breaks ``rule``."""
+    """Return a check for a type of syntax node that always violates ``rule``."""
 
     def always_a_fault(program: Program, node: Node) -> Iterator[Fault]:
         yield fault(node, rule, actual=actual)
@@ -137,7 +137,7 @@ def _recursion(program: Program) -> Iterator[Fault]:
 
 
 def _reached(callees: Mapping[int, list[FunctionDefinition]], function: FunctionDefinition) -> set[int]:
-    """Return the node ids of the functions that a call of ``function`` may reach."""
+    """Return the syntax node ids of all functions that a call of ``function`` may reach."""
     reached: set[int] = set()
     stack = list(callees[function.node.id])
     while stack:

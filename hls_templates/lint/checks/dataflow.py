@@ -61,7 +61,8 @@ _MOST_VARIANTS = 64
 
 
 def check(program: Program, accesses: Accesses) -> Iterator[Fault]:
-    """Yield the faults of all DATAFLOW regions. Each region is checked once, even if it has several directives."""
+    """Yield the rule violations in all DATAFLOW regions. Each region is checked once, even if it has several
+    directives."""
     seen: set[int] = set()
     for pragma in pragmas(program):
         block, function = block_of(pragma.node), program.function_of(pragma.node)
@@ -108,7 +109,8 @@ def _branches(node: Node) -> list[list[Node]]:
 
 
 def _variants(block: Node) -> list[list[Node]]:
-    """Return the statements of the region for each choice of its compile-time conditions, at most 64 choices."""
+    """Return the statement lists of a DATAFLOW region, one for each choice of its compile-time conditions, at most
+    64."""
     return _expand(list(_statements(block)))
 
 
@@ -157,7 +159,7 @@ def _process(program: Program, call: Node, function: FunctionDefinition) -> Iter
 
 
 def _is_whole(program: Program, argument: Node) -> bool:
-    """Return whether an argument is a whole variable, a constant, or a value made of constants."""
+    """Return whether a process's argument is a whole variable, a constant, or a value made of constants."""
     if argument.type in _WHOLE or is_constant(program, argument):
         return True
     if argument.type == "subscript_expression":
@@ -169,7 +171,7 @@ def _is_whole(program: Program, argument: Node) -> bool:
 
 
 def _is_stream_of_array(program: Program, argument: Node) -> bool:
-    """Return whether an argument is one stream of an array of streams, at a constant index."""
+    """Return whether a process's argument is one element of an array of streams, at a constant index."""
     variable = visible(program, argument).get(text_of(argument).split("[")[0])
     index = argument.child_by_field_name("indices")
     fixed = index is not None and all(is_constant(program, node) for node in index.named_children)
@@ -215,7 +217,7 @@ def _header(program: Program, loop: Node, function: FunctionDefinition) -> Itera
 
 
 def _call_sites(program: Program, function: FunctionDefinition) -> Iterator[Fault]:
-    """Yield a fault for each further call of a region that keeps state.
+    """Yield a rule violation for each further call of a DATAFLOW region whose functions have static variables.
 
     Two calls may become two copies of the hardware, each with its own state.
     """
@@ -232,7 +234,7 @@ def _call_sites(program: Program, function: FunctionDefinition) -> Iterator[Faul
 
 
 def _stable_structs(program: Program, block: Node, function: FunctionDefinition) -> Iterator[Fault]:
-    """Yield a fault for each struct that a region passes by value without STABLE.
+    """Yield a rule violation for each struct that a DATAFLOW region passes by value without STABLE.
 
     Each member of such a struct is a scalar, and becomes a FIFO to every process that takes the struct.
     """
@@ -246,7 +248,7 @@ def _stable_structs(program: Program, block: Node, function: FunctionDefinition)
 
 
 def _takers(calls: Iterable[Node], name: str) -> Iterator[Node]:
-    """Yield the calls that have the variable ``name`` as an argument."""
+    """Yield each of the ``calls`` that has the variable ``name`` as an argument."""
     return (call for call in calls if name in map(text_of, arguments(call)))
 
 

@@ -34,7 +34,7 @@ _PLAIN_STATEMENTS = frozenset(  # nodes that may precede a directive in its bloc
 
 @dataclass(frozen=True)
 class _Context:
-    """The context in which a directive is checked.
+    """The program and the documented form against which one directive is checked.
 
     Attributes:
         program: The whole program.
@@ -50,7 +50,7 @@ class _Context:
 
 
 def check(program: Program, top: str) -> Iterator[Fault]:
-    """Yield the faults of all directives. ``top`` is the name of the top function, or ""."""
+    """Yield the rule violations of all directives (``#pragma HLS``). ``top`` is the name of the top function, or ""."""
     every = pragmas(program)
     blocks = (block_of(each.node) for each in every if each.name == "PIPELINE" and not each.is_off)
     pipelined = frozenset(block.id for block in blocks if block is not None)
@@ -90,7 +90,8 @@ def _options(pragma: ParsedPragma, context: _Context) -> Iterator[Fault]:
 
 
 def _of_block_control(pragma: ParsedPragma, option: str) -> bool:
-    """Return whether the option is a port and the mode is ``ap_ctrl_…``, which applies to the whole function."""
+    """Return whether ``option`` is ``port`` of an ``ap_ctrl_…`` interface, which applies to the whole function and
+    needs no port."""
     return option == "port" and (pragma.get("mode") or "").startswith("ap_ctrl")
 
 
@@ -114,7 +115,7 @@ def _fits_constant(program: Program, pragma: ParsedPragma, kind: Constant, value
 
 
 def _is_constant_text(program: Program, pragma_node: Node, value: str) -> bool:
-    """Return whether every name in an option's expression is a constant in the directive's scope."""
+    """Return whether every name in the expression of a directive's option is a constant in the directive's scope."""
     tree = syntax_tree(f"int x = {value};".encode())
     if tree.has_error:
         return False
@@ -139,7 +140,7 @@ _IMPLS = frozenset().union(*STORAGE_IMPLS.values())
 
 
 def _dependent_options(pragma: ParsedPragma) -> Iterator[Fault]:
-    """Yield the faults of options whose values depend on each other."""
+    """Yield the rule violations of a directive's options whose values depend on each other."""
     kind, impl = pragma.lower("type"), pragma.lower("impl")
     if pragma.name == "BIND_STORAGE" and impl in _IMPLS - STORAGE_IMPLS.get(kind, _IMPLS):
         allowed = "|".join(sorted(STORAGE_IMPLS[kind]))
@@ -242,5 +243,6 @@ def _is_declared(program: Program, pragma: ParsedPragma, kind: Name, name: str, 
 
 
 def _has_unknown_base(program: Program, function: FunctionDefinition) -> bool:
-    """Return whether a base class is not among the sources, so that a name may be one of its members."""
+    """Return whether a base class of the function's class is not among the sources, so that a name may be one of its
+    members."""
     return any(base not in program.fields for base in program.bases.get(function.owner or "", ()))

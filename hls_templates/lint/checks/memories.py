@@ -19,7 +19,7 @@ from hls_templates.syntax.types import Types
 
 
 def check(program: Program) -> Iterator[Fault]:
-    """Yield the faults of the arrays of all functions."""
+    """Yield the arrays of all functions from which Vitis HLS would build other memories than intended."""
     types = Types(program)
     for function in program.all_functions:
         directives = [read_pragma(node) for node in walk(function.body) if is_pragma(node)]
@@ -48,7 +48,8 @@ def _struct_arrays(function: FunctionDefinition, types: Types, directives: Seque
 
 
 def _in_registers(named: Sequence[ParsedPragma], count: int) -> bool:
-    """Return whether these directives of an array partition it completely along all of its ``count`` dimensions."""
+    """Return whether an array's directives partition it completely along all of its ``count`` dimensions, so that it
+    becomes registers."""
     dims = {p.get("dim") or "1" for p in named if p.name == "ARRAY_PARTITION" and p.lower("type") in ("complete", "")}
     return "0" in dims or len(dims) >= count
 
@@ -73,7 +74,8 @@ def _bank_writers(
 
 
 def _writers(program: Program, name: str, dims: Sequence[int], stores: Sequence[Use]) -> Iterator[Fault]:
-    """Yield the faults in the stores to an array that is partitioned into banks along ``dims``, counted from 1."""
+    """Yield a rule violation if one iteration may store more than once to a bank of the array ``name``, partitioned
+    along ``dims``."""
     iterations: dict[int, list[Use]] = defaultdict(list)
     for use in stores:
         if use.around.pipeline is not None and _chooses(program, _banks(use, dims), use):
@@ -89,23 +91,24 @@ def _writers(program: Program, name: str, dims: Sequence[int], stores: Sequence[
 
 
 def _banks(use: Use, dims: Sequence[int]) -> list[Node]:
-    """Return the subscripts that select the bank of a store; nothing if ``use`` is not a store to an element."""
+    """Return the subscripts that select the bank (partition) of a store; an empty list if ``use`` is not a store to an
+    element."""
     indices = _stored(use.node)
     return [indices[dim - 1] for dim in dims] if len(indices) >= max(dims) else []
 
 
 def _chooses(program: Program, banks: Sequence[Node], use: Use) -> bool:
-    """Return whether the bank is known only at run time."""
+    """Return whether the bank (partition) that a store writes is known only at run time."""
     return not all(is_constant(program, index, use.around.constants) for index in banks)
 
 
 def _unrolled(program: Program, index: Node, use: Use) -> bool:
-    """Return whether an index is a constant only because a loop around it is unrolled."""
+    """Return whether an array index is a constant only because a loop around it is unrolled."""
     return is_constant(program, index, use.around.constants) and not is_constant(program, index)
 
 
 def _stored(name: Node) -> list[Node]:
-    """Return the subscripts i, j of a store ``name[i][j] = …``; nothing if the element is not written."""
+    """Return the subscripts i, j of a store ``name[i][j] = …``; an empty list if the element is not written."""
     indices: list[Node] = []
     node = name
     while (parent := node.parent) is not None and parent.child_by_field_name("argument") == node:
@@ -124,7 +127,7 @@ def _stored(name: Node) -> list[Node]:
 
 
 def _together(sites: Sequence[Use]) -> list[Use]:
-    """Return the stores that one iteration may execute in addition to another store.
+    """Return the stores that one pipeline iteration may execute in addition to another store.
 
     Two stores in different branches of a condition exclude each other. A store that is reached through several calls of
     the function with the pipeline counts once.
@@ -135,14 +138,14 @@ def _together(sites: Sequence[Use]) -> list[Use]:
 
 
 def _exclusive(first: Use, second: Use) -> bool:
-    """Return whether two uses are in different branches of one condition."""
+    """Return whether two uses of a variable are in different branches of one condition."""
     parting = ((_branches(a), _branches(b)) for a, b in zip(first.path, second.path, strict=False) if a != b)
     branches, other_branches = next(parting, ({}, {}))
     return any(other_branches.get(condition, branch) != branch for condition, branch in branches.items())
 
 
 def _branches(node: Node) -> dict[int, int]:
-    """Return the branch that contains the node, for each condition around it; both are node ids."""
+    """Return, for each ``if`` around a node, the branch that contains the node; both as node ids."""
     pairs = ((outer, outer.parent) for outer in (node, *ancestors(node)))
     return {
         parent.id: outer.id

@@ -10,7 +10,7 @@ from hls_templates.syntax.program import FunctionDefinition, Program
 
 
 def check(program: Program, top: str) -> Iterator[Fault]:
-    """Yield the faults in the names of the top function and its arguments.
+    """Yield the names of the top function and its arguments that a hardware language or Tcl reserves.
 
     They become the names of a module and of its ports or registers.
     """

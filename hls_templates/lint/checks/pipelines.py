@@ -19,7 +19,8 @@ _DEEPEST_CALL = 20
 
 
 def check(program: Program) -> Iterator[Fault]:
-    """Yield the faults inside all pipelined loops and functions."""
+    """Yield the loops in all pipelined loops and functions that cannot be unrolled, or that are pipelined
+    themselves."""
     for node in walk(program.root):
         pragma = pragma_in(node, "PIPELINE") if node.type == "compound_statement" else None
         if pragma is not None and not any(_pipelined(loop) for loop in enclosing_loops(node) if body_of(loop) != node):
@@ -45,7 +46,7 @@ class _Pipelined:
 
 
 def _inside(program: Program, pipelined: _Pipelined, callers: tuple[int, ...]) -> Iterator[Fault]:
-    """Yield the faults of a block in a pipeline and of the functions that it calls.
+    """Yield the loops in a pipelined block, and in the functions that it calls, that violate a rule.
 
     Args:
         program: The whole program.
@@ -66,7 +67,7 @@ def _inside(program: Program, pipelined: _Pipelined, callers: tuple[int, ...]) -
 def _constant_params(
     program: Program, call: Node, callee: FunctionDefinition, constants: frozenset[str]
 ) -> frozenset[str]:
-    """Return the parameters of ``callee`` that get a constant in this call."""
+    """Return the names of the parameters of ``callee`` that get a constant in this call."""
     pairs = zip(callee.params, arguments(call), strict=False)
     return frozenset(param.name for param, argument in pairs if is_constant(program, argument, constants))
 
@@ -85,7 +86,8 @@ def _pipelined(loop: Node) -> bool:
 
 
 def unrolled_counters(node: Node) -> frozenset[str]:
-    """Return the counters of the unrolled loops around ``node``: loops with UNROLL, and loops inside a pipeline.
+    """Return the names of the counters of the unrolled loops around ``node``: loops with UNROLL, and loops inside a
+    pipeline.
 
     Unrolling turns these counters into constants.
     """
@@ -100,5 +102,5 @@ def unrolled_counters(node: Node) -> frozenset[str]:
 
 
 def headline(loop: Node) -> str:
-    """Return the first line of a loop, in quotes, for a finding."""
+    """Return the first line of a loop's source text, in quotes, for a finding."""
     return f"«{re.sub(r' +', ' ', text_of(loop).splitlines()[0])[:60]}»"

@@ -27,7 +27,7 @@ _APART = (("read_request", "read"), ("write_request", "write_response"))
 
 
 def check(program: Program) -> Iterator[Fault]:
-    """Yield the faults of the ports, outputs and streams of all functions."""
+    """Yield the ports, outputs and streams of all functions that Vitis HLS would not build as intended."""
     types = Types(program)
     for function in program.all_functions:
         yield from _requests(program, function)
@@ -64,13 +64,14 @@ def _outputs(program: Program, function: FunctionDefinition) -> Iterator[Fault]:
 
 
 def _head(program: Program, parameter: Variable) -> str:
-    """Return the text of a parameter's declaration."""
+    """Return the source text of a parameter's declaration."""
     node = program.root.descendant_for_byte_range(parameter.start, parameter.start)
     return next((text_of(a) for a in ancestors(node) if a.type == "parameter_declaration"), "") if node else ""
 
 
 def _overwritten(program: Program, use: Use) -> bool:
-    """Return whether every iteration writes the same place: ``*output = …`` or ``output[constant] = …``."""
+    """Return whether a use writes the same element of an output pointer in every iteration: ``*output = …`` or
+    ``output[constant] = …``."""
     target = use.node.parent
     if target is None or target.type not in ("pointer_expression", "subscript_expression"):
         return False
@@ -98,7 +99,7 @@ def _streams(function: FunctionDefinition, types: Types) -> Iterator[Fault]:
 
 
 def _depth(named: Sequence[ParsedPragma], types: Types) -> int:
-    """Return the constant depth in a stream's directives, or the tool's default if they do not give one."""
+    """Return the FIFO depth that a stream's directives state, in words; the tool's default of 2 if they state none."""
     stated = (p.get("depth") for p in named if p.name == "STREAM")
     values = [types.value(depth) for depth in stated if depth is not None]
     return next((value for value in values if value is not None), SHIFT_DEPTH)

@@ -18,7 +18,7 @@ _DEEPEST_CALL = 20
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The surroundings of a use of a variable.
+    """The pipeline, loops and calls around a use of a variable.
 
     Attributes:
         pipeline: The pipelined block around the use, or None.
@@ -37,28 +37,29 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class Use:
-    """One use of a variable: the node that names it, and its surroundings."""
+    """One use of a variable: the syntax node that names it, and the pipeline, loops and calls around it."""
 
     node: Node
     around: Surroundings
 
     @property
     def path(self) -> tuple[Node, ...]:
-        """The calls from the pipelined block to the use, outermost first, and then the use itself."""
+        """The nodes of the calls from the pipelined block to the use, outermost first, and then the use itself."""
         pipeline, nodes = self.around.pipeline, (*self.around.calls, self.node)
         first = next((i for i, node in enumerate(nodes) if pipeline is not None and holds(pipeline, node)), 0)
         return nodes[first:]
 
 
 def holds(outer: Node, node: Node) -> bool:
-    """Return whether ``node`` is inside of ``outer``."""
+    """Return whether the text of ``node`` is inside of the text of ``outer``."""
     return outer.start_byte <= node.start_byte and node.end_byte <= outer.end_byte
 
 
 def uses(
     program: Program, function: FunctionDefinition, name: str, around: Surroundings | None = None
 ) -> Iterator[Use]:
-    """Yield the uses of the variable, parameter or port ``name`` of ``function``.
+    """Yield the uses of the variable, parameter or port ``name`` of ``function``, also in functions that it is passed
+    to.
 
     If a call passes it on, the uses of the callee's parameter follow in its place.
 
@@ -100,7 +101,8 @@ def _declares(node: Node) -> bool:
 
 
 def _at(node: Node, function: FunctionDefinition, outer: Surroundings) -> Surroundings:
-    """Return the surroundings of a node in the body of a function whose call has the surroundings ``outer``."""
+    """Return the pipeline, loops and calls around a node in a function's body; ``outer`` has those around the
+    function's call."""
     within = [around for around in ancestors(node) if holds(function.body, around)]
     blocks = list(filter(_pipelined, within))
     pipeline = outer.pipeline or next(reversed(blocks), None)

@@ -21,6 +21,6 @@ RULES: Mapping[str, Rule] = {rule.name: rule for rule in _ALL}
 
 
 def table() -> str:
-    """Return the rules as a Markdown table."""
+    """Return the linter's rules as a Markdown table: number, name, what each finds, and source."""
     rows = [f"| {rule.number} | `{rule.name}` | {rule.finds} | {rule.source} |" for rule in RULES.values()]
     return "\n".join(["| no. | rule | what it finds | source |", "| --- | --- | --- | --- |", *rows])

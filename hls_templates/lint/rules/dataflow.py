@@ -14,7 +14,8 @@ _STREAMS = "hls::stream<int> &source, hls::stream<int> &sink"
 
 
 def _region(processes: str, parameters: str, *statements: str) -> str:
-    """Return the processes and a top function that is a DATAFLOW region of the given statements."""
+    """Return the C++ text of an example: the processes, and a top function that is a DATAFLOW region with the given
+    statements."""
     lines = "".join(f"    {statement}\n" for statement in statements)
     return f"{processes}void top({parameters}) {{\n#pragma HLS DATAFLOW\n{lines}}}\n"
 

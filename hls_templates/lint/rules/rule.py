@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule of the linter.
+    """One rule of the linter: what it finds, the sentence of its finding, and an example.
 
     Attributes:
         number: The group and the number within it, such as «4.7».
@@ -27,11 +27,12 @@ class Rule:
 
     @property
     def explanation(self) -> str:
-        """The text that ``--explain`` prints."""
+        """The text that ``--explain`` prints for the rule: number, name, source and example."""
         return f"{self.number} {self.name}: {self.finds}\nSource: {self.source}\n\n{self.example.rstrip()}"
 
 
 def kernel(*statements: str) -> str:
-    """Return a top function with the given lines in its body. Directives are not indented."""
+    """Return the C++ text of an example: a top function with the given lines in its body. Directives are not
+    indented."""
     lines = (line if line.startswith("#") else f"    {line}" for line in statements)
     return "\n".join(["void top(int *data, int count) {", *lines, "}", ""])
