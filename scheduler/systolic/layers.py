@@ -97,7 +97,7 @@ MAX_BATCH = 64
 
 
 def lower(network: QuantizedNetwork, batch: int = 1, fused: bool = False) -> tuple[Layer, ...]:
-    """Return the layers in execution order.
+    """Return the network as the layers that the array executes, in execution order.
 
     Args:
         network: A network that is supported by the array.
@@ -127,7 +127,7 @@ def lower(network: QuantizedNetwork, batch: int = 1, fused: bool = False) -> tup
 
 
 def check_batch(batch: int) -> None:
-    """Raise RangeError if the array cannot compute this number of frames at once."""
+    """Raise RangeError unless ``batch`` is between 1 and MAX_BATCH frames, which the array can compute at once."""
     if not 1 <= batch <= MAX_BATCH:
         raise RangeError("the number of frames in a batch", batch, 1, MAX_BATCH)
 
@@ -151,13 +151,13 @@ def _batched(network: QuantizedNetwork, layer: Layer, batch: int) -> Layer:
 
 
 def _covers(layer: Layer, source: Shape) -> bool:
-    """Return whether the kernel has the size of the map that it reads."""
+    """Return whether the layer's kernel has exactly the size of the map that it reads, ``source``."""
     sides = (source.height, source.width)
     return layer.kernel == sides and layer.reach == source.width and layer.padding == Padding()
 
 
 def _joins(layer: Layer, source: Shape) -> bool:
-    """Return whether a frame can be read as one row.
+    """Return whether the layer can read a whole frame as one row, with the frame's other rows as further channels.
 
     A kernel of the map's size can take rows as further channels. Pixels cannot be read so, because their rows end in
     the middle of a word; nor can a depthwise layer, because its channels would no longer be adjacent.
@@ -168,7 +168,8 @@ def _joins(layer: Layer, source: Shape) -> bool:
 
 
 def _stacking_stride(layer: Layer, source: Shape) -> int | None:
-    """Return the stride with which the layer computes all frames of a batch as one stacked map.
+    """Return the row stride with which the layer computes the maps of all frames of a batch, stacked as one map, or
+    None.
 
     None if a window would hold rows of two frames.
     """
@@ -183,7 +184,8 @@ def _stacking_stride(layer: Layer, source: Shape) -> int | None:
 
 
 def _fused(network: QuantizedNetwork, index: int, last: Layer) -> Layer | None:
-    """Return the last layer, whose map has one reader, with node ``index`` fused into it.
+    """Return the layer ``last`` with node ``index`` (a max pool, upsample or table) fused into it, or None if it cannot
+    be fused.
 
     A max pool, an upsample or a table is fused if it is that reader. None if the node needs layers of its own.
     """
@@ -203,7 +205,8 @@ def _fused(network: QuantizedNetwork, index: int, last: Layer) -> Layer | None:
 
 
 def _readers(network: QuantizedNetwork) -> Counter[int]:
-    """Return the number of inputs of nodes that read each node's map. A concat of one input is not a reader."""
+    """Return, per node, the number of inputs of other nodes that read its map. A concat of one input is not a
+    reader."""
     return Counter(
         resolve(network, i)
         for reader, node in enumerate(network.nodes)
@@ -213,17 +216,20 @@ def _readers(network: QuantizedNetwork) -> Counter[int]:
 
 
 def _is_finished(layer: Layer) -> bool:
-    """Return whether the layer already uses the part of the Saver that a fused node would need."""
+    """Return whether the layer's output stage already pools, upsamples or adds, so that no further node can be
+    fused."""
     return layer.part is not None or layer.pool_size > 1 or layer.upscale > 1 or layer.added is not None
 
 
 def _is_doubling(op: Upsample) -> bool:
-    """Return whether the Saver upsamples; otherwise the layer reads the one value of a channel for every place."""
+    """Return whether the output stage can do this upsample. It can if rows and columns have the same factor of at most
+    2."""
     return op.stride == op.columns <= UPSCALE
 
 
 def _rises(network: QuantizedNetwork, layer: Layer) -> bool:
-    """Return whether a larger sum never gives a smaller result.
+    """Return whether a larger sum of the layer never gives a smaller output, so that sums can be max-pooled before
+    requantisation.
 
     The Saver pools sums, before they are requantised and looked up. If a multiplier is negative or a table falls, the
     greatest sum does not give the greatest result.
@@ -236,8 +242,7 @@ def _rises(network: QuantizedNetwork, layer: Layer) -> bool:
 
 
 def _pooled(layer: Layer, index: int, pool: MaxPool, pooled: Shape) -> Layer:
-    """Return the layer with a max pool. It computes what the pool reads: not an odd last row or column, unless the
-    pool pads it."""
+    """Return the layer with a fused max pool. It computes only the rows and columns that the pool reads."""
     out = replace(
         layer.out,
         height=min(layer.out.height, pooled.height * pool.stride),
@@ -251,7 +256,8 @@ def _upsampled(layer: Layer, index: int, op: Upsample, shape: Shape) -> Layer:
 
 
 def _own_layers(network: QuantizedNetwork, strips: Strips, index: int) -> Iterator[Layer]:
-    """Yield the layers of a node that is not fused; none if it needs no layer, or if the host executes it."""
+    """Yield the array layers of a node that is not fused into another; none if it needs no layer, or if the host
+    executes it."""
     node = network.nodes[index]
     if not node.inputs or node.op.on_host:
         return
@@ -302,7 +308,8 @@ def _own_layers(network: QuantizedNetwork, strips: Strips, index: int) -> Iterat
 
 
 def _identity_layer(network: QuantizedNetwork, strips: Strips, index: int) -> Layer:
-    """Return the depthwise 1×1 layer that copies what node ``index`` reads to the node's own map."""
+    """Return the depthwise 1×1 layer that copies the input of node ``index`` to the node's own map. Other layers are
+    derived from it."""
     node = network.nodes[index]
     source = resolve(network, node.inputs[0])
     spans, channels = strips.in_stored_order(spans_of(network, source)), network.nodes[source].shape.channels
@@ -326,13 +333,14 @@ def _identity_layer(network: QuantizedNetwork, strips: Strips, index: int) -> La
 
 
 def _with_sums(layer: Layer, op: QConvolution | QDense | QAveragePool | QAdd | QMultiply) -> Layer:
-    """Return the layer with the operation's requantiser."""
+    """Return the layer with the requantiser of operation ``op``."""
     assert not isinstance(op.requantiser, Thresholds)  # refused by check_layers
     return replace(layer, requantiser=op.requantiser)
 
 
 def _on_own_channels(layer: Layer) -> Layer:
-    """Return a depthwise layer, whose channel tile n reads channel blocks n.
+    """Return a depthwise layer unchanged if its channels are stored in matching words, else as a plain convolution with
+    the same results.
 
     If the channels that it reads are in other blocks, it is a convolution on all channels with the same results.
     """
@@ -343,7 +351,8 @@ def _on_own_channels(layer: Layer) -> Layer:
 
 
 def _convolution(layer: Layer, op: QConvolution) -> Layer:
-    """Return the layer with the weights of a convolution.
+    """Return the layer with the weights of a convolution: as a depthwise layer if its groups allow that, else with
+    zeros between groups.
 
     If a group has the same number of filters and channels, a power of two, channel tile n finds the channels of its
     groups in channel blocks n.
@@ -357,20 +366,21 @@ def _convolution(layer: Layer, op: QConvolution) -> Layer:
 
 
 def _moved(layer: Layer, weights: IntArray) -> Layer:
-    """Return the layer with weights that move values: each filter has one weight of 1, and all others are 0."""
+    """Return the layer with weights that only move values: each filter has one weight of 1, and all others are 0."""
     filters, channels = weights.shape[:2]
     return replace(layer, weights=weights, requantiser=identity(filters), depthwise=False, groups=channels)
 
 
 def _copies(layer: Layer, op: Pad, read: Shape) -> Iterator[Layer]:
-    """Yield the layers of a pad, each of which copies one rectangle of the map that it reads."""
+    """Yield the layers of a pad (such as reflection), each of which copies one rectangle of the map that it reads."""
     for number, part in enumerate(pad_parts(op, read), 1):
         out = Shape(layer.saved.channels, part.writes.count, part.columns)
         yield replace(layer, name=f"{layer.name}.{number}", part=part, out=out, saved=out)
 
 
 def _parts(layer: Layer, parts: Iterator[tuple[Part, IntArray]]) -> Iterator[tuple[Layer, IntArray]]:
-    """Yield a layer for each part of a map, with the weights that move its values."""
+    """Yield one layer per part of an output map that several layers write together, with the weights that move its
+    values."""
     for number, (part, weights) in enumerate(parts, 1):
         saved = Shape(len(weights), part.writes.count, layer.saved.width)
         name = f"{layer.name}.{number}"
@@ -378,7 +388,7 @@ def _parts(layer: Layer, parts: Iterator[tuple[Part, IntArray]]) -> Iterator[tup
 
 
 def _spread(layer: Layer, columns: int) -> Layer:
-    """Return the layer that writes each position that it reads as ``columns`` positions of a row."""
+    """Return the layer of a depth to space that writes each input pixel as ``columns`` output pixels of a row."""
     assert layer.part is not None
     channels = columns * layer.saved.channels
     out = replace(layer.saved, width=layer.saved.width // columns)
@@ -386,14 +396,16 @@ def _spread(layer: Layer, columns: int) -> Layer:
 
 
 def _in_turn(network: QuantizedNetwork, strips: Strips, layer: Layer) -> Layer:
-    """Return the layer that reads row y of each of its maps before row y + 1 of any."""
+    """Return the layer that combines several maps by reading row y of each before row y + 1 of any, as one map with
+    more rows."""
     operands = [resolve(network, i) for i in network.nodes[layer.output].inputs]
     spans = strips.in_stored_order(tuple(span for operand in operands for span in spans_of(network, operand)))
     return replace(layer, input=spans[0].node, stride=len(spans), spans=spans, summed=len(spans))
 
 
 def _sum(network: QuantizedNetwork, in_turn: Layer, op: QAdd) -> Layer:
-    """Return the layer that adds row y of each map, times the multiplier of that map.
+    """Return the layer that adds several maps: its kernel covers row y of each map, with the map's multiplier as
+    weight.
 
     The kernel has one column. A multiplier that does not fit one weight of 8 bits is the sum of several weights, which
     are columns of the kernel that read the same place.

@@ -32,7 +32,7 @@ MOST_STATES = 512
 
 @dataclass(frozen=True)
 class Stay:
-    """The facts about a layer that decide whether and where its map stays on chip.
+    """The facts about a layer that decide whether its output map stays in a map buffer on chip, and where.
 
     Layers are identified by their numbers. Maps that are stored side by side form a group, and a map without
     neighbours is a group by itself.
@@ -42,7 +42,7 @@ class Stay:
         reads: The first layer that writes a map of the group that the layer reads; None for the picture.
         adds: The first layer that writes a map of the group that the layer's Saver adds; None if it adds none.
         last: The last layer that reads, adds or writes a map of the group of the layer's own map.
-        turn: Rows by which the banks of this group are rotated.
+        turn: Rows by which the banks of this group are rotated: row y of a map is in bank (y + turn) mod rows.
         first_writer: The first layer that writes a map of this group; None if the group has one map.
     """
 
@@ -56,7 +56,7 @@ class Stay:
 
 @dataclass(frozen=True)
 class Room:
-    """The sizes of maps and of the map buffers.
+    """The sizes of all layers' maps, and the depth of the two map buffers on chip.
 
     Attributes:
         sizes: Per layer, the words of a bank that its map and the maps stored side by side with it take.
@@ -69,7 +69,8 @@ class Room:
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a map, or of the maps that are stored side by side.
+    """The location of a feature map on chip: a map buffer and its first word. Maps that are stored side by side share
+    it.
 
     Attributes:
         buffer: The map buffer, 1 or 2; 0 for DDR.
@@ -85,7 +86,7 @@ IN_DDR = Place(0, 0)
 
 @dataclass(frozen=True)
 class _Held:
-    """Maps that are stored side by side in a map buffer.
+    """A map, or maps that are stored side by side, that occupies words of a map buffer.
 
     Attributes:
         first_writer: The first layer that writes one of the maps.
@@ -107,7 +108,7 @@ Choices = tuple[tuple[bool, ...], ...]
 
 @dataclass(frozen=True)
 class _Way:
-    """A way to place the maps of the layers so far.
+    """A placement of the maps of the layers so far in the map buffers, and how much DDR traffic it saves.
 
     Attributes:
         spared: Words that DDR does not have to move.
@@ -122,7 +123,7 @@ class _Way:
 
 
 def stays_of(network: QuantizedNetwork, layers: Sequence[Layer]) -> tuple[Stay, ...]:
-    """Return the ``Stay`` of each layer."""
+    """Return for each layer the facts that decide whether its output map stays on chip, as a ``Stay``."""
     maps = handovers(network, layers)
     reads = {reader: handover.number for handover in maps for reader, _ in handover.readers}
     adds = {adder: handover.number for handover in maps for adder in handover.adders}
@@ -139,7 +140,8 @@ def stays_of(network: QuantizedNetwork, layers: Sequence[Layer]) -> tuple[Stay, 
 
 
 def _turns(maps: Sequence[Handover], adds: dict[int, int]) -> dict[int, int]:
-    """Return the rows by which the banks are rotated for each group of maps, by the number of its first writer.
+    """Return, per group of maps, by how many rows its banks in the map buffer are rotated. The key is the group's first
+    writer.
 
     A sum can only be written over the map that is added if both are rotated alike. Therefore both groups get the same
     turn if one exists that is allowed for all readers of both.
@@ -158,7 +160,8 @@ def _turns(maps: Sequence[Handover], adds: dict[int, int]) -> dict[int, int]:
 
 
 def _turn(group: Sequence[Handover]) -> int:
-    """Return the turn for these maps: the rows of padding of the reader with the most, if allowed, else the lowest.
+    """Return the number of banks by which these maps are rotated: a reader's most rows of padding above, if allowed,
+    else the least allowed.
 
     With this turn, the row buffer of the reader with the most padding starts with bank 0.
     """
@@ -171,7 +174,8 @@ def _turn(group: Sequence[Handover]) -> int:
 
 
 def maps_that_stay(stays: Sequence[Stay], room: Room, words: Sequence[int]) -> tuple[bool, ...]:
-    """Return for each layer whether its map stays on chip.
+    """Return for each layer whether its output map stays on chip. If not all fit, the maps that save the most DDR
+    traffic stay.
 
     If the buffers can hold all maps that may stay and that fit a buffer alone, all of them stay. Otherwise the maps
     that spare DDR the most words stay.
@@ -190,19 +194,21 @@ def maps_that_stay(stays: Sequence[Stay], room: Room, words: Sequence[int]) -> t
 
 
 def places_of(stays: Sequence[Stay], on_chip: Sequence[bool], room: Room) -> tuple[Place, ...] | None:
-    """Return the place of each layer's map; None if the buffers cannot hold all maps of ``on_chip``."""
+    """Return each layer's place in a map buffer or in DDR; None if the buffers cannot hold all maps of ``on_chip``."""
     places, reached = _placed(stays, on_chip, room)
     return places if reached == len(stays) else None
 
 
 def crowded(stays: Sequence[Stay], on_chip: Sequence[bool], room: Room) -> int | None:
-    """Return the first layer whose map has no place if all maps of ``on_chip`` stay; None if all have one."""
+    """Return the first layer whose map finds no room in the map buffers if all maps of ``on_chip`` stay there; None if
+    all do."""
     reached = _placed(stays, on_chip, room)[1]
     return None if reached == len(stays) else reached
 
 
 def _placed(stays: Sequence[Stay], on_chip: Sequence[bool], room: Room) -> tuple[tuple[Place, ...], int]:
-    """Return the places if exactly the maps of ``on_chip`` stay, and the number of layers that could be placed."""
+    """Return the places if exactly the maps of ``on_chip`` stay in map buffers, and the number of layers that found
+    one."""
     choices = tuple((stays_there,) for stays_there in on_chip)
     return _best(tuple(stays), choices, room, (0,) * len(choices))
 
@@ -211,7 +217,7 @@ def _placed(stays: Sequence[Stay], on_chip: Sequence[bool], room: Room) -> tuple
 def _best(
     stays: tuple[Stay, ...], choices: Choices, room: Room, words: tuple[int, ...]
 ) -> tuple[tuple[Place, ...], int]:
-    """Return the places of all maps that spare the most words, and the number of layers that could be placed.
+    """Return the places of all layers' maps that save the most DDR words, and the number of layers that found a place.
 
     This is dynamic programming over the layers: for each state of the buffers only the best way to it is kept. The
     places are empty if not all layers could be placed.
@@ -232,7 +238,8 @@ def _best(
 
 
 def _choices(stays: tuple[Stay, ...], room: Room, index: int, contents: Held, options: tuple[bool, ...]) -> list[Place]:
-    """Return the places to which a layer may write its map, given the contents of the buffers before it."""
+    """Return the places in the map buffers or DDR to which a layer may write its map, given the buffers' contents
+    before it."""
     stay = stays[index]
     read, added = _place_of(contents, stay.reads), _place_of(contents, stay.adds)
     if read.buffer and read.buffer == added.buffer:
@@ -248,7 +255,8 @@ def _choices(stays: tuple[Stay, ...], room: Room, index: int, contents: Held, op
 
 
 def _may_write(stays: tuple[Stay, ...], index: int, read: Place, added: Place, place: Place) -> bool:
-    """Return whether a layer may write its map to ``place``.
+    """Return whether a layer may write its map to ``place`` of a map buffer, without overwriting what it or later
+    layers read.
 
     It may not write the buffer that it reads. If it adds a map of a buffer, it may write there in two cases. Its own
     map and the added one are stored side by side. Or the sum replaces the added map: both are alone in their groups,
@@ -266,14 +274,15 @@ def _may_write(stays: tuple[Stay, ...], index: int, read: Place, added: Place, p
 
 
 def _gaps(contents: Held, room: Room, index: int) -> list[Place]:
-    """Return, for each buffer, the first gap that is large enough; one buffer if both are empty, as they are alike."""
+    """Return the first free place in each map buffer that can hold the layer's map. If both are empty, only one place
+    is returned."""
     buffers = (1,) if contents == ((), ()) else (1, 2)
     words = [(buffer, _first_gap(contents[buffer - 1], room.sizes[index])) for buffer in buffers]
     return [Place(buffer, word) for buffer, word in words if word + room.sizes[index] <= room.depth]
 
 
 def _first_gap(held: tuple[_Held, ...], size: int) -> int:
-    """Return the first word of the first gap of ``size`` words between the maps, or after the last one."""
+    """Return the first word of the first ``size`` free words of a map buffer, which may follow the last map."""
     word = 0
     for maps in held:
         if word + size <= maps.word:
@@ -283,7 +292,8 @@ def _first_gap(held: tuple[_Held, ...], size: int) -> int:
 
 
 def _place_of(contents: Held, first_writer: int | None) -> Place:
-    """Return the place of the maps whose first writer is ``first_writer``; IN_DDR if no buffer holds them."""
+    """Return the place of the maps whose first writing layer is ``first_writer``; IN_DDR if no map buffer holds
+    them."""
     places = (
         Place(number, held.word)
         for number, buffer in enumerate(contents, 1)
@@ -294,7 +304,7 @@ def _place_of(contents: Held, first_writer: int | None) -> Place:
 
 
 def _after(stays: tuple[Stay, ...], room: Room, index: int, contents: Held, place: Place) -> Held:
-    """Return the contents of the buffers after layer ``index`` has written its map to ``place``.
+    """Return the contents of the two map buffers after layer ``index`` has written its map to ``place``.
 
     Maps without a later reader are dropped.
     """

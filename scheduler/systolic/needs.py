@@ -24,7 +24,7 @@ from scheduler.systolic.tiling import BufferNeeds, Tiling
 
 @dataclass(frozen=True)
 class BufferNeed:
-    """A buffer of the array. The depth that a layer needs depends on its tiling.
+    """A buffer depth of the array that must be large enough for each layer's tiling, with its names for errors.
 
     Attributes:
         name: The name of the depth, a field of both Array and BufferNeeds.
@@ -37,12 +37,12 @@ class BufferNeed:
     resource: str
 
     def of(self, shape: LayerShape, needs: BufferNeeds) -> int:
-        """Return the depth that the tiling needs."""
+        """Return the buffer depth that the layer's tiling needs."""
         need: int = getattr(needs, self.name)
         return need
 
     def error(self, need: int, array: Array) -> SystolicError:
-        """Return the error for an array whose depth is less than ``need``."""
+        """Return the error for an array whose buffer is less deep than ``need``."""
         have = getattr(array, self.name)
         resource, nearest = f"{self.resource} ({self.name})", f"{self.name} {need}"
         return DoesNotFitError(self.subject, resource, need, have, nearest=nearest)
@@ -50,7 +50,7 @@ class BufferNeed:
 
 @dataclass(frozen=True)
 class SearchedBuffer(BufferNeed):
-    """A buffer whose depth the search chooses.
+    """A buffer of the array whose depth the schedule search chooses, with its names for errors.
 
     Attributes:
         least: A noun for errors: the content of the buffer under the tiling that needs the least depth.
@@ -63,7 +63,8 @@ class SearchedBuffer(BufferNeed):
     multiple: int = 1
 
     def too_shallow(self, shape: LayerShape, tiling: Tiling, need: int, have: int) -> DoesNotFitError:
-        """Return the error for a layer that needs more than ``have``, the greatest depth of the search.
+        """Return the error for a layer whose tilings all need a deeper buffer than ``have``, the deepest that the
+        search tries.
 
         Args:
             shape: The layer.
@@ -78,7 +79,7 @@ class SearchedBuffer(BufferNeed):
 
 @dataclass(frozen=True)
 class UnitNeed:
-    """A number or a flag of the array that a layer needs, with any tiling.
+    """A parameter of the array that a layer needs at a lowest value with any tiling, such as the table depth.
 
     Attributes:
         name: The field's name in an Array.
@@ -91,11 +92,11 @@ class UnitNeed:
     reason: str = ""
 
     def of(self, shape: LayerShape, needs: BufferNeeds) -> int:
-        """Return the lowest value that the layer needs."""
+        """Return the lowest value of the array's parameter that the layer needs."""
         return self.formula(shape)
 
     def error(self, need: int, array: Array) -> SystolicError:
-        """Return the error for an array whose value is less than ``need``."""
+        """Return the error for an array whose parameter is less than ``need``."""
         what, have = f"{self.name} of the array", getattr(array, self.name)
         if self.reason:
             return InvalidValueError(what, have, f"1, because {self.reason}")
@@ -154,7 +155,7 @@ SEARCHED = tuple(need.name for need in SEARCHED_BUFFERS)
 
 
 def least_units(shapes: Sequence[LayerShape]) -> dict[str, int]:
-    """Return the lowest values of the UNITS of an array for these layers, by name.
+    """Return the lowest value of each optional hardware parameter (UNITS) that these layers need, by name.
 
     ``map_stride`` depends on which maps stay on chip; the shapes state it.
     """
@@ -162,18 +163,19 @@ def least_units(shapes: Sequence[LayerShape]) -> dict[str, int]:
 
 
 def unmet_needs(shape: LayerShape, needs: BufferNeeds, array: Array) -> list[SystolicError]:
-    """Return the errors of the NEEDS that the array does not meet."""
+    """Return an error for each buffer depth or parameter of the array that is too small for the layer."""
     required = [(need, need.of(shape, needs)) for need in NEEDS]
     return [need.error(value, array) for need, value in required if value > getattr(array, need.name)]
 
 
 def fits(needs: BufferNeeds, array: Array) -> bool:
-    """Return whether the buffers of the array hold a tiling."""
+    """Return whether the array's buffers are deep enough for a tiling with the given ``needs``."""
     return all(getattr(needs, need.name) <= getattr(array, need.name) for need in BUFFERS)
 
 
 def fits_depths(needs: BufferNeeds, depths: Sequence[int]) -> bool:
-    """Return whether a tiling runs in these depths of the SEARCHED buffers.
+    """Return whether ``depths`` of the row, weight and kept-sum buffers are enough for a tiling with the given
+    ``needs``.
 
     The fields are named instead of read in a loop, because the search calls this function millions of times.
     """

@@ -25,7 +25,7 @@ from scheduler.systolic.network.views import spans_of
 
 @dataclass(frozen=True, eq=False)
 class Handover:
-    """A group of maps between the layers that write and read them: maps stored side by side, or a single map.
+    """A group of maps that are stored side by side (or a single map), with the layers that write and read them.
 
     Attributes:
         writers: The layers that write the maps, with their numbers.
@@ -41,27 +41,28 @@ class Handover:
 
     @property
     def number(self) -> int:
-        """The number of the first layer that writes one of the maps."""
+        """The index of the first layer that writes one of the maps."""
         return self.writers[0][0]
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """The strides of the readers, each once, in ascending order."""
+        """The different strides of the layers that read the maps, in ascending order."""
         return tuple(sorted({layer.stride for _, layer in self.readers}))
 
     @property
     def padding_above(self) -> tuple[int, ...]:
-        """The rows of padding above the map, in readers of stride 2, each number once, in ascending order."""
+        """The different numbers of padding rows above the map, in reading layers of stride 2, in ascending order."""
         return tuple(sorted({layer.padding.top for _, layer in self.readers if layer.stride == 2}))
 
     @property
     def turns(self) -> frozenset[int] | None:
-        """The rows by which the banks may be rotated so that all readers find the rows; None if any number will do."""
+        """The bank rotations (in rows) of the map buffer with which all readers find their rows; None if any will
+        do."""
         return common_turns(turns_for(layer) for _, layer in self.readers)
 
     @property
     def most_above(self) -> int | None:
-        """The rows of padding above in the reader that has the most; None if there is no reader.
+        """The most rows of padding above the map that any reading layer has; None if there is no reader.
 
         If the banks are rotated by this number, the row buffers of the other readers start some banks later. Readers of
         stride 3 or more count only if there are no others.
@@ -71,12 +72,12 @@ class Handover:
 
     @property
     def last(self) -> int:
-        """The number of the last layer that reads, adds or writes one of the maps."""
+        """The index of the last layer that reads, adds or writes one of the maps."""
         return max(*(number for number, _ in (*self.readers, *self.writers)), *self.adders, self.number)
 
 
 def turns_for(layer: Layer) -> frozenset[int] | None:
-    """Return the rows by which the banks of a map on chip may be rotated for ``layer``; None if any number will do.
+    """Return the bank rotations (in rows) of a map on chip with which ``layer`` can read it; None if any will do.
 
     A layer of stride 2 reads two rows at a time. It needs a rotation by its rows of padding above. If its kernel has
     one row, as the 1×1 convolution of a shortcut has, it uses one of the two rows, and one row more is allowed too. At
@@ -89,14 +90,14 @@ def turns_for(layer: Layer) -> frozenset[int] | None:
 
 
 def common_turns(of_each: Iterable[frozenset[int] | None]) -> frozenset[int] | None:
-    """Return the turns that all of ``of_each`` allow. None stands for all turns, also as the result."""
+    """Return the bank rotations that all of ``of_each`` allow. None stands for all rotations, also as the result."""
     wanted = [turns for turns in of_each if turns is not None]
     return frozenset.intersection(*wanted) if wanted else None
 
 
 @dataclass(frozen=True)
 class StayRule:
-    """A rule for maps that stay on chip.
+    """A rule that a feature map must obey to stay on chip instead of in DDR, with texts for the generated sources.
 
     Both texts are written into the sources of a design, as the reason why a map is stored in DDR.
 
@@ -147,7 +148,8 @@ STAY_RULES = (
 
 
 def handovers(network: QuantizedNetwork, layers: Sequence[Layer]) -> tuple[Handover, ...]:
-    """Return for each layer the handover of the map that it writes and of the maps stored side by side with it."""
+    """Return for each layer the ``Handover`` of its output map: the maps that are stored with it, their writers and
+    readers."""
     numbered = tuple(enumerate(layers))
     added = {number: _added_node(network, layer) for number, layer in numbered if layer.added}
     by_host = [resolve(network, i) for node in network.nodes if node.op.on_host for i in node.inputs]
@@ -166,12 +168,13 @@ def handovers(network: QuantizedNetwork, layers: Sequence[Layer]) -> tuple[Hando
 
 
 def _added_node(network: QuantizedNetwork, layer: Layer) -> int:
-    """Return the node of the stored map that contains the map that the layer's Saver adds."""
+    """Return the node that computes the stored map which the layer's residual add reads."""
     assert layer.added is not None
     return spans_of(network, layer.added.other_node)[0].node
 
 
 def hindrances(handover: Handover) -> tuple[str, ...]:
-    """Return the reasons why the maps cannot stay on chip, one per broken rule; the buffers' depth plays no part."""
+    """Return the reasons why the maps cannot stay on chip, one per broken rule. The depth of the map buffers plays no
+    part."""
 
     return tuple(f"{rule.sentence} ({rule.actual(handover)})" for rule in STAY_RULES if not rule.holds(handover))

@@ -16,7 +16,7 @@ from scheduler.systolic.tiling import ColumnTile, Tiling, column_tiles, input_co
 
 @dataclass(frozen=True)
 class Strip:
-    """The input rows that a row tile reads from the row buffer.
+    """The input rows and columns that a row tile reads from the row buffer.
 
     Attributes:
         first: The first row.
@@ -33,7 +33,7 @@ class Strip:
 
 @dataclass(frozen=True)
 class Step:
-    """One channel tile of one row tile, which the engine computes as a unit.
+    """One channel tile of one row tile, which the engine computes as a unit, with what is loaded for it.
 
     Attributes:
         row_tile: The index of the row tile.
@@ -49,7 +49,7 @@ class Step:
 
 
 def strip(network: QuantizedNetwork, scheduled: ScheduledLayer, row_tile: int, tile: ColumnTile) -> Strip:
-    """Return the rows that are in the row buffer while ``row_tile`` of a column tile is computed."""
+    """Return the input rows that are in the row buffer while ``row_tile`` of column tile ``tile`` is computed."""
     layer, shape, rows = scheduled.layer, scheduled.shape, scheduled.array.rows
     width = layer.read_width(network.nodes[layer.input].shape.width)
     columns = input_columns(layer, tile, width, scheduled.array.word_pixels if layer.reads_pixels else 1)
@@ -59,7 +59,7 @@ def strip(network: QuantizedNetwork, scheduled: ScheduledLayer, row_tile: int, t
 
 
 def _end(scheduled: ScheduledLayer, row_tile: int) -> int:
-    """Return the row after the last row that a row tile reads."""
+    """Return the index after the last input row that a row tile reads."""
     shape, rows = scheduled.shape, scheduled.array.rows
     last_stride = (row_tile + 1) * rows - 1 + shape.ahead
     return _inside(shape.in_height, last_stride * shape.stride + shape.phases - shape.pad_top)
@@ -70,7 +70,7 @@ def _inside(height: int, row: int) -> int:
 
 
 def steps(scheduled: ScheduledLayer) -> Iterator[Step]:
-    """Yield the steps of one column tile in the order in which the engine computes them."""
+    """Yield the (row tile, channel tile) steps of one column tile in the order in which the engine computes them."""
     rows, channels, order = range(scheduled.row_tiles), range(scheduled.channel_tiles), scheduled.tiling.order
     if order == "inputs-resident":
         places = ((row, channel) for channel in channels for row in rows)
@@ -82,7 +82,7 @@ def steps(scheduled: ScheduledLayer) -> Iterator[Step]:
 
 @dataclass(frozen=True)
 class Reuse:
-    """The reads of a layer's data, for all frames of a batch.
+    """The number of times that a layer reads its input map and its weights from memory, for all frames of a batch.
 
     Attributes:
         passes: Passes over a frame's map, one per column tile.
@@ -98,7 +98,7 @@ class Reuse:
 
 
 def reuse(network: QuantizedNetwork, scheduled: ScheduledLayer) -> Reuse:
-    """Return the number of times that ``scheduled`` reads its map and its weights."""
+    """Return the number of times that the layer ``scheduled`` reads its input map and its weights from memory."""
     shape, tiling, rows = scheduled.shape, scheduled.tiling, scheduled.array.rows
     uncut = column_tiles(network, scheduled.layer, scheduled.array, shape.out_width).total_words
     read = rows_in(shape, rows, scheduled.row_tiles)

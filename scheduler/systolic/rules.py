@@ -17,7 +17,7 @@ from scheduler.systolic.tiling import Tiling, broken_tiling_rules, buffer_needs
 
 
 def broken_rules(schedule: SystolicSchedule) -> tuple[SystolicError, ...]:
-    """Return an error for every rule that a layer breaks, with the layer's name as its place.
+    """Return an error for every rule of a legal schedule that a layer breaks, with the layer's name as its place.
 
     The result is empty for a legal schedule.
     """
@@ -38,7 +38,8 @@ def broken_rules(schedule: SystolicSchedule) -> tuple[SystolicError, ...]:
 
 
 def _crowded_buffers(schedule: SystolicSchedule) -> tuple[SystolicError, ...]:
-    """Return an error if the map buffers cannot hold all maps that stay on chip, although each of them may stay."""
+    """Return an error if the two map buffers cannot hold all maps that the schedule keeps on chip, although each alone
+    may stay."""
     stays = stays_of(schedule.network, [scheduled.layer for scheduled in schedule.layers])
     number = crowded(stays, [tiling.on_chip for tiling in schedule.tilings], schedule.room)
     if number is None:
@@ -54,7 +55,7 @@ def _crowded_buffers(schedule: SystolicSchedule) -> tuple[SystolicError, ...]:
 
 
 def why_in_ddr(schedule: SystolicSchedule) -> tuple[str, ...]:
-    """Return for each layer the reason why its map does not stay on chip, for the sources of a design.
+    """Return for each layer the reason why its output map is stored in DDR and not on chip, or "".
 
     The reason is "" if the map stays on chip, if no layer reads it, or if the array has no map buffers.
     """
@@ -73,7 +74,7 @@ def why_in_ddr(schedule: SystolicSchedule) -> tuple[str, ...]:
 
 
 def check_schedule(schedule: SystolicSchedule) -> SystolicSchedule:
-    """Return the schedule itself.
+    """Return the schedule unchanged if it is legal; else raise an error with every broken rule.
 
     Raises:
         SeveralFaultsError: Layers do not fit the array's format, or break rules; one fault per layer and rule.

@@ -23,7 +23,7 @@ from scheduler.systolic.workload import Workload, workload_of
 
 @dataclass(frozen=True, eq=False)
 class ScheduledLayer:
-    """One layer on an array: its operation (``layer``), its numbers on this array (``shape``), and its tiling."""
+    """One layer of a schedule: its operation (``layer``), its sizes on this array (``shape``), and its tiling."""
 
     layer: Layer
     shape: LayerShape
@@ -32,17 +32,17 @@ class ScheduledLayer:
 
     @property
     def row_tiles(self) -> int:
-        """The number of row tiles."""
+        """The number of row tiles into which the array's rows cut the layer's output."""
         return ceil_div(self.shape.out_height, self.array.rows)
 
     @property
     def channel_tiles(self) -> int:
-        """The number of channel tiles."""
+        """The number of channel tiles into which the array's columns cut the layer's filters."""
         return ceil_div(self.shape.filters, self.array.columns)
 
     @property
     def cycles(self) -> int:
-        """Cycles of the array alone, without stalls, fill and drain: positions × steps × tiles."""
+        """Compute cycles of the layer on the array, without stalls, fill and drain: positions × steps × tiles."""
         positions = sum(ceil_div(tile.columns, self.shape.positions) for tile in self.tiling.columns.tiles)
         return self.row_tiles * self.channel_tiles * positions * self.shape.position_steps * self.shape.repeats
 
@@ -70,13 +70,14 @@ class ScheduledLayer:
         )
 
     def _places(self) -> str:
-        """Return what the layer does with the places of a window, if it does not multiply them by weights; else ""."""
+        """Return, as text, what the layer does with the pixels of a window if it compares or multiplies them; else
+        ""."""
         if self.shape.multiplied:
             return f"; {self.shape.places} maps are multiplied"
         return f"; the {self.shape.places} places of a window are compared" if self.shape.places > 1 else ""
 
     def _order(self) -> str:
-        """Return the loop order and the number of weight steps."""
+        """Return a text with the layer's loop order and how many steps of weights it keeps or streams."""
         weights = self.channel_tiles * self.shape.steps
         if self.tiling.weights_resident:
             return f"weights resident: {weights} steps in the buffer, read once per pass"
@@ -90,7 +91,7 @@ class ScheduledLayer:
 
 @dataclass(frozen=True, eq=False)
 class SystolicSchedule:
-    """Every layer of ``network`` tiled on ``array``, in execution order."""
+    """A schedule: a network, a systolic array, and every layer tiled on this array, in execution order."""
 
     network: QuantizedNetwork
     array: Array
@@ -98,12 +99,12 @@ class SystolicSchedule:
 
     @property
     def batch(self) -> int:
-        """Frames that go through each layer before the next one starts."""
+        """The number of frames that go through each layer before the next layer starts."""
         return max((scheduled.layer.frames for scheduled in self.layers), default=1)
 
     @property
     def workload(self) -> Workload:
-        """The network with the layers of this schedule."""
+        """The network lowered to the layers of this schedule."""
         layers = tuple(scheduled.layer for scheduled in self.layers)
         return Workload(self.network, layers, self.batch, self.array.added_maps)
 
@@ -114,13 +115,13 @@ class SystolicSchedule:
 
     @property
     def room(self) -> Room:
-        """The sizes of the maps in the map buffers of the array, and the depth of these buffers."""
+        """The words that each layer's map takes in a map buffer, and the depth of the map buffers."""
         sizes = tuple(map_words(scheduled.shape, self.array.rows) for scheduled in self.layers)
         return Room(sizes, self.array.map_depth)
 
     @property
     def cycles(self) -> int:
-        """Cycles of the array alone, without stalls, fill and drain, summed over all layers."""
+        """Compute cycles of all layers on the array, without stalls, fill and drain."""
         return sum(scheduled.cycles for scheduled in self.layers)
 
 
@@ -139,7 +140,7 @@ def schedule_of(network: QuantizedNetwork, array: Array, tilings: Sequence[Tilin
 
 
 def schedule_workload(workload: Workload, array: Array, tilings: Sequence[Tiling]) -> SystolicSchedule:
-    """Return the schedule of a lowered network with one tiling per layer; see ``schedule_of``."""
+    """Return the schedule of an already lowered network with one tiling per layer; see ``schedule_of``."""
     network, layers = workload.network, workload.layers
     shapes = with_maps_on_chip(shapes_of(network, layers, array), [tiling.on_chip for tiling in tilings])
     scheduled = (ScheduledLayer(*parts, array) for parts in zip(layers, shapes, tilings, strict=True))
@@ -147,7 +148,7 @@ def schedule_workload(workload: Workload, array: Array, tilings: Sequence[Tiling
 
 
 def array_in(schedule: SystolicSchedule, engine: str) -> Array:
-    """Return the array of the schedule for the other engine or the same one, with the fields that depend on it.
+    """Return the schedule's array for the engine ``engine``, with the fields adapted that depend on the engine.
 
     Args:
         schedule: The schedule; its layers decide how many bits the sums need.

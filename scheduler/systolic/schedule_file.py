@@ -93,7 +93,7 @@ SCHEMA: Mapping[str, Any] = {
 
 
 def to_json(schedule: SystolicSchedule, ddr: DdrRate | None = None) -> str:
-    """Return the text of a schedule file, with one line per key.
+    """Return a schedule as the text of a JSON file, with one line per key.
 
     Args:
         schedule: The schedule.
@@ -121,7 +121,7 @@ def to_json(schedule: SystolicSchedule, ddr: DdrRate | None = None) -> str:
 
 
 def from_json(text: str, network: QuantizedNetwork, name: str = "schedule") -> SystolicSchedule:
-    """Return the schedule in ``text`` for ``network``.
+    """Return the schedule in a schedule file's ``text``, checked for ``network``.
 
     Args:
         text: The text of the schedule file.
@@ -149,12 +149,12 @@ def from_json(text: str, network: QuantizedNetwork, name: str = "schedule") -> S
 
 
 def saved_ddr(text: str, name: str = "schedule") -> DdrRate | None:
-    """Return the memory for which the schedule in ``text`` was made, or None if the file does not have it."""
+    """Return the DDR bandwidth for which the schedule in ``text`` was made, or None if the file does not have it."""
     return ddr_of(read_object(text, name, "schedule", SCHEMA), name)
 
 
 def saved_fused(text: str, name: str = "schedule") -> bool:
-    """Return whether the Saver computes residual adds in the schedule in ``text``.
+    """Return whether residual adds are fused into the output stage in the schedule in ``text``.
 
     The network is divided into layers differently then.
     """

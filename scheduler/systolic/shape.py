@@ -19,7 +19,7 @@ from scheduler.systolic.network.views import spans_of
 
 @dataclass(frozen=True)
 class LayerShape:
-    """The numbers of one layer, on arrays with certain numbers of columns and lanes.
+    """The sizes of one layer that its cost and rules depend on, for arrays with certain numbers of columns and lanes.
 
     It holds no weights, so that it is cheap to send to a worker process. Heights count the rows of all frames of a
     batch whose maps are computed as one map. A *block* is the channels of one position that fit into a word.
@@ -117,27 +117,27 @@ class LayerShape:
 
     @property
     def phases(self) -> int:
-        """Rows of each row stride that are read."""
+        """The number of input rows of each row stride that the kernel reads."""
         return min(self.stride, self.kernel_height)
 
     @property
     def column_positions(self) -> float:
-        """Positions that the array computes per output column."""
+        """Positions (pixels before the pool) that the array computes per output column."""
         return self.places * self.pool_stride / self.upscale
 
     @property
     def position_steps(self) -> int:
-        """Cycles of the array for one position that is read, or for the ``positions`` that are computed together."""
+        """Array cycles for one input position, or for the ``positions`` that are computed together."""
         return self.places * self.spread * self.steps
 
     @property
     def ahead(self) -> int:
-        """Row strides below a window's first one that the kernel also reads."""
+        """The number of row strides that a kernel reads below the first one of its window."""
         return (self.kernel_height - 1) // self.stride
 
 
 def shapes_of(network: QuantizedNetwork, layers: Sequence[Layer], array: Array) -> tuple[LayerShape, ...]:
-    """Return the shapes of all ``layers``, with the numbers of the layers whose maps they read and add."""
+    """Return the sizes of all ``layers``, with the indices of the layers whose maps each of them reads and adds."""
     writers = {layer.output: number for number, layer in enumerate(layers)}
     stays = stays_of(network, layers)
 
@@ -155,7 +155,8 @@ def shapes_of(network: QuantizedNetwork, layers: Sequence[Layer], array: Array) 
 
 
 def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShape:
-    """Return the shape of ``layer`` on arrays with the columns and lanes of ``array``.
+    """Return the sizes of ``layer`` on arrays with the columns and lanes of ``array``, without facts about other
+    layers.
 
     The fields that depend on other layers have their defaults. ``shapes_of`` sets them.
     """
@@ -201,7 +202,8 @@ def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShap
 
 
 def _late_offsets(layer: Layer) -> int:
-    """Return the ``late_offsets`` that an array needs for the layer."""
+    """Return the value of ``late_offsets`` (offset after multiplication, rounding) that an array needs for the
+    layer."""
     added = UP if layer.added is None else layer.added.halves
     if layer.requantiser.halves != UP or added != UP:
         return 2
@@ -209,7 +211,7 @@ def _late_offsets(layer: Layer) -> int:
 
 
 def _steps(layer: Layer, array: Array) -> int:
-    """Return the steps of a position: kernel rows × groups of kernel columns × channel blocks.
+    """Return the array cycles for one output pixel: kernel rows × groups of kernel columns × channel blocks.
 
     If the array passes on the places of a window, or spreads a position, only the channel blocks count.
     """
@@ -222,7 +224,8 @@ def _steps(layer: Layer, array: Array) -> int:
 
 
 def _sum_bits(layer: Layer, array: Array) -> int:
-    """Return the bits of the largest sum: −2^(bits − 1) · −2^(bits − 1) in every lane of every step.
+    """Return the accumulator bits for the layer's largest possible sum: −2^(bits − 1) · −2^(bits − 1) in every lane of
+    every step.
 
     At 4 bits the products of a pixel's high nibbles count 16 times. The result is limited to SUM_BITS, because the
     sums of every quantised network fit into SUM_BITS.
@@ -234,7 +237,7 @@ def _sum_bits(layer: Layer, array: Array) -> int:
 
 
 def _positions(layer: Layer, array: Array) -> int:
-    """Return the number of neighbouring output columns that are computed together.
+    """Return the number of neighbouring output columns that the array computes together, which is 2 if they share DSPs.
 
     At 4 bits two of them share DSPs. Their inputs must be neighbours, because a bank of the row buffer outputs two
     neighbouring words per cycle. The places of a window, and the columns of a spread position, are computed one after
@@ -244,12 +247,12 @@ def _positions(layer: Layer, array: Array) -> int:
 
 
 def blocks(channels: int, array: Array) -> int:
-    """Return the number of words that hold the channels of one position."""
+    """Return the number of words of ``lanes`` values that hold the channels of one pixel."""
     return ceil_div(channels, array.lanes)
 
 
 def read_height(network: QuantizedNetwork, layer: Layer) -> int:
-    """Return the rows that a layer reads.
+    """Return the number of input rows that a layer reads, including all maps and frames that it reads as one.
 
     They are the rows of all frames that are computed as one map, and of all maps that are read in turn. If the layer
     reads a single value of each channel for every output row (stride 0), it counts as one row per output row. If
@@ -263,13 +266,13 @@ def read_height(network: QuantizedNetwork, layer: Layer) -> int:
 
 
 def read_blocks(layer: Layer, array: Array) -> int:
-    """Return the words of one position of the rows that a layer reads. For the input image, its planes."""
+    """Return the number of words per input pixel that a layer reads. For the input image, its planes."""
     lanes = PIXEL_BYTES if layer.reads_pixels else array.lanes
     return layer.joined * sum(span.blocks(lanes) for span in layer.spans) // layer.summed
 
 
 def on_own_blocks(layer: Layer, array: Array) -> bool:
-    """Return whether each channel tile of a depthwise layer reads only the channel blocks with its own number.
+    """Return whether channel tile n of a depthwise layer reads only the channel blocks (words) of its own channels.
 
     This requires that a channel tile consists of whole groups and of whole blocks.
     """
@@ -278,12 +281,12 @@ def on_own_blocks(layer: Layer, array: Array) -> bool:
 
 
 def step_blocks(layer: Layer, array: Array) -> int:
-    """Return the words of one position that a channel tile computes with, which may be only its own blocks."""
+    """Return the number of words per input pixel from which one channel tile computes."""
     return array.tile_blocks if on_own_blocks(layer, array) else read_blocks(layer, array)
 
 
 def with_maps_on_chip(shapes: Sequence[LayerShape], on_chip: Sequence[bool]) -> tuple[LayerShape, ...]:
-    """Return the layers with ``from_chip``, ``to_chip`` and ``added_from_chip`` set.
+    """Return the layers with ``from_chip``, ``to_chip`` and ``added_from_chip`` set from the choice of maps on chip.
 
     Args:
         shapes: The layers.
@@ -301,17 +304,17 @@ def with_maps_on_chip(shapes: Sequence[LayerShape], on_chip: Sequence[bool]) -> 
 
 
 def moved_together(shape: LayerShape, rows: int) -> int:
-    """Return the row strides of a layer that move from a map buffer in a cycle, on an array of ``rows``."""
+    """Return how many row strides of a layer are read from a map buffer per cycle, on an array of ``rows``."""
     return formulas.moved_together(shape.stride, rows)
 
 
 def adds_from_ddr(shape: LayerShape) -> bool:
-    """Return whether the Saver reads the residual map from DDR."""
+    """Return whether the layer's residual add reads the other map from DDR."""
     return shape.added and not shape.added_from_chip
 
 
 def spared_words(shapes: Sequence[LayerShape]) -> tuple[int, ...]:
-    """Return, per layer, the words that DDR does not move if the layer's map stays on chip.
+    """Return, per layer, the words of DDR traffic that are saved if the layer's output map stays on chip.
 
     A map in DDR is written once, and read by each reader. If several maps are read together, the reads count for the
     first one.
@@ -327,7 +330,7 @@ def spared_words(shapes: Sequence[LayerShape]) -> tuple[int, ...]:
 
 
 def steps_after(shapes: Sequence[LayerShape], index: int) -> int:
-    """Return the steps of the layer after ``index``, or 0 after the last layer.
+    """Return the weight steps of the layer after ``index``, or 0 after the last layer.
 
     The next layer's first weight tile is loaded while layer ``index`` is computed.
     """
@@ -335,7 +338,8 @@ def steps_after(shapes: Sequence[LayerShape], index: int) -> int:
 
 
 def saved_rows(shape: LayerShape, rows: int, tile: int) -> int:
-    """Return the output rows of row tile ``tile`` on an array of ``rows`` rows, as rows_of_tile in saver/pool.h.
+    """Return the number of output rows that row tile ``tile`` writes on an array of ``rows`` rows, as rows_of_tile in
+    saver/pool.h.
 
     If a pool window extends into the next tile, its upper row is stored, and its output row counts for the next tile.
     """
@@ -349,7 +353,7 @@ def saved_rows(shape: LayerShape, rows: int, tile: int) -> int:
 
 
 def alike_rows(shape: LayerShape, rows: int) -> int:
-    """Return the number of row tiles after which the output rows per tile repeat.
+    """Return after how many row tiles the number of output rows per tile repeats, which is 1 or 2.
 
     With a 2 × 2 pool and an odd number of rows, every second tile has a row more.
     """
@@ -357,7 +361,7 @@ def alike_rows(shape: LayerShape, rows: int) -> int:
 
 
 def rows_by_port(shape: LayerShape, rows: int, tiles: int, ports: int) -> list[int]:
-    """Return the map rows that each port reads for the first ``tiles`` row tiles, as row_exists in loader/read.h.
+    """Return how many map rows each port reads for the first ``tiles`` row tiles, as row_exists in loader/read.h.
 
     Row strides are assigned to the ports in turn. Rows above and below the map are padding and are not read.
     """
@@ -372,5 +376,5 @@ def rows_by_port(shape: LayerShape, rows: int, tiles: int, ports: int) -> list[i
 
 
 def rows_in(shape: LayerShape, rows: int, tiles: int) -> int:
-    """Return the number of map rows that the first ``tiles`` row tiles read."""
+    """Return the number of input map rows that the first ``tiles`` row tiles read, each row counted once."""
     return sum(rows_by_port(shape, rows, tiles, 1))

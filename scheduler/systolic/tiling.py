@@ -44,7 +44,7 @@ Only a row buffer that is smaller than any usual one would need more."""
 
 @dataclass(frozen=True)
 class ColumnTile:
-    """Columns ``first`` … ``first + columns − 1`` of a layer's convolution output."""
+    """One column tile: columns ``first`` … ``first + columns − 1`` of a layer's convolution output."""
 
     first: int
     columns: int
@@ -52,7 +52,7 @@ class ColumnTile:
 
 @dataclass(frozen=True)
 class ColumnTiles:
-    """A layer's output columns in tiles of equal width. The last tile may be narrower.
+    """A cut of a layer's output columns into tiles of equal width. The last tile may be narrower.
 
     Attributes:
         tiles: The tiles, from left to right.
@@ -84,7 +84,7 @@ class ColumnTiles:
 
 @dataclass(frozen=True)
 class Tiling:
-    """A tiling of a layer.
+    """The tiling of a layer: its column tiles, its loop order, and whether loads overlap computation.
 
     Attributes:
         columns: The column tiles.
@@ -161,18 +161,18 @@ TILING_RULES = (
 
 
 def broken_tiling_rules(shape: LayerShape, tiling: Tiling, rows: int) -> list[SystolicError]:
-    """Return the errors of the rules that a tiling breaks."""
+    """Return one error per rule that a layer's tiling breaks."""
     return [rule.error(shape, tiling, rows) for rule in TILING_RULES if not rule.holds(shape, tiling, rows)]
 
 
 def tilings(shape: LayerShape, rows: int, cuts: tuple[ColumnTiles, ...]) -> tuple[Tiling, ...]:
-    """Return the tilings of a layer that follow the rules on an array of ``rows`` rows."""
+    """Return the legal tilings of a layer on an array of ``rows`` rows, for the given column cuts."""
     candidates = different_tilings(shape, rows, cuts)
     return tuple(tiling for tiling in candidates if all(rule.holds(shape, tiling, rows) for rule in TILING_RULES))
 
 
 def different_tilings(shape: LayerShape, rows: int, cuts: tuple[ColumnTiles, ...]) -> tuple[Tiling, ...]:
-    """Return the tilings that differ in their execution, whether they follow the rules or not.
+    """Return all tilings of a layer that differ in their execution, legal or not.
 
     With a single row tile all loop orders are the same, because no data are loaded twice.
     """
@@ -194,13 +194,13 @@ def different_tilings(shape: LayerShape, rows: int, cuts: tuple[ColumnTiles, ...
 def column_cuts(
     network: QuantizedNetwork, layer: Layer, array: Array, limit: int = MAX_COLUMN_TILES
 ) -> tuple[ColumnTiles, ...]:
-    """Return all different cuts into at most ``limit`` column tiles, in ascending order of the number of tiles."""
+    """Return all different cuts of a layer's output into at most ``limit`` column tiles, the fewest tiles first."""
     widths = dict.fromkeys(_tile_widths(layer, limit))
     return tuple(column_tiles(network, layer, array, width) for width in widths)
 
 
 def _tile_widths(layer: Layer, limit: int) -> Iterator[int]:
-    """Yield the widths of tiles for 1 … ``limit`` tiles.
+    """Yield the width of the column tiles for cuts into 1 … ``limit`` tiles.
 
     A tile ends at the end of a pool window. There is only one tile in two cases. A pool of stride 1 needs the right
     neighbour of every column. Joined input rows that are not neighbours are read as one piece each.
@@ -238,7 +238,7 @@ def input_columns(layer: Layer, tile: ColumnTile, width: int, align: int) -> tup
 
 
 def row_words(network: QuantizedNetwork, layer: Layer, array: Array, tile: ColumnTile) -> int:
-    """Return the words of one row of a column tile in the row buffer."""
+    """Return the row-buffer words of one input row of a column tile."""
     pixels = array.word_pixels if layer.reads_pixels else 1
     width = layer.read_width(network.nodes[layer.input].shape.width)
     first, end = input_columns(layer, tile, width, pixels)
@@ -250,7 +250,8 @@ def row_words(network: QuantizedNetwork, layer: Layer, array: Array, tile: Colum
 
 @dataclass(frozen=True)
 class BufferNeeds:
-    """The smallest buffers with which a tiling can run. Each field has the same name and unit as in an ``Array``."""
+    """The smallest buffer depths with which a tiling can run. Each field has the same name and unit as in an
+    ``Array``."""
 
     row_depth: int
     weight_depth: int
@@ -260,7 +261,7 @@ class BufferNeeds:
 
 
 def buffer_needs(shape: LayerShape, rows: int, columns: int, tiling: Tiling, next_steps: int) -> BufferNeeds:
-    """Return the buffers that ``tiling`` needs on an array of ``rows`` × ``columns``.
+    """Return the buffer depths that a layer's ``tiling`` needs on an array of ``rows`` × ``columns``.
 
     Args:
         shape: The layer.
@@ -284,7 +285,7 @@ def buffer_needs(shape: LayerShape, rows: int, columns: int, tiling: Tiling, nex
 
 
 def map_words(shape: LayerShape, rows: int) -> int:
-    """Return the words of a bank that the layer's output takes in a map buffer, with the maps stored side by side.
+    """Return the words per bank that the layer's output map takes in a map buffer, with the maps stored side by side.
 
     A bank is stored in the order [row][block][column] (systolic/map_buffer.h).
     """
@@ -292,7 +293,7 @@ def map_words(shape: LayerShape, rows: int) -> int:
 
 
 def row_slots(shape: LayerShape, rows: int, tiling: Tiling) -> int:
-    """Return the row strides that a bank of the row buffer holds.
+    """Return how many row strides each bank of the row buffer must hold for the tiling.
 
     They are the row strides of a tile, and also of the next tile if loads overlap the computation. If inputs stay, they
     are all row strides. Rows from a map buffer may begin in a bank other than 0, which can take one more row stride.
@@ -305,7 +306,7 @@ def row_slots(shape: LayerShape, rows: int, tiling: Tiling) -> int:
 
 
 def _kept_sums(shape: LayerShape, rows: int, tiling: Tiling) -> int:
-    """Return the sums per channel tile that are stored for the row tile below.
+    """Return how many sums per channel tile are stored for the next row tile, because a pool window spans both.
 
     They are 0 if no pool window extends over two row tiles.
     """

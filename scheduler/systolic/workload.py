@@ -11,7 +11,7 @@ from scheduler.systolic.network.layer import Layer
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """A network that is lowered.
+    """A quantised network lowered to the layers that the array executes.
 
     Attributes:
         network: The network.
@@ -27,5 +27,5 @@ class Workload:
 
 
 def workload_of(network: QuantizedNetwork, batch: int = 1, fused: bool = False) -> Workload:
-    """Return the network lowered for this batch; raise the errors of ``lower``."""
+    """Return the network lowered to array layers for a batch; raise the errors of ``lower``."""
     return Workload(network, lower(network, batch, fused), batch, fused)

@@ -23,7 +23,8 @@ parameters and in the depths of their buffers."""
 
 @dataclass(frozen=True, eq=False)
 class ArrayGrid:
-    """Arrays of one geometry M × N × L (rows × columns × lanes).
+    """The arrays of one geometry (rows × columns × lanes of PEs) as numpy numbers, so that one formula prices all of
+    them.
 
     The five PERIPHERALS are numpy arrays that broadcast together. In the search their shape is (arrays, 1).
 
@@ -59,18 +60,19 @@ class ArrayGrid:
 
     @property
     def port_beats(self) -> Numbers:
-        """Cycles in which the weight ports read the weights of one step."""
+        """Cycles in which the weight ports together read the weights of one step, which is one cycle of the array."""
         return np.asarray(self.columns // (self.weight_ports * self.weight_words), np.int64)
 
     @property
     def port_bytes(self) -> Numbers:
-        """Bytes per cycle of one weight port."""
+        """Bytes per cycle that one weight port reads."""
         return np.asarray(self.word_bytes * self.weight_words, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class PassTilings:
-    """One pass of a layer under each of its tilings. All fields have shape (tilings,).
+    """The numbers of one pass of a layer (the run over one column tile) under each candidate tiling, as arrays of shape
+    (tilings,).
 
     Attributes:
         width: Columns of the column tile.
@@ -91,17 +93,18 @@ class PassTilings:
     overlap: Numbers
 
     def pick(self, chosen: npt.NDArray[np.bool_]) -> PassTilings:
-        """Return the numbers of the tilings for which ``chosen`` is True."""
+        """Return the numbers of only the candidate tilings for which ``chosen`` is True."""
         return PassTilings(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
 
 def array_grid(array: Array) -> ArrayGrid:
-    """Return one array as a grid whose numbers have no dimension."""
+    """Return a single array as an ``ArrayGrid`` whose numpy numbers have no dimension."""
     return _grid(array, {name: np.array(getattr(array, name), np.int64) for name in PERIPHERALS}, array.weight_depth)
 
 
 def array_column(arrays: Sequence[Array]) -> ArrayGrid:
-    """Return arrays of one geometry as a grid of shape (arrays, 1). Its buffers have no depths yet."""
+    """Return several arrays of one geometry as an ``ArrayGrid`` of shape (arrays, 1). Its buffers have no depths
+    yet."""
     columns = {name: np.array([[getattr(array, name)] for array in arrays], np.int64) for name in PERIPHERALS}
     return _grid(arrays[0], columns, 0)
 

@@ -39,7 +39,7 @@ def check_dsp_clock(board: Board, mhz: float, dsp_clock: int) -> None:
 def lowest_clock(
     schedule: SystolicSchedule, board: Board, frames_per_second: float, rate: DdrRate | None = None
 ) -> Clock | None:
-    """Return the lowest clock of the board at which the modelled frame rate is high enough, or None.
+    """Return the lowest clock of the board at which the schedule's modelled frame rate is high enough, or None.
 
     Clocks that are too low even with an ideal memory are skipped. The other clocks are priced in ascending order.
 

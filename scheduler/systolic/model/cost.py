@@ -27,7 +27,7 @@ from scheduler.systolic.tiling import BufferNeeds, Tiling, buffer_needs
 def layer_cycles(
     arrays: ArrayGrid, shape: LayerShape, tilings: tuple[Tiling, ...], next_steps: int, ddr: DdrTiming, first: bool
 ) -> Cycles:
-    """Return the cycles of all passes of one layer, with shape (arrays, tilings).
+    """Return one layer's modelled cycles under each array and tiling, by their cause, with shape (arrays, tilings).
 
     If the layer computes a batch frame by frame, the layer itself follows after each frame except the last.
 
@@ -61,7 +61,8 @@ def _frame_cycles(
 def _passes_of(
     shape: LayerShape, tilings: tuple[Tiling, ...], next_steps: int
 ) -> tuple[PassTilings, PassTilings, PassTilings, Numbers]:
-    """Return the passes over the first, a middle and the last column tile under every tiling, and the number of passes.
+    """Return the numbers of the passes over a layer's first, middle and last column tile under every tiling, and their
+    count.
 
     After each pass except the last, the next pass belongs to the same layer.
     """
@@ -88,7 +89,7 @@ def _passes_of(
 
 
 def layer_traffic(rows: int, columns: int, word_bytes: int, shape: LayerShape, tiling: Tiling) -> Traffic:
-    """Return the DDR bytes of one layer.
+    """Return the DDR bytes that one layer reads and writes under a tiling, by kind.
 
     Every column tile and every frame reads the weights again. Columns that the kernels of two neighbouring column tiles
     share are read twice.
@@ -117,7 +118,7 @@ def layer_traffic(rows: int, columns: int, word_bytes: int, shape: LayerShape, t
 
 @dataclass(frozen=True, eq=False)
 class LayerCost:
-    """The modelled cost of one layer.
+    """The modelled cost of one layer under its tiling: cycles by cause, DDR bytes by kind, and buffers.
 
     Attributes:
         shape: The layer.
@@ -137,28 +138,28 @@ class LayerCost:
 
     @property
     def total(self) -> int:
-        """Cycles of the layer."""
+        """The modelled cycles of the layer."""
         return int(self.cycles.total)
 
     @property
     def running(self) -> int:
-        """Cycles of the layer without the cycles in which its passes are fetched."""
+        """The modelled cycles of the layer without those in which the engine only fetches the layer's program words."""
         return self.total - int(self.cycles.program)
 
     @property
     def bound_by(self) -> str:
-        """The name of the part that bounds the layer, see ``Cycles.bound_by``."""
+        """The name of the cause that limits the layer's speed, such as "compute" or "ddr"; see ``Cycles.bound_by``."""
         return self.cycles.bound_by(self.ddr_cycles)
 
     @property
     def overhead(self) -> Overhead:
-        """The largest part of the cycles other than compute."""
+        """The largest cause of the layer's cycles other than compute."""
         return self.cycles.overhead
 
 
 @dataclass(frozen=True, eq=False)
 class Cost:
-    """The modelled, not traced, cost of a whole schedule. Cycles, traffic and MACs count all frames of a batch."""
+    """The modelled (not simulated) cost of a whole schedule: cycles, DDR bytes and MACs, for all frames of a batch."""
 
     array: Array
     ddr: DdrTiming
@@ -190,12 +191,13 @@ class Cost:
         return sum(layer.shape.macs for layer in self.layers)
 
     def efficiency(self, layer: LayerCost) -> float:
-        """Return the layer's MACs divided by the MACs that the array could compute in the layer's cycles."""
+        """Return the utilisation of the array in a layer: its MACs divided by the MACs that the array could compute in
+        its cycles."""
         return layer.shape.macs / (self.array.macs_per_cycle * layer.total)
 
 
 def cost(schedule: SystolicSchedule, ddr: DdrTiming) -> Cost:
-    """Return the cost of a schedule, layer by layer."""
+    """Return the modelled cost of a schedule, layer by layer."""
     shapes = [scheduled.shape for scheduled in schedule.layers]
     layers = tuple(
         layer_cost(schedule.array, shape, tiling, steps_after(shapes, index), ddr, index == 0)
@@ -207,7 +209,8 @@ def cost(schedule: SystolicSchedule, ddr: DdrTiming) -> Cost:
 def layer_cost(
     array: Array, shape: LayerShape, tiling: Tiling, next_steps: int, ddr: DdrTiming, first: bool
 ) -> LayerCost:
-    """Return the cost of one layer on one array. ``next_steps`` and ``first`` are as for ``layer_cycles``."""
+    """Return the modelled cost of one layer on one array under one tiling. ``next_steps`` and ``first`` are as for
+    ``layer_cycles``."""
     grid = layer_cycles(array_grid(array), shape, (tiling,), next_steps, ddr, first)
     cycles = Cycles(*(np.asarray(getattr(grid, f.name)).reshape(-1)[0] for f in fields(grid)))
     traffic = layer_traffic(array.rows, array.columns, array.word_bytes, shape, tiling)
@@ -216,14 +219,14 @@ def layer_cost(
 
 
 def ddr_cycles(traffic: Traffic, ddr: DdrTiming) -> int:
-    """Return the cycles in which the DDR moves these bytes at its sustained rate."""
+    """Return the cycles in which the DDR moves the bytes of ``traffic`` at its sustained rate."""
     return ceil_div(1000 * traffic.total, ddr.milli_bytes)
 
 
 def cheapest(
     array: Array, shape: LayerShape, tilings: Sequence[Tiling], next_steps: int, ddr: DdrTiming, first: bool
 ) -> LayerCost:
-    """Return the cost under the tiling with the fewest cycles, and among equal ones with the fewest DDR bytes.
+    """Return a layer's cost under the tiling with the fewest cycles, and among equal ones with the fewest DDR bytes.
 
     All tilings are priced at once.
     """

@@ -11,7 +11,7 @@ from scheduler.systolic.model.arrays import Numbers
 
 @dataclass(frozen=True, eq=False)
 class Cycles:
-    """Cycles by their cause. The causes do not overlap, so their sum is the total.
+    """The cycles of a pass, layer or frame by their cause. The causes do not overlap, so their sum is the total.
 
     Attributes:
         fill: Cycles until the first rows of a pass are on chip.
@@ -35,18 +35,18 @@ class Cycles:
 
     @property
     def total(self) -> Numbers:
-        """The sum over all causes."""
+        """The sum of the cycles over all causes."""
         return np.asarray(sum(getattr(self, f.name) for f in fields(self)), np.int64)
 
     def __add__(self, part: Cycles) -> Cycles:
         return Cycles(*(getattr(self, name) + getattr(part, name) for name in PARTS))
 
     def times(self, count: Numbers) -> Cycles:
-        """Return the cycles of ``count`` equal passes or frames."""
+        """Return the cycles of ``count`` equal passes or frames, by cause."""
         return Cycles(*(getattr(self, name) * count for name in PARTS))
 
     def bound_by(self, ddr_cycles: int) -> str:
-        """Return the name of the part that bounds one layer.
+        """Return the name of the cause that limits one layer's speed: the largest part of its cycles, or "ddr".
 
         It is the largest part of the cycles, or "ddr" if the DDR needs still more cycles to move the layer's bytes.
 
@@ -59,14 +59,14 @@ class Cycles:
 
     @property
     def overhead(self) -> Overhead:
-        """The largest part of one layer's cycles other than compute."""
+        """The largest cause of one layer's cycles other than compute."""
         part = max((name for name in PARTS if name != "compute"), key=lambda name: int(getattr(self, name)))
         return Overhead(part, int(getattr(self, part)))
 
 
 @dataclass(frozen=True)
 class Overhead:
-    """A part of a layer's cycles in which the array does not compute."""
+    """A cause of cycles in which the array does not compute, with its cycles in a layer."""
 
     part: str
     cycles: int
@@ -78,7 +78,7 @@ PARTS = tuple(f.name for f in fields(Cycles))
 
 @dataclass(frozen=True)
 class Traffic:
-    """DDR bytes of one layer in one frame, or in all frames of a batch."""
+    """The DDR bytes of one layer by kind, in one frame or in all frames of a batch."""
 
     maps_read: int
     maps_written: int

@@ -34,7 +34,7 @@ ROWS, WEIGHTS, SAVES = "rows", "weights", "saves"
 
 @dataclass(frozen=True, eq=False)
 class Ports:
-    """The ports of one kind.
+    """The AXI ports of one kind (that read rows, read weights, or write results): their number, width and burst length.
 
     Attributes:
         number: The number of ports.
@@ -48,7 +48,7 @@ class Ports:
 
     @cached_property
     def ranked(self) -> tuple[list[tuple[int, int, int]], Numbers]:
-        """The distinct triples (number, width, burst), and the index of the triple at each point of the grid."""
+        """The distinct port settings (number, width, burst), and the index of the setting for each array and tiling."""
         numbers = (self.number, self.width, self.burst)
         _, firsts, ranks = np.unique(_keys(numbers), return_index=True, return_inverse=True)
         grid = np.broadcast_arrays(*numbers)
@@ -57,7 +57,7 @@ class Ports:
 
 
 def save_ports(grid: PassGrid) -> Numbers:
-    """Return the number of ports that results keep busy.
+    """Return the number of DDR ports that the results of a layer keep busy.
 
     These are the map ports. A layer with a residual add uses a single port instead. Its write side and its read side
     count as two ports if it both writes its map to DDR and reads the other map from there.
@@ -69,7 +69,7 @@ def save_ports(grid: PassGrid) -> Numbers:
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """Cycles per word of each kind of port in one pass, depending on the other busy ports."""
+    """The cycles per word of each kind of DDR port in one pass of a layer, depending on which other ports are busy."""
 
     grid: PassGrid
 
@@ -89,14 +89,14 @@ class Shares:
         return {}
 
     def paces(self, *busy: str) -> dict[str, Times]:
-        """Return the cycles per word of each of these kinds of ports, while exactly these kinds are busy."""
+        """Return the cycles per word of each kind of port in ``busy``, while exactly these kinds access the DDR."""
         key = frozenset(busy)
         if key not in self._paces:
             self._paces[key] = self._simulated(busy)
         return self._paces[key]
 
     def _simulated(self, busy: tuple[str, ...]) -> dict[str, Times]:
-        """Return the paces of the busy kinds. Each distinct set of ports on the grid is simulated once."""
+        """Return the simulated cycles per word of each busy kind of port, for all arrays and tilings."""
         ranked = [self.ports[kind].ranked for kind in busy]
         counts = [len(cases) for cases, _ in ranked]
         place = np.zeros((), np.int64)
@@ -109,7 +109,7 @@ class Shares:
         return {kind: paces[place, index] / 1000 for index, kind in enumerate(busy)}
 
     def lost(self, kind: str, words: Times, rivals: dict[str, Times]) -> Times:
-        """Return the cycles that each port of ``kind`` loses because it shares the DDR.
+        """Return the cycles that each port of ``kind`` loses because other ports access the DDR at the same time.
 
         At first both rivals are busy, then only the rival with more bytes to move, then neither. The ports of
         ``kind`` can lose cycles alone too, if they request more than the DDR can move:
@@ -142,12 +142,13 @@ class Shares:
 
 @lru_cache(maxsize=2)
 def shares_of(grid: PassGrid) -> Shares:
-    """Return the shares of a pass. The paces that were simulated stay in its cache."""
+    """Return the ``Shares`` of a pass, the port slowdowns by shared DDR, from a cache."""
     return Shares(grid)
 
 
 def _keys(numbers: Sequence[Numbers]) -> Numbers:
-    """Return one integer per combination of numbers on the grid. Integers sort much faster than tuples."""
+    """Return one integer per array and tiling that stands for its combination of ``numbers``. Integers sort much faster
+    than tuples."""
     key = np.zeros((), np.int64)
     for number in numbers:
         values, ranks = np.unique(number, return_inverse=True)
@@ -156,7 +157,7 @@ def _keys(numbers: Sequence[Numbers]) -> Numbers:
 
 
 def _ports(number: Numbers, width: Numbers, burst: Numbers) -> Ports:
-    """Return the ports of one kind, with burst lengths that need few simulations.
+    """Return the ports of one kind, with burst lengths rounded so that few DDR simulations are needed.
 
     Bursts of many chunks, and bursts of whole chunks, all get the length BURST_WORDS, because they share alike.
     """

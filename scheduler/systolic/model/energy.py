@@ -17,7 +17,7 @@ BLOCKS = ("bram", "uram")
 
 
 def layer_activity(scheduled: ScheduledLayer, priced: LayerCost, placement: Placement, usage: Usage) -> Activity:
-    """Return the activity of one layer, in all frames of a batch.
+    """Return the energy-consuming operations of one layer, in all frames of a batch: DSP, LUT, memory and DDR activity.
 
     Every PE is counted in every cycle in which the array computes, also if its operands are padding zeros.
     """
@@ -33,7 +33,8 @@ def layer_activity(scheduled: ScheduledLayer, priced: LayerCost, placement: Plac
 
 
 def _bits(scheduled: ScheduledLayer, priced: LayerCost) -> Iterator[tuple[str, int]]:
-    """Yield (name of a buffer, bits that are written to it and read from it)."""
+    """Yield, per on-chip buffer of the layer, its name and the number of bits that are written to it and read from
+    it."""
     array, shape, cycles = scheduled.array, scheduled.shape, scheduled.cycles
     word = 8 * array.word_bytes
     words_in = shape.repeats * rows_in(shape, array.rows, scheduled.row_tiles) * scheduled.tiling.columns.total_words
@@ -46,6 +47,6 @@ def _bits(scheduled: ScheduledLayer, priced: LayerCost) -> Iterator[tuple[str, i
 
 
 def _results(scheduled: ScheduledLayer) -> int:
-    """Return the number of values that are requantised, which are the pool's outputs."""
+    """Return the number of values that a layer requantises, which are the outputs of its pool."""
     shape = scheduled.shape
     return shape.repeats * shape.saved_height * shape.saved_width * shape.filters

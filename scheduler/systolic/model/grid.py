@@ -45,12 +45,12 @@ REQUANTISER_BYTES, PROGRAM_WORD_BYTES = 16, 4
 
 
 def ceiling(numbers: Times) -> Times:
-    """Return the numbers rounded up, as floats."""
+    """Return an array of numbers, each rounded up, as floats."""
     return np.asarray(np.ceil(numbers), np.float64)
 
 
 def latest(first: Times | float, *further: Times | float) -> Times:
-    """Return the largest value at each point of the grid. For times this is the latest."""
+    """Return the element-wise maximum of arrays of times, which is the latest time for each array and tiling."""
     result = np.asarray(first, np.float64)
     for times in further:
         result = np.maximum(result, times)
@@ -59,10 +59,10 @@ def latest(first: Times | float, *further: Times | float) -> Times:
 
 @dataclass(frozen=True, eq=False)
 class RowLoad:
-    """The work of loading one row tile's rows.
+    """The work of loading the input rows of one row tile into the row buffer.
 
     Attributes:
-        loads: Iterations of load.
+        loads: Iterations of the load process.
         words: Words of the port that reads the most words.
         bytes: Bytes that all ports read.
         padding: Iterations after the last word, for the padding rows below the map.
@@ -76,7 +76,7 @@ class RowLoad:
 
 @dataclass(frozen=True, eq=False)
 class PassGrid:
-    """A pass on a grid of arrays. Times are in cycles, and rates in bytes per cycle.
+    """One pass of a layer (the run over one column tile) on a grid of candidate arrays × tilings. Times are in cycles.
 
     Attributes:
         arrays: The arrays.
@@ -102,11 +102,11 @@ class PassGrid:
 
     @cached_property
     def extent(self) -> tuple[int, ...]:
-        """The shape to which all numbers of the grid broadcast: (arrays, tilings)."""
+        """The numpy shape to which all numbers of the pass broadcast: (arrays, tilings)."""
         return np.broadcast_shapes(self.arrays.chunk.shape, self.arrays.weight_words.shape, self.tilings.width.shape)
 
     def flat(self, value: Times | float) -> Times:
-        """Return an array that holds ``value`` at every point of the grid."""
+        """Return a numpy array of shape (arrays, tilings) that holds ``value``."""
         return np.asarray(value + np.zeros(self.extent), np.float64)
 
     @cached_property
@@ -114,7 +114,7 @@ class PassGrid:
         return {}
 
     def once(self, compute: Callable[..., V], *numbers: Times) -> V:
-        """Return ``compute(self, *numbers)``, from a cache if it was computed before with equal numbers.
+        """Return ``compute(self, *numbers)`` for this pass, from a cache if it was computed before with equal numbers.
 
         A pass has few kinds of tiles and chunks, and each kind occurs many times.
         """
@@ -125,7 +125,7 @@ class PassGrid:
         return known
 
     def by_ports(self, number: Callable[[int], Times]) -> Times:
-        """Return ``number(ports)`` at each point of the grid, for the map ports of the array at that point."""
+        """Return ``number(ports)`` for each array and tiling, with ``ports`` the number of map ports of that array."""
         values = self.flat(0.0)
         for ports in np.unique(self.arrays.map_ports):
             values = np.where(self.arrays.map_ports == ports, number(int(ports)), values)
@@ -135,30 +135,30 @@ class PassGrid:
 
     @cached_property
     def feeds(self) -> Times:
-        """Cycles in which the array computes the positions of one tile."""
+        """Cycles in which the array computes one tile, which is a channel tile of a row tile."""
         return ceiling(self.tilings.width / self.shape.positions) * self.shape.position_steps
 
     @cached_property
     def columns(self) -> Times:
-        """Output columns of a tile, after the pool or the upsample."""
+        """Output columns of the pass's column tile, after the pool or the upsample."""
         return ceiling(self.tilings.width / self.shape.pool_stride) * (self.shape.upscale * self.shape.spread)
 
     @cached_property
     def tail_columns(self) -> Times:
-        """Output columns in the last chunk of a tile."""
+        """Output columns in the last chunk, the unit in which the output stage writes columns, of a column tile."""
         chunk = np.asarray(self.arrays.chunk, np.float64)
         return self.columns - (ceiling(self.columns / chunk) - 1) * chunk
 
     @property
     def column_cycles(self) -> float:
-        """Cycles of the array per output column."""
+        """Cycles in which the array computes one output column of a tile."""
         return self.shape.steps * self.shape.column_positions / self.shape.positions
 
     # --- ports and memory
 
     @cached_property
     def rate(self) -> float:
-        """Bytes per cycle that the DDR moves."""
+        """Bytes per cycle that the DDR moves on all ports together."""
         return self.ddr.milli_bytes / 1000
 
     @cached_property
@@ -173,18 +173,19 @@ class PassGrid:
 
     @cached_property
     def pieces(self) -> Times:
-        """Pieces of rows that a port steps through in the pass. Padding rows count, although they are not read."""
+        """Pieces of consecutive DDR words through which a map port steps in the pass. Padding rows count, although they
+        are not read."""
         strides = ceiling((self.row_tiles * self.arrays.rows + self.shape.ahead) / self.arrays.map_ports)
         return strides * self.shape.phases * np.asarray(self.tilings.bursts, np.float64)
 
     @property
     def burst(self) -> Times:
-        """Words per piece of a row."""
+        """Words per piece of a row, which a map port requests and reads together."""
         return np.asarray(self.tilings.words / self.tilings.bursts)
 
     @cached_property
     def burst_pace(self) -> Times:
-        """Cycles per word of a port that reads rows, as limited by the DDR's read latency.
+        """Cycles per word of a port that reads map rows, as limited by the DDR's read latency.
 
         A port can have OUTSTANDING requests open. With short bursts they do not hide the latency.
         """
@@ -193,7 +194,7 @@ class PassGrid:
 
     @cached_property
     def asked_pace(self) -> Times:
-        """Cycles per word of read_rows, which alternates between requests and reads.
+        """Cycles per word of read_rows, the C++ process that alternates between DDR requests and reads of map rows.
 
         The first two groups of pieces are requested before the first word is read, and are not counted.
         """
@@ -202,12 +203,13 @@ class PassGrid:
 
     @cached_property
     def row_pace(self) -> Times:
-        """Cycles per word of a port that reads rows, by the slower of the two limits."""
+        """Cycles per word of a port that reads map rows, by the slower of request time and read latency."""
         return latest(self.asked_pace, self.burst_pace)
 
     @cached_property
     def weight_pace(self) -> Times:
-        """Cycles per word of a weight port, as limited by the DDR's rate and by the latency of OUTSTANDING bursts."""
+        """Cycles per word of a port that reads weights, as limited by the DDR's rate and by the latency of OUTSTANDING
+        bursts."""
         arrays = self.arrays
         milli = sum(
             np.where(
@@ -225,23 +227,24 @@ class PassGrid:
 
     @cached_property
     def step_words(self) -> Times:
-        """Words that each weight port reads per step."""
+        """Words that each weight port reads for one step, which is one cycle of the array."""
         return np.asarray(self.arrays.port_beats, np.float64)
 
     @cached_property
     def streams(self) -> npt.NDArray[np.bool_]:
-        """Whether the weights are read from DDR again for every row tile."""
+        """Whether the pass reads the weights from DDR again for every row tile, per array and tiling."""
         return np.asarray((self.tilings.weights_resident == 0) & (self.tilings.inputs_resident == 0))
 
     @cached_property
     def tiles_loaded(self) -> Times:
-        """Weight tiles that the pass loads for itself, not for the next pass (loader/read.h, plan_weights)."""
+        """The number of weight tiles that the pass reads for itself, not for the next pass (loader/read.h,
+        plan_weights)."""
         once = self.channel_tiles + int(self.first) - 1
         return np.where(self.streams, once + (self.row_tiles - 1) * self.channel_tiles, float(once))
 
     @cached_property
     def weights_ahead(self) -> Times:
-        """Cycles by which the words of a weight tile may arrive before the phase that loads them.
+        """Cycles by which the words of a weight tile may arrive from DDR before feed_weights starts to load the tile.
 
         The words fill the port's buffer and wait there until the phase begins. Then feed_weights takes words. The port
         requests the next burst after a whole burst, less FIFO_DEPTH words that the FIFO holds, was taken from the
@@ -257,11 +260,11 @@ class PassGrid:
 
     @cached_property
     def first_rows(self) -> int:
-        """Map rows that the first row tile reads, without padding rows."""
+        """The number of map rows that the pass's first row tile reads, without padding rows."""
         return rows_in(self.shape, self.arrays.rows, 1)
 
     def loads_of(self, strides: int) -> Times:
-        """Return the iterations in which load loads this number of row strides (loader/load.h).
+        """Return the iterations in which load fills the row buffer with this number of row strides (loader/load.h).
 
         One row stride per map port is loaded at the same time. From a map buffer it is one per bank that can be moved
         together.
@@ -272,35 +275,37 @@ class PassGrid:
 
     @cached_property
     def read_ahead(self) -> Times:
-        """Words of rows that a port reads ahead: the words of its open bursts, and the words of its FIFO."""
+        """Words of rows that a map port reads before they are needed, which are held by its open bursts and its
+        FIFO."""
         return OUTSTANDING * np.minimum(self.burst, BURST_WORDS) + FIFO_DEPTH
 
     @cached_property
     def loads(self) -> Times:
-        """Iterations in which load loads the rows of one row tile after the first."""
+        """Iterations in which load fills the row buffer with the rows of one row tile after the first."""
         return self.loads_of(self.arrays.rows)
 
     @cached_property
     def first_bytes(self) -> Times:
-        """Bytes that are read from DDR for the first row tile, 0 if the map is on chip."""
+        """Bytes of the input map that are read from DDR for the first row tile, 0 if the map is on chip."""
         rows = 0 if self.shape.from_chip else self.first_rows
         return np.asarray(rows * self.tilings.words * self.arrays.word_bytes, np.float64)
 
     @cached_property
     def later_bytes(self) -> Times:
-        """Bytes that are read from DDR for all row tiles after the first, 0 if the map is on chip."""
+        """Bytes of the input map that are read from DDR for all row tiles after the first, 0 if the map is on chip."""
         shape, rows = self.shape, self.arrays.rows
         later = 0 if shape.from_chip else rows_in(shape, rows, self.row_tiles) - self.first_rows
         return np.asarray(later * self.tilings.words * self.arrays.word_bytes, np.float64)
 
     @cached_property
     def no_rows(self) -> RowLoad:
-        """The work of a phase in which no rows are loaded."""
+        """The empty work of load while no input rows are loaded."""
         zero = self.flat(0.0)
         return RowLoad(zero, zero, zero, zero)
 
     def rows_after(self, index: int) -> RowLoad:
-        """Return the rows that are loaded while row tile ``index`` is computed, which are the next row tile's rows.
+        """Return the work of loading the next row tile's input rows, which is done while row tile ``index`` is
+        computed.
 
         Rows from a map buffer take iterations, but no words of a port.
         """
@@ -327,7 +332,7 @@ class PassGrid:
 
     @cached_property
     def written_ahead(self) -> Times:
-        """Words that a port accepts before the DDR has moved them (saver/save.h, write_rows).
+        """Words of results that a writing port accepts before the DDR has moved them (saver/save.h, write_rows).
 
         The port accepts the words of one group of bursts while it awaits the responses to the group before. The FIFO in
         front of the port holds further words.
@@ -337,11 +342,11 @@ class PassGrid:
         return latest(0, np.minimum(answered, BURST_WORDS * OUTSTANDING)) + FIFO_DEPTH
 
     def saved(self, tile: int) -> int:
-        """Return the output rows of a row tile, after the pool or the upsample."""
+        """Return the number of output rows that row tile ``tile`` writes, after the pool or the upsample."""
         return saved_rows(self.shape, self.arrays.rows, tile)
 
     def blocks(self, tile: int) -> int:
-        """Return the number of channel blocks that a channel tile writes per position of the map.
+        """Return the number of words (channel blocks) that channel tile ``tile`` writes per output pixel.
 
         A block counts also if the tile writes only a part of its lanes. The last tile may write fewer blocks.
         """
@@ -350,7 +355,7 @@ class PassGrid:
         return min(every, ceil_div((tile + 1) * columns, lanes)) - tile * columns // lanes
 
     def column_bytes(self, saved: int, blocks: int) -> int:
-        """Return the DDR bytes per output column of a tile.
+        """Return the DDR bytes that a tile writes (and a residual add reads) per output column.
 
         A residual add from DDR reads the same number of bytes as the tile's results have.
 

@@ -30,7 +30,8 @@ from scheduler.systolic.shape import LayerShape, alike_rows
 
 
 def pass_cycles(arrays: ArrayGrid, shape: LayerShape, tilings: PassTilings, ddr: DdrTiming, first: bool) -> Cycles:
-    """Return the cycles of one pass, with shape (arrays, tilings).
+    """Return the modelled cycles of one pass (a layer's run over one column tile) by cause, with shape (arrays,
+    tilings).
 
     Args:
         arrays: The arrays.
@@ -55,7 +56,7 @@ ROUNDED = (len(PARTS) - 2) // 2
 
 
 def _pass(engine: Engine[Any], grid: PassGrid, inputs_resident: bool) -> Cycles:
-    """Return the cycles of one pass. All its tilings must have the same ``inputs_resident``."""
+    """Return the modelled cycles of one pass by cause. All its tilings must have the same ``inputs_resident``."""
     state = engine.begin(grid)
     fill = state.rows_ready
     state = (_channel_tiles if inputs_resident else _row_tiles)(engine, grid, state)
@@ -73,7 +74,8 @@ def _pass(engine: Engine[Any], grid: PassGrid, inputs_resident: bool) -> Cycles:
 
 
 def _row_tiles(engine: Engine[S], grid: PassGrid, state: S) -> S:
-    """Return the state after a pass whose outer loop runs over row tiles, and whose inner loop over channel tiles."""
+    """Return the model's state after a pass whose outer loop runs over row tiles, and whose inner loop over channel
+    tiles."""
     tile_words = grid.flat(grid.shape.steps * grid.step_words)
 
     def row_tile(state: S, index: int) -> S:
@@ -101,7 +103,8 @@ def _row_tiles(engine: Engine[S], grid: PassGrid, state: S) -> S:
 
 
 def _channel_tiles(engine: Engine[S], grid: PassGrid, state: S) -> S:
-    """Return the state after a pass whose outer loop runs over channel tiles, and whose inner loop over row tiles.
+    """Return the model's state after a pass whose outer loop runs over channel tiles, and whose inner loop over row
+    tiles.
 
     The rows are loaded once, during the first channel tile.
     """
@@ -128,7 +131,7 @@ def _channel_tiles(engine: Engine[S], grid: PassGrid, state: S) -> S:
 
 
 def _tile(engine: Engine[S], grid: PassGrid, state: S, traffic: TileTraffic) -> S:
-    """Return the state after one tile.
+    """Return the model's state after one channel tile of one row tile, with the array's waits for rows and weights.
 
     The tile starts when the array has finished the previous one and the tile's rows and weights can be fed.
     """

@@ -20,7 +20,7 @@ from scheduler.systolic.model.grid import PassGrid, RowLoad, Times
 
 @dataclass(frozen=True, eq=False)
 class TileTraffic:
-    """The data that move during one channel tile of one row tile.
+    """The data that move between chip and DDR while the array computes one channel tile of one row tile.
 
     Attributes:
         saved_rows: Output rows of the tile, after the pool or the upsample.
@@ -41,7 +41,8 @@ class TileTraffic:
 
 @dataclass(frozen=True, eq=False)
 class RowPhase:
-    """A phase of rows: the array computes a row tile while the rows of the next one are loaded.
+    """A phase of rows in the cycle model: the array computes a row tile while the input rows of the next one are
+    loaded.
 
     Attributes:
         row_tile: The index of the row tile.
@@ -60,7 +61,8 @@ class RowPhase:
     weight_words: Times
 
     def saved_bytes(self, grid: PassGrid) -> Times:
-        """Return the bytes that its tiles write."""
+        """Return the DDR bytes of results that the phase's tiles write, plus the residual map's bytes that they
+        read."""
         every = ceil_div(grid.shape.filters, grid.arrays.lanes)
         blocks = every if self.channel_tile is None else grid.blocks(self.channel_tile)
         return grid.columns * grid.column_bytes(grid.saved(self.row_tile), blocks)
@@ -68,7 +70,7 @@ class RowPhase:
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """An engine's expectation of a phase of rows, made before the phase's first tile.
+    """The DDR traffic that an engine's cycle model expects while a row tile is computed, before the first of its tiles.
 
     Attributes:
         row_bytes: Bytes of rows that are read during each tile.
@@ -85,7 +87,8 @@ class Expected:
 
 @dataclass(frozen=True, eq=False)
 class WeightPhase:
-    """A phase of weights: the weights of one channel tile are fed while the next weights are loaded.
+    """A phase of weights in the cycle model: one channel tile's weights are fed to the array while the next weights are
+    loaded.
 
     Attributes:
         row_tiles: The indices of the row tiles that the weights are fed for.
@@ -106,6 +109,7 @@ class WeightPhase:
     row_bytes: Times
 
     def saved_bytes(self, grid: PassGrid) -> Times:
-        """Return the bytes that its tiles write."""
+        """Return the DDR bytes of results that the phase's tiles write, plus the residual map's bytes that they
+        read."""
         blocks = grid.blocks(self.channel_tile)
         return grid.columns * sum(grid.column_bytes(grid.saved(row_tile), blocks) for row_tile in self.row_tiles)

@@ -23,14 +23,15 @@ from scheduler.systolic.model.grid import Times
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """The state that the model of either engine carries from tile to tile.
+    """The state that the cycle model of either engine carries from tile to tile: when each process is done, and the
+    waits so far.
 
     Times are cycles since the start of the pass, with shape (arrays, tilings).
 
     Attributes:
-        array: Time at which the array has taken its last element.
-        rows_ready: Time at which load can feed the first element of the next phase.
-        weights_ready: Time at which feed_weights can feed the first element of the next phase.
+        array: Time at which the array has taken its last input.
+        rows_ready: Time at which load can feed the first input of the next phase.
+        weights_ready: Time at which feed_weights can feed the first weights of the next phase.
         rows_late: The part of the wait for ``rows_ready`` that late words cause, and not the loop.
         weights_late: The part of the wait for ``weights_ready`` that late words cause, and not the loop.
         rows_arrived: Time at which the last requested word of rows has arrived.
@@ -68,7 +69,7 @@ V = TypeVar("V")
 
 
 def changed(value: V, **numbers: Times) -> V:
-    """Return a copy of a dataclass value in which some fields are replaced.
+    """Return a copy of a dataclass value with some fields replaced, as a fast ``dataclasses.replace``.
 
     It is a faster ``dataclasses.replace`` without ``__init__``. The search copies values of many fields hundreds of
     thousands of times.
@@ -110,7 +111,7 @@ UNEQUAL = 16
 
 
 def sweep(state: S, count: int, period: int, step: Callable[[S, int], S]) -> S:
-    """Return the state after ``step`` for tiles 0 … count − 1, with one jump over tiles that do the same work.
+    """Return the cycle model's state after tiles 0 … count − 1. Tiles that do the same work are skipped in one jump.
 
     Args:
         state: The state before the first tile.
@@ -134,13 +135,14 @@ def sweep(state: S, count: int, period: int, step: Callable[[S, int], S]) -> S:
 
 
 def _alike(states: Sequence[Progress], period: int) -> bool:
-    """Return whether the array took the same time, within a cycle, for the last period as for the one before it."""
+    """Return whether the last two periods of tiles took the array the same time, within a cycle."""
     first, middle, last = (states[-1 - period * turns].array for turns in (2, 1, 0))
     return bool(np.all(np.abs(last - 2 * middle + first) < 1))
 
 
 def extrapolated(start: S, end: S, turns: float) -> S:
-    """Return the state after further periods, each like the one from ``start`` to ``end``.
+    """Return the cycle model's state after ``turns`` further periods of tiles, each like the one from ``start`` to
+    ``end``.
 
     Two effects are corrected. If the Saver blocked the array to work off a backlog, the blocking ends with the backlog.
     The array then runs at its own pace or at the Saver's. If words arrived well before their loop needed them, the

@@ -30,7 +30,8 @@ FUSIBLE = (QConvolution, QDense, QAveragePool, MaxPool, QActivate)
 
 @dataclass(frozen=True)
 class Addition:
-    """A fused residual add: (own · ``own_multiplier`` + other · ``other_multiplier`` + ``offset``) >> ``shift``.
+    """A residual add fused into a layer's output stage: (own · ``own_multiplier`` + other · ``other_multiplier`` +
+    ``offset``) >> ``shift``.
 
     The result is saturated.
 
@@ -56,7 +57,7 @@ class Addition:
 
 
 def fused_additions(network: Network | QuantizedNetwork) -> dict[int, Addition]:
-    """Return the fused residual add per node. A float network has none, because it has no integers."""
+    """Return the residual adds that the output stage can compute, per add node. A float network has none."""
     fused: dict[int, Addition] = {}
     if isinstance(network, QuantizedNetwork):
         for index, node in enumerate(network.nodes):
@@ -67,7 +68,7 @@ def fused_additions(network: Network | QuantizedNetwork) -> dict[int, Addition]:
 
 
 def _addition(network: QuantizedNetwork, index: int, op: QAdd) -> Addition | None:
-    """Return the fused form of ``op``, the add of node ``index``, or None if the Saver cannot compute it."""
+    """Return the fused form of ``op``, the add of node ``index``, or None if the output stage cannot compute it."""
     operands = [resolve(network, source) for source in network.nodes[index].inputs]
     layer_node = _layer_before(network, index)
     if len(operands) != 2 or operands.count(layer_node) != 1 or _readers(network, layer_node) != 1:
@@ -82,12 +83,12 @@ def _addition(network: QuantizedNetwork, index: int, op: QAdd) -> Addition | Non
 
 
 def _in_parts(op: QOp) -> bool:
-    """Return whether several layers may write the map of the operation (network/dilated.py)."""
+    """Return whether several array layers may together write the map of operation ``op`` (network/dilated.py)."""
     return isinstance(op, QConvolution) and dilation_of(op)[0] > 1
 
 
 def _layer_before(network: QuantizedNetwork, index: int) -> int:
-    """Return the node whose map the layer before node ``index`` writes.
+    """Return the node whose map the array layer executed just before node ``index`` writes.
 
     It is the last earlier node that is neither a view nor computed by the host.
     """
@@ -96,7 +97,7 @@ def _layer_before(network: QuantizedNetwork, index: int) -> int:
 
 
 def _readers(network: QuantizedNetwork, node: int) -> int:
-    """Return the number of inputs of nodes, that read the map of ``node``.
+    """Return the number of node inputs in the network that read the map of ``node``.
 
     Nodes on the host count. A concat of one input does not count, but the nodes that read it do.
     """
@@ -109,13 +110,14 @@ def _readers(network: QuantizedNetwork, node: int) -> int:
 
 
 def _alone(network: QuantizedNetwork, node: int) -> bool:
-    """Return whether the map of ``node`` is one span that begins with a whole block, and is not the input image."""
+    """Return whether the map of ``node`` is contiguous in one stored map, begins at a whole word of channels, and is
+    not the input image."""
     spans = spans_of(network, node)
     return len(spans) == 1 and spans[0].node != 0 and spans[0].first % ALIGNED == 0
 
 
 def _widens(network: QuantizedNetwork, index: int) -> bool:
-    """Return whether the sum has more bits than its operands.
+    """Return whether the sum of the add at node ``index`` has more bits than its operands.
 
     The lanes hold values with the bits of the operands, and a wider sum could need several words per block.
     """
@@ -124,7 +126,8 @@ def _widens(network: QuantizedNetwork, index: int) -> bool:
 
 
 def _numbers(op: QAdd, nodes: tuple[int, int], multipliers: tuple[int, int]) -> Addition | None:
-    """Return ``op`` with both of its multiplications, by operand and by output, merged into one.
+    """Return ``op`` as an ``Addition``, with the multipliers of operands and output merged into one each, or None if it
+    does not fit.
 
     Return None if the add has thresholds, or if its channels have different requantisers. Return None also if negative
     sums have a multiplier of their own (a leaky ReLU), or if a number has too many bits.

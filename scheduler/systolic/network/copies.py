@@ -36,7 +36,7 @@ AnyNetwork = TypeVar("AnyNetwork", bound=Network | QuantizedNetwork)
 
 
 def with_copies(network: AnyNetwork, fused: bool = False) -> AnyNetwork:
-    """Return the network with the copies that its joins need. Its nodes keep their order and their names.
+    """Return the network with copy layers for maps that a concat, an add or the host needs in another place of DDR.
 
     An upsample by 4, 8 … becomes several upsamples by 2. An upsample by another factor becomes one copy of its map per
     place of a block, and a depth to space. Before a depth to space, the channels of each place of a block are copied if
@@ -61,7 +61,7 @@ def with_copies(network: AnyNetwork, fused: bool = False) -> AnyNetwork:
 
 
 def _settled(network: AnyNetwork, index: int, fused: bool) -> AnyNetwork | None:
-    """Return the network with copies for refused node ``index``, or None if copies do not help.
+    """Return the network with copies of maps that make node ``index`` mappable, or None if copies do not help.
 
     First one operand of a join is copied, then the first two operands, the first three, and so on. Last, the map that
     the host reads is copied.
@@ -89,7 +89,8 @@ def _is_placed(network: Network | QuantizedNetwork, name: str, fused: bool) -> b
 
 
 def _copied(network: AnyNetwork, reader: int, places: Sequence[int]) -> AnyNetwork:
-    """Return the network with copies of the inputs ``places`` of node ``reader`` before it."""
+    """Return the network with a copy layer for each input in ``places`` of node ``reader``, inserted before that
+    node."""
     nodes: Sequence[Any] = nodes_of(network)
     copy_names: set[str] = set()
     inputs: list[int] = list(nodes[reader].inputs)
@@ -105,7 +106,7 @@ def _copied(network: AnyNetwork, reader: int, places: Sequence[int]) -> AnyNetwo
 
 
 def _upsampled_in_steps(network: AnyNetwork) -> AnyNetwork:
-    """Return the network with each upsample by an even factor above 2 replaced.
+    """Return the network with each upsample by 4, 6, 8 … replaced by an upsample by half of it and one by 2.
 
     It becomes an upsample by half the factor, followed by an upsample by 2, because the array upsamples by 2.
     """
@@ -126,7 +127,8 @@ def _upsampled_in_steps(network: AnyNetwork) -> AnyNetwork:
 
 
 def _upsampled_in_blocks(network: AnyNetwork) -> AnyNetwork:
-    """Return the network with each upsample by another factor than the array's replaced.
+    """Return the network with each upsample that the array cannot do replaced by copies of the map and a depth to
+    space.
 
     It becomes one copy of its map per place of a block, and a depth to space of all copies.
     """
@@ -152,7 +154,7 @@ def _upsampled_in_blocks(network: AnyNetwork) -> AnyNetwork:
 
 
 def _with_whole_blocks(network: AnyNetwork) -> AnyNetwork:
-    """Return the network with copies before each depth to space, if it needs them.
+    """Return the network with copies before each depth to space whose channel groups do not begin at whole words.
 
     The channels of each place of a block are sliced and copied, and the copies are joined. Each copy then begins with a
     whole channel block.
@@ -180,7 +182,7 @@ def _with_whole_blocks(network: AnyNetwork) -> AnyNetwork:
 
 
 def _whole_blocks(network: Network | QuantizedNetwork, source: int, channels: int) -> bool:
-    """Return whether each group of ``channels`` channels of the map begins with a whole block on every array.
+    """Return whether each group of ``channels`` channels of the map begins at a whole word of lanes on every array.
 
     The groups are in one map, or each is a map of its own that nothing else reads.
     """
@@ -201,7 +203,7 @@ def _new_name(network: Network | QuantizedNetwork, stem: str, used_names: set[st
 
 
 def _inserted(network: AnyNetwork, index: int, inserted: Sequence[Any], changed: Any) -> AnyNetwork:
-    """Return the network with ``inserted`` before node ``index``, which is replaced by ``changed``.
+    """Return the network with the nodes ``inserted`` before node ``index``, which is itself replaced by ``changed``.
 
     The inputs of ``inserted`` and ``changed`` are indices in the returned network.
     """

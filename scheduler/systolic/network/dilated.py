@@ -31,7 +31,8 @@ TYPICAL_ROWS = 16
 
 
 def dilated_layers(layer: Layer, dilation: tuple[int, int], source: Shape) -> Iterator[Layer]:
-    """Yield the layers that compute a convolution, which is ``layer`` itself if it is not dilated.
+    """Yield the array layers that compute a dilated convolution: several that skip rows, or ``layer`` itself if it is
+    not dilated.
 
     Args:
         layer: The convolution. Its weights have no zeros between the places of the window.
@@ -52,7 +53,7 @@ def dilated_layers(layer: Layer, dilation: tuple[int, int], source: Shape) -> It
 
 
 def _parts(layer: Layer, source: Shape, step: int) -> list[Layer]:
-    """Return the parts of a layer, whose window's rows are ``step`` apart.
+    """Return the layers that each compute some rows of a dilated convolution, whose kernel rows are ``step`` apart.
 
     The list is empty if the zeros need fewer cycles, or if an output row sees only padding.
     """
@@ -66,13 +67,13 @@ def _parts(layer: Layer, source: Shape, step: int) -> list[Layer]:
 
 
 def _part(layer: Layer, reads: Rows, writes: Rows) -> Layer:
-    """Return the layer restricted to these rows of its input and output."""
+    """Return the layer restricted to the input rows ``reads`` and the output rows ``writes``."""
     shape = replace(layer.out, height=writes.count)
     return replace(layer, part=Part(reads, writes, 0, 1, 1), out=shape, saved=shape)
 
 
 def _by_taps(layer: Layer, source: Shape, step: int) -> list[Layer]:
-    """Return one part per group of output rows that see the same rows of the kernel."""
+    """Return one layer per group of output rows for which the same kernel rows are inside the map."""
     places, top = layer.kernel[0], layer.padding.top
 
     def taps(row: int) -> tuple[int, int]:
@@ -93,7 +94,8 @@ def _by_taps(layer: Layer, source: Shape, step: int) -> list[Layer]:
 
 
 def _by_phases(layer: Layer, source: Shape, step: int) -> list[Layer]:
-    """Return one part per phase, which writes every ``step``-th output row."""
+    """Return one layer per phase of a dilated convolution: the output rows phase, phase + ``step``, phase + 2 ·
+    ``step`` and so on."""
     top = layer.padding.top
     parts = []
     for phase in range(min(step, layer.out.height)):

@@ -15,7 +15,7 @@ from scheduler.systolic.network.views import Span
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """A convolution with fused operations. ``lower`` (scheduler/systolic/layers.py) makes it of one or more nodes.
+    """A layer that the systolic array executes: a convolution with fused operations, made of one or more network nodes.
 
     Nodes are given by their index in the network.
 
@@ -99,22 +99,23 @@ class Layer:
 
     @property
     def column_stride(self) -> int:
-        """Columns from a window to the next one in the same row."""
+        """Columns from one window of the kernel to the next one in the same row."""
         return self.part.column_stride if self.part else 1 if self.summed > 1 else self.stride
 
     @property
     def compared(self) -> bool:
-        """Whether the layer compares the places of its window, and does not multiply and add them."""
+        """Whether the layer is a max pool of its own, which compares the pixels of a window and does not multiply
+        them."""
         return self.window != (1, 1)
 
     @property
     def combines_maps(self) -> bool:
-        """Whether the layer adds or multiplies maps, on the array or in the Saver."""
+        """Whether the layer adds or multiplies several maps, on the array or in the output stage."""
         return self.summed > 1 or self.added is not None
 
     @property
     def frames(self) -> int:
-        """Frames of a batch."""
+        """The number of frames in a batch."""
         return self.stacked * self.repeats
 
     @property
@@ -124,7 +125,7 @@ class Layer:
 
     @property
     def kernel(self) -> tuple[int, int]:
-        """Rows and columns of the kernel on the rows that are read, after joining."""
+        """Rows and columns of the kernel on the rows as the engine reads them, which may join several map rows."""
         if self.compared:
             return self.window
         if self.multiplied:
@@ -133,21 +134,21 @@ class Layer:
 
     @property
     def reach(self) -> int:
-        """Columns from the first column that the kernel reads to the last one, both included."""
+        """The width of the kernel in input columns, with dilation."""
         return (self.kernel[1] - 1) * self.column_step + 1
 
     @property
     def places(self) -> int:
-        """Places of a window that the array passes on as positions, to be compared or multiplied. Else 1."""
+        """Pixels of a window that the array passes on one by one, to be compared or multiplied. 1 for other layers."""
         return self.summed if self.multiplied else self.window[0] * self.window[1]
 
     def read_width(self, width: int) -> int:
-        """Return the number of columns that are read of each row of a map with ``width`` columns."""
+        """Return how many columns the layer reads of a map with ``width`` columns."""
         return self.part.columns or width if self.part else width
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates in all frames, without the zero weights between groups.
+        """Multiply-accumulates of the layer in all frames of a batch, without the zero weights between groups.
 
         An identity layer, for example a pool that is not fused, counts one per value that the array computes.
         """

@@ -76,12 +76,13 @@ RESULT_LIMIT = (1 << (RESULT_BITS - 1)) - 1
 
 
 def check_mappable(network: Network | QuantizedNetwork) -> None:
-    """Raise the errors of ``check_layers`` for the network with the copies of maps that its joins need (copies.py)."""
+    """Raise an error if the systolic array cannot map the network, even with copies of maps inserted (copies.py)."""
     check_layers(with_copies(network))
 
 
 def check_layers(network: Network | QuantizedNetwork, fused: bool = False) -> None:
-    """Check that the array can map every layer. A float network can be checked before its bits are known.
+    """Raise an error unless the systolic array can map every layer. A float network can be checked before its bits are
+    known.
 
     Args:
         network: The network.
@@ -103,8 +104,8 @@ def check_layers(network: Network | QuantizedNetwork, fused: bool = False) -> No
 
 
 def _elsewhere(refused: Sequence[Node | QNode]) -> str:
-    """Return the sentence that recommends the streaming style for the refused layers; "" if it does not support them
-    either."""
+    """Return an error's remedy that recommends the streaming style for the refused layers; "" if that does not support
+    them either."""
     streamed = sorted({kind_of(node) for node in refused if isinstance(node.op, ONLY_STREAMED)})
     streamed += ["these activations"] if any(_has_thresholds(node.op) for node in refused) else []
     streamed += ["these values"] if any(_foreign_type(node) for node in refused) else []
@@ -119,13 +120,13 @@ def _has_thresholds(op: Op | QOp) -> bool:
 
 
 def _foreign_type(node: Node | QNode) -> str:
-    """Return the name of the node's datatype if the Saver cannot write its values, else ""."""
+    """Return the name of the node's output datatype if the systolic engine cannot write its values, else ""."""
     datatype = node.type.datatype if isinstance(node, QNode) else None
     return datatype.name if datatype is not None and (datatype.few or datatype.high > RESULT_LIMIT) else ""
 
 
 def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | None:
-    """Return why the array cannot map a node; None if it can, or if the host executes the node."""
+    """Return the reason why the systolic array cannot map a node; None if it can, or if the host executes the node."""
     if not node.inputs or node.op.on_host:
         return None
     sources = [network.nodes[resolve(network, i)] for i in node.inputs]
@@ -147,7 +148,7 @@ def _is_image(node: Node | QNode) -> bool:
 
 
 def _refuse_operation(node: Node | QNode, source: Node | QNode) -> str | None:
-    """Return why the array cannot map a node whose datatypes and inputs it supports; None if it can."""
+    """Return the reason why the array cannot map a node whose datatypes and inputs it supports; None if it can."""
     match node.op:
         case Convolution() | QConvolution() as op:
             # The rows of padding above a dilated window are skipped by addresses; a pass counts them otherwise.
@@ -186,7 +187,8 @@ def _refuse_copies(copies: int) -> str | None:
 
 
 def _refuse_padding(padding: Padding, source: Node | QNode, is_dense: bool) -> str | None:
-    """Return why the array has no such padding: the loader counts columns of the image down from its first word."""
+    """Return the reason why the array cannot have this padding, or None. It has limits above a map and left of the
+    input image."""
     if padding.top > MAX_PADDING_ABOVE and is_dense:
         return f"it has {padding.top} rows of padding above it, and a pass at most {MAX_PADDING_ABOVE}"
     if _is_image(source) and padding.left > MAX_PADDING_LEFT:
@@ -211,7 +213,7 @@ def _refuse_upsample(op: Upsample, upsampled: Shape) -> str | None:
 
 
 def fusible(op: MaxPool, source: Shape, pooled: Shape) -> bool:
-    """Return whether the Saver can pool the results of the layer before.
+    """Return whether the output stage can compute the max pool ``op`` as part of the layer before it.
 
     It can for windows of size 2 with stride 2, or with stride 1 and padding right and bottom alone. Other pools are
     layers of their own.

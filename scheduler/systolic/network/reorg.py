@@ -46,7 +46,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Part:
-    """The rows, columns and channels that one layer reads and writes, if several layers together write a map.
+    """The rows, columns and channels that one layer reads and writes, if several layers together write one output map.
 
     Attributes:
         reads: Rows of the map that is read.
@@ -72,12 +72,13 @@ class Part:
 
 
 def is_in_parts(op: Reorg) -> bool:
-    """Return whether several layers together write the map of a reorg."""
+    """Return whether the array needs several layers for the output map of a reorg (space to depth)."""
     return op.order == "darknet" and op.stride > 1
 
 
 def block_order_weights(channels: int, stride: int) -> IntArray:
-    """Return the weights (filters, channels, stride, stride) of a reorg in the order of blocks."""
+    """Return the 0/1 convolution weights (filters, channels, stride, stride) that compute a reorg in the order of
+    blocks."""
     places = stride * stride
     weights = np.zeros((places, channels, channels, places), np.int8)
     weights[np.arange(places), :, :, np.arange(places)] = np.eye(channels, dtype=np.int8)
@@ -85,7 +86,8 @@ def block_order_weights(channels: int, stride: int) -> IntArray:
 
 
 def depth_parts(op: DepthToSpace, source: Shape) -> Iterator[tuple[Part, IntArray]]:
-    """Yield each part of a depth to space, one per row of a block, with its weights (channels, channels, 1, 1)."""
+    """Yield, per output row of a block of a depth to space, the rows to read and write and the 1×1 weights that move
+    them."""
     channels = source.channels // (op.rows * op.columns)
     for row in range(op.rows):
         reads, writes = Rows(0, 1, source.height), Rows(row, op.rows, source.height)
@@ -94,7 +96,7 @@ def depth_parts(op: DepthToSpace, source: Shape) -> Iterator[tuple[Part, IntArra
 
 
 def pad_parts(op: Pad, source: Shape) -> Iterator[Part]:
-    """Yield the parts of a ``Pad``. Each part copies one rectangle of the map to the result.
+    """Yield the rectangles that a ``Pad`` copies from its input map to its output map, as parts.
 
     result      c b c        M: the map
                 a M a        a, b: copies of columns and rows of the map
@@ -107,13 +109,14 @@ def pad_parts(op: Pad, source: Shape) -> Iterator[Part]:
 
 
 def pad_part_count(op: Pad, source: Shape) -> int:
-    """Return how many parts a ``Pad`` has."""
+    """Return into how many copied rectangles a ``Pad`` is divided, which is its number of layers."""
     rows = _pieces(source.height, op.padding.top, op.padding.bottom, op.mode)
     return len(rows) * len(_pieces(source.width, op.padding.left, op.padding.right, op.mode))
 
 
 def _pieces(length: int, front: int, back: int, mode: str) -> list[tuple[int, int, int]]:
-    """Return the pieces of one axis that are copied in order, as (first place in the result, in the map, length).
+    """Return the runs of one axis that a ``Pad`` copies in order, as (first index in the result, first index in the
+    map, length).
 
     Args:
         length: Rows or columns of the map.
@@ -127,7 +130,8 @@ def _pieces(length: int, front: int, back: int, mode: str) -> list[tuple[int, in
 
 
 def darknet_parts(source: Shape) -> Iterator[tuple[Part, IntArray]]:
-    """Yield each part of a reorg by 2 in darknet's order, with its weights (filters, channels, rows, columns)."""
+    """Yield each part of a stride-2 reorg in darknet's order, with its 0/1 weights (filters, channels, rows,
+    columns)."""
     columns = PARTED_STRIDE  # one column of blocks is enough, because all others are moved in the same way
     places = np.arange(source.channels * source.height * columns).reshape(source.channels, source.height, columns)
     sources = Reorg(PARTED_STRIDE).move([places])[:, :, 0]
@@ -145,7 +149,8 @@ Indices = npt.NDArray[np.intp]
 
 
 def _alike(channel: Indices, row: Indices, column: Indices) -> list[list[int]]:
-    """Group the rows of the result that are moved in the same way, and return each group.
+    """Return the rows of a reorg's result in groups that are moved in the same way, so that one layer can compute each
+    group.
 
     Rows are alike if they take the same channels and columns, and rows at the same distance.
 
@@ -165,7 +170,7 @@ def _alike(channel: Indices, row: Indices, column: Indices) -> list[list[int]]:
 def _part(
     first: int, rows: list[int], channels: int, channel: Indices, row: Indices, column: Indices
 ) -> tuple[Part, IntArray]:
-    """Return the part that writes ``rows`` of channels ``first`` and following, with its weights.
+    """Return the part of a reorg that writes ``rows`` of the channels from ``first`` on, with its 0/1 weights.
 
     Args:
         first: The first channel that is written.

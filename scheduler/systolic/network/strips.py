@@ -18,7 +18,8 @@ from scheduler.systolic.network.views import ROWS_IN_TURN, Span, spans_of
 
 @dataclass(frozen=True)
 class Strips:
-    """The strips of a network.
+    """The strips of a network: groups of feature maps whose rows are stored next to each other in DDR, for concats and
+    adds.
 
     Attributes:
         nodes: The nodes of each strip, in the order in which their maps are stored.
@@ -29,16 +30,17 @@ class Strips:
     refused: dict[int, str]
 
     def of(self, node: int) -> tuple[int, ...]:
-        """Return the strip of a node's map, which is the node alone if its rows hold no other map."""
+        """Return the nodes whose maps share DDR rows with the map of ``node``, in stored order; only the node itself if
+        none do."""
         return next((strip for strip in self.nodes if node in strip), (node,))
 
     def in_stored_order(self, spans: tuple[Span, ...]) -> tuple[Span, ...]:
-        """Return ``spans`` in the order in which they are stored."""
+        """Return the channel ranges ``spans`` of a strip in the order in which DDR stores them."""
         strip = self.of(spans[0].node)
         return tuple(sorted(spans, key=lambda span: (strip.index(span.node) if span.node in strip else -1, span.first)))
 
     def are_adjacent(self, spans: tuple[Span, ...]) -> bool:
-        """Return whether ``spans`` are neighbouring channels of one strip, without a gap."""
+        """Return whether the channel ranges ``spans`` follow each other in the rows of one strip, without a gap."""
         strip, spans = self.of(spans[0].node), self.in_stored_order(spans)
         return all(span.node in strip for span in spans) and all(
             strip.index(follower.node) == strip.index(span.node) + 1
@@ -49,7 +51,7 @@ class Strips:
 
 
 def strips_of(network: Network | QuantizedNetwork, fused: bool = False) -> Strips:
-    """Return the strips of a network.
+    """Return which feature maps of a network are stored side by side in DDR, as strips.
 
     A map is stored once. Two concats can therefore share a map only if one row can hold the operands of both: the
     concats [a, b] and [c, b] are both readable from a, b, c.
@@ -76,7 +78,7 @@ def strips_of(network: Network | QuantizedNetwork, fused: bool = False) -> Strip
 
 @dataclass
 class _Rows:
-    """The strips so far.
+    """The strips (maps stored side by side in DDR) while they are built, node by node.
 
     Attributes:
         network: The network.
@@ -91,7 +93,7 @@ class _Rows:
     refused: dict[int, str] = field(default_factory=dict)
 
     def place(self, index: int, node: Node | QNode) -> str:
-        """Place the operands of a node in a strip. Return why this is impossible, or "".
+        """Put the input maps of a node side by side in a strip. Return the reason if this is impossible, else "".
 
         Nodes that do not join maps are skipped.
         """
@@ -120,7 +122,8 @@ class _Rows:
         return ""
 
     def _place_in_turn(self, verb: str, inputs: tuple[int, ...]) -> str:
-        """Place operands whose rows are read in turn, in a strip that holds nothing else. Return why not, or ""."""
+        """Put maps whose rows are read alternately into a strip of their own. Return the reason if this is impossible,
+        else ""."""
         spans = [spans_of(self.network, source) for source in inputs]
         if any(len(parts) > 1 or not parts[0].is_map for parts in spans):
             return f"it {verb} a concat or a slice, and only whole maps can be stored side by side"
@@ -135,13 +138,13 @@ class _Rows:
         return ""
 
     def _taken(self, nodes: tuple[int, ...]) -> str:
-        """Return the names of the nodes that are in a strip already, separated by commas."""
+        """Return the names of those ``nodes`` whose maps are in a strip already, separated by commas."""
         placed = {node for strip in self.strips for node in strip}
         return ", ".join(self.network.nodes[node].name for node in nodes if node in placed)
 
 
 def _grown(strip: tuple[int, ...], nodes: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Return ``strip`` extended by the missing nodes, so that ``nodes`` are neighbours in it. None if it is impossible.
+    """Return ``strip`` extended so that the maps of ``nodes`` are neighbours in it, or None if that is impossible.
 
     If nodes are missing, the nodes that the strip shares must be at one of its ends. Else they must be neighbours.
     """
@@ -156,7 +159,7 @@ def _grown(strip: tuple[int, ...], nodes: tuple[int, ...]) -> tuple[int, ...] | 
 
 
 def _refuse_reading(strips: Strips, spans: tuple[Span, ...], op: object, by_host: bool, read: bool) -> str:
-    """Return why the map of a node cannot be read as it is stored, or "".
+    """Return the reason why a node's map cannot be read from DDR as it is stored, or "".
 
     No layer writes the map of a concat or a slice, so a layer of the array has to read it. The host reads only maps
     that are alone in their strip.

@@ -36,7 +36,7 @@ ROWS_IN_TURN = (Add, QAdd, Multiply, QMultiply)
 
 @dataclass(frozen=True)
 class Span:
-    """Neighbouring channels of a node's map, as a part of a view (a map, a concat or a slice).
+    """A range of channels of one stored feature map, as a part of a view: a map, a concat or a slice.
 
     Attributes:
         node: The index of the node that computes the map.
@@ -54,16 +54,16 @@ class Span:
 
     @property
     def is_map(self) -> bool:
-        """Whether the span is a whole map."""
+        """Whether the range covers all channels of the stored map."""
         return self.end - self.first == self.channels
 
     def blocks(self, lanes: int) -> int:
-        """Return the number of words per position that hold these channels."""
+        """Return the number of words of ``lanes`` channels per pixel that hold the range of channels."""
         return ceil_div(self.end, lanes) - self.first // lanes
 
 
 def spans_of(network: Network | QuantizedNetwork, index: int) -> tuple[Span, ...]:
-    """Return the spans of stored maps of which a node's map consists, in the order of its channels."""
+    """Return the channel ranges of stored maps of which a node's map consists, in the order of its channels."""
     node = network.nodes[index]
     if isinstance(node.op, Concat):
         joined: list[Span] = []
@@ -79,7 +79,7 @@ def spans_of(network: Network | QuantizedNetwork, index: int) -> tuple[Span, ...
 
 
 def _append(spans: list[Span], span: Span) -> None:
-    """Append ``span`` to ``spans``. If it continues the last span in the same map, that one is made longer."""
+    """Append a channel range to ``spans``, or extend the last range if the two are contiguous in the same map."""
     last = spans[-1] if spans else None
     if last and last.node == span.node and last.end == span.first:
         spans[-1] = replace(last, end=span.end)
@@ -88,7 +88,8 @@ def _append(spans: list[Span], span: Span) -> None:
 
 
 def _sliced(spans: tuple[Span, ...], first: int, channels: int) -> tuple[Span, ...]:
-    """Return the spans of ``channels`` channels of a view, from its channel ``first`` on."""
+    """Return the channel ranges of stored maps that make up ``channels`` channels of a view, from its channel ``first``
+    on."""
     parts = []
     for span in spans:
         low = max(first, span.start)
@@ -100,12 +101,12 @@ def _sliced(spans: tuple[Span, ...], first: int, channels: int) -> tuple[Span, .
 
 
 def group_of(spans: tuple[Span, ...], number: int, channels: int) -> tuple[Span, ...]:
-    """Return the spans of group ``number`` of the view, if each group has ``channels`` channels."""
+    """Return the channel ranges of the ``number``-th group of ``channels`` channels of a view."""
     return _sliced(spans, number * channels, channels)
 
 
 def aligned(spans: tuple[Span, ...]) -> bool:
-    """Return whether every channel is in the same block and lane, on every array, as in a single map.
+    """Return whether the view's channels are in the same words and lanes as in a single map, on every array.
 
     A depthwise layer can read only such channels.
     """
@@ -114,7 +115,7 @@ def aligned(spans: tuple[Span, ...]) -> bool:
 
 
 def lane_places(spans: tuple[Span, ...], lanes: int) -> npt.NDArray[np.intp]:
-    """Return the lane of each channel that is read, with shape (channels,).
+    """Return the lane of each channel of a view, counted over all words of a pixel, with shape (channels,).
 
     Lanes are counted over all blocks of a position, in the order in which ``spans`` are stored.
     """

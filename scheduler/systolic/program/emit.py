@@ -21,15 +21,16 @@ from scheduler.systolic.schedule import SystolicSchedule
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The program of a schedule.
+    """All data that a schedule needs in DDR before a frame starts, except for the image: engine words, weights,
+    requantisers.
 
     Attributes:
-        words: The words of all passes, uint32 (passes, words per pass).
+        words: The control words of all passes, uint32 (passes, words per pass).
         weights: The weights per weight port, bytes (port words, bytes per port word).
         requantisers: uint32 (channels, 4): bias, multiplier | negative << 16, shift, 0. images.py describes the words
             of late offsets, and the last word of a layer's first channel.
-        maps_words: Words of DDR that all maps together take.
-        maps: The region per node.
+        maps_words: Words of DDR that all feature maps together take.
+        maps: The place of each node's feature map.
         pass_layer: The index of the layer per pass.
     """
 
@@ -41,12 +42,13 @@ class Program:
     pass_layer: tuple[int, ...]
 
     def last_pass(self, layer: int) -> int:
-        """Return the index of the last pass of a layer, after which its map is complete."""
+        """Return the index of a layer's last pass (run of the engine), after which its output map is complete."""
         return max(index for index, owner in enumerate(self.pass_layer) if owner == layer)
 
 
 def emit(schedule: SystolicSchedule) -> Program:
-    """Return the program of a schedule.
+    """Return the data that DDR holds for a schedule before a frame starts: the engine's words, weights and
+    requantisers.
 
     Raises:
         RangeError: A sum does not fit the array's 32-bit accumulators, or a word of a pass does not fit the engine's
@@ -81,7 +83,7 @@ def emit(schedule: SystolicSchedule) -> Program:
 
 
 def _words(passes: Sequence[Mapping[str, int]], array: Array, layers: Sequence[str]) -> npt.NDArray[np.uint32]:
-    """Return the words of all passes, uint32 (passes, words per pass).
+    """Return the control words of all passes (runs of the engine over a column tile), uint32 (passes, words per pass).
 
     Args:
         passes: The words of each pass that the schedule decides.
@@ -112,7 +114,7 @@ def _words(passes: Sequence[Mapping[str, int]], array: Array, layers: Sequence[s
 
 
 def _deal(image: Bytes, array: Array) -> tuple[Bytes, ...]:
-    """Return the weights of each port. Each port in turn gets ``weight_words`` words.
+    """Return the weights of each weight port. The words are dealt to the ports in turn, ``weight_words`` at a time.
 
     The ports together then read one step after the other.
     """

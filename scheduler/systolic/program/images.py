@@ -26,7 +26,8 @@ Weights = npt.NDArray[np.signedinteger]
 
 
 def weight_image(layer: Layer, array: Array) -> Bytes:
-    """Return a layer's weights, with shape (channel tiles · steps · columns, bytes per word).
+    """Return a layer's weights as the engine reads them from DDR, with shape (channel tiles · steps · columns, bytes
+    per word).
 
     The values of one step have the order (lane, column).
     """
@@ -40,14 +41,15 @@ def weight_image(layer: Layer, array: Array) -> Bytes:
 
 
 def _pad_axis(array: Weights, axis: int, multiple: int) -> Weights:
-    """Return the array with zeros at the end of an axis, so that its length is a multiple of ``multiple``."""
+    """Return the numpy array with zeros at the end of an axis, so that its length is a multiple of ``multiple``."""
     widths = [(0, 0)] * array.ndim
     widths[axis] = (0, -array.shape[axis] % multiple)
     return np.pad(array, widths)
 
 
 def _at_lanes(layer: Layer, array: Array) -> Weights:
-    """Return weights (filters, lanes of all blocks, kernel height, kernel width).
+    """Return the layer's weights with each input channel at its lane: (filters, lanes of all words, kernel height,
+    kernel width).
 
     Each channel's weights are at the channel's lane. The weights of unused lanes are 0.
     """
@@ -60,7 +62,8 @@ def _at_lanes(layer: Layer, array: Array) -> Weights:
 
 
 def _channel_steps(layer: Layer, array: Array) -> Weights:
-    """Return weights (tile, ky, kx, block, lane, column), or (tile, kx, ky, …) if rows are joined."""
+    """Return a layer's weights in the array's order: (tile, ky, kx, block, lane, column), or (tile, kx, ky, …) if rows
+    are joined."""
     weights = _pad_axis(_at_lanes(layer, array), 0, array.columns)
     height, width = weights.shape[2:]
     split = weights.reshape(-1, array.columns, weights.shape[1] // array.lanes, array.lanes, height, width)
@@ -68,7 +71,8 @@ def _channel_steps(layer: Layer, array: Array) -> Weights:
 
 
 def _pixel_steps(layer: Layer, array: Array) -> Weights:
-    """Return weights (tile, ky, group of kernel columns, plane, pixel, channel, column).
+    """Return the weights of a layer that reads the image: (tile, ky, group of kernel columns, plane, pixel, channel,
+    column).
 
     Pixel and channel together are the lane. On arrays of 4 bits, each channel has two lanes with the same weight, for
     the low and the high nibble of its byte. The array multiplies the products of the high nibbles by 16
@@ -85,7 +89,7 @@ def _pixel_steps(layer: Layer, array: Array) -> Weights:
 
 
 def _depthwise_steps(layer: Layer, array: Array) -> Weights:
-    """Return weights (tile, ky, kx, block, lane, column).
+    """Return a depthwise layer's weights in the array's order: (tile, ky, kx, block, lane, column).
 
     They are 0 if block · lanes + lane is not in the column's group.
     """
@@ -104,7 +108,8 @@ PIXEL_OFFSETS = {4: 136, 8: 128, 16: 0}
 
 
 def requantiser_image(scheduled: ScheduledLayer, network: QuantizedNetwork) -> npt.NDArray[np.uint32]:
-    """Return a layer's requantisers, uint32 with shape (channel tiles · columns, 4).
+    """Return a layer's requantisers as the engine reads them: uint32 with shape (channel tiles · columns, 4), then the
+    layer's table.
 
     The words of the layer's table follow, if it has one. The filters that fill up the last channel tile give 0.
 
@@ -147,7 +152,7 @@ LATE_OFFSET, LATE_SIGN = 64, 128
 
 
 def halves_mark(halves: str) -> int:
-    """Return the bit that encodes the rounding of halves (TO_EVEN and TO_ODD in saver/requantise.h).
+    """Return the bit that encodes for the engine how halves are rounded (TO_EVEN and TO_ODD in saver/requantise.h).
 
     The last word of a layer's first channel holds this bit.
     """
@@ -157,7 +162,7 @@ def halves_mark(halves: str) -> int:
 def _late_numbers(
     layer: Layer, requantiser: MultiplyShift, bias: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], ...]:
-    """Return the words of requantisers that add their offset after the multiplication.
+    """Return the offset, multiplier and shift words of requantisers that add their offset after the multiplication.
 
     These are the lower 32 bits of the offset, then the multiplier with the upper 16 bits of the offset, then the shift
     with LATE_OFFSET and LATE_SIGN.
@@ -181,7 +186,7 @@ def _late_numbers(
 
 
 def table_words(table: Table, datatype: DataType, depth: int) -> npt.NDArray[np.uint32]:
-    """Return an activation table, uint32 with shape (depth, 4).
+    """Return an activation table as the engine reads it, uint32 with shape (depth, 4).
 
     A table of single values holds the output of each value at the value's two's complement. A piecewise-linear table
     holds the start and the slope of each piece at the upper 8 bits of its values. Words that no value reads are 0. The
@@ -204,7 +209,7 @@ def table_words(table: Table, datatype: DataType, depth: int) -> npt.NDArray[np.
 
 
 def _check_sums(layer: Layer, bias: npt.NDArray[np.int64], highest: int) -> None:
-    """Raise RangeError unless exact sums fit int32 for all values of the map: Σ|w| · highest + |bias| < 2^31.
+    """Raise RangeError unless the layer's exact sums always fit int32: Σ|w| · highest + |bias| < 2^31.
 
     Args:
         layer: The layer.

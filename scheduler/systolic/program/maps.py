@@ -19,7 +19,8 @@ from scheduler.systolic.shape import blocks
 
 @dataclass(frozen=True)
 class MapRegion:
-    """The place of a feature map in DDR, where its words have the order (row, block, column).
+    """The location and layout of a feature map in DDR (words in the order row, block, column), or in an on-chip map
+    buffer.
 
     The input image has the order (row, plane, column) instead, with PIXEL_BYTES bytes per pixel of a plane. Each row of
     a plane is padded to whole words. A map on chip has a place in DDR too, which the host reads if it runs the network
@@ -57,31 +58,31 @@ class MapRegion:
 
     @property
     def frame_words(self) -> int:
-        """Words from the map of one frame to the map of the next one."""
+        """DDR words from the map of one frame to the map of the next one in a batch."""
         return self.shape.height * self.pitch
 
     @property
     def words(self) -> int:
-        """Words of all frames."""
+        """DDR words of the maps of all frames of a batch."""
         return self.frames * self.frame_words
 
     @property
     def start(self) -> int:
-        """The first word that a pass reads or writes, in DDR or in the map buffer."""
+        """The first word of the map that a pass reads or writes, in DDR or in the map buffer."""
         return self.place if self.buffer else self.base
 
     @property
     def block_pitch(self) -> int:
-        """Words from a block of a row to the next one."""
+        """Words from one channel block of a map row to the next one."""
         return self.row_words // self.blocks
 
     def from_frame(self, frame: int) -> MapRegion:
-        """Return the region from the map of ``frame`` on."""
+        """Return the region that begins at the map of frame ``frame`` of the batch."""
         return replace(self, base=self.base + frame * self.frame_words)
 
 
 def place_maps(schedule: SystolicSchedule) -> tuple[dict[int, MapRegion], int]:
-    """Return the region per node, and the words that all regions together take.
+    """Return where each node's feature map is stored, and the DDR words that all maps together take.
 
     There is a region for every map that a layer writes, and for every view of such maps that a layer reads. Regions are
     placed in the order in which they are written, each in the first gap that is large enough. A chain of layers
@@ -107,7 +108,7 @@ def place_maps(schedule: SystolicSchedule) -> tuple[dict[int, MapRegion], int]:
 
 @dataclass(frozen=True, eq=False)
 class _Places:
-    """The places of a schedule's maps within the strips that they share.
+    """The computation of where a schedule's feature maps are stored, with maps side by side in shared strips.
 
     Attributes:
         schedule: The schedule.
@@ -120,7 +121,7 @@ class _Places:
     on_chip: dict[int, tuple[Place, int]]
 
     def last_reads(self) -> dict[tuple[int, ...], int]:
-        """Return the index of the last layer that reads a part of each strip."""
+        """Return, per strip of maps that share DDR rows, the index of the last layer that reads from it."""
         network, last = self.schedule.network, len(self.schedule.layers)
         reads = {
             self.strips.of(span.node): index
@@ -132,16 +133,16 @@ class _Places:
         return reads | {self.strips.of(node): last for node in host}
 
     def read(self) -> list[int]:
-        """Return the nodes of the maps and views that layers read, and of the maps that the Saver adds."""
+        """Return the nodes whose maps or views the layers read, including the maps of residual adds."""
         layers = [scheduled.layer for scheduled in self.schedule.layers]
         return [layer.input for layer in layers] + [layer.added.other_node for layer in layers if layer.added]
 
     def _added(self, layer: Layer) -> tuple[Span, ...]:
-        """Return the spans of the map that the Saver adds to the layer's results."""
+        """Return the channel ranges of the map that the layer's residual add reads."""
         return spans_of(self.schedule.network, layer.added.other_node) if layer.added else ()
 
     def placed(self, node: int, bases: dict[tuple[int, ...], int]) -> MapRegion:
-        """Return the region of a node's map or view.
+        """Return the region (location and layout) of a node's map or view, given where its strip begins in DDR.
 
         Args:
             node: The node.
@@ -158,11 +159,11 @@ class _Places:
         return replace(region, base=bases[strip] + first_word, buffer=place.buffer, place=word, turn=turn)
 
     def _blocks(self, node: int) -> int:
-        """Return the channel blocks per position of a node's map."""
+        """Return the number of channel blocks (words) per pixel of a node's map."""
         return blocks(self.schedule.network.nodes[node].shape.channels, self.schedule.array)
 
     def unplaced(self, node: int) -> MapRegion:
-        """Return the region of a node's map or view, at word 0 of DDR."""
+        """Return the region of a node's map or view as if it were stored at word 0 of DDR."""
         network, array, frames = self.schedule.network, self.schedule.array, self.schedule.batch
         shape, datatype = network.nodes[node].shape, network.nodes[node].type.datatype
         if node == 0:
@@ -178,7 +179,7 @@ class _Places:
 
 
 def _on_chip(schedule: SystolicSchedule) -> dict[int, tuple[Place, int]]:
-    """Return the place and the turn per node whose map stays on chip.
+    """Return the map-buffer place and the bank rotation of each node whose map stays on chip.
 
     The maps of a strip have the same place.
     """
@@ -195,7 +196,7 @@ def _on_chip(schedule: SystolicSchedule) -> dict[int, tuple[Place, int]]:
 
 
 def _first_gap(occupied: list[tuple[int, int]], words: int) -> int:
-    """Return the first word of the first gap of ``words`` words between occupied (first, past-last) ranges."""
+    """Return the first DDR word at which ``words`` words are free between the occupied (first, past-last) ranges."""
     base = 0
     for first, end in sorted(occupied):
         if base + words <= first:

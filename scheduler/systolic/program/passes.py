@@ -17,7 +17,8 @@ from scheduler.systolic.tiling import ColumnTile, input_columns, row_slots, row_
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """One pass of a layer over one column tile and one frame, with the places of its maps and weights.
+    """One pass: a run of the engine over one column tile of a layer for one frame, with the places of its maps and
+    weights.
 
     Attributes:
         network: The network.
@@ -41,7 +42,8 @@ class Pass:
 
 
 def primary_words(one_pass: Pass) -> dict[str, int]:
-    """Return the words of a pass that contract/program.py does not compute from other words."""
+    """Return the control words of a pass that the schedule decides. contract/program.py computes the others from
+    them."""
     scheduled, tile = one_pass.scheduled, one_pass.tile
     layer, shape, tiling, array = scheduled.layer, scheduled.shape, scheduled.tiling, scheduled.array
     return {
@@ -70,7 +72,8 @@ def primary_words(one_pass: Pass) -> dict[str, int]:
 
 
 def _input_words(one_pass: Pass) -> dict[str, int]:
-    """Return the words that say where the column tile's rows are, and how they fill the row buffer."""
+    """Return a pass's control words for reading: where the column tile's input rows are, and how they fill the row
+    buffer."""
     scheduled, tile, region = one_pass.scheduled, one_pass.tile, one_pass.source
     layer, shape, array = scheduled.layer, scheduled.shape, scheduled.array
     first, end = input_columns(layer, tile, layer.read_width(region.shape.width), shape.pixels)
@@ -99,7 +102,8 @@ def _input_words(one_pass: Pass) -> dict[str, int]:
 
 
 def _output_words(one_pass: Pass) -> dict[str, int]:
-    """Return the words that say where the results are written, and to which limits they are saturated."""
+    """Return a pass's control words for writing: where the results are stored, and to which limits they are
+    saturated."""
     scheduled, tile, region = one_pass.scheduled, one_pass.tile, one_pass.target
     layer = scheduled.layer
     written = layer.output if layer.added is None else layer.added.own_node
@@ -125,12 +129,14 @@ def _output_words(one_pass: Pass) -> dict[str, int]:
 
 
 def _limits(low: int, high: int) -> int:
-    """Return the word of two limits of 16 bits, the high one in the upper half."""
+    """Return the lower and upper saturation limit, 16 bits each, as one control word with the high one in the upper
+    half."""
     return (high << 16) + (low & 0xFFFF)
 
 
 def _added_words(one_pass: Pass) -> dict[str, int]:
-    """Return the words of the residual add: the place of the map, its words and the arithmetic. 0 without an add."""
+    """Return a pass's control words for the residual add: the other map's place and the arithmetic. They are 0 without
+    an add."""
     scheduled, tile, region = one_pass.scheduled, one_pass.tile, one_pass.added
     layer, addition = scheduled.layer, scheduled.layer.added
     if addition is None or region is None:

@@ -17,7 +17,8 @@ from scheduler.systolic.tiling import Tiling
 
 
 def least_cycles(geometry: Geometry, network: NetworkShapes, ddr: DdrTiming, space: Space) -> list[int]:
-    """Return a lower bound of the cycles per layer for all candidates of the geometry, in all frames of a batch.
+    """Return, per layer, a lower bound of its cycles on any array of the geometry under any tiling, in all frames of a
+    batch.
 
     The first weight tile of a layer arrives during the layer before. The first weight tile of a frame arrives before
     the frame's first step.
@@ -39,7 +40,8 @@ def least_cycles(geometry: Geometry, network: NetworkShapes, ddr: DdrTiming, spa
 
 
 def _step_pace(geometry: Geometry, network: NetworkShapes, ddr: DdrTiming, space: Space) -> int:
-    """Return 1/1000 cycles per step in which weights arrive, if only the best weight ports of the space are busy."""
+    """Return the least 1/1000 cycles in which the weights of one array step arrive, over the port counts that are
+    searched."""
     word_bytes = geometry.lanes * network.bits // 8
 
     def pace(ports: int) -> int:
@@ -52,7 +54,7 @@ def _step_pace(geometry: Geometry, network: NetworkShapes, ddr: DdrTiming, space
 
 @dataclass(frozen=True)
 class _PassBound:
-    """The lower bound of a pass over a whole layer, as one column tile.
+    """The lower bound of a layer's cycles on a geometry, computed as one pass over the whole layer.
 
     Attributes:
         geometry: The geometry.
@@ -71,7 +73,7 @@ class _PassBound:
     ddr: DdrTiming
 
     def cycles(self, first: bool, next_steps: int) -> int:
-        """Return the least cycles of the pass.
+        """Return the least cycles of a pass over the whole layer.
 
         After the first rows have arrived, the array computes positions × steps × tiles. It cannot begin the last weight
         tile before that tile has arrived. Meanwhile all weight tiles except the first arrive, and the first tile of the
@@ -93,12 +95,12 @@ class _PassBound:
         return self.engine.least_program(self.ddr) + max(end, prefetched) - ROUNDED
 
     def _arrival(self, steps: int) -> int:
-        """Return the least cycles until the weights of ``steps`` steps have arrived."""
+        """Return the least cycles until the weights of ``steps`` array steps have arrived from DDR."""
         return self.engine.least_weights(steps * self.step_pace // 1000, self.ddr) if steps else 0
 
 
 def least_bytes(geometry: Geometry, network: NetworkShapes) -> list[int]:
-    """Return a lower bound of the DDR bytes per layer for all candidates of the geometry.
+    """Return, per layer, a lower bound of its DDR bytes on any array of the geometry under any tiling.
 
     Every weight, every requantiser and every map that cannot stay on chip is moved once.
     """

@@ -21,7 +21,7 @@ from scheduler.systolic.tiling import BufferNeeds, Tiling
 
 @dataclass(frozen=True, eq=False)
 class LayerCosts:
-    """The cost of one layer on the arrays of one geometry.
+    """The modelled cycles and DDR bytes of one layer for all arrays of one geometry and all tilings.
 
     Attributes:
         tilings: The tilings that fit the deepest buffers.
@@ -38,7 +38,7 @@ class LayerCosts:
 
 @dataclass(frozen=True, eq=False)
 class GeometryCosts:
-    """The layers' costs on the arrays of one geometry. Each layer is priced once per choice of its maps on chip.
+    """The modelled costs of all layers on the arrays of one geometry, cached per choice of maps on chip.
 
     Attributes:
         task: The geometry and its network.
@@ -53,7 +53,8 @@ class GeometryCosts:
     def layers(
         self, on_chip: tuple[bool, ...], best: tuple[int, ...] | None, progress: Progress = silent
     ) -> list[LayerCosts]:
-        """Return the costs of all layers, or an empty list if the geometry cannot win.
+        """Return the costs of all layers, or an empty list if no array of the geometry can meet the goal and beat the
+        best schedule.
 
         It cannot win if no tiling of a layer fits, if no candidate can beat ``best``, or if the lower bounds exceed the
         cycles that the goal allows. The layers with the fewest
@@ -110,7 +111,7 @@ def _cycles(
     ddr: DdrTiming,
     first: bool,
 ) -> Numbers:
-    """Return the cycles of a layer, (arrays, tilings), from a cache.
+    """Return a layer's modelled cycles under each array and tiling, (arrays, tilings), from a cache.
 
     Many networks have equal layers. The search for the smallest area among the fastest schedules prices the same layers
     as the search before it.
@@ -120,12 +121,13 @@ def _cycles(
 
 
 def geometry_costs(task: Task, arrays: Sequence[Array]) -> GeometryCosts:
-    """Return the costs of the task's layers on ``arrays``. No layer is priced yet."""
+    """Return an empty cache for the layers' costs on ``arrays`` of the task's geometry. No layer is priced yet."""
     return GeometryCosts(task, tuple(arrays), {})
 
 
 def _cannot_beat(task: Task, cycles: int, traffic: int) -> bool:
-    """Return whether no schedule with at least these cycles and DDR bytes can reach the goal and beat the best."""
+    """Return whether a schedule of at least these cycles and DDR bytes misses the goal or is worse than the best so
+    far."""
     if cycles > task.goal.cycle_budget(task.ddr):
         return True
     if task.best is None or task.goal.objective == "resources":

@@ -23,7 +23,8 @@ from scheduler.systolic.tiling import BufferNeeds
 
 @dataclass(frozen=True, eq=False)
 class Depths:
-    """The depths that a search varies. A *cell* is a tuple: the index of an array, and an index per buffer's depths.
+    """The buffer depths that a search tries. A *cell* is one combination: the index of an array, and the index of a
+    depth per buffer.
 
     Attributes:
         steps: The depths of each buffer of SEARCHED, in ascending order.
@@ -33,11 +34,11 @@ class Depths:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """The number of depths per buffer."""
+        """The number of depths that are tried per buffer."""
         return tuple(map(len, self.steps))
 
     def sized(self, array: Array, cell: tuple[int, ...]) -> Array:
-        """Return the array with the depths of ``cell``."""
+        """Return the array with the buffer depths of ``cell``."""
         numbers: dict[str, Any] = dict(zip(SEARCHED, self._at(cell), strict=True))
         return replace(array, **numbers)
 
@@ -45,18 +46,19 @@ class Depths:
         return tuple(steps[index] for steps, index in zip(self.steps, cell[1:], strict=True))
 
     def cell_of(self, needs: BufferNeeds) -> tuple[int, ...]:
-        """Return the index per buffer of the smallest depth that holds ``needs``."""
+        """Return, per buffer, the index of the smallest depth that is enough for ``needs``."""
         pairs = zip(self.steps, SEARCHED, strict=True)
         return tuple(int(np.searchsorted(steps, getattr(needs, name))) for steps, name in pairs)
 
     def fitting(self, layer: LayerCosts, cell: tuple[int, ...]) -> list[int]:
-        """Return the indices of the layer's tilings that fit the depths of ``cell``."""
+        """Return the indices of the layer's tilings for which the buffer depths of ``cell`` are enough."""
         depths = self._at(cell)
         return [index for index, needs in enumerate(layer.needs) if fits_depths(needs, depths)]
 
 
 def useful_depths(space: Space, layers: Sequence[LayerCosts]) -> Depths:
-    """Return the depths of the space, per buffer up to the first that holds every tiling."""
+    """Return the buffer depths to try: all of the space, but per buffer only up to the first that is enough for every
+    tiling."""
 
     def up_to(name: str) -> tuple[int, ...]:
         depths = space.depths(name)
@@ -68,7 +70,8 @@ def useful_depths(space: Space, layers: Sequence[LayerCosts]) -> Depths:
 
 
 def areas(arrays: Sequence[Array], depths: Depths, board: Board) -> Numbers:
-    """Return the smallest area of any placement, (arrays, depths per buffer…). NEVER if the board is too small.
+    """Return the least board area of each array with each combination of depths, (arrays, depths per buffer…); NEVER if
+    it does not fit.
 
     Args:
         arrays: Arrays that differ only in PERIPHERALS.
@@ -87,7 +90,7 @@ def areas(arrays: Sequence[Array], depths: Depths, board: Board) -> Numbers:
 
 
 def arrays_within(task: Task, arrays: list[Array]) -> list[Array]:
-    """Return the arrays that fit the board with the smallest buffers in which every layer can run.
+    """Return the arrays that fit the board with the smallest buffers in which every layer has a tiling.
 
     If the goal is the smallest area, an array with these buffers must also not exceed the area of the best candidate.
     """
@@ -104,7 +107,7 @@ def arrays_within(task: Task, arrays: list[Array]) -> list[Array]:
 
 
 def _least_depths(task: Task, on_chip: Sequence[bool]) -> Depths | None:
-    """Return the smallest depth per buffer that holds at least one tiling of every layer, or None.
+    """Return, per buffer, the smallest depth that is enough for one tiling of every layer, or None if there is none.
 
     None means that no tiling of some layer fits the deepest buffers of the space.
     """

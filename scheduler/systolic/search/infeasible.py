@@ -35,7 +35,7 @@ _Tiled = Sequence[tuple[Tiling, BufferNeeds]]
 
 
 def nothing_fits(problem: Problem) -> DoesNotFitError | SeveralFaultsError:
-    """Return the error for a board on which no candidate fits.
+    """Return the error for a network of which no array and tiling fit the board.
 
     It is a DoesNotFitError with all resources that are short, if the board is too small. It is a SeveralFaultsError if
     no array of the space holds the network on any board. That one has an error per layer, or per rule that an array
@@ -61,7 +61,7 @@ def nothing_fits(problem: Problem) -> DoesNotFitError | SeveralFaultsError:
 
 
 def _advice(space: Space) -> str:
-    """Return the remedy. If the user has pinned something, the remedy is to remove that pin."""
+    """Return the error's remedy. If the user has pinned a parameter, the remedy is to remove that pin."""
     if space.orders != ORDERS:
         return f"leave out --order {', '.join(space.orders)}, which pins how every layer is tiled"
     if len(space.rows) == len(space.shapes) == 1:
@@ -70,7 +70,7 @@ def _advice(space: Space) -> str:
 
 
 def shortfalls(array: Array, usage: Usage, board: Board) -> list[tuple[str, int, int]]:
-    """Return the resources that the board has too little of for ``array``, as (name, need, available)."""
+    """Return the board resources of which ``array`` needs too much, as (name, need, available)."""
     resources = board.resources
     rows = (
         ("DSPs", usage.dsp, resources.dsp),
@@ -87,7 +87,7 @@ def shortfalls(array: Array, usage: Usage, board: Board) -> list[tuple[str, int,
 
 
 def _tiled_layers(network: NetworkShapes, geometry: Geometry, space: Space) -> Iterator[tuple[LayerShape, _Tiled]]:
-    """Yield every layer with its tilings in the space. The list is empty if no tiling of the layer keeps the rules."""
+    """Yield every layer with its tilings in the search space, each with the buffers that it needs."""
     for index, (shape, cuts) in enumerate(zip(network.shapes, network.cuts, strict=True)):
         next_steps = steps_after(network.shapes, index)
         yield (
@@ -103,7 +103,8 @@ def _tiled_layers(network: NetworkShapes, geometry: Geometry, space: Space) -> I
 
 
 def _nearest(problem: Problem) -> tuple[Array, Usage] | None:
-    """Return the array that exceeds the board least, among the smallest legal array of every geometry."""
+    """Return the array that exceeds the board least, and its resources, among the smallest legal array of every
+    geometry."""
     board, space = problem.board, problem.space
     nearest: list[tuple[float, Array, Usage]] = []
     for width in space.shapes:
@@ -120,7 +121,7 @@ def _nearest(problem: Problem) -> tuple[Array, Usage] | None:
 
 
 def _least_arrays(geometry: Geometry, board: Board, space: Space, network: NetworkShapes) -> Iterator[Array]:
-    """Yield the arrays of a geometry with the smallest buffers of the space in which every layer has one tiling.
+    """Yield the arrays of a geometry with the smallest buffer depths in which every layer has one tiling.
 
     The tiling of each layer is the one with the shallowest row buffer, then with the shallowest weight buffer. Nothing
     is yielded if no tiling of some layer fits the deepest buffers of the space.
@@ -140,7 +141,8 @@ def _least_arrays(geometry: Geometry, board: Board, space: Space, network: Netwo
 
 
 def _step(depths: tuple[int, ...], layers: list[BufferNeeds], name: str) -> int:
-    """Return the smallest of ``depths`` that holds the need called ``name`` of every layer."""
+    """Return the smallest of the buffer depths ``depths`` that is enough for all ``layers``. ``name`` is the buffer's
+    depth field."""
     depth = max(getattr(needs, name) for needs in layers)
     return next(step for step in depths if step >= depth)
 
@@ -149,7 +151,7 @@ def _step(depths: tuple[int, ...], layers: list[BufferNeeds], name: str) -> int:
 
 
 def _no_array(problem: Problem, subject: str) -> DoesNotFitError | SeveralFaultsError:
-    """Return the error for a space without an array that holds the network.
+    """Return the error for a search space in which no array can hold the network, on any board.
 
     It names every layer that does not fit the deepest buffers of the space, or that has no tiling. If there is no such
     layer, no array of the geometry is legal, and the error names the rules that the smallest array breaks.
@@ -183,7 +185,8 @@ def _no_array(problem: Problem, subject: str) -> DoesNotFitError | SeveralFaults
 
 
 def _too_large(shape: LayerShape, tilings: _Tiled, space: Space) -> SystolicError | None:
-    """Return the error for the first buffer that is too shallow for all tilings of the layer, even at its deepest.
+    """Return the error for the first buffer that, even at its deepest, is too shallow for all tilings of the layer;
+    else None.
 
     None if there is no such buffer.
     """
@@ -197,6 +200,6 @@ def _too_large(shape: LayerShape, tilings: _Tiled, space: Space) -> SystolicErro
 
 
 def _never_legal(shape: LayerShape, cuts: tuple[ColumnTiles, ...], rows: int, space: Space) -> SystolicError:
-    """Return the error of a layer without a legal tiling: the first rule that its first tiling breaks."""
+    """Return the error for a layer without a legal tiling: the first rule that its first tiling breaks."""
     tiling = in_orders(space, shape, rows, different_tilings(shape, rows, cuts))[0]
     return broken_tiling_rules(shape, tiling, rows)[0].at(shape.name)

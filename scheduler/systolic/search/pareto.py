@@ -18,7 +18,7 @@ from scheduler.systolic.search.task import Task
 
 
 def pareto_front(problem: Problem, ddr: DdrTiming, progress: Progress = silent) -> tuple[SystolicSchedule, ...]:
-    """Return the front, the fastest schedule first.
+    """Return the schedules that no other one beats in both frames/s and DSPs, the fastest first.
 
     Only a few arrays per geometry are searched, so that all geometries together take seconds. A search of all arrays
     may find a faster schedule.
@@ -51,7 +51,7 @@ def pareto_front(problem: Problem, ddr: DdrTiming, progress: Progress = silent) 
 
 @dataclass(frozen=True)
 class _Point:
-    """The best candidate of a geometry.
+    """A point of the Pareto front: the best schedule of one geometry, with its DSPs.
 
     Attributes:
         candidate: The candidate.
@@ -67,12 +67,12 @@ class _Point:
 
 
 def _cycles_to_beat(front: list[_Point], dsps: int) -> int | None:
-    """Return the fewest cycles of the points with at most ``dsps`` DSPs, or None without such a point."""
+    """Return the fewest cycles of the front's points with at most ``dsps`` DSPs, or None without such a point."""
     return min((point.cycles for point in front if point.dsps <= dsps), default=None)
 
 
 def _with_point(front: list[_Point], best: _Point) -> list[_Point]:
-    """Return the front with a further point, without the points that it dominates.
+    """Return the Pareto front with ``best`` added, without the points that it beats in both frames/s and DSPs.
 
     If a point of the front dominates the further point, the front is returned unchanged.
     """
@@ -82,7 +82,7 @@ def _with_point(front: list[_Point], best: _Point) -> list[_Point]:
 
 
 def _coarse(space: Space, board: Board, added: bool = False) -> Space:
-    """Return the space with few values per number. Pinned numbers stay.
+    """Return the search space with few values per array parameter. Parameters that the user pinned stay.
 
     Maps and weights have two ports each, or one each if the board has few ports.
 

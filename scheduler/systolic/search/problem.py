@@ -19,7 +19,7 @@ from scheduler.systolic.workload import Workload
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A network, a board and the arrays that are searched. It is made once per search.
+    """The input of a schedule search: a lowered network, a board and the arrays to consider.
 
     Attributes:
         workload: The network, lowered for the batch.
@@ -33,20 +33,21 @@ class Problem:
 
     @cached_property
     def networks(self) -> Mapping[tuple[int, int], NetworkShapes]:
-        """The layers as numbers, per (columns, lanes) of an array."""
+        """The sizes of all layers for each width, (columns, lanes), of an array."""
         return {width: network_shapes(self.workload, width, self.space) for width in self.space.shapes}
 
     @cached_property
     def geometries(self) -> tuple[Geometry, ...]:
-        """The geometries for whose PEs the board has enough DSPs."""
+        """The sizes rows × columns × lanes of the PE array for which the board has enough DSPs."""
         return tuple(geometries(self.space, self.board))
 
     @property
     def clocks(self) -> tuple[Clock, ...]:
-        """The board's clocks that the DSPs support, whose own clock is ``dsp_clock`` times as fast."""
+        """The board's clocks at which its DSPs still work, because they run ``dsp_clock`` times as fast."""
         return self.board.clocks(highest_mhz(self.board, self.space.dsp_clock))
 
 
 def problem_of(workload: Workload, board: Board, space: Space | None = None) -> Problem:
-    """Return the problem. Without ``space``, all arrays that the engine supports on the board are searched."""
+    """Return the input of a schedule search. Without ``space``, all arrays that the engine supports on the board are
+    considered."""
     return Problem(workload, board, space or space_for(workload, board))

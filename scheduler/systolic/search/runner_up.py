@@ -13,7 +13,7 @@ from scheduler.systolic.tiling import buffer_needs, column_cuts, tilings
 
 
 def runners_up(schedule: SystolicSchedule, costs: Cost) -> tuple[str, ...]:
-    """Return one line per layer.
+    """Return one text line per layer that compares the chosen tiling with the next best one on the same array.
 
     Args:
         schedule: The schedule.
@@ -41,7 +41,8 @@ def runners_up(schedule: SystolicSchedule, costs: Cost) -> tuple[str, ...]:
 
 
 def _comparison(chosen: LayerCost, rival: LayerCost) -> str:
-    """Return the line that compares a rival tiling with the chosen one, and names the cause of most lost cycles."""
+    """Return the line that compares a layer's next best tiling with the chosen one: lost cycles with their main cause,
+    and bytes."""
     lost = {name: int(getattr(rival.cycles, name)) - int(getattr(chosen.cycles, name)) for name in PARTS}
     worst = max(lost, key=lambda name: lost[name])
     overlap = "" if rival.tiling.overlap or not chosen.tiling.overlap else ", no overlap"

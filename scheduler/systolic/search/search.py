@@ -34,7 +34,8 @@ from scheduler.systolic.workload import workload_of
 
 @dataclass(frozen=True)
 class Proof:
-    """The counts of a search, which together cover its whole space.
+    """The counts of a schedule search that prove its result: how many geometries were priced, and how many ruled out by
+    a bound.
 
     Attributes:
         geometries: Geometries of the space.
@@ -51,7 +52,7 @@ class Proof:
     tolerance: float = 0.0
 
     def __add__(self, clock: Proof) -> Proof:
-        """Return the counts of this search and of the search at another clock together."""
+        """Return the sum of the counts of this search and of a search at another clock."""
         return Proof(
             self.geometries + clock.geometries,
             self.priced + clock.priced,
@@ -62,7 +63,7 @@ class Proof:
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """The best schedule of a space.
+    """The best schedule that a search found, with its clock and the counts that prove it.
 
     Attributes:
         schedule: The schedule.
@@ -82,7 +83,7 @@ class SearchResult:
 def search(
     problem: Problem, ddr: DdrTiming | None = None, goal: Goal = FASTEST, workers: Workers = ALONE
 ) -> SearchResult:
-    """Return the schedule with the smallest key of the space, proven by pricing or bounding every geometry.
+    """Return the best schedule for the goal at one clock, proven by pricing or bounding every geometry of the space.
 
     Args:
         problem: The problem.
@@ -99,7 +100,8 @@ def search(
 
 
 def _cheapest_near(problem: Problem, fastest: SearchResult, workers: Workers) -> SearchResult:
-    """Return the schedule with the smallest area among those within the goal's tolerance, at the same clock."""
+    """Return the schedule of smallest area whose cycles are within the goal's tolerance of ``fastest``, at the same
+    clock."""
     goal = fastest.goal
     if goal.objective in AT_A_RATE or not goal.tolerance:
         return fastest
@@ -124,14 +126,14 @@ def _search(problem: Problem, ddr: DdrTiming, goal: Goal, workers: Workers) -> S
 
 
 def _result(problem: Problem, best: Candidate, ddr: DdrTiming, goal: Goal, proof: Proof) -> SearchResult:
-    """Return the candidate as the result of a search."""
+    """Return a candidate (array and tilings) as the result of a search."""
     return SearchResult(schedule_workload(problem.workload, best.array, best.tilings), ddr, goal, proof, best.key)
 
 
 def search_clocks(
     problem: Problem, goal: Goal = FASTEST, workers: Workers = ALONE, rate: DdrRate | None = None
 ) -> SearchResult:
-    """Return the schedule with the shortest time per frame over all clocks of the board.
+    """Return the schedule with the shortest time per frame over all clocks of the board, with its proof.
 
     A clock is skipped if the array alone would take longer than the best schedule so far. At the other clocks every
     geometry is priced or ruled out. An objective with a required frame rate takes the highest clock.
@@ -184,7 +186,7 @@ def choose(network: QuantizedNetwork, board: Board, clock_mhz: float | None = No
 def _solve(
     problem: Problem, ddr: DdrTiming, goal: Goal, key_to_beat: tuple[int, ...] | None, workers: Workers
 ) -> tuple[Candidate | None, Proof]:
-    """Return the best candidate at one clock, or None if no key is below ``key_to_beat``, and the proof.
+    """Return the best candidate (array and tilings) at one clock, or None if none beats ``key_to_beat``, and the proof.
 
     ``goal`` counts batches, not frames.
     """
@@ -194,7 +196,8 @@ def _solve(
 
 
 def _visits(problem: Problem, ddr: DdrTiming, goal: Goal, key_to_beat: tuple[int, ...] | None) -> list[Visit]:
-    """Return the geometries in ascending order of their bounds, without those that are too slow for the goal.
+    """Return the geometries to price in ascending order of their lower bounds, without those that are too slow for the
+    goal.
 
     ``goal`` counts batches, not frames.
     """
@@ -209,7 +212,8 @@ def _visits(problem: Problem, ddr: DdrTiming, goal: Goal, key_to_beat: tuple[int
 
 
 def _bound(task: Task, cycles: int) -> tuple[int, ...]:
-    """Return the first numbers of a key that no candidate of the geometry can be below."""
+    """Return a lower bound of the first numbers that the search minimises, for all candidates of the task's
+    geometry."""
     array_area = area(fixed_usage(bare_array(task.geometry, task.board, task.space), task.board), task.board)
     if task.goal.objective == "resources":
         return (array_area, cycles)
@@ -219,7 +223,7 @@ def _bound(task: Task, cycles: int) -> tuple[int, ...]:
 
 
 def _too_slow(problem: Problem, ddr: DdrTiming, goal: Goal) -> DoesNotFitError | None:
-    """Return the error if candidates fit the board but none reaches the frame rate, else None."""
+    """Return the error if schedules fit the board but none reaches the required frame rate, else None."""
     if not goal.frames_per_second:
         return None
     try:

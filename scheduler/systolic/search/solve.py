@@ -24,7 +24,7 @@ _LARGEST_BYTES = (1 << _BYTES) - 1
 
 @dataclass(frozen=True)
 class Candidate:
-    """The result of solving one geometry.
+    """The best array and tilings of one geometry, with the numbers that the search minimises.
 
     Attributes:
         key: The numbers that are minimised, the most important first.
@@ -39,7 +39,8 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class _Cells:
-    """The cells of one geometry: arrays that differ only in PERIPHERALS, each with every combination of depths.
+    """All arrays of one geometry with every combination of buffer depths (a *cell* is one of them), with their costs
+    and areas.
 
     Attributes:
         task: The geometry.
@@ -56,11 +57,12 @@ class _Cells:
     areas: Numbers
 
     def candidate(self, key: tuple[int, ...], cell: tuple[int, ...], tilings: tuple[Tiling, ...]) -> Candidate:
-        """Return the candidate of a cell."""
+        """Return the array of ``cell`` with the given tilings as a candidate of the search."""
         return Candidate(key, self.depths.sized(self.arrays[cell[0]], cell), tilings)
 
     def least_keys(self, layer: LayerCosts, keys: Numbers) -> Numbers:
-        """Return the smallest key of the tilings that fit each cell, (arrays, depths per buffer…), NEVER if none fits.
+        """Return, per cell (array and buffer depths), the least of ``keys`` over the layer's tilings that fit it, or
+        NEVER.
 
         Args:
             layer: The layer.
@@ -77,7 +79,8 @@ class _Cells:
 
 
 def solve(task: Task, progress: Progress = silent) -> tuple[Candidate | None, int]:
-    """Return the best candidate of one geometry that beats ``task.best``, or None, and the number of priced arrays.
+    """Return the best array and tilings of one geometry that beat ``task.best``, or None, and the number of priced
+    arrays.
 
     Args:
         task: The geometry.
@@ -106,7 +109,7 @@ def solve(task: Task, progress: Progress = silent) -> tuple[Candidate | None, in
 
 
 def _solve_with(task: Task, arrays: Sequence[Array], layers: Sequence[LayerCosts]) -> tuple[Candidate | None, int]:
-    """Return the best candidate and the number of priced arrays, for arrays with map buffers of one depth."""
+    """Return the best candidate and the number of priced arrays, for arrays whose map buffers have one given depth."""
     depths = useful_depths(task.space, layers)
     cells = _Cells(task, arrays, layers, depths, areas(arrays, depths, task.board))
     count = int((cells.areas < NEVER).sum())
@@ -116,7 +119,7 @@ def _solve_with(task: Task, arrays: Sequence[Array], layers: Sequence[LayerCosts
 
 
 def _fewest_cycles(cells: _Cells) -> Candidate | None:
-    """Return the best candidate for the objectives "fps" and "resources".
+    """Return the candidate with the fewest cycles or the smallest area: for the objectives "fps" and "resources".
 
     In each cell, each layer takes the tiling with its fewest cycles.
     """
@@ -141,7 +144,7 @@ def _fewest_cycles(cells: _Cells) -> Candidate | None:
 
 
 def _first(possible: npt.NDArray[np.bool_], parts: Sequence[Numbers]) -> tuple[int, ...]:
-    """Return the possible cell with the smallest key, whose numbers are ``parts``, the most important first."""
+    """Return the cell among those in ``possible`` whose numbers ``parts`` are smallest, compared from the first on."""
     mask = possible
     for part in parts:
         mask = mask & (part == part[mask].min())
@@ -149,7 +152,8 @@ def _first(possible: npt.NDArray[np.bool_], parts: Sequence[Numbers]) -> tuple[i
 
 
 def _fastest_tilings(cells: _Cells, cell: tuple[int, ...]) -> tuple[Tiling, ...]:
-    """Return each layer's tiling with the fewest cycles in a cell, and among equal ones with the fewest bytes."""
+    """Return each layer's tiling with the fewest cycles in a cell (array and depths), and among equal ones the fewest
+    DDR bytes."""
     chosen = []
     for layer in cells.layers:
         cycles = layer.cycles[cell[0]]
@@ -162,7 +166,7 @@ def _fastest_tilings(cells: _Cells, cell: tuple[int, ...]) -> tuple[Tiling, ...]
 
 
 def _fewest_bytes(cells: _Cells) -> Candidate | None:
-    """Return the best candidate for the objective "ddr".
+    """Return the candidate with the fewest DDR bytes at the required frame rate: for the objective "ddr".
 
     Cells are visited in ascending order of a lower bound of their bytes. For each cell, the exact Pareto front of
     cycles and bytes is computed.
@@ -191,7 +195,7 @@ def _fewest_bytes(cells: _Cells) -> Candidate | None:
 
 @dataclass(frozen=True)
 class _Point:
-    """Tilings of the first layers, with their DDR bytes and cycles."""
+    """Tilings of the first layers of a network, with their total DDR bytes and cycles."""
 
     bytes: int
     cycles: int
@@ -199,7 +203,7 @@ class _Point:
 
 
 def _front_point(cells: _Cells, cell: tuple[int, ...], budget: int) -> _Point | None:
-    """Return the tilings of a cell with the smallest (bytes, cycles) within the budget of cycles, or None.
+    """Return the tilings of all layers in a cell with the fewest DDR bytes within ``budget`` cycles, or None.
 
     The Pareto fronts of the layers are merged one after the other.
     """
@@ -224,7 +228,8 @@ def _front_point(cells: _Cells, cell: tuple[int, ...], budget: int) -> _Point | 
 
 
 def _undominated(layer: LayerCosts, cycles: Numbers, fitting: Sequence[int]) -> list[int]:
-    """Return the indices of the tilings that no other tiling beats in both bytes and cycles, the fewest bytes first."""
+    """Return a layer's tilings, as indices, that no other tiling beats in both DDR bytes and cycles, the fewest bytes
+    first."""
     front: list[int] = []
     for index in sorted(fitting, key=lambda index: (int(layer.bytes[index]), int(cycles[index]))):
         if not front or cycles[index] < cycles[front[-1]]:

@@ -27,11 +27,11 @@ AT_A_RATE = ("ddr", "resources")
 
 @dataclass(frozen=True)
 class Space:
-    """The arrays and tilings that are searched. Each tuple lists the values of one number of an array.
+    """The search space: the values of each array parameter and the tilings that a schedule search considers.
 
     Attributes:
         rows: Rows of PEs.
-        shapes: (columns of PEs, lanes per PE).
+        shapes: (columns of PEs, lanes per PE) pairs.
         save_rows: Rows that the Saver requantises per cycle.
         chunks: Columns per chunk of the Saver.
         map_ports: Ports that read rows.
@@ -45,7 +45,7 @@ class Space:
         port_bits: Bits of the board's widest port.
         map_depths: Words per bank of a map buffer. None tries 0 and the size of each map that may stay on chip.
         dsp_clock: Cycles of the DSPs' clock per cycle of the array, for all arrays.
-        dsp_products: Multiplications per DSP, for all arrays. 0 is the default of the format.
+        dsp_products: Products per DSP multiplication, for all arrays. 0 is the default of the format.
         dsp_registers: Whether all arrays have additional registers around the DSPs.
         engine: The engine of all arrays.
         combining_layers: The layers of the network that read two maps, or whose Saver adds one. They need whole channel
@@ -73,13 +73,13 @@ class Space:
     combining_layers: tuple[Layer, ...] = ()
 
     def depths(self, name: str) -> tuple[int, ...]:
-        """Return the depths that are searched for a buffer, by the name of its depth in an Array."""
+        """Return the depths that are tried for a buffer, given the name of its depth field in an Array."""
         steps: tuple[int, ...] = getattr(self, _LISTS[name])
         return steps
 
     @property
     def shared(self) -> dict[str, Any]:
-        """The numbers that all arrays of the space share, by their names in an Array."""
+        """The parameters that are the same for all arrays of the space, by their names in an Array."""
         return {name: getattr(self, name) for name in (*_SHARED, "engine")}
 
 
@@ -90,7 +90,7 @@ LUTs."""
 
 @dataclass(frozen=True)
 class Goal:
-    """The goal of a search.
+    """The goal of a schedule search: the objective, a required frame rate and a tolerance.
 
     Attributes:
         objective: One of OBJECTIVES.
@@ -115,11 +115,11 @@ class Goal:
             )
 
     def per_batch(self, batch: int) -> Goal:
-        """Return the same goal with the frame rate in batches of ``batch`` frames per second."""
+        """Return the same goal with its frame rate converted to batches of ``batch`` frames per second."""
         return replace(self, frames_per_second=self.frames_per_second / batch)
 
     def cycle_budget(self, ddr: DdrTiming) -> int:
-        """Return the most cycles that a frame, or a batch after ``per_batch``, may take."""
+        """Return the most cycles per frame that the required rate allows, or per batch after ``per_batch``."""
         if self.frames_per_second == 0:
             return NEVER
         return int(min(NEVER, ddr.clock_mhz * 1e6 / self.frames_per_second))
@@ -131,7 +131,7 @@ FASTEST = Goal()
 
 @dataclass(frozen=True)
 class Geometry:
-    """The PEs of an array: M rows × N columns × L lanes."""
+    """The size of an array of PEs: M rows × N columns × L lanes."""
 
     rows: int
     columns: int
@@ -142,12 +142,12 @@ class Geometry:
 
     @property
     def width(self) -> tuple[int, int]:
-        """(columns, lanes). The numbers of a layer depend only on these."""
+        """(columns, lanes) of the array. The sizes of a layer on the array depend on these, not on the rows."""
         return self.columns, self.lanes
 
 
 def space_for(workload: Workload, board: Board, bits: int | None = None) -> Space:
-    """Return the space of all arrays that the engine supports on a board for a network.
+    """Return the search space of all arrays that the engine supports on a board for a network.
 
     Args:
         workload: The network.
@@ -181,14 +181,15 @@ _URAM_DEPTHS, _BRAM_DEPTHS = tuple(range(4096, 32 * 1024 + 1, 4096)), tuple(rang
 
 
 def _widths(bits: int, port_bits: int) -> tuple[tuple[int, int], ...]:
-    """Return the (columns, lanes) of up to 256 columns whose words of ``lanes`` values fit a port."""
+    """Return the (columns, lanes) pairs to search: at most 256 columns, and words of ``lanes`` values that fit a DDR
+    port."""
     lanes = [count for count in (4, 8, 16, 32, 64) if bits * count <= port_bits and (bits > 4 or count >= 8)]
     factors = range(1, 65)
     return tuple((k * n, n) for n in lanes for k in factors if k * n <= 256)
 
 
 def _chunks(widths: Iterable[int]) -> tuple[int, ...]:
-    """Return the chunk lengths that are searched.
+    """Return the chunk lengths to search: how many output columns the output stage reorders at a time.
 
     Some cut the widest map into equal chunks, because a short last chunk would delay the next one. The others are 16,
     32 and 64.
@@ -213,7 +214,7 @@ _NO_LISTS = ("columns", "lanes", *_SHARED)
 
 
 def pin(space: Space, **numbers: int | str | None) -> Space:
-    """Return the part of the space whose arrays have the given numbers.
+    """Return the search space reduced to arrays with the parameter values that the user has pinned.
 
     Args:
         space: The space.
@@ -240,7 +241,7 @@ def pin(space: Space, **numbers: int | str | None) -> Space:
 
 
 def _pinned_shapes(space: Space, pins: Mapping[str, int]) -> tuple[tuple[int, int], ...]:
-    """Return the (columns, lanes) of the space with the pinned numbers, which need not be in the space."""
+    """Return the (columns, lanes) pairs with the pinned values, which need not be in the space."""
     in_halves = bool(pins.get("dsp_products")) and not space.combining_layers
     every = _with_halves(space.shapes) if in_halves else space.shapes
     if pins.keys().isdisjoint(("columns", "lanes")):
@@ -253,12 +254,12 @@ def _pinned_shapes(space: Space, pins: Mapping[str, int]) -> tuple[tuple[int, in
 
 
 def _pinned_or(pins: Mapping[str, int], name: str, numbers: Iterable[int]) -> list[int]:
-    """Return the pinned number, or else all ``numbers`` in ascending order."""
+    """Return the value that the user pinned for parameter ``name``, or else all ``numbers`` in ascending order."""
     return [pins[name]] if name in pins else sorted(set(numbers))
 
 
 def _with_halves(shapes: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
-    """Return the shapes and those with 3/2 of their columns.
+    """Return the (columns, lanes) pairs and, for six products per DSP, those with 3/2 of their columns.
 
     With six products per DSP, the columns are a multiple of 3 and of half of the lanes, if no layer reads two maps.
     """
@@ -267,7 +268,7 @@ def _with_halves(shapes: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], 
 
 
 def _check_pins(pins: Mapping[str, int], bits: int) -> None:
-    """Raise the errors of the rules that the pins break with all values of the other numbers."""
+    """Raise an error if the pinned parameter values break a rule of arrays with every value of the other parameters."""
     rows, lanes = pins.get("rows", 64), pins.get("lanes", 8 if bits == 4 else 4)
     columns = pins.get("columns", lanes * (SIX.columns if pins.get("dsp_products") else 1))
     check(replace(Array(rows, columns, lanes, 1, 1, 1, bits=bits), **pins))  # type: ignore[arg-type]
@@ -277,7 +278,8 @@ def _check_pins(pins: Mapping[str, int], bits: int) -> None:
 
 
 def weight_words(geometry: Geometry, space: Space, ports: int) -> int:
-    """Return the words per cycle of each weight port: the most that fit its width, because fewer are never faster.
+    """Return the words that each weight port reads per cycle: the most that fit its width, because fewer are never
+    faster.
 
     The columns must be a multiple of the words of all ports together.
     """
@@ -286,7 +288,8 @@ def weight_words(geometry: Geometry, space: Space, ports: int) -> int:
 
 
 def bare_array(geometry: Geometry, board: Board, space: Space) -> Array:
-    """Return the PEs of a geometry with the smallest logic around them."""
+    """Return an array with the PEs of a geometry and the smallest logic around them: one port of each kind, one saved
+    row per cycle."""
     bare = Array(*_numbers(geometry), 1, 1, 1, dsp=board.dsp.kind, bits=space.bits)
     return replace(bare, **space.shared)
 
@@ -296,7 +299,7 @@ def _numbers(geometry: Geometry) -> tuple[int, int, int]:
 
 
 def legal(array: Array, board: Board) -> bool:
-    """Return whether the array keeps every rule, and the board has enough DSPs for the PEs and enough ports."""
+    """Return whether the array keeps every rule, and the board has enough DSPs for its PEs and enough AXI ports."""
     return ports_fit(array, board) and _buildable(array, board)
 
 
@@ -305,7 +308,7 @@ def _buildable(array: Array, board: Board) -> bool:
 
 
 def ports_fit(array: Array, board: Board) -> bool:
-    """Return whether the board has enough ports for an array.
+    """Return whether the board has enough AXI ports for the array's maps, weights and program.
 
     One port of the PS is reserved for the program and the requantisers, and one for the map that the Saver adds. If the
     DSPs run at twice the clock, or multiply six times per cycle, the array needs weights faster. The program and the
@@ -316,7 +319,7 @@ def ports_fit(array: Array, board: Board) -> bool:
 
 
 def geometries(space: Space, board: Board) -> Iterator[Geometry]:
-    """Yield the geometries of the space for whose PEs the board has enough DSPs."""
+    """Yield the PE array sizes of the search space for which the board has enough DSPs."""
     for columns, lanes in space.shapes:
         for rows in space.rows:
             geometry = Geometry(rows, columns, lanes)

@@ -24,7 +24,7 @@ from scheduler.systolic.workload import Workload
 
 @dataclass(frozen=True)
 class NetworkShapes:
-    """The layers of a network on arrays with equal columns and lanes.
+    """The sizes and possible column cuts of a network's layers on arrays with equal columns and lanes.
 
     It consists of numbers only, so that it is cheap to send to another process.
 
@@ -45,7 +45,7 @@ class NetworkShapes:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One geometry to price.
+    """The pricing of one geometry (rows × columns × lanes) in a search: all that a worker process needs for it.
 
     Attributes:
         geometry: The geometry.
@@ -67,7 +67,8 @@ class Task:
 
 
 def network_shapes(workload: Workload, width: tuple[int, int], space: Space) -> NetworkShapes:
-    """Return the layers of ``workload`` on arrays of ``width``, which is (columns, lanes)."""
+    """Return the sizes and column cuts of the layers of ``workload`` on arrays of ``width``, which is (columns,
+    lanes)."""
     network, layers = workload.network, workload.layers
     array, stays = Array(2, *width, bits=space.bits), stays_of(network, layers)
     return NetworkShapes(
@@ -80,7 +81,7 @@ def network_shapes(workload: Workload, width: tuple[int, int], space: Space) -> 
 
 
 def arrays_of(task: Task) -> list[Array]:
-    """Return the legal arrays of the geometry that the board has the DSPs and ports for.
+    """Return the legal arrays of the task's geometry that the board has the DSPs and ports for, without buffer depths.
 
     The depths of their buffers are not chosen yet.
     """
@@ -89,7 +90,8 @@ def arrays_of(task: Task) -> list[Array]:
 
 
 def different_arrays(geometry: Geometry, network: NetworkShapes, board: Board, space: Space) -> Iterator[Array]:
-    """Yield the arrays of the geometry. They differ in PERIPHERALS, and all have the units that the network needs."""
+    """Yield the arrays of a geometry, which differ in their ports and output stage. All have the units that the network
+    needs."""
     shapes = network.shapes
     units: dict[str, Any] = {
         **least_units(with_maps_on_chip(shapes, network.may_stay)),
@@ -117,7 +119,7 @@ def different_arrays(geometry: Geometry, network: NetworkShapes, board: Board, s
 
 
 def map_depths(task: Task) -> tuple[int, ...]:
-    """Return the depths of a map buffer that are searched.
+    """Return the depths of the on-chip map buffers to try.
 
     They are 0, and the size of each map that may stay on chip, if the board has enough memory for such buffers alone.
     """
@@ -130,7 +132,7 @@ def map_depths(task: Task) -> tuple[int, ...]:
 
 
 def stays_at(task: Task, map_depth: int) -> tuple[bool, ...]:
-    """Return whether each layer's map stays on chip, if the map buffers have this depth.
+    """Return for each layer whether its output map stays on chip, if the map buffers have depth ``map_depth``.
 
     If the two buffers cannot hold all maps that may stay, the maps that spare the most DDR words stay.
     """
@@ -142,7 +144,8 @@ def stays_at(task: Task, map_depth: int) -> tuple[bool, ...]:
 def tilings_of(
     task: Task, shape: LayerShape, cuts: tuple[ColumnTiles, ...], next_steps: int
 ) -> tuple[tuple[Tiling, ...], tuple[BufferNeeds, ...]]:
-    """Return the tilings of a layer that fit the deepest buffers of the space, and the buffers that each needs."""
+    """Return the tilings of a layer that fit the deepest buffers of the search space, and the buffer depths that each
+    needs."""
     geometry, space = task.geometry, task.space
     deepest = [space.depths(name)[-1] for name in SEARCHED]
     fitting = []
@@ -154,12 +157,12 @@ def tilings_of(
 
 
 def ordered_tilings(space: Space, shape: LayerShape, rows: int, cuts: tuple[ColumnTiles, ...]) -> tuple[Tiling, ...]:
-    """Return the tilings of a layer that keep the rules and have one of the loop orders of the space."""
+    """Return the legal tilings of a layer that have one of the loop orders of the search space."""
     return in_orders(space, shape, rows, tilings(shape, rows, cuts))
 
 
 def in_orders(space: Space, shape: LayerShape, rows: int, every: Sequence[Tiling]) -> tuple[Tiling, ...]:
-    """Return the tilings that have one of the loop orders of the space.
+    """Return the tilings of a layer, out of ``every``, that have one of the loop orders of the search space.
 
     A layer of one row tile has a single order, which every space allows.
     """

@@ -29,7 +29,7 @@ _Answer: TypeAlias = "Future[tuple[Candidate | None, int]]"
 
 @dataclass(frozen=True, eq=False)
 class Workers:
-    """The processes that price geometries.
+    """The processes that price the geometries of a schedule search, and the callback for its progress.
 
     Attributes:
         executor: The executor to which geometries are submitted, or None if this process prices all of them.
@@ -40,7 +40,7 @@ class Workers:
     progress: Progress = silent
 
     def for_part(self, part: str) -> Workers:
-        """Return the same workers, whose progress has the name of a part of the work. Each part counts from zero."""
+        """Return the same workers with ``part`` prefixed to their progress messages."""
         return replace(self, progress=lambda words: self.progress(f"{part}: {words}"))
 
 
@@ -50,7 +50,7 @@ ALONE = Workers()
 
 @dataclass(frozen=True, eq=False)
 class Visit:
-    """A geometry to price.
+    """A geometry that a schedule search may price, with a lower bound of its result.
 
     Attributes:
         bound: The first numbers of a key. No candidate of the geometry has a smaller key.
@@ -61,7 +61,7 @@ class Visit:
     task: Task
 
     def cannot_beat(self, key: Key | None) -> bool:
-        """Return whether no candidate of this geometry has a smaller key than ``key``.
+        """Return whether the geometry's lower bound proves that none of its candidates is better than ``key``.
 
         Visits are sorted by their bounds, so the same is then true for all later visits.
         """
@@ -69,7 +69,8 @@ class Visit:
 
 
 def visit_all(visits: Sequence[Visit], key_to_beat: Key | None, workers: Workers) -> tuple[Candidate | None, int, int]:
-    """Return the best candidate, and the numbers of geometries and arrays that were priced.
+    """Price geometries until no other can win. Return the best candidate, and how many geometries and arrays were
+    priced.
 
     Args:
         visits: The geometries, in ascending order of their bounds.
@@ -97,7 +98,7 @@ def visit_all(visits: Sequence[Visit], key_to_beat: Key | None, workers: Workers
 
 
 def _left(visits: Iterable[Visit], key: Key | None) -> int:
-    """Return the number of visits before the first one that cannot beat the key.
+    """Return how many of the remaining geometries still have to be priced because their bound can beat the key.
 
     The next key may rule out more of them.
     """
@@ -105,7 +106,7 @@ def _left(visits: Iterable[Visit], key: Key | None) -> int:
 
 
 def _progress_text(priced: int, count: int, best: Candidate | None) -> str:
-    """Return the sentence of progress after ``priced`` of at most ``count`` geometries.
+    """Return the progress message of a search after ``priced`` of at most ``count`` geometries.
 
     It has no percentage, because later keys rule out most of the geometries.
     """
@@ -115,7 +116,7 @@ def _progress_text(priced: int, count: int, best: Candidate | None) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Assignment:
-    """A geometry that was submitted to a worker.
+    """A geometry that was submitted to a worker process, with its number of tries.
 
     Attributes:
         index: The index of its visit.
@@ -130,7 +131,7 @@ class _Assignment:
 
 @dataclass(frozen=True)
 class _Best:
-    """The best key so far, with its candidate and the index of its visit.
+    """The best candidate of the search so far, with its key and the index of its geometry.
 
     Among equal keys, the key of the first visit is taken, so that the result does not depend on the workers' speed.
     """
@@ -140,7 +141,7 @@ class _Best:
     index: int = 0
 
     def updated(self, candidate: Candidate | None, index: int) -> _Best:
-        """Return the best key after the visit ``index`` has given ``candidate``."""
+        """Return the better of this and of ``candidate``, the result of geometry number ``index``."""
         if candidate is None:
             return self
         if self.candidate is not None and (candidate.key, index) > (self.candidate.key, self.index):
@@ -149,14 +150,15 @@ class _Best:
 
 
 class _Pool:
-    """The geometries that are submitted to the workers of an executor, and their results."""
+    """The geometries that are being priced by the workers of an executor."""
 
     def __init__(self, executor: Executor, progress: Progress) -> None:
         self.executor, self.progress = executor, progress
         self.running: dict[_Answer, _Assignment] = {}
 
     def visit_all(self, visits: Sequence[Visit], key_to_beat: Key | None) -> tuple[Candidate | None, int, int]:
-        """Return the best candidate, and the numbers of geometries and arrays that were priced.
+        """Price geometries on the workers until no other can win. Return the best candidate, and how many geometries
+        and arrays were priced.
 
         A geometry that is running does not know keys that are found meanwhile, and the first keys rule out most other
         geometries. At first, therefore, only one geometry runs. The limit grows by one with each result that does
@@ -181,13 +183,14 @@ class _Pool:
                 self.progress(_progress_text(priced, priced + len(self.running) + left, best.candidate))
 
     def _fill(self, waiting: deque[tuple[int, Visit]], best: _Best, count: int) -> None:
-        """Submit geometries until ``count`` are running, or until the next one cannot beat the best key."""
+        """Submit geometries to the workers until ``count`` are running, or until the next one cannot beat the best
+        key."""
         while waiting and len(self.running) < count and not waiting[0][1].cannot_beat(best.key):
             index, visit = waiting.popleft()
             self._submit(_Assignment(index, replace(visit.task, best=best.key)))
 
     def _submit(self, assignment: _Assignment) -> None:
-        """Submit a geometry, or price it in this process if the pool is broken and accepts no more work."""
+        """Submit a geometry to a worker, or price it in this process if the pool is broken and accepts no more work."""
         try:
             future = self.executor.submit(solve, assignment.task)
         except RuntimeError:
@@ -196,7 +199,7 @@ class _Pool:
         self.running[future] = assignment
 
     def _answer(self, future: _Answer, assignment: _Assignment) -> tuple[Candidate | None, int] | None:
-        """Return the result of a geometry, or None if its worker died and it was submitted again."""
+        """Return a worker's result for a geometry, or None if the worker died and the geometry was submitted again."""
         try:
             return future.result()
         except SystolicError:
