@@ -136,7 +136,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,9}")
 
 @dataclass(frozen=True)
 class CfgOption:
-    """The value of an option, and its place as "file:line"."""
+    """The value of an option of a darknet cfg file, and its place as "file:line"."""
 
     value: str
     source: str
@@ -144,7 +144,7 @@ class CfgOption:
 
 @dataclass(frozen=True)
 class Section:
-    """One section of a cfg file.
+    """One section of a darknet cfg file, such as [convolutional], with its options.
 
     Attributes:
         kind: Its name, with aliases replaced.
@@ -157,15 +157,15 @@ class Section:
     source: str
 
     def source_of(self, key: str) -> str:
-        """Return the place of an option, "file:line"; the place of the section's header if the option is left out."""
+        """Return the place of an option, "file:line", or of the section's header if the option is left out."""
         return self.options[key].source if key in self.options else self.source
 
     def name_of(self, key: str) -> str:
-        """Return the name of an option in errors."""
+        """Return an option's name as errors show it, such as "stride of [maxpool]"."""
         return f"{key} of [{self.kind}]"
 
     def integer(self, key: str, default: int | None, low: int, high: int) -> int:
-        """Return an option that is one whole number.
+        """Return the value of the option ``key``: one whole number from ``low`` to ``high``, or its default.
 
         Raises:
             RangeError: It is not between ``low`` and ``high``.
@@ -182,7 +182,7 @@ class Section:
         return values[0]
 
     def integers(self, key: str) -> tuple[int, ...]:
-        """Return an option that is a list of whole numbers with commas.
+        """Return the value of the option ``key``: a list of whole numbers separated by commas.
 
         Raises:
             InvalidValueError: It has other entries.
@@ -194,7 +194,7 @@ class Section:
         return tuple(int(part) for part in parts)
 
     def numbers(self, key: str) -> tuple[float, ...]:
-        """Return an option that is a list of finite numbers with commas.
+        """Return the value of the option ``key``: a list of finite numbers separated by commas.
 
         Raises:
             InvalidValueError: It has other entries.
@@ -209,14 +209,14 @@ class Section:
         return values
 
     def number(self, key: str, default: float) -> float:
-        """Return an option that is one finite number, or its default; InvalidValueError for any other value."""
+        """Return the value of the option ``key``: one finite number, or its default; InvalidValueError otherwise."""
         values = self.numbers(key) if key in self.options else (default,)
         if len(values) != 1:
             raise self._refusal(key, "one number")
         return values[0]
 
     def choice(self, key: str, default: str, choices: Iterable[str]) -> str:
-        """Return an option that is one of ``choices``, or its default; ChoiceError for any other value."""
+        """Return the value of the option ``key``: one of ``choices``, or its default; ChoiceError otherwise."""
         value = self.options[key].value if key in self.options else default
         if value not in choices:
             where, remedy = self.source_of(key), "train the network with one of these"
@@ -234,7 +234,7 @@ class Section:
 
 
 def read_bounded(path: Path, limit: int, title: str) -> bytes:
-    """Return the bytes of a file.
+    """Return the bytes of a file; RangeError if it has more than ``limit`` bytes.
 
     Args:
         path: The file.
@@ -258,7 +258,7 @@ def read_bounded(path: Path, limit: int, title: str) -> bytes:
 
 
 def read_text(path: Path, limit: int, title: str) -> str:
-    """Return the text of a file; DamagedFileError if it is not UTF-8, otherwise like ``read_bounded``."""
+    """Return the text of a file of at most ``limit`` bytes; DamagedFileError if it is not UTF-8."""
     data = read_bounded(path, limit, title)
     try:
         return data.decode("utf-8-sig")
@@ -269,12 +269,12 @@ def read_text(path: Path, limit: int, title: str) -> str:
 
 
 def file_label(path: Path) -> str:
-    """Return the name of a file for errors and layers: printable, on one line and not too long."""
+    """Return a file's name in a form for error messages: printable, on one line and shortened."""
     return cut("".join(character if character.isprintable() else "?" for character in path.name))
 
 
 def parse_cfg(text: str, file: str) -> tuple[Section, ...]:
-    """Return the sections in order; the first is [net].
+    """Return the sections of a darknet cfg file's text, in order; the first is [net].
 
     If a section or option is unknown or not supported, its error is raised; SeveralFaultsError if there are several.
     """
@@ -353,7 +353,7 @@ _NO_OPTIONS = {
 
 
 def _faults(section: Section) -> list[SystolicError]:
-    """Return the errors of a section: it is not supported, or options of it are not."""
+    """Return the errors of a cfg section that is not supported, or of its unsupported options."""
     kind, name = section.kind, f"[{cut(section.kind)}]"
     if kind in _NO_LAYERS:
         return [UnsupportedError(name, _NO_LAYERS[kind], where=section.source)]

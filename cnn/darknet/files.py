@@ -55,7 +55,7 @@ WeightSource = Callable[[Network], Network]
 def read_darknet(
     cfg: Path, weights: Path | None, names: Path | None = None, *, weight_source: WeightSource | None = None
 ) -> Network:
-    """Return the network of a cfg file.
+    """Return the float network of a darknet cfg file, with the numbers of its weights file and its labels.
 
     Args:
         cfg: The cfg file.
@@ -83,7 +83,7 @@ def read_darknet(
 
 
 def read_topology(cfg: Path) -> Network:
-    """Return the network of a cfg file with its shapes; all weights are zeros that take no memory."""
+    """Return the float network of a darknet cfg file without numbers: all weights are zeros that take no memory."""
     sections = parse_cfg(read_text(cfg, MAX_CFG_BYTES, "cfg file"), file_label(cfg))
     return build_layers(sections, identifier(cfg.stem))
 
@@ -101,7 +101,7 @@ def identifier(text: str) -> str:
 
 
 def read_names(names: Path, network: Network) -> tuple[str, ...]:
-    """Return the labels of a names file, one per line; MismatchError if the network has another number of classes."""
+    """Return the labels in a names file, one per line; MismatchError if the network does not have this many classes."""
     lines = read_text(names, MAX_NAMES_BYTES, "names file").split("\n")
     last = max((number for number, line in enumerate(lines, 1) if line.strip()), default=0)
     labels = tuple(line.removesuffix("\r") for line in lines[:last])  # empty lines at the end are not classes
@@ -114,7 +114,8 @@ def read_names(names: Path, network: Network) -> tuple[str, ...]:
 
 
 def _class_counts(network: Network) -> Iterator[tuple[Node, int]]:
-    """Yield each node that has classes, and their number: all heads and TopK layers, or else the last layer."""
+    """Yield each node that gives classes, with their number: detection heads and TopK layers, or else the last
+    layer."""
     heads = [(node, node.op.classes) for node in network.nodes if isinstance(node.op, Detection)]
     chosen = (node for node in network.nodes if isinstance(node.op, TopK))
     heads += [(node, network.nodes[node.inputs[0]].shape.channels) for node in chosen]
@@ -122,7 +123,7 @@ def _class_counts(network: Network) -> Iterator[tuple[Node, int]]:
 
 
 def read_weights(network: Network, path: Path) -> Network:
-    """Return the network with the numbers of a weights file.
+    """Return the network with the weights, biases and batch norms of a darknet weights file.
 
     Raises:
         MismatchError: The file has more or fewer numbers than the network.
@@ -149,7 +150,7 @@ def read_weights(network: Network, path: Path) -> Network:
 
 
 def _header_bytes(data: bytes, path: Path) -> int:
-    """Return the number of bytes of the header, by the rule of darknet's load_weights_upto (src/parser.c)."""
+    """Return the length in bytes of a weights file's header, by darknet's load_weights_upto (src/parser.c)."""
     if len(data) < 16:
         reason = f"ends after {len(data)} bytes, within its header of 16 or 20"
         raise DamagedFileError(file_label(path), reason, remedy="check that this is a weights file")
@@ -166,7 +167,8 @@ def _header_bytes(data: bytes, path: Path) -> int:
 
 
 def _check_size(network: Network, path: Path, expected: int, size: int) -> None:
-    """Raise an error if ``size``, the bytes after the header, are not ``expected`` float32 numbers."""
+    """Raise an error if ``size``, the file's bytes after its header, is not the size of ``expected`` float32
+    numbers."""
     count, odd = divmod(size, 4)
     label = file_label(path)
     if count > expected:
@@ -182,7 +184,8 @@ def _check_size(network: Network, path: Path, expected: int, size: int) -> None:
 
 
 def _numbers_at(network: Network, position: int) -> tuple[Node, int, int]:
-    """Return the node of number ``position`` of a weights file, and the positions of its first and last number."""
+    """Return the layer whose numbers include number ``position`` of a weights file, and where they begin and
+    end in it."""
     first = 0
     for node in network.nodes:
         count = parameter_count(node)
@@ -194,7 +197,7 @@ def _numbers_at(network: Network, position: int) -> tuple[Node, int, int]:
 
 @dataclass
 class _Reader:
-    """The numbers of a weights file, read in order.
+    """The float32 numbers of a weights file, which are taken in order, layer by layer.
 
     Attributes:
         numbers: All numbers of the file.
@@ -207,7 +210,7 @@ class _Reader:
     position: int = 0
 
     def take(self, like: FloatArray, title: str, node: Node) -> FloatArray:
-        """Return the next numbers in the shape of ``like``; InvalidValueError if one is not finite.
+        """Return the next numbers of the file as an array shaped like ``like``; InvalidValueError if one is not finite.
 
         title: The name of the numbers in errors.
         """
@@ -253,7 +256,7 @@ def _take_norm(op: Weighted, reader: _Reader, node: Node) -> BatchNorm | None:
 
 
 def write_darknet_weights(network: Network) -> bytes:
-    """Return the bytes of a weights file, version 0.2.0, from which ``read_darknet`` reads exactly the same numbers.
+    """Return a network's numbers as bytes of a darknet weights file, version 0.2.0, without any rounding.
 
     The file does not hold strides, padding or the epsilon; the cfg file does.
     """
@@ -263,7 +266,7 @@ def write_darknet_weights(network: Network) -> bytes:
 
 
 def _arrays(node: Node) -> tuple[FloatArray, ...]:
-    """Return the numbers of a node in the order of a weights file."""
+    """Return the biases, batch norm and weights of a node, in the order in which a weights file has them."""
     op = node.op
     if not isinstance(op, (Convolution, Dense)):
         return ()

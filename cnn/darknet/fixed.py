@@ -16,7 +16,7 @@ MOST_IN_A_ROW = 1 << 12
 
 
 def batch_norm(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """Read a [batchnorm]: append a depthwise 1×1 convolution with weights of 1 and a batch norm."""
+    """Read the cfg section [batchnorm]: append a depthwise 1×1 convolution with weights of 1 and a batch norm."""
     channels = layers.shape.channels
     zeros = np.broadcast_to(np.float32(0), (channels,))
     norm = BatchNorm(zeros, zeros, zeros, DARKNET_EPSILON)
@@ -26,7 +26,7 @@ def batch_norm(layers: DarknetLayers, section: Section) -> DarknetLayers:
 
 
 def lengthened(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """Read a [reorg] with ``extra``: append a layer with all values in a row, followed by ``extra`` zeros.
+    """Read the cfg section [reorg] with ``extra``: append a layer that flattens its input and appends ``extra`` zeros.
 
     RangeError is raised if the row would be too long.
     """

@@ -43,7 +43,7 @@ CHOICES = (*ACTIVATIONS, *DARKNET_FUNCTIONS)
 
 @dataclass(frozen=True)
 class DarknetLayers:
-    """The layers read so far.
+    """The network built so far from a cfg file: its nodes, and for each darknet layer the node with its output.
 
     Attributes:
         nodes: The nodes in topological order.
@@ -60,15 +60,15 @@ class DarknetLayers:
 
     @property
     def shape(self) -> Shape:
-        """The shape of the output of node ``last``."""
+        """The shape of the output that the next section reads by default."""
         return self.nodes[self.last].shape
 
     def name(self, stem: str) -> str:
-        """Return the next free name with this stem: conv1, conv2 …"""
+        """Return the next unused node name with this stem: conv1, conv2 …"""
         return f"{stem}{1 + sum(node.name.rstrip('0123456789') == stem for node in self.nodes)}"
 
     def grown(self, section: Section, stem: str, op: Op, shape: Shape, *inputs: int) -> DarknetLayers:
-        """Append a node that is also a darknet layer.
+        """Return the network with one more node, which is the output of the next darknet layer.
 
         Args:
             section: The section of the cfg.
@@ -81,7 +81,8 @@ class DarknetLayers:
         return DarknetLayers((*self.nodes, node), (*self.layers, len(self.nodes)))
 
     def activated(self, section: Section, activation: str) -> DarknetLayers:
-        """Append a table for an activation to the last darknet layer, if its requantiser cannot compute the activation.
+        """Return the network with a lookup-table node for the last layer's activation, if its requantiser cannot
+        compute it.
 
         Otherwise the layers are returned unchanged, because the layer itself has the activation (``fused``).
         """
@@ -93,12 +94,13 @@ class DarknetLayers:
         return replace(larger, layers=(*self.layers[:-1], larger.last))
 
     def alias(self, index: int) -> DarknetLayers:
-        """Append a darknet layer that computes nothing; its output is the output of node ``index``."""
+        """Return the network with one more darknet layer that computes nothing: its output is node ``index``'s
+        output."""
         return replace(self, layers=(*self.layers, index))
 
 
 def bounded(shape: Shape, section: Section) -> Shape:
-    """Return ``shape``; RangeError if it has more than MAX_CHANNELS channels or MAX_MAP values."""
+    """Return ``shape`` unchanged; RangeError if it has more than MAX_CHANNELS channels or MAX_MAP values."""
     if shape.channels > MAX_CHANNELS:
         raise RangeError("the number of channels", shape.channels, high=MAX_CHANNELS, where=section.source)
     if shape.values > MAX_MAP:
@@ -107,18 +109,20 @@ def bounded(shape: Shape, section: Section) -> Shape:
 
 
 def require_layer(layers: DarknetLayers, section: Section) -> None:
-    """Raise MissingValueError if no layer comes before the section."""
+    """Raise MissingValueError if no layer precedes the cfg section."""
     if not layers.layers:
         raise MissingValueError(f"a layer before [{section.kind}]", where=section.source)
 
 
 def fused(activation: str) -> str:
-    """Return the activation of the layer itself: ``activation``, or "linear" if it becomes a node of its own."""
+    """Return the activation that a layer's own node computes: ``activation``, or "linear" if it gets a lookup-table
+    node."""
     return activation if activation in ACTIVATIONS else "linear"
 
 
 def layer_index(layers: DarknetLayers, section: Section, key: str, value: int) -> int:
-    """Return the node of darknet layer ``value``, which is counted back from this section if it is negative.
+    """Return the index of the node with the output of darknet layer ``value``; negative values count back from the
+    section.
 
     Raises:
         MissingValueError: There is no layer before the section.

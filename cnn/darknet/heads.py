@@ -35,7 +35,7 @@ MOST_TEMPERATURE = 1000.0
 
 
 def softmax(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """Read [softmax]: append a softmax over all values, or a segmentation over the channels of each position.
+    """Read the cfg section [softmax]: append a softmax over all values, or a segmentation head if ``spatial`` is set.
 
     Option ``spatial`` selects the second. InvalidValueError is raised if the groups do not divide the values.
     """
@@ -60,7 +60,7 @@ def _softmax(layers: DarknetLayers, section: Section) -> DarknetLayers:
 
 
 def _cooled(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """Append a layer that divides all values by the option ``temperature``, unless that is 1."""
+    """Append a layer that divides all values by the softmax's option ``temperature``, unless that is 1."""
     temperature = section.number("temperature", 1.0)
     if not 1 / MOST_TEMPERATURE <= temperature <= MOST_TEMPERATURE:
         what, where = section.name_of("temperature"), section.source_of("temperature")
@@ -71,14 +71,16 @@ def _cooled(layers: DarknetLayers, section: Section) -> DarknetLayers:
 
 
 def region(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """Read [region] (YOLOv2); MismatchError if anchors, classes and channels do not fit together."""
+    """Append the YOLOv2 head of a [region] section; MismatchError if anchors, classes and channels do not fit
+    together."""
     softmax = bool(section.integer("softmax", 0, 0, 1))
     section.integer("coords", COORDS, COORDS, COORDS)
     return _detection(layers, section, _anchors(section), softmax)
 
 
 def cells(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """Read [detection] (YOLOv1); ShapeError if its cells, boxes and classes do not fit the values that it reads."""
+    """Append the YOLOv1 head of a [detection] section; ShapeError if its input's size does not fit cells, boxes and
+    classes."""
     for key, default, required in (("coords", 1, COORDS), ("sqrt", 0, 1)):
         value = section.integer(key, default, 0, 99)
         if value != required:
@@ -98,12 +100,13 @@ def cells(layers: DarknetLayers, section: Section) -> DarknetLayers:
 
 
 def gaussian_yolo(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """Read [Gaussian_yolo], a [yolo] with a variance for each coordinate; the errors are the same."""
+    """Append the Gaussian YOLOv3 head of a [Gaussian_yolo] section, with the checks of ``yolo``."""
     return yolo(layers, section, GaussianYolo)
 
 
 def yolo(layers: DarknetLayers, section: Section, kind: type[Detection] = Yolo) -> DarknetLayers:
-    """Read [yolo] (YOLOv3); MismatchError or RangeError if anchors, mask, classes and channels do not fit together."""
+    """Append the YOLOv3 head of a [yolo] section; an error is raised if anchors, mask, classes and channels do
+    not fit."""
     anchors = _anchors(section)
     mask = section.integers("mask") if "mask" in section.options else tuple(range(len(anchors)))
     for number in mask:
@@ -121,7 +124,7 @@ def yolo(layers: DarknetLayers, section: Section, kind: type[Detection] = Yolo) 
 
 
 def _without_logistic(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """Remove the logistic layer before a head with ``new_coords``; the host computes it more precisely.
+    """Remove the logistic layer before a [yolo] with ``new_coords``, because the host computes it more precisely.
 
     MissingValueError is raised if there is no such layer.
     """

@@ -55,7 +55,7 @@ _PLAIN = {"leaky": ("leaky_relu", (LEAKY_SLOPE,)), "relu": ("leaky_relu", (0.0,)
 
 
 def unequal_sum(layers: DarknetLayers, section: Section, index: int, activation: str) -> DarknetLayers:
-    """Read a [shortcut] of maps with different shapes, as darknet's shortcut_cpu computes it.
+    """Read the cfg section [shortcut] whose two maps differ in shape: append layers that add as darknet's shortcut_cpu.
 
     Every n-th row and column of a larger map is added. Channels that only the map before has are passed on unchanged;
     channels that only the added map has are ignored. ShapeError is raised if the added map's height and width are not
@@ -94,7 +94,7 @@ def unequal_sum(layers: DarknetLayers, section: Section, index: int, activation:
 
 
 def scaled(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """Read [sam], the product of two maps, or [scale_channels], the product of a map and one value per channel.
+    """Read [sam] or [scale_channels]: append the product of two maps, or of a map and one factor per channel.
 
     ShapeError is raised if the shapes do not fit.
     """
@@ -119,7 +119,7 @@ def scaled(layers: DarknetLayers, section: Section) -> DarknetLayers:
 
 
 def crop(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """Read a [crop] at the beginning: the network's input gets the size of the crop.
+    """Read the cfg section [crop], which must be first: the input image gets the size of the crop.
 
     Without ``noadjust``, a layer maps pixels from 0…1 to −1…1.
 
@@ -142,13 +142,13 @@ def crop(layers: DarknetLayers, section: Section) -> DarknetLayers:
 def _grown(
     layers: DarknetLayers, section: Section, stem: str, op: Op, shape: Shape, *inputs: int
 ) -> tuple[DarknetLayers, int]:
-    """Append a node; return the layers and the node's index."""
+    """Append a node to the network being built; return the network and the node's index."""
     larger = layers.grown(section, stem, op, shape, *inputs)
     return larger, larger.last
 
 
 def build_layers(sections: tuple[Section, ...], name: str) -> Network:
-    """Return the network of the sections; weights, biases and batch norms are views of a single zero.
+    """Return the float network of a cfg file's sections, whose weights, biases and batch norms are all zeros.
 
     The first layer with an impossible or too large shape raises an error that names its line in the cfg.
     """
@@ -169,7 +169,7 @@ def build_layers(sections: tuple[Section, ...], name: str) -> Network:
 
 
 def parameter_count(node: Node) -> int:
-    """Return the number of values that a weights file stores for a node."""
+    """Return how many float32 numbers a darknet weights file stores for a node."""
     op = node.op
     if not isinstance(op, (Convolution, Dense)):
         return 0
@@ -179,7 +179,7 @@ def parameter_count(node: Node) -> int:
 
 
 def _weights_of(node: Node) -> int:
-    """Return the number of values of a node, in the weights file or in memory, of which the greater counts."""
+    """Return how many numbers a node has in the weights file or in memory, the greater of the two."""
     op = node.op
     held = int(op.weights.size) if isinstance(op, Convolution) and not op.stored.itself else 0
     return max(parameter_count(node), held)
@@ -206,7 +206,7 @@ def _batch_norm(section: Section, filters: int) -> BatchNorm | None:
 def _slid(
     section: Section, shape: Shape, window: Pair, strides: Pair, padding: tuple[int, int, int]
 ) -> tuple[Shape, Padding]:
-    """Return the output's shape, with the input's channels, and the padding that the windows really read.
+    """Return the output shape of a sliding window, with the input's channels, and the padding that windows really read.
 
     Args:
         section: The section.
@@ -255,7 +255,7 @@ def _convolution(layers: DarknetLayers, section: Section) -> DarknetLayers:
 
 
 def _dilation(section: Section, window: tuple[int, int], padding: list[int]) -> tuple[int, tuple[int, int]]:
-    """Return the dilation and the padding of the dilated window: the dilation times ``padding``, as in darknet."""
+    """Return a section's dilation, and the padding in rows and columns that the dilated window needs."""
     step = section.integer("dilation", 1, 1, MAX_WINDOW)
     sides = covered(window, (step, step))
     if max(sides) > MAX_WINDOW:
@@ -333,7 +333,7 @@ def _reorg(layers: DarknetLayers, section: Section) -> DarknetLayers:
 
 
 def _reorg_by_blocks(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """Read [reorg3d], which orders the channels as space to depth in other frameworks does, unlike [reorg]."""
+    """Read the cfg section [reorg3d]: append a space-to-depth layer with block order, as other frameworks have."""
     return _reorganised(layers, section, "block")
 
 
@@ -372,7 +372,7 @@ def _shortcut(layers: DarknetLayers, section: Section) -> DarknetLayers:
 
 
 def _nothing(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """Read a section that computes nothing in a trained network."""
+    """Read a cfg section, such as [dropout], that computes nothing in a trained network."""
     return layers.alias(layers.last)
 
 

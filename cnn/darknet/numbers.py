@@ -13,7 +13,7 @@ Weighted = Convolution | Dense
 
 
 def stored_weights(op: Weighted) -> FloatArray | None:
-    """Return the weights of a layer that a file stores, in the file's shape; None if it stores none."""
+    """Return the part of a layer's weights that a darknet weights file stores, in the file's shape; None if none."""
     if op.stored.itself:
         return None
     step, weights = op.stored.step, once(op, op.weights)
@@ -24,7 +24,7 @@ def stored_weights(op: Weighted) -> FloatArray | None:
 
 
 def with_stored(op: Weighted, stored: FloatArray) -> Weighted:
-    """Return the layer with its weights computed from the weights of the file, whose form is ``op.stored``."""
+    """Return the layer with all weights expanded from the part that a darknet weights file stores (copies, signs)."""
     weights = _signs(stored) if op.stored.signs else stored
     if op.stored.places:
         larger, step = np.zeros(op.weights.shape, np.float32), op.stored.step
@@ -37,17 +37,18 @@ def with_stored(op: Weighted, stored: FloatArray) -> Weighted:
 
 
 def once(op: Weighted, numbers: FloatArray) -> FloatArray:
-    """Return the numbers of the filters that a file stores: each filter once, even if the layer has copies of it."""
+    """Return the numbers of a layer's filters as a weights file stores them: without the copies that the layer
+    holds."""
     return numbers[: len(numbers) // max(1, len(op.stored.places))]
 
 
 def for_all(op: Weighted, numbers: FloatArray) -> FloatArray:
-    """Return the numbers of all filters, with the stored ones repeated for the copies of each filter."""
+    """Return the numbers of all filters of a layer: a weights file's numbers, repeated for each copy of the filters."""
     return np.tile(numbers, len(op.stored.places)) if op.stored.places else numbers
 
 
 def holds_bias(op: Weighted) -> bool:
-    """Return whether a file stores the biases of a layer.
+    """Return whether a darknet weights file stores the biases of a layer.
 
     It does unless the layer has implied weights and no batch norm; its biases are then 0.
     """
@@ -55,6 +56,6 @@ def holds_bias(op: Weighted) -> bool:
 
 
 def _signs(weights: FloatArray) -> FloatArray:
-    """Return binary weights: plus or minus the mean magnitude of the filter (darknet's binarize_weights)."""
+    """Return the filter's weights as their signs times its mean magnitude (darknet's binarize_weights)."""
     sizes = np.abs(weights).mean(axis=(1, 2, 3), keepdims=True, dtype=np.float64)
     return np.asarray(np.where(weights > 0, sizes, -sizes), np.float32)

@@ -33,13 +33,13 @@ NO_PADDING = Padding()
 
 
 def strides_of(section: Section, default: int, most: int) -> Pair:
-    """Return the strides over rows and columns: ``stride_y`` and ``stride_x``, which default to ``stride``."""
+    """Return the row and column strides of a cfg section: ``stride_y`` and ``stride_x``, by default ``stride``."""
     stride = section.integer("stride", default, 1, most)
     return section.integer("stride_y", stride, 1, most), section.integer("stride_x", stride, 1, most)
 
 
 def convolved(layers: DarknetLayers, section: Section, op: Convolution, strides: Pair, outputs: Shape) -> DarknetLayers:
-    """Append a convolution as one darknet layer.
+    """Append the layers of a convolution whose row and column strides may differ, as one darknet layer.
 
     Args:
         layers: The layers read so far.
@@ -78,7 +78,7 @@ def convolved(layers: DarknetLayers, section: Section, op: Convolution, strides:
 
 
 def pooled(layers: DarknetLayers, section: Section, op: MaxPool, strides: Pair, outputs: Shape) -> DarknetLayers:
-    """Append a MaxPool as one darknet layer. The arguments are the same as for ``convolved``."""
+    """Append the layers of a max pool whose row and column strides may differ, as one darknet layer."""
     step = gcd(*strides)
     if strides == (step, step):
         return layers.grown(section, "pool", replace(op, stride=step), outputs)
@@ -90,7 +90,7 @@ def pooled(layers: DarknetLayers, section: Section, op: MaxPool, strides: Pair, 
 
 
 class _Blocks:
-    """The division of an output into blocks.
+    """The split of an output into blocks of rows × columns, for a layer with different row and column strides.
 
     Attributes:
         step: The stride m of the convolutions.
@@ -112,7 +112,7 @@ class _Blocks:
         self.each = replace(outputs, height=-(-outputs.height // self.rows), width=-(-outputs.width // self.columns))
 
     def padding(self, before: Shape, around: Padding) -> Padding:
-        """Return the padding that the larger windows read.
+        """Return the padding that the enlarged windows of the blocks need.
 
         before: The shape of the input.
         around: The padding of the operation, whose top and left sides are kept.
@@ -123,7 +123,7 @@ class _Blocks:
 
 
 def _dense(before: Shape, window: Pair, step: int, around: Padding) -> tuple[int, int, Padding]:
-    """Return the output rows and columns of a window with one stride, and the padding that it reads."""
+    """Return the output rows and columns of a window with one stride for both sides, and the padding that it reads."""
     rows = (before.height + around.top + around.bottom - window[0]) // step + 1
     columns = (before.width + around.left + around.right - window[1]) // step + 1
     bottom = (rows - 1) * step + window[0] - around.top - before.height
@@ -132,7 +132,7 @@ def _dense(before: Shape, window: Pair, step: int, around: Padding) -> tuple[int
 
 
 def _picked(layers: DarknetLayers, section: Section, steps: Pair, outputs: Shape) -> DarknetLayers:
-    """Keep every n-th row and column of the last node's map, by a depthwise convolution."""
+    """Append layers that keep every n-th row and column of the last node's map (subsampling)."""
     blocks, source, before = _Blocks(section, steps, (1, 1), outputs), layers.last, layers.shape
     zeros, nodes = np.zeros(outputs.channels, np.float32), []
     for row, column in blocks.places:
@@ -149,7 +149,8 @@ def _picked(layers: DarknetLayers, section: Section, steps: Pair, outputs: Shape
 
 
 def _spread(layers: DarknetLayers, section: Section, blocks: _Blocks, outputs: Shape) -> DarknetLayers:
-    """Append layers that interleave the places of a block, and cut off rows and columns beyond the output."""
+    """Append layers that interleave the outputs computed per position in a block, and cut the map to the
+    output's size."""
     if blocks.rows * blocks.columns > 1:
         spread = DepthToSpace(blocks.rows, blocks.columns)
         rows, columns = blocks.each.height * blocks.rows, blocks.each.width * blocks.columns

@@ -49,7 +49,7 @@ NORM = ("gamma", "beta", "mean", "var")
 
 @dataclass(frozen=True)
 class LayerTypes:
-    """The types of a layer's operands.
+    """The datatypes of a layer's weights, input and output, from which its integer arithmetic follows.
 
     Attributes:
         layer: The layer, a ``Kernel``.
@@ -65,18 +65,18 @@ class LayerTypes:
 
     @property
     def kernel(self) -> Kernel:
-        """The layer's convolution."""
+        """The description of the layer's convolution."""
         assert isinstance(self.layer.op, Kernel)
         return self.layer.op
 
     @property
     def sums(self) -> int:
-        """The integer sum that represents 1.0."""
+        """The accumulator value that represents the real value 1.0."""
         return self.weights.high * round(1 / self.values.scale)
 
 
 def output_type(kernel: Kernel) -> DataType:
-    """Return the output's datatype of a kernel with output_bits.
+    """Return the output datatype of a convolution that has an activation: UINT, BIPOLAR or TERNARY.
 
     It is UINT for the unit activation, and BIPOLAR or TERNARY for the symmetric one.
     """
@@ -87,7 +87,7 @@ def output_type(kernel: Kernel) -> DataType:
 
 
 def requantising(topology: Topology, step: LayerTypes, norm: Mapping[str, FloatArray]) -> Requantising:
-    """Return batch norm and activation as a requantiser of the form that the topology asks for.
+    """Return the requantiser that computes a layer's batch norm and activation on its integer sums.
 
     BIPOLAR outputs always use thresholds, because the other form cannot skip 0.
 
@@ -102,7 +102,7 @@ def requantising(topology: Topology, step: LayerTypes, norm: Mapping[str, FloatA
 
 
 def integer_weights(weights: FloatArray, bits: int, source: str) -> tuple[IntArray, DataType]:
-    """Return round(n · tanh(w) / max|tanh(w)|) in the shape of ``weights``, and its datatype.
+    """Return DoReFa's integer weights round(n · tanh(w) / max|tanh(w)|) and their datatype.
 
     With one bit the integer is the sign, with +1 for 0. With two bits it is −1, 0 or +1.
 
@@ -121,7 +121,7 @@ def integer_weights(weights: FloatArray, bits: int, source: str) -> tuple[IntArr
 
 
 def kernel_weights(kernel: Kernel, values: FloatArray, source: str) -> tuple[IntArray, DataType]:
-    """Return a kernel's integer weights and their datatype.
+    """Return a convolution's integer weights and their datatype, from its array convN_w in the file.
 
     ``values`` is the array convN_w. It holds the integers themselves if ``kernel.integers`` is set; otherwise
     ``integer_weights`` computes them.
@@ -141,7 +141,7 @@ def kernel_weights(kernel: Kernel, values: FloatArray, source: str) -> tuple[Int
 
 
 def multiply_shift(topology: Topology, step: LayerTypes, norm: Mapping[str, FloatArray]) -> MultiplyShift:
-    """Return the inc, bias and shift of each filter; RangeError if one of them needs too many bits."""
+    """Return a batch norm as MultiplyShift (UltraNet's inc, bias and shift); RangeError if it needs too many bits."""
     gain, offset = _gain(topology, step, norm)
     unit = float(np.ldexp(step.out.high, product_shift(topology, step)))  # an output of 1.0, at the product's scale
     with np.errstate(over="ignore"):  # ``shifted`` reports an overflow
@@ -151,12 +151,12 @@ def multiply_shift(topology: Topology, step: LayerTypes, norm: Mapping[str, Floa
 
 
 def product_shift(topology: Topology, step: LayerTypes) -> int:
-    """Return s, the number of bits by which a product is shifted right to become an output value."""
+    """Return the bits of the right shift that turns a requantiser's product into an output value."""
     return step.weights.bits - 1 + step.values.datatype.bits + topology.extra_bits_of(step.kernel)
 
 
 def shifted(topology: Topology, step: LayerTypes, inc: FloatArray, bias: FloatArray) -> MultiplyShift:
-    """Return the requantiser of whole numbers ``inc`` and ``bias``, [filters] each.
+    """Return the MultiplyShift with the integers ``inc`` and ``bias``, [filters] each, and the layer's shift.
 
     Raises:
         RangeError: A number or the shift needs too many bits.
@@ -173,7 +173,7 @@ def shifted(topology: Topology, step: LayerTypes, inc: FloatArray, bias: FloatAr
 
 
 def thresholds(topology: Topology, step: LayerTypes, norm: Mapping[str, FloatArray]) -> Thresholds:
-    """Return the least sum that reaches each output value, computed without rounding inc and bias.
+    """Return a batch norm and activation as thresholds: per filter the least sum that reaches each output value.
 
     Raises:
         InvalidValueError: The batch norm gives a number that is not finite.
@@ -191,7 +191,8 @@ def thresholds(topology: Topology, step: LayerTypes, norm: Mapping[str, FloatArr
 
 
 def _gain(topology: Topology, step: LayerTypes, norm: Mapping[str, FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """Return a and b of the formulas above, [filters] each; InvalidValueError if one is not finite."""
+    """Return gain a and offset b of a batch norm, y = a · x + b, [filters] each; InvalidValueError if one is not
+    finite."""
     deviation = _deviation(topology, norm["var"], step.layer)
     with np.errstate(over="ignore", invalid="ignore"):
         gain = norm["gamma"] / deviation
@@ -206,7 +207,7 @@ def _gain(topology: Topology, step: LayerTypes, norm: Mapping[str, FloatArray]) 
 
 
 def _deviation(topology: Topology, variance: FloatArray, layer: TopologyLayer) -> FloatArray:
-    """Return the divisor of a batch norm, [filters]; RangeError if it is not above 0."""
+    """Return the divisor of a batch norm (root of variance and epsilon), [filters]; RangeError if it is not above 0."""
     if variance.min() < 0:
         raise RangeError("a variance", float(variance.min()), low=0, where=layer.source)
     epsilon, root = np.float32(topology.epsilon), topology.epsilon_of == "root"
@@ -218,7 +219,7 @@ def _deviation(topology: Topology, variance: FloatArray, layer: TopologyLayer) -
 
 
 def float_variance(topology: Topology, variance: FloatArray) -> FloatArray:
-    """Return the variance [filters] with which an epsilon of 0 gives the same batch norm."""
+    """Return the variance [filters] that gives the same batch norm with an epsilon of 0."""
     exact = variance.astype(np.float64)
     root = topology.epsilon_of == "root"
     return np.asarray((np.sqrt(exact) + topology.epsilon) ** 2 if root else exact + topology.epsilon, np.float32)
@@ -234,7 +235,7 @@ MULTIPLIER_BITS = 15
 
 
 def given_thresholds(step: LayerTypes, rows: FloatArray) -> Thresholds:
-    """Return the thresholds of a file.
+    """Return the requantiser for thresholds that the file holds as an array, [filters, levels].
 
     Args:
         step: The types of the layer.
@@ -255,7 +256,7 @@ def given_thresholds(step: LayerTypes, rows: FloatArray) -> Thresholds:
 
 
 def norm_of_thresholds(step: LayerTypes, rows: FloatArray) -> dict[str, FloatArray]:
-    """Return the batch norm, with an epsilon of 0, whose line meets the first and last threshold of each filter."""
+    """Return a batch norm for the float network, a line through each filter's first and last threshold."""
     out = step.out
     edges = (np.arange(out.levels) + 0.5) * out.step + out.low
     width = (rows[:, -1] - rows[:, 0]).astype(np.float64)
@@ -267,7 +268,7 @@ def norm_of_thresholds(step: LayerTypes, rows: FloatArray) -> dict[str, FloatArr
 
 
 def given_multipliers(topology: Topology, step: LayerTypes, inc: FloatArray, bias: FloatArray) -> MultiplyShift:
-    """Return the requantiser of a file's inc and bias, [filters] each; the layer's bits give the shift.
+    """Return the requantiser for inc and bias that the file holds as arrays, [filters] each.
 
     Raises:
         InvalidValueError: A number is not whole.
@@ -289,7 +290,7 @@ def given_multipliers(topology: Topology, step: LayerTypes, inc: FloatArray, bia
 def norm_of_multipliers(
     topology: Topology, step: LayerTypes, inc: FloatArray, bias: FloatArray
 ) -> dict[str, FloatArray]:
-    """Return the batch norm, with an epsilon of 0, that ``inc`` and ``bias`` express."""
+    """Return the batch norm, with an epsilon of 0, that computes the same as a file's ``inc`` and ``bias`` in float."""
     unit = float(np.ldexp(step.out.high, product_shift(topology, step)))
     plain = np.zeros(len(inc), np.float32)
     gamma, beta = (np.asarray(values, np.float32) for values in (inc * (step.sums / unit), bias / unit))
@@ -297,7 +298,7 @@ def norm_of_multipliers(
 
 
 def requantised_sum(scale: float, out: DataType, channels: int) -> Requantiser:
-    """Return the requantiser that gives the greatest integer of ``out`` for a sum of 1.0.
+    """Return a requantiser for which a sum of the real value 1.0 becomes the greatest integer of ``out``.
 
     The multiplier has 15 bits. scale: the real value of a sum of 1.
     """

@@ -12,7 +12,7 @@ MOST_LABELS = 10_000
 
 
 class JsonTable(Table):
-    """One JSON object; errors quote its keys and give ``source`` as their place."""
+    """One JSON object of a file, read key by key with checks; errors quote its keys and name ``source``."""
 
     def __init__(self, values: Any, source: str) -> None:
         if not isinstance(values, dict):
@@ -20,11 +20,11 @@ class JsonTable(Table):
         super().__init__(values, source)
 
     def called(self, key: str) -> str:
-        """Return a key as errors name it."""
+        """Return the name of a key as errors show it, in quotation marks."""
         return repr(key)
 
     def labels(self) -> tuple[str, ...]:
-        """Return the names of the classes under "labels", at most 10 000 texts; () if there are none."""
+        """Return the class names in the JSON object's list "labels", at most 10 000; () if it has none."""
         listed = self.get("labels", list, [])
         if len(listed) > MOST_LABELS or not all(is_label(label) for label in listed):
             required = f"at most {MOST_LABELS:,} texts, one for each class"

@@ -66,7 +66,7 @@ def _convolution(table: JsonTable, shapes: list[Shape], number: int) -> tuple[La
 
 
 def _dense(table: JsonTable, shapes: list[Shape], number: int) -> tuple[LayerOp, Shape]:
-    """Return a convolution whose window is the whole map."""
+    """Return a dense layer, as a convolution whose kernel covers the whole input map, and its output shape."""
     source = shapes[0]
     if source.height != source.width or source.height > 255:
         required = "equal sides of at most 255"
@@ -84,7 +84,7 @@ def _check_weight_count(table: JsonTable, count: int) -> None:
 
 
 def _activation(table: JsonTable) -> dict[str, Any]:
-    """Return the fields of a Kernel that say how its sums become output values."""
+    """Return the fields of a ``Kernel`` (convolution) about its activation: bits, kind, requantisation, bias."""
     if not table.has("output_bits"):
         return {"output_bits": None}
     name = table.choice("activation", ("unit", "symmetric"), "unit")
@@ -98,7 +98,7 @@ def _activation(table: JsonTable) -> dict[str, Any]:
 
 
 def _weights(table: JsonTable) -> dict[str, Any]:
-    """Return the fields ``integers`` and ``scale`` of a Kernel."""
+    """Return the fields ``integers`` and ``scale`` of a ``Kernel`` (convolution) from its JSON object."""
     integers = table.get("integers", bool, False)
     if integers and table.integer("weight_bits", 1, 8) == 1:
         subjects = ("'integers'", "'weight_bits' of 1")
@@ -108,7 +108,7 @@ def _weights(table: JsonTable) -> dict[str, Any]:
 
 
 def _padding(table: JsonTable, most: int) -> Padding:
-    """Return the padding from one number for all sides, or a list of four: top, left, bottom, right."""
+    """Return the padding in a layer's JSON object: one number for all sides, or top, left, bottom and right."""
     if not isinstance(table.get("padding", (int, list), 0), list):
         pad = table.integer("padding", 0, most, 0)
         return Padding(pad, pad, pad, pad)
@@ -132,7 +132,7 @@ def _max_pool(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, S
 
 
 def _window(table: JsonTable) -> tuple[int, int]:
-    """Return the rows and columns of 'size', which is one number for both or a list of two."""
+    """Return the rows and columns of a pool from 'size' in its JSON object, one number for both or a list of two."""
     if not isinstance(table.get("size", (int, list)), list):
         size = table.integer("size", 1, 255)
         return size, size
@@ -150,7 +150,7 @@ def _average_pool(_: JsonTable, shapes: list[Shape], __: int) -> tuple[LayerOp, 
 def _slide(
     window: tuple[int, int], filters: int, stride: int, padding: Padding, source: Shape, table: JsonTable
 ) -> Shape:
-    """Return the shape of the output of a window; the place of its errors is the layer."""
+    """Return the output shape of a sliding window; its errors name the layer's JSON object."""
     try:
         return window_shape(window, filters, stride, padding, source)
     except SystolicError as error:

@@ -76,7 +76,8 @@ PIXEL = TensorType(UINT8, 1 / 255)
 
 @dataclass(frozen=True, eq=False)
 class Exported:
-    """Two forms of one network, whose nodes have the same indices.
+    """A network that was quantised by training, as a float network and as an integer network with the same node
+    indices.
 
     Both forms take an RGB picture, also if training read BGR pictures.
 
@@ -94,7 +95,7 @@ class Exported:
 
 
 def read_exported(topology: Path, weights: Path) -> Exported:
-    """Return the network of a topology file and the arrays of an .npz, by names or as arr_0, arr_1 …
+    """Return the float and the integer network of a topology JSON and an .npz of arrays.
 
     Raises the errors of ``read_topology``, ``read_arrays`` and ``make_exported``.
     """
@@ -106,7 +107,7 @@ def read_exported(topology: Path, weights: Path) -> Exported:
 
 
 def array_shapes(topology: Topology) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the arrays that the .npz holds, by name.
+    """Return the names and shapes of the arrays that the .npz of a topology must hold.
 
     Every layer has convN_w. A layer without an activation also has convN_b. A layer with an activation has bnN_…, and
     convN_b if a bias is added before the batch norm. Given thresholds replace these by convN_t, and given multipliers
@@ -129,7 +130,7 @@ def array_shapes(topology: Topology) -> dict[str, tuple[int, ...]]:
 
 
 def make_exported(topology: Topology, arrays: Mapping[str, FloatArray]) -> Exported:
-    """Return both forms of the network.
+    """Return the float and the integer network of a topology and its arrays.
 
     Raises an error, whose place is the layer, if the arrays do not give integers, or if these break the arithmetic
     contract (``check_quantized``).
@@ -154,7 +155,7 @@ def make_exported(topology: Topology, arrays: Mapping[str, FloatArray]) -> Expor
 
 @dataclass(frozen=True)
 class _Source:
-    """A layer, with its topology and the file's arrays."""
+    """A layer of a topology, and everything that its two networks' nodes are made from."""
 
     topology: Topology
     layer: TopologyLayer
@@ -163,7 +164,7 @@ class _Source:
 
 @dataclass(frozen=True, eq=False)
 class _Forms:
-    """A layer in float and in integers, and the type of its integer output."""
+    """The operation of a layer in the float and in the integer network, and the type of its integer output."""
 
     op: Op
     integer: QOp
@@ -171,7 +172,7 @@ class _Forms:
 
 
 def _forms(source: _Source, inputs: list[TensorType]) -> _Forms:
-    """Return both forms of a layer. inputs: the types of the maps that the layer reads."""
+    """Return a layer's float and integer operations; ``inputs`` are the types of the integer maps that it reads."""
     layer, op, values = source.layer, source.layer.op, inputs[0]
     if 0 in layer.inputs and not isinstance(op, (Kernel, Sum)):
         check_reader(source.topology, layer)
@@ -223,7 +224,7 @@ def _convolution_forms(source: _Source, kernel: Kernel, values: TensorType) -> _
 
 
 def _without_bias(source: _Source, kernel: Kernel) -> _Source:
-    """Return the source with a convolution's bias moved into the mean of its batch norm.
+    """Return the layer's source with the bias of its convolution moved into the mean of its batch norm.
 
     Raises:
         ConflictError: The layer has a bias, but no batch norm that could take it.
@@ -239,7 +240,7 @@ def _without_bias(source: _Source, kernel: Kernel) -> _Source:
 
 
 def _activation(source: _Source, step: LayerTypes) -> tuple[Requantising, BatchNorm, FloatArray]:
-    """Return the requantiser of a layer's sums, and the float form's batch norm and its beta."""
+    """Return a layer's requantiser for the integer network, and its batch norm and beta for the float network."""
     number, topology = step.kernel.number, source.topology
     if topology.requantise_of(step.kernel) == GIVEN:
         rows = source.arrays[f"conv{number}_t"]
@@ -256,7 +257,7 @@ def _activation(source: _Source, step: LayerTypes) -> tuple[Requantising, BatchN
 
 
 def _sum_of_maps(layer: TopologyLayer, op: Sum, inputs: list[TensorType]) -> _Forms:
-    """Return an addition. Without output_bits its output has the narrowest datatype that holds every sum."""
+    """Return an addition's float and integer operations. Without output_bits its integer output is exact."""
     values, count = inputs[0], len(inputs)
     if 0 in layer.inputs:
         reason = "it adds layers of one datatype and scale"
@@ -278,7 +279,7 @@ def _sum_of_maps(layer: TopologyLayer, op: Sum, inputs: list[TensorType]) -> _Fo
 
 
 def _sum_forms(source: _Source, kernel: Kernel, plain: QConvolution, values: TensorType) -> _Forms:
-    """Return a convolution whose output is its exact sums, with the bias rounded to the sums' scale."""
+    """Return the float and integer operations of a convolution that outputs its accumulators without requantising."""
     name, scale = f"conv{kernel.number}_b", sum_scale(kernel, values.scale, plain.weight_type.high)
     bias = source.arrays[name]
     if heads_alone_read(source.topology, source.layer):
@@ -295,7 +296,7 @@ def _sum_forms(source: _Source, kernel: Kernel, plain: QConvolution, values: Ten
 
 
 def sum_scale(kernel: Kernel, values: float, greatest: int) -> float:
-    """Return the real value of a sum of 1.
+    """Return the real value of an accumulator value of 1 in a convolution that outputs its accumulators.
 
     Args:
         kernel: The convolution.
@@ -306,14 +307,14 @@ def sum_scale(kernel: Kernel, values: float, greatest: int) -> float:
 
 
 def heads_alone_read(topology: Topology, layer: TopologyLayer) -> bool:
-    """Return whether detection heads, and no other layers, read a layer; the host then adds its bias, in float."""
+    """Return whether only detection heads read a layer, so that the host adds its bias in float."""
     number = topology.layers.index(layer) + 1
     readers = [reader for reader in topology.layers if number in reader.inputs]
     return bool(readers) and all(isinstance(reader.op, Detection) for reader in readers)
 
 
 def mean_requantiser(topology: Topology, layer: TopologyLayer) -> MultiplyShift:
-    """Return the requantiser of an average pool, which divides a channel's sum by the number of its positions.
+    """Return the requantiser of a global average pool, which divides a channel's sum by its number of positions.
 
     The multiplier has 15 bits.
     """
@@ -331,7 +332,7 @@ def _float_form(op: QConvolution, bias: FloatArray, norm: BatchNorm | None, acti
 
 
 def _host_bias(source: _Source) -> tuple[float, ...]:
-    """Return the bias that the host adds for the convolution before a head.
+    """Return the bias of the convolution before a detection head, which the host adds; () if the accelerator adds it.
 
     Return () if a layer that is not a head reads that convolution too, because the accelerator then adds the bias.
     """
@@ -350,7 +351,8 @@ def _host_bias(source: _Source) -> tuple[float, ...]:
 
 
 def _rgb(weights: IntArray, kernel: Kernel, layer: TopologyLayer) -> IntArray:
-    """Return weights for RGB pictures from weights for BGR ones, because the host always passes RGB."""
+    """Return first-layer weights for RGB images from weights trained on BGR images, because the host always
+    passes RGB."""
     if weights.shape[1] != 3 or kernel.groups != 1:
         subject = f"a picture in BGR order for {kernel.groups} groups of {weights.shape[1]} channels"
         reason = "channels are swapped for one group that reads 3 of them"

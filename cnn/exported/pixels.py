@@ -17,7 +17,7 @@ from cnn.maps import FloatArray, Padding
 
 
 def pixel_zero(topology: Topology) -> int:
-    """Return the pixel value of the padding; ConflictError if each channel needs a value of its own."""
+    """Return the pixel value that stands for a normalised 0, which padding has; ConflictError if channels differ."""
     padded = [layer for layer, kernel in topology.kernels if 0 in layer.inputs and kernel.padding != Padding()]
     if not padded:
         return 0
@@ -29,7 +29,8 @@ def pixel_zero(topology: Topology) -> int:
 
 
 def check_reader(topology: Topology, layer: TopologyLayer) -> None:
-    """Raise UnsupportedError if the picture needs normalising or reordering, which only convolutions can include."""
+    """Raise UnsupportedError for a layer, other than a convolution, that reads images with a normalisation or in BGR
+    order."""
     picture = "in BGR order" if topology.order == "BGR" else "with a mean or a std"
     if topology.order == "BGR" or not topology.plain_pixels:
         subject = f"{layer.name!r} that reads a picture {picture}"
@@ -39,7 +40,7 @@ def check_reader(topology: Topology, layer: TopologyLayer) -> None:
 def normalised(
     topology: Topology, layer: TopologyLayer, weights: FloatArray, arrays: Mapping[str, FloatArray]
 ) -> Mapping[str, FloatArray]:
-    """Return ``arrays`` with the batch norm of a convolution changed so that the convolution reads pixels of 0…1.
+    """Return the arrays with the image's normalisation folded into the batch norm of the convolution that reads it.
 
     Args:
         topology: The network's topology, with the mean and the standard deviation.

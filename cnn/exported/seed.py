@@ -29,7 +29,7 @@ Random = np.random.Generator
 
 
 def seeded_arrays(topology: Topology, seed: int) -> dict[str, FloatArray]:
-    """Return every array of ``array_shapes``; RangeError for a seed outside 0…2^64 − 1."""
+    """Return random float arrays for a topology, by name, from a seed of 0…2^64 − 1; RangeError for another seed."""
     if not 0 <= seed <= LARGEST_SEED:
         raise RangeError("the seed", seed, 0, LARGEST_SEED, integer=True)
     random = np.random.Generator(np.random.PCG64(seed))
@@ -40,7 +40,8 @@ def seeded_arrays(topology: Topology, seed: int) -> dict[str, FloatArray]:
 
 
 def _values(topology: Topology, index: int) -> tuple[float, float]:
-    """Return the approximate mean and spread of the outputs of layer ``index``."""
+    """Return the approximate mean and standard deviation of the outputs of layer ``index`` with these random
+    weights."""
     if index == 0:
         mean, spread = _PICTURE
         return (mean - sum(topology.mean) / len(topology.mean)) / topology.std, spread / topology.std
@@ -57,7 +58,7 @@ def _values(topology: Topology, index: int) -> tuple[float, float]:
 
 
 def _whole(topology: Topology, index: int) -> int:
-    """Return the integer that represents 1.0 in the output of layer ``index``."""
+    """Return the integer that represents the real value 1.0 in the output of layer ``index``."""
     if index == 0:
         return 255
     layer = topology.layers[index - 1]
@@ -109,7 +110,7 @@ def _of_layer(topology: Topology, layer: TopologyLayer, kernel: Kernel, random: 
 
 
 def _weights(kernel: Kernel, random: Random) -> FloatArray:
-    """Return weights whose mean is 0 in every filter.
+    """Return random weights with a mean of 0 in every filter, in the shape of the convolution's weights.
 
     With another mean, the brightness that all inputs share would grow from layer to layer.
     """

@@ -11,7 +11,7 @@ from cnn.ops import AveragePool, Concat, Detection, IntegerSoftmax, MaxPool, Reo
 
 @dataclass(frozen=True)
 class Kernel:
-    """A convolution without its weights.
+    """A convolution or dense layer of a topology, without its weights.
 
     Attributes:
         number: The N in the names of its arrays, convN_w, bnN_gamma …
@@ -51,7 +51,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Sum:
-    """The sum of maps of one shape and datatype.
+    """An addition of maps of one shape and datatype, as an operation of a topology.
 
     Attributes:
         output_bits: The bits of the unit activation; None if the output is the sums themselves.
@@ -68,7 +68,7 @@ LayerOp: TypeAlias = Kernel | Sum | MaxPool | AveragePool | Concat | Reorg | Ups
 
 @dataclass(frozen=True)
 class TopologyLayer:
-    """A layer of a topology.
+    """A layer of a topology: its operation, inputs and output shape, without weights.
 
     Attributes:
         inputs: The layers that it reads: 0 is the picture, and i is the i-th layer of the file, counted from 1.
@@ -85,7 +85,7 @@ class TopologyLayer:
 
 @dataclass(frozen=True)
 class Topology:
-    """A network that was quantised by training, without its arrays.
+    """The layers of a network that was quantised by training, and how its numbers are to be read, without the arrays.
 
     Attributes:
         input: The shape of the picture.
@@ -116,16 +116,16 @@ class Topology:
 
     @property
     def plain_pixels(self) -> bool:
-        """Whether training read pixels of 0…1 without normalising them."""
+        """Whether training read pixels of 0…1 without subtracting a mean or dividing by a deviation."""
         return not any(self.mean) and self.std == 1
 
     @property
     def kernels(self) -> tuple[tuple[TopologyLayer, Kernel], ...]:
-        """The convolutions, in order."""
+        """The convolution and dense layers with their operations, in order."""
         return tuple((layer, layer.op) for layer in self.layers if isinstance(layer.op, Kernel))
 
     def requantise_of(self, kernel: Kernel) -> str:
-        """Return how the sums of a convolution become values."""
+        """Return the form of a convolution's requantiser, such as "multiply_shift" or "thresholds"."""
         return kernel.requantise or self.requantise
 
     def extra_bits_of(self, kernel: Kernel) -> int:
@@ -133,5 +133,5 @@ class Topology:
         return self.extra_bits if kernel.extra_bits is None else kernel.extra_bits
 
     def shape_of(self, index: int) -> Shape:
-        """Return the shape of the picture for 0, else of the ``index``-th layer's output."""
+        """Return the output shape of the ``index``-th layer, or the shape of the input image for 0."""
         return self.layers[index - 1].shape if index else self.input

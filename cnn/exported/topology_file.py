@@ -34,7 +34,7 @@ FITS = ("plain", "letterbox", "smooth")
 
 
 def read_topology(path: Path) -> Topology:
-    """Return the topology of a JSON file.
+    """Return the topology (layers without weights) that a JSON file describes.
 
     The place of every error is the file and the layer, and its subject is the key.
 
@@ -47,7 +47,7 @@ def read_topology(path: Path) -> Topology:
 
 
 def parse_topology(text: str, file: str) -> Topology:
-    """Return the topology of a text, as ``read_topology`` does. file: the file's name in errors."""
+    """Return the topology that a JSON text describes; ``file`` is its name in errors."""
     table = JsonTable(parse_json(text, file), file)
     if table.text("format") != FORMAT:
         raise InvalidValueError("'format'", table.values["format"], repr(FORMAT), where=file)
@@ -73,7 +73,7 @@ def parse_topology(text: str, file: str) -> Topology:
 
 
 def _input(table: JsonTable) -> tuple[Shape, str, tuple[float, ...], float]:
-    """Return the picture's shape, the order of its channels in training, and the mean and standard deviation."""
+    """Return the input image's shape, its channel order in training, and the mean and standard deviation of pixels."""
     picture = JsonTable(table.get("input", dict), f"{table.source}: input")
     sides = (
         picture.integer("channels", 1, MOST_CHANNELS, 3),
@@ -90,7 +90,7 @@ def _input(table: JsonTable) -> tuple[Shape, str, tuple[float, ...], float]:
 
 
 def _of_channels(picture: JsonTable, key: str, channels: int, default: float) -> tuple[float, ...]:
-    """Return a number of 0…1 per channel, from a list or from one number for all channels."""
+    """Return a number of 0…1 for each image channel, from a list or from one number for all channels."""
     if not isinstance(picture.get(key, (int, float, list), default), list):
         return (picture.number(key, 0.0, 1.0, default),) * channels
     values = picture.get(key, list)
@@ -138,7 +138,7 @@ def _name(table: JsonTable, kind: str, earlier: tuple[TopologyLayer, ...]) -> st
 
 
 def _inputs(table: JsonTable, earlier: tuple[TopologyLayer, ...]) -> tuple[int, ...]:
-    """Return the indices of the layers in ``from``, a name or a list of names; the previous layer if it is absent."""
+    """Return the indices of the layers that a layer reads: those named by "from", or the previous layer."""
     names = table.get("from", (str, list), [earlier[-1].name if earlier else "input"])
     names = [names] if isinstance(names, str) else names
     numbers = {"input": 0, **{layer.name: i for i, layer in enumerate(earlier, 1)}}

@@ -28,7 +28,7 @@ from cnn.ops import (
 
 
 def topology_text(topology: Topology) -> str:
-    """Return the text, with one layer per line.
+    """Return a topology as JSON text, with one layer per line.
 
     Raises:
         UnsupportedError: The exported form does not have this kind of head.
@@ -115,7 +115,7 @@ def _padding(padding: Padding) -> dict[str, Any]:
 
 
 def head_options(op: Detection, source: str) -> tuple[str, dict[str, Any]]:
-    """Return a head's type and keys; UnsupportedError if the exported form does not have this kind of head."""
+    """Return a detection head's "type" and other keys in the topology JSON; UnsupportedError for other heads."""
     anchors = {"anchors": [list(anchor) for anchor in op.anchors], "classes": op.classes}
     if isinstance(op, OneObject):
         return "one_object", anchors

@@ -82,7 +82,7 @@ def write_model(model: Any, folder: Path) -> Path:
 
 
 def _walked(graph: GraphWriter, model: Any, inputs: Sequence[str], refused: list[SystolicError]) -> list[str]:
-    """Return the outputs of a model that reads these tensors.
+    """Return the outputs that a Keras model computes from these tensors, after writing its layers as ONNX operators.
 
     The error of a layer that cannot become an operator is added to ``refused``; the walk continues as if the layer did
     nothing.
@@ -105,13 +105,13 @@ def _walked(graph: GraphWriter, model: Any, inputs: Sequence[str], refused: list
 
 
 def _nodes(model: Any) -> Iterator[Any]:
-    """Yield the uses of layers in the order in which they are computed."""
+    """Yield the uses of layers in a Keras model, in the order in which they are computed."""
     for depth in sorted(model._nodes_by_depth, reverse=True):
         yield from (node for node in model._nodes_by_depth[depth] if node.input_tensors)
 
 
 def _written(graph: GraphWriter, layer: Any, sources: Sequence[str], refused: list[SystolicError]) -> list[str]:
-    """Write one use of a layer, which may be a model itself, and return its outputs."""
+    """Write one use of a Keras layer, which may be a model itself, and return the names of its outputs."""
     inner = getattr(layer, "_functional", None) or layer
     if hasattr(inner, "_nodes_by_depth"):
         return _walked(graph, inner, sources, refused)

@@ -22,7 +22,7 @@ OPSET = 20
 
 @dataclass
 class GraphWriter:
-    """An ONNX graph while it is written.
+    """An ONNX graph under construction, to which the layers of a Keras model are written.
 
     Attributes:
         onnx: The package onnx.
@@ -38,20 +38,20 @@ class GraphWriter:
     flattened: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     def constant(self, values: Any, kind: Any = np.float32) -> str:
-        """Add an initialiser and return its name."""
+        """Add a constant array (initialiser) to the ONNX graph and return its name."""
         name = f"constant{len(self.arrays)}"
         self.arrays.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(values, kind), name))
         return name
 
     def put(self, kind: str, inputs: Sequence[str], label: str, **attributes: Any) -> str:
-        """Add an operator of the layer ``label`` and return the name of its output."""
+        """Add an operator for the Keras layer ``label`` to the ONNX graph and return the name of its output."""
         name = f"{label}/{kind}_{len(self.nodes)}"
         node = self.onnx.helper.make_node(kind, list(inputs), [name], name=name, **attributes)
         self.nodes.append(node)
         return name
 
     def model(self, shape: Sequence[int], outputs: Sequence[str]) -> Any:
-        """Return the protocol buffer of the file; its input has the name "picture" and this shape after the batch."""
+        """Return the finished graph as an ONNX model, whose input "picture" has this shape after the batch."""
         helper, kind = self.onnx.helper, self.onnx.TensorProto.FLOAT
         ends = [helper.make_empty_tensor_value_info(name) for name in outputs]
         entry = helper.make_tensor_value_info("picture", kind, [1, *shape])
@@ -77,19 +77,20 @@ def channels_last(layer: Any) -> bool:
 
 
 def rank_of(layer: Any) -> int:
-    """Return the number of sides of a layer's input, including the batch."""
+    """Return the number of dimensions of a Keras layer's input, including the batch."""
     return len(shape_of(layer))
 
 
 def shape_of(layer: Any) -> tuple[int | None, ...]:
-    """Return the shape of a layer's input, the batch first; ShapeError if its uses have inputs of different shapes."""
+    """Return the shape of a Keras layer's input, the batch first; ShapeError if its uses have inputs of different
+    shapes."""
     shapes = {tuple(node.input_tensors[0].shape) for node in layer._inbound_nodes}
     require(len(shapes) == 1, ShapeError("the inputs of its uses", listed(shapes), "one shape"))
     return shapes.pop()
 
 
 def check_axis(layer: Any, axis: Any) -> None:
-    """Raise InvalidValueError if an axis is not the axis of the channels."""
+    """Raise InvalidValueError if ``axis`` of a Keras layer is not the axis of the channels."""
     last = rank_of(layer) - 1
     require(
         axis in (-1, last), InvalidValueError("its axis", axis, f"the last one, -1 or {last}, which is the channels")
@@ -97,7 +98,7 @@ def check_axis(layer: Any, axis: Any) -> None:
 
 
 def _slide(layer: Any) -> dict[str, Any]:
-    """Return the strides, dilations and padding of a layer as attributes of an operator."""
+    """Return strides, dilations and padding of a Keras layer as attributes of an ONNX operator."""
     padding = layer.padding
     if padding == "causal":  # for signals: all padding is before the signal
         front = (layer.kernel_size[0] - 1) * layer.dilation_rate[0]
@@ -114,24 +115,24 @@ def _bias(graph: GraphWriter, layer: Any) -> list[str]:
 
 
 def _filters(kernel: Array) -> Array:
-    """Return a kernel (…, inputs, filters) in ONNX's order, (filters, inputs, …)."""
+    """Return a Keras kernel (…, inputs, filters) as an ONNX kernel (filters, inputs, …)."""
     return np.transpose(kernel, (-1, -2, *range(kernel.ndim - 2)))
 
 
 def convolution(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write Conv1D or Conv2D."""
+    """Write a Keras Conv1D or Conv2D as ONNX operators and return the output's name."""
     arrays = [graph.constant(_filters(numbers(layer.kernel))), *_bias(graph, layer)]
     name = graph.put("Conv", [inputs[0], *arrays], layer.name, group=layer.groups, **_slide(layer))
     return activated(graph, layer.activation, name, layer.name)
 
 
 def _by_channel(kernel: Array) -> Array:
-    """Return a depthwise kernel (…, inputs, filters per input) in ONNX's order, (filters, 1, …)."""
+    """Return a depthwise Keras kernel (…, inputs, filters per input) as an ONNX kernel (filters, 1, …)."""
     return _filters(kernel.reshape(*kernel.shape[:-2], 1, -1))
 
 
 def depthwise(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write DepthwiseConv1D or DepthwiseConv2D."""
+    """Write a Keras DepthwiseConv1D or DepthwiseConv2D as ONNX operators and return the output's name."""
     kernel = numbers(layer.kernel)
     arrays = [graph.constant(_by_channel(kernel)), *_bias(graph, layer)]
     name = graph.put("Conv", [inputs[0], *arrays], layer.name, group=kernel.shape[-2], **_slide(layer))
@@ -139,7 +140,7 @@ def depthwise(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def separable(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write SeparableConv1D or SeparableConv2D: a depthwise convolution and a 1×1 convolution."""
+    """Write a Keras SeparableConv1D or SeparableConv2D as a depthwise and a 1×1 ONNX Conv."""
     kernel = numbers(layer.depthwise_kernel)
     weights = graph.constant(_by_channel(kernel))
     name = graph.put("Conv", [inputs[0], weights], layer.name, group=kernel.shape[-2], **_slide(layer))
@@ -148,7 +149,7 @@ def separable(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def transposed(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write Conv1DTranspose or Conv2DTranspose; Keras's kernels are (rows, columns, filters, inputs)."""
+    """Write a Keras Conv1DTranspose or Conv2DTranspose as ONNX operators and return the output's name."""
     kernel = numbers(layer.kernel)
     arrays = [graph.constant(_filters(kernel)), *_bias(graph, layer)]
     slide = _slide(layer)
@@ -163,7 +164,8 @@ def transposed(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def _spread(layer: Any) -> dict[str, Any]:
-    """Return the padding of a transposed convolution with an ``output_padding``, as attributes of a ConvTranspose.
+    """Return the padding of a Keras transposed convolution with an ``output_padding``, as attributes of an ONNX
+    ConvTranspose.
 
     The formulas are from keras.src.backend.common.
     """
@@ -181,7 +183,7 @@ def _spread(layer: Any) -> dict[str, Any]:
 
 
 def dense(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write Dense: a Gemm for a row of values, a 1×1 convolution for a map."""
+    """Write a Keras Dense: as an ONNX Gemm for a row of values, as a 1×1 Conv for a map."""
     kernel, rank = numbers(layer.kernel), rank_of(layer)
     if rank == 2:
         sides = graph.flattened.get(inputs[0])
@@ -195,7 +197,7 @@ def dense(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def batch_norm(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write BatchNormalization over the channels."""
+    """Write a Keras BatchNormalization over the channels as an ONNX operator and return the output's name."""
     axis = layer.axis[0] if isinstance(layer.axis, (list, tuple)) else layer.axis
     check_axis(layer, axis)
     mean = numbers(layer.moving_mean)
@@ -206,7 +208,7 @@ def batch_norm(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def pool(kind: str) -> Writer:
-    """Return the function that writes MaxPooling or AveragePooling as the operator ``kind``."""
+    """Return the function that writes a Keras MaxPooling or AveragePooling as the ONNX operator ``kind``."""
 
     def write(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
         return graph.put(kind, inputs[:1], layer.name, kernel_shape=[*layer.pool_size], **_slide(layer))
@@ -215,7 +217,8 @@ def pool(kind: str) -> Writer:
 
 
 def whole_pool(kind: str) -> Writer:
-    """Return the function that writes GlobalMaxPooling or GlobalAveragePooling as the operator ``kind``."""
+    """Return the function that writes a Keras GlobalMaxPooling or GlobalAveragePooling as the ONNX operator
+    ``kind``."""
 
     def write(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
         name = graph.put(kind, inputs[:1], layer.name)
@@ -225,7 +228,8 @@ def whole_pool(kind: str) -> Writer:
 
 
 def joined(kind: str) -> Writer:
-    """Return the function that writes Add, Subtract, Multiply, Maximum or Minimum, as operators of two maps each."""
+    """Return the function that writes a Keras Add, Subtract, Multiply, Maximum or Minimum as ONNX operators of two maps
+    each."""
 
     def write(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
         name = inputs[0]
@@ -237,13 +241,13 @@ def joined(kind: str) -> Writer:
 
 
 def concatenated(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write Concatenate along the channels."""
+    """Write a Keras Concatenate along the channels as an ONNX Concat."""
     check_axis(layer, layer.axis)
     return graph.put("Concat", inputs, layer.name, axis=1)
 
 
 def flattened(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write Flatten, and remember the shape of the map for a Dense that reads it."""
+    """Write a Keras Flatten, and remember the shape of the map for a Dense that reads it."""
     name, shape = graph.put("Flatten", inputs[:1], layer.name), shape_of(layer)
     sides = [side or 1 for side in shape[1:]]
     if len(sides) > 1 and np.prod(sides[:-1]) > 1:
@@ -252,7 +256,7 @@ def flattened(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def padded(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write ZeroPadding1D or ZeroPadding2D."""
+    """Write a Keras ZeroPadding1D or ZeroPadding2D as an ONNX Pad."""
     sides = [tuple(side) if isinstance(side, (list, tuple)) else None for side in layer.padding]
     pairs = [side for side in sides if side] or [tuple(layer.padding)]
     pads = [0, 0, *(front for front, _ in pairs), 0, 0, *(back for _, back in pairs)]
@@ -267,25 +271,26 @@ MODES = {
 
 
 def enlarged(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write UpSampling2D."""
+    """Write a Keras UpSampling2D as an ONNX Resize."""
     require(layer.interpolation in MODES, ChoiceError("interpolation", layer.interpolation, tuple(MODES)))
     scales, modes = graph.constant([1, 1, *layer.size]), MODES[layer.interpolation]
     return graph.put("Resize", [inputs[0], "", scales], layer.name, **modes)
 
 
 def rescaled(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write Rescaling."""
+    """Write a Keras Rescaling (x · scale + offset) as ONNX operators."""
     name = graph.put("Mul", [inputs[0], graph.constant(layer.scale)], layer.name)
     return graph.put("Add", [name, graph.constant(layer.offset)], layer.name)
 
 
 def same(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write a layer that does nothing in a trained model: return its input."""
+    """Return the input of a Keras layer that computes nothing in a trained model, such as Dropout; nothing is
+    written."""
     return inputs[0]
 
 
 def relu(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write ReLU with at most one of its parameters; ConflictError if several are set."""
+    """Write a Keras ReLU with at most one of its parameters as ONNX operators; ConflictError if several are set."""
     slope, most, threshold = (float(getattr(layer, key) or 0) for key in ("negative_slope", "max_value", "threshold"))
     bounded = layer.max_value is not None
     given = [
@@ -305,12 +310,12 @@ def relu(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def leaky(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write LeakyReLU."""
+    """Write a Keras LeakyReLU as an ONNX operator and return the output's name."""
     return graph.put("LeakyRelu", inputs[:1], layer.name, alpha=float(layer.negative_slope))
 
 
 def sloped(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write PReLU with one slope per channel; ShapeError if the slopes differ between positions."""
+    """Write a Keras PReLU with one slope per channel; ShapeError if the slopes differ between positions."""
     slopes = numbers(layer.alpha)
     fits = slopes.size == slopes.shape[-1]
     remedy = "give height and width in shared_axes"
@@ -320,18 +325,18 @@ def sloped(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def elu(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write ELU."""
+    """Write a Keras ELU as an ONNX operator and return the output's name."""
     return graph.put("Elu", inputs[:1], layer.name, alpha=float(layer.alpha))
 
 
 def softmax(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write Softmax over the channels."""
+    """Write a Keras Softmax over the channels as an ONNX operator and return the output's name."""
     check_axis(layer, layer.axis)
     return graph.put("Softmax", inputs[:1], layer.name, axis=1)
 
 
 def function(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write Activation."""
+    """Write a Keras Activation layer as ONNX operators and return the output's name."""
     return activated(graph, layer.activation, inputs[0], layer.name)
 
 
@@ -357,7 +362,7 @@ FUNCTIONS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def activated(graph: GraphWriter, activation: Any, source: str, label: str) -> str:
-    """Write the activation of a layer and return its output."""
+    """Write the activation function of a Keras layer, which follows its own operator, and return the output's name."""
     return applied(graph, getattr(activation, "__name__", type(activation).__name__), source, label)
 
 
@@ -365,7 +370,7 @@ _RANGES = {"relu6": (0.0, 6.0), "hard_tanh": (-1.0, 1.0)}
 
 
 def applied(graph: GraphWriter, name: str, source: str, label: str) -> str:
-    """Write the function with Keras's name ``name`` and return its output; ChoiceError if it is unknown."""
+    """Write the activation with Keras's name ``name`` as ONNX operators; ChoiceError if the name is unknown."""
     if name == "linear":
         return source
     if name in _RANGES:
@@ -412,7 +417,7 @@ LAYERS: dict[str, Writer] = {
 
 
 def reshaped(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write Reshape: flatten a map, flatten its positions alone, or view a row of values as a map.
+    """Write a Keras Reshape that flattens a map or its positions, or views a row of values as a map.
 
     Keras has the channels last on both sides, so a map made of a row needs a Transpose.
     """
@@ -434,7 +439,7 @@ def reshaped(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def cropped(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write Cropping1D or Cropping2D."""
+    """Write a Keras Cropping1D or Cropping2D as ONNX operators and return the output's name."""
     pairs = [side for side in layer.cropping if isinstance(side, (list, tuple))] or [layer.cropping]
     sides = shape_of(layer)[1:-1]
     ends = [(side or 0) - back for side, (_, back) in zip(sides, pairs, strict=True)]
@@ -443,19 +448,19 @@ def cropped(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def repeated(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write UpSampling1D."""
+    """Write a Keras UpSampling1D as ONNX operators and return the output's name."""
     modes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return graph.put("Resize", [inputs[0], "", graph.constant([1, 1, layer.size])], layer.name, **modes)
 
 
 def averaged(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write Average: the sum of the maps, divided by their number."""
+    """Write a Keras Average as the sum of its maps, divided by their number."""
     total = graph.put("Sum", inputs, layer.name)
     return graph.put("Mul", [total, graph.constant(1 / len(inputs))], layer.name)
 
 
 def normalised(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write Normalization by a mean and a variance, each for all values or per channel."""
+    """Write a Keras Normalization by a mean and a variance, each for all values or per channel."""
     require(not layer.invert, "it is inverted; only invert=False is supported")
     rank = rank_of(layer)
     mean, deviation = numbers(layer.mean), np.maximum(np.sqrt(numbers(layer.variance)), 1e-7)
@@ -468,7 +473,7 @@ def normalised(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def resized(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Write Resizing to a height and width."""
+    """Write a Keras Resizing to a height and width as an ONNX Resize."""
     require(layer.interpolation in MODES, ChoiceError("interpolation", layer.interpolation, tuple(MODES)))
     for option in ("crop_to_aspect_ratio", "pad_to_aspect_ratio", "antialias"):
         require(not getattr(layer, option, False), f"its option {option} is set")

@@ -36,7 +36,8 @@ HOME = "keras.src.ops."
 
 
 def operation(graph: GraphWriter, node: Any, names: Mapping[int, str]) -> str:
-    """Write one use of an operation and return its output; ChoiceError if it cannot become an operator.
+    """Write one use of a keras.ops operation as ONNX operators and return its output; ChoiceError if it has no
+    counterpart.
 
     names: The names of the tensors in the file, by the id of Keras's tensor.
     """
@@ -58,7 +59,7 @@ def operation(graph: GraphWriter, node: Any, names: Mapping[int, str]) -> str:
 
 
 def _reduced(graph: GraphWriter, node: Any, source: str) -> str:
-    """Write a maximum, mean or sum over some axes and return its output.
+    """Write a keras.ops maximum, mean or sum over some axes as ONNX operators and return its output.
 
     The axes must stay as sides of 1, or be all axes except the batch and the channels, because the order of the axes
     would differ from Keras's otherwise.
@@ -75,7 +76,8 @@ def _reduced(graph: GraphWriter, node: Any, source: str) -> str:
 
 
 def _operand(graph: GraphWriter, value: Any, node: Any, names: Mapping[int, str]) -> str:
-    """Return the tensor of an operand: a tensor of the model, or a constant of one number or one per channel."""
+    """Return the ONNX tensor of an operand of keras.ops: a tensor of the model, or a constant, one number or one per
+    channel."""
     if id(value) in names:
         return names[id(value)]
     rank = len(node.input_tensors[0].shape)

@@ -38,7 +38,7 @@ AGAIN, OTHER = "export it again", "check that the file is of this network"
 
 
 def put(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
-    """Add a member, uncompressed and with a fixed time stamp."""
+    """Add a member to a zip archive, uncompressed and with a fixed time stamp, so that equal data give equal bytes."""
     entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
     entry.create_system = 3  # otherwise the bytes depend on the system that wrote them
     entry.external_attr = 0o644 << 16
@@ -46,7 +46,7 @@ def put(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
 
 
 def npy(array: Array) -> bytes:
-    """Return an array as an .npy file, little-endian."""
+    """Return the bytes of an array as an .npy file, little-endian."""
     buffer = io.BytesIO()
     little = np.ascontiguousarray(array).reshape(array.shape).astype(array.dtype.newbyteorder("<"), copy=False)
     np.lib.format.write_array(buffer, little, version=(1, 0), allow_pickle=False)
@@ -54,7 +54,7 @@ def npy(array: Array) -> bytes:
 
 
 def write_arrays(arrays: Mapping[str, Array]) -> bytes:
-    """Return an .npz of the arrays, in their order. The same arrays give the same bytes."""
+    """Return the bytes of an .npz of the arrays, in their order. The same arrays give the same bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():
@@ -65,7 +65,7 @@ def write_arrays(arrays: Mapping[str, Array]) -> bytes:
 def read_arrays(
     path: Path, shapes: Mapping[str, tuple[int, ...]], wide_names: Collection[str] = ()
 ) -> dict[str, FloatArray]:
-    """Return the arrays of an .npz, which may be compressed; it must hold exactly the arrays of ``shapes``.
+    """Return the arrays of an .npz by name, as float32 or float64; it must hold exactly the arrays of ``shapes``.
 
     No more of each member is unpacked than an array of its shape takes.
 
@@ -89,7 +89,7 @@ def read_arrays(
 
 
 def array_headers(path: Path) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the arrays in an .npz from their headers, in the file's order.
+    """Return the shapes of the arrays in an .npz by name, in the file's order, without reading their numbers.
 
     Raises:
         DamagedFileError: The file is not an .npz.
@@ -122,7 +122,7 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
 
 @contextmanager
 def opened(file: IO[bytes], source: str, remedy: str) -> Iterator[zipfile.ZipFile]:
-    """Yield an archive.
+    """Yield an .npz archive opened for reading; any fault of it while it is open becomes a DamagedFileError.
 
     Args:
         file: The archive's bytes.
@@ -209,7 +209,7 @@ def _read(file: str, archive: zipfile.ZipFile, name: str, shape: tuple[int, ...]
 
 
 def parse_array(file: str, name: str, data: bytes, shape: tuple[int, ...]) -> Array:
-    """Return the numbers of an .npy file, float16, float32 or float64 of ``shape``.
+    """Return the array in the bytes of an .npy file; its type must be float16, float32 or float64, its shape ``shape``.
 
     Raises:
         DamagedFileError: The bytes are not an .npy file; ShapeError for another shape or data type. The place of both
@@ -233,7 +233,7 @@ def parse_array(file: str, name: str, data: bytes, shape: tuple[int, ...]) -> Ar
 
 
 def finite(file: str, name: str, values: Array, is_double: bool = False) -> Array:
-    """Return values as float32, or as float64 if ``is_double``; InvalidValueError if a number is not finite."""
+    """Return ``values`` as float32, or as float64 if ``is_double``; InvalidValueError if a number is not finite."""
     with np.errstate(over="ignore"):
         narrow: Array = np.array(values, np.float64 if is_double else np.float32, order="C")
     wrong = narrow[~np.isfinite(narrow)]

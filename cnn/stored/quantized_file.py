@@ -33,7 +33,7 @@ Array = npt.NDArray[Any]
 
 
 def to_npz(network: QuantizedNetwork) -> bytes:
-    """Return the file's bytes. The same network gives the same bytes. ``numpy.load`` can read the arrays too."""
+    """Return an integer network as the bytes of one .npz file. The same network gives the same bytes."""
     nodes = [_node_header(node) for node in network.nodes]
     header = {"format": FORMAT, "name": network.name, "labels": list(network.labels), "nodes": nodes}
     if network.named_outputs:
@@ -48,7 +48,7 @@ def to_npz(network: QuantizedNetwork) -> bytes:
 
 
 def from_npz(data: bytes, source: str = "network.npz") -> QuantizedNetwork:
-    """Return the network from bytes that ``to_npz`` wrote.
+    """Return the integer network from the bytes of an .npz file that ``to_npz`` wrote.
 
     Args:
         data: The file's bytes.
@@ -103,7 +103,8 @@ def _node_header(node: QNode) -> dict[str, Any]:
 
 
 def _options(op: QOp) -> dict[str, Any]:
-    """Return every field of the operation that is not an array, except LATER_OPTIONS with their default value."""
+    """Return the fields of an operation, apart from arrays, for the file; LATER_OPTIONS are left out at their
+    default."""
     plain = [f for f in fields(op) if f.name not in ("weights", "requantiser", "table")]
     needed = [f.name for f in plain if f.name not in LATER_OPTIONS or getattr(op, f.name) != f.default]
     options = {name: _plain(getattr(op, name)) for name in needed}

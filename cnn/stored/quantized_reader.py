@@ -101,7 +101,7 @@ _REQUANTISING: dict[str, type[Requantising]] = {
 
 
 def read_network(members: Mapping[str, bytes]) -> QuantizedNetwork:
-    """Return the network in the members of a file, by name. The network as a whole is not checked yet.
+    """Return the integer network from the members (name to bytes) of its .npz file; ``check_quantized`` must follow.
 
     Raises an error whose place is the number of the node if the header or an array differs from the format that
     ``cnn.stored.quantized_file.to_npz`` writes: MissingValueError, InvalidValueError, ChoiceError, RangeError,
@@ -117,7 +117,7 @@ def read_network(members: Mapping[str, bytes]) -> QuantizedNetwork:
 
 
 def _named_outputs(header: Any, nodes: Sequence[QNode]) -> tuple[NamedOutput, ...]:
-    """Return the named outputs of the network's original file; older files and other formats have none."""
+    """Return the named outputs in the file's JSON header; () for older files and formats that do not name outputs."""
     tables = _get(header, "named_outputs", list) if "named_outputs" in header else []
     if len(tables) > MOST_OUTPUTS:
         raise RangeError("the number of named outputs", len(tables), high=MOST_OUTPUTS)
@@ -181,7 +181,7 @@ def _get(table: Any, key: str, kind: type[Any]) -> Any:
 
 
 def _is(value: Any, kind: type[Any]) -> bool:
-    """Return isinstance(value, kind), except that True is not a number and an integer is also a float."""
+    """Return whether a JSON value is of the type ``kind``: true is not a number, and an integer is also a float."""
     if kind is bool or isinstance(value, bool):
         return kind is bool and isinstance(value, bool)
     if kind is int:
@@ -198,7 +198,8 @@ def _text(value: Any) -> str:
 
 
 def _label(value: Any) -> str:
-    """Return a label, which may contain any characters."""
+    """Return a class label from the JSON header, which may contain any characters; InvalidValueError if it is not a
+    text."""
     if not is_label(value):
         raise InvalidValueError("a label", value, "a text")
     return str(value)

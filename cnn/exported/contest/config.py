@@ -42,7 +42,8 @@ _KEY = re.compile(r"(conv|pool|linear)_\d{1,4}")
 
 @dataclass(frozen=True)
 class Entry:
-    """A layer of config.json.
+    """A layer of UltraNet's config.json, translated to a layer of a topology JSON, with the shapes that the file
+    states.
 
     Attributes:
         layer: The layer as an object of the exported form's JSON.
@@ -58,7 +59,7 @@ class Entry:
 
 
 def config_values(path: Path) -> dict[str, Any] | None:
-    """Return the content of a JSON file, or None if it is not a config.json of the exporter.
+    """Return the parsed content of a JSON file, or None if it is not a config.json of UltraNet's exporter.
 
     Raises:
         FileAccessError: The file cannot be read; other errors are those that ``read_text`` raises.
@@ -73,7 +74,7 @@ def config_values(path: Path) -> dict[str, Any] | None:
 
 
 def read_config(path: Path, parts: Sequence[Parts] | None, name: str) -> Topology:
-    """Return the topology that a config.json describes.
+    """Return the topology (layers without weights) that a config.json of UltraNet's exporter describes.
 
     The place of every error is the layer, and its subject is the key.
 
@@ -96,7 +97,7 @@ def read_config(path: Path, parts: Sequence[Parts] | None, name: str) -> Topolog
 
 
 def described(file: str, picture: tuple[int, ...], entries: Sequence[Entry], network: Mapping[str, Any]) -> Topology:
-    """Return the topology of layers in a chain.
+    """Return the topology of a chain of config.json layers; the shapes that the file states are checked.
 
     Args:
         file: The file's name, for errors.
@@ -136,7 +137,7 @@ def _check(entry: Entry, reads: Shape, gives: Shape) -> None:
 
 
 def network_keys(values: Mapping[str, Any], file: str) -> dict[str, Any]:
-    """Return the exported form's keys other than its layers, from the object "network".
+    """Return the object "network" of UltraNet's config.json: all keys of a topology JSON except its layers.
 
     Two further keys may be present: "head" is the detection head's layer, and "scale" is a factor of the last sums.
 
@@ -165,7 +166,7 @@ def _entries(values: Mapping[str, Any], file: str, parts: Sequence[Parts] | None
 
 
 def _of_kernels(keys: Sequence[str], file: str, parts: Sequence[Parts] | None) -> dict[str, Parts]:
-    """Return the arrays that each layer with weights has in addition to its weights, by the layer's key."""
+    """Return, per layer with weights, whether it has a bias and a batch norm, by the layer's key."""
     if parts is None:
         return {key: Parts(bias=key == keys[-1], norm=key != keys[-1]) for key in keys}
     if len(parts) != len(keys):

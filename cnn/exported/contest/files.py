@@ -27,7 +27,7 @@ BIAS_LIMIT = 1 << 20
 
 
 def is_contest(path: Path) -> bool:
-    """Return whether a file is a param.h, or a config.json of UltraNet's exporter.
+    """Return whether a file is a param.h or config.json of UltraNet's exporter, and not a topology JSON.
 
     Raises:
         FileAccessError: The file cannot be read.
@@ -37,7 +37,7 @@ def is_contest(path: Path) -> bool:
 
 @contextmanager
 def translated(path: Path, weights: Path | None) -> Iterator[tuple[Path, Path | None]]:
-    """Yield a topology file and its .npz, or None without arrays; both exist as long as the context is open.
+    """Yield the paths of a temporary topology JSON and .npz (None without arrays) made from UltraNet's files.
 
     Args:
         path: A config.json or a param.h.
@@ -70,7 +70,7 @@ def _translated(path: Path, weights: Path | None) -> tuple[str, bytes | None]:
 
 
 def _configured(path: Path, weights: Path) -> tuple[Topology, Mapping[str, FloatArray]]:
-    """Return the topology of a config.json and the arrays of its .npz.
+    """Return the topology of UltraNet's config.json, and the arrays of its .npz by the names convN_w, bnN_gamma …
 
     The epsilon of the numbered arrays is used if the file does not state one.
     """
@@ -85,7 +85,7 @@ def _configured(path: Path, weights: Path) -> tuple[Topology, Mapping[str, Float
 
 
 def _parameters(path: Path) -> tuple[Topology, Mapping[str, FloatArray]]:
-    """Return the topology and the arrays of a param.h and the config.h in the same folder.
+    """Return the topology of UltraNet's param.h and the config.h next to it, and the arrays by the names convN_w …
 
     A config.json and a file with the last bias are read too if the folder has them.
     """

@@ -43,7 +43,7 @@ _WORD = re.compile(r'"(-?0x[0-9a-fA-F]{1,4096})"')
 
 @dataclass(frozen=True, eq=False)
 class FoldedArray:
-    """An array of param.h.
+    """A weight or requantiser array of UltraNet's param.h, as words folded over the PEs that read them.
 
     Attributes:
         bits: The width of a word.
@@ -58,7 +58,7 @@ class FoldedArray:
 
 @dataclass(frozen=True)
 class ConfigLayer:
-    """A layer of config.h.
+    """A layer of UltraNet's config.h: the numbers of its #defines, such as K, S, P, PE and SIMD.
 
     Attributes:
         name: The prefix of the layer's #defines, in lower case.
@@ -71,7 +71,8 @@ class ConfigLayer:
     source: str
 
     def number(self, key: str) -> int:
-        """Return a number of the layer; MissingValueError if the file has none of that name."""
+        """Return a number of the layer's #defines, such as "IFM_CH"; MissingValueError if the file does not
+        define it."""
         if key not in self.numbers:
             raise MissingValueError(f"{self.name.upper()}_{key}", where=self.source)
         return self.numbers[key]
@@ -85,7 +86,7 @@ class ConfigLayer:
 def read_headers(
     texts: tuple[str, str], files: tuple[str, str], network: Mapping[str, Any]
 ) -> tuple[Topology, dict[str, FloatArray]]:
-    """Return the topology and the arrays of the exported form.
+    """Return the topology, and the arrays by the names convN_w …, from the texts of UltraNet's param.h and config.h.
 
     Neither file holds the bias of the last layer, so its array is 0. The place of every error is the file or the layer.
 
@@ -157,13 +158,13 @@ def _topology(
 
 
 def _input(unit: ConfigLayer) -> tuple[int, ...]:
-    """Return the shape that a layer reads: (channels, rows, columns), or (values,) for a linear layer."""
+    """Return the input shape that a layer of config.h defines: (channels, rows, columns), or (values,) if linear."""
     names = ("IN_LEN",) if unit.linear else ("IFM_CH", "IFM_ROW", "IFM_COL")
     return tuple(unit.number(name) for name in names)
 
 
 def _pooled(unit: ConfigLayer, shape: tuple[int, ...]) -> int:
-    """Return the size of the max pool between a map and the layer that reads it; 1 if there is no pool.
+    """Return the size of the max pool that must be between a map and the next layer of config.h; 1 without a pool.
 
     Raises:
         ShapeError: No pool turns the map into the layer's input.
@@ -183,7 +184,8 @@ def _pooled(unit: ConfigLayer, shape: tuple[int, ...]) -> int:
 
 
 def _entry(unit: ConfigLayer, shifts: bool) -> Entry:
-    """Return a layer. shifts: whether inc and bias requantise its sums."""
+    """Return a layer of config.h as an ``Entry``; ``shifts`` says whether param.h has inc and bias to requantise its
+    sums."""
     layer: dict[str, Any] = {"name": unit.name, "weight_bits": unit.number("W_BIT")}
     layer["integers"] = layer["weight_bits"] != 1
     if shifts:
@@ -201,7 +203,7 @@ def _entry(unit: ConfigLayer, shifts: bool) -> Entry:
 def _of_layer(
     unit: ConfigLayer, layer: TopologyLayer, kernel: Kernel, words: Mapping[str, FoldedArray]
 ) -> dict[str, FloatArray]:
-    """Return the layer's arrays by their names in the exported form."""
+    """Return a layer's weights, inc and bias from param.h, by the names convN_w, convN_inc and convN_bias."""
     number = kernel.number
     arrays = {f"conv{number}_w": _weights(unit, kernel, _named(words, f"{unit.name}_w", unit)).astype(np.float32)}
     if kernel.output_bits is not None:
@@ -224,7 +226,8 @@ def _named(words: Mapping[str, FoldedArray], name: str, unit: ConfigLayer) -> Fo
 
 
 def _weights(unit: ConfigLayer, kernel: Kernel, words: FoldedArray) -> IntArray:
-    """Return the weights, [filters, channels, rows, columns]; words store each filter as [row][column][channel]."""
+    """Return a layer's weights [filters, channels, rows, columns] from the words of param.h, in which channels vary
+    fastest."""
     bits, simd, pes = unit.number("W_BIT"), unit.number("SIMD"), unit.number("PE")
     filters, channels, rows, columns = kernel.weights
     taps = channels * rows * columns
@@ -240,7 +243,7 @@ def _weights(unit: ConfigLayer, kernel: Kernel, words: FoldedArray) -> IntArray:
 
 
 def _lanes(unit: ConfigLayer, words: FoldedArray, form: tuple[int, int]) -> IntArray:
-    """Return the values of all words, [words, SIMD].
+    """Return the SIMD values that each word of a param.h array packs, [words, SIMD].
 
     Values are in two's complement; a value of one bit is −1 or +1. form: SIMD, and the bits of a value.
     """

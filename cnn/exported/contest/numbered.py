@@ -26,7 +26,7 @@ _PARTS = {0: (False, False), 1: (True, False), 5: (False, True), 6: (True, True)
 
 @dataclass(frozen=True)
 class Parts:
-    """The arrays that an .npz holds for one layer in addition to the layer's weights."""
+    """Whether the .npz has a bias and a batch norm for a layer, in addition to its weights."""
 
     bias: bool
     norm: bool
@@ -38,7 +38,8 @@ def is_numbered(names: Container[str]) -> bool:
 
 
 def layer_parts(shapes: Shapes, file: str) -> tuple[Parts, ...]:
-    """Return the arrays of each layer in order, found from the arrays' names and shapes.
+    """Return, per layer with weights in order, whether an .npz has its bias and batch norm, found from names and
+    shapes.
 
     Raises:
         ChoiceError: No layer has this number of arrays after its weights.
@@ -60,7 +61,7 @@ def _parts(behind: int, name: str, file: str) -> Parts:
 
 
 def read_numbered(path: Path, shapes: Shapes, epsilon: float | None) -> tuple[dict[str, FloatArray], float | None]:
-    """Return the arrays by their names in ``shapes``, and the epsilon of the batch norms.
+    """Return the arrays arr_0, arr_1 … of an .npz by the names convN_w, bnN_gamma …, and the batch norms' epsilon.
 
     A linear layer's matrix [outputs, inputs] becomes a window that covers the whole map.
 
@@ -90,6 +91,7 @@ def read_numbered(path: Path, shapes: Shapes, epsilon: float | None) -> tuple[di
 
 
 def _stored(shape: tuple[int, ...], written: tuple[int, ...] | None) -> tuple[int, ...]:
-    """Return the shape that the file must have: ``shape``, or its matrix if the file stores a linear layer so."""
+    """Return the array shape that the file must have: ``shape``, or [outputs, inputs] if a linear layer is
+    stored so."""
     matrix = (shape[0], prod(shape[1:])) if len(shape) == 4 else shape
     return matrix if written == matrix else shape

@@ -32,7 +32,7 @@ AS_ONNX = "export it as ONNX"
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """A layer of the chain.
+    """A layer of the chain that is written to UltraNet's config.json, with its name there and the layer that it reads.
 
     Attributes:
         name: conv_0, pool_0 or linear_0, counted per kind.
@@ -46,24 +46,25 @@ class Link:
 
     @property
     def convolution(self) -> QConvolution:
-        """The operation of a conv or linear layer."""
+        """The integer convolution that a conv or linear layer computes."""
         assert isinstance(self.node.op, QConvolution)
         return self.node.op
 
     @property
     def shifts(self) -> MultiplyShift | None:
-        """The inc, bias and shift of a conv or linear layer; None if its output is the sums themselves."""
+        """The requantiser (inc, bias and shift) of a conv or linear layer; None if its output is the accumulators
+        themselves."""
         by = self.convolution.requantiser
         return by if isinstance(by, MultiplyShift) else None
 
     @property
     def bits(self) -> tuple[int, int]:
-        """The bits of a weight, and the bits of an input value."""
+        """The bits of a weight and the bits of an input value of the layer."""
         return self.convolution.weight_type.bits, self.source.type.datatype.bits
 
     @property
     def l_shift(self) -> int:
-        """The number of bits by which inc and bias are finer than the sums."""
+        """UltraNet's l_shift: the number of bits by which the layer's inc and bias are finer than its accumulators."""
         assert self.shifts is not None
         weight_bits, in_bits = self.bits
         return int(self.shifts.shift[0]) - (weight_bits - 1) - in_bits
@@ -71,7 +72,7 @@ class Link:
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """A network as a chain of layers.
+    """A network whose layers form a chain, as UltraNet's files require: each layer reads only the layer before it.
 
     Attributes:
         network: The network.
@@ -91,7 +92,7 @@ class Chain:
 
 @dataclass(frozen=True)
 class PictureReading:
-    """The format in which the host reads pictures.
+    """The preparation of input images by the host: their channel order and the resizing method.
 
     Attributes:
         order: The order of the channels, "RGB" or "BGR".
@@ -103,7 +104,7 @@ class PictureReading:
 
 
 def chain_of(network: QuantizedNetwork) -> Chain:
-    """Return the layers of a network as a chain.
+    """Return an integer network as a chain of layers for UltraNet's files; UnsupportedError if it is not one.
 
     Raises:
         UnsupportedError: The files cannot express a layer; the error names the first one.
@@ -132,14 +133,14 @@ def chain_of(network: QuantizedNetwork) -> Chain:
 
 
 def _without_dilation(node: QNode) -> QNode:
-    """Return the node with zeros written out between the places of its window, because the files know no dilation."""
+    """Return the node with a dilated kernel written out with zeros, because UltraNet's files have no dilation."""
     if not isinstance(node.op, QConvolution):
         return node
     return replace(node, op=replace(node.op, weights=with_zeros(node.op.weights, node.op.dilation), dilation=(1, 1)))
 
 
 def _kind(node: QNode, source: QNode) -> str | None:
-    """Return "conv", "pool" or "linear"; None if the files cannot express the layer."""
+    """Return the node's kind in config.json: "conv", "pool" or "linear"; None if UltraNet's files cannot express it."""
     op = node.op
     if isinstance(op, MaxPool):
         return "pool" if op.window == (op.stride, op.stride) and op.padding == Padding() else None
@@ -152,18 +153,18 @@ def _kind(node: QNode, source: QNode) -> str | None:
 
 
 def _is_unit(values: TensorType) -> bool:
-    """Return whether the integers represent 0…1, with 0 as the least integer."""
+    """Return whether a tensor's integers are unsigned and represent real values of 0…1."""
     plain = not values.datatype.signed and not values.zero_point
     return plain and bool(np.isclose(values.scale * values.datatype.high, 1))
 
 
 def _is_square(op: QConvolution) -> bool:
-    """Return whether a convolution has one group, a square window, and the same padding on all sides."""
+    """Return whether a convolution has one group, a square kernel, and equal padding on all sides."""
     return op.groups == 1 and len(set(_sides(op.padding))) == 1 and op.weights.shape[2] == op.weights.shape[3]
 
 
 def _is_one_shift(node: QNode, by: MultiplyShift, source: QNode) -> bool:
-    """Return whether one l_shift describes a layer's requantiser and its outputs represent 0…1."""
+    """Return whether all channels of a requantiser have one shift, which an l_shift can express, and outputs 0…1."""
     assert isinstance(node.op, QConvolution)
     l_shift = int(by.shift[0]) - (node.op.weight_type.bits - 1) - source.type.datatype.bits
     is_one = len(set(by.shift.tolist())) == 1 and by.halves == UP
@@ -175,7 +176,7 @@ def _sides(padding: Padding) -> tuple[int, int, int, int]:
 
 
 def config_text(chain: Chain, reading: PictureReading, trained: Topology | None) -> str:
-    """Return the text of a chain's config.json.
+    """Return the text of UltraNet's config.json for a chain of layers.
 
     Args:
         chain: The layers.
@@ -202,7 +203,8 @@ def config_text(chain: Chain, reading: PictureReading, trained: Topology | None)
 
 
 def _scale(link: Link) -> float | None:
-    """Return the factor that the last sums are multiplied by; None if there is none or it is 1."""
+    """Return the factor from the last layer's sums to real outputs in config.json; None if it is 1 or does not
+    apply."""
     if link.shifts is not None:
         return None
     scale = link.node.type.scale * link.convolution.weight_type.high / link.source.type.scale
@@ -221,7 +223,8 @@ def _entry(link: Link) -> dict[str, Any]:
 
 
 def _bits(link: Link) -> dict[str, int]:
-    """Return the keys of the layer's bits that differ from the ones that the exporter's own script sets."""
+    """Return the keys w_bit, out_bit and l_shift of a layer for config.json, without those that have the exporter's
+    default."""
     bits, standard = {"w_bit": link.bits[0]}, {"w_bit": WEIGHT_BITS, "out_bit": VALUE_BITS, "l_shift": L_SHIFT}
     if link.shifts is not None:
         bits |= {"out_bit": link.node.type.datatype.bits, "l_shift": link.l_shift}
@@ -233,7 +236,7 @@ def _listed(shape: Shape) -> list[int]:
 
 
 def last_bias(chain: Chain) -> FloatArray | None:
-    """Return the bias of the last sums, [filters]; None if the last layer requantises its sums."""
+    """Return the float bias of the last layer, [filters]; None if the last layer requantises its sums."""
     last = chain.kernels[-1]
     if last.shifts is not None:
         return None
@@ -243,7 +246,7 @@ def last_bias(chain: Chain) -> FloatArray | None:
 
 
 def numbered_arrays(chain: Chain, topology: Topology, arrays: Mapping[str, FloatArray]) -> bytes | None:
-    """Return the exporter's .npz, arr_0, arr_1 …
+    """Return the bytes of UltraNet's .npz with the arrays arr_0, arr_1 …; None if it cannot express the network.
 
     Return None if the file holds integers, or requantises by another form than inc, bias and shift.
 
