@@ -1,1 +1,1 @@
-"""Tests, one folder a room; the modules without ``test_`` are what several of them share."""
+"""Tests, in one folder per package. Modules without ``test_`` hold code that several tests share."""

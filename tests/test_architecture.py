@@ -40,7 +40,7 @@ ALLOWED = {
 # These are rooms of their own: of the ground floor they see the errors, the type of progress, the ranges of values,
 # the parser of JSON and the renderer of templates.
 ONLY_ERRORS = ("contract", "hls_schedule", "hls_templates", "rtl_templates", "rtl_timing", "host")
-# What the board's own image has. pynq is imported there and by nothing else of the host; IPython is Jupyter's.
+# Packages of the board's image. Only host/board imports pynq; IPython belongs to Jupyter.
 ON_THE_BOARD = {"numpy", "PIL", "pynq", "pynqmetadata", "IPython"}
 
 
@@ -149,7 +149,7 @@ def _names(node: ast.AST) -> set[str]:
 
 
 def asks_for_a_style(node: ast.AST) -> bool:
-    """A comparison or match with a style's name, or a test for a class of one style."""
+    """Return whether code compares with a style's name or tests for a class of one style."""
     if isinstance(node, (ast.Compare, ast.MatchValue)):
         return bool(_constants(node) & STYLE_NAMES)
     if isinstance(node, ast.MatchClass):
@@ -175,7 +175,7 @@ def test_a_question_for_the_style_is_known() -> None:
 
 
 def test_nobody_asks_for_the_style_outside_its_implementation() -> None:
-    """What differs between the styles is behind systolic/styles/style.py and the host's own registry."""
+    """Code reaches a style only through systolic/styles/style.py and the host's registry."""
     questions = []
     for path in (path for package in ALLOWED for path in sources(package)):
         place = path.relative_to(ROOT).as_posix()
@@ -196,7 +196,7 @@ def asks_for_an_engine(node: ast.AST) -> bool:
 
 
 def test_nobody_asks_for_the_engine() -> None:
-    """What differs between the engines is behind scheduler/systolic/engines, and language.py has facts of each."""
+    """Code reaches an engine only through scheduler/systolic/engines; language.py has facts of each."""
     assert asks_for_an_engine(ast.parse('array.engine == "rtl"', mode="eval").body)
     assert asks_for_an_engine(ast.parse("engine != RTL", mode="eval").body)
     for path in (path for package in ("contract", "scheduler", "host", "systolic") for path in sources(package)):
@@ -212,8 +212,8 @@ def test_the_styles_know_nothing_of_each_other() -> None:
 
 
 @pytest.mark.parametrize("notebook", sorted(ROOT.glob("*/notebooks/*.ipynb")), ids=lambda path: path.stem)
-def test_notebooks_stand_on_the_public_api(notebook: Path) -> None:
-    """Of our packages they import systolic and host, and of systolic nothing below it."""
+def test_notebooks_import_the_public_api_alone(notebook: Path) -> None:
+    """They import host and systolic, and no module below systolic."""
     cells = json.loads(notebook.read_text("utf-8"))["cells"]
     names: set[str] = set()
     for cell in (cell for cell in cells if cell["cell_type"] == "code"):

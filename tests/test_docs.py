@@ -50,7 +50,7 @@ def name_of(page: Path) -> str:
 
 
 def blocks(page: Path, language: str) -> Iterator[str]:
-    """Fenced code of a language, without the indentation of a list that it stands in."""
+    """Yield the fenced code of a language, without the indentation of a list around it."""
     fence = rf"^( *)```{language}\n(.*?)^\1```$"
     for indent, code in re.findall(fence, page.read_text("utf-8"), re.MULTILINE | re.DOTALL):
         yield re.sub(rf"^{indent}", "", code, flags=re.MULTILINE)
@@ -62,7 +62,7 @@ def code_spans(page: Path) -> list[str]:
 
 
 def command_lines(page: Path) -> Iterator[list[str]]:
-    """Every ``systolic …`` that a reader may type."""
+    """Yield the words of every ``systolic …`` that a reader may type."""
     lines = [line for language in ("sh", "", "text") for code in blocks(page, language) for line in code.splitlines()]
     for text in (part.strip() for line in [*lines, *code_spans(page)] for part in line.split("&&")):
         if text.startswith("systolic ") and "✗" not in text:
@@ -70,7 +70,7 @@ def command_lines(page: Path) -> Iterator[list[str]]:
 
 
 def resolves(dotted: str) -> bool:
-    """Whether a module, or a name in one, or a member of a class in one, is there."""
+    """Return whether a module, a name in a module, or a member of a class exists."""
     parts = dotted.split(".")
     for length in range(len(parts), 0, -1):
         try:

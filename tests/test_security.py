@@ -1,4 +1,4 @@
-"""SECURITY.md: its limits are those of the code."""
+"""The limits in SECURITY.md are the limits of the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiler is asked once for a library, by whichever test comes first."""
+"""A library is compiled once, by the first test that needs it."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_the_wheel_has_every_file_of_the_rooms(wheel: Path) -> None:
 
 
 def test_wheel_has_no_package_at_its_top(wheel: Path) -> None:
-    """The packages have common names, and would overwrite those of other projects."""
+    """The packages have common names, and would overwrite packages of other projects."""
     top = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert top == {FOLDER, f"{FOLDER}.pth"}
 

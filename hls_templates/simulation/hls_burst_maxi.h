@@ -86,7 +86,7 @@ private:
         void check(const char *kind, size_t offset, size_t length) const {
             if (length == 0 || offset > count || length > count - offset) {
                 fail(std::string("a ") + kind + " of " + std::to_string(length) + " words at " +
-                     std::to_string(static_cast<long long>(offset)) + " lies outside the buffer of " +
+                     std::to_string(static_cast<long long>(offset)) + " is outside the buffer of " +
                      std::to_string(count) + " words");
             }
         }

@@ -48,7 +48,7 @@ struct buffer {
         if (first < address || first - address > bytes || size > bytes - (first - address)) {
             throw std::runtime_error("port " + name + ": a " + kind + " of " + std::to_string(size) + " bytes at " +
                                      std::to_string(static_cast<long long>(first - address)) +
-                                     " lies outside the buffer of " + std::to_string(bytes) + " bytes");
+                                     " is outside the buffer of " + std::to_string(bytes) + " bytes");
         }
         return data + (first - address);
     }

@@ -1,7 +1,7 @@
-"""Generated text, as it was agreed on: one small design a style, its whole tree, and what the commands say of it.
+"""Generated text, compared with its record: the tree of one small design per style, and what the commands print of it.
 
-``pytest tests/golden --update-golden`` writes it anew; the difference is then read like any other change of the code.
-Headers that are copied as they are, and binary images, stand as digests in ``tree.txt``.
+``pytest tests/golden --update-golden`` writes the record again; its difference is reviewed like a change of the code.
+``tree.txt`` holds headers that are copied unchanged, and binary images, as digests.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DSPs and memories of the engine in SystemVerilog as Yosys makes them, beside the scheduler's estimate."""
+"""DSPs and memories that Yosys makes of the engine in SystemVerilog, compared with the scheduler's estimate."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ MEMORIES = ("sdp_ram",)
 
 @pytest.fixture(scope="module")
 def design(tmp_path_factory: pytest.TempPathFactory) -> SystolicDesign:
-    """Each kind of primitive in it."""
+    """Return a design that has every kind of primitive."""
     network, board = start(3, 8, 8).convolution(8).network(), load("zcu104")
     mapping = price(first_fit(network, replace(ARRAY, engine=RTL)), board, ddr_timing(board, board.clocks()[-1].mhz))
     mapping = replace(mapping, placement={**mapping.placement, **PLACED})
@@ -78,7 +78,7 @@ def instances(design: SystolicDesign) -> str:
 
 
 def test_dsps_and_memories_are_the_schedulers(design: SystolicDesign, instances: str) -> None:
-    """Of the modules that are meant to have any; test_products.py holds the others' products."""
+    """Only modules that should have DSPs or memories are counted; test_products.py tests the other modules."""
     every = units(instances)
     holding = chosen(every, ("mac_chain", "requantise_sum", *MEMORIES))
     lines = {str(line[0]): line for line in compared(design, every, synthesised(every, holding, "xcup", print))}
@@ -138,7 +138,7 @@ def test_a_product_takes_one_dsp48e1_and_nothing_beside_it(tmp_path: Path) -> No
 
 
 def test_a_product_in_luts_takes_what_is_estimated(tmp_path: Path) -> None:
-    """Of engines whose requantisers leave all DSPs to the array."""
+    """The requantisers of such an engine use no DSP, because the array needs all of them."""
     pytest.importorskip("pyosys", reason="counting needs Yosys: pip install 'systolic-cnn[proof]'")
     module = tmp_path / "lut_product.sv"
     module.write_text(fixed_modules()[module.name])
@@ -159,7 +159,15 @@ def test_a_product_in_luts_takes_what_is_estimated(tmp_path: Path) -> None:
 
 
 def module_counts(top: str, names: Sequence[str], numbers: Mapping[str, int], work: Path, text: str = "") -> Counts:
-    """What Yosys makes of a module with others, in an engine of these numbers. text: of a module that is no file."""
+    """Return the primitives that Yosys makes of the module ``top``.
+
+    Args:
+        top: The module's name.
+        names: The files of the modules that it instantiates.
+        numbers: The engine's parameters that differ from NUMBERS.
+        work: A folder for the files.
+        text: The source of ``top`` if no file of the engine has it.
+    """
     pytest.importorskip("pyosys", reason="counting needs Yosys: pip install 'systolic-cnn[proof]'")
     texts = {name.rsplit("/", 1)[-1]: text for name, text in files({**NUMBERS, **numbers}, {}).items()}
     paths = [work / name for name in ("systolic_geometry.sv", *names, *([f"{top}.sv"] if text else []))]
@@ -263,7 +271,7 @@ def test_cells_by_their_kind() -> None:
 
 
 def test_what_is_recorded_is_of_all_instances_of_a_module(design: SystolicDesign) -> None:
-    """Of units that were counted: two of one module, of two places and of one."""
+    """Two units of one module were counted, with two instances and with one."""
     every = (
         Unit("fifo__0", "fifo", "", ("a", "b")),
         Unit("fifo__1", "fifo", "", ("c",)),

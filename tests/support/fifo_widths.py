@@ -22,7 +22,7 @@ def stated_widths(sources: Mapping[str, str]) -> dict[str, int]:
 def widths_of_words(sources: Mapping[str, str]) -> dict[str, int | None]:
     """Return the bits of each stream by name, computed from the types of the synthesised sources.
 
-    The value is None for one of the vendor's own types.
+    A stream of one of the vendor's own types has None.
     """
     unit = expand(sources)
     program = parse(unit.text, bool(unit.absent))

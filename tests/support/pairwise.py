@@ -18,7 +18,7 @@ def pairwise(allowed: Callable[..., bool] | None = None, /, **axes: Sequence[Any
 
     Args:
         allowed: Called with one keyword argument per axis; rows for which it returns False are left out, and so are
-            pairs that occur in no allowed row. Every row is allowed if it is None.
+            pairs that occur in no allowed row. None allows every row.
         axes: The values of each axis by its name. Values need not be hashable.
 
     Example:

@@ -69,9 +69,9 @@ def test_design_without_a_hardware_layer_is_refused(style: str, layers: str, tmp
         made(tmp_path / "net.cfg", None, style)
 
 
-@cases("behind", ["", "[softmax]\n"])
-def test_design_with_slice_as_output_is_refused(behind: str, tmp_path: Path) -> None:
-    (tmp_path / "net.cfg").write_text(NET + CONV + "[route]\nlayers=-1\ngroups=2\ngroup_id=1\n" + behind)
+@cases("following", ["", "[softmax]\n"])
+def test_design_with_slice_as_output_is_refused(following: str, tmp_path: Path) -> None:
+    (tmp_path / "net.cfg").write_text(NET + CONV + "[route]\nlayers=-1\ngroups=2\ngroup_id=1\n" + following)
     with raises_among(UnsupportedError, subject="slice 'slice1'", where="net.cfg:11"):
         made(tmp_path / "net.cfg", None, "streaming")
 

@@ -166,7 +166,7 @@ def test_rtl_address_outside_a_port_raises_stopped_error(engine: Path) -> None:
     maps, _ = fill_batch(design, (picture_for(FIRST, 5),))
     wrong = replace(design, program=design.program.copy())
     wrong.program[0, 0] = 1 << 20  # in_base
-    with pytest.raises(StoppedError, match=r"port maps_0: a read of 32 bytes at 4194304 lies outside the buffer of"):
+    with pytest.raises(StoppedError, match=r"port maps_0: a read of 32 bytes at 4194304 is outside the buffer of"):
         SystolicLibrary(build(engine), design.manifest).run(wrong.memory(maps), 0, 1)
 
 

@@ -39,7 +39,7 @@ _COUNTED = (
 ).replace(" ", "|")
 _LINKS = (
     "of in from to by with for per at on that than and or is as if into within after before between until become "
-    "becomes without share below above fit fits fill fills make makes has have behind through over are"
+    "becomes needs without share below above fit fits fill fills make makes has have behind through over are"
 ).replace(" ", "|")
 
 PHRASES: dict[str, tuple[str, str]] = {

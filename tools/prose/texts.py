@@ -15,6 +15,9 @@ MIN_WORDS = 4
 """A string with fewer words is a name, a key or a format."""
 
 _WORD = re.compile(r"[A-Za-z][\w'’.-]*")
+_CODE = re.compile(r"[;{}>\\]\s*$|^\s*(?:[#<\[]|def |from \S+ import |import |\w+ ?= ?\S+(?:$|\s\w+=))", re.MULTILINE)
+"""A line of code in a string of several lines, such as C++, SystemVerilog, Python, HTML or a darknet cfg."""
+
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -22,7 +25,7 @@ class Form(Enum):
     """The role of a text in its file."""
 
     FUNCTION = "docstring of a function"
-    NOUN = "docstring of a module, class, property or constant"
+    NOUN = "docstring of a module, class, property, constant or test"
     COMMENT = "comment"
     STRING = "string"
     PAGE = "documentation"
@@ -83,13 +86,14 @@ def _docstrings(node: ast.AST) -> Iterator[tuple[Text, ast.expr]]:
                 continue
             value = statement.value.value
             if isinstance(value, str):
-                is_verb = position == 0 and isinstance(node, _FUNCTIONS) and not _is_property(node)
+                is_verb = position == 0 and isinstance(node, _FUNCTIONS) and not _is_claim(node)
                 form = Form.FUNCTION if is_verb else Form.NOUN
                 yield Text(statement.lineno, form, value), statement.value
 
 
-def _is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    return any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
+def _is_claim(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether the docstring names a value, as for a property, or states a fact, as for a test."""
+    return node.name.startswith("test_") or any("property" in ast.unparse(d) for d in node.decorator_list)
 
 
 def _strings(node: ast.AST, docstrings: set[ast.expr]) -> Iterator[Text]:
@@ -107,6 +111,8 @@ def _strings(node: ast.AST, docstrings: set[ast.expr]) -> Iterator[Text]:
 
 
 def _sentence(line: int, text: str) -> Iterator[Text]:
+    if ("\n" in text.strip() or text.startswith("import ")) and _CODE.search(text):
+        return
     if len(text.split()) >= MIN_WORDS and len(_WORD.findall(text)) >= MIN_WORDS:
         yield Text(line, Form.STRING, text)
 

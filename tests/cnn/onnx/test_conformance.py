@@ -19,7 +19,7 @@ from tests.support.onnx.conformance import (
     difference,
     mismatches,
     skipped,
-    told,
+    summary_text,
 )
 
 EXECUTED = ("test_Conv1d_dilated", "test_convinteger_with_padding")
@@ -35,11 +35,11 @@ def test_backend_case_is_computed_or_refused_with_a_known_reason() -> None:
             errors[case.name] = difference(case)
         except SystolicError as error:
             reasons.setdefault(skipped(error), []).append(case.name)
-    summary = told(len(errors), reasons)
+    summary = summary_text(len(errors), reasons)
     print(summary)
     assert {name: error for name, error in errors.items() if not error <= PRINTED.get(name, TOLERANCE)} == {}
     if onnx.__version__.startswith(COUNTED):
-        counts = {reason.told: reason.count for reason in SKIPPED}
+        counts = {reason.sentence: reason.count for reason in SKIPPED}
         update = f"if that is right, put these counts into COMPUTED and SKIPPED of conformance.py:\n{summary}"
         assert (len(errors), {reason: len(names) for reason, names in reasons.items()}) == (COMPUTED, counts), update
     kinds = {re.split(r"_|[12]d", name.removeprefix("test_"))[0].lower() for name in errors}

@@ -108,8 +108,8 @@ def test_choice_of_a_slice_needs_no_output_of_the_slice() -> None:
     assert [block.node for block in sliced.blocks if isinstance(block.op, g.Sink)] == [3]
     layers = Layers(3, 8, 8).conv(10, 1)
     layers.add("softmax", Softmax(), layers.nodes[1].shape, type=layers.nodes[1].type)
-    behind = lower(layers.choose(2).network())
-    assert [type(block.op).__name__ for block in behind.blocks] == ["Source", "MatrixVector", "Sink"]
+    lowered = lower(layers.choose(2).network())
+    assert [type(block.op).__name__ for block in lowered.blocks] == ["Source", "MatrixVector", "Sink"]
 
 
 def test_choice_of_too_many_labels_is_refused() -> None:
@@ -219,13 +219,13 @@ def test_lower_reports_all_unsupported_layers_together() -> None:
     made.detect().conv(8, 3)
     with raises(SeveralFaultsError) as caught:
         lower(made.network("odd"))
-    padded, behind = caught.value.errors
-    assert (padded.where, behind.where) == ("net:2", "net:4")
+    padded, head = caught.value.errors
+    assert (padded.where, head.where) == ("net:2", "net:4")
     assert isinstance(padded, UnsupportedError)
-    assert isinstance(behind, UnsupportedError)
-    assert (padded.subject, behind.subject) == ("convolution 'conv1'", "convolution 'conv3'")
+    assert isinstance(head, UnsupportedError)
+    assert (padded.subject, head.subject) == ("convolution 'conv1'", "convolution 'conv3'")
     assert "3×3" in padded.reason
-    assert "detect2" in behind.reason
+    assert "detect2" in head.reason
 
 
 @cases("weight, kept", [("INT4", "INT4"), ("BIPOLAR", "TERNARY")])

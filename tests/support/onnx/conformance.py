@@ -88,12 +88,12 @@ class Reason:
     """A reason for which cases are not computed.
 
     Attributes:
-        told: The reason in words.
+        sentence: The reason in words.
         count: The number of cases in the version COUNTED.
         faults: The errors that have this reason.
     """
 
-    told: str
+    sentence: str
     count: int
     faults: tuple[Fault, ...]
 
@@ -363,11 +363,11 @@ def skipped(error: SystolicError) -> str:
     errors = error.errors if isinstance(error, SeveralFaultsError) else [error]
     for reason in SKIPPED:
         if any(fault.fits(one) for fault in reason.faults for one in errors):
-            return reason.told
+            return reason.sentence
     raise AssertionError(f"no reason of SKIPPED fits: {error!r}")
 
 
-def told(computed: int, reasons: Mapping[str, Sequence[str]], named: bool = False) -> str:
+def summary_text(computed: int, reasons: Mapping[str, Sequence[str]], named: bool = False) -> str:
     """Return the number of computed cases, and a line per reason for the others.
 
     Args:
@@ -377,8 +377,8 @@ def told(computed: int, reasons: Mapping[str, Sequence[str]], named: bool = Fals
     """
     lines = [f"{computed} cases are computed, {sum(map(len, reasons.values()))} are skipped:"]
     for reason, names in sorted(reasons.items(), key=lambda pair: -len(pair[1])):
-        beside = f": {', '.join(name.removeprefix('test_') for name in names)}" if named else ""
-        lines.append(f"{len(names):4}  {reason}{beside}")
+        listed = f": {', '.join(name.removeprefix('test_') for name in names)}" if named else ""
+        lines.append(f"{len(names):4}  {reason}{listed}")
     return "\n".join(lines)
 
 
@@ -408,7 +408,7 @@ def main() -> None:
                     print(f"{case.name}, {style}: {wrong} of {compared:,} values differ from golden", flush=True)
                 except Exception as error:
                     print(f"{case.name}, {style}: {type(error).__name__}: {error}", flush=True)
-    print(told(passed, reasons, named))
+    print(summary_text(passed, reasons, named))
 
 
 if __name__ == "__main__":

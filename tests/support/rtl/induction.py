@@ -17,11 +17,11 @@ from tests.support.rtl.bench import NUMBERS, values
 
 PROOFS = Path(__file__).resolve().parents[2] / "rtl_templates" / "proofs"
 MOST_CYCLES = 32
-"""Of a trace, or of a step of induction."""
+"""The most cycles of a trace and of an induction step."""
 
 
 def numbers_of(bits: int) -> dict[str, str]:
-    """The package's type of the numbers of a pass and of counters, with fewer bits than 32."""
+    """Return the replacement that narrows number_t, the type of counters and of a pass's numbers, from 32 bits."""
     return {"[31:0] number_t": f"[{bits - 1}:0] number_t"}
 
 
@@ -33,9 +33,9 @@ REGISTERS = {
     "scalars": [Argument("first", "scalar", 0x1C)],
     "outputs": [Argument("current", "output", 0x24)],
 }
-"""Of control_slave: one of each kind."""
+"""Registers of control_slave, one of each kind."""
 COME_ALONG = ("fifo", "axi_bursts")
-"""Parts whose own proofs are bound into them wherever they are: what gives them their words is their producer."""
+"""Modules whose proofs are bound into every instance, because their assumptions are about the instance's producer."""
 
 
 @cache
@@ -74,7 +74,7 @@ class Block:
             texts[changed] = texts[changed].replace(*change)
         # The proofs look into memories, which Yosys allows where no primitive is asked for.
         texts = {name: re.sub(r"\(\* ram_style = [^*]*\*\)", "", text) for name, text in texts.items()}
-        if self.doubled:  # clocks are not in a proof, every register takes a step: those of clk where it has an edge
+        if self.doubled:  # a proof has no clocks: every register steps, and registers of clk only at its edge
             texts = {name: text.replace(CLOCKED, f"{CLOCKED} if (clk)") for name, text in texts.items()}
         proofs = {f"{name}_proof.sv": (PROOFS / f"{name}_proof.sv").read_text() for name in self._proved()}
         bound = {"bound.sv": self.pipeline} if self.pipeline else {}
@@ -103,7 +103,7 @@ class Block:
 
 
 def passes(block: Block, work: Path, change: tuple[str, str] = ("", "")) -> list[str]:
-    """Of Yosys: reads, flattens, and proves, or looks for a trace where there is a change."""
+    """Return Yosys' passes that prove a block, or search for a counterexample if ``change`` plants a fault."""
     files = block.files(change)
     for name, text in files.items():
         (work / name).write_text(text)
@@ -119,13 +119,13 @@ def passes(block: Block, work: Path, change: tuple[str, str] = ("", "")) -> list
         "chformal -lower",
         "memory_map",
         "opt -full",
-        "wreduce",  # small numbers beside constants of 32 bits
+        "wreduce",  # narrow operations whose other operand is a 32-bit constant
         "opt -full",
         f"sat {mode} -prove-asserts -set-assumes -maxsteps {MOST_CYCLES} t:$assert t:$assume %u %ci*",
     ]
 
 
 def induction(block: Block, work: Path, change: tuple[str, str] = ("", "")) -> str:
-    """What Yosys says of a block."""
+    """Return Yosys' log of the proof of a block, or of a search for a counterexample if ``change`` plants a fault."""
     pytest.importorskip("pyosys", reason="induction needs Yosys: pip install 'systolic-cnn[proof]'")
     return yosys.run(passes(block, work, change))

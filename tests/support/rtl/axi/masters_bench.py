@@ -115,7 +115,7 @@ async def write(ports: Ports, ram: AxiRam, dice: random.Random, base: int) -> No
 @cocotb.test()
 @cocotb.parametrize(variant=VARIANTS, paused=PAUSED)
 async def words_arrive_and_leave(dut: Any, variant: str, paused: str) -> None:
-    """The reader and the writer work at the same time."""
+    """Read and write at the same time, and compare every word."""
     masters, ports, dice = MASTERS[variant], Ports(dut, variant, paused), random.Random(3)
     await begun(dut, ports, (*INPUTS, *WRITE_INPUTS))
     ram = memory(ports)

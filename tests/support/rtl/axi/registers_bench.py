@@ -125,7 +125,7 @@ async def registers_hold_what_was_written(dut: Any, variant: str, paused: str) -
 @cocotb.test()
 @EACH
 async def a_start_runs_once_and_each_end_is_told_once(dut: Any, variant: str, paused: str) -> None:
-    """The host polls ap_start, ap_done, ap_idle and ap_ready at random times."""
+    """Poll ap_start, ap_done, ap_idle and ap_ready at random times."""
     ports, driver, rules = await opened(dut, variant, paused)
     dice, starts = random.Random(6), [0]
 
@@ -158,14 +158,14 @@ async def a_start_runs_once_and_each_end_is_told_once(dut: Any, variant: str, pa
     await driver.put(CTRL, 0)
     await pulse(ports, "done")
     await driver.get(CTRL)
-    assert (await driver.get(CTRL), starts[0]) == (IDLE, 19), "till it is told not to"
+    assert (await driver.get(CTRL), starts[0]) == (IDLE, 19), "until auto-restart is switched off"
     rules.end()
 
 
 @cocotb.test()
 @EACH
 async def interrupts_are_enabled_shown_and_taken_back(dut: Any, variant: str, paused: str) -> None:
-    """The case covers the global enable, both enables, the status that a 1 toggles, and the interrupt line."""
+    """Try the global enable, both enables, the status that a 1 toggles, and the interrupt line."""
     ports, driver, rules = await opened(dut, variant, paused)
     for line in (0, 1):
         for enables in range(4):
@@ -191,7 +191,7 @@ async def interrupts_are_enabled_shown_and_taken_back(dut: Any, variant: str, pa
 @cocotb.test()
 @EACH
 async def a_number_of_the_engine_is_new_until_it_is_read(dut: Any, variant: str, paused: str) -> None:
-    """The case covers the register current, and the bit that is set by the engine's write and cleared by a read."""
+    """Read the register ``current``, and its bit that the engine's write sets and a read clears."""
     ports, driver, rules = await opened(dut, variant, paused)
     dice, offset = random.Random(8), OFFSETS["current"]
     for _ in range(10):
