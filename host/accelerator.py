@@ -65,7 +65,8 @@ class Accelerator(Detector):
     # --- layer by layer
 
     def layers(self, pixels: Pixels) -> Iterator[tuple[ManifestLayer, Integers]]:
-        """Execute the network layer by layer, and yield each layer with its output feature map as DDR stores it.
+        """Execute the network layer by layer on one input, and yield each layer with its output feature map as DDR
+        stores it.
 
         Layers share the arena of inner maps. A later layer overwrites an earlier map, so use a map before asking for
         the next layer. A streaming design yields only the layers whose maps are written to DDR. A design with a batch
@@ -97,7 +98,8 @@ class Accelerator(Detector):
                 yield step
 
     def check(self) -> Check:
-        """Execute the design's test frame layer by layer, and compare every integer with the golden model's.
+        """Execute the design's test frame layer by layer, and return the comparison of every integer with the golden
+        model's.
 
         The report is also printed; it names the first layer that differs. Use this on a board that gives wrong results
         although the simulation was right: the first layer that turns right inputs into wrong outputs leads to the fault

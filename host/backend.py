@@ -89,8 +89,8 @@ class Driver(Protocol):
         """Return whether DDR holds exactly these pictures in the batch's input buffer."""
 
     def layers(self, pixels: Pixels, wait: str, frames: int = 1) -> Iterator[tuple[ManifestLayer, Integers]]:
-        """Execute a picture layer by layer; yield each layer whose output can be read, with it as ``(frames, channels,
-        height, width)``.
+        """Execute a picture layer by layer; yield each layer whose output can be read, with the output ``(frames,
+        channels, height, width)``.
 
         The picture fills the whole batch.
         """

@@ -87,7 +87,8 @@ class Check:
 
 
 def compare(network: str, layers: Iterable[tuple[ManifestLayer, Integers]], expected: Iterator[Integers]) -> Check:
-    """Compare the layers' outputs with the golden model's integers, up to the first layer that differs.
+    """Return the comparison of the layers' outputs with the golden model's integers, up to the first layer that
+    differs.
 
     Args:
         network: The network's name, for the report.

@@ -196,7 +196,7 @@ class Detector:
     # --- before and after the accelerator
 
     def prepare(self, picture: Frame) -> tuple[Pixels, Pixels, Placement]:
-        """Resize a picture to the network's input; return the picture, the input, and the picture's position in it.
+        """Return a picture, the same picture resized to the network's input, and its position in that input.
 
         Returns:
             The picture as uint8 ``(height, width, 3)``, the network input as uint8 ``(channels, height, width)``, and

@@ -10,7 +10,8 @@ from boards.errors import StateError
 
 
 class Gate:
-    """Counts the threads that use an accelerator, and admits none after it is closed. It never opens again.
+    """Counts the threads that use an accelerator (are inside the gate), and admits none after it is closed. It never
+    opens again.
 
     Attributes:
         shut: Whether ``close`` was called. No thread can enter any more.
@@ -52,9 +53,9 @@ class Gate:
         self._here.stays = True
 
     def check_outside(self) -> None:
-        """Raise StateError if the calling thread is inside the gate, for instance in a signal handler:
+        """Raise StateError if the calling thread is inside the gate, for instance in a signal handler.
 
-        it would wait for itself.
+        Otherwise it would wait for itself.
         """
         if getattr(self._here, "stays", False) or threading.get_ident() in self._inside:
             raise StateError(

@@ -31,7 +31,7 @@ MAX_CAUSE_LENGTH = 2000
 
 @dataclass(eq=False)
 class FrameError(SystolicError):
-    """The error that a stage of a stream failed on a frame.
+    """The error raised if a stage of a stream fails on a frame.
 
     Attributes:
         index: The number of the frame, from 0.
@@ -295,7 +295,7 @@ def _do(stage: Stage, jobs: Sequence[Job], claimed: tuple[Any, ...] = ()) -> Seq
 
 
 def _give(jobs: Sequence[Job], sink: ClosableQueue[Job]) -> bool:
-    """Put finished frames into the next stage's queue.
+    """Put finished frames into the next stage's queue; return whether the stage should process later frames.
 
     Return False if the queue is closed or a frame failed, since later frames would be dropped.
     """

@@ -54,7 +54,7 @@ class Element:
 
     @property
     def text(self) -> str:
-        """The C++ type of the whole word or beat."""
+        """The C++ type of the whole word, or of the beat of the DMA."""
         return f"word<{self.value}, {self.lanes}>" if self.lanes else f"beat_t<{self.bits // 8}>"
 
 
@@ -103,7 +103,7 @@ class WeightPort:
 
 @dataclass(frozen=True)
 class Instance:
-    """One block of the pipeline: ``function<arguments>(frames, ports…, constants…, weight ports…)``.
+    """One block of the pipeline, built by the call ``function<arguments>(frames, ports…, constants…, weight ports…)``.
 
     Attributes:
         name: The block's name. Its process is ``<name>_process``.

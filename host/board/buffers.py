@@ -69,17 +69,17 @@ class Buffers:
             buffer.freebuffer()
 
     def zeros(self, size: int) -> Any:
-        """Allocate a buffer of ``size`` bytes in DDR, filled with zeros."""
+        """Return a new buffer of ``size`` bytes in DDR, filled with zeros."""
         buffer = self.new(size)
         buffer[:] = 0
         return buffer
 
     def upload(self, folder: Path, file: DataFile) -> Any:
-        """Allocate a buffer in DDR, and write a data file of the design to it, as ``put`` does."""
+        """Return a new buffer in DDR that holds a data file of the design, written and checked as ``put`` does."""
         return self.put(file.path, read_data_file(folder, file))
 
     def put(self, name: str, data: bytes) -> Any:
-        """Allocate a buffer in DDR, write the data to it, flush it and compare it with what is read back."""
+        """Return a new buffer in DDR that holds the data, after flushing it and comparing it with what is read back."""
         buffer = self.new(len(data))
         buffer[:] = np.frombuffer(data, np.uint8)
         buffer.flush()
@@ -97,7 +97,7 @@ class Buffers:
         return buffer
 
     def new(self, size: int) -> Any:
-        """Allocate a buffer of ``size`` bytes in DDR, not initialised. AcceleratorError if the memory is not
+        """Return a new buffer of ``size`` bytes in DDR, not initialised. AcceleratorError if the memory is not
         available."""
         try:
             buffer = self._allocate((size,), np.uint8, cacheable=1)

@@ -66,7 +66,8 @@ _LOADED: weakref.WeakKeyDictionary[Any, weakref.ref[LoadedOverlay]] = weakref.We
 
 
 class LoadedOverlay:
-    """A design's overlay on a device. Construction checks the files; ``load`` loads the bitstream.
+    """A design's overlay (bitstream and hardware description) on a pynq device. Construction checks the files; ``load``
+    loads the bitstream.
 
     ``close`` may be called at any time, and twice. An error says what is missing.
 

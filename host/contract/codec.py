@@ -69,7 +69,7 @@ def read_bounded(path: Path, largest: int) -> bytes:
 
 
 def parse_json(data: bytes, source: str) -> Any:
-    """Return the content of a JSON text with finite numbers.
+    """Parse a JSON text (bytes) and return its content. All its numbers must be finite.
 
     DamagedFileError if it is not JSON, or nested too deeply.
     """

@@ -60,7 +60,7 @@ _STREAM = (_POINTER, _POINTER, _POINTERS, _SIZES, ctypes.c_int, _TAKE, *_MESSAGE
 
 @dataclass(eq=False)
 class StoppedError(SystolicError):
-    """The error that the generated code of a simulation library stopped, with the sentence that it reports.
+    """The error raised if the generated code of a simulation library stops, with the sentence that it reports.
 
     Attributes:
         sentence: The sentence that the code reports.

@@ -109,7 +109,7 @@ MANIFESTS: dict[str, type[Manifest]] = {kind.style: kind for kind in (SystolicMa
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read and check the manifest.json of a generated design's folder. An error says what is missing or wrong, and what
+    """Return the checked manifest.json of a generated design's folder. An error says what is missing or wrong, and what
     to do."""
     path = folder / MANIFEST
     try:

@@ -55,7 +55,8 @@ def _log_softmax(values: Values, axis: int) -> Values:
 
 
 def _labels(values: Values, k: int) -> Values:
-    """Return the indices of the k greatest channels at each position; the lower index precedes among equal values."""
+    """Return the numbers of the k channels with the greatest values at each position; the lower number precedes among
+    equal values."""
     if k == 1:
         return np.asarray(values.argmax(axis=1)[:, None], np.int64)
     return np.asarray(np.argsort(-values, axis=1, kind="stable")[:, :k], np.int64)
@@ -146,7 +147,7 @@ def sides_of(steps: Sequence[OutputStep], maps: Sequence[Sides]) -> Sides:
 
 
 def tells_classes(steps: Sequence[OutputStep], maps: Sequence[Sides]) -> bool:
-    """Return whether an output is one value per class.
+    """Return whether an output of the network's file has one value per class and nothing else.
 
     Its steps may reshape or transpose one map, and apply a softmax or log-softmax over all values of it.
     """

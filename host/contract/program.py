@@ -125,9 +125,9 @@ def _on_maps(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
 
 
 def _added(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
-    """Yield the rules for the passes that fuse a residual add:
+    """Yield the rules for the passes (engine instructions) that fuse a residual add.
 
-    it reads one word per word that the pass writes, from a map with the same blocks.
+    The residual add reads one word per word that the pass writes, from a map with the same blocks.
     """
     layers = [layer for layer in manifest.layers for _ in range(layer.first_pass, layer.last_pass + 1)]
     nothing = np.array([layer.added_node is None for layer in layers], np.bool_)

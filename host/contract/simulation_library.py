@@ -23,9 +23,9 @@ def sources(folder: Path) -> list[Path]:
 
 
 def sources_key(files: list[Path]) -> str:
-    """Return a hash of the given source files and of the processor's features:
+    """Return a hash of the given source files and of the processor's features.
 
-    libraries are compiled for the machine's processor.
+    The features count because libraries are compiled for the machine's processor.
     """
     total = hashlib.sha256(_processor().encode())
     for path in files:

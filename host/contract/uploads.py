@@ -38,7 +38,7 @@ class SystolicUploads:
 
 
 def read_systolic(folder: Path, manifest: SystolicManifest) -> SystolicUploads:
-    """Read and check a systolic design's weights, requantisers and program.
+    """Return a systolic design's weights, requantisers and program, read from its files and checked.
 
     An error if a file is not the one that the manifest describes, or would let the engine access memory out of bounds.
     """
@@ -72,7 +72,8 @@ def read_systolic(folder: Path, manifest: SystolicManifest) -> SystolicUploads:
 
 
 def read_streaming(folder: Path, manifest: StreamingManifest) -> tuple[Bytes, ...]:
-    """Read a streaming design's weights in DDR, for each port uint8 ``(words, bytes of a word)``.
+    """Return a streaming design's weights in DDR, read from its files: for each port uint8 ``(words, bytes of a
+    word)``.
 
     Errors are the same as in ``read_systolic``.
     """

@@ -27,7 +27,8 @@ _IN_MEMORY = hasattr(os, "memfd_create")
 
 @dataclass(eq=False)
 class BusError(SystolicError):
-    """The error that no memory or register responds to an address. On a board this is a bus error or a decode error.
+    """The error raised if no memory or register responds to an address. On a board this is a bus error or a decode
+    error.
 
     Attributes:
         address: The first address without a response.

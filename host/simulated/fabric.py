@@ -29,10 +29,8 @@ class FabricBoard(Protocol):
         """Invert the words of DDR that injected faults name for this start of the accelerator."""
 
     def keep_pace(self, stopped: threading.Event, passes: range, begin: float) -> bool:
-        """Wait until the time has passed that the given passes would take on the board.
-
-        Return False if the accelerator was stopped meanwhile.
-        """
+        """Wait for the time that the given passes would take on the board; return False if the accelerator was stopped
+        meanwhile."""
 
 
 class SimulatedFabric(Protocol):

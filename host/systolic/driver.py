@@ -1,7 +1,4 @@
-"""Driver of the systolic accelerator under pynq:
-
-uploads to DDR, and loads, starts, awaits and reads back each batch.
-"""
+"""Driver of the systolic accelerator under pynq: it uploads data to DDR, and loads, starts and reads back batches."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ IOU_THRESHOLD = 0.45  # IoU threshold of non-maximum suppression: darknet's defa
 
 @dataclass(frozen=True)
 class Detection:
-    """One detected object.
+    """One detected object: its class, its confidence and its box in the picture.
 
     Attributes:
         label: Name of its class.
@@ -55,7 +55,7 @@ def detect(
     threshold: float = THRESHOLD,
     iou_threshold: float = IOU_THRESHOLD,
 ) -> tuple[Detection, ...]:
-    """Return the objects detected by all heads together, the most probable first.
+    """Return the objects that all heads of a network together detect in a picture, the most probable first.
 
     As in darknet, a box counts once for every class whose probability (objectness × class) exceeds ``threshold``.
 
@@ -182,7 +182,7 @@ TOP = 5
 
 @dataclass(frozen=True)
 class Score:
-    """A class and its probability.
+    """A class of a whole picture, with its probability.
 
     Attributes:
         label: Name of the class.

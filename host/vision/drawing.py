@@ -92,7 +92,7 @@ def _coloured(picture: Pixels, segmentation: Segmentation, labels: Sequence[str]
 
 
 def class_colour(label: str, labels: Sequence[str] = ()) -> Colour:
-    """Return the colour of a class, which is the same in every picture.
+    """Return the colour (red, green, blue) in which a class is drawn, which is the same in every picture.
 
     If ``labels`` contains the class, its index chooses the hue in steps of the golden ratio. Neighbours then differ,
     and a few hundred classes all get different hues. Otherwise a checksum of the label chooses the hue.
@@ -113,7 +113,8 @@ def text_colour(background: Colour) -> Colour:
 
 
 def caption(detection: Detection | Score) -> str:
-    """Return one printable line with the label and, if it is known, the probability in per cent."""
+    """Return the caption of a detection or a class: one printable line with the label and, if known, the probability in
+    per cent."""
     line = "".join(c if c.isprintable() else " " for c in detection.label).strip()
     if len(line) > _LONGEST_LABEL:
         line = line[: _LONGEST_LABEL - 1] + "…"

@@ -102,9 +102,9 @@ class Result:
         return f"Result(frame {self.index}, {width} × {height}: {labels or 'nothing'})"
 
     def summary(self, limit: int | None = None) -> str:
-        """Return one line of labels with probabilities or shares, or of tensors with shapes:
+        """Return one line of labels with probabilities or shares, or of tensors with shapes.
 
-        ``limit`` of them, or all.
+        The line names the first ``limit`` of them, or all.
         """
         answers: list[tuple[str, float | None]] = [(box.label, box.probability) for box in self.detections]
         answers += [(score.label, score.probability) for score in self.scores]
@@ -155,9 +155,9 @@ class Measured:
 
     @property
     def throughput(self) -> float:
-        """Frames per second in the steady state:
+        """Frames per second in the steady state.
 
-        counted from the end of the first frame or batch. 0 for a single one.
+        They are counted from the end of the first frame or batch. The throughput of a single frame or batch is 0.
         """
         return (self.frames - self.first) / self.seconds if self.frames > self.first and self.seconds else 0.0
 

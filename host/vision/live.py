@@ -27,7 +27,7 @@ def show(
     refresh: float = REFRESH_SECONDS,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Result]:
-    """Yield the results unchanged, and show the newest one in the notebook's cell.
+    """Yield a stream's results unchanged, and show the newest one in the notebook's cell.
 
     Args:
         results: The results, from ``stream``.

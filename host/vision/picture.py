@@ -84,7 +84,8 @@ def check_file(path: Path) -> None:
 
 
 def resize(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placement]:
-    """Stretch a picture to the input's size by bilinear interpolation.
+    """Stretch a picture to the input's size by bilinear interpolation; return the input and the picture's position in
+    it.
 
     Corner pixels stay in the corners, as in darknet's ``resize_image``, and values are rounded to the nearest integer.
     darknet networks were trained and checked with this method.
@@ -103,7 +104,8 @@ def resize(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placement]
 
 
 def letterbox(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placement]:
-    """Resize a picture with its aspect ratio kept, and fill the rest of the input with grey bars.
+    """Resize a picture with its aspect ratio kept, fill the rest of the input with grey bars, and return the input and
+    the picture's position.
 
     Sizes and offsets are rounded down as in darknet's ``letterbox_image``. Arguments and result are as in ``resize``.
     """
@@ -121,7 +123,8 @@ def letterbox(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placeme
 
 
 def smooth(picture: Pixels, height: int, width: int) -> tuple[Pixels, Placement]:
-    """Stretch a picture to the input's size with every pixel taken into account.
+    """Stretch a picture to the input's size so that every pixel counts; return the input and the picture's position in
+    it.
 
     The filter is a triangle as wide as the reduction factor, as Pillow's ``BILINEAR``. It averages where ``resize``
     skips pixels. Arguments and result are as in ``resize``.
@@ -227,7 +230,8 @@ def _blend(
     second: npt.NDArray[np.float32] | Pixels,
     weight: npt.NDArray[np.float32],
 ) -> npt.NDArray[np.float32]:
-    """Return first + (second − first) · weight, computed in place, because memory traffic dominates here."""
+    """Return the linear interpolation first + (second − first) · weight, computed in place, because memory traffic
+    dominates here."""
     step = np.subtract(second, first, dtype=np.float32)
     step *= weight
     first += step

@@ -32,9 +32,9 @@ RATE = 25.0
 
 
 def rgb(frame: Pixels) -> Pixels:
-    """Return a copy of an OpenCV frame with red first, uint8 ``(height, width, 3)``:
+    """Return a copy of an OpenCV frame with red first, uint8 ``(height, width, 3)``.
 
-    uint8 ``(height, width, 3)``, blue first, or grey ``(height, width)``.
+    The frame is uint8 ``(height, width, 3)``, blue first, or grey ``(height, width)``.
     """
     if frame.dtype != np.uint8 or not (frame.ndim == 2 or (frame.ndim == 3 and frame.shape[2] == 3)):
         raise ShapeError(
@@ -179,7 +179,7 @@ class Camera(_Capture):
 
 
 def record(results: Iterable[Result], path: Path | str, frames_per_second: float = RATE) -> Iterator[Result]:
-    """Yield the results unchanged, and write each drawn frame into a video file.
+    """Yield a stream's results unchanged, and write each drawn frame into a video file.
 
     The file is written next to ``path``, and replaces it when the iteration ends, even early.
 

@@ -36,8 +36,8 @@ class Access:
         return self.root + self.path
 
     def within(self, root: str, path: str) -> Access:
-        """Return the caller's access that this access of a called function means: ``root`` + ``path`` is bound to this
-        access's root."""
+        """Return this access of a called function as the caller's access, of the variable ``root`` + ``path`` that the
+        caller passes."""
         return Access(root, path + self.path, self.mode, self.stream)
 
 

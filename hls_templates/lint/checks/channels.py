@@ -84,7 +84,8 @@ class Channel:
 
 
 def check(region: Region, accesses: Accesses) -> Iterator[Fault]:
-    """Yield the violations of the rules for channels (one writer, one reader) in a DATAFLOW region."""
+    """Yield a fault (rule violation) for each channel of a DATAFLOW region that does not have one writer and one
+    reader."""
     scope = accesses.region_scope(region.function)
     calls = [(node, call) for node in region.statements if (call := call_of(node)) is not None]
     processes = tuple(Process(node, call, accesses.of_statement(node, scope)) for node, call in calls)

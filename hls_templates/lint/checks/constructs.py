@@ -21,7 +21,8 @@ Check = Callable[[Program, Node], Iterator[Fault]]
 
 
 def check(program: Program) -> Iterator[Fault]:
-    """Yield each C++ construct of the program that cannot be synthesised, including functions that call themselves."""
+    """Yield a fault (rule violation) for each C++ construct that cannot be synthesised, and for each function that
+    calls itself."""
     for node in walk(program.root):
         if node.type in _CHECKS:
             yield from _CHECKS[node.type](program, node)

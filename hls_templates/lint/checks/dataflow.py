@@ -61,7 +61,7 @@ _MOST_VARIANTS = 64
 
 
 def check(program: Program, accesses: Accesses) -> Iterator[Fault]:
-    """Yield the rule violations in all DATAFLOW regions. Each region is checked once, even if it has several
+    """Yield a fault for each rule violation in DATAFLOW regions. Each region is checked once, even if it has several
     directives."""
     seen: set[int] = set()
     for pragma in pragmas(program):

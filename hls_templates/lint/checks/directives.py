@@ -50,7 +50,8 @@ class _Context:
 
 
 def check(program: Program, top: str) -> Iterator[Fault]:
-    """Yield the rule violations of all directives (``#pragma HLS``). ``top`` is the name of the top function, or ""."""
+    """Yield a fault for each rule violation of a directive (``#pragma HLS``). ``top`` is the name of the top function,
+    or ""."""
     every = pragmas(program)
     blocks = (block_of(each.node) for each in every if each.name == "PIPELINE" and not each.is_off)
     pipelined = frozenset(block.id for block in blocks if block is not None)

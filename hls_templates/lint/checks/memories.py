@@ -19,7 +19,7 @@ from hls_templates.syntax.types import Types
 
 
 def check(program: Program) -> Iterator[Fault]:
-    """Yield the arrays of all functions from which Vitis HLS would build other memories than intended."""
+    """Yield a fault (rule violation) for each array from which Vitis HLS would build other memories than intended."""
     types = Types(program)
     for function in program.all_functions:
         directives = [read_pragma(node) for node in walk(function.body) if is_pragma(node)]

@@ -10,7 +10,8 @@ from hls_templates.syntax.program import FunctionDefinition, Program
 
 
 def check(program: Program, top: str) -> Iterator[Fault]:
-    """Yield the names of the top function and its arguments that a hardware language or Tcl reserves.
+    """Yield a fault (rule violation) for each name of the top function and its arguments that a hardware language or
+    Tcl reserves.
 
     They become the names of a module and of its ports or registers.
     """

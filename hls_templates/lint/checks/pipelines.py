@@ -19,8 +19,8 @@ _DEEPEST_CALL = 20
 
 
 def check(program: Program) -> Iterator[Fault]:
-    """Yield the loops in all pipelined loops and functions that cannot be unrolled, or that are pipelined
-    themselves."""
+    """Yield a fault (rule violation) for each loop inside a pipeline that cannot be unrolled, or that is pipelined
+    itself."""
     for node in walk(program.root):
         pragma = pragma_in(node, "PIPELINE") if node.type == "compound_statement" else None
         if pragma is not None and not any(_pipelined(loop) for loop in enclosing_loops(node) if body_of(loop) != node):
@@ -46,7 +46,8 @@ class _Pipelined:
 
 
 def _inside(program: Program, pipelined: _Pipelined, callers: tuple[int, ...]) -> Iterator[Fault]:
-    """Yield the loops in a pipelined block, and in the functions that it calls, that violate a rule.
+    """Yield a fault (rule violation) for each loop in a pipelined block, or in a function called there, that breaks a
+    rule.
 
     Args:
         program: The whole program.

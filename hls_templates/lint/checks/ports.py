@@ -27,7 +27,7 @@ _APART = (("read_request", "read"), ("write_request", "write_response"))
 
 
 def check(program: Program) -> Iterator[Fault]:
-    """Yield the ports, outputs and streams of all functions that Vitis HLS would not build as intended."""
+    """Yield a fault (rule violation) for each port, output and stream that Vitis HLS would not build as intended."""
     types = Types(program)
     for function in program.all_functions:
         yield from _requests(program, function)

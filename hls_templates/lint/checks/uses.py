@@ -122,7 +122,7 @@ def _pipelined(block: Node) -> bool:
 
 
 def _unrolled(loop: Node, outer: Surroundings, blocks: list[Node]) -> bool:
-    """Return whether each iteration of a loop becomes its own hardware."""
+    """Return whether a loop is unrolled, so that each iteration becomes its own hardware."""
     if outer.pipeline is not None:
         return True
     body = body_of(loop)

@@ -14,7 +14,7 @@ from host.vision.placement import Placement
 
 @dataclass(frozen=True)
 class Segment:
-    """A class, and the fraction of the picture's pixels that have it.
+    """A class in a segmented picture, and the fraction of the picture's pixels that have it.
 
     Attributes:
         label: Name of the class.
